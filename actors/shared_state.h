@@ -1,4 +1,4 @@
-// SharedState: what outlives the runs of a session, and what it lies in.
+// SharedState: the state that outlives the runs of a session, and its devices.
 #pragma once
 
 #include <atomic>
@@ -14,15 +14,16 @@ namespace tagflow::actors {
 class DeviceSet;  // actors/runtime/device_set.h
 
 // Note [Borders]
-// A snapshot of all variables has to be of one moment between steps: none that
-// updates them is halfway through. So a step whose plan has updates passes the
-// *border* before it starts, and has passed it until it is answered: it has the
-// border's lock, shared. A snapshot has it alone. While one waits for the steps
-// that have passed, others wait behind it, as runs that wait for their turn do.
+// A snapshot of all variables must be taken at a moment between steps, when no
+// step that updates them runs. So a step whose plan has updates passes the
+// *border* before it starts: it holds the border's lock, shared, until it is
+// answered. A snapshot holds the lock exclusively. While a snapshot waits for
+// the steps that have passed, other steps wait behind it, like runs that wait
+// for their turn.
 //
-// A step that has passed may itself wait for one that has not, as for what that
-// puts into a queue. So a snapshot waits for a short time only: then it lets
-// those behind it pass, and tries again later.
+// A step that has passed may wait for one that has not, for example for an
+// element that the other puts into a queue. So a snapshot waits for a short
+// time only: then it lets the steps behind it pass, and tries again later.
 
 // Owned by the sessions that share it. Thread-safe.
 class SharedState {
@@ -30,18 +31,18 @@ class SharedState {
   // Draws a seed.
   explicit SharedState(std::shared_ptr<DeviceSet> devices);
 
-  // Whose memory the contents are in: sessions share a state only where they
-  // share these.
+  // The devices whose memory has the contents: sessions can share a state only
+  // if they share these.
   const std::shared_ptr<DeviceSet>& device_set() const { return devices_; }
   devices::ResourceManager& resources() { return resources_; }
   devices::RunCounts& run_counts() { return run_counts_; }
   devices::StateLock& border() { return border_; }
-  // Of random ops, where neither they nor their session have one.
+  // The seed of random ops if neither they nor their session have one.
   uint64_t seed() const { return seed_.load(std::memory_order_relaxed); }
   void set_seed(uint64_t seed) { seed_ = seed; }
 
  private:
-  const std::shared_ptr<DeviceSet> devices_;  // goes last
+  const std::shared_ptr<DeviceSet> devices_;  // destroyed last
   devices::ResourceManager resources_;
   devices::RunCounts run_counts_;
   devices::StateLock border_;

@@ -8,7 +8,7 @@
 namespace tagflow::autodiff {
 namespace {
 
-// Merge(Enter, NextIteration), in either order; nothing where it is not.
+// The variable of a Merge(Enter, NextIteration), in either order, or nothing.
 LoopVariable loop_variable(Node& merge) {
   LoopVariable variable{&merge};
   if (merge.inputs().size() != 2) return {};
@@ -137,7 +137,7 @@ void Analysis::find_predicates() {
 
 namespace {
 
-// Which input or output of an op on TensorArrays is a flow; -1: none.
+// The input or output of an op on TensorArrays that is a flow; -1: none.
 template <class Ports>
 int flow_of(const Ports& ports) {
   for (size_t i = 0; i < ports.size(); ++i)
@@ -224,7 +224,7 @@ bool Analysis::is_container(const Endpoint& tensor) const {
 PartialShape Analysis::derivative_shape(const Endpoint& tensor) const {
   const PartialShape& shape = tensor.node->output_shape(tensor.port);
   if (!is_container(tensor)) return shape;
-  // Of several containers it may be one empty variant for all of them.
+  // It may be one empty variant for several containers.
   const bool is_one =
       flows_.contains(tensor) || (shape.has_rank() && shape.rank() == 0);
   return is_one ? PartialShape::scalar() : PartialShape();
@@ -250,9 +250,9 @@ Node* Analysis::maker_of(Endpoint handle) const {
 
 const Node* Analysis::variable_of(Endpoint handle) const {
   const Node* maker = maker_of(handle);
-  // An invariant handle leaves its loop as it came.
+  // An invariant handle leaves its loop unchanged.
   while (maker->is_exit()) maker = maker_of(maker->inputs()[0]);
-  // An argument of a function says nothing of its variable.
+  // The variable behind a function's argument is unknown.
   const auto dtype = maker->attr<DataType>("dtype");
   return maker->inputs().empty() && maker->op() != "Placeholder" &&
                  dtype.ok() && *dtype != DataType::kResource

@@ -1,4 +1,4 @@
-// Analysis: what has to be known of a graph before its gradient is made.
+// Analysis: the facts about a graph that making its gradient needs.
 #pragma once
 
 #include <memory>
@@ -33,19 +33,19 @@ struct LoopVariable {
   bool is_invariant() const;
 };
 
-// A tensor that has the value of `tensor` wherever that is live: what is behind
-// Identities and Switches.
+// The tensor from which `tensor` has its value, through Identities and
+// Switches.
 Endpoint value_source(Endpoint tensor);
 
-// Adds what else is known of the shape of a tensor; no effect where that
-// contradicts what is known already.
+// Merges `known` into the known shape of a tensor; has no effect where the two
+// contradict each other.
 void narrow_shape(Graph& graph, const Endpoint& tensor,
                   const PartialShape& known);
 
-// Of a variable of int32 or int64 to which the same constant is added in each
-// iteration; nothing of any other.
+// A variable of int32 or int64 to which each iteration adds the same constant.
+// counter_of() returns nothing for any other variable.
 struct Counter {
-  Endpoint first;  // what enters
+  Endpoint first;  // the initial value
   int64_t step = 0;
 };
 std::optional<Counter> counter_of(const LoopVariable& variable);
@@ -60,7 +60,7 @@ struct Loop {
   std::vector<LoopVariable> variables;
   std::vector<Node*> constants;  // Enters
   std::vector<Node*> exits;
-  // Why it cannot be differentiated; empty where it can.
+  // Why the loop cannot be differentiated; empty where it can.
   std::string trouble;
 };
 
@@ -70,32 +70,34 @@ struct Use {
   size_t index = 0;
 };
 
-// Of the nodes that the graph has when this is made, and of those that are
-// reported to add(). Valid as long as only nodes are added. Thread-compatible.
+// It knows the nodes that the graph has when it is made, and those that are
+// reported to add(). It stays valid while nodes are only added.
+// Thread-compatible.
 class Analysis {
  public:
-  // An error of the graph's frames. `calls` is about what runs in frames of its
-  // own; `function` is for notes: whose body the graph is, if any. REQUIRES:
-  // `graph` and `calls` outlive the result.
+  // Fails where the graph's frames are invalid. `calls` describes the functions
+  // that run in frames of their own. `function` is the function whose body the
+  // graph is, if any; it appears in notes. REQUIRES: `graph` and `calls`
+  // outlive the result.
   static Result<std::unique_ptr<Analysis>> make(
       Graph& graph, const CallTable* calls = nullptr,
       std::string function = "");
 
   Graph& graph() { return graph_; }
-  // What is known of the function that the node calls in a frame of its own;
-  // null where it is no such call.
+  // The function that the node calls in a frame of its own; null where the node
+  // is not such a call.
   const CalledFunction* called(const Node& node) const {
     return calls_ == nullptr ? nullptr : calls_->find(node);
   }
-  // Whether the graph had it when this was made.
+  // Whether the graph had the node when this was made.
   bool knows(const Node& node) const { return node.id() < end_id_; }
   std::span<const Use> uses(const Node& node) const;
 
   // The frames in which its inputs and its outputs arrive.
   FrameId frame_of(const Node& node) const;
   FrameId output_frame(const Node& node) const;
-  // The inner one of the frames that an Enter or Exit is between; the frame of
-  // any other node.
+  // Of an Enter or Exit, the inner one of its two frames; of any other node,
+  // its frame.
   FrameId inner_frame(const Node& node) const {
     return node.is_enter() ? output_frame(node) : frame_of(node);
   }
@@ -113,17 +115,17 @@ class Analysis {
   // `frame`.
   FrameId child_towards(FrameId frame, FrameId inner) const;
 
-  // Under which conditions a tensor is live, and a node computed.
+  // The conditions under which a tensor is live, or a node is computed.
   Conditions::Set live(const Endpoint& tensor);
   Conditions::Set live(const Node& node);
   Conditions& conditions() { return facts_.liveness->conditions(); }
-  // Where the loop goes on, and where it ends.
+  // The conditions under which the loop goes on, and under which it ends.
   Conditions::Set goes_on(const Loop& loop);
   Conditions::Set ends(const Loop& loop);
-  // An output of a Switch that goes by the LoopCond of the frame it is in.
+  // Whether the node is a Switch whose predicate is the LoopCond of its frame.
   bool is_loop_switch(const Node& node) const;
-  // A tensor of `frame` that has the value of the condition's source; null
-  // where no Switch of the frame reads one.
+  // A tensor of `frame` with the value of the condition's source; null where no
+  // Switch of the frame reads such a tensor.
   Endpoint predicate_in(FrameId frame, const graph::Condition& condition);
   Endpoint origin(const Endpoint& predicate) const {
     return facts_.liveness->origin(predicate);
@@ -132,36 +134,37 @@ class Analysis {
   // What is known of the shape of a tensor's gradient, or of its tangent.
   PartialShape derivative_shape(const Endpoint& tensor) const;
   // A list, a stack, or the flow of a TensorArray: its gradient is a variant.
-  // What stands for a flow in a part of a graph says so by its kFlowAttr.
+  // In a part of a graph, the stand-in for a flow has a kFlowAttr.
   bool is_container(const Endpoint& tensor) const;
-  // Of the handle of a TensorArray: whether that is one that TensorFlow adds
-  // gradients up in, made by TensorArrayGradV3 or its like.
+  // Whether the handle is of a TensorArray in which TensorFlow sums gradients,
+  // made by TensorArrayGradV3 or a similar op.
   bool is_gradient_array(const Endpoint& handle) const;
   // The flow of such an array after a write, or a sum of such flows.
   bool is_gradient_flow(const Endpoint& tensor) const {
     return gradient_flows_.contains(tensor);
   }
   bool has_gradient_flows() const { return !gradient_flows_.empty(); }
-  // Where data input `index` of the node has no part in what the node gives,
-  // but for whether that is live, and when: the predicate of a Switch, and the
-  // flow of an array into its gradient array, which begins with zeros.
+  // Whether data input `index` of the node decides only whether and when its
+  // outputs are live, and not their values. That holds for the predicate of a
+  // Switch, and for the flow of an array into its gradient array, which begins
+  // with zeros.
   bool only_orders(const Node& node, size_t index) const;
 
-  // The node that made a handle or reference, behind what hands it on: through
-  // branches, into loops, and around those in which it stays the same.
+  // The node that made a handle or reference. The search goes through branches,
+  // into loops, and around loops that do not change the handle.
   Node* maker_of(Endpoint handle) const;
-  // The variable behind the handle or reference; null where that is not seen.
+  // The variable behind the handle or reference; null where it is not found.
   const Node* variable_of(Endpoint handle) const;
 
-  // --- Of what is kept of loops.
-  // Whose gradient is being made.
+  // --- Notes about the values of loops that gradients keep.
+  // Sets the node whose gradient is being made.
   void set_user(const Node* node) { user_ = node; }
-  // A tensor of the frame, which a gradient needs for the first time.
+  // Notes a tensor of the frame that a gradient needs for the first time.
   void note(FrameId frame, const Endpoint& tensor, Kept kept);
   std::vector<KeptValue> take_notes() { return std::move(notes_); }
   void take_notes_of(Analysis& other);
 
-  // Says where a node is that was added since, and where it is live.
+  // Reports a node that was added later, with its frame and its liveness.
   void add(const Node& node, FrameId frame, Conditions::Set live);
 
  private:
@@ -194,8 +197,8 @@ class Analysis {
   std::vector<std::unordered_map<Endpoint, Endpoint, graph::EndpointHash>>
       predicates_;
   using Tensors = std::unordered_set<Endpoint, graph::EndpointHash>;
-  // Adds what has the value of one of `flows`; where `sums`, what has it added
-  // to others, too.
+  // Adds the tensors that have the value of one of `flows`, and, if `sums` is
+  // true, the sums that it is part of.
   void follow_flows(Tensors& flows, bool sums) const;
   Tensors flows_;
   Tensors gradient_flows_;

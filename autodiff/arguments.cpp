@@ -33,7 +33,7 @@ bool has_open_loop(const Graph& graph) {
   return false;
 }
 
-// All ys are in one frame, each x there or around it.
+// Checks that all ys are in one frame, and each x is there or around it.
 Status check_frames(const Analysis& analysis, FrameId frame,
                     const std::vector<Endpoint>& ys,
                     const std::vector<Endpoint>& xs) {
@@ -58,8 +58,8 @@ Status check_frames(const Analysis& analysis, FrameId frame,
   return {};
 }
 
-// Nodes that lowering has put into a loop that is being built are of the branch
-// or loop that the ys are in.
+// Nodes that lowering has added to a loop under construction belong to the
+// branch or loop of the ys.
 void tell_builder(const Scope& scope, const Analysis& analysis, FrameId frame,
                   size_t first_id, const Node& y) {
   if (frame == FrameId::kRoot) return;
@@ -69,9 +69,9 @@ void tell_builder(const Scope& scope, const Analysis& analysis, FrameId frame,
       state.set_context(node, state.context_of(&y));
 }
 
-// The nodes whose gradients may need what they read of a reference, as it was
-// when they ran: for a later read may give another version. What an Identity
-// has read is what it gives.
+// The nodes whose gradients may need the value that they read from a reference.
+// A later read may give another version, so the value must be kept. An Identity
+// outputs what it has read.
 std::vector<Node*> readers_of_references(const Graph& graph,
                                          const Paths& paths) {
   std::vector<Node*> readers;
@@ -141,7 +141,7 @@ Result<Prepared> prepare(const Scope& scope, const Tensors& tensors,
     TAGFLOW_RETURN_IF_ERROR(check_frames(analysis, made.frame, ys, made.xs));
     made.paths =
         std::make_unique<Paths>(analysis, made.frame, made.xs, ys, made.stops);
-    // What is replaced may show more that is to be.
+    // A replacement may reveal more calls or stacks to replace.
     if (const auto pops = made.paths->hidden_pops(ys); !pops.empty()) {
       TAGFLOW_RETURN_IF_ERROR(make_stacks_persistent(analysis, pops));
       continue;
@@ -154,7 +154,7 @@ Result<Prepared> prepare(const Scope& scope, const Tensors& tensors,
     TAGFLOW_RETURN_IF_ERROR(check_gradient_arrays(analysis, *made.paths, ys));
     TAGFLOW_RETURN_IF_ERROR(extend_calls(analysis, *made.calls, made.frame,
                                          made.xs, ys, made.stops));
-    // What calls lead from and to is known now.
+    // The paths through calls are known now.
     if (!made.calls->functions.empty())
       made.paths = std::make_unique<Paths>(analysis, made.frame, made.xs, ys,
                                            made.stops);

@@ -1,5 +1,4 @@
-// What gradients() and jvp() are called with: checked, and the graph made
-// ready.
+// The arguments of gradients() and jvp(): checks them, and prepares the graph.
 #pragma once
 
 #include <map>
@@ -21,12 +20,12 @@ struct Arguments {
   Outputs ys, xs;
   Outputs stop_gradients;
 
-  // An error where there are no ys, one of these is no tensor of the scope's
-  // graph, or a y or x is of a type that has no derivative.
+  // Fails where there are no ys, where one of the tensors is not in the scope's
+  // graph, or where the type of a y or x has no derivative.
   Status check(const graph::Scope& scope) const;
 };
 
-// A graph of which derivatives are made, and what is between xs and ys.
+// A graph that is differentiated, with the paths between xs and ys.
 struct Prepared {
   std::unique_ptr<CallTable> calls;  // of the analysis
   std::unique_ptr<Analysis> analysis;
@@ -36,14 +35,15 @@ struct Prepared {
   std::unique_ptr<Paths> paths;
 };
 
-// Makes of the graph between xs and ys one of ops that have rules, and loops:
-// calls are replaced by primitives or, if they are recursive, by calls that
-// keep records; mutable stacks by persistent ones. An error of check(), or of
-// what is made; where an x is in a frame that the ys are outside of, or values
-// get from one to the other in a way that is not seen.
+// Rewrites the graph between xs and ys into loops and ops that have rules.
+// Calls are replaced by primitives or, if they are recursive, by calls that
+// keep records; mutable stacks are replaced by persistent ones. Fails where
+// check() or a replacement fails, where an x is in a frame that does not
+// contain the ys, or where values get from an x to a y in a way that cannot be
+// followed.
 Result<Prepared> prepare(const graph::Scope& scope, const Arguments& arguments);
 
-// The same of tensors that were checked. `save` is that of GradientOptions.
+// Does the same for tensors that were checked. `save` is as in GradientOptions.
 struct Tensors {
   std::vector<Endpoint> ys, xs;
   std::vector<Endpoint> stops;  // taken for constants
@@ -53,13 +53,13 @@ Result<Prepared> prepare(const graph::Scope& scope, const Tensors& tensors,
 
 std::vector<Endpoint> endpoints_of(const Outputs& outputs);
 
-// An error where `given`, which goes with `like`, is not of this type and
-// shape: `what` and `like_what` are for the message.
+// Fails where `given`, which belongs to `like`, has another type or shape.
+// `what` and `like_what` are for the message.
 Status check_kind(const Output& given, DataType dtype,
                   const PartialShape& shape, const Output& like,
                   std::string_view what, std::string_view like_what);
-// The same of the type and shape of `like`; of a variable's handle that of its
-// value counts, where it is known.
+// Does the same with the type and shape of `like`. For a variable's handle,
+// these are the type and shape of its value, where they are known.
 Status check_same_kind(const Analysis& analysis, const Output& given,
                        const Output& like, std::string_view what,
                        std::string_view like_what);

@@ -30,7 +30,8 @@ ForwardLoop& Differentiation::forward_loop(FrameId frame) {
 
 // --- The order --------------------------------------------------------------
 
-// Where a walk ends: what comes into the frame, or from an earlier iteration.
+// Whether a walk ends here: the tensor enters the frame, or comes from an
+// earlier iteration.
 bool Backprop::is_source(const Endpoint& tensor) {
   const Node& node = *tensor.node;
   if (node.is_enter()) return true;
@@ -65,8 +66,8 @@ std::vector<Endpoint> Backprop::inputs_of(const Unit& unit) {
   return inputs;
 }
 
-// Units after those that they read: depth first, without recursion, since a
-// chain of nodes may be long.
+// Each unit comes after those that it reads. Depth first, without recursion,
+// since a chain of nodes may be long.
 std::vector<Backprop::Unit> Backprop::order() {
   struct Open {
     Unit unit;
@@ -127,7 +128,7 @@ void Backprop::visit(Node& node) {
 void Backprop::visit_by_rule(Node& node, std::vector<Gradient> grads) {
   const Result<size_t> outputs = stand_in_outputs(node);
   if (!outputs.ok()) return scope().fail(outputs.status());
-  // Of a node that stands for another one, that one's outputs come first.
+  // The first inputs of a stand-in are the outputs of the other node.
   const size_t first = *outputs;
   if (first > 0) grads.resize(first);
   std::vector<bool> wanted;
@@ -182,7 +183,7 @@ Gradient Backprop::total(const Endpoint& tensor) {
   const auto parts = parts_.find(tensor);
   if (parts == parts_.end() || !scope().ok()) return {};
   const Gradient total = sum(tensor, std::move(parts->second));
-  // It has its tensor's shape, also where shape inference does not see that.
+  // It has its tensor's shape, also where shape inference cannot derive it.
   if (const Output& value = total.values;
       !total.is_sparse() && value.has_tensor() &&
       value.dtype() == tensor.node->output_dtypes()[size_t(tensor.port)])

@@ -22,61 +22,62 @@ struct Differentiation {
   const Paths& paths;
   const Parts& parts;
   const Paths::Set& stops;  // taken for constants
-  std::string prefix;  // of the names of what is added to the graph's loops
+  std::string prefix;       // of the names of nodes added to the graph's loops
   std::unordered_map<FrameId, std::unique_ptr<ForwardLoop>> loops = {};
 
   ForwardLoop& forward_loop(FrameId frame);
 };
 
 // Note [The walk]
-// Nodes are visited after all nodes that read them: then the gradients that
-// came for each output are all there, and their sum is the output's. The node's
-// rule gives gradients for its inputs, and so on to the xs. A loop is visited
-// as a whole (loop_backprop.cpp). Control flow has duals in place of rules
-// (conditional.cpp):
+// A node is visited after all nodes that read it. By then all partial gradients
+// of its outputs are there, and the gradient of an output is their sum. The
+// node's rule gives gradients for its inputs, and so on to the xs. A loop is
+// visited as a whole (loop_backprop.cpp). Control flow has duals instead of
+// rules (conditional.cpp):
 //
-//   Switch   a Merge of its outputs' gradients
-//   Merge    a Switch of its output's, by what chose the input
-//   loop     a loop: Enter <-> Exit, NextIteration <-> Identity
+//   Switch a Merge of the gradients of its outputs Merge a Switch of its
+//   output's gradient, by what chose the input loop a loop: Enter <-> Exit,
+//   NextIteration <-> Identity
 //
-// What is computed again is visited as a whole, too (Note [Parts]).
+// A part that is recomputed is visited as a whole, too (Note [Parts]).
 //
 // Invariants:
 //   1. The gradient of a tensor t is live exactly where t is, wherever y is
-//      live. So where t is read by what is live in fewer cases, as a branch is,
-//      zeros stand in for what does not come otherwise.
-//   2. A sum never has both live and dead parts: by 1 all are as live as t.
+//      live. So where a reader of t is live in fewer cases, as in a branch,
+//      zeros take the place of its gradient in the other cases.
+//   2. A sum never has both live and dead parts: by 1, all are as live as t.
 //   3. Every gradient is computed from that of y.
 class Backprop {
  public:
   Backprop(Differentiation& all, Region& region) : all_(all), region_(region) {}
 
-  // A part of the gradient of `tensor`. Before run().
+  // Adds a part of the gradient of `tensor`. REQUIRES: before run().
   void seed(const Endpoint& tensor, const Gradient& gradient) {
     parts_[tensor].push_back(gradient);
     seeds_.push_back(tensor);
   }
-  // What the gradient of `outside` begins with, dense: a loop of which it is a
-  // constant adds to that. Before run().
+  // Sets the initial value of the gradient of `outside`, which is dense. A loop
+  // that has `outside` as a constant adds to it. REQUIRES: before run().
   void begin_sum(const Endpoint& outside, const Gradient& sum) {
     sums_[outside] = sum;
   }
-  // Walks back from the seeds; an error is that of the scope.
+  // Walks back from the seeds; errors are kept by the scope.
   void run();
-  // Sums that no loop has taken are parts as all. After run().
+  // Turns the sums that no loop has taken into ordinary parts. REQUIRES: after
+  // run().
   void end_sums() {
     for (const auto& [outside, sum] : sums_) parts_[outside].push_back(sum);
     sums_.clear();
   }
-  // The sum of the gradients that came for a tensor of the frame. REQUIRES: no
-  // more will come.
+  // The sum of all parts of the gradient of a tensor of the frame. REQUIRES: no
+  // more parts will be added.
   Gradient total(const Endpoint& tensor);
-  // Of all tensors that have one.
+  // The gradients of all tensors that have one.
   const std::unordered_map<Endpoint, Gradient, graph::EndpointHash>& totals()
       const {
     return totals_;
   }
-  // Of a gradient of `like`: itself, or what it says of all rows.
+  // The gradient of `like` as a dense tensor.
   Output dense(const Endpoint& like, const Gradient& gradient);
 
  private:
@@ -99,13 +100,12 @@ class Backprop {
   Analysis& analysis() { return all_.analysis; }
   bool is_source(const Endpoint& tensor);
   Unit unit_of(const Endpoint& tensor);
-  // The tensors on paths that it reads.
+  // The tensors on paths that the unit reads.
   std::vector<Endpoint> inputs_of(const Unit& unit);
   std::vector<Unit> order();
   void visit(Node& node);
   void visit_by_rule(Node& node, std::vector<Gradient> grads);
-  // Takes a part of the gradient of `tensor`, computed where what is live under
-  // `live` is.
+  // Adds a part of the gradient of `tensor` that is live under `live`.
   void add(const Endpoint& tensor, Conditions::Set live,
            const Gradient& gradient);
   Gradient sum(const Endpoint& tensor, std::vector<Gradient> parts);
@@ -113,9 +113,9 @@ class Backprop {
   // conditional.cpp
   void visit_switch(Node& node, std::vector<Gradient> grads);
   void visit_merge(Node& node, const Gradient& grad);
-  // Zeros that are as live as `tensor`, of the kind of `like`.
+  // Zeros that are as live as `tensor`, sparse or dense as `like` is.
   Gradient zeros(const Endpoint& tensor, const Gradient& like);
-  // The gradient, which is live under the guards, or else zeros.
+  // The gradient where the guards hold, and zeros elsewhere.
   Gradient lifted(const Endpoint& tensor, const Gradient& gradient,
                   const std::vector<Guard>& guards);
   std::vector<Gradient> switched(const Gradient& gradient,

@@ -14,7 +14,7 @@ namespace {
 
 // Each round may make results more exact; a recursion needs few.
 constexpr int kMaxRounds = 4;
-// What is looked at to find one that does not call.
+// A limit on the search for a branch without a call.
 constexpr size_t kMostBranches = 1000;
 
 class BodyShapes {
@@ -60,7 +60,7 @@ class BodyShapes {
     return calls;
   }
 
-  // Whether an argument is known less exactly than before.
+  // Whether an argument's shape is less exact than before.
   bool take_arguments(const std::vector<Call>& calls) {
     bool is_new = false;
     for (const Call& call : calls) {
@@ -82,7 +82,8 @@ class BodyShapes {
   Status infer_all() {
     TAGFLOW_RETURN_IF_ERROR(infer_without_results());
     if (!guess_results()) return {};
-    // Where each body gives what was guessed if those that it calls do, all do.
+    // Induction: if each body gives the guessed shapes provided that the called
+    // ones do, all do.
     for (size_t k = 0; k < bodies_.size(); ++k)
       TAGFLOW_RETURN_IF_ERROR(infer(k));
     for (size_t k = 0; k < bodies_.size(); ++k)
@@ -92,7 +93,7 @@ class BodyShapes {
     return {};
   }
 
-  // With nothing known of results at first.
+  // Starts with unknown results.
   Status infer_without_results() {
     for (size_t k = 0; k < bodies_.size(); ++k)
       results_[k].assign(bodies_[k].results.size(), PartialShape());
@@ -116,8 +117,8 @@ class BodyShapes {
     return result.node->output_shape(result.port);
   }
 
-  // A recursion ends by a branch that does not call: what that gives is what
-  // the other ones should. Whether there was anything to guess.
+  // Guesses the results' shapes from a branch that ends the recursion without a
+  // call. Returns whether there was anything to guess.
   bool guess_results() {
     bool is_new = false;
     for (size_t k = 0; k < bodies_.size(); ++k)
@@ -151,7 +152,8 @@ class BodyShapes {
       graph.set_attr(bodies_[k].args[i].node, "shape",
                      args_[k][i].value_or(PartialShape()));
     set_results(graph, calls_[k]);
-    // Where shapes contradict, a run would fail: nothing follows.
+    // Where shapes contradict each other, a run would fail: nothing is
+    // inferred.
     for (Node* node : orders_[k])
       if (table_.find(*node) == nullptr && !Graph::infer_shapes(*node).ok())
         for (int port = 0; port < node->num_outputs(); ++port)
@@ -168,8 +170,8 @@ class BodyShapes {
   Graph& graph_;
   const CallTable& table_;
   std::vector<FunctionBody>& bodies_;
-  // By body: what is known, and its calls and nodes. An argument that no call
-  // has given yet has no shape.
+  // By body: the known shapes, and its calls and nodes. An argument has no
+  // shape until a call gives it one.
   std::vector<std::vector<std::optional<PartialShape>>> args_;
   std::vector<Shapes> results_;
   std::vector<std::vector<Call>> calls_;

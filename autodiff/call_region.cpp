@@ -31,8 +31,8 @@ Output CallRegion::varying_value(const Endpoint& source) {
   return made;
 }
 
-// The predicates are values, too: they are asked for first, and are live where
-// fewer conditions hold.
+// The predicates are values, too. They are requested first, and are live under
+// fewer conditions.
 Result<CallRegion::Group*> CallRegion::group_of(const Endpoint& tensor) {
   const Conditions::Set live = analysis().live(tensor);
   for (Group& group : groups_)
@@ -53,7 +53,7 @@ Result<Endpoint> CallRegion::pack(const std::vector<Endpoint>& values) {
   return Endpoint{packed, 0};
 }
 
-// In and out of the branches in which the values are live.
+// Leads them into and out of the branches in which the values are live.
 Result<Endpoint> CallRegion::pack_guarded(const Group& group) {
   TAGFLOW_ASSIGN(const Endpoint none, pack({}));
   return thread_.guarded("branch", none, group.guards, frame(),

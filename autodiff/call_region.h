@@ -1,4 +1,4 @@
-// CallRegion: gradients of what a call of a recursive function has computed.
+// CallRegion: the gradients of the values in a call of a recursive function.
 #pragma once
 
 #include <deque>
@@ -10,21 +10,21 @@
 namespace tagflow::autodiff {
 
 // Note [Records]
-// A call of f' gives a record of what its gradient needs: an optional, which
-// holds the values by their number. Among these are the records of the calls
-// that it has made itself, so that a record has the shape of the recursion, and
-// calls that do not wait for one another have gradients that do not either.
+// A call of f' returns a record of what its gradient needs: an optional that
+// holds the values by their number. Among them are the records of the calls
+// that it has made itself, so a record is a tree like the recursion, and the
+// gradients of independent calls are independent, too.
 //
-// A value of a branch is in an optional of its own, together with all others
-// that are live under the same conditions. Where the branch is not taken, there
-// is an optional of nothing in its place.
+// A value of a branch is in a separate optional, together with all others that
+// are live under the same conditions. Where the branch is not taken, that
+// optional is empty.
 //
 //   record   (x, y, branch)           in f'
 //   branch   Merge((a, b), none)
 //
-// Values of loops are on stacks, as everywhere: what is recorded is the stack.
-// All of it has gradients (Note [Gradients of containers]), so that f' and its
-// gradient are differentiated as any function is.
+// Values of loops are on stacks, as everywhere, and the record has the stack.
+// Records have gradients (Note [Gradients of containers]), so f' and its
+// gradient can be differentiated like any function.
 class CallRegion final : public DistantRegion {
  public:
   // The body of the function, and the root scope of the graph in which its
@@ -33,13 +33,13 @@ class CallRegion final : public DistantRegion {
       : DistantRegion(analysis, FrameId::kRoot, std::move(scope)),
         thread_(analysis, "record") {}
 
-  // Takes all values that were asked for out of `record`, a tensor of the
-  // gradient's graph, and returns the record as the body gives it. To be called
-  // once, at the end.
+  // Takes all values that were requested out of `record`, a tensor of the
+  // gradient's graph, and returns the record that the body makes. REQUIRES:
+  // called once, at the end.
   Result<Endpoint> finish(const Output& record);
 
  protected:
-  // What stands for the value until finish().
+  // A placeholder for the value until finish().
   Output varying_value(const Endpoint& tensor) override;
 
  private:

@@ -1,5 +1,5 @@
-// CallTable: what is known of the functions that run in frames of their own,
-// which recursive ones do, and of their gradients.
+// CallTable: facts about the functions that run in frames of their own, as
+// recursive ones do, and about their gradients.
 #pragma once
 
 #include <deque>
@@ -10,19 +10,19 @@
 
 namespace tagflow::autodiff {
 
-// One such function f: Note [Gradients of recursion] in recursive_calls.h.
+// One such function f (Note [Gradients of recursion] in recursive_calls.h).
 struct CalledFunction {
   FunctionRef function;
   // By argument, then by result of f: whether there is a path of edges that
   // have a derivative.
   std::vector<std::vector<bool>> reaches = {};
-  // Of the gradient by each argument; kInvalid where it has none. That by a
-  // variable's handle is of the type of the variable.
+  // The type of the gradient by each argument; kInvalid where there is none.
+  // The gradient by a variable's handle has the type of the variable.
   std::vector<DataType> types = {};
-  // The arguments whose gradients are asked for, given those of these results.
+  // The arguments whose gradients are requested, given those of these results.
   std::vector<bool> xs = {};
   std::vector<bool> ys = {};
-  // The names of f' and of its gradient; empty where nobody asks for these.
+  // The names of f' and of its gradient; empty where they are not needed.
   std::string extended = {};
   std::string gradient = {};
 
@@ -33,15 +33,16 @@ struct CalledFunction {
   }
 };
 
-// Of one graph and all that its calls reach. Thread-compatible.
+// The table of one graph and all functions that its calls reach.
+// Thread-compatible.
 class CallTable {
  public:
-  // What the node calls in a frame of its own, as f or as f'; null where it is
-  // no such call, or of a function that is not in the table.
+  // The function that the node calls in a frame of its own, as f or as f'; null
+  // where the node is not such a call, or the table does not have the function.
   CalledFunction* find(const graph::Node& call);
   const CalledFunction* find(const graph::Node& call) const;
 
-  // A deque, since pointers to what is in it are kept.
+  // A deque, since pointers to its elements are kept.
   std::deque<CalledFunction> functions = {};
 };
 

@@ -1,4 +1,4 @@
-// The duals of Switch and Merge, and zeros for what a branch does not give.
+// The duals of Switch and Merge, and zeros for gradients that a branch lacks.
 #include <algorithm>
 
 #include "autodiff/backprop.h"
@@ -12,7 +12,7 @@ namespace ops = graph::ops;
 
 Gradient Backprop::zeros(const Endpoint& tensor, const Gradient& like) {
   if (!like.is_sparse()) return {region_.zeros(tensor, like.values.dtype())};
-  // No rows: those of the gradient that is there have the right shape.
+  // No rows, of the shape of those in the existing gradient.
   const graph::Scope& s = scope();
   const Output shape = region_.shape(tensor);
   const Output rows =
@@ -92,8 +92,8 @@ void Backprop::visit_switch(Node& node, std::vector<Gradient> grads) {
 
 namespace {
 
-// The predicate by which a Merge's inputs are alternatives, of which input i is
-// what it takes port i for; null where they are not seen to be.
+// The predicate that selects a Merge's input i by taking port i; null where no
+// such predicate is found.
 Endpoint chooser(Analysis& analysis, const Node& merge) {
   Conditions& conditions = analysis.conditions();
   std::vector<Conditions::Set> sets;
@@ -124,7 +124,7 @@ void Backprop::visit_merge(Node& node, const Gradient& grad) {
   analysis().set_user(&node);
   const int inputs = node.num_inputs();
   Output predicate = region_.value(by);
-  // A value index of two inputs is one of a Switch, as a truth value.
+  // With two inputs, the value index is the predicate of a Switch, as a bool.
   if (!is_known && inputs == 2)
     predicate = ops::cast(scope(), predicate, DataType::kBool);
   const std::vector<Gradient> grads = switched(grad, predicate, inputs);

@@ -24,9 +24,9 @@ class Walk {
         all_{*made.analysis, *made.paths, parts, made.stops,
              graph::ScopeAccess::name(scope)} {}
 
-  // From the frame of ys outwards, to those of xs. What is the same in all
-  // iterations of a loop leads out of it, by what it enters as; its gradient is
-  // that of the iteration, and is computed there.
+  // Walks from the frame of ys outwards, to those of xs. A loop-invariant
+  // tensor leads out of its loop through its Enter; its gradient is that of the
+  // iteration, and is computed there.
   std::vector<Gradient> run() {
     std::vector<Gradient> results(made_.xs.size());
     Analysis& analysis = *made_.analysis;

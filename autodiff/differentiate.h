@@ -1,4 +1,4 @@
-// The walk behind gradients(), of ys and xs that were checked.
+// The implementation of gradients(), for ys and xs that were checked.
 #pragma once
 
 #include <functional>
@@ -16,22 +16,23 @@ struct Differentiand {
   std::vector<graph::Endpoint> ys;
   std::vector<graph::Endpoint> xs;
   std::vector<graph::Endpoint> stops;  // taken for constants
-  // The gradient of ys[i]; asked for where that depends on an x.
+  // The gradient of ys[i]; called only where ys[i] depends on an x.
   std::function<Gradient(size_t)> grad_of;
-  // By x: what its gradient begins with, which is part of it. It is dense. A
-  // loop of which the x is a constant adds to it, trip by trip. May be short.
+  // By x: a dense initial value of its gradient, included in the result. A loop
+  // that has the x as a constant adds to it trip by trip. May be shorter than
+  // xs.
   std::vector<Gradient> sums = {};
-  size_t num_dense = 0;  // the gradients of the first so many xs are dense
+  size_t num_dense = 0;  // the gradients of this many first xs are dense
   bool zeros_if_unconnected = false;
   std::map<std::string, std::string> save = {};  // as in GradientOptions
   std::vector<KeptValue>* kept = nullptr;
   bool check_liveness = false;  // as in GradientOptions
-  // The gradients of ys may be live where they please.
+  // Whether the gradients of ys may be live in other cases than the ys.
   bool has_own_grads = false;
 };
 
-// The gradients by each x, made in the scope. Lowers the calls between xs and
-// ys. Errors are those of gradients(), some of them the scope's.
+// Makes the gradients by each x in the scope. Lowers the calls between xs and
+// ys. Errors are those of gradients(); some of them are kept by the scope.
 Result<std::vector<Gradient>> differentiate(const graph::Scope& scope,
                                             const Differentiand& what);
 

@@ -1,4 +1,4 @@
-// What a gradient needs of the values of loops, and where it has them from.
+// Which values of loops a gradient needs, and where it gets them from.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace tagflow::autodiff {
 
-// How a value of an iteration gets to its gradient.
+// How the gradient gets a value of an iteration.
 enum class Kept {
   kSaved,       // on a stack, in each iteration
   kSavedEvery,  // on a stack, in each k-th iteration: Save::every()
   kReused,      // on a stack that an earlier gradient has made
   kCounted,     // computed from the number of the iteration
-  kRecomputed,  // computed again, from values that are there anyway
-  kOutside,     // the same in all iterations: taken from outside of the loop
+  kRecomputed,  // computed again, from values that are available anyway
+  kOutside,     // loop-invariant: taken from outside the loop
   kConstant,    // a constant of the graph
   kKnownShape,  // a shape that is known when the graph is built
 };
@@ -26,13 +26,13 @@ enum class Kept {
 std::string kept_name(Kept kept);
 
 struct KeptValue {
-  std::string frame;   // of the loop; empty of a call outside of loops
+  std::string frame;   // of the loop; empty for a call outside loops
   std::string tensor;  // "name:port"
   DataType dtype = DataType::kInvalid;
-  PartialShape shape;  // as far as it is known
+  PartialShape shape;  // as far as known
   Kept kept = Kept::kSaved;
   std::string user;  // the first node whose gradient needs it
-  // The recursive function of whose calls it is kept; empty of a graph's own
+  // The recursive function whose calls keep it; empty for the graph's own
   // loops.
   std::string function = {};
 };

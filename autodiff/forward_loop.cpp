@@ -9,7 +9,7 @@ ForwardLoop::ForwardLoop(Analysis& analysis, const Loop& loop,
       around_(analysis.parent(loop.frame)),
       thread_(analysis, std::move(prefix)) {}
 
-// What leaves the loop is live where the loop runs.
+// The Exit is live where the loop runs.
 Result<Node*> ForwardLoop::add(std::string_view name, std::string_view op,
                                std::vector<Endpoint> inputs, AttrMap attrs,
                                std::vector<Node*> controls) {
@@ -17,9 +17,8 @@ Result<Node*> ForwardLoop::add(std::string_view name, std::string_view op,
                      analysis_.live(*loop_.loop_cond), std::move(controls));
 }
 
-// It must not be there where the loop is on a branch that is not taken, and
-// must be there once in each iteration of a loop around: it waits for what
-// enters the loop.
+// It must be dead where the loop is on a branch that is not taken, and run once
+// in each iteration of a loop around. So it waits for an input of the loop.
 Result<Endpoint> ForwardLoop::source(std::string_view op, AttrMap attrs) {
   std::vector<Node*> controls;
   if (around_ != FrameId::kRoot ||
@@ -108,7 +107,7 @@ Result<Endpoint> ForwardLoop::counted_trips(const Counter& counter,
   return trips_ = trips;
 }
 
-// Follows what saved() makes, from the push outwards.
+// Follows the nodes that saved() makes, from the push outwards.
 Endpoint ForwardLoop::saved_before(const Endpoint& value,
                                    const std::vector<Guard>& guards) {
   const auto user = [&](const Endpoint& tensor, auto&& fits) -> Node* {

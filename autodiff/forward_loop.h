@@ -1,5 +1,4 @@
-// ForwardLoop: what is added to a loop of the graph for the sake of its
-// gradient.
+// ForwardLoop: the nodes that a loop's gradient adds to the loop.
 #pragma once
 
 #include <string>
@@ -15,25 +14,25 @@ namespace tagflow::autodiff {
 // Note [Saved values]
 // The backward loop of a loop needs values of each iteration, in the reverse
 // order. A value is saved on a persistent stack, which is a variable of the
-// loop: pushed where the loop goes on, so N times in N trips, though the
-// predicate is computed N + 1 times. What the stack is after the loop is an
-// ordinary value: in a loop around this one it is saved in turn, and each
-// instance of an inner loop has a stack of its own. The graph stays a plain
-// one, and so does its gradient.
+// loop. It is pushed where the loop goes on: N times in N trips, though the
+// predicate is computed N + 1 times. After the loop the stack is an ordinary
+// value: a loop around this one saves it in turn, so each instance of an inner
+// loop has its own stack. The graph stays a plain graph, and so does its
+// gradient.
 //
-// A value of a branch is pushed where its branch is taken; on the other one the
-// stack stays as it is. The backward loop pops under the same predicates, which
-// are saved like any value.
+// A value of a branch is pushed where the branch is taken; the other branch
+// leaves the stack unchanged. The backward loop pops under the same predicates,
+// which are saved like any value.
 //
 //   Enter(empty) -> Merge -> Switch -> Push(value) -> NextIteration
 //                              |
 //                             Exit: the stack
 //
-// None of this runs where nobody fetches what depends on it: it leads to the
-// added Exits alone.
+// None of this runs unless a fetch depends on it: it leads only to the added
+// Exits.
 class ForwardLoop {
  public:
-  // Names of what is added begin with `prefix`. `analysis` outlives this.
+  // The names of added nodes begin with `prefix`. `analysis` outlives this.
   ForwardLoop(Analysis& analysis, const Loop& loop, std::string prefix);
 
   // All results are tensors of the frame around the loop, live where the loop
@@ -43,27 +42,27 @@ class ForwardLoop {
   // frame.
   Result<Endpoint> number();
   // A PersistentStack with `value` as it was in iterations 0, k, 2k, ...; `k`
-  // is an int64 scalar of the frame around, at least 1. REQUIRES: a variable of
-  // the loop, and the same k each time.
+  // is an int64 scalar of the frame around, at least 1. REQUIRES: `value` is a
+  // variable of the loop, and k is the same in each call.
   Result<Endpoint> saved_every(const Endpoint& value, const Endpoint& k);
   // An int64 scalar of the frame around, as live as the loop.
   Result<Endpoint> integer(int64_t value);
   // `k`, an integer scalar of that frame, as int64, or 1 where it is less.
   Result<Endpoint> at_least_one(const Endpoint& k);
-  // How many trips it made: an int64 scalar. By a counter that the loop has, if
-  // it has one.
+  // The number of trips: an int64 scalar. Computed from a counter of the loop,
+  // if it has one.
   Result<Endpoint> trips();
-  // A PersistentStack with `value` as it was in each iteration in which it was
-  // live and which was not the last. One that was saved for an earlier gradient
-  // is not saved again. REQUIRES: a tensor of the loop's frame.
+  // A PersistentStack with `value` as it was in each iteration but the last in
+  // which it was live. A stack that an earlier gradient has made is reused.
+  // REQUIRES: a tensor of the loop's frame.
   Result<Endpoint> saved(const Endpoint& value,
                          const std::vector<Guard>& guards);
   // A list with an element for each iteration that goes on: `value`, or, where
-  // that is not live, an element that means nothing. Where `value` may be live
-  // in the last iteration, there is one for that, too. REQUIRES: a tensor of
-  // the loop's frame, no reference and no handle.
+  // that is not live, an arbitrary element. Where `value` may be live in the
+  // last iteration, the list has an element for that, too. REQUIRES: a tensor
+  // of the loop's frame that is not a reference or handle.
   Result<Endpoint> listed(const Endpoint& value);
-  // `value` in the last iteration, which only finds out that the loop ends.
+  // `value` in the last iteration, in which the predicate is false.
   Result<Endpoint> last(const Endpoint& value);
 
  private:

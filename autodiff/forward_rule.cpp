@@ -36,8 +36,8 @@ void ForwardContext::set_broadcast(int input, Output tangent) {
   set(0, ops::broadcast_to(scope(), tangent, output_shape()));
 }
 
-// Its own attributes, as far as they are the op's; those that tell the types
-// follow from the inputs.
+// Copies the attributes that the op has; type attributes follow from the
+// inputs.
 graph::OpResult ForwardContext::apply(const Outputs& inputs) {
   AttrMap attrs;
   for (const auto& [name, value] : node().attrs())
@@ -67,7 +67,7 @@ void ForwardContext::set_multilinear(std::span<const int> inputs) {
     set(0, parts.size() == 1 ? parts[0] : ops::add_n(scope(), parts));
 }
 
-// Of complex numbers gradients are conjugated, or more than that.
+// For complex numbers, gradients are conjugated, or differ in other ways.
 void ForwardContext::set_symmetric() {
   if (is_complex(input_dtype(0))) return set_transposed();
   const RuleEntry* entry = RuleTable::global().find(node().op());

@@ -5,8 +5,8 @@
 //     r.set(0, ops::mul(r.scope(), r.tangent(0), ops::cos(...)));
 //   });
 //
-// An op needs none where its rule is made of ops that have rules: Note
-// [Transposed rules] in autodiff/transpose.h.
+// An op needs no forward rule where its rule is made of ops that have rules
+// (Note [Transposed rules] in autodiff/transpose.h).
 #pragma once
 
 #include <span>
@@ -17,13 +17,13 @@
 namespace tagflow::autodiff {
 
 // One node, the tangents of its inputs, and where to put those of its outputs.
-// All are dense, or variants as gradients of containers are (Note [Gradients of
-// containers]). The tangent of a variable, which its handle has, is that of its
-// value. As for RuleContext, all that this returns is harmless after an error.
-// Thread-compatible.
+// Tangents are dense, or variants as the gradients of containers are (Note
+// [Gradients of containers]). The tangent of a variable's handle is that of its
+// value. As for RuleContext, all returned values are safe to use after an
+// error. Thread-compatible.
 class ForwardContext : public NodeContext {
  public:
-  // `tangents`: by input; invalid ones are zero. `first_input` as of
+  // `tangents`: by input; invalid ones are zero. `first_input` is as in
   // RuleContext.
   ForwardContext(Region& region, const Node& node, std::vector<Output> tangents,
                  std::vector<bool> wanted, size_t first_input = 0);
@@ -34,33 +34,33 @@ class ForwardContext : public NodeContext {
   Output tangent(int input);
 
   // --- What goes out.
-  // Whether the tangent of that output is asked for.
+  // Whether the tangent of that output is requested.
   bool wants(int port) const { return wanted_[size_t(port)]; }
-  // No effect where it is not wanted. An output without one has a tangent of
-  // zero.
+  // Has no effect where the tangent is not wanted. An output without a tangent
+  // has a tangent of zero.
   void set(int port, Output tangent);
-  // The tangent of output 0, broadcast to the shape that it has; `tangent` is
-  // of the shape of that input.
+  // Sets the tangent of output 0, broadcast to its shape; `tangent` has the
+  // shape of that input.
   void set_broadcast(int input, Output tangent);
 
   // --- Whole rules.
-  // Of an op that is linear in these inputs together: what it makes of their
+  // For an op that is jointly linear in these inputs: applies the op to their
   // tangents.
   void set_linear(std::span<const int> inputs);
-  // Of an op that is linear in each of these inputs by itself: the sum of what
-  // it makes of the tangent of one and the values of the others.
+  // For an op that is linear in each of these inputs: sums the op's results for
+  // the tangent of one input and the values of the others.
   void set_multilinear(std::span<const int> inputs);
-  // Of an op of one input and one output, whose derivative is a symmetric
-  // matrix: then its rule makes tangents, too.
+  // For an op of one input and one output whose derivative is a symmetric
+  // matrix: its reverse rule makes the tangent.
   void set_symmetric();
-  // By the transpose of the op's rule.
+  // Transposes the op's reverse rule.
   void set_transposed();
 
   // --- For autodiff/ only.
   std::vector<Output> take_results() && { return std::move(results_); }
 
  private:
-  // The node's op, of these inputs.
+  // The node's op, applied to these inputs.
   graph::OpResult apply(const Outputs& inputs);
 
   std::vector<Output> tangents_;

@@ -32,8 +32,8 @@ Context* FrameScopes::context(FrameId frame) {
   made.kind = Context::Kind::kLoop;
   made.parent = context(of.parent);
   made.name = of.name;
-  // There in each iteration, the last one too, since what is made may have a
-  // part in finding out that it is the last.
+  // It is live in each iteration, including the last one, since the predicate
+  // may depend on added nodes.
   made.pivot = of.merges.empty() ? nullptr : of.merges.front();
   made.frame_name = of.name;
   made.parallel_iterations = of.parallel_iterations;

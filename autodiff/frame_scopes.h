@@ -1,5 +1,4 @@
-// FrameScopes: where nodes are added beside those that a graph has, in the
-// loops that they are in.
+// FrameScopes: the scopes in which nodes are added to the loops of a graph.
 #pragma once
 
 #include <memory>
@@ -11,26 +10,26 @@
 
 namespace tagflow::autodiff {
 
-// A scope for each frame of the graph, whoever built it. What is made in one
-// may read tensors of its frame and of those around it, which enter as
-// constants of the loop. Thread-compatible.
+// Has a scope for each frame of the graph, also of a graph from a file. Nodes
+// made in a scope may read tensors of its frame and of the frames around it,
+// which enter as constants of the loop. Thread-compatible.
 class FrameScopes {
  public:
-  // Names of what is made begin with that of `scope`; errors are kept here.
+  // The names of new nodes begin with that of `scope`; errors are kept here.
   // `analysis` outlives this.
   FrameScopes(Analysis& analysis, const graph::Scope& scope);
 
   const Status& status() const;
-  // The frame as a region, whose values are beside what is made there.
+  // The frame as a region whose values can be read directly.
   Region& region(FrameId frame);
   const graph::Scope& scope(FrameId frame) { return region(frame).scope(); }
   // Adds a node that reads tensors of `frame`, and whose outputs are in
   // `outputs`. Null after an error.
   Node* add(graph::BuilderState::NodeSpec spec, FrameId frame, FrameId outputs);
-  // Makes what was added to the frame known to the builder of `scope`, in whose
-  // loop it is: as what is in the branch or loop that `like` is in.
+  // Tells the builder of `scope`, which builds the loop, about the nodes added
+  // to the frame: they count as part of the branch or loop that `like` is in.
   void hand_over(FrameId frame, const graph::Scope& scope, const Node& like);
-  // Removes what was added and is not needed for these.
+  // Removes the added nodes that these outputs do not need.
   void remove_all_but(const graph::Outputs& outputs);
 
  private:

@@ -22,7 +22,7 @@ using graph::Program;
 
 namespace {
 
-// A lowered body on its way into a graph of its own.
+// Moves a lowered body into a separate graph.
 class BodyLoader {
  public:
   BodyLoader(const Program& from, const FunctionRef& function,
@@ -53,7 +53,7 @@ class BodyLoader {
     return name.starts_with(prefix_) ? name.substr(prefix_.size()) : name;
   }
 
-  // The arguments stand beside the prefix, and make way.
+  // The arguments do not have the prefix, and are renamed on conflict.
   void find_names() {
     std::unordered_set<std::string> taken;
     std::vector<const std::string*> beside;
@@ -84,7 +84,7 @@ class BodyLoader {
     return def;
   }
 
-  // Frames and colocation go by name.
+  // Frames and colocation use names.
   void move_labels(AttrMap& attrs) const {
     if (const auto frame = attrs.find("frame_name"); frame != attrs.end())
       if (const auto* name = frame->second.get_if<std::string>())
@@ -117,7 +117,7 @@ class BodyLoader {
   std::unordered_map<std::string, std::string> names_;
 };
 
-// The calls alone, with an input for all that they read.
+// The calls only, with Placeholders for all tensors that they read.
 Result<Program> calls_alone(const FunctionLibrary& library,
                             std::span<const Node* const> calls) {
   Program program;
@@ -141,7 +141,7 @@ Result<Program> calls_alone(const FunctionLibrary& library,
   return program;
 }
 
-// By body, what its calls name.
+// By body, the functions that its calls name.
 std::vector<FunctionRef> functions_of_bodies(const Program& program) {
   std::vector<FunctionRef> functions(program.bodies.size());
   const auto look = [&](const Graph& graph) {

@@ -12,9 +12,9 @@ namespace tagflow::autodiff {
 
 // A body of primitives, in which calls of recursive functions keep frames of
 // their own (Note [Extended functions] in graph/functions/extended.h). Nodes
-// have the names that they have in the run, without that of the function
-// before them: a function that is made of this and extends the one that it
-// comes from runs with the same names.
+// have the names that they have in the run, without the function's name as a
+// prefix, so a function made from this body that extends the original runs with
+// the same names.
 struct FunctionBody {
   FunctionRef function;
   graph::Graph graph;
@@ -24,14 +24,14 @@ struct FunctionBody {
   std::vector<graph::Node*> effects = {};
 };
 
-// Those of the functions that the calls name and of all that these reach, each
-// once. Errors as lower_functions().
-// REQUIRES: each call has a frame of its own.
+// The bodies of the functions that the calls name and of all that these reach,
+// each once. Errors are those of lower_functions(). REQUIRES: each call has a
+// frame of its own.
 Result<std::vector<FunctionBody>> load_bodies(
     const graph::FunctionLibrary& library,
     std::span<const graph::Node* const> calls);
 
-// Makes of the definition of a `_Call` one that may be in any graph.
+// Changes the definition of a `_Call` into one that may be in any graph.
 void keep_own_frame(graph::NodeDef& call, graph::LibraryTraits& traits);
 
 }  // namespace tagflow::autodiff

@@ -1,4 +1,4 @@
-// Gradient: what is known of the derivative of y by one tensor.
+// Gradient: the derivative of y by one tensor.
 #pragma once
 
 #include "graph/builder/output.h"
@@ -7,14 +7,14 @@ namespace tagflow::autodiff {
 
 using graph::Output;
 
-// The gradient of a tensor x, of x's type and shape: dense, or sparse as
-// TensorFlow's IndexedSlices are, where only some rows of x were used. Of a
-// resource x it is that of the variable's value; of a list, a stack or the flow
-// of a TensorArray it is a variant (Note [Gradients of containers] in
+// The gradient of a tensor x, of x's type and shape: dense, or sparse like
+// TensorFlow's IndexedSlices, where only some rows of x were used. The gradient
+// of a variable's handle is that of its value; the gradient of a list, a stack
+// or the flow of a TensorArray is a variant (Note [Gradients of containers] in
 // autodiff/rules/containers.h). A value.
 struct Gradient {
-  // Dense: the gradient itself. Sparse: rows, `values[i]` for row `indices[i]`
-  // of x; rows of one index are added.
+  // Dense: the gradient itself. Sparse: `values[i]` is for row `indices[i]` of
+  // x; rows with the same index are summed.
   Output values;
   // A vector of int32 or int64. Invalid: the gradient is dense.
   Output indices = {};

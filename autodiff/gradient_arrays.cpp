@@ -13,7 +13,7 @@ struct GradientArray {
 
 using Nodes = std::unordered_set<const Node*>;
 
-// All that have a flow of the array in which the write is.
+// All tensors that have a flow of the write's array.
 Nodes reached_by_flow(const Analysis& analysis, Node& write) {
   Nodes reached{&write};
   std::vector<const Node*> open{&write};
@@ -28,8 +28,8 @@ Nodes reached_by_flow(const Analysis& analysis, Node& write) {
   return reached;
 }
 
-// Whether the write waits for the read, so that this does not see it: only
-// outside of loops, where nothing comes twice.
+// Whether the write waits for the read, so that the read does not see it. Only
+// outside loops, where each node runs once.
 bool is_before(const Analysis& analysis, const Node& read, const Node& write) {
   if (analysis.frame_of(write) != FrameId::kRoot) return false;
   Nodes known{&write};
@@ -52,7 +52,7 @@ bool is_sum(const Node& node) {
 
 using Flows = std::unordered_set<Endpoint, graph::EndpointHash>;
 
-// The flows on paths that lead to an input of the sum.
+// The flows on paths to an input of the sum.
 Flows leading_to(const Analysis& analysis, const Paths& paths,
                  const Node& sum) {
   Flows found;
@@ -72,8 +72,8 @@ Flows leading_to(const Analysis& analysis, const Paths& paths,
   return found;
 }
 
-// No flow may get to a sum in two ways. In a loop the same constant comes in
-// each iteration, so that a sum around the loop has it many times.
+// No flow may reach a sum in two ways. A loop constant arrives in each
+// iteration, so a sum around the loop has it many times.
 Status check_sum(const Analysis& analysis, const Paths& paths, Node& sum) {
   const Flows flows = leading_to(analysis, paths, sum);
   for (const Endpoint& flow : flows) {
@@ -88,9 +88,8 @@ Status check_sum(const Analysis& analysis, const Paths& paths, Node& sum) {
     if (ways > 1)
       return error(
           Code::kUnimplemented,
-          "[gradients] [{}] node \"{}\" adds flows of a gradient array "
-          "that have \"{}\" in common: what was added before counts "
-          "once, which a sum does not tell",
+          "[gradients] [{}] node \"{}\" sums flows of a gradient array "
+          "that all contain \"{}\", which would count more than once",
           sum.op(), sum.name(), flow.to_string());
   }
   return {};
@@ -106,7 +105,7 @@ Status check_gradient_arrays(Analysis& analysis, const Paths& paths,
         paths.has({node, 0}))
       TAGFLOW_RETURN_IF_ERROR(check_sum(analysis, paths, *node));
   const Nodes needed = paths.leading_to(ys);
-  // By the array that it is the gradient of, and the source.
+  // By the array whose gradient it is, and the source.
   std::map<std::pair<const Node*, std::string>, GradientArray> arrays;
   for (Node* node : analysis.graph().nodes()) {
     if (!node->op().starts_with("TensorArray") || node->inputs().empty())
@@ -138,8 +137,7 @@ Status check_gradient_arrays(Analysis& analysis, const Paths& paths,
               Code::kUnimplemented,
               "[gradients] [{}] node \"{}\" may read what node \"{}\" adds to "
               "the gradient of TensorArray \"{}\" for \"{}\", but no flow "
-              "leads "
-              "from there: how they depend on each other is not known",
+              "leads from there, so the dependency is unknown",
               read->op(), read->name(), write->name(), of.first->name(),
               of.second);
     }

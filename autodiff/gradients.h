@@ -1,11 +1,11 @@
-// Gradients: what extends a graph with its derivatives.
+// gradients(): extends a graph with its derivatives.
 //
 //   const std::vector<Gradient> grads = gradients(s, {loss}, {w, b});
 //   ops::sub(s, w, ops::mul(s, 0.1, grads[0].values));
 //
-// The graph may be built here or come from a file; loops, conditionals,
-// functions, TensorArrays and lists are differentiated to any order, since what
-// is made is a plain graph again.
+// The graph may be built here or come from a file. Loops, conditionals,
+// functions, TensorArrays and lists are differentiated to any order, since the
+// result is a plain graph again.
 #pragma once
 
 #include <map>
@@ -19,48 +19,47 @@
 namespace tagflow::autodiff {
 
 struct GradientOptions {
-  // The gradients of each y, of its shape; left out, or invalid: ones.
+  // The gradient of each y, of its shape; ones where it is left out or invalid.
   graph::Outputs grad_ys = {};
   // Taken for constants.
   graph::Outputs stop_gradients = {};
-  // Where given, what the gradient needs of the values of loops is added to it.
+  // If not null, receives the values of loops that the gradient needs.
   std::vector<KeptValue>* kept = nullptr;
-  // Of loops, by the names of their frames, what gradients keep, in place of
-  // what WhileOptions::save said: "all", "every:K" or "log".
+  // What gradients keep of loops, by the names of their frames: "all",
+  // "every:K" or "log". Overrides WhileOptions::save.
   std::map<std::string, std::string> save = {};
-  // Zeros for an x on which no y depends, in place of an invalid Gradient.
+  // Return zeros for an x on which no y depends, instead of an invalid
+  // Gradient.
   bool zeros_if_unconnected = false;
-  // Whether it is checked that each gradient is live exactly where its tensor
-  // is, which costs about as much again: an Internal error where not.
-  // For tests: it also reports sums of which it is only not seen that all parts
-  // are as live.
+  // Check that each gradient is live exactly where its tensor is, or fail with
+  // Internal; this doubles the cost. For tests: it also reports sums whose
+  // parts cannot be proven to be equally live.
   bool check_liveness = false;
 };
 
 // The gradients of the sum of all elements of all ys, by each of xs. An x is a
-// tensor of a floating-point or complex type, or a variable: its handle or its
-// reference, whose gradient is the sum of those of all reads. Each read counts
-// as the version that it saw; how a value that was assigned came about does not
-// matter.
+// tensor of a floating-point or complex type, or the handle or reference of a
+// variable, whose gradient is the sum of those of all reads. Each read counts
+// with the version that it saw; assigned values count as constants.
 //
 // Calls, conditionals and loops of TensorFlow 2 (`While`, `If`) between xs and
-// ys are replaced by primitives, once; their nodes stay, with their names, as
-// Identities of what replaced them. What saves values for the gradient is added
-// to the loops of the graph, but runs only where a gradient is fetched.
+// ys are replaced by primitives, once; their nodes keep their names and become
+// Identities of the replacement. Nodes that save values for the gradient are
+// added to the loops of the graph, but run only where a gradient is fetched.
 //
-// In the body of a loop, ys of an iteration may be given, with xs of the same
-// one, or from outside: the gradient by these is that of the iteration alone,
-// and leads by what is the same in all iterations. The scope fails, and all
+// In the body of a loop, ys may be tensors of the iteration, and xs of the same
+// iteration or from outside. The gradient by an x from outside is that of this
+// iteration alone, through loop-invariant tensors. The scope fails, and all
 // gradients are invalid, where
 //   - an op between an x and a y has no rule (Unimplemented, with the path),
 //   - a y or x has no derivative for its type, or they are in different loops,
-//   - a loop between them is none whose iterations end by its LoopCond.
+//   - a loop between them does not end by its LoopCond.
 std::vector<Gradient> gradients(const graph::Scope& scope,
                                 const graph::Outputs& ys,
                                 const graph::Outputs& xs,
                                 const GradientOptions& options = {});
 
-// The same with sparse gradients made dense.
+// gradients() with sparse gradients made dense.
 graph::Outputs dense_gradients(const graph::Scope& scope,
                                const graph::Outputs& ys,
                                const graph::Outputs& xs,

@@ -9,7 +9,7 @@ graph::OpResult switch_by(const graph::Scope& s, const graph::Output& value,
 }
 
 // A predicate's condition gets its number after all those under which the
-// predicate is live, so that ascending numbers are the order that is wanted.
+// predicate is live, so ascending numbers are the required order.
 Result<std::vector<Guard>> guards_of(Analysis& analysis, FrameId frame,
                                      Conditions::Set set, Conditions::Set given,
                                      const Endpoint& what) {

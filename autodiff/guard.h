@@ -1,4 +1,4 @@
-// Guards: what decides, within one loop or outside of all, whether a value is
+// Guards: the predicates that decide, within one frame, whether a value is
 // live.
 #pragma once
 
@@ -16,20 +16,20 @@ struct Guard {
   int ports = 2;
 };
 
-// The value, at the port that the predicate takes out of `ports`.
+// Switches the value to the one of `ports` outputs that the predicate takes.
 graph::OpResult switch_by(const graph::Scope& s, const graph::Output& value,
                           const graph::Output& predicate, int ports);
 
-// The guards of what is live under the conditions `set`, in an order in which
-// each predicate is live where those before it hold. Those in `given` are known
-// to hold. Unimplemented where a condition is more than what a predicate says,
-// as of a Merge of which not all inputs are known to be alternatives; `what` is
-// for the message.
+// The guards of a value that is live under the conditions `set`, ordered so
+// that each predicate is live where those before it hold. The conditions in
+// `given` are known to hold. Returns Unimplemented where a condition is not
+// that of a predicate, as that of a Merge whose inputs are not all known to be
+// alternatives; `what` is for the message.
 Result<std::vector<Guard>> guards_of(Analysis& analysis, FrameId frame,
                                      Conditions::Set set, Conditions::Set given,
                                      const Endpoint& what);
 
-// Whether never both hold: some predicate would have to take two ports.
+// Whether both can never hold, since a predicate would have to take two ports.
 bool are_exclusive(const Conditions& conditions, Conditions::Set a,
                    Conditions::Set b);
 

@@ -22,9 +22,9 @@ Output shape_of(const Scope& s, const Output& x) {
   return s.op("VariableShape", {x}, {{"out_type", DataType::kInt32}});
 }
 
-// Row i is the gradient of element i of y, in a list as long as y has elements.
-// Where y is dead, so is all that enters the loop, since it is made of y's
-// shape.
+// Row i is the gradient of element i of y, in a list with an element for each
+// of y's. Where y is dead, so are all inputs of the loop, since they are
+// computed from y's shape.
 Output stacked_rows(const Scope& s, const Output& y, const Output& x,
                     const JacobianOptions& options) {
   const Output y_shape = ops::shape(s, y), x_shape = shape_of(s, x);
@@ -67,7 +67,7 @@ Output jacobian(const Scope& scope, const Output& y, const Output& x,
                 const JacobianOptions& options) {
   if (!scope.ok()) return {};
   const Scope s = graph::ScopeAccess::construct_scope(scope, "jacobian");
-  // Before there is an open loop, in whose graph less is known.
+  // Before the loop is opened, since less is known inside an open loop.
   if (const auto made = prepare(s, {{y}, {x}, {}}); !made.ok()) {
     scope.fail(made.status());
     return {};

@@ -1,9 +1,9 @@
 // Jacobians, Hessians, and their products with vectors.
 //
-// All are of real or complex ys and xs; of complex ones each element counts as
-// one, with the gradients that gradients() gives: the conjugates of the
-// derivatives of holomorphic functions. Errors are those of gradients() and
-// jvp(): the scope fails, and results are invalid.
+// The ys and xs are real or complex. A complex element counts as one, with the
+// gradient that gradients() gives: the conjugate of the derivative of a
+// holomorphic function. Errors are those of gradients() and jvp(): the scope
+// fails, and results are invalid.
 #pragma once
 
 #include "graph/builder/scope.h"
@@ -15,26 +15,25 @@ struct JacobianOptions {
   int64_t parallel_iterations = 10;
 };
 
-// The gradient of each element of y by x, of shape y.shape + x.shape, both as
-// they are when the graph runs: a loop over the elements of y, with the
-// gradient of one in its body. Zeros where y does not depend on x. Live where y
-// is.
+// The gradient of each element of y by x, of shape y.shape + x.shape, both
+// run-time shapes. It is a loop over the elements of y, with the gradient of
+// one element in its body. Zeros where y does not depend on x. Live where y is.
 graph::Output jacobian(const graph::Scope& scope, const graph::Output& y,
                        const graph::Output& x,
                        const JacobianOptions& options = {});
 
 // The second derivatives of the sum of all elements of y: of shape x.shape +
-// x.shape, one for each of xs. Blocks off the diagonal are jacobian() of
+// x.shape, one for each of xs. For off-diagonal blocks, call jacobian() on
 // gradients.
 graph::Outputs hessian(const graph::Scope& scope, const graph::Output& y,
                        const graph::Outputs& xs,
                        const JacobianOptions& options = {});
 
 // The Hessian of the sum of all elements of y, by all xs together, times the
-// vector that `vs` are: for each x what its gradient changes by along vs, of
-// its shape; zeros where that is nothing. Takes a small multiple of the time of
-// a gradient, however many elements the xs have, since it is forward mode of
-// it: no stacks but those of the gradient. Invalid vs are zero.
+// vector `vs`: for each x, the derivative of its gradient along vs, of the
+// shape of x, or zeros. It is the forward mode of the gradient, so it takes a
+// small multiple of the gradient's time, independent of the number of elements
+// of the xs, and adds no stacks. Invalid vs are zero.
 graph::Outputs hessian_vector_product(const graph::Scope& scope,
                                       const graph::Output& y,
                                       const graph::Outputs& xs,

@@ -13,8 +13,7 @@ using graph::Scope;
 
 namespace {
 
-// A tangent is computed beside its tensor: it does not enter a loop that is
-// there already.
+// A tangent is computed beside its tensor: it cannot enter an existing loop.
 Status check_frames(const Analysis& analysis, const Prepared& made) {
   for (const Endpoint& x : made.xs)
     if (analysis.output_frame(*x.node) != made.frame)
@@ -39,9 +38,9 @@ Status check_tangents(const Scope& scope, const Analysis& analysis,
   return {};
 }
 
-// Sums may have parts that are more live than the sum, which is a tangent. The
-// tangent of a record is made by a call within branches, of which it is not
-// seen that they are all alternatives.
+// Sums may have parts that are live in more cases than the sum, a tangent. The
+// tangent of a record is made by a call within branches that are not known to
+// be all alternatives.
 Status check_tangents(const Scope& scope, const Pushforward& walk) {
   std::vector<GradientPair> pairs;
   for (const auto& [tensor, tangent] : walk.tangents())
@@ -60,7 +59,7 @@ Result<Outputs> walk_forward(const Scope& scope, const Outputs& ys,
                             tangents.size(), all_xs.size());
   const Arguments all{ys, all_xs, options.stop_gradients};
   TAGFLOW_RETURN_IF_ERROR(all.check(scope));
-  // Those of which the tangent is zero lead nowhere.
+  // Paths from xs whose tangent is zero are skipped.
   Tensors with_tangents{
       endpoints_of(ys), {}, endpoints_of(options.stop_gradients)};
   Outputs given;

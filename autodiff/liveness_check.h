@@ -1,4 +1,4 @@
-// A check of what the walk promises (Note [The walk]), for tests.
+// A check of the invariants of the walk (Note [The walk]), for tests.
 #pragma once
 
 #include <utility>
@@ -11,9 +11,9 @@ namespace tagflow::autodiff {
 // A tensor, and its gradient.
 using GradientPair = std::pair<graph::Endpoint, graph::Endpoint>;
 
-// Internal where a gradient of `pairs` is not live exactly where its tensor is,
-// or where an AddN that was added from node `first` on has parts that are not
-// equally live: the first such node is named.
+// Returns Internal where a gradient of `pairs` is not live exactly where its
+// tensor is, or where an AddN, added as node `first` or later, has parts that
+// are not equally live. The message names the first such node.
 Status check_liveness(graph::Graph& graph, graph::NodeId first,
                       const std::vector<GradientPair>& pairs);
 

@@ -9,8 +9,8 @@
 //   sums       of each loop constant: what each iteration adds. A sparse one is
 //              appended to a list, and concatenated once at the end.
 //
-// It has the loop's window, and ends by its LoopCond alone, so that it can be
-// cut over devices as the loop can. N is counted by a variable that is added to
+// It has the loop's window, and only its LoopCond ends it, so that it can be
+// cut over devices like the loop. N is counted by a variable that is added to
 // the loop.
 #include <algorithm>
 
@@ -63,7 +63,7 @@ void Backprop::visit_loop(FrameId frame) {
     run_segments(work, *plan);
 }
 
-// The gradients by what the last iteration begins with.
+// The gradients by the initial values of the last iteration.
 void Backprop::end_gradients(LoopWork& work) {
   EndRegion region(region_, work.forward, work.loop, scope());
   Backprop walk(all_, region);
@@ -86,7 +86,8 @@ void Backprop::end_gradients(LoopWork& work) {
   }
 }
 
-// What the backward loop's variables begin with: the gradients at the end.
+// The initial values of the backward loop's variables: the gradients at the
+// end.
 std::vector<Leaf> Backprop::begin_gradients(LoopWork& work,
                                             graph::WhileOptions& options) {
   EndRegion end(region_, work.forward, work.loop, scope());
@@ -153,18 +154,18 @@ std::vector<Leaf> Backprop::backward_body(
   }
   for (auto& constant : work.constants)
     add_to_sum(constant, *this, walk, region, 1 + work.variables.size());
-  // In the order in which the loop got them.
+  // In the order in which they were added to the loop.
   for (Leaf& leaf : region.next_values()) next.push_back(std::move(leaf));
   return next;
 }
 
-// What an iteration adds to the gradient of a loop constant. Before the first
-// variable of the region the backward loop has `first` others.
+// Adds an iteration's part of the gradient of a loop constant. The backward
+// loop has `first` variables before those of the region.
 void Backprop::add_to_sum(LoopConstant& constant, Backprop& outer,
                           Backprop& walk, BodyRegion& region, size_t first) {
   const Gradient grad = walk.total(constant.inside);
   if (!grad.valid() || !outer.scope().ok()) return;
-  // Who gave the sum gets the rows, and adds them.
+  // The owner of the sum gets the rows, and adds them.
   if (grad.is_sparse() && constant.is_begun) constant.at_end = {};
   constant.result = first + region.next_values().size();
   const std::vector<Leaf> sums = outer.begin_sums(constant, grad);
@@ -175,8 +176,8 @@ void Backprop::add_to_sum(LoopConstant& constant, Backprop& outer,
     region.next_values().push_back(std::move(next));
 }
 
-// What sums of the constant's gradients begin with, where each is like `grad`:
-// one, or the two lists of sparse ones.
+// The initial values of the sum of gradients like `grad`: one, or two lists for
+// sparse gradients.
 std::vector<Leaf> Backprop::begin_sums(LoopConstant& constant,
                                        const Gradient& grad) {
   const std::string path = LoopWork::path_of(constant.inside);
@@ -227,7 +228,7 @@ void Backprop::hand_out(LoopWork& work, const Outputs& results) {
     if (constant.results == 1)
       add(constant.outside, live, {results[constant.result]});
     if (constant.results != 2) continue;
-    // No trips give no rows, of the right shape.
+    // For 0 trips: no rows, of the right shape.
     const Scope& s = scope();
     const Output any = region_.constant(Tensor::vector<int32_t>({-1}));
     const Output row =

@@ -63,7 +63,7 @@ Output BodyRegion::popped(const Endpoint& tensor) {
   };
   const DataType dtype = tensor.node->output_dtypes()[size_t(tensor.port)];
   if (is_ref(dtype) || dtype == DataType::kResource) {
-    // A handle that varies: of no use to a stack, and rare.
+    // A varying handle, which is rare, cannot be saved on a stack.
     return fail(error(Code::kUnimplemented,
                       "[gradients] \"{}\" is {} and differs from iteration to "
                       "iteration of the loop of frame \"{}\"",

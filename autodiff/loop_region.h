@@ -1,4 +1,4 @@
-// The regions of a loop: Note [Regions] in region.h.
+// The regions of a loop (Note [Regions] in region.h).
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace tagflow::autodiff {
 
-// What body and end of a loop have in common.
+// The base of the regions for a loop's body and end.
 class LoopRegion : public DistantRegion {
  public:
   LoopRegion(Region& around, ForwardLoop& forward, const Loop& loop,
@@ -36,7 +36,7 @@ class LoopRegion : public DistantRegion {
 class BodyRegion final : public LoopRegion {
  public:
   // `counter` is the number of iterations before the one whose gradient is
-  // computed, an int64 scalar; `grow` gives the backward loop a variable.
+  // computed, an int64 scalar; `grow` adds a variable to the backward loop.
   BodyRegion(Region& around, ForwardLoop& forward, const Loop& loop,
              graph::Scope scope, Output counter,
              graph::structure::AddVariable grow)
@@ -45,8 +45,8 @@ class BodyRegion final : public LoopRegion {
         grow_(std::move(grow)) {}
 
   Conditions::Set given() override { return analysis().goes_on(loop()); }
-  // A variable of the backward loop; the body's next value of it goes into
-  // `next_values()`, in the order in which they were added.
+  // Adds a variable to the backward loop. The caller appends its next value to
+  // `next_values()`, in the order in which variables were added.
   Output add_variable(std::string path, const Output& initial);
   std::vector<graph::Leaf>& next_values() { return next_values_; }
 
@@ -54,14 +54,14 @@ class BodyRegion final : public LoopRegion {
   Output varying_value(const Endpoint& tensor) override;
 
  private:
-  // What the loop counts with that variable, if it does.
+  // The counter that the tensor is in the loop, if it is one.
   std::optional<Counter> counter_at(const Endpoint& tensor) const;
-  // The value of a counter, from that of the backward loop.
+  // The value of a counter, computed from that of the backward loop.
   Output counted(const Endpoint& tensor, const Counter& counter);
   Output popped(const Endpoint& tensor);
 
-  // recomputed.cpp: a value that is as cheap to compute again, from what is
-  // there anyway, as it is to save; invalid where it is not.
+  // recomputed.cpp: the value, computed again from values that are available
+  // anyway; invalid where saving it is cheaper.
   Output recomputed(const Endpoint& tensor);
   bool is_recomputed(const Endpoint& tensor, int depth);
   bool is_at_hand(const Endpoint& tensor, int depth);

@@ -1,19 +1,19 @@
-// A loop while its gradient is made. Of the two ways in which that is done:
-// loop_backprop.cpp and segment_backprop.cpp.
+// A loop while its gradient is made, by loop_backprop.cpp or
+// segment_backprop.cpp.
 #pragma once
 
 #include "autodiff/backprop.h"
 
 namespace tagflow::autodiff {
 
-// What is the same in all iterations: its gradient is a sum.
+// A loop-invariant tensor: its gradient is a sum over the iterations.
 struct Backprop::LoopConstant {
   Endpoint inside;        // in the loop
-  Endpoint outside;       // what enters
-  Gradient at_end = {};   // of what it is in the last iteration, or
-  bool is_begun = false;  // what its sum begins with: begin_sum()
-  // Which results of the backward loop have the sum: one, or a list of rows and
-  // one of indices.
+  Endpoint outside;       // the value that enters
+  Gradient at_end = {};   // of its value in the last iteration, or
+  bool is_begun = false;  // the start of its sum: begin_sum()
+  // The results of the backward loop that hold the sum: one, or a list of rows
+  // and one of indices.
   size_t result = 0;
   size_t results = 0;
   DataType type = DataType::kInvalid;
@@ -22,10 +22,10 @@ struct Backprop::LoopConstant {
 
 // One loop while its gradient is made.
 struct Backprop::LoopWork {
-  // A variable that changes, and has a gradient of its own in each iteration.
+  // A variable that changes, and has a separate gradient in each iteration.
   struct Variable {
     const LoopVariable* of;
-    Gradient at_end = {};  // of what it is in the last iteration
+    Gradient at_end = {};  // of its value in the last iteration
   };
   const Loop& loop;
   ForwardLoop& forward;
@@ -36,8 +36,8 @@ struct Backprop::LoopWork {
   static std::string path_of(const Endpoint& inside) {
     return fmt::format("gradient of \"{}\"", inside.to_string());
   }
-  // A gradient has its tensor's shape, also where shape inference does not see
-  // it. Where it sees another one, the loop refuses it.
+  // A gradient has its tensor's shape, also where shape inference cannot derive
+  // it. Where it derives another shape, the loop rejects the gradient.
   static void narrow(Analysis& analysis, const Output& value,
                      const PartialShape& shape) {
     if (value.has_tensor())

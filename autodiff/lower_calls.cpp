@@ -47,7 +47,7 @@ Users users_of(const Graph& graph) {
   return users;
 }
 
-// All that depends on one of `from`, these included.
+// All nodes that depend on one of `from`, these included.
 Nodes after(const Users& users, std::vector<const Node*> open) {
   Nodes found(open.begin(), open.end());
   while (!open.empty()) {
@@ -60,7 +60,7 @@ Nodes after(const Users& users, std::vector<const Node*> open) {
   return found;
 }
 
-// All that one of `open` reads, and that in turn, these included.
+// All nodes on which one of `open` depends, these included.
 Nodes before(std::vector<const Node*> open, bool with_controls = false) {
   Nodes found(open.begin(), open.end());
   while (!open.empty()) {
@@ -83,14 +83,14 @@ std::vector<const Node*> nodes_of(std::span<const Endpoint> tensors) {
   return nodes;
 }
 
-// One call, lowered by itself in a graph of its own, where placeholders stand
-// for what it reads, and then brought over.
+// Lowers one call in a separate graph, with placeholders for its inputs, and
+// copies the result back.
 class LoweredCall {
  public:
   LoweredCall(Graph& graph, Node& node, bool may_be_dead)
       : graph_(graph), node_(node), may_be_dead_(may_be_dead) {}
 
-  // Without `users`, what reads the node still does.
+  // Without `users`, readers of the node are not changed.
   Status run(const Users& users) {
     do {
       TAGFLOW_RETURN_IF_ERROR(isolate());
@@ -104,7 +104,8 @@ class LoweredCall {
   }
 
  private:
-  // A copy of the node alone, with an input for each tensor and node it reads.
+  // A copy of the node only, with a placeholder for each tensor and node it
+  // reads.
   Status isolate() {
     program_ = {};
     stands_for_.clear();
@@ -135,8 +136,8 @@ class LoweredCall {
     return {};
   }
 
-  // Whether there are names that the graph has. Then the lowering has to know
-  // of these, so that it finds others.
+  // Whether names collide with those of the graph. Then the lowering must know
+  // these, to choose others.
   bool find_clashes() {
     const size_t before = taken_.size();
     for (const Node* node : program_.graph.nodes())
@@ -146,8 +147,8 @@ class LoweredCall {
     return taken_.size() > before;
   }
 
-  // The output of a Switch where the input may be dead, since that is what the
-  // lowering goes by.
+  // The output of a Switch where the input may be dead, since the lowering
+  // depends on that.
   Result<Endpoint> stand_in(const Endpoint& input) {
     Graph& alone = program_.graph;
     const DataType type =
@@ -173,8 +174,8 @@ class LoweredCall {
     return Endpoint{made, 1};
   }
 
-  // What has effects inside loops that a body has of primitives runs before the
-  // next iteration: before its LoopCond does.
+  // In loops of primitives in a body, nodes with effects run before the next
+  // iteration, that is, before its LoopCond.
   void order_inner_effects(const graph::FrameMap& frames) {
     for (Node* target : program_.targets) {
       const graph::FrameId id = frames.of(*target);
@@ -191,7 +192,7 @@ class LoweredCall {
     }
   }
 
-  // "name:port" there, of an input as a definition has it.
+  // "name:port" in the graph, for an input of a definition.
   std::string translated(const std::string& input) const {
     const bool is_control = input.starts_with('^');
     const std::string text = is_control ? input.substr(1) : input;
@@ -221,8 +222,8 @@ class LoweredCall {
     return graph_.extend(std::move(defs));
   }
 
-  // What the call is a part of, its nodes are. A checkpoint of the function is
-  // another one in each call.
+  // The nodes are in the checkpoints of the call. A checkpoint inside the
+  // function gets a new name in each call.
   void take_over_checkpoint(NodeDef& def) const {
     std::string name(checkpoints_of(node_.attrs()));
     if (const auto own = checkpoints_of(def.attrs); !own.empty())
@@ -265,7 +266,7 @@ class LoweredCall {
   const bool may_be_dead_;
   Program program_;
   std::vector<std::string> taken_;  // names
-  // By the name of what stands there, the tensor or node that it stands for.
+  // By the name of a placeholder, the tensor or node that it stands for.
   std::unordered_map<std::string, std::string> stands_for_;
 };
 
@@ -298,7 +299,7 @@ Status lower_calls(Graph& graph, std::span<const Endpoint> xs,
       }))
     return {};
   const Users users = users_of(graph);
-  // An x that is a call itself need not be looked into for its own sake.
+  // An x that is the output of a call does not make the call lowered.
   std::vector<const Node*> readers;
   for (const Node* node : nodes_of(xs))
     if (const auto found = users.find(node); found != users.end())
@@ -319,7 +320,7 @@ Status lower_calls(Graph& graph, std::span<const Endpoint> xs,
         node->is_exit())
       control_flow.push_back(node);
   const Nodes mortal = after(users, std::move(control_flow));
-  // Paths from an x begin at the node that it is of.
+  // Paths from an x begin at its node.
   const Users none;
   for (Node* call : calls) {
     const bool is_x = std::ranges::any_of(

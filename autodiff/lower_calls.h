@@ -1,4 +1,4 @@
-// Functions on the way from xs to ys, put in the place of their calls.
+// Inlines the functions that are called between xs and ys.
 #pragma once
 
 #include <span>
@@ -8,25 +8,24 @@
 namespace tagflow::autodiff {
 
 // Replaces each call, While, If, Case and For that is between xs and ys by
-// primitives, as running it would (Note [Lowering] in
-// graph/functions/lower.h): with the same names, so that random ops draw the
-// same numbers, and each effect once. What read its outputs reads those of the
-// replacement. The node itself becomes an IdentityN of them: it can be fetched,
-// and handles to it stay valid.
+// primitives, as running it would (Note [Lowering] in graph/functions/lower.h):
+// with the same names, so that random ops draw the same numbers, and each
+// effect once. Readers of its outputs then read those of the replacement. The
+// node itself becomes an IdentityN of them, so it can be fetched, and handles
+// to it stay valid.
 //
 // A call of a function that has a gradient function in the library stays. So
-// does one of a recursive function inside of another: what it would have run in
-// a frame of its own is left to do so (Note [Extended functions] in
-// graph/functions/extended.h).
+// does a call of a recursive function inside another one: it still runs in a
+// frame of its own (Note [Extended functions] in graph/functions/extended.h).
 Status lower_calls(graph::Graph& graph, std::span<const graph::Endpoint> xs,
                    std::span<const graph::Endpoint> ys);
 
-// What readers of a call's output read now that it was lowered; of any other
-// tensor itself.
+// The tensor that replaced the output of a lowered call; any other tensor
+// itself.
 graph::Endpoint lowered_output(graph::Endpoint tensor);
 
-// Whether the node is a call of a function that has a gradient function, and of
-// which one; null where not.
+// The gradient function of the function that the node calls; null where there
+// is none.
 const FunctionRef* function_with_gradient(const graph::Graph& graph,
                                           const graph::Node& node);
 

@@ -18,17 +18,17 @@ bool pops_from_stack(const Node& node) {
 
 namespace {
 
-// What the stack is led through as one thing: a push, a pop, or a loop.
+// A step of the stack's thread: a push, a pop, or a loop.
 struct Unit {
   Node* node = nullptr;  // null: the loop
   FrameId loop = FrameId::kRoot;
   Conditions::Set live = Conditions::kNone;
-  // What it depends on within the iteration.
+  // Its dependencies within the iteration.
   std::unordered_set<const Node*> after = {};
-  size_t rank = 0;  // how many units come before it
+  size_t rank = 0;  // the number of units before it
 };
 
-// One stack while it is replaced.
+// The replacement of one stack.
 class MutableStack {
  public:
   MutableStack(Analysis& analysis, Node& maker)
@@ -50,7 +50,7 @@ class MutableStack {
   }
 
  private:
-  // Of all elements, if there is one of which this is known.
+  // The shape of all elements, if any is known.
   void find_shape() {
     bool is_first = true;
     for (const Node* node : users_) {
@@ -92,7 +92,7 @@ class MutableStack {
     return in_order(std::move(units));
   }
 
-  // All that the unit waits for, as long as it is of the same iteration.
+  // All nodes of the same iteration that the unit waits for.
   void find_what_is_before(Unit& unit, FrameId frame) {
     std::vector<const Node*> open;
     const auto find = [&](const Node* node) {
@@ -142,7 +142,7 @@ class MutableStack {
     return units;
   }
 
-  // Leads the stack through the units, which are in one frame, and live where
+  // Threads the stack through the units, which are in one frame, and live where
   // `given` holds.
   Result<Endpoint> lead(std::span<const Unit> units, FrameId frame,
                         Conditions::Set given, Endpoint stack) {
@@ -196,8 +196,8 @@ class MutableStack {
                                     controls);
   }
 
-  // What is live in each iteration, the last one too, comes before the Switch
-  // by the LoopCond; all else is behind it, on one side or the other.
+  // Units that are live in each iteration, including the last one, come before
+  // the Switch by the LoopCond; all others are behind one of its outputs.
   Result<Endpoint> through_loop(const Loop& loop, const std::string& name,
                                 const Endpoint& stack) {
     Conditions& conditions = analysis_.conditions();

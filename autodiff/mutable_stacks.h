@@ -1,20 +1,20 @@
-// Mutable stacks on the way from xs to ys, made persistent ones.
+// Replaces mutable stacks between xs and ys by persistent ones.
 //
 // Note [Mutable stacks]
-// Where TensorFlow has made the gradient of a loop out of primitives, the loop
-// pushes values with StackPushV2, and the loop that is its gradient pops them
-// with StackPopV2. No edge leads from a push to its pop, so that no rule could
-// give the dual: where one pushes, its dual pops, and the other way round.
+// Where TensorFlow has made the gradient of a loop from primitives, the loop
+// pushes values with StackPushV2, and its gradient loop pops them with
+// StackPopV2. No edge leads from a push to its pop, so no rule could give the
+// dual, in which a push becomes a pop and a pop becomes a push.
 //
-// So a stack that leads from an x to a y becomes a value, a PersistentStack,
-// which is led through all that pushes onto it or pops from it (Thread), in the
-// order in which these run: through a loop that does, as a variable of it, and
-// from its Exit to the loop that is next. Then all that is known of values is
-// true of it, at any order, and the value that a gradient needs is often on
-// such a stack already.
+// So a stack that leads from an x to a y becomes a value, a PersistentStack. It
+// is threaded (Thread) through all nodes that push onto it or pop from it, in
+// the order in which these run: through a loop as a variable of the loop, and
+// from its Exit to the next loop. Then it is differentiated like any value, to
+// any order, and the value that a gradient needs is often on such a stack
+// already.
 //
-// Which of two runs first is what the edges between them say. Where they say
-// nothing, and both may run, the stack is refused.
+// The edges between two users decide which one runs first. Where no edge orders
+// them, and both may run, the stack is rejected.
 #pragma once
 
 #include <span>
@@ -23,10 +23,11 @@
 
 namespace tagflow::autodiff {
 
-// Replaces the stacks from which these nodes pop. Each push and pop stays, with
-// its name, as an Identity of what it gave before. The analysis is of no use
-// afterwards. Unimplemented, naming nodes, where it is not seen which stack a
-// handle is of, in which order it is used, or where its values are live.
+// Replaces the stacks from which these nodes pop. Each push and pop keeps its
+// name, and becomes an Identity of its former output. Invalidates the analysis.
+// Returns Unimplemented, naming nodes, where it cannot be determined which
+// stack a handle is of, in which order it is used, or where its values are
+// live.
 Status make_stacks_persistent(Analysis& analysis,
                               std::span<const Node* const> pops);
 

@@ -7,7 +7,7 @@ namespace tagflow::autodiff {
 
 namespace ops = graph::ops;
 
-// A derivative is on the device of the node that it is of.
+// A derivative is on the device of its node.
 NodeContext::NodeContext(Region& region, const Node& node,
                          std::string_view name, size_t first_input)
     : region_(region),

@@ -1,4 +1,4 @@
-// NodeContext: what a rule sees of the node that it is about.
+// NodeContext: the view that a rule has of its node.
 #pragma once
 
 #include <string>
@@ -16,12 +16,12 @@ using graph::Scope;
 
 class Region;  // autodiff/region.h
 
-// A rule runs once, when the derivative is built. What it makes of what this
-// returns may be in another loop than the node: so a rule takes the node's
-// values from here only, and never from node().inputs().
+// A rule runs once, when the derivative is built. The nodes that it makes may
+// be in another loop than its node, so a rule takes the node's values from here
+// only, and never from node().inputs().
 //
-// After an error (fail(), or one of the scope) all that this returns is
-// harmless. Thread-compatible.
+// After an error (fail(), or one of the scope) all returned values are safe to
+// use. Thread-compatible.
 class NodeContext {
  public:
   // --- The node
@@ -29,9 +29,9 @@ class NodeContext {
   int num_inputs() const;
   int num_outputs() const;
   DataType input_dtype(int input) const;
-  // Whether that is a list, a stack or the flow of a TensorArray.
+  // Whether the input is a list, a stack or the flow of a TensorArray.
   bool is_container(int input) const;
-  // An attribute; T() and a failure where the node has none of that type.
+  // An attribute; fails, and returns T(), where the node has none of that type.
   template <class T>
   T attr(std::string_view name) const;
 
@@ -39,43 +39,43 @@ class NodeContext {
   const Scope& scope() const { return scope_; }
 
   // --- The node's values, as they were when it ran. In a backward loop each
-  // one that is used here is saved in every iteration: ask for as little as
-  // will do.
+  // value that a rule uses is saved in every iteration: request only what the
+  // rule needs.
   Output input(int input);
   Output output(int port = 0);
   // Their run-time shapes, vectors of int32 (or int64): constants where known.
   Output input_shape(int input, DataType dtype = DataType::kInt32);
   Output output_shape(int port = 0, DataType dtype = DataType::kInt32);
-  // What output `port` of another op gives where the node runs, saved as the
-  // node's values are: such as the length of a list, which is not to be saved
-  // itself. `inputs` are tensors of the node's own graph, its inputs or
+  // Output `port` of another op, run beside the node and saved like the node's
+  // values. An example is the length of a list, where the list itself should
+  // not be saved. `inputs` are tensors of the node's own graph, its inputs or
   // outputs; at least one.
   Output forward(std::string_view op, std::vector<graph::Endpoint> inputs,
                  AttrMap attrs = {}, int port = 0);
-  // What is known of them when the graph is built.
+  // Their shapes as far as known when the graph is built.
   const PartialShape& known_input_shape(int input) const;
   const PartialShape& known_output_shape(int port = 0) const;
 
   // --- Helpers
-  // Of a complex tensor its conjugate, and of others themselves: the gradient
+  // The conjugate of a complex tensor, or any other tensor itself: the gradient
   // of a holomorphic op f is grad * conj(f'), as in TensorFlow.
   Output conj(Output x) const;
   // A scalar of the type of `like`.
   Output scalar(double value, Output like) const;
   // An int32 vector.
   Output ints(const std::vector<int64_t>& values) const;
-  // Zeros of input's type and shape.
+  // Zeros of the input's type and shape.
   Output zeros_like_input(int input);
-  // Ends the making of derivatives: "[op] node "n" has no gradient: why".
+  // Fails the differentiation: "[op] node "n" has no gradient: why".
   void fail(std::string why) const;
 
   // --- For autodiff/ only.
   Region& region() { return region_; }
 
  protected:
-  // Nodes are made below `name` in the scope of the region. Where
-  // `first_input` is not 0, the node stands for another one (stand_in.h): its
-  // inputs before that one are its outputs.
+  // Nodes are made below `name` in the scope of the region. Where `first_input`
+  // is not 0, the node is a stand-in (stand_in.h): its inputs before
+  // `first_input` are the outputs of the other node.
   NodeContext(Region& region, const Node& node, std::string_view name,
               size_t first_input = 0);
   ~NodeContext() = default;

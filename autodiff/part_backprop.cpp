@@ -1,4 +1,4 @@
-// The gradient of what is computed again.
+// The gradient of a part, which is computed again.
 #include <algorithm>
 
 #include "autodiff/differentiate.h"

@@ -80,8 +80,8 @@ class Parts::Finder {
                            : analysis_.output_frame(node);
   }
 
-  // Adds the loops that members are in, and what is between members. False
-  // where that belongs to another part.
+  // Adds the loops that members are in, and the nodes between members. Returns
+  // false where these belong to another part.
   bool complete(Part& part, const Parts& parts) {
     part.frame = outermost(*part.nodes.front());
     for (const Node* node : part.nodes)
@@ -115,7 +115,7 @@ class Parts::Finder {
     part.nodes.push_back(node);
   }
 
-  // Calls visit(node) for all that the node waits for in its iteration.
+  // Calls visit(node) for all nodes that the node waits for in its iteration.
   template <class Visit>
   static void visit_inputs(const Node& node, const Visit& visit) {
     for (size_t i = 0; i < node.inputs().size(); ++i)
@@ -147,8 +147,9 @@ class Parts::Finder {
     }
   }
 
-  // What runs once in the part's own frame is none of it: it is read as what
-  // comes in from outside. Only what leads a gradient on to another member is.
+  // Nodes that run once in the part's own frame are not members: their outputs
+  // are inputs of the part. Only those that lead a gradient to another member
+  // are members.
   void leave_out(Part& part) {
     std::ranges::sort(part.nodes, {},
                       [&](const Node* node) { return place_[node->id()]; });
@@ -223,7 +224,7 @@ class Parts::Finder {
   std::vector<Node*> order_;
   std::vector<size_t> place_;  // in order_, by node id
   std::vector<std::vector<Node*>> by_frame_;
-  std::vector<Endpoint> comes_in_;  // of the part that is looked at
+  std::vector<Endpoint> comes_in_;  // of the current part
 };
 
 Result<Parts> Parts::find(Analysis& analysis, const Paths& paths,

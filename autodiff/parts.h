@@ -1,4 +1,4 @@
-// Parts: what of a graph is computed again for its gradient.
+// Parts: the subgraphs that are computed again for their gradient.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace tagflow::autodiff {
 
-// Nodes by their ids.
+// A set of nodes.
 class NodeFlags {
  public:
   NodeFlags() = default;
@@ -25,15 +25,16 @@ class NodeFlags {
   std::vector<bool> flags_;
 };
 
-// Which nodes run once, however often what is around them is computed: the
-// stateful ones, with what reads a reference or is fed. A TensorArray is an
-// exception where it is made within: then it is made again. Thread-compatible.
+// Which nodes run once, even where the nodes around them are recomputed:
+// stateful nodes, readers of references, and fed nodes. A TensorArray that is
+// made within the recomputed nodes is an exception: it is made again.
+// Thread-compatible.
 class Stateful {
  public:
   // `analysis` outlives this.
   explicit Stateful(Analysis& analysis)
       : analysis_(analysis), traits_(analysis.graph().library()) {}
-  // `within` are the nodes that are computed again.
+  // `within` are the nodes that are recomputed.
   bool runs_once(const Node& node, const NodeFlags& within);
 
  private:
@@ -42,22 +43,23 @@ class Stateful {
 };
 
 // Note [Parts]
-// A part is what a checkpoint() has made, or a call of it that was lowered: the
-// nodes of one name in kCheckpointAttr, the loops that these are in, and what
-// is between them. All is in one frame, or in loops within that.
+// A part is the result of a checkpoint(), or of a lowered call of one: the
+// nodes with one name in kCheckpointAttr, the loops that they are in, and the
+// nodes between them. All are in one frame, or in loops within that frame.
 //
 // Invariants:
-//   1. No path leads out of a part and back into it, but by nodes that run
-//      once: so a walk visits it as one node, which reads what comes in.
-//   2. What comes out is live in the same cases, in which what comes in is live
-//      too: so its gradient is a call.
-// Where these cannot be had, there is no part: the nodes are nodes as all.
+//   1. No path leads out of a part and back into it, except through nodes that
+//      run once. So a walk visits the part as one node that reads the inputs.
+//   2. All outputs are live in the same cases, and the inputs are live there,
+//      too. So the gradient of the part is one call.
+// Where these do not hold, there is no part: its nodes are treated like all
+// others.
 struct Part {
   std::string name;
   FrameId frame = FrameId::kRoot;
   NodeFlags members;
   std::vector<Node*> nodes;       // the members
-  std::vector<Endpoint> inputs;   // on paths, read by members
+  std::vector<Endpoint> inputs;   // on paths; read by members
   std::vector<Endpoint> outputs;  // on paths, of members of the frame
   Conditions::Set live = Conditions::kNone;  // of outputs
 };
@@ -70,7 +72,7 @@ class Parts {
                             std::span<const Endpoint> xs,
                             std::span<const Endpoint> ys);
 
-  // The part that the node is in; null where there is none.
+  // The part that the node is in, or null.
   const Part* of(const Node& node) const {
     if (node.id() >= part_of_.size() || part_of_[node.id()] == 0)
       return nullptr;

@@ -54,11 +54,12 @@ void Paths::reach(const Use& use, const Endpoint& from, const Set& stops,
   };
   if (analysis_.only_orders(node, use.index)) return;
   if (is_primitive(node)) {
-    // Not out of the frame, nor into its next iteration, nor of those around.
+    // Paths do not leave the frame, and do not lead into the next iteration of
+    // it or of those around.
     if ((node.is_exit() || node.is_next_iteration()) &&
         is_around(analysis_.frame_of(node)))
       return;
-    // What a variable begins with is another thing in each iteration.
+    // The value of a variable differs in each iteration.
     if (node.is_enter() && !node.is_constant_enter() &&
         is_around(analysis_.output_frame(node)))
       return;
@@ -72,14 +73,14 @@ void Paths::reach(const Use& use, const Endpoint& from, const Set& stops,
     if (leads_to(node, use.index, port)) find(port);
 }
 
-// Whether it is that of the ys, or around it.
+// Whether it is the frame of the ys, or around it.
 bool Paths::is_around(FrameId frame) const {
   return analysis_.is_within(frame_, frame);
 }
 
-// Whether the output may depend on that input, as the node says it.
+// Whether the output may depend on that input, by the node's definition.
 bool Paths::leads_to(const Node& node, size_t index, int port) const {
-  // What is wrong with a node that cannot stand for another one is said later.
+  // An invalid stand-in is reported later.
   if (const auto outputs = stand_in_outputs(node); !outputs.ok())
     return true;
   else if (*outputs > 0)

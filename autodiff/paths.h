@@ -1,4 +1,4 @@
-// Paths: which tensors are between xs and ys, so that they have gradients.
+// Paths: the tensors between xs and ys, which have gradients.
 #pragma once
 
 #include <span>
@@ -17,9 +17,9 @@ class Paths {
  public:
   using Set = std::unordered_set<Endpoint, graph::EndpointHash>;
 
-  // `frame` is where ys are; xs are there or in frames around it. Paths do not
-  // leave these, nor lead into their next iterations. What is in `stops` counts
-  // as constant.
+  // `frame` is the frame of the ys; xs are in it or in frames around it. Paths
+  // do not leave these frames, and do not lead into their next iterations.
+  // Tensors in `stops` count as constants.
   Paths(const Analysis& analysis, FrameId frame, std::span<const Endpoint> xs,
         std::span<const Endpoint> ys, const Set& stops);
 
@@ -28,14 +28,13 @@ class Paths {
   bool depends(const Endpoint& tensor) const {
     return before_.contains(tensor);
   }
-  // Values also get from x to y by mutable stacks, where no edge leads from a
-  // push to a pop: Note [Mutable stacks]. The pops that make some y depend on
-  // an x in this way.
+  // The pops of mutable stacks that make some y depend on an x, though no edge
+  // leads from a push to its pop (Note [Mutable stacks]).
   std::vector<const Node*> hidden_pops(std::span<const Endpoint> ys) const;
-  // The nodes on which the ys depend, whatever xs there are.
+  // The nodes on which the ys depend, regardless of the xs.
   std::unordered_set<const Node*> leading_to(
       std::span<const Endpoint> ys) const;
-  // "x:0 -> a -> b -> y:0": a path through the node, for messages.
+  // A path through the node, for messages: "x:0 -> a -> b -> y:0".
   std::string describe(const Node& node) const;
 
  private:
@@ -51,13 +50,13 @@ class Paths {
 
   const Analysis& analysis_;
   const FrameId frame_;
-  Links before_;  // what leads to a tensor; of an x the x itself
-  Links after_;   // what it leads to
+  Links before_;  // the tensor before each; an x has itself
+  Links after_;   // the tensor after each
   Set needed_;
 };
 
-// Whether tensors of the type have gradients: those of floating-point and
-// complex types, what refers to such, and containers.
+// Whether tensors of the type have gradients: floating-point and complex
+// tensors, references and handles of such, and containers.
 bool has_gradient(DataType dtype);
 
 }  // namespace tagflow::autodiff

@@ -21,7 +21,7 @@ bool is_control_flow(const Node& node) {
          node.is_exit() || node.is_next_iteration();
 }
 
-// The primitive as it is of tensors that are no references.
+// The variant of the primitive for tensors that are not references.
 std::string_view plain_op(const Node& node) {
   if (node.is_merge()) return "Merge";
   if (node.is_enter()) return "Enter";
@@ -80,7 +80,7 @@ void Pushforward::set(const Endpoint& tensor, Output tangent) {
   Output& known = tangents_[tensor];
   if (known.valid()) tangent = ops::add_n(scope_of(tensor), {known, tangent});
   known = tangent;
-  // It has its tensor's shape, also where shape inference does not see that.
+  // It has its tensor's shape, also where shape inference cannot derive it.
   const bool is_variable =
       remove_ref(tensor.node->output_dtypes()[size_t(tensor.port)]) ==
       DataType::kResource;
@@ -89,8 +89,8 @@ void Pushforward::set(const Endpoint& tensor, Output tangent) {
                analysis_.derivative_shape(tensor));
 }
 
-// A Switch is done whichever of its outputs is dead: so what waits for one
-// waits for what reads it.
+// A Switch has run regardless of which output is dead, so the control edge is
+// from an Identity of the output.
 Output Pushforward::held_back(const Output& tangent, const Endpoint& tensor) {
   const graph::Scope s = scope_of(tensor).with_device(tensor.node->device());
   Output there(tensor);
@@ -109,8 +109,8 @@ Output Pushforward::zeros(const Endpoint& tensor, bool is_container) {
   return held_back(region.zeros(tensor), tensor);
 }
 
-// What enters an iteration has a token there alone, so that nothing else shall
-// read it: the zeros enter, too. Through a Switch they go as the tensor does.
+// A tensor that enters an iteration has a token only there, so nothing outside
+// may read it: the zeros enter, too. They pass a Switch like the tensor.
 Endpoint Pushforward::tangent_or_zeros(const Endpoint& tensor,
                                        bool is_container) {
   const Output known = tangent(tensor);
@@ -158,7 +158,7 @@ void Pushforward::visit_primitive(Node& node) {
     inputs.push_back(data.endpoint());
     if (node.is_switch()) inputs.push_back(node.inputs()[1]);
   } else {
-    // Also where the flow of an array begins as a number.
+    // Also where the initial flow of an array is a number.
     const bool is_variant = analysis_.is_container({&node, 0});
     bool has_back_edge = false;
     for (size_t i = 0; i < node.inputs().size(); ++i) {
@@ -168,7 +168,7 @@ void Pushforward::visit_primitive(Node& node) {
                            ? Endpoint()
                            : tangent_or_zeros(node.inputs()[i], is_variant));
     }
-    // Tangents do not come from an earlier iteration than that of the xs.
+    // Tangents do not come from iterations before that of the xs.
     if (has_back_edge && frame_ != FrameId::kRoot &&
         analysis_.frame_of(node) == frame_)
       return;
@@ -231,8 +231,8 @@ void Pushforward::visit_by_rule(Node& node) {
     entry->forward(context);
   else
     context.set_transposed();
-  // What the node reads besides may be dead, and the node with it. Of a loop
-  // that cannot be cut only the first iteration is known.
+  // Other inputs of the node may be dead, and so the node. For a loop that
+  // cannot be cut, only the first iteration is known.
   const FrameId frame = analysis_.frame_of(node);
   const bool is_as_live =
       conditions.includes(read, analysis_.live(node)) &&

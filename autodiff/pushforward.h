@@ -10,10 +10,10 @@
 namespace tagflow::autodiff {
 
 // Note [Tangents]
-// Beside each tensor on a path from an x to a y its tangent is computed, in the
-// same frame: what the tensor changes by, where the xs change by their
-// tangents. A node is visited after all that it reads; its rule of forward mode
-// makes the tangents of its outputs. Control flow has itself for a dual:
+// Each tensor on a path from an x to a y gets a tangent, computed in the same
+// frame: the derivative of the tensor where the xs change by their tangents. A
+// node is visited after all nodes that it reads; its forward rule makes the
+// tangents of its outputs. Control flow is its own dual:
 //
 //   Switch   of the tangent, by the same predicate
 //   Merge    of the tangents of its inputs
@@ -21,29 +21,29 @@ namespace tagflow::autodiff {
 //            Switch, NextIteration and Exit of the tangent
 //
 // So the loop makes its trips once, with twice the variables, and nothing is
-// saved. A variable is on a path if it is so in any iteration (Paths); where
-// its tangent is zero in some, zeros take its place.
+// saved. A variable is on a path if it is on one in any iteration (Paths); an
+// iteration in which its tangent is missing gets zeros.
 //
 // Invariants:
 //   1. The tangent of a tensor is live exactly where the tensor is.
-//   2. It has the tensor's type and shape; of a variable's handle or reference
-//      those of the value, of a container it is a variant.
-//   3. A tangent that is not there is zero.
+//   2. It has the tensor's type and shape, or, for a variable's handle or
+//      reference, those of the value. The tangent of a container is a variant.
+//   3. A missing tangent is zero.
 class Pushforward {
  public:
-  // `frame` is where the xs are; all outlive this.
+  // `frame` is the frame of the xs; all arguments outlive this.
   Pushforward(Analysis& analysis, const Paths& paths, FrameId frame,
               FrameScopes& scopes)
       : analysis_(analysis), paths_(paths), frame_(frame), scopes_(scopes) {}
 
-  // The tangent of an x, from the frame or one around it. Where x depends on
-  // another x, what comes by that is added. Before run().
+  // Sets the tangent of an x of the frame or of one around it. If x depends on
+  // another x, the tangent computed from that is added. REQUIRES: before run().
   void seed(const Endpoint& x, const Output& tangent);
-  // After an error of the scopes no tangent is of any use.
+  // After an error of the scopes no tangent is usable.
   Status run();
-  // After run(). Invalid: zero.
+  // An invalid result means zero. REQUIRES: after run().
   Output tangent(const Endpoint& tensor) const;
-  // Of all tensors that have one.
+  // The tangents of all tensors that have one.
   const std::unordered_map<Endpoint, Output, graph::EndpointHash>& tangents()
       const {
     return tangents_;
@@ -57,7 +57,7 @@ class Pushforward {
   bool is_ok() const { return scopes_.status().ok(); }
   bool is_on_path(const Node& node) const;
   void visit(Node& node);
-  // Control flow: the same op of tangents.
+  // Control flow: the same op, applied to tangents.
   void visit_primitive(Node& node);
   void visit_by_rule(Node& node);
   // Reads `inputs`; a null one is a back edge.
@@ -67,7 +67,7 @@ class Pushforward {
   Output zeros(const Endpoint& tensor, bool is_container);
   Endpoint tangent_or_zeros(const Endpoint& tensor, bool is_container);
   void set(const Endpoint& tensor, Output tangent);
-  // A tangent that may be live in more cases than its tensor.
+  // Gates a tangent that may be live in more cases than its tensor.
   Output held_back(const Output& tangent, const Endpoint& tensor);
   const graph::Scope& scope_of(const Endpoint& tensor);
 
@@ -76,7 +76,7 @@ class Pushforward {
   const FrameId frame_;
   FrameScopes& scopes_;
   std::unordered_map<Endpoint, Output, graph::EndpointHash> tangents_;
-  // Of Merges whose back edges are open, and whose tangents they are.
+  // The Merges whose back edges are open, each with the Merge of its tangent.
   std::vector<std::pair<Node*, Node*>> open_;
 };
 

@@ -66,7 +66,7 @@ Recomputation::Segment Recomputation::set_segment(const Loop& loop) {
   return segment;
 }
 
-// Whether it brings a variable into the segment.
+// Whether it enters a variable of the segment.
 bool Recomputation::is_state(const Node& enter) const {
   return segment_ != nullptr &&
          std::ranges::any_of(segment_->variables, [&](const auto& variable) {
@@ -120,7 +120,7 @@ Status Recomputation::finish(std::span<const Output> results) {
   function_ = graph::free_function_name(library, "recomputation");
   TAGFLOW_ASSIGN(graph::FunctionDef function,
                  graph::make_function(function_, graph_, args, ends));
-  // The gradients are made: what remains are ordinary nodes.
+  // The gradients are made, so no stand-ins are needed any more.
   for (NodeDef& def : function.nodes) {
     AttrMap rest;
     for (const auto& [key, value] : def.attrs)

@@ -1,5 +1,4 @@
-// Recomputation: a function that computes a part of a graph again, for the sake
-// of its gradient.
+// Recomputation: a function that recomputes a part of a graph for its gradient.
 #pragma once
 
 #include <span>
@@ -15,40 +14,42 @@
 namespace tagflow::autodiff {
 
 // Note [Recomputation]
-// The gradient of what is not kept is a call of a function, made of a copy of
-// that part of the graph and of the copy's gradient:
+// The gradient of values that are not kept is a call of a function, which
+// consists of a copy of that part of the graph and of the copy's gradient:
 //
 //   arguments  what comes in from outside, what ran once, and the gradients of
 //              what comes out
 //   body       the copy, and its gradient
 //   results    the gradients of what came in
 //
-// The body begins with Identities of what comes in, which wait for the
-// gradients: so nothing is computed before it is needed, and no pass takes the
-// copy for what it is a copy of. In the function the copy's values are kept as
-// all are, and in a gradient of higher order the call is lowered like any.
+// The body begins with Identities of the inputs, which wait for the gradients.
+// So nothing is computed before it is needed, and no pass merges the copy with
+// the original. Inside the function, the copy's values are kept as usual, and
+// for a gradient of higher order the call is lowered like any call.
 //
-// What runs once is not copied (Stateful in autodiff/parts.h): its outputs are
-// arguments. Within a loop, they are in a list, with an element for each trip.
-// Where a gradient leads through it, an IdentityN of its outputs and inputs
-// stands for it, to which the rule of its op applies (RuleContext).
+// A node that runs once is not copied (Stateful in autodiff/parts.h): its
+// outputs are arguments. Within a loop, they are in a list with an element for
+// each trip. Where a gradient leads through such a node, an IdentityN of its
+// outputs and inputs stands for it, and the rule of its op is applied to that
+// (RuleContext).
 //
-// One object makes one function: gradients, copy(), the gradient, call().
+// One object makes one function, in this order: arguments for the gradients,
+// copy(), the gradient, finish(), call().
 class Recomputation {
  public:
-  // Of the members, which are in the frame `around` or in loops within it. All
+  // `members` are in the frame `around` or in loops within it. All arguments
   // outlive this.
   Recomputation(Differentiation& all, FrameId around, const NodeFlags& members);
 
-  // An argument of that type, and of the shape of a tensor of the graph around
-  // (a scalar where it is a variant); a tensor of the scope. What enters the
-  // copy waits for it.
+  // Adds an argument of that type, with the shape of a tensor of the graph
+  // around (a scalar for a variant), and returns its tensor in the scope. The
+  // inputs of the copy wait for it.
   Output add_argument(const Endpoint& like, DataType type);
-  // The same of which nothing waits.
+  // Does the same for an argument that nothing waits for.
   Output add_plain_argument(const Endpoint& like, DataType type);
-  // The copy is of a loop of the frame: the trips from number `first` on and
-  // before `last`, arguments both. Its variables begin with arguments. Before
-  // copy().
+  // Makes the copy one of a loop of the frame: of the trips from number `first`
+  // up to but not including `last`, which are arguments. The loop's variables
+  // begin with arguments. REQUIRES: before copy().
   struct Segment {
     Output first, last;
   };
@@ -56,25 +57,26 @@ class Recomputation {
 
   // Copies what leads to the tensors.
   Status copy(std::span<const Endpoint> tensors);
-  // What stands for a tensor in the copy; null where nothing does.
+  // The tensor's counterpart in the copy, or null.
   Endpoint twin(const Endpoint& tensor) const;
-  // What stands for those that are taken for constants.
+  // The counterparts of the tensors that are taken for constants.
   std::vector<Endpoint> stops() const;
   const graph::Scope& scope() const { return scope_; }
-  // Of a variable of the segment, what it begins with and what it is after the
+  // The initial value of a variable of the segment, and its value after the
   // last trip. REQUIRES: it was copied.
   Output state(const LoopVariable& variable) const;
   Output state_at_end(const LoopVariable& variable);
 
-  // Makes the function of these results, tensors of the scope, from arguments
-  // that they need.
+  // Makes the function with these results, tensors of the scope, and with the
+  // arguments that they need.
   Status finish(std::span<const Output> results);
-  // After finish(): whether the argument, or the variable's, is one that they
-  // need.
+  // Whether the results need the argument, or the variable's. REQUIRES: after
+  // finish().
   bool needs(const Output& argument) const;
   bool needs(const LoopVariable& variable) const;
-  // After finish(): a node in `s` that calls the function. What comes in from
-  // outside is what it is in the region; `values` are the other arguments.
+  // Makes a node in `s` that calls the function. Inputs of the part get their
+  // values from the region; `values` are the other arguments. REQUIRES: after
+  // finish().
   Result<graph::OpResult> call(
       const graph::Scope& s, Region& region,
       const std::vector<std::pair<Output, Output>>& values);
@@ -84,12 +86,12 @@ class Recomputation {
     std::string name;
     DataType type = DataType::kInvalid;
     PartialShape shape = {};
-    Endpoint outside = {};  // what it is there; null: call() is told
+    Endpoint outside = {};  // null: call() gets the value
     bool is_flow = false;
-    bool is_gated = true;  // it has an Identity behind, which waits
+    bool is_gated = true;  // read through an Identity that waits
   };
 
-  // The number of a trip, in each of them and where the loop goes on.
+  // The number of a trip, in all trips and in those that go on.
   struct Numbers {
     std::string all;
     std::string going_on;
@@ -105,12 +107,12 @@ class Recomputation {
   bool is_guarded(const Endpoint& tensor);
   FrameId frame_of(const Endpoint& tensor) const;
 
-  // Says what is needed, from the tensors backwards.
+  // Marks what is needed, from the tensors backwards.
   Status need(const Endpoint& tensor);
   Status need_inputs(const Node& node);
   void need_control(const Node& node);
-  // The copied members that the node waits for beside its inputs; where one of
-  // these runs once, or the node does, what that has waited for and has read.
+  // The copied members that the node waits for besides its inputs. Where one of
+  // these or the node runs once, those that it has waited for and read.
   std::vector<const Node*> waits_of(const Node& node);
   Status need_kept(const Endpoint& tensor);
   Status need_number(FrameId frame);
@@ -152,10 +154,10 @@ class Recomputation {
   std::vector<const Node*> open_;
   std::vector<const Node*> needed_;
   std::unordered_set<const Node*> is_needed_;
-  std::unordered_set<const Node*> passed_;  // run once, and are waited for
+  std::unordered_set<const Node*> passed_;  // run once; awaited
   std::unordered_set<Endpoint, graph::EndpointHash> kept_;
   std::unordered_map<const Node*, bool> runs_once_;
-  // Of a value that is kept in a loop, the list that leaves the loop.
+  // By a value that is kept in a loop: the list that leaves the loop.
   std::unordered_map<Endpoint, Endpoint, graph::EndpointHash> lists_;
   std::unordered_map<std::string, std::string> entered_;
   std::unordered_set<FrameId> numbered_;

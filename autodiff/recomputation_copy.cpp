@@ -1,4 +1,4 @@
-// The copy of a part of a graph: what it needs, and its definitions.
+// The copy of a part of a graph: the needed nodes, and their definitions.
 #include <algorithm>
 
 #include "autodiff/checkpoint.h"
@@ -69,7 +69,7 @@ std::vector<const Node*> Recomputation::waits_of(const Node& node) {
   return waits;
 }
 
-// What has waited for a node that runs once waits for what that waited for.
+// Nodes that waited for a node that runs once wait for what it waited for.
 void Recomputation::need_control(const Node& node) {
   const auto need_node = [&](const Node& copied) {
     if (is_needed_.insert(&copied).second) open_.push_back(&copied);
@@ -87,7 +87,7 @@ Status Recomputation::need_inputs(const Node& node) {
     add_state(node);
     return {};
   }
-  // How a loop within is to be differentiated is said by an Enter, too.
+  // An Enter of an inner loop may have the loop's save plan, too.
   if (node.is_loop_cond() && node.attrs().contains(graph::kSaveAttr))
     for (const Node* enter :
          analysis().loop(frame_of({const_cast<Node*>(&node), 0})).constants)
@@ -103,7 +103,7 @@ Status Recomputation::need_kept(const Endpoint& tensor) {
   const Node& node = *tensor.node;
   const FrameId frame = frame_of(tensor);
   if (members_.has(node) && leads_on(node)) {
-    // One that stands for it has all outputs, in order.
+    // A stand-in has all outputs, in order.
     if (is_needed_.insert(&node).second) open_.push_back(&node);
     for (int port = 0; port < node.num_outputs(); ++port)
       TAGFLOW_RETURN_IF_ERROR(need_kept({tensor.node, port}));
@@ -142,8 +142,8 @@ Status Recomputation::need_number(FrameId frame) {
   return need(loop.variables.front().enter->inputs()[0]);
 }
 
-// An argument in place of what enters; it has the shape that the variable has
-// in all iterations.
+// An argument instead of the initial value, with the shape that the variable
+// has in all iterations.
 void Recomputation::add_state(const Node& enter) {
   const auto variable = std::ranges::find(
       segment_->variables, &enter,
@@ -176,7 +176,7 @@ std::string Recomputation::put(std::string name, std::string_view op,
   return defs_.emplace_back(std::move(def)).name;
 }
 
-// The name of the Identity behind it.
+// The name of the Identity that reads it.
 const std::string& Recomputation::argument(const Endpoint& tensor) {
   const auto [known, is_new] = argument_of_.emplace(tensor, arguments_.size());
   if (is_new) {
@@ -199,7 +199,7 @@ std::string Recomputation::text_of(const Endpoint& tensor) {
   return argument(tensor);
 }
 
-// The tensor of frame `from` in a loop within it, as a constant of that.
+// A tensor of frame `from` as a constant of a loop within it.
 std::string Recomputation::entered(const std::string& tensor, FrameId from,
                                    FrameId frame) {
   if (frame == from) return tensor;
@@ -253,7 +253,8 @@ const Recomputation::Numbers& Recomputation::numbers_of(FrameId frame) {
   return made;
 }
 
-// What ran once, in the copy: an argument, or an element of one.
+// The output of a node that ran once, in the copy: an argument, or an element
+// of one.
 std::string Recomputation::kept_text(const Endpoint& tensor) {
   const FrameId frame = frame_of(tensor);
   if (frame == around_) return argument(tensor);
@@ -293,7 +294,7 @@ void Recomputation::define(const Node& node) {
       def.attrs.emplace(name, value);
       continue;
     }
-    // It is a checkpoint within that is left.
+    // Only the names of inner checkpoints are left.
     const std::string_view rest =
         inner_checkpoints(checkpoints_of(node.attrs()));
     if (!rest.empty()) def.attrs.emplace(name, std::string(rest));
@@ -348,7 +349,7 @@ void Recomputation::define_arguments() {
   }
 }
 
-// What is known of shapes beyond what can be inferred.
+// Takes known shapes that cannot be inferred in the copy.
 void Recomputation::take_shapes() {
   const auto take = [&](const Endpoint& from, const Endpoint& to) {
     narrow_shape(graph_, to, from.node->output_shape(from.port));

@@ -1,5 +1,4 @@
-// Values of an iteration that are computed again in its gradient, in place of
-// being saved.
+// Values of an iteration that its gradient computes again instead of saving.
 #include <algorithm>
 #include <string_view>
 #include <unordered_set>
@@ -10,8 +9,8 @@ namespace tagflow::autodiff {
 
 namespace {
 
-// Ops of a few operations for each element, whose result is that of the forward
-// run to the bit.
+// Cheap element-wise ops whose results are bit-identical to those of the
+// forward run.
 bool is_cheap(const Node& node) {
   static const std::unordered_set<std::string_view> kCheap{
       "Add",        "AddV2",     "Cast",         "ConcatV2",   "Equal",
@@ -22,7 +21,7 @@ bool is_cheap(const Node& node) {
   return kCheap.contains(node.op()) && node.num_outputs() == 1;
 }
 
-// What ops of indices, sizes and predicates give.
+// The types of indices, sizes and predicates.
 bool is_index(DataType dtype) {
   return is_integer(dtype) || dtype == DataType::kBool;
 }
@@ -36,7 +35,8 @@ bool BodyRegion::is_at_hand(const Endpoint& tensor, int depth) {
   return is_recomputed(source, depth);
 }
 
-// Not what is live in some iterations only: there the op might fail in others.
+// Excludes values that are live in some iterations only: in the others the op
+// might fail.
 bool BodyRegion::is_recomputed(const Endpoint& tensor, int depth) {
   constexpr int kDeepest = 8;  // so that a chain is not walked again and again
   const Node& node = *tensor.node;

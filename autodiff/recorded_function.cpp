@@ -30,7 +30,7 @@ class RecordedFunction {
   }
 
  private:
-  // Whoever calls it takes its results for as live as the call.
+  // Callers assume that its results are as live as the call.
   Status check_results() {
     for (size_t i = 0; i < body_.results.size(); ++i)
       if (analysis_.live(body_.results[i]) != Conditions::kNone)

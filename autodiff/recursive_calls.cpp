@@ -11,8 +11,8 @@ namespace tagflow::autodiff {
 
 namespace {
 
-// What is on the way from `given` to the type of a variable that it refers to:
-// the type that some node reads. kInvalid where none does.
+// The type of the variable that the handle `given` refers to: the type that
+// some node reads, or kInvalid where none does.
 DataType variable_type(Analysis& analysis, const CallTable& table,
                        const Endpoint& handle) {
   std::vector<Endpoint> open{handle};
@@ -107,7 +107,7 @@ class CallExtension {
     return {};
   }
 
-  // One round of the first fixed point: whether there was anything new.
+  // One round of the first fixed point; returns whether anything changed.
   bool find_paths() {
     bool is_new = false;
     for (size_t k = 0; k < bodies_.size(); ++k) {
@@ -135,7 +135,7 @@ class CallExtension {
     return is_new;
   }
 
-  // Whether the call is on a path by that input and that output.
+  // Whether a path leads through that input and output of the call.
   static bool is_between(const Paths& paths, const CalledFunction& called,
                          Node& call, size_t input, size_t port) {
     return called.has_path(input, port) && paths.has(call.inputs()[input]) &&
@@ -189,7 +189,7 @@ class CallExtension {
     }
   }
 
-  // Makes it a call of f', where it is on a path.
+  // Makes the node a call of f', where it is on a path.
   Status extend_call(Analysis& analysis, const Paths& paths, Node& node) {
     const CalledFunction* called = table_.find(node);
     if (called == nullptr || !called->is_wanted()) return {};

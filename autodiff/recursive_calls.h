@@ -9,9 +9,9 @@
 namespace tagflow::autodiff {
 
 // Note [Gradients of recursion]
-// A recursive function f cannot be put in the place of all its calls. After
-// lower_calls() those that are left run in frames of their own. For each f with
-// such a call between xs and ys there are two functions more:
+// A recursive function f cannot be inlined into all its calls. After
+// lower_calls() the remaining calls run in frames of their own. For each f with
+// such a call between xs and ys two functions are added:
 //
 //   f'        f, with a record as one more result: Note [Records] in
 //             call_region.h. It calls f' where f calls f.
@@ -21,22 +21,23 @@ namespace tagflow::autodiff {
 //
 // The call becomes a call of f', and its rule (rules/call.cpp) calls the
 // gradient. Both are functions of primitives, and are differentiated as f was.
-// f' extends f (Note [Extended functions]): a run that does not ask for the
-// record runs f, and one that does draws the same random numbers and has the
-// same effects.
+// f' extends f (Note [Extended functions]): a run that does not need the record
+// runs f, and one that needs it draws the same random numbers and has the same
+// effects.
 //
 // Which arguments have gradients from which results is a fixed point over all
 // functions that call one another:
 //   1. A result depends on an argument where a path of edges leads from one to
 //      the other in the body, calls included: the least such relation.
-//   2. A gradient of a result is asked for where some call is on a path from an
-//      x to a y by it, in the graph or in a body whose own results and
-//      arguments have been asked for.
+//   2. The gradient of a result is requested where some call is on a path from
+//      an x to a y through that result, in the graph, or in a body whose own
+//      results and arguments are requested.
 
-// Adds those functions for all calls between xs and ys to the library of the
-// graph, and makes them what is called. `table` gets what rules and Paths have
-// to know of them; that of `analysis`. The notes of the bodies go to those of
-// `analysis`. Unimplemented where a body has no gradient; names the function.
+// Adds these functions for all calls between xs and ys to the library of the
+// graph, and changes the calls to call them. `table`, which is that of
+// `analysis`, receives what rules and Paths need. The notes of the bodies are
+// added to those of `analysis`. Returns Unimplemented, naming the function,
+// where a body has no gradient.
 Status extend_calls(Analysis& analysis, CallTable& table, FrameId frame,
                     std::span<const Endpoint> xs, std::span<const Endpoint> ys,
                     const Paths::Set& stops);

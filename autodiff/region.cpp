@@ -53,7 +53,7 @@ Output Region::zeros(const Endpoint& tensor, DataType dtype) {
   DataType own = remove_ref(tensor.node->output_dtypes()[size_t(tensor.port)]);
   if (analysis_.is_container(tensor)) {
     const Output none = scope_.op("ZeroVariant", {});
-    // One empty variant for several containers may become as many, as in sums.
+    // One empty variant for several containers may become several, as in sums.
     if (none.has_tensor())
       analysis_.graph().set_output_shape(none.node(), none.port(),
                                          analysis_.derivative_shape(tensor));
@@ -97,7 +97,7 @@ Output Region::forward(const std::string& name, std::string_view op,
   for (const Endpoint& input : inputs)
     live = analysis_.conditions().both(live, analysis_.live(input));
   analysis_.add(**made, frame_, live);
-  // The gradient of a function's body is a graph of its own.
+  // The gradient of a function's body is in a separate graph.
   if (&scope_.graph() == &graph) {
     graph::BuilderState& state = graph::ScopeAccess::state(scope_);
     state.set_context(*made, state.context_of(&beside));
@@ -107,7 +107,7 @@ Output Region::forward(const std::string& name, std::string_view op,
 
 // --- The outermost one ------------------------------------------------------
 
-// The body of the innermost loop that is being built; null outside of all.
+// The body of the innermost loop under construction, or null.
 static graph::Context* body_around(const Scope& scope) {
   graph::Context* context = graph::ScopeAccess::context(scope);
   while (context != nullptr && context->kind != graph::Context::Kind::kLoop)
@@ -115,9 +115,9 @@ static graph::Context* body_around(const Scope& scope) {
   return context;
 }
 
-// In a body that is being built, there may be a loop to which its gradient has
-// added Exits. The builder has to know that these are in the body, too: else it
-// takes them for tensors from outside, which would have to enter.
+// A body under construction may have a loop to which its gradient has added
+// Exits. The builder must know that these are in the body, or it would treat
+// them as tensors from outside, which must enter.
 Output PlainRegion::value(const Endpoint& tensor) {
   graph::BuilderState& builder = graph::ScopeAccess::state(scope());
   if (frame() != FrameId::kRoot && builder.context_of(tensor.node) == nullptr)
@@ -156,7 +156,7 @@ Output DistantRegion::run_time_shape(const Endpoint& tensor, DataType dtype) {
     return around_or_null()->shape(there, dtype);
   Output& shape = shapes_[{source, dtype}];
   if (shape.valid()) return shape;
-  // One that the graph has, for this gradient or an earlier one.
+  // A node that the graph already has, for this gradient or an earlier one.
   for (const Use& use : analysis().uses(*source.node)) {
     const Node& node = *use.node;
     if (node.op() == "Shape" && node.inputs()[0] == source &&

@@ -1,5 +1,5 @@
-// Region: the part of a graph within which gradients are made in one piece, and
-// how values of it get to where its gradient is computed.
+// Region: a part of a graph whose gradients are made in one walk, and how its
+// values get to where the gradient is computed.
 #pragma once
 
 #include <string>
@@ -14,23 +14,23 @@
 namespace tagflow::autodiff {
 
 // Note [Regions]
-// What has to do with the nodes of one frame is made in one walk over them, in
-// which each loop within is one thing, with the inputs of its Enters and the
-// outputs of its Exits. Where the gradient of a node is computed, and what its
-// values are there, is a matter of the region:
+// The gradients of the nodes of one frame are made in one walk over them. The
+// walk treats each loop in the frame as one node, with the inputs of its Enters
+// and the outputs of its Exits. The region decides where the gradient of a node
+// is computed, and how it gets the node's values:
 //
 //   outermost   where the node is; its values are there.
 //   body        iterations that go on. The gradient is in the body of a
 //               backward loop; values of an iteration come from stacks (Note
 //               [Saved values]), loop constants from the region around.
-//   end         the last iteration, which only finds out that the loop ends.
-//               The gradient is beside the loop; values leave it by Exits.
+//   end         the last iteration, in which the predicate is false. The
+//               gradient is beside the loop; values leave it by Exits.
 //   call        the body of a recursive function. The gradient is in a function
 //               of its own; values come from the call's record (Note [Records]
 //               in call_region.h).
 //
-// Conditionals need no region: what is in a branch is live where its values
-// are.
+// Conditionals need no region: the gradient of a branch is live where its
+// values are.
 class Region {
  public:
   Region(Analysis& analysis, FrameId frame, graph::Scope scope)
@@ -44,29 +44,30 @@ class Region {
   // Where the gradient's nodes are made.
   const graph::Scope& scope() const { return scope_; }
 
-  // What is known to hold of everything in the region.
+  // The conditions that hold for everything in the region.
   virtual Conditions::Set given() { return Conditions::kNone; }
-  // Which output of the loop's own Switches is live here.
+  // The output of the loop's own Switches that is live here.
   virtual int loop_port() const { return 1; }
 
-  // All of the following take a tensor of the frame, and give one for the
+  // All of the following take a tensor of the frame, and return one for the
   // gradient. After an error of the scope the results are invalid.
 
   // The value that `tensor` had.
   virtual Output value(const Endpoint& tensor) = 0;
-  // Its shape, or that of the variable behind it where it is a handle: a vector
-  // of int32 or int64, constant where it is known.
+  // Its shape, or, of a handle, that of its variable: a vector of int32 or
+  // int64, constant where the shape is known.
   Output shape(const Endpoint& tensor, DataType dtype = DataType::kInt32);
-  // The gradient of what has no part in y: zeros of its type and shape. `dtype`
-  // is for a variable's handle, whose own type says nothing.
+  // The gradient of a tensor on which y does not depend: zeros of its type and
+  // shape. `dtype` is the type for a variable's handle.
   Output zeros(const Endpoint& tensor, DataType dtype = DataType::kInvalid);
-  // A gradient of `like` as one tensor: a sparse one is summed by its rows.
+  // A gradient of `like` as one tensor; the rows of a sparse one are summed.
   Output dense(const graph::Scope& s, const Endpoint& like,
                const Gradient& gradient);
-  // Output `port` of a new node beside the tensor's, which reads `inputs`.
+  // Output `port` of a new node that runs where the graph's nodes do, and reads
+  // `inputs`.
   Output forward(const std::string& name, std::string_view op,
                  const std::vector<Endpoint>& inputs, AttrMap attrs, int port);
-  // A constant that is no part of any loop or branch.
+  // A constant outside all loops and branches.
   Output constant(Tensor value) const;
 
  protected:
@@ -92,8 +93,8 @@ class PlainRegion final : public Region {
   Output run_time_shape(const Endpoint& tensor, DataType dtype) override;
 };
 
-// One whose gradient is made elsewhere than its values are, and runs later:
-// what is no constant has to be kept for it.
+// A region whose gradient is made elsewhere than its values, and runs later:
+// values that are not constant must be kept for it.
 class DistantRegion : public Region {
  public:
   using Region::Region;
@@ -101,13 +102,14 @@ class DistantRegion : public Region {
 
  protected:
   Output run_time_shape(const Endpoint& tensor, DataType dtype) final;
-  // What is neither a constant nor from outside.
+  // The value of a tensor that is neither a constant nor from outside.
   virtual Output varying_value(const Endpoint& tensor) = 0;
-  // Where the value comes from the region around: there; else null.
+  // The tensor in the region around that the value comes from, or null.
   virtual Endpoint outside(const Endpoint&) const { return {}; }
-  // Null where there is none, and so nothing is from outside.
+  // Null where there is none, so that no value is from outside.
   virtual Region* around_or_null() { return nullptr; }
-  // Whether value() of the source of a value adds nothing to the graph.
+  // Whether value(source) adds nothing to the graph. `source` is a
+  // value_source().
   bool has_value(const Endpoint& source) const {
     return values_.contains(source) || outside(source).node != nullptr;
   }

@@ -43,9 +43,9 @@ void RuleContext::set(int input, const Gradient& gradient) {
   if (wants(input) && gradient.valid()) results_[size_t(input)] = gradient;
 }
 
-// The indices are a value of the node, which may be there on other branches,
-// too. They have to be as live as the gradient is: an Identity of it says so,
-// as a control edge from a Switch would not.
+// The indices are a value of the node, which may be live on other branches,
+// too. They must be as live as the gradient. A control edge from an Identity of
+// it ensures that; one from a Switch would not.
 void RuleContext::set_slices(int input, Output values, Output indices) {
   if (!wants(input) || !values.valid() || !indices.valid()) return;
   Analysis& analysis = region().analysis();

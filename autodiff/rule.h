@@ -24,14 +24,13 @@ namespace tagflow::autodiff {
 
 // One node, the gradients of its outputs, and where to put those of its inputs.
 //
-// Each gradient that a rule sets must be computed from grad() or slices(), of
-// some port: it is then live exactly where the node is. A rule that finds
-// nothing to add sets nothing.
+// Each gradient that a rule sets must be computed from grad() or slices() of
+// some port, so that it is live exactly where the node is. A rule leaves the
+// gradient of an input unset where it is zero.
 class RuleContext : public NodeContext {
  public:
-  // `grads`: by output; invalid ones where y does not depend on it. Nodes are
-  // made below `name`. Of the node's inputs, those from `first_input` on are
-  // the rule's.
+  // `grads`: by output; invalid where y does not depend on it. Nodes are made
+  // below `name`. The rule sees the node's inputs from `first_input` on.
   RuleContext(Region& region, const Node& node, std::string_view name,
               std::vector<Gradient> grads, std::vector<bool> wanted,
               size_t first_input = 0);
@@ -40,20 +39,20 @@ class RuleContext : public NodeContext {
   bool has_grad(int port = 0) const;
   // Dense; zeros of the output's shape where it has none.
   Output grad(int port = 0);
-  // As it is; not valid where there is none.
+  // Sparse or dense, as it came; invalid where there is none.
   const Gradient& slices(int port = 0) const { return grads_[size_t(port)]; }
 
   // --- What goes out.
-  // Whether the gradient of that input is asked for.
+  // Whether the gradient of that input is requested.
   bool wants(int input) const { return wanted_[size_t(input)]; }
-  // Each input at most once; no effect where it is not wanted, or the gradient
-  // is not valid.
+  // Called at most once for each input. Has no effect where the gradient is not
+  // wanted or is invalid.
   void set(int input, Output gradient);
   // Summed over the dimensions along which the op has broadcast the input.
   // REQUIRES: the op has two inputs, or more whose shapes are broadcast to that
   // of output 0.
   void set_broadcast(int input, Output gradient);
-  // Rows of the input along its first dimension.
+  // Sets a sparse gradient: rows of the input along its first dimension.
   void set_slices(int input, Output values, Output indices);
   void set(int input, const Gradient& gradient);
 
@@ -71,45 +70,46 @@ class ForwardContext;  // autodiff/forward_rule.h
 using Rule = void (*)(RuleContext&);
 using ForwardRule = void (*)(ForwardContext&);
 
-// What the table says of an op.
+// An op's entry in the table.
 struct RuleEntry {
-  // Null: its outputs do not depend on its inputs in a way that has a
-  // derivative, other than zero: paths from x to y do not lead through it.
+  // Null: the derivative of its outputs by its inputs is zero or does not
+  // exist, and paths from x to y do not lead through it.
   Rule rule = nullptr;
-  // Why there is none; empty where there is one.
+  // Why there is no rule; empty where there is one.
   std::string reason;
-  // The same in forward mode; null: `rule` is transposed.
+  // The rule of forward mode; null: `rule` is transposed.
   ForwardRule forward = nullptr;
 };
 
 // Rules by op, and by the names that `_gradient_op_type` attributes use.
-// Thread-safe. Entries are never removed, and stay where they are; one is
-// replaced only while no other thread makes gradients that need it.
+// Thread-safe. Entries are never removed, and their addresses are stable; one
+// is replaced only while no other thread makes gradients that need it.
 class RuleTable {
  public:
-  // With the rules of all built-in ops; programs add theirs to it before they
-  // make gradients.
+  // The table with the rules of all built-in ops. Programs add theirs to it
+  // before they make gradients.
   static RuleTable& global();
 
-  // Replaces an entry that is there, with its rule of forward mode.
+  // Replaces an existing entry, its forward rule included.
   void add(std::string_view op, Rule rule);
   // Several ops with one rule.
   void add(std::initializer_list<std::string_view> ops, Rule rule);
-  // Ops whose derivative is zero or that have none, and why: "its result is an
-  // index".
+  // Ops without a derivative, or with a derivative of zero, and the reason:
+  // "its result is an index".
   void add_none(std::initializer_list<std::string_view> ops,
                 std::string_view reason);
-  // For nodes whose `_gradient_op_type` is `name`, in place of their op's rule.
+  // The rule for nodes whose `_gradient_op_type` is `name`, instead of their
+  // op's.
   void add_custom(std::string_view name, Rule rule);
 
   // Rules of forward mode. REQUIRES: the ops have rules.
   void add_forward(std::initializer_list<std::string_view> ops,
                    ForwardRule rule);
 
-  // Null where nothing is said of it.
+  // Null where the table has no entry.
   const RuleEntry* find(std::string_view op) const;
   const RuleEntry* find_custom(std::string_view name) const;
-  // Those of which something is said, in no order.
+  // The ops that have entries, in no order.
   std::vector<std::string> ops() const;
 
  private:
@@ -118,8 +118,8 @@ class RuleTable {
   std::unordered_map<std::string, RuleEntry> custom_;
 };
 
-// What the global table says of a node; null where it says nothing. NotFound
-// where the node asks for a custom gradient that is not registered.
+// The global table's entry for a node, or null. Returns NotFound where the node
+// requests a custom gradient that is not registered.
 Result<const RuleEntry*> rule_of(const Node& node);
 
 }  // namespace tagflow::autodiff

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kEvery = "every";
 constexpr std::string_view kEveryNumber = "every:";
 
-// The Enter that the graph marks, whose input is the number.
+// The marked Enter, whose input is the number.
 Endpoint marked_number(const Loop& loop) {
   for (const Node* enter : loop.constants)
     if (const auto mark = enter->attr<bool>(graph::kSaveEveryAttr);
@@ -35,8 +35,8 @@ Result<SavePlan> SavePlan::read(std::string_view text) {
       return plan;
   }
   return invalid_argument(
-      "\"{}\" does not say what gradients of a loop keep, as \"all\", \"log\" "
-      "and \"every:K\" with a positive K do",
+      "\"{}\" is not a plan of what gradients of a loop keep: use \"all\", "
+      "\"log\", or \"every:K\" with a positive K",
       text);
 }
 

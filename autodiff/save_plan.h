@@ -1,4 +1,4 @@
-// SavePlan: what the gradient of a loop keeps of its values.
+// SavePlan: which values of a loop its gradient keeps.
 #pragma once
 
 #include "autodiff/analysis.h"
@@ -6,22 +6,23 @@
 
 namespace tagflow::autodiff {
 
-// As the graph says it by kSaveAttr and kSaveEveryAttr.
+// The plan that kSaveAttr and kSaveEveryAttr of the graph give.
 struct SavePlan {
   graph::Save::Kind kind = graph::Save::Kind::kAll;
-  // Of kEvery: a constant, or a tensor of the frame around the loop.
+  // For kEvery: a constant, or a tensor of the frame around the loop.
   int64_t k = 0;
   Endpoint k_outside = {};
 
-  // InvalidArgument where the attribute is none of a plan, naming the LoopCond.
+  // Returns InvalidArgument, naming the LoopCond, where the attribute is
+  // invalid.
   static Result<SavePlan> of(const Loop& loop);
-  // Of the attribute's text alone; of "every", k is 0.
+  // The plan in the attribute's text alone; k is 0 for "every".
   static Result<SavePlan> read(std::string_view text);
 };
 
-// Has the graph say so of the loop of that frame, in place of what it says:
-// "all", "every:K" or "log". NotFound where there is no such loop,
-// InvalidArgument where the text is none of these.
+// Sets the plan of the loop of that frame to `text`: "all", "every:K" or "log".
+// Returns NotFound where there is no such loop, and InvalidArgument for any
+// other text.
 Status set_save(graph::Graph& graph, const std::string& frame,
                 const std::string& text);
 

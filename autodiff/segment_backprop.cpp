@@ -1,8 +1,8 @@
 // Note [Segments]
-// The gradient of a loop that keeps little of its values (graph::Save) goes
-// back segment by segment. A segment is trips `first` to `last` - 1: a call
-// computes them again from the variables before the first one, keeps all their
-// values, and gives the gradients by these variables (Note [Recomputation]).
+// The gradient of a loop that keeps few of its values (graph::Save) goes back
+// segment by segment. A segment is trips `first` to `last` - 1. A call computes
+// them again from the variables before the first one, keeps all their values,
+// and returns the gradients by these variables (Note [Recomputation]).
 //
 //   every k  the forward loop saves the variables in each k-th trip; the
 //            backward loop has a trip for each k trips, and ends with the first
@@ -12,8 +12,8 @@
 //            others it computes the variables in the middle, and puts back both
 //            halves. So about log2(n) segments are on the stack.
 //
-// Sums of gradients by loop constants go in and out of each call: they are
-// added up in the order in which the plain backward loop adds them.
+// Sums of gradients by loop constants are inputs and outputs of each call, so
+// they are summed in the same order as in the plain backward loop.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -36,12 +36,12 @@ using graph::Scope;
 
 namespace {
 
-// How many trips a segment has of which all values are kept, under kLog.
+// The number of trips of a segment whose values are all kept, under kLog.
 constexpr int64_t kShortSegment = 8;
 
 using Values = std::vector<std::pair<Output, Output>>;
 
-// All nodes of the loop, with those of loops within.
+// All nodes of the loop, including those of inner loops.
 NodeFlags members_of(const Analysis& analysis, graph::Graph& graph,
                      FrameId loop) {
   NodeFlags members(graph.end_id());
@@ -78,7 +78,7 @@ class Backprop::Segments {
   struct Constant {
     LoopConstant* of;
     Output sum = {};              // an argument; invalid: there is none
-    std::vector<Leaf> sums = {};  // what its sums begin with
+    std::vector<Leaf> sums = {};  // the initial values of its sums
   };
 
   Analysis& analysis() { return outer_.analysis(); }
@@ -109,13 +109,13 @@ class Backprop::Segments {
     what.num_dense = num_variables();
     what.sums.resize(num_variables());
     for (LoopConstant& constant : work_.constants) {
-      // What enters twice is one x, whose gradient is that of both.
+      // A tensor that enters twice is one x with the gradient of both.
       const Endpoint x = gradient_.twin(constant.outside);
       if (x.node == nullptr || std::ranges::find(what.xs, x) != what.xs.end())
         continue;
       what.xs.push_back(x);
       constants_.push_back({&constant});
-      // Of a variable behind a handle it may not be known which type it has.
+      // The type of the variable behind a handle may be unknown.
       const DataType type = type_of_sum(constant);
       if (type != DataType::kInvalid)
         constants_.back().sum =
@@ -150,8 +150,8 @@ class Backprop::Segments {
     return ops::zeros_like(gradient_.scope(), x);
   }
 
-  // What the backward loop's variables begin with, and which variables of the
-  // loop a segment begins with.
+  // The initial values of the backward loop's variables, and the variables of
+  // the loop with which a segment begins.
   Status begin() {
     for (const LoopVariable& variable : loop().variables)
       if (gradient_.needs(variable)) states_.push_back(&variable);
@@ -167,13 +167,13 @@ class Backprop::Segments {
     return scope().status();
   }
 
-  // Whether its sum is made within the calls.
+  // Whether the calls compute its sum.
   bool goes_in(const Constant& constant) const {
     return constant.sums.size() == 1 && constant.sum.valid() &&
            gradient_.needs(constant.sum);
   }
 
-  // The gradients of a segment, in place of `now`, those at its end.
+  // The gradients at a segment's start, from `now`, those at its end.
   Outputs back(const Scope& in, const Outputs& now, const Outputs& states,
                const Output& first, const Output& last) {
     Values values{{segment_.first, first}, {segment_.last, last}};
@@ -218,7 +218,7 @@ class Backprop::Segments {
     return next;
   }
 
-  // What a variable of the backward loop keeps as its shape.
+  // The invariant shape of a variable of the backward loop.
   PartialShape shape_of(const Leaf& leaf) const {
     const auto known = shapes_.find(leaf.path);
     return known == shapes_.end() ? leaf.output.shape() : known->second;
@@ -234,7 +234,7 @@ class Backprop::Segments {
     graph::WhileOptions options;
     options.name =
         graph::to_node_name(analysis().frame(loop().frame).name) + "_grad";
-    options.parallel_iterations = 1;  // as few values as can be
+    options.parallel_iterations = 1;  // the smallest number of values
     options.shapes = shapes_;
     TAGFLOW_RETURN_IF_ERROR(scope().status());
     const Outputs results = graph::structure::while_loop(
@@ -250,7 +250,7 @@ class Backprop::Segments {
         },
         vars, options);
     TAGFLOW_RETURN_IF_ERROR(scope().status());
-    // As hand_out() counts them: one variable, then the gradients.
+    // In the order of hand_out(): one variable, then the gradients.
     size_t at = 1 + num_variables();
     for (const Constant& constant : constants_) {
       constant.of->result = at;
@@ -344,7 +344,7 @@ class Backprop::Segments {
     return next;
   }
 
-  // The stack with one more segment: of `first`, `last` and the variables.
+  // Pushes a segment, `first`, `last` and the variables, onto the stack.
   static Outputs pushed(const Scope& in, const Outputs& stacks,
                         const Output& first, const Output& last,
                         const Outputs& states) {

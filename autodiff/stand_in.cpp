@@ -20,7 +20,7 @@ Result<size_t> stand_in_outputs(const graph::Node& node) {
   if (node.op() != "IdentityN" || def == nullptr || !def->is_stateful)
     return fail("only an IdentityN does, and for a stateful op");
   if (outputs < 1 || outputs > node.num_inputs())
-    return fail("it has not as many outputs");
+    return fail("it does not have that many outputs");
   AttrMap attrs;
   for (const auto& [name, value] : node.attrs())
     if (name.starts_with('_') && def->find_attr(name.substr(1)) != nullptr)

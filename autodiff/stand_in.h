@@ -1,4 +1,4 @@
-// Nodes that stand for other ones, in copies of a graph.
+// Nodes that stand for other nodes in copies of a graph.
 #pragma once
 
 #include <string_view>
@@ -7,16 +7,16 @@
 
 namespace tagflow::autodiff {
 
-// Attributes of an IdentityN of outputs and inputs of another node, which
-// stands for that in a copy (Note [Recomputation] in autodiff/recomputation.h):
-// its op, and how many outputs it has. Its attributes are there with a '_' in
-// front.
+// Attributes of an IdentityN that stands for another node in a copy (Note
+// [Recomputation] in autodiff/recomputation.h), and reads that node's outputs
+// and inputs. They hold the op and the number of outputs of that node; its
+// attributes are there with the prefix '_'.
 inline constexpr std::string_view kStandsForAttr = "_stands_for";
 inline constexpr std::string_view kStandInOutputsAttr = "_stand_in_outputs";
 
-// Of such a node, how many of its inputs are outputs of what it stands for; 0
-// of any other. InvalidArgument where it cannot stand for that, as a file may
-// say anything.
+// How many inputs of such a node are outputs of the node that it stands for; 0
+// for any other node. Returns InvalidArgument where the attributes, which may
+// come from a file, are invalid.
 Result<size_t> stand_in_outputs(const graph::Node& node);
 
 }  // namespace tagflow::autodiff

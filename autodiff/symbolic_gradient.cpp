@@ -35,7 +35,7 @@ class Maker final : public graph::GradientMaker {
       if (has_gradient(Output(x).dtype())) by.push_back(Output(x));
     const Outputs made = from.empty() ? Outputs(std::vector<Output>(by.size()))
                                       : dense_gradients(s, from, by, options);
-    // What has no derivative has a gradient of zeros, as in TensorFlow.
+    // A tensor without a derivative has a gradient of zeros, as in TensorFlow.
     std::vector<Endpoint> results;
     size_t next = 0;
     for (const Endpoint& x : xs) {

@@ -1,5 +1,4 @@
-// Thread: what leads an added value through the branches and around the loops
-// that a graph has.
+// Thread: leads an added value through the branches and loops of a graph.
 #pragma once
 
 #include <string>
@@ -14,48 +13,47 @@ namespace tagflow::autodiff {
 //                                |
 //                               Exit
 //
-// All nodes that it adds are reported to the analysis, which outlives it.
+// It reports all nodes that it adds to the analysis, which outlives it.
 // Thread-compatible.
 class Thread {
  public:
   // A variable that is added to a loop.
   struct Variable {
     Node* merge = nullptr;
-    // Where there is another iteration, and where there is none: outputs of a
-    // Switch by the LoopCond.
+    // Its value where the loop goes on, and where it ends: outputs of a Switch
+    // by the LoopCond.
     Endpoint goes_on;
     Endpoint ends;
   };
 
-  // Names of what is added begin with `prefix`.
+  // The names of added nodes begin with `prefix`.
   Thread(Analysis& analysis, std::string prefix)
       : analysis_(analysis), prefix_(std::move(prefix)) {}
 
-  // A node that runs in `frame`, and is live where `live` says; of a loop's
-  // frame nobody asks where.
+  // Adds a node that runs in `frame` and is live under `live`.
   Result<Node*> add(std::string_view name, std::string_view op,
                     std::vector<Endpoint> inputs, AttrMap attrs, FrameId frame,
                     Conditions::Set live = Conditions::kNone,
                     std::vector<Node*> controls = {});
 
-  // The variable up to its Merge, whose back edge is open: close() it.
+  // Adds a variable up to its Merge, whose back edge is open until close().
   Result<Node*> enter(const std::string& name, const Loop& loop,
                       const Endpoint& initial);
-  // Parts `now`, which the Merge has led to, by whether the loop goes on.
+  // Switches `now`, computed from the Merge, by whether the loop goes on.
   Result<Variable> part(const std::string& name, const Loop& loop, Node* merge,
                         const Endpoint& now);
-  // What the variable is in the next iteration.
+  // Sets the variable's value in the next iteration.
   Status close(const Loop& loop, const Variable& variable,
                const Endpoint& next);
-  // What leaves the loop, in the frame around it.
+  // Adds an Exit of `last` to the frame around the loop.
   Result<Node*> leave(const std::string& name, const Loop& loop,
                       const Endpoint& last);
 
-  // The value on the branches of a guard: a Switch, whose outputs are by port.
+  // Adds a Switch of the value by a guard.
   Result<Node*> branch(const std::string& name, const Endpoint& value,
                        const Guard& guard, FrameId frame);
-  // Leads a value into the branches of all guards, and what `inside` makes of
-  // it out of them; where one is not taken, the value stays as it is.
+  // Leads a value into the branches of all guards, and the result of `inside`
+  // out of them. Where a branch is not taken, the value is unchanged.
   template <class Inside>
   Result<Endpoint> guarded(const std::string& name, const Endpoint& value,
                            const std::vector<Guard>& guards, FrameId frame,
@@ -67,7 +65,7 @@ class Thread {
   }
 
  private:
-  // The value, and what it is behind each guard.
+  // The value, and the value behind each guard.
   Result<std::vector<Endpoint>> into(const std::string& name,
                                      const Endpoint& value,
                                      const std::vector<Guard>& guards,

@@ -19,7 +19,7 @@ namespace ops = graph::ops;
 
 namespace {
 
-// One node's rule, while it is transposed.
+// The transposition of one node's rule.
 class Transposition {
  public:
   Transposition(Region& region, const Node& node)
@@ -65,7 +65,7 @@ class Transposition {
     return valid;
   }
 
-  // What stands for the gradients of the outputs.
+  // The cotangents: placeholders for the gradients of the outputs.
   void place_cotangents(const std::vector<bool>& wanted) {
     for (size_t port = 0; port < wanted.size(); ++port) {
       const Endpoint output{const_cast<Node*>(&node_), int(port)};
@@ -78,7 +78,7 @@ class Transposition {
     }
   }
 
-  // The gradients of <what the rule made, tangents> by what the rule made.
+  // The gradients of <results of the rule, tangents> by these results.
   void seed(const std::vector<Gradient>& made,
             const std::vector<Output>& tangents) {
     for (size_t i = 0; i < made.size(); ++i) {
@@ -90,8 +90,8 @@ class Transposition {
     }
   }
 
-  // Back over what the rule has added, which is in the order in which it was.
-  // False, and nothing has happened, where that is more than nodes with rules.
+  // Walks back over the nodes that the rule has added, which are in order.
+  // Returns false, without effect, where some of them have no rules.
   bool walk() {
     std::vector<Node*> on_the_way;
     const size_t end = graph().end_id();
@@ -147,7 +147,7 @@ class Transposition {
       if (results[i].valid()) parts_[node.inputs()[i]].push_back(results[i]);
   }
 
-  // A rule with a call or a conditional in it, which is rare: as any graph.
+  // A rare rule with a call or a conditional is differentiated like any graph.
   void walk_over_control_flow() {
     Differentiand what;
     std::vector<Gradient> seeds;
@@ -179,7 +179,7 @@ class Transposition {
     return {all.size() == 1 ? all[0].output() : ops::add_n(scope_, all)};
   }
 
-  // Nobody shall need the cotangents.
+  // Nothing must depend on the cotangents.
   void read_shapes_elsewhere() {
     constexpr std::string_view kOfShapes[] = {"Shape", "ShapeN",    "Size",
                                               "Rank",  "ZerosLike", "OnesLike"};
@@ -206,7 +206,7 @@ class Transposition {
   const Scope scope_;
   const size_t begin_;
   std::vector<Gradient> cotangents_;  // by port
-  // What depends on them, in a way that has a derivative.
+  // The tensors that depend on them in a way that has a derivative.
   Paths::Set depends_;
   std::unordered_map<Endpoint, std::vector<Gradient>, graph::EndpointHash>
       parts_;

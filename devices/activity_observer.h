@@ -1,4 +1,4 @@
-// Who is told what an accelerator does, if anybody.
+// Passes an accelerator's activity to its observer, if there is one.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace tagflow::devices {
 
-// Costs a load where nobody is. Thread-safe.
+// Without an observer it costs one load. Thread-safe.
 class ActivityObserver {
  public:
   void set(Accelerator::Observer observer) {

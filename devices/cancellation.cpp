@@ -7,11 +7,11 @@ namespace tagflow::devices {
 bool CancelHook::claim() noexcept {
   State waiting = kWaiting;
   if (!state_.compare_exchange_strong(waiting, kClaimed)) return false;
-  // Who adds the hook sees that it is claimed, or this sees the list: see
-  // CancelList::add().
+  // Either the thread that adds the hook sees that it is claimed, or this one
+  // sees the list: see CancelList::add().
   CancelList* const list = list_.load();
   if (list == nullptr) return true;
-  std::shared_ptr<CancelHook> self;  // let go of without the lock
+  std::shared_ptr<CancelHook> self;  // released without the lock
   std::lock_guard lock(list->mutex_);
   self = list->unlink(*this);
   return true;
@@ -37,13 +37,13 @@ std::shared_ptr<CancelHook> CancelList::unlink(CancelHook& hook) {
 }
 
 bool CancelList::add(std::shared_ptr<CancelHook> hook) {
-  std::shared_ptr<CancelHook> claimed;  // let go of without the lock
+  std::shared_ptr<CancelHook> claimed;  // released without the lock
   std::lock_guard lock(mutex_);
   if (cancelled_) return false;
   CancelHook& added = *hook;
   link(added, std::move(hook));
   added.list_.store(this);
-  // It may have been completed by somebody who saw no list yet.
+  // It may have been completed by a thread that saw no list yet.
   if (added.state_.load() != CancelHook::kWaiting) claimed = unlink(added);
   return true;
 }
@@ -68,8 +68,8 @@ void CancelList::cancel() {
     try {
       hook->on_cancel();
     } catch (...) {
-      // The others must hear of it. This wait ends when what it waits for
-      // comes, or with the last copy of its completion.
+      // The others must still be called. This wait ends when its event comes,
+      // or with the last copy of its completion.
     }
   }
 }

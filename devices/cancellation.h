@@ -1,5 +1,5 @@
-// Cancellation: how what waits for something outside of a step hears that the
-// step has been cancelled.
+// Cancellation: how a wait for something outside of a step learns that the step
+// has been cancelled.
 #pragma once
 
 #include <atomic>
@@ -25,19 +25,19 @@ class CancelHook {
   CancelHook(const CancelHook&) = delete;
   CancelHook& operator=(const CancelHook&) = delete;
 
-  // Whether the caller, the first to ask, may complete the wait. Takes the
-  // hook off its list. Takes constant time and waits for no callback, not even
-  // for one that runs at the moment.
+  // Claims the wait: true for the first caller only, which may complete it.
+  // Takes the hook off its list. Takes constant time and waits for no callback,
+  // not even for a running one.
   bool claim() noexcept;
-  // Whether neither has won it so far.
+  // Whether neither side has won the wait so far.
   bool is_open() const noexcept {
     return state_.load(std::memory_order_acquire) == kWaiting;
   }
 
  protected:
-  // The step was cancelled before anybody claimed the wait: answer it so. Is
-  // called once at most, by who cancels, and holds no lock of the step's: it
-  // may call anything that does not block.
+  // Answers the wait: the step was cancelled before anybody claimed it. Is
+  // called at most once, by the cancelling thread, which holds no lock of the
+  // step: it may call anything that does not block.
   virtual void on_cancel() = 0;
 
  private:
@@ -45,19 +45,19 @@ class CancelHook {
   enum State : int { kWaiting, kClaimed, kCancelled };
 
   std::atomic<State> state_{kWaiting};
-  std::atomic<CancelList*> list_{nullptr};  // stays, once it is set
-  // The below are the list's, which guards them.
+  std::atomic<CancelList*> list_{nullptr};  // stays once it is set
+  // The list's mutex guards these.
   std::shared_ptr<CancelHook> self_;  // while it is in the list
   CancelHook* next_ = nullptr;
   CancelHook* previous_ = nullptr;
 };
 
-// The waits of one step, in the order in which they began. Outlives what is
-// added while somebody may claim it. Thread-safe.
+// The waits of one step, in the order in which they began. Outlives every hook
+// that somebody may still claim. Thread-safe.
 class CancelList {
  public:
   CancelList() = default;
-  // Forgets what is left, which hears of nothing any more.
+  // Drops the hooks that are left without calling them.
   ~CancelList();
   CancelList(const CancelList&) = delete;
   CancelList& operator=(const CancelList&) = delete;
@@ -65,16 +65,16 @@ class CancelList {
   // False where the step is cancelled already: then the hook is not added, and
   // the caller answers the wait.
   bool add(std::shared_ptr<CancelHook> hook);
-  // Has all hooks called that nobody claims first, one after the other, and
-  // refuses others from now on.
+  // Calls all hooks that nobody claims first, one after the other, and rejects
+  // new ones from now on.
   void cancel();
   bool cancelled() const;
 
  private:
   friend class CancelHook;
-  // REQUIRES of these: mutex_ is held.
+  // REQUIRES for these: mutex_ is held.
   void link(CancelHook& hook, std::shared_ptr<CancelHook> self);
-  // The list's reference; null where the hook was not in it.
+  // Returns the list's reference; null where the hook was not in it.
   std::shared_ptr<CancelHook> unlink(CancelHook& hook);
 
   mutable std::mutex mutex_;  // guards the below; held briefly

@@ -1,4 +1,4 @@
-// CommitGate: nothing of a step changes state after the step's answer.
+// CommitGate: a step changes no state after its answer.
 #pragma once
 
 #include <atomic>
@@ -8,19 +8,20 @@
 
 namespace tagflow::devices {
 
-// Whatever a step does to state that outlives it - it assigns a variable, puts
-// an element into a queue, takes one out - it does between enter() and leave().
-// The answer closes the gate: who comes later gets no entry, and puts back what
-// it took; the answer is given when those inside have left. So a kernel that
-// outlives its step cannot write over what was restored meanwhile.
+// A step changes state that outlives it - it assigns a variable, puts an
+// element into a queue, takes one out - only between enter() and leave(). The
+// answer closes the gate: later callers cannot enter, and put back what they
+// took. The answer is given when those inside have left. So a kernel that
+// outlives its step cannot overwrite state that was restored meanwhile.
 //
 // Invariants:
 //   1. After close() nobody enters.
-//   2. Once the gate is closed and nobody is inside, exactly one hears of it:
-//      who closes it, or `drained`, which the last one calls that leaves.
+//   2. Once the gate is closed and nobody is inside, exactly one caller learns
+//      of it: the one that closes it, or the last one that leaves, which calls
+//      `drained`.
 //
-// Thread-safe. Whoever is inside keeps the step alive, by a unit of activity or
-// by a wait.
+// Thread-safe. A caller that is inside keeps the step alive, by a unit of
+// activity or by a wait.
 class CommitGate {
  public:
   explicit CommitGate(std::function<void()> drained)
@@ -49,11 +50,11 @@ class CommitGate {
 
  private:
   static constexpr uint32_t kClosed = 1u << 31;
-  std::atomic<uint32_t> word_{0};  // how many are inside, and the mark
+  std::atomic<uint32_t> word_{0};  // how many are inside, and the closed mark
   const std::function<void()> drained_;
 };
 
-// A stay inside of a gate. Ends with its scope.
+// A stay inside a gate. Ends with its scope.
 class [[nodiscard]] Commit {
  public:
   // `gate` may be null: outside of a step everything may be changed.
@@ -65,8 +66,8 @@ class [[nodiscard]] Commit {
   Commit(const Commit&) = delete;
   Commit& operator=(const Commit&) = delete;
 
-  // Whether state may be changed while this lives. Where it may not, the step
-  // has been answered, and nobody hears what becomes of the rest of it.
+  // Whether state may be changed while this lives. If not, the step has been
+  // answered, and nobody receives its remaining results.
   explicit operator bool() const { return allowed_; }
 
  private:

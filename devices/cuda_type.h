@@ -1,5 +1,5 @@
-// GPUs as a device type. devices/cuda has them; where this library was built
-// without CUDA, devices/no_cuda says so in its place.
+// GPUs as a device type: implemented in devices/cuda, or by the stub
+// devices/no_cuda in a build without CUDA.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,16 @@ namespace tagflow::devices {
 class KernelRegistry;
 
 struct CudaOptions {
-  int64_t memory = 0;  // most bytes that tensors may take; 0: what there is
+  int64_t memory = 0;  // most bytes that tensors may take; 0: no limit of ours
 };
 
-// "cuda", with the option memory. In every build, so that a program says the
-// same of it everywhere; its make() is the function below.
+// "cuda", with the option memory. It exists in every build, so that programs
+// report it alike everywhere; its make() is the function below.
 DeviceType cuda_device_type();
 
-// The GPU with the number of info.name; of info, the rest is filled in.
-// NotFound where this machine has no such GPU, or no driver for it;
-// Unimplemented in a build without CUDA.
+// The GPU with the number in info.name; the rest of info is filled in. NotFound
+// where this machine has no such GPU, or no driver for it; Unimplemented in a
+// build without CUDA.
 Result<std::unique_ptr<Device>> make_cuda_device(graph::DeviceInfo info,
                                                  const CudaOptions& options);
 

@@ -17,7 +17,7 @@
 namespace tagflow::devices {
 namespace {
 
-// Positive as int64_t.
+// A random number that is positive as int64_t.
 uint64_t random_incarnation() {
   std::random_device random;
   return std::uniform_int_distribution<uint64_t>(
@@ -85,7 +85,7 @@ Result<DeviceType> DeviceRegistry::find(std::string_view keyword) const {
   for (const DeviceType& type : types_) {
     if (type.keyword == keyword) return type;
     keywords.push_back(type.keyword);
-    // Devices of type GPU are asked for by "cuda".
+    // Devices of type GPU have the keyword "cuda".
     if (lower_case(type.type) == keyword) meant = type.keyword;
   }
   if (meant.empty()) meant = graph::nearest_name(keyword, keywords);

@@ -17,7 +17,7 @@ namespace tagflow::devices {
 struct DeviceOption {
   std::string name;  // "memory"
   Quantity quantity = Quantity::kBytes;
-  std::string help;  // "how much it has (2GiB)"
+  std::string help;  // "memory size (2GiB)"
 };
 
 struct DeviceType {
@@ -26,43 +26,42 @@ struct DeviceType {
   std::string summary;  // one line, for help
   std::vector<DeviceOption> options;
   // InvalidArgument for values that no device of the type can have. Null: all
-  // are good that the quantities allow.
+  // values are valid that the quantities allow.
   std::function<Status(const DeviceSpec& spec)> check_values;
-  // Makes one device. `info` has its name and incarnation; the rest is to be
-  // filled in. `spec` was checked against the above. An error where the device
-  // is not there, as a GPU beyond the last one of the machine.
+  // Makes one device. `info` has its name and incarnation; make fills in the
+  // rest. `spec` has passed the check above. An error where the device does not
+  // exist, as a GPU beyond the last one of the machine.
   std::function<Result<std::unique_ptr<Device>>(const DeviceSpec& spec,
                                                 graph::DeviceInfo info)>
       make;
 
-  // InvalidArgument for a count out of range, and for options that there are
-  // not or that cannot have such a value. What it accepts no device of the type
-  // refuses for its spec.
+  // InvalidArgument for a count out of range, an unknown option, or an invalid
+  // value of one. No device of the type rejects a spec that passes.
   Status check(const DeviceSpec& spec) const;
-  // InvalidArgument, naming those there are.
+  // InvalidArgument, with the list of options, for an unknown one.
   Result<Quantity> quantity_of(std::string_view option) const;
 };
 
-// Most devices of one type.
+// The maximum number of devices of one type.
 inline constexpr int kMaxDevicesOfType = 64;
 
 // Thread-safe. Types are never removed.
 class DeviceRegistry {
  public:
-  // With every type that this library was built with. A program adds its own,
-  // in static initialisers too.
+  // With every type that this library was built with. A program adds its own
+  // types, also from static initialisers.
   static DeviceRegistry& global();
   DeviceRegistry() = default;
 
   // AlreadyExists where the keyword or the type is taken. From then on
-  // "/TYPE:0" is a name of a device, too (graph/device_name.h).
+  // "/TYPE:0" is a device name, too (graph/device_name.h).
   Status add(DeviceType type);
   // In the order in which they were added.
   std::vector<DeviceType> types() const;
-  // InvalidArgument, naming the nearest and those there are; as the errors of
-  // DeviceType it lacks the place, "[devices] SPEC", which the caller adds.
+  // InvalidArgument, with the nearest keyword and the list of all. The caller
+  // adds "[devices] SPEC" to the message, as to those of DeviceType.
   Result<DeviceType> find(std::string_view keyword) const;
-  // What --devices takes, a line for each type and option.
+  // The help text of --devices, a line for each type and option.
   std::string help() const;
 
  private:
@@ -71,14 +70,15 @@ class DeviceRegistry {
 };
 
 // Makes the devices of this process, as /job:localhost/replica:0/task:0. There
-// is always a CPU, and CPUs come first; otherwise devices are in the order of
-// the specs. Devices of a type are numbered from 0. Each incarnation is a
-// random number that is positive as int64_t. InvalidArgument for specs that no
-// text could give, and what a type's make() returns or throws.
+// is always a CPU, and CPUs come first; other devices are in the order of the
+// specs. Devices of a type are numbered from 0. Each incarnation is a random
+// number that is positive as int64_t. InvalidArgument for specs that
+// parse_device_specs() would reject; also any error that a type's make()
+// returns or throws.
 Result<std::vector<std::unique_ptr<Device>>> make_devices(
     const std::vector<DeviceSpec>& specs,
     const DeviceRegistry& registry = DeviceRegistry::global());
-// The same of a text, as parse_device_specs() reads it.
+// The same for a text, which parse_device_specs() reads.
 Result<std::vector<std::unique_ptr<Device>>> make_devices(
     std::string_view specs);
 

@@ -27,7 +27,7 @@ Result<int> parse_count(std::string_view text) {
     return invalid_argument(
         "\"{}\" is neither a count of devices nor an option, as NAME=VALUE",
         text);
-  // One too large to be read is out of range whatever it is.
+  // A number too large to be read is out of any range.
   return failure == std::errc() ? count : kMaxDevicesOfType + 1;
 }
 
@@ -48,8 +48,7 @@ Status parse_option(std::string_view text, const DeviceType& type,
 Result<DeviceSpec> parse_spec(std::string_view text,
                               const DeviceRegistry& registry) {
   if (text.empty())
-    return invalid_argument(
-        "a comma stands between two devices, and one of them is missing");
+    return invalid_argument("a device is missing before or after a comma");
   const auto parts = split(text, ':');
   DeviceSpec spec;
   spec.keyword = lower_case(parts[0]);

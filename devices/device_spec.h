@@ -1,4 +1,4 @@
-// DeviceSpec: which devices a session is asked to have.
+// DeviceSpec: the devices that are requested for a session.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,24 @@ namespace tagflow::devices {
 
 class DeviceRegistry;
 
-// Some devices of a type, all alike.
+// A number of equal devices of one type.
 struct DeviceSpec {
   std::string keyword;  // of the type: "cpu", "stream", "cuda"
   int count = 1;
-  // By the options' names, in the units of their quantities: bytes,
-  // nanoseconds, bytes per second. Those left out have their defaults.
+  // By option name, in the units of their quantities: bytes, nanoseconds, bytes
+  // per second. Missing options have their defaults.
   std::map<std::string, int64_t> options;
 
   bool operator==(const DeviceSpec&) const = default;
 };
 
-// Reads "cpu:2,stream:1:memory=64MiB:latency=5us": devices apart by commas;
-// of each the keyword in any case, how many (1 where it is left out), and
-// options.
-// InvalidArgument, with what there is instead, for anything unknown, twice or
-// out of range. The text may be empty.
+// Reads "cpu:2,stream:1:memory=64MiB:latency=5us": devices separated by commas;
+// each has a keyword in any case, a count (default 1), and options.
+// InvalidArgument, with a list of the valid names or values, for anything
+// unknown, repeated or out of range. The text may be empty.
 Result<std::vector<DeviceSpec>> parse_device_specs(
     std::string_view text, const DeviceRegistry& registry);
-// The same of the types in DeviceRegistry::global().
+// The same for the types in DeviceRegistry::global().
 Result<std::vector<DeviceSpec>> parse_device_specs(std::string_view text);
 
 }  // namespace tagflow::devices

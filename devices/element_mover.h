@@ -1,5 +1,5 @@
-// ElementMover: what array kernels and products do to elements that only a
-// device can reach.
+// ElementMover: operations of array kernels and products on elements that only
+// a device can access.
 #pragma once
 
 #include <boost/container/static_vector.hpp>
@@ -22,25 +22,25 @@ struct DenseTraining {
   bool option = false;
   std::span<const double> scalars;
   const Tensor* gradient = nullptr;
-  // The variable and its slots; `after` may be what is before.
+  // The variable and its slots; `after` may be the same as `before`.
   States<const Tensor*> before;
   States<Tensor*> after;
 };
 
-// An allocator that is one too has kernels of the CPU do their work on its
+// An allocator that is also an ElementMover lets kernels of the CPU work on its
 // memory: these check arguments, plan and allocate, and call strided_copy() and
-// the like, which pass the plan on to the mover of the context's memory. Such
-// a kernel must not look at an element but through these functions; which
-// inputs it reads itself, as sizes and axes, and so needs in the host's
-// memory, says who registers it.
+// the like, which pass the plan on to the mover of the context's memory. Such a
+// kernel must access elements only through these functions. Inputs that it
+// reads itself, as sizes and axes, must be in the host's memory: its
+// registration names them.
 //
-// What is asked for is done in the order of the device's launches. An error is
-// the launch's.
+// Operations run in the order of the device's launches. An error becomes the
+// launch's.
 class ElementMover {
  public:
   virtual ~ElementMover() = default;
-  // See strided_copy() of devices/cpu/array/copy.h. What is copied from may be
-  // in the host's memory, too. REQUIRES: no count is 0.
+  // See strided_copy() of devices/cpu/array/copy.h. The source may be in the
+  // host's memory, too. REQUIRES: no count is 0.
   virtual void move(const StridedCopy& copy, const Tensor& from,
                     Tensor& to) = 0;
   // Sets all bytes to zero.
@@ -49,33 +49,33 @@ class ElementMover {
   virtual Status multiply(const KernelContext& context,
                           const ProductBatch& batch, const Tensor& a,
                           const Tensor& b, Tensor& out) = 0;
-  // out = a + b, or a - b, of tensors of one type and shape, of which `out` may
-  // be one. What is only read may be in the host's memory. Unimplemented for
-  // types that the device does not add.
+  // out = a + b, or a - b, of tensors of one type and shape; `out` may be one
+  // of them. Tensors that are only read may be in the host's memory.
+  // Unimplemented for types that the device cannot add.
   virtual Status add(const KernelContext& context, const Tensor& a,
                      const Tensor& b, bool subtracts, Tensor& out) = 0;
-  // What is only read may be in the host's memory. Unimplemented for what the
-  // device has no rule of.
+  // Tensors that are only read may be in the host's memory. Unimplemented where
+  // the device does not implement the rule.
   virtual Status train(const KernelContext& context,
                        const DenseTraining& training) = 0;
 };
 
-// The mover of the memory that the kernel's outputs are in, or null where the
-// processor is to do it.
+// The mover of the memory of the kernel's outputs, or null where the CPU does
+// the work.
 inline ElementMover* mover_of(const KernelContext& context) {
   Allocator& allocator = context.allocator();
   return allocator.host_visible() ? nullptr
                                   : dynamic_cast<ElementMover*>(&allocator);
 }
 
-// The same for what is done to a tensor: strings and handles are the host's.
+// The same for one tensor: strings and handles are always the host's.
 inline ElementMover* mover_for(const KernelContext& context,
                                const Tensor& tensor) {
   return is_plain(tensor.dtype()) ? mover_of(context) : nullptr;
 }
 
-// Whether the kernel can write to the tensor's elements, so far as memory goes:
-// a mover writes to its own only, and not into a token.
+// Whether the kernel can access the tensor's elements to write them: a mover
+// writes only to its own memory, and not into a token.
 inline bool can_change(const KernelContext& context, const Tensor& tensor) {
   return mover_of(context) == nullptr ||
          (tensor.buffer() != nullptr &&

@@ -7,28 +7,28 @@
 namespace tagflow::devices {
 namespace {
 
-// A completion that is called once, however often it is told, and at the
-// latest when nobody is left who could call it.
+// A completion that is called once, even if several callers answer, and at the
+// latest when the last one that could call it is gone.
 class Once {
  public:
-  // Takes `done` over, unless there is no memory for this.
+  // Takes `done`, unless there is no memory for this.
   Once(const graph::Node& node, Completion& done) : node_(node) {
     done_.swap(done);
   }
   Once(const Once&) = delete;
   Once& operator=(const Once&) = delete;
-  // Unclaimed, the step waits, and the node is there with it.
+  // While this is unclaimed, the step waits, so the node still exists.
   ~Once() {
     if (!claim()) return;
     Status lost = guarded(node_.op(), [this] {
       return error(Code::kInternal,
-                   "[{}] the kernel let go of its completion without a call",
+                   "[{}] the kernel dropped its completion without calling it",
                    node_.op());
     });
     answer(std::move(lost));
   }
 
-  // Whether it was told nothing before, and will take one answer now.
+  // Whether this is the first answer, which the caller must now give.
   bool claim() { return !told_.exchange(true, std::memory_order_acq_rel); }
   // REQUIRES: claim() was true.
   void answer(Status status) {
@@ -82,7 +82,7 @@ double cost_of(const Kernel& kernel, const KernelContext& context) {
   try {
     return kernel.cost(context);
   } catch (...) {
-    (void)current_fault();  // which lets a cancelled thread go
+    (void)current_fault();  // lets a cancelled thread end
     return Kernel::kUnknownCost;
   }
 }
@@ -97,7 +97,7 @@ void run_kernel_async(const AsyncKernel& kernel, KernelContext& context,
     });
   } catch (...) {
     if (once == nullptr) return done(current_fault(context.node().op()));
-    // Unless it is claimed, the step is there, and with it the context.
+    // While it is unclaimed, the step and the context still exist.
     if (once->claim()) once->answer(current_fault(context.node().op()));
   }
 }

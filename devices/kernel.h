@@ -22,7 +22,7 @@ namespace tagflow::devices {
 
 class KernelContext;
 
-// What a kernel may know when it is made: its node, never any value.
+// What a kernel may read when it is made: its node, but no values.
 class KernelInfo {
  public:
   explicit KernelInfo(const graph::Node& node) : node_(node) {}
@@ -45,21 +45,20 @@ class KernelInfo {
 };
 
 // Computes an output from inputs that are all scalars held inline in their
-// tokens. False where they are not, and where compute() has to say what is
-// wrong; the output is then left alone. It is made anew in its place, as if
-// that were raw memory. REQUIRES: `output` holds no buffer. Thread-safe.
+// tokens. Returns false where they are not, or where compute() has to report an
+// error; the output is then unchanged. Otherwise it is constructed in place, as
+// in raw memory. REQUIRES: `output` holds no buffer. Thread-safe.
 using ScalarFunction = bool (*)(const Tensor* inputs, Tensor& output);
 
-// A synchronous kernel. One instance serves every run of its node in a
-// session, from many threads at once: compute() must not change the kernel
-// (state belongs into resources).
+// A synchronous kernel. One instance serves every run of its node in a session,
+// from many threads at once: compute() must not change the kernel (state
+// belongs in resources).
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // Computes every output from the inputs. An error poisons the step; the
-  // engine adds the node, its device and its tag to the message. Whatever is
-  // thrown is such an error too: kernels are called by devices/guard.h.
-  // Thread-safe.
+  // Computes every output from the inputs. An error fails the step; the engine
+  // adds the node, its device and its tag to the message. An exception is such
+  // an error too: kernels are called by devices/guard.h. Thread-safe.
   virtual Status compute(KernelContext& context) const = 0;
   // Estimates the nanoseconds of compute() with these inputs, from their sizes.
   // What costs kHeavyNanoseconds or more may run as a request to the device's
@@ -81,13 +80,13 @@ class Kernel {
   // in its token), as Fill can. Where it returns false, the engine calls cost()
   // for larger inputs only.
   virtual bool may_be_expensive_on_small_inputs() const { return true; }
-  // Whether the kernel handles only what is the host's, as handles: then no
-  // accelerator is asked to run it, though its node is there.
+  // Whether the kernel uses only host data, such as handles: then no
+  // accelerator is asked to run it, though its node is placed there.
   virtual bool is_bookkeeping() const { return false; }
-  // The kernel that says what the node is, where this one has it run elsewhere.
+  // The kernel that identifies the node, where this one is a wrapper.
   virtual const Kernel& inner() const { return *this; }
-  // A shortcut past compute() for a kernel with one output, or null: what a
-  // loop counter runs through.
+  // A shortcut past compute() for a kernel with one output, or null: loop
+  // counters run through it.
   virtual ScalarFunction scalar_function() const { return nullptr; }
 };
 
@@ -105,37 +104,37 @@ using Completion = std::function<void(Status)>;
 
 // Who can end the wait of an asynchronous kernel.
 enum class WaitsFor : uint8_t {
-  kOutside,      // something else than a step: a thread, a peer, a timer
-  kSharedState,  // only another run on the same state, as of a queue
+  kOutside,      // anything but a step: a thread, a peer, a timer
+  kSharedState,  // only another run on the same state, as a queue
 };
 
 // A kernel that waits for something (a receive, a queue, a stream) without
-// holding a thread. Until it is done its step *waits*: it is neither over nor
-// at a deadlock, and the wait is named when the time is up.
+// holding a thread. Until it is done its step *waits*: the step is neither over
+// nor deadlocked, and a time-out reports the wait.
 class AsyncKernel : public Kernel {
  public:
-  // A shortcut past compute_async() for what can be computed at once: the
-  // engine asks for it first. Nothing where it has to wait, or might have to:
-  // then nothing was changed. Returns soon. Thread-safe.
+  // A shortcut past compute_async() for results that can be computed at once:
+  // the engine calls it first. Returns nothing where it has to wait, or might
+  // have to: then nothing was changed. Returns soon. Thread-safe.
   virtual std::optional<Status> try_compute(KernelContext& context) const;
   // Returns soon; `done` is called exactly once, now or later, also where the
-  // step is cancelled. `context` stays valid until then. Where this throws,
-  // that is the error, unless `done` was called; later calls have no effect.
+  // step is cancelled. `context` stays valid until then. If this throws, that
+  // is the error, unless `done` was called; later calls have no effect.
   // Thread-safe.
   //
   // A kernel that may wait for long adds a CancelHook by
   // KernelContext::on_cancel(), so that a time-out, a cancellation, an error
   // elsewhere and the end of the session end the wait at once.
   virtual void compute_async(KernelContext& context, Completion done) const = 0;
-  // By which the engine tells a step that may go on from one that is stalled.
+  // The engine uses this to tell a step that may continue from a stalled one.
   virtual WaitsFor waits_for() const { return WaitsFor::kOutside; }
-  // What an execution waits for that has not answered, for messages: 'queue "q"
-  // has 0 of 10 elements'. Empty where nobody knows. Called with locks of the
-  // step held: it must not block, nor call the step. Thread-safe.
+  // What an unfinished execution waits for, for messages: 'queue "q" has 0 of
+  // 10 elements'. Empty where that is unknown. Called with locks of the step
+  // held: it must not block, nor call the step. Thread-safe.
   virtual std::string describe_wait(const KernelContext& context) const;
   // Not used.
   Status compute(KernelContext& context) const final;
-  // Of compute_async(), which returns soon.
+  // The cost of compute_async(), which returns soon.
   double cost(const KernelContext& context) const override;
   bool may_be_expensive() const override { return false; }
 };
@@ -145,11 +144,10 @@ class Parallel {
  public:
   virtual ~Parallel() = default;
   // Calls body(begin, end) on disjoint parts that cover [0, total), some on
-  // other workers; returns when all are done. The caller works too.
-  // `unit_cost` is the estimated nanoseconds of one unit; small totals run
-  // inline. `body` must be safe to run concurrently. It may throw: parts that
-  // have not begun are left out then, those that have begun come to their end,
-  // and the first thing thrown is thrown here.
+  // other workers; returns when all are done. The caller works too. `unit_cost`
+  // is the estimated nanoseconds of one unit; small totals run inline. `body`
+  // must be safe to run concurrently. If it throws, parts that have not begun
+  // are skipped, the others finish, and the first exception is thrown here.
   virtual void run(int64_t total, double unit_cost,
                    const std::function<void(int64_t, int64_t)>& body) = 0;
 };
@@ -161,24 +159,24 @@ struct Tag {
   bool operator==(const Tag&) const = default;
 };
 
-// Counts runs for random ops, each of which draws other numbers in each of
-// them: Note [Random keys] in devices/random_key.h.
+// Counts runs for random ops, which draw different numbers in each run: Note
+// [Random keys] in devices/random_key.h.
 class RandomRuns {
  public:
   virtual ~RandomRuns() = default;
-  // In how many runs before this one the node took part, within what owns the
-  // numbers, as a session. The same in every call of one run. Thread-safe.
+  // The number of earlier runs in which the node took part, as counted by the
+  // owner of the numbers, such as a session. The same in every call of one run.
+  // Thread-safe.
   virtual int64_t earlier_runs(const std::string& node_name) = 0;
 };
 
-// Facts about the step that many kernels of it share. Outlives their calls.
+// Facts about the step that its kernels share. Outlives their calls.
 struct StepInfo {
   uint64_t step_id = 0;
   uint64_t seed = 0;  // of the session
   const std::atomic<bool>* cancelled = nullptr;
   Parallel* parallel = nullptr;  // null: no sharding
-  // Whether kernels may write their output over an input that nobody else
-  // needs.
+  // Whether kernels may reuse an input that nobody else needs as their output.
   bool forward_buffers = true;
   class StepResources* resources = nullptr;  // null: outside of a step
   class ResourceManager* state = nullptr;    // of the session; null: no session
@@ -216,19 +214,19 @@ class KernelContext {
   // Output i of the node's output type and `shape`, elements uninitialised
   // (strings and handles default-constructed).
   Result<Tensor*> allocate_output(int i, const Shape& shape);
-  // The same, but reuses input `candidate` in place where it is in a buffer of
-  // the same memory that nobody else holds, and type and shape agree. Then the
+  // The same, but reuses input `candidate` in place if its buffer is in the
+  // same memory, nobody else holds it, and type and shape agree. Then the
   // output's elements ARE the input's: read element k before writing it.
   Result<Tensor*> forward_or_allocate(int candidate, int i, const Shape& shape);
-  // The same, whatever StepInfo::forward_buffers says: for values such as
-  // lists, of which a change copies all where it is not in place.
+  // The same, regardless of StepInfo::forward_buffers: for values such as
+  // lists, where a change that is not in place copies everything.
   Result<Tensor*> change_or_allocate(int candidate, int i, const Shape& shape);
-  // As allocate_output(), but in the host's memory, wherever the others are:
-  // for a few numbers that the kernel writes itself.
+  // As allocate_output(), but always in the host's memory: for a few numbers
+  // that the kernel writes itself.
   Result<Tensor*> allocate_host_output(int i, const Shape& shape);
   Result<Tensor> allocate_temp(DataType dtype, const Shape& shape);
 
-  // For who runs kernels: an accelerator brings inputs over to its memory.
+  // For accelerators, which replace inputs by copies in their memory.
   std::span<Tensor> mutable_inputs() const { return inputs_; }
   std::span<Tensor> mutable_outputs() const { return outputs_; }
 
@@ -240,16 +238,16 @@ class KernelContext {
     return step_->cancelled != nullptr &&
            step_->cancelled->load(std::memory_order_relaxed);
   }
-  // Has `hook` hear of a cancellation of the step: see devices/cancellation.h.
-  // False where the step is cancelled already; then nothing was added, and the
+  // Calls `hook` if the step is cancelled: see devices/cancellation.h. Returns
+  // false where the step is cancelled already; then nothing was added, and the
   // kernel answers Cancelled. Thread-safe.
   bool on_cancel(std::shared_ptr<CancelHook> hook) const {
     return step_->cancels == nullptr || step_->cancels->add(std::move(hook));
   }
-  // What changes state that outlives the step does so while it holds one that
-  // is true: see devices/commit_gate.h. Thread-safe.
+  // A kernel changes state that outlives the step only while it holds a Commit
+  // that is true: see devices/commit_gate.h. Thread-safe.
   Commit commit() const { return Commit(step_->commits); }
-  // See Parallel::run; inline where the step has none.
+  // See Parallel::run; runs inline where the step has none.
   void parallel_for(int64_t total, double unit_cost,
                     const std::function<void(int64_t, int64_t)>& body) const;
 

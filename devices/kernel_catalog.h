@@ -1,4 +1,4 @@
-// The kernel registry, as placement sees it.
+// The kernel registry as placement uses it.
 #pragma once
 
 #include "devices/kernel_registry.h"
@@ -6,8 +6,9 @@
 
 namespace tagflow::devices {
 
-// What the engine performs by itself, control flow and transfers, counts as a
-// kernel on every type of device whose limit does not exclude it. Thread-safe.
+// Ops of the engine itself, control flow and transfers, count as having a
+// kernel on every type of device whose limit does not exclude them.
+// Thread-safe.
 class RegisteredKernels final : public graph::KernelCatalog {
  public:
   // REQUIRES: the registry outlives this.
@@ -17,7 +18,7 @@ class RegisteredKernels final : public graph::KernelCatalog {
 
   bool has_kernel(const graph::Node& node,
                   std::string_view type) const override;
-  // None for what the engine performs.
+  // Empty for ops that the engine performs.
   std::vector<std::string> types_of(std::string_view op) const override {
     return registry_.types_of(op);
   }

@@ -170,7 +170,7 @@ Result<std::unique_ptr<Kernel>> KernelRegistry::make(
   std::shared_lock lock(mutex_);
   const KernelDef* def = find(node, device_type);
   if (def == nullptr) return missing(node, device_type);
-  lock.unlock();  // it stays where it is
+  lock.unlock();  // the definition keeps its address
   const auto refused = [&](const Status& why) {
     return error(why.code(), "[{}] node \"{}\": {}", node.op(), node.name(),
                  why.message());
@@ -202,9 +202,9 @@ Status KernelRegistry::missing(const graph::Node& node,
   });
   if (!any) {
     const auto others = types_of_locked(node.op());
-    return refused(fmt::format(
-        "there is no kernel for this op on {}{}{}", device_type,
-        others.empty() ? "" : ", there is on ", fmt::join(others, ", ")));
+    return refused(fmt::format("there is no kernel for this op on {}{}{}",
+                               device_type, others.empty() ? "" : ", only on ",
+                               fmt::join(others, ", ")));
   }
   if (const Limit* limit = excluding(node, device_type, takes_handles))
     return refused(

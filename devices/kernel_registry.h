@@ -1,4 +1,4 @@
-// The table of kernels, by op, device type and types of attributes.
+// The table of kernels, by op, device type and type attributes.
 #pragma once
 
 #include <functional>
@@ -22,22 +22,22 @@ using KernelFactory =
 struct KernelDef {
   std::string op;
   std::string device_type = "CPU";
-  // Attribute -> types it may have. Attributes not named may be anything.
+  // Attribute -> allowed types. Attributes not named may have any type.
   std::map<std::string, std::vector<DataType>> types;
   KernelFactory factory;
-  bool is_async = false;  // what the factory makes are AsyncKernels
-  // Inputs and outputs may be handles, of variables, whose contents are in the
+  bool is_async = false;  // the factory makes AsyncKernels
+  // Inputs and outputs may be handles of variables whose contents are in the
   // memory of the device.
   bool takes_handles = false;
 };
 
 // Whether a node is of a kind, by its op and its types.
 using NodeFilter = std::function<bool(const graph::Node&)>;
-// All that it takes and gives can be copied as bytes: what the memory of an
-// accelerator holds.
+// All its inputs and outputs can be copied as bytes, so an accelerator's memory
+// can hold them.
 bool is_plain_node(const graph::Node& node);
-// That is so but for handles, references and variants, of which it has one:
-// these stay with the host, and what they stand for, or hold, is on the device.
+// The same except for handles, references and variants, of which it has at
+// least one: these stay on the host, while their contents are on the device.
 bool is_state_node(const graph::Node& node);
 
 // Thread-safe. Kernels are never removed.
@@ -50,36 +50,36 @@ class KernelRegistry {
   // Of several kernels for the same op, device type and types, the one that was
   // added first is used; a later one is ignored without an error.
   void add(KernelDef def);
-  // A kernel class constructible from const KernelInfo&. Where a class can
-  // refuse its node, give it `static Result<std::unique_ptr<Kernel>>
-  // make(const KernelInfo&)` instead. One with `static constexpr bool
-  // kTakesHandles = true` is as KernelDef::takes_handles says.
+  // Adds a kernel class constructible from const KernelInfo&. A class that can
+  // reject its node has `static Result<std::unique_ptr<Kernel>> make(const
+  // KernelInfo&)` instead. `static constexpr bool kTakesHandles = true` in the
+  // class sets KernelDef::takes_handles.
   template <class K>
   void add(std::string op,
            std::map<std::string, std::vector<DataType>> types = {});
 
-  // Devices of `type` run the synchronous kernels added for `from` too, where
-  // there is none of their own.
+  // Devices of `type` also run the synchronous kernels added for `from`, where
+  // they have none of their own.
   void inherit(std::string type, std::string from);
-  // Devices of the type run only nodes that `takes` accepts, which are those
-  // "with WHAT": for messages; and those of is_state_node() where the kernel
-  // takes handles. By default they run all. Control flow is not excepted; it
-  // takes handles.
+  // Restricts devices of the type to nodes that `takes` accepts, and to those
+  // of is_state_node() where the kernel takes handles. Messages call these the
+  // nodes "with WHAT". By default devices run all nodes. Control flow is
+  // restricted too; it takes handles.
   void limit(std::string type, NodeFilter takes, std::string what);
 
-  // Makes the kernel of a node. Unimplemented where the op has none on this
-  // device type, or none for these types; the message lists what there is.
-  // What the factory throws is an error, too; none are null.
+  // Makes the kernel of a node. Unimplemented where the op has no kernel on
+  // this device type, or none for these types; the message lists the existing
+  // ones. Factory exceptions are errors, too. The result is never null.
   Result<std::unique_ptr<Kernel>> make(const graph::Node& node,
                                        std::string_view device_type) const;
   // Whether make() would find a kernel.
   bool has_kernel(const graph::Node& node, std::string_view device_type) const;
-  // Whether a limit of the device type excludes the node, which is one of
-  // control flow.
+  // Whether a limit of the device type excludes the node, which is a control
+  // flow node.
   bool is_excluded(const graph::Node& node, std::string_view device_type) const;
   // Whether any kernel of the op exists on the device type.
   bool has_op(std::string_view op, std::string_view device_type) const;
-  // Whether any kernel of the op, on whatever device, is asynchronous.
+  // Whether any kernel of the op, on any device, is asynchronous.
   bool has_async(std::string_view op) const;
   // The kernels of the op, in the order in which they were added.
   std::vector<KernelDef> kernels_of(std::string_view op) const;
@@ -93,7 +93,7 @@ class KernelRegistry {
   };
 
   // Calls `visit` with each kernel of the op on the device type, own ones
-  // first, until it gives true. All below: REQUIRES the mutex.
+  // first, until it returns true. All below: REQUIRES the mutex.
   template <class Visit>
   const KernelDef* find_if(std::string_view op, std::string_view device_type,
                            Visit visit) const;

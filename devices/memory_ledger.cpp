@@ -54,7 +54,7 @@ int64_t MemoryLedger::take_peak() {
 MemoryStats MemoryLedger::stats() const {
   MemoryStats stats;
   stats.in_use = in_use_.load(std::memory_order_relaxed);
-  // What is set aside may not be confirmed yet.
+  // Reserved bytes may not be confirmed yet.
   stats.peak = std::max(peak_.load(std::memory_order_relaxed), stats.in_use);
   stats.limit = limit_;
   stats.count = count_.load(std::memory_order_relaxed);

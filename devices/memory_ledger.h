@@ -1,4 +1,4 @@
-// MemoryLedger: counts the bytes that a device gives out, against its limit.
+// MemoryLedger: counts the bytes that a device allocates, against its limit.
 #pragma once
 
 #include <atomic>
@@ -12,36 +12,36 @@ namespace tagflow::devices {
 // Buffers count in multiples of a granule. Thread-safe.
 class MemoryLedger {
  public:
-  // In bytes. A limit of 0: none.
+  // In bytes. A limit of 0 means none.
   explicit MemoryLedger(int64_t limit, int64_t granule = 64)
       : limit_(limit), granule_(granule) {}
 
-  // Sets bytes aside for a buffer, which counts from now on, and says how many
-  // are in use then; -1 where that would be beyond the limit or any memory.
+  // Reserves bytes for a buffer, which counts from now on. Returns the bytes in
+  // use then; -1 where that exceeds the limit or an int64_t.
   int64_t reserve(size_t bytes);
-  // The buffer could be had. REQUIRES: what reserve() said.
+  // The buffer was allocated. REQUIRES: `in_use` is from reserve().
   void confirm(int64_t in_use);
-  // Counts the buffer out again, or could not get it. REQUIRES: the bytes were
+  // The buffer was freed, or its allocation failed. REQUIRES: the bytes were
   // reserved.
   void give_back(size_t bytes);
 
   MemoryStats stats() const;
   int64_t in_use() const { return in_use_.load(std::memory_order_relaxed); }
   int64_t limit() const { return limit_; }
-  // The largest in_use since the last call, or since the beginning; from here
-  // on, another one is found. Who else calls it has a part of the time each.
+  // The largest in_use since the last call, or since the beginning; resets it.
+  // Several callers thus see different parts of the time.
   int64_t take_peak();
 
  private:
-  // What a buffer counts for; negative where that is more than any memory.
+  // The bytes that a buffer counts for; negative where they overflow.
   int64_t counted(size_t bytes) const;
 
   const int64_t limit_;
   const int64_t granule_;
-  // What every allocation changes, apart from what all others only read.
+  // Every allocation changes this; the other members are mostly read.
   alignas(64) std::atomic<int64_t> in_use_{0};
   std::atomic<int64_t> peak_{0};
-  std::atomic<int64_t> recent_peak_{0};  // as take_peak() says
+  std::atomic<int64_t> recent_peak_{0};  // see take_peak()
   std::atomic<int64_t> count_{0};
   std::atomic<int64_t> live_{0};
 };

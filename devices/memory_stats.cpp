@@ -12,7 +12,7 @@ std::string bytes_text(int64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   size_t unit = 0;
   double value = double(bytes) / 1024;
-  // What would be rounded to 1024 is 1 of the next unit.
+  // A value that would be rounded to 1024 is 1 of the next unit.
   for (; value >= 1023.95 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
   std::string number = fmt::format("{:.1f}", value);
   if (number.ends_with(".0")) number.resize(number.size() - 2);

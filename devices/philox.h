@@ -1,7 +1,7 @@
 // Philox4x32-10: random numbers as a function of a key and a counter.
 //
 // From Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2,
-// 3" (SC 2011). Any place of a stream is reached at once, so that parts of an
+// 3" (SC 2011). Every position of a stream is computed directly, so parts of an
 // output can be drawn in any order, on any worker.
 #pragma once
 
@@ -16,7 +16,7 @@ class Philox {
  public:
   using Block = std::array<uint32_t, 4>;
 
-  // At the block of that counter, the lower halves of words first.
+  // At the block of that counter; of each word, the lower half comes first.
   Philox(uint64_t key, uint64_t counter_low, uint64_t counter_high)
       : key_(key), low_(counter_low), high_(counter_high) {}
 
@@ -24,7 +24,7 @@ class Philox {
   uint64_t counter_low() const { return low_; }
   uint64_t counter_high() const { return high_; }
 
-  // The block at the counter, which goes on to the next one.
+  // Returns the block at the counter, and advances the counter.
   Block next() {
     Block block{uint32_t(low_), uint32_t(low_ >> 32), uint32_t(high_),
                 uint32_t(high_ >> 32)};
@@ -36,13 +36,13 @@ class Philox {
       block = {uint32_t(b >> 32) ^ block[1] ^ key0, uint32_t(b),
                uint32_t(a >> 32) ^ block[3] ^ key1, uint32_t(a)};
       key0 += 0x9e3779b9;  // the golden ratio
-      key1 += 0xbb67ae85;  // the square root of 3, less 1
+      key1 += 0xbb67ae85;  // the square root of 3, minus 1
     }
     skip(1);
     return block;
   }
 
-  // Moves the counter; past its end it begins again.
+  // Advances the counter; it wraps around at its end.
   void skip(uint64_t blocks) {
     low_ += blocks;
     if (low_ < blocks) ++high_;

@@ -69,7 +69,7 @@ Result<int64_t> parse_quantity(Quantity quantity, std::string_view text) {
   if (unit == units.end()) return refused();
   const double value = std::floor(number * unit->scale);
   if (failure != std::errc() || !(value < 0x1p63))
-    return invalid_argument("\"{}\" is more than there can be", text);
+    return invalid_argument("\"{}\" is too large", text);
   if (value < 1 && quantity != Quantity::kDuration)
     return invalid_argument(
         "\"{}\" is less than a byte{}", text,

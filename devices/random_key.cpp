@@ -31,7 +31,7 @@ class KeyStates {
   RandomKey key() const { return {to_word(first_), to_word(second_)}; }
 
  private:
-  // Any two constants: digits of pi.
+  // Two arbitrary constants: digits of pi.
   ThreefryWords first_{0x243f6a88, 0x85a308d3};
   ThreefryWords second_{0x13198a2e, 0x03707344};
 };

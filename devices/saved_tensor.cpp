@@ -34,7 +34,7 @@ SavedOwner save(const Tensor& value, uint64_t step) {
 
 Ref<SavedTensor> next_saved(const Kernel& kernel,
                             const KernelContext& context) {
-  // Stacks are handles; all else need not be asked.
+  // Stacks are handles; other kernels need no cast.
   if (context.num_inputs() == 0 || is_plain(context.input(0).dtype()))
     return {};
   const auto* reader = dynamic_cast<const SavedReader*>(&kernel);

@@ -1,4 +1,4 @@
-// SavedTensor: a value in a stack, which may be on the host meanwhile.
+// SavedTensor: a value in a stack, which may be on the host for a while.
 #pragma once
 
 #include <boost/intrusive/set_hook.hpp>
@@ -14,15 +14,15 @@ namespace tagflow::devices {
 
 class Swapper;
 
-// Of the sets that a value is in.
+// A hook of the sets that contain a value.
 template <class Tag>
 using SavedHook = boost::intrusive::set_base_hook<
     boost::intrusive::tag<Tag>,
     boost::intrusive::link_mode<boost::intrusive::safe_link>>;
 
-// Made by save(), for what is in the memory of an accelerator that swaps: Note
+// A value in the memory of an accelerator that swaps; made by save(): Note
 // [Swapping] in devices/swapper.h. Its owners are the places in stacks that it
-// was pushed to; who has a Ref alone may find it given up. Thread-safe.
+// was pushed to; a holder of only a Ref may find it given up. Thread-safe.
 class SavedTensor final : public RefCounted,
                           public SavedHook<struct SavedByNumber>,
                           public SavedHook<struct SavedByBuffer> {
@@ -31,15 +31,15 @@ class SavedTensor final : public RefCounted,
 
   SavedTensor(std::shared_ptr<Swapper> swapper, Tensor value, uint64_t step);
 
-  // The value, in the memory where it is. It has been popped. REQUIRES: called
-  // for an owner.
+  // Returns the value, in the memory where it is. It has been popped. REQUIRES:
+  // called for an owner.
   Tensor read();
-  // The same, for one that nobody can pop from again.
+  // The same, for a value that nobody can pop again.
   Tensor take();
-  // One owner less. Without any the value is let go of, and moved no more.
+  // Removes one owner. Without owners the value is released, and moved no more.
   void give_up();
-  // Calls `done` once, when the value is in the accelerator's memory, or could
-  // not come: now or later, from any thread. It stays until it is popped.
+  // Calls `done` once, when the value is in the accelerator's memory or could
+  // not be moved: now or later, from any thread. It stays until it is popped.
   void fetch(Fetched done);
 
  private:
@@ -49,15 +49,15 @@ class SavedTensor final : public RefCounted,
   const std::shared_ptr<Swapper> swapper_;
   const uint64_t step_;
   const int64_t bytes_;
-  // By the swapper's mutex.
-  uint64_t number_ = 0;  // of its last push, in the order of all
+  // Guarded by the swapper's mutex.
+  uint64_t number_ = 0;  // of its last push, in the order of all pushes
   int owners_ = 1;
   Tensor here_;  // in the accelerator's memory, or not valid
   Tensor away_;  // the host's copy, or not valid
   Moves moves_ = Moves::kNot;
   bool is_wanted_ = false;  // it will be popped next
-  // How many had left when the host did not take it; it is asked again when one
-  // more has.
+  // The number of departures so far when the host had no memory for it; it is
+  // retried after one more.
   int64_t refused_after_ = -1;
   std::vector<Fetched> waiting_;
 };
@@ -70,21 +70,21 @@ struct GiveUpSaved {
 };
 using SavedOwner = std::unique_ptr<SavedTensor, GiveUpSaved>;
 
-// What a stack is to keep in place of a value that is pushed. Null where the
-// value stays as it is: outside of an accelerator's memory, or no plain one.
-// Throws std::bad_alloc. Thread-safe.
+// What a stack keeps in place of a value that is pushed. Null where the value
+// stays as it is: it is not plain, or not in an accelerator's memory. Throws
+// std::bad_alloc. Thread-safe.
 SavedOwner save(const Tensor& value, uint64_t step);
 
 // A kernel that takes a value from a stack.
 class SavedReader {
  public:
   virtual ~SavedReader() = default;
-  // What compute() will take. Null where that is not kept by a swapper, or
-  // there is nothing to take. Thread-safe.
+  // What compute() will take. Null where no swapper keeps it, or the stack is
+  // empty. Thread-safe.
   virtual Ref<SavedTensor> next_saved(const KernelContext& context) const = 0;
 };
 
-// The same of any kernel; null where it is none of these.
+// The same for any kernel; null where it is not a SavedReader.
 Ref<SavedTensor> next_saved(const Kernel& kernel, const KernelContext& context);
 
 }  // namespace tagflow::devices

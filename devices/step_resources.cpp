@@ -41,7 +41,7 @@ void StepResources::end() {
     names.swap(names_);
     next_sweep_ = 64;
   }
-  // What one of them throws must not keep the others from their end.
+  // An exception of one must not keep the others from ending.
   for (const auto& weak : objects)
     (void)guarded([&] {
       if (const std::shared_ptr<StepObject> object = weak.lock()) object->end();

@@ -1,5 +1,5 @@
-// StepResources: what the kernels of one step share through handles, such as
-// stacks and tensor arrays.
+// StepResources: objects that the kernels of one step share through handles,
+// such as stacks and tensor arrays.
 #pragma once
 
 #include <map>
@@ -17,20 +17,20 @@ namespace tagflow::devices {
 
 // A mutable object that lives for at most one step.
 //
-// Life cycle: made by a kernel through StepResources::make(); in use for as
-// long as a token holds its handle; gone with the last one. Where handles are
-// left at the end of the step - it was cancelled, the caller fetched one, the
-// object holds its own - end() takes the contents.
+// Life cycle: made by a kernel through StepResources::make(); in use as long as
+// a token holds its handle; destroyed with the last handle. Handles can be left
+// at the end of the step: it was cancelled, the caller fetched one, or the
+// object holds its own. Then end() drops the contents.
 class StepObject {
  public:
   virtual ~StepObject() = default;
   // For messages: 'stack "s" of float with 3 elements'. Thread-safe.
   virtual std::string describe() const = 0;
-  // Lets go of all contents, and refuses every use from then on. Thread-safe.
+  // Drops all contents, and rejects every use from then on. Thread-safe.
   virtual void end() = 0;
 };
 
-// What a handle to a T points to.
+// The target of a handle to a T.
 template <class T>
 class StepHandle final : public Resource {
  public:
@@ -42,8 +42,8 @@ class StepHandle final : public Resource {
   const std::shared_ptr<T> object_;
 };
 
-// The T that an element of a resource tensor means, or null where that is
-// something else. Valid for as long as the tensor.
+// The T of an element of a resource tensor, or null where the element is
+// something else. Valid as long as the tensor.
 template <class T>
 T* step_object(const ResourceHandle& handle) {
   Resource* resource = handle.get();
@@ -66,10 +66,10 @@ class StepResources {
   // Keeps the object alive under a name until the step ends. False where the
   // name is taken.
   bool add_name(std::string name, ResourceHandle handle);
-  // Empty where there is none of that name.
+  // Empty where no object has that name.
   ResourceHandle find(std::string_view name) const;
 
-  // How many objects are alive.
+  // The number of objects that are alive.
   size_t alive() const;
   // Ends every object that is alive, and forgets it. REQUIRES: no kernel of
   // the step runs. Another step may begin afterwards.
@@ -78,9 +78,9 @@ class StepResources {
  private:
   void track(std::weak_ptr<StepObject> object);
 
-  // Objects are let go of outside: their contents may hold others.
+  // Objects are released outside of it: their contents may hold others.
   mutable std::mutex mutex_;
-  // Those that are gone are dropped when the list has doubled.
+  // Expired entries are dropped when the list has doubled.
   std::vector<std::weak_ptr<StepObject>> objects_;
   size_t next_sweep_ = 64;
   std::map<std::string, ResourceHandle, std::less<>> names_;

@@ -10,29 +10,30 @@
 namespace tagflow::devices {
 
 // Note [Moves]
-// Copies go by the accelerator's copy streams, kMovesAtOnce in each direction,
-// so that what else is copied does not wait for long. The copy on the host is
-// kept until the value is popped: the value may then leave again for nothing. A
-// value leaves only where nobody but its stack holds it: else nothing would be
+// Copies use the accelerator's copy streams, kMovesAtOnce in each direction, so
+// that other copies do not wait for long. The copy on the host is kept until
+// the value is popped, so the value can leave again without a copy. A value
+// leaves only if nobody but its stack holds it: otherwise nothing would be
 // freed.
 //
 // Invariants:
 //   1. A value that is kept is here, on the host, or both.
-//   2. The accelerator is not called, nor is memory given back, with the mutex
+//   2. The accelerator is not called, and memory is not freed, with the mutex
 //      held.
-//   3. Who copies to the host never waits for memory, who copies from it waits
-//      for the former alone, and who runs kernels for both: there is no circle.
-//   4. What is given up is in no set. So whoever finds a value there may take a
-//      reference to it: its owner has one.
+//   3. Threads that copy to the host never wait for memory; threads that copy
+//      from it wait only for these; threads that run kernels wait for both:
+//      this excludes deadlocks.
+//   4. A value that was given up is in no set. So a thread that finds a value
+//      in a set may take a reference to it: its owner has one.
 
 namespace {
 
-// Of the memory. Between the two nothing moves, so that what a kernel takes for
-// a moment moves nothing to and fro.
+// Fractions of the memory. Between the two nothing moves, so that the temporary
+// memory of a kernel moves nothing back and forth.
 constexpr double kSwapAbove = 12.0 / 16;
 constexpr double kRefillBelow = 11.0 / 16;
 constexpr int kMovesAtOnce = 2;
-// How many values are asked at a time whether they may leave.
+// The number of values that are checked at a time whether they may leave.
 constexpr size_t kMostLookedAt = 32;
 
 thread_local Swapper::Waits thread_waits = Swapper::Waits::kNever;
@@ -65,12 +66,12 @@ void Swapper::add_to(MemoryStats& stats) const {
   stats.host_is_short = host_is_short_;
 }
 
-// Whether it has an owner who did not take it. By the mutex.
+// Whether it has an owner and was not taken. REQUIRES: mutex_ is held.
 bool Swapper::is_kept(const SavedTensor& saved) {
   return saved.SavedHook<SavedByNumber>::is_linked();
 }
 
-// --- Values come and go -----------------------------------------------------
+// --- Adding and removing values ----------------------------------------------
 
 SavedTensor* Swapper::find(const Tensor& value) {
   const auto at = buffers_.find(value.buffer());
@@ -80,9 +81,9 @@ SavedTensor* Swapper::find(const Tensor& value) {
   return &*at;
 }
 
-// Of two of one buffer, with different shapes, one is found by it.
+// If two values share a buffer, with different shapes, one is found by it.
 void Swapper::add_here(SavedTensor& saved) {
-  here_.insert(here_.end(), saved);  // the newest, as a rule
+  here_.insert(here_.end(), saved);  // usually the newest
   buffers_.insert(saved);
 }
 
@@ -136,7 +137,7 @@ Tensor Swapper::read(SavedTensor& saved) {
   return value;
 }
 
-// A move that is under way finds the value gone.
+// A move in progress finds the value gone.
 Tensor Swapper::take(SavedTensor& saved) {
   Tensor value, copy;
   {
@@ -156,7 +157,7 @@ Tensor Swapper::take(SavedTensor& saved) {
   return value;
 }
 
-// What is given up is in no set, where others could find it.
+// A value that was given up is in no set, where others could find it.
 void Swapper::forget(SavedTensor& saved) {
   Tensor here, away;
   const std::lock_guard lock(mutex_);
@@ -184,7 +185,8 @@ void Swapper::fetch(SavedTensor& saved, SavedTensor::Fetched done) {
   is_away ? carry_out(std::move(step)) : done();
 }
 
-// --- What is to move --------------------------------------------------------
+// --- Choosing values to move
+// --------------------------------------------------
 
 bool Swapper::can_leave(const SavedTensor& saved) const {
   return saved.moves_ == SavedTensor::Moves::kNot && !saved.is_wanted_ &&
@@ -234,7 +236,8 @@ Swapper::Step Swapper::begin_to_come(SavedTensor& saved) {
   return {Step::Kind::kCome, Ref(&saved), saved.away_};
 }
 
-// One thread does it at a time: what a step leads to at once does not nest.
+// Only one thread does it at a time: a step that leads to another one at once
+// does not recurse.
 void Swapper::balance() {
   std::unique_lock lock(mutex_);
   look_again_ = true;
@@ -303,7 +306,7 @@ void Swapper::carry_out(Step step) {
          : has_come(saved, std::move(begun));
 }
 
-// Memory is back before who waits for it looks.
+// The memory is freed before the waiting threads check.
 void Swapper::note_event(bool freed) {
   {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// Swapper: moves what lies deep in stacks from an accelerator's memory to the
-// host's, and back before it is popped.
+// Swapper: moves values deep in stacks from an accelerator's memory to the
+// host's, and back before they are popped.
 #pragma once
 
 #include <boost/intrusive/set.hpp>
@@ -18,24 +18,24 @@ class MemoryLedger;
 
 // Note [Swapping]
 //
-// A loop saves values on stacks for its gradient, and what lies deep in them is
+// A loop saves values on stacks for its gradient, and values deep in them are
 // not needed for long. Where more than kSwapAbove of an accelerator's memory is
-// in use, such values are copied to the host, and their memory is given back.
-// Where less than kRefillBelow is, they come again. With memory enough nothing
-// is copied.
+// in use, such values are copied to the host, and their memory is freed. Where
+// less than kRefillBelow is in use, they are copied back. If memory suffices,
+// nothing is copied.
 //
 // Many stacks are popped, together, in about the reverse order of all pushes.
-// So values are numbered as they are pushed, and the last one that was popped
-// says where the program is. What was pushed just before it is popped next. All
-// that was pushed after it belongs to something later. Thus values leave in the
-// order of their numbers from the last popped on, and around from the first; so
-// a forward loop gives away its oldest. They come back from the last popped
-// downwards.
+// So values are numbered as they are pushed, and the last popped value gives
+// the position of the program. The value that was pushed just before it is
+// popped next. All values that were pushed after it belong to something later.
+// Thus values leave in the order of their numbers from the last popped one on,
+// wrapping around to the first; so a forward loop gives away its oldest. They
+// come back from the last popped one downwards.
 //
 // A value may be in several stacks, as the state of a recurrent network is. It
-// is one SavedTensor then, which has the number of its last push.
+// is one SavedTensor then, with the number of its last push.
 //
-// A pop whose value is on the host is launched when that has come
+// A pop whose value is on the host is launched when the value has come back
 // (SavedTensor::fetch). An allocation that does not fit waits for values to
 // leave (make_room), but only on the accelerator's own threads. Note [Moves] in
 // swapper.cpp has the invariants.
@@ -43,8 +43,8 @@ class MemoryLedger;
 // Thread-safe.
 class Swapper : public std::enable_shared_from_this<Swapper> {
  public:
-  // `memory` counts what is in use; `limit` is how many bytes there are.
-  // Neither that nor the accelerator is touched after close().
+  // `memory` counts the bytes in use; `limit` is the total. Neither `memory`
+  // nor the accelerator is accessed after close().
   Swapper(Accelerator& accelerator, const MemoryLedger& memory, int64_t limit);
   Swapper(const Swapper&) = delete;
   Swapper& operator=(const Swapper&) = delete;
@@ -53,16 +53,16 @@ class Swapper : public std::enable_shared_from_this<Swapper> {
   enum class Waits : uint8_t { kNever, kForLeaving, kForAll };
   static void set_thread_waits(Waits waits);
 
-  // Numbers a value that is pushed. REQUIRES: it is plain, in the memory.
+  // Numbers a pushed value. REQUIRES: it is plain, in the accelerator's memory.
   SavedOwner keep(Tensor value, uint64_t step);
-  // Has values leave, as they would be popped last. True where some memory was
-  // given back, so that who needs `bytes` may try again; false where nothing
-  // can leave, or the thread may not wait.
+  // Makes values leave, those first that will be popped last. True where some
+  // memory was freed, so that a request for `bytes` can be retried; false where
+  // nothing can leave, or the thread may not wait.
   bool make_room(size_t bytes);
-  // Fills in what was swapped.
+  // Adds the swapped bytes.
   void add_to(MemoryStats& stats) const;
-  // Nothing begins to move any more. What is moving is to be answered before
-  // the accelerator goes.
+  // Starts no more moves. Those in progress must be answered before the
+  // accelerator is destroyed.
   void close();
 
  private:
@@ -81,7 +81,7 @@ class Swapper : public std::enable_shared_from_this<Swapper> {
                             boost::intrusive::base_hook<SavedHook<Tag>>,
                             boost::intrusive::key_of_value<Key>>;
   using ByNumber = Values<SavedByNumber, NumberOf>;
-  // What to do with a value: given by the mutex, done without it.
+  // What to do with a value: decided with the mutex held, done without it.
   struct Step {
     enum class Kind : uint8_t { kNothing, kDrop, kLeave, kCome };
     Kind kind = Kind::kNothing;
@@ -89,13 +89,13 @@ class Swapper : public std::enable_shared_from_this<Swapper> {
     Tensor tensor;  // to be dropped, or copied
   };
 
-  // For the values themselves.
+  // For SavedTensor.
   Tensor read(SavedTensor& saved);
   Tensor take(SavedTensor& saved);
   void fetch(SavedTensor& saved, SavedTensor::Fetched done);
   void forget(SavedTensor& saved);
 
-  // By the mutex.
+  // REQUIRES for these: mutex_ is held.
   static bool is_kept(const SavedTensor& saved);
   SavedTensor* find(const Tensor& value);
   void add_here(SavedTensor& saved);
@@ -115,21 +115,21 @@ class Swapper : public std::enable_shared_from_this<Swapper> {
   Accelerator& accelerator_;
   const MemoryLedger& memory_;
   const int64_t limit_;
-  mutable std::mutex mutex_;  // guards all below, and what is in the values
+  mutable std::mutex mutex_;  // guards all below, and the values' own fields
   std::condition_variable changed_;
   bool closed_ = false;
-  bool balancing_ = false;  // some thread is, and looks again
+  bool balancing_ = false;  // a thread balances, and will check again
   bool look_again_ = false;
   uint64_t pushed_ = 0;       // the number of the last one
   uint64_t last_popped_ = 0;  // 0: none was
-  uint64_t looked_at_ = 0;    // the last one that was asked to leave
+  uint64_t looked_at_ = 0;    // the last one that was considered for leaving
   bool refill_failed_ = false;
-  // All, by where they are; those that are here also by their buffers.
+  // All values, by where they are; those that are here also by their buffers.
   ByNumber here_, away_;
   Values<SavedByBuffer, BufferOf> buffers_;
   int num_leaving_ = 0, num_coming_ = 0;
   int64_t leaving_ = 0, coming_ = 0;  // bytes
-  uint64_t events_ = 0, freed_ = 0;   // moves that ended; and gave back memory
+  uint64_t events_ = 0, freed_ = 0;   // moves that ended; that freed
   int64_t swapped_out_ = 0, swapped_in_ = 0;
   int64_t num_left_ = 0;  // values, so far
   bool host_is_short_ = false;
@@ -139,7 +139,7 @@ class Swapper : public std::enable_shared_from_this<Swapper> {
 class SwappableMemory {
  public:
   virtual ~SwappableMemory() = default;
-  // Null where they are not.
+  // Null where its buffers are not swapped.
   virtual Swapper* swapper() const = 0;
 };
 

@@ -1,4 +1,5 @@
-// TensorHome: an accelerator's memory, and what is said of what is not in it.
+// TensorHome: an accelerator's memory, and checks for tensors that are
+// elsewhere.
 #pragma once
 
 #include <string>
@@ -15,16 +16,15 @@ class TensorHome {
   // The memory outlives this.
   TensorHome(std::string module, std::string device, const Allocator& memory);
 
-  // Whether it has elements that the device's kernels can read only once they
-  // are copied here: those of the host, also where they lie in the token.
-  // Strings and handles stay where they are. InvalidArgument for what is in the
-  // memory of another device.
+  // Whether it has elements that the device's kernels can read only after a
+  // copy to this memory: elements on the host, also those in the token. Strings
+  // and handles stay where they are. InvalidArgument for tensors in another
+  // device's memory.
   Result<bool> is_elsewhere(const Tensor& tensor) const;
-  // The same of what is asked to be copied. InvalidArgument for strings and
-  // handles, too.
+  // The same for a requested copy. InvalidArgument also for strings, handles.
   Result<bool> has_to_come(const Tensor& tensor) const;
 
-  // Cancelled: what becomes of launches and copies.
+  // Cancelled: the status of launches and copies of a cancelled step.
   Status step_cancelled() const;
   Status destroyed() const;
 

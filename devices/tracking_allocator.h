@@ -11,11 +11,11 @@
 
 namespace tagflow::devices {
 
-// Gives out blocks of the host's memory and counts them, as that of a device.
-// Buffers are aligned to 64 bytes and counted in multiples of it.
+// Allocates blocks of the host's memory and counts them as a device's. Buffers
+// are aligned to 64 bytes and counted in multiples of it.
 //
-// Tensors may outlive who owns the allocator. So it is held by references: one
-// is the owner's, one each buffer's; the last one destroys it.
+// Tensors may outlive the owner of the allocator. So it is reference-counted:
+// the owner and each buffer hold one reference; the last one destroys it.
 //
 // Thread-safe.
 class TrackingAllocator final : public Allocator, public SwappableMemory {
@@ -23,7 +23,7 @@ class TrackingAllocator final : public Allocator, public SwappableMemory {
   struct Options {
     std::string name;          // of the device, for messages
     int64_t limit = 0;         // bytes; 0: none
-    bool host_visible = true;  // false: the host must not look, though it could
+    bool host_visible = true;  // false: the host must not read it
   };
   struct Release {
     void operator()(TrackingAllocator* allocator) const {
@@ -36,21 +36,21 @@ class TrackingAllocator final : public Allocator, public SwappableMemory {
   TrackingAllocator(const TrackingAllocator&) = delete;
   TrackingAllocator& operator=(const TrackingAllocator&) = delete;
 
-  // What does not fit has saved values leave from here on. REQUIRES: nothing
-  // was allocated yet.
+  // If an allocation does not fit, saved values are swapped out from here on.
+  // REQUIRES: nothing was allocated yet.
   void swap_by(std::shared_ptr<Swapper> swapper) {
     swapper_ = std::move(swapper);
   }
   Swapper* swapper() const override { return swapper_.get(); }
 
-  // Null where the limit would be exceeded, or the host has no more.
+  // Null where the limit would be exceeded, or the host is out of memory.
   Buffer* allocate(DataType dtype, int64_t count) override;
   void deallocate(Buffer* buffer) override;
   bool host_visible() const override { return options_.host_visible; }
   // "/job:localhost/replica:0/task:0/device:STREAM:0 (12.3 MiB in use of ...)"
   std::string describe() const override;
 
-  // REQUIRES: the owner is there.
+  // REQUIRES: the owner still exists.
   MemoryStats stats() const;
   MemoryLedger& ledger() { return ledger_; }
 

@@ -1,9 +1,9 @@
-// Rules of optimizers: what one step makes of an element of a variable and of
-// its slots. Plain C++17 without our own headers, since the compiler for GPUs
-// reads it too: so each rule is said once for all devices.
+// Rules of optimizers: one step for an element of a variable and of its slots.
+// Plain C++17 without our own headers, since the compiler for GPUs reads it
+// too: so each rule is defined once for all devices.
 //
-// A rule is a struct that is made of the op's scalars, in the order of the op's
-// inputs, and of its option, its only attribute of that kind, as
+// A rule is a struct that is constructed from the op's scalars, in the order of
+// the op's inputs, and from its option, its only boolean attribute, such as
 // "use_nesterov". It is called with one element of the gradient, of the
 // variable and of each slot.
 //
@@ -16,7 +16,7 @@
 //   };
 //
 // A rule may have a usual case that can be vectorised where the others cannot:
-// then is_usual() says whether it is that, and usual() gives the rule of it.
+// then is_usual() tells whether it applies, and usual() returns its rule.
 #pragma once
 
 #include <cmath>
@@ -30,7 +30,7 @@
 
 namespace tagflow::devices::rules {
 
-// -1, 0 or 1; NaN of NaN.
+// Returns -1, 0 or 1; NaN for NaN.
 template <class R>
 TAGFLOW_ANYWHERE R sign_of(R x) {
   return x > 0 ? R(1) : (x < 0 ? R(-1) : x);
@@ -105,7 +105,7 @@ struct PowerSign {
   static constexpr int kStates = 2;
   static constexpr double kCost = 1;
   R lr, beta;
-  R agree, differ;  // the factors where the signs do
+  R agree, differ;  // the factors for equal and for different signs
 
   PowerSign(const double* scalars, bool)
       : lr(R(scalars[0])),
@@ -122,7 +122,7 @@ struct PowerSign {
 
 // --- Shrinking by l1 and l2 --------------------------------------------------
 
-// What minimises |x - goal|^2 / 2 + rate * (l1 |x| + l2 x^2 / 2).
+// The x that minimises |x - goal|^2 / 2 + rate * (l1 |x| + l2 x^2 / 2).
 template <class R>
 TAGFLOW_ANYWHERE R shrunk(R goal, R rate, R l1, R l2) {
   const R size = std::abs(goal) - rate * l1;
@@ -183,12 +183,12 @@ struct AdagradDA {
 
 // --- Adam and its relatives --------------------------------------------------
 
-// What Adam and its relatives have in common: the two means.
+// The common part of Adam and its relatives: the two means.
 template <class R>
 struct Moments {
   R rate, beta1, beta2, epsilon;
 
-  // Of beta1_power, beta2_power, lr, beta1, beta2, epsilon.
+  // From beta1_power, beta2_power, lr, beta1, beta2, epsilon.
   explicit Moments(const double* scalars)
       : rate(R(scalars[2]) * std::sqrt(R(1) - R(scalars[1])) /
              (R(1) - R(scalars[0]))),
@@ -201,7 +201,7 @@ struct Moments {
   }
 };
 
-// ApplyAdam. Of a sparse gradient, rows and slots that it does not name stay
+// ApplyAdam. With a sparse gradient, rows and slots that it does not name stay
 // as they are.
 template <class R>
 struct Adam : Moments<R> {
@@ -328,7 +328,7 @@ struct RMSProp {
   }
 };
 
-// ApplyCenteredRMSProp: by their variance.
+// ApplyCenteredRMSProp: divides by the root of the variance.
 template <class R>
 struct CenteredRMSProp {
   static constexpr int kStates = 4;
@@ -350,15 +350,15 @@ struct CenteredRMSProp {
 
 // --- Follow the regularized leader -------------------------------------------
 
-// What both versions are made of. `linear` may be scaled by the learning rate,
-// and then so is all that it is compared with.
+// The common part of both versions. `linear` may be scaled by the learning
+// rate, and then so is everything that it is compared with.
 template <class R>
 struct FtrlScalars {
   R lr, l1, l2, shrinkage, power;
   bool multiplies;
 };
 
-// The accumulator's power is a root, or any.
+// The accumulator's power is a root, or any other.
 template <class R, bool kIsRoot>
 struct FtrlStep : FtrlScalars<R> {
   explicit FtrlStep(const FtrlScalars<R>& scalars) : FtrlScalars<R>(scalars) {}
@@ -407,7 +407,7 @@ struct Ftrl : FtrlRule<R> {
                                    multiply_linear_by_lr}) {}
 };
 
-// ApplyFtrlV2: with a penalty that is in the gradient only.
+// ApplyFtrlV2: with `shrinkage`, a penalty that is only in the gradient.
 template <class R>
 struct FtrlV2 : FtrlRule<R> {
   FtrlV2(const double* scalars, bool multiply_linear_by_lr)
@@ -416,7 +416,7 @@ struct FtrlV2 : FtrlRule<R> {
                                    multiply_linear_by_lr}) {}
 };
 
-// Of the inputs of an optimizer's op by name: whether it is the gradient.
+// Whether an input of an optimizer's op, given by name, is the gradient.
 inline bool is_gradient(std::string_view input) {
   return input == "grad" || input == "delta";
 }

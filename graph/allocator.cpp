@@ -16,7 +16,7 @@
 namespace tagflow {
 namespace {
 
-// Sanitizers must see every block come and go.
+// Sanitizers must see every allocation and deallocation.
 #if defined(TAGFLOW_SANITIZES_ADDRESS) || defined(TAGFLOW_SANITIZES_THREAD)
 constexpr bool kCacheBlocks = false;
 #else
@@ -27,14 +27,14 @@ constexpr size_t kHeader = 64;  // the Buffer, in front of its data
 static_assert(sizeof(Buffer) <= kHeader);
 
 // Note [Size classes]
-// Blocks are of powers of two from 128 bytes (header included) to 1 KiB, and of
-// four sizes for each power of two from there to 64 MiB: so a tensor of a power
-// of two, whose header makes it a little larger, wastes a quarter and not half.
-// A thread keeps free blocks of up to 1 MiB, at most kCachedBytes of a class.
-// What is more goes to the depot for all threads: often one allocates what
-// others free. A train step has as many bytes in hand as its activations, all
-// of which are free after it: to get them from the system anew costs a page
-// fault for each 4 KiB, a fifth of some steps.
+// Block sizes are powers of two from 128 bytes (header included) to 1 KiB, and
+// four sizes per power of two from there to 64 MiB: so a tensor whose size is a
+// power of two, which the header makes a little larger, wastes a quarter and
+// not half. A thread caches free blocks of up to 1 MiB, at most kCachedBytes of
+// a class. Other blocks go to the depot, which all threads share, since often
+// one thread allocates what others free. A train step frees all of its
+// activations at its end: to allocate them from the system again costs a page
+// fault for each 4 KiB, which is a fifth of the time of some steps.
 constexpr int kSmallestLog = 7, kFineLog = 10, kLargestLog = 26;
 constexpr int kSteps = 4;  // of each power of two from kFineLog on
 constexpr int kFirstFine = kFineLog - kSmallestLog + 1;
@@ -45,7 +45,7 @@ constexpr size_t kCachedBytes = size_t(1) << 20;
 constexpr size_t kMaxCachedBlocks = 256;
 constexpr size_t kDepotBytes = size_t(1) << 28;
 
-// The smallest class that has so many bytes. REQUIRES: there is one.
+// The smallest class with at least so many bytes. REQUIRES: it exists.
 uint8_t class_of(size_t bytes) {
   const int log = std::max(kSmallestLog, int(std::bit_width(bytes - 1)));
   if (log <= kFineLog) return uint8_t(log - kSmallestLog);
@@ -60,8 +60,8 @@ size_t block_bytes(uint8_t size_class) {
   return size_t(kSteps + fine % kSteps + 1) << (log - 2);
 }
 
-// A stack of free blocks, each of which holds the link to the next: to free
-// one, as destructors do, must not need memory.
+// A stack of free blocks, each of which holds the link to the next: freeing a
+// block, as destructors do, must not need memory.
 class FreeBlocks {
  public:
   size_t size() const { return size_; }
@@ -69,7 +69,7 @@ class FreeBlocks {
     top_ = new (block) Link{top_};
     ++size_;
   }
-  // Null where there is none.
+  // Null if there is none.
   void* pop() {
     if (top_ == nullptr) return nullptr;
     --size_;
@@ -84,12 +84,12 @@ class FreeBlocks {
   size_t size_ = 0;
 };
 
-// Free blocks of all threads, of kDepotBytes at the most. Where it is full, the
-// classes give way that were not asked for the longest time. Thread-safe.
+// Free blocks of all threads, of at most kDepotBytes. If it is full, the least
+// recently used classes are freed. Thread-safe.
 class Depot {
  public:
   void put(uint8_t size_class, void* block) {
-    FreeBlocks surplus;  // which go back when others may have the lock
+    FreeBlocks surplus;  // freed after the lock is released
     {
       const std::lock_guard lock(mutex_);
       bytes_ += block_bytes(size_class);
@@ -102,7 +102,7 @@ class Depot {
     }
     while (void* unused = surplus.pop()) std::free(unused);
   }
-  // Null where there is none.
+  // Null if there is none.
   void* take(uint8_t size_class) {
     const std::lock_guard lock(mutex_);
     last_use_[size_class] = ++uses_;
@@ -112,7 +112,8 @@ class Depot {
   }
 
  private:
-  // Of the classes that have blocks. REQUIRES: one has, and the mutex.
+  // The least recently used nonempty class. REQUIRES: it exists, and the mutex
+  // is held.
   uint8_t longest_unused() const {
     uint8_t oldest = kUncached;
     for (uint8_t i = 0; i < kClasses; ++i)
@@ -126,11 +127,12 @@ class Depot {
   size_t bytes_ = 0;
   std::array<FreeBlocks, kClasses> free_;
   uint64_t uses_ = 0;
-  std::array<uint64_t, kClasses> last_use_{};  // as `uses_` was then
+  std::array<uint64_t, kClasses> last_use_{};  // value of `uses_` at that time
 };
 
-// That of the process; outlives all tensors. The child of a fork() has none of
-// the threads that may have been in the middle of it: its own begins empty.
+// The depot of the process; outlives all tensors. In the child of a fork()
+// other threads are gone, possibly while they changed the depot: the child
+// starts with an empty one.
 Depot& depot() {
   alignas(Depot) static std::byte memory[sizeof(Depot)];
   static Depot* const the_depot = [] {
@@ -142,7 +144,7 @@ Depot& depot() {
 }
 
 // Free blocks of one thread. After the thread's end (thread_local objects may
-// still release tensors then), blocks go straight back to the system.
+// still release tensors then), blocks are returned to the system directly.
 struct BlockCache {
   std::array<FreeBlocks, kClasses> free;
   ~BlockCache();

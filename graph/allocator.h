@@ -1,4 +1,4 @@
-// Where the bytes of tensors come from.
+// Allocators: they provide the memory of tensors.
 #pragma once
 
 #include <atomic>
@@ -24,37 +24,39 @@ struct Buffer {
   Allocator* allocator = nullptr;
 };
 
-// Hands out buffers. Thread-safe. Outlives every buffer it gave.
+// Allocates buffers. Thread-safe. It must outlive all of its buffers.
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  // A buffer with one reference, its plain elements uninitialised and others
-  // default-constructed; null where memory or the limit is exhausted.
-  // REQUIRES: count >= 0, and count * dtype_size(dtype) does not overflow.
+  // Returns a buffer with one reference. Plain elements are uninitialised,
+  // others are default-constructed. Null where the memory or the limit is
+  // exhausted. REQUIRES: count >= 0, and count * dtype_size(dtype) does not
+  // overflow.
   virtual Buffer* allocate(DataType dtype, int64_t count) = 0;
   // Called once per buffer, when its last reference goes.
   virtual void deallocate(Buffer* buffer) = 0;
   // Whether the host may read and write the bytes directly.
   virtual bool host_visible() const { return true; }
-  // For messages: whose memory it is, and how much of it is in use.
+  // For messages: which memory it is, and how much of it is in use.
   virtual std::string describe() const { return "memory"; }
-  // The allocator that the buffers say they are of.
+  // The allocator whose memory the buffers are in; it is another one for a
+  // wrapper.
   virtual const Allocator& owner() const { return *this; }
-  // Whether the bytes of a buffer of `other` may serve as if from here: any
-  // two that the host can see are one memory.
+  // Whether a buffer of `other` can be used as if it were allocated here. All
+  // memory that the host can access counts as one.
   bool shares_memory(const Allocator& other) const {
     return &owner() == &other.owner() ||
            (host_visible() && other.host_visible());
   }
 };
 
-// Ordinary memory of the process. Blocks of up to 64 MiB are kept for the next
-// that asks, since loops and train steps allocate the same sizes again and
-// again: 1 MiB of each size by a thread, and 256 MiB in all for any thread.
+// Ordinary memory of the process. Freed blocks of up to 64 MiB are cached for
+// reuse, since loops and train steps allocate the same sizes repeatedly: each
+// thread caches 1 MiB of each size, and all threads share a cache of 256 MiB.
 Allocator& host_allocator();
 
-// Constructs and destroys elements of strings and handles in host memory; no
-// effect for plain types. For allocators.
+// Constructs and destroys elements of strings and handles in host memory; they
+// have no effect for plain types. Used by allocators.
 void construct_elements(DataType dtype, void* data, int64_t count);
 void destroy_elements(DataType dtype, void* data, int64_t count);
 

@@ -6,7 +6,7 @@
 namespace tagflow {
 namespace {
 
-// The longest list, and the longest string, that a message shows in full.
+// The maximum length of lists and strings that a message shows in full.
 constexpr size_t kShownElements = 16;
 constexpr size_t kShownBytes = 80;
 
@@ -42,8 +42,8 @@ std::string list_text(const std::vector<T>& list) {
   return text + "]";
 }
 
-// Bits count: -0 is not 0, and a NaN equals itself. What is equal here may be
-// used in place of the other.
+// Compares bits: -0 differs from 0, and a NaN equals itself. Equal values are
+// interchangeable.
 bool same(float a, float b) {
   return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
 }
@@ -195,7 +195,7 @@ std::vector<AttrMap::value_type>& AttrMap::own() {
 }
 
 AttrMap::const_iterator AttrMap::find(std::string_view name) const {
-  // Most have so few that looking at each is the fastest.
+  // Most maps are so small that linear search is fastest.
   constexpr size_t kFew = 8;
   if (size() > kFew) {
     const auto at = place_of(entries_->list, name);

@@ -18,16 +18,16 @@ namespace tagflow {
 
 class AttrValue;
 
-// Attributes by name, in the order of their names: a small sorted map. Copies
-// share their entries until one of them is changed, so that a copy costs a
-// reference count. Distinct copies may be used from distinct threads.
+// Attributes by name, sorted by name. Copies share their entries until one of
+// them is changed, so a copy costs a reference count. Distinct copies may be
+// used by distinct threads.
 class AttrMap {
  public:
   using value_type = std::pair<std::string, AttrValue>;
   using const_iterator = const value_type*;
 
   AttrMap();
-  // Of several with one name the first counts, as for emplace().
+  // If a name occurs more than once, its first entry is used.
   AttrMap(std::initializer_list<value_type> entries);
   explicit AttrMap(std::vector<value_type> entries);
   AttrMap(const AttrMap&);
@@ -42,22 +42,22 @@ class AttrMap {
   bool empty() const { return size() == 0; }
   const_iterator find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != end(); }
-  // REQUIRES: there is one of that name.
+  // REQUIRES: an attribute of that name exists.
   const AttrValue& at(std::string_view name) const;
 
-  // Each of these may move the entries.
-  // No effect where it is there already. Says whether it was not.
+  // Both may move the entries. emplace() has no effect if the name exists, and
+  // returns whether it has inserted the value.
   bool emplace(std::string_view name, AttrValue value);
   void insert_or_assign(std::string_view name, AttrValue value);
-  // Of no value where it was not there.
+  // Inserts an attribute without a value if the name is missing.
   AttrValue& operator[](std::string_view name);
 
  private:
   struct Entries;
-  // The entries, to be changed: not shared.
+  // The entries for writing; copied first if they are shared.
   std::vector<value_type>& own();
 
-  Ref<Entries> entries_;  // null: none
+  Ref<Entries> entries_;  // null: empty
 };
 
 // Same names and values.
@@ -74,12 +74,12 @@ struct AttrPlaceholder {
   std::string name;
 };
 
-// An empty list whose element type the file did not say. It is equal to an
-// empty list of every type.
+// An empty list whose element type is not given in the file. It is equal to an
+// empty list of any type.
 struct EmptyList {};
 
-// A tensor as a value is held: what is over-aligned would make every entry of a
-// map so, and such memory is slow to get.
+// Holds a tensor by pointer: an over-aligned member would over-align every map
+// entry, and over-aligned memory is slow to allocate.
 class SharedTensor {
  public:
   SharedTensor(Tensor tensor)
@@ -87,7 +87,7 @@ class SharedTensor {
   const Tensor& operator*() const { return *tensor_; }
 
  private:
-  std::shared_ptr<const Tensor> tensor_;  // never null, but when moved from
+  std::shared_ptr<const Tensor> tensor_;  // null only after a move
 };
 
 // One attribute's value. The alternatives are GraphDef's; `std::string` holds
@@ -102,7 +102,7 @@ class AttrValue {
                    std::vector<PartialShape>, std::vector<Tensor>,
                    std::vector<FunctionRef>>;
 
-  // Out of line: what a variant of so many types makes of them is long.
+  // Out of line, since the code for a variant of so many types is long.
   AttrValue();
   AttrValue(const AttrValue&);
   AttrValue(AttrValue&&) noexcept;
@@ -118,7 +118,7 @@ class AttrValue {
   AttrValue(double value) : value_(float(value)) {}
 
   const Value& value() const { return value_; }
-  // The value as a T, or null where it is of another type.
+  // The value as a T; null if it has another type.
   template <class T>
   const T* get_if() const {
     if constexpr (std::is_same_v<T, Tensor>) {
@@ -128,7 +128,7 @@ class AttrValue {
       return std::get_if<T>(&value_);
     }
   }
-  // OpDef's word for the type: "int", "list(shape)", "func", ...
+  // The type's name in OpDefs: "int", "list(shape)", "func", ...
   std::string_view type_name() const;
   // For messages, e.g. `[2,3]`, `"SAME"`, `float`.
   std::string to_string() const;
@@ -137,9 +137,9 @@ class AttrValue {
   Value value_;
 };
 
-// Same type and value, so that one may stand for the other: of floats and of
-// tensors the bits count, -0 is not 0 and a NaN equals itself. An EmptyList
-// equals any list that is empty.
+// Same type and value, so that one can replace the other. Floats and tensors
+// are compared by bits: -0 differs from 0, and a NaN equals itself. An
+// EmptyList equals any empty list.
 bool operator==(const AttrValue& a, const AttrValue& b);
 
 // --- AttrMap ----------------------------------------------------------------
@@ -165,9 +165,9 @@ inline size_t AttrMap::size() const {
 
 // --- Access by type ---------------------------------------------------------
 
-// The attribute `name` as a T. NotFound where it is missing, InvalidArgument
-// where it has another type; messages name the attribute only, callers prefix
-// the node. An EmptyList converts to an empty vector.
+// The attribute `name` as a T. NotFound if it is missing, InvalidArgument if it
+// has another type. Messages name only the attribute; callers add the node as
+// prefix. An EmptyList converts to an empty vector.
 template <class T>
 Result<T> get_attr(const AttrMap& attrs, std::string_view name) {
   auto it = attrs.find(name);

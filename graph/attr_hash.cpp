@@ -43,7 +43,7 @@ class Adder {
   }
 
  private:
-  // Of lists of all types, since empty ones are equal.
+  // The same for lists of all types, since empty lists are equal.
   void add_size(size_t size) const { hash_.add_number(size); }
 
   AttrHash& hash_;
@@ -74,7 +74,7 @@ void AttrHash::add_tensor(const Tensor& tensor, size_t most) {
 }
 
 void AttrHash::add_value(const AttrValue& value) {
-  // Lists come last in the variant. All that are empty are equal.
+  // Lists come last in the variant. All empty ones are equal.
   static const size_t first_list = AttrValue(EmptyList()).value().index();
   const size_t kind = value.value().index();
   if (kind < first_list) add_number(kind);

@@ -1,4 +1,4 @@
-// Hashes of attributes, for tables of what has them.
+// Hashes of attributes, for hash tables.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace tagflow {
 
-// Mixes values into one number; what is equal makes the same number.
+// Combines values into one hash; equal values give equal hashes.
 class AttrHash {
  public:
-  // How much of a tensor's elements is looked at, unless said otherwise.
+  // How many bytes of a tensor are hashed by default.
   static constexpr size_t kTensorBytes = 512;
 
   size_t value() const { return hash_; }
@@ -20,10 +20,10 @@ class AttrHash {
     hash_ ^= number + 0x9e3779b97f4a7c15 + (hash_ << 6) + (hash_ >> 2);
   }
   void add_text(std::string_view text);
-  // The type, the number of elements, and the first `most` bytes of these.
+  // Adds the type, the number of elements, and their first `most` bytes.
   void add_tensor(const Tensor& tensor, size_t most = kTensorBytes);
   void add_value(const AttrValue& value);
-  // Names and values.
+  // Adds names and values.
   void add_attrs(const AttrMap& attrs);
 
  private:

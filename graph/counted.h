@@ -1,4 +1,4 @@
-// Numbers of things, for people.
+// Counts and lists for messages.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,13 +10,13 @@
 
 namespace tagflow {
 
-// "1 node", "2 nodes": of a noun whose plural ends in "s".
+// "1 node", "2 nodes": for a noun whose plural ends in "s".
 inline std::string counted(size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-// "a, b, c and 2 more": the texts of the first `most` things, which
-// `text_of(thing)` gives, and the number of the others.
+// "a, b, c and 2 more": the texts of the first `most` items, as given by
+// `text_of(item)`, and the number of the remaining ones.
 template <class Range, class TextOf>
 std::string first_of(const Range& things, size_t most, TextOf text_of,
                      std::string_view separator = ", ",
@@ -33,7 +33,7 @@ std::string first_of(const Range& things, size_t most, TextOf text_of,
   return text;
 }
 
-// The same of texts.
+// The same for items that are texts.
 template <class Range>
 std::string first_of(const Range& texts, size_t most) {
   return first_of(texts, most, [](const auto& text) { return text; });

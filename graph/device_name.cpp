@@ -13,10 +13,10 @@
 namespace tagflow::graph {
 namespace {
 
-// How much of a bad name a message shows.
+// The length at which messages truncate an invalid name.
 constexpr size_t kShownDeviceText = 100;
 
-// By the letters of ASCII alone: names mean the same in every locale.
+// Only ASCII letters: names have the same meaning in every locale.
 char lower(char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; }
 char upper(char c) { return c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c; }
 
@@ -37,8 +37,7 @@ bool is_word(std::string_view text) {
          });
 }
 
-// Types that are words of their own in a name of parts: "/gpu:0". Never
-// removed. Thread-safe.
+// Types that are keywords: "/gpu:0". Never removed. Thread-safe.
 class ShortTypes {
  public:
   static ShortTypes& global() {
@@ -59,7 +58,7 @@ class ShortTypes {
   std::set<std::string, std::less<>> types_ = {"CPU", "GPU", "TPU", "STREAM"};
 };
 
-// One name while it is taken apart. Errors lack the name.
+// Parses one name. Errors lack the name.
 class NameParser {
  public:
   Status parse(std::string_view text) {
@@ -168,7 +167,7 @@ bool says_so(const std::optional<T>& own, const std::optional<T>& other) {
   return !own || own == other;
 }
 
-// Takes what `other` says; false where both say something else.
+// Takes parts from `other`; false if the two contradict each other.
 template <class T>
 bool merge_part(std::optional<T>& own, const std::optional<T>& other) {
   if (own && other) return *own == *other;
@@ -211,7 +210,7 @@ bool DeviceName::matches(const DeviceName& device) const {
 Result<DeviceName> DeviceName::merged(const DeviceName& other) const {
   DeviceName all = *this;
   const auto conflict = [&](std::string_view part) {
-    return invalid_argument("[device] \"{}\" and \"{}\" are not of one {}",
+    return invalid_argument("[device] \"{}\" and \"{}\" differ in the {}",
                             to_string(), other.to_string(), part);
   };
   if (!merge_part(all.job, other.job)) return conflict("job");

@@ -9,9 +9,9 @@
 
 namespace tagflow::graph {
 
-// "/job:worker/replica:0/task:17/device:GPU:3", or a part of it. What is not
-// said is open: "/job:ps", "/device:GPU:*", "/gpu:0", "GPU:0" (old forms), "".
-// Words are understood in any case; jobs are lower case, types upper case.
+// "/job:worker/replica:0/task:17/device:GPU:3", or a part of it. Missing parts
+// are open: "/job:ps", "/device:GPU:*", "/gpu:0", "GPU:0" (old forms), "".
+// Keywords are case-insensitive; jobs are lower case, types upper case.
 struct DeviceName {
   std::optional<std::string> job;
   std::optional<int> replica;
@@ -19,7 +19,7 @@ struct DeviceName {
   std::optional<std::string> type;  // "CPU", "GPU", "STREAM", ...
   std::optional<int> id;
 
-  // InvalidArgument naming the part that is wrong.
+  // InvalidArgument with the invalid part.
   static Result<DeviceName> parse(std::string_view text);
   // "/job:localhost/replica:0/task:0/device:TYPE:ID".
   static DeviceName local(std::string_view type, int id);
@@ -27,28 +27,28 @@ struct DeviceName {
   bool operator==(const DeviceName&) const = default;
   bool is_full() const;
   bool is_empty() const;
-  // Everything that this says is so of `device`. What is open in both agrees.
+  // Whether `device` has every part that is not open here, with equal values.
   bool matches(const DeviceName& device) const;
-  // Says all that either says. InvalidArgument where they contradict one
-  // another, naming the part.
+  // Combines the parts of both. InvalidArgument, with the part, if they
+  // contradict each other.
   Result<DeviceName> merged(const DeviceName& other) const;
-  // What `inner` leaves open is as here: for scopes in scopes. An id of the
-  // outer one does not go with another type.
+  // `inner`, with its open parts taken from this name: for nested scopes. The
+  // outer id is not used with a different inner type.
   DeviceName overridden_by(const DeviceName& inner) const;
-  // The canonical form; parse() of it gives this. Open parts are left out, an
-  // open id of a device whose type is known is "*".
+  // The canonical form, which parse() converts back. Open parts are left out;
+  // if the type is known and the id is open, the id is "*".
   std::string to_string() const;
-  // "CPU:0": type and id alone, with "?" and 0 for what is open.
+  // "CPU:0": only type and id; an open type gives "?", an open id 0.
   std::string short_name() const;
 };
 
-// Makes a type a word of its own in names of parts: "/job:ps/npu:0". CPU, GPU,
-// TPU and STREAM are; a registry of devices adds the others. `type` is a
-// letter, then letters, digits and '_', else it has no effect. Thread-safe.
+// Allows a type as a keyword: "/job:ps/npu:0". CPU, GPU, TPU and STREAM are
+// built in; a device registry adds the others. `type` is a letter, then
+// letters, digits and '_'; anything else has no effect. Thread-safe.
 void add_short_device_type(std::string_view type);
 
-// "CPU:0" of the text of a full name; all of a text that is none. It lives as
-// long as `full`.
+// "CPU:0" from a full name; a text that is not a full name is returned whole.
+// The result refers to the memory of `full`.
 std::string_view short_device_name(std::string_view full);
 
 }  // namespace tagflow::graph

@@ -59,11 +59,11 @@ inline DataType remove_ref(DataType t) {
 bool is_known(DataType t);
 // GraphDef's name: "float", "int32", "bfloat16", "float_ref", ...
 std::string dtype_name(DataType t);
-// The type of a name; also accepts "DT_FLOAT", "float32", "float64",
-// "float16", "complex". InvalidArgument for any other.
+// The type with this name; also accepts "DT_FLOAT", "float32", "float64",
+// "float16", "complex". InvalidArgument for any other name.
 Result<DataType> dtype_from_name(std::string_view name);
-// Bytes of one element in memory; 0 for kInvalid. Strings and handles count
-// the C++ object that a buffer holds for each element.
+// Bytes of one element in memory; 0 for kInvalid. For strings and handles, the
+// size of the C++ object that a buffer holds for each element.
 size_t dtype_size(DataType t);
 
 bool is_floating(DataType t);  // half, bfloat16, float, double

@@ -1,4 +1,4 @@
-// From a DataType at run time to a C++ element type at compile time.
+// Converts a DataType at run time to a C++ element type at compile time.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct TypeTag {
 
 namespace detail {
 
-// Calls f(TypeTag<T>{}) for the T of the list whose DataType is t; false
-// where there is none.
+// Calls f(TypeTag<T>{}) for the T in the list whose DataType is t; returns
+// false if there is none.
 template <class... Ts, class F>
 bool visit_among(DataType t, F&& f) {
   return ((t == kDataTypeOf<Ts> && (f(TypeTag<Ts>{}), true)) || ...);
@@ -23,8 +23,8 @@ bool visit_among(DataType t, F&& f) {
 
 }  // namespace detail
 
-// Each calls f(TypeTag<T>{}) where t belongs to the group, and returns whether
-// it does. Usage:
+// Each calls f(TypeTag<T>{}) if t belongs to the group, and returns whether it
+// does. Usage:
 //   visit_numeric(t, [&]<class T>(TypeTag<T>) { sum<T>(in, out); });
 template <class F>
 bool visit_floating(DataType t, F&& f) {
@@ -35,7 +35,7 @@ bool visit_integer(DataType t, F&& f) {
   return detail::visit_among<int32_t, int64_t, uint8_t, int8_t, int16_t,
                              uint16_t, uint32_t, uint64_t>(t, f);
 }
-// Floating and integer: what can be ordered.
+// Floating and integer types, which can be ordered.
 template <class F>
 bool visit_real(DataType t, F&& f) {
   return visit_floating(t, f) || visit_integer(t, f);
@@ -54,9 +54,9 @@ bool visit_dtype(DataType t, F&& f) {
   return visit_numeric(t, f) || detail::visit_among<bool, std::string>(t, f);
 }
 
-// Calls f(TypeTag<U>{}) with an unsigned type of the element size, for kernels
+// Calls f(TypeTag<U>{}) with an unsigned type of the same size, for kernels
 // that only move elements of a plain type: uint8_t, uint16_t, uint32_t,
-// uint64_t, or Complex128 for 16 bytes. False for strings and handles.
+// uint64_t, or Complex128 for 16 bytes. Returns false for strings and handles.
 template <class F>
 bool visit_size(DataType t, F&& f) {
   if (!is_plain(t)) return false;

@@ -1,5 +1,5 @@
-// Faults: what is thrown by code that is not ours to trust - kernels, shape
-// functions, factories, observers, an allocation - as the error that it is.
+// Converts exceptions to errors. They come from code that we do not control
+// (kernels, shape functions, factories, observers) or from allocations.
 #pragma once
 
 #include <string_view>
@@ -10,19 +10,19 @@
 
 namespace tagflow {
 
-// What is being handled, as an error: ResourceExhausted "out of memory" for
-// std::bad_alloc, Internal "unexpected exception: WHAT" for any other
-// std::exception, Internal "unexpected exception of type T" for the rest. With
-// a module, "[module] " is put before it. Takes no more memory than there is.
+// The exception that is being handled, as an error: ResourceExhausted "out of
+// memory" for std::bad_alloc, Internal "unexpected exception: WHAT" for any
+// other std::exception, Internal "unexpected exception of type T" for the rest.
+// If `module` is given, "[module] " is the prefix. Works without free memory.
 //
-// Throws nothing, but passes abi::__forced_unwind on: the thread is being
-// cancelled, which must not be held up. For this it is not noexcept, and who
-// calls it from a noexcept function ends the process when a thread is cancelled
-// there. REQUIRES: called in a catch block. Thread-safe.
+// Throws nothing, but rethrows abi::__forced_unwind: a cancelled thread must
+// not be delayed. So it is not noexcept, and if a noexcept function calls it,
+// the cancellation of a thread there ends the process. REQUIRES: it is called
+// in a catch block. Thread-safe.
 Status current_fault(std::string_view module = {});
 
-// f(), which returns a Status, a Result or nothing; what it throws as an error,
-// see current_fault().
+// Returns f(), which returns a Status, a Result or nothing. An exception
+// becomes an error, as in current_fault().
 template <class F>
 auto guarded(std::string_view module, F&& f) {
   using Returned = std::invoke_result_t<F>;

@@ -1,4 +1,4 @@
-// Functions of a graph's library: bodies that nodes call by name.
+// Functions of a graph's library: subgraphs that nodes call by name.
 #pragma once
 
 #include <cstdint>
@@ -14,69 +14,70 @@
 
 namespace tagflow::graph {
 
-// A function as the file has it: kept, not expanded. In its nodes, an input
-// is an argument's name, "node:output_name:index" or "^node"; attributes may
-// be placeholders ("$T") for those of the caller.
+// A function as it is in the file, not expanded. Inputs of its nodes are
+// "argument_name", "node:output_name:index" or "^node". Attributes may be
+// placeholders ("$T") for attributes of the caller.
 struct FunctionDef {
-  // Name, arguments, results, attributes; shape_fn is null.
+  // Name, arguments, results, attributes. Its shape_fn is null.
   OpDef signature;
   std::vector<std::string> control_outputs;
   std::vector<NodeDef> nodes;
-  // From a result's name to the body's output that gives it.
+  // Maps a result's name to the output in the body that provides it.
   std::map<std::string, std::string> ret;
-  // From a control output's name to the body's node.
+  // Maps a control output's name to a node of the body.
   std::map<std::string, std::string> control_ret;
   AttrMap attrs;
-  // Of an argument, by its index.
+  // Attributes of arguments, by index.
   std::map<uint32_t, AttrMap> arg_attrs;
   std::map<uint32_t, uint32_t> resource_arg_unique_ids;
 
   const std::string& name() const { return signature.name; }
 };
 
-// The functions that attributes name, without those that their own do. Valid
-// while the attributes are.
+// The functions that attributes name, excluding those named by the attributes
+// of these functions. The pointers are valid as long as `attrs`.
 std::vector<const FunctionRef*> functions_of(const AttrMap& attrs);
 
-// The same but for the shape function.
+// Whether all is equal except for the shape functions.
 bool same_definition(const FunctionDef& a, const FunctionDef& b);
 
-// The functions of one graph, by name. Functions are never changed, and removed
-// by take_back() only: pointers live as long as a copy does. Copies share all
-// until one is changed. Thread-compatible.
+// The functions of one graph, by name. Functions are immutable, and only
+// take_back() removes them: a pointer is valid as long as any copy of the
+// library exists. Copies share their contents until one is changed.
+// Thread-compatible.
 class FunctionLibrary {
  public:
-  // AlreadyExists where another function has the name; no effect where the
-  // same one is there already.
+  // AlreadyExists if another function has the name; no effect if the same
+  // function is already present.
   Status add(FunctionDef function);
-  // Null where there is none.
+  // Null if there is none.
   const FunctionDef* find(std::string_view name) const;
-  // Which function computes the gradient of `function`. AlreadyExists where
-  // another was named.
+  // Sets the function that computes the gradient of `function`. AlreadyExists
+  // if another one is set.
   Status add_gradient(std::string function, std::string gradient);
-  // Empty where none was named.
+  // Empty if none is set.
   std::string_view gradient_of(std::string_view function) const;
-  // Adds all of `other`. AlreadyExists, and nothing added, on a conflict.
+  // Adds all of `other`. On a conflict, AlreadyExists and nothing is added.
   Status merge(const FunctionLibrary& other);
 
-  // What has been added so far.
+  // A state of the library, to which take_back() returns.
   struct Mark {
     size_t functions = 0;
     size_t gradients = 0;
   };
   Mark mark() const { return {maps().order.size(), maps().named.size()}; }
-  // Removes what was added since.
+  // Removes everything that was added after the mark.
   void take_back(const Mark& mark);
 
   bool empty() const { return maps().functions.empty() && gradients().empty(); }
   size_t size() const { return maps().functions.size(); }
   // Sorted by name.
   std::vector<const FunctionDef*> functions() const;
-  // Valid until one is added.
+  // Valid until a function is added.
   std::span<const FunctionDef* const> in_order_added() const {
     return maps().order;
   }
-  // From functions to their gradients.
+  // Maps functions to their gradients.
   const std::map<std::string, std::string, std::less<>>& gradients() const {
     return maps().gradients;
   }
@@ -89,26 +90,26 @@ class FunctionLibrary {
           gradients(other.gradients),
           order(other.order),
           named(other.named) {}
-    // No effect where it is there already.
+    // No effect if it is already present.
     void add(std::shared_ptr<const FunctionDef> function);
     void add_gradient(const std::string& function, const std::string& gradient);
 
     std::map<std::string, std::shared_ptr<const FunctionDef>, std::less<>>
         functions;
     std::map<std::string, std::string, std::less<>> gradients;
-    // As they were added; of gradients, the functions that have them.
+    // In the order added; `named` has the functions with gradients.
     std::vector<const FunctionDef*> order;
     std::vector<std::string> named;
   };
   const Maps& maps() const;
-  // To be changed: not shared.
+  // The maps for writing; copied first if they are shared.
   Maps& own();
 
-  Ref<Maps> maps_;  // null: both are empty
+  Ref<Maps> maps_;  // null: empty
 };
 
-// A name that is `name`, or begins with it, and that no function of the
-// library, none of `taken` and no op has.
+// A name that is `name`, or begins with it, and is not the name of an op, of a
+// function of the library, or of one of `taken`.
 std::string free_function_name(const FunctionLibrary& library,
                                std::string_view name,
                                std::span<const std::string> taken = {});

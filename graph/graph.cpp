@@ -19,13 +19,13 @@ std::string prefix_of(std::string_view op, std::string_view name) {
   return fmt::format("[{}] node \"{}\": ", op, name);
 }
 
-// Puts the node in front of a message that does not name it yet.
+// Adds the node as prefix to a message that does not name it yet.
 Status about(std::string_view prefix, Status status) {
   if (status.message().starts_with(prefix)) return status;
   return std::move(status).with_prefix(prefix);
 }
 
-// Lets one more in without an allocation.
+// Reserves room for one more element.
 template <class T>
 void make_room(std::vector<T>& values) {
   if (values.size() == values.capacity())
@@ -106,7 +106,7 @@ Result<Node*> Graph::add(std::string name, std::string_view op,
   set_control_inputs(node.get(), control_inputs);
   node->id_ = NodeId(by_id_.size());
   Node* added = node.get();
-  // All memory first: without it, the graph is as it was.
+  // All memory is allocated first: if that fails, the graph is unchanged.
   make_room(by_id_);
   make_room(order_);
   by_name_.insert(added->name_, added->id_);
@@ -217,7 +217,7 @@ void Graph::add_control_input(Node* node, Node* source) {
 void Graph::set_control_inputs(Node* node, std::span<Node* const> sources) {
   auto& inputs = node->control_inputs_;
   inputs.clear();
-  std::unordered_set<const Node*> seen;  // where there are many
+  std::unordered_set<const Node*> seen;  // for long lists only
   for (Node* source : sources) {
     constexpr size_t kFew = 8;
     const bool is_new = sources.size() > kFew
@@ -242,7 +242,7 @@ void Graph::set_output_shape(Node* node, int port, PartialShape shape) {
 
 void Graph::remove(std::span<Node* const> nodes) {
   if (nodes.empty()) return;
-  // Those that go first leave their place in by_id_.
+  // The removed nodes leave by_id_ first.
   std::vector<std::unique_ptr<Node>> gone;
   for (const Node* node : nodes) {
     if (by_id_[node->id_] == nullptr) continue;
@@ -259,7 +259,7 @@ void Graph::index_names() {
 }
 
 Node* Graph::find(std::string_view name) const {
-  // Where there is none, NameIndex::kNone is the id of no node.
+  // If there is none, NameIndex::kNone is not the id of a node.
   return node(by_name_.find(name, [this](NodeId id) -> std::string_view {
     return by_id_[id]->name_;
   }));
@@ -290,7 +290,7 @@ std::string Graph::unique_name(std::string_view prefix) const {
   std::string name(prefix);
   if (find(name) == nullptr) return name;
   int& suffix = next_suffix_[name];
-  // With room for the number.
+  // Leaves room for the number.
   prefix = prefix.substr(0, kMaxNameLength - 12);
   do {
     name = fmt::format("{}_{}", prefix, ++suffix);

@@ -21,8 +21,8 @@ class FunctionLibrary;  // graph/function.h
 template <class T, size_t kPage>
 class PagedTable;  // graph/paged_table.h
 
-// A node as text: what a file, a function body or a caller says. Inputs are
-// "name", "name:port" or "^name"; control inputs come last.
+// A node as text, as in a file or function body. Inputs are "name", "name:port"
+// or "^name"; control inputs come last.
 struct NodeDef {
   std::string name;
   std::string op;
@@ -47,16 +47,16 @@ struct EndpointHash {
   size_t operator()(const Endpoint& endpoint) const;
 };
 
-// Lists of which most nodes have few elements.
+// Most nodes have few inputs.
 using Endpoints = boost::container::small_vector<Endpoint, 2>;
 using DataTypes = boost::container::small_vector<DataType, 8>;
 using PartialShapes = boost::container::small_vector<PartialShape, 1>;
 
-// A node's number in its graph, for tables. Nodes that are added later have
-// higher ones; what passes and cuts leave of a program keeps its own.
+// A node's number in its graph, used as index of tables. Nodes that are added
+// later have higher ids. Passes and cuts do not renumber nodes.
 using NodeId = uint32_t;
 
-// A node of a Graph, which owns it. Immutable but through its graph.
+// A node of a Graph, which owns it and alone can change it.
 class Node {
  public:
   NodeId id() const { return id_; }
@@ -68,8 +68,8 @@ class Node {
   template <class T>
   Result<T> attr(std::string_view name) const;
 
-  // An input whose node is null is a back edge not yet closed. What these
-  // return is valid until the node is changed.
+  // The node of an input is null for a back edge that is not closed yet. The
+  // returned spans are valid until the node is changed.
   std::span<const Endpoint> inputs() const {
     return {inputs_.data(), inputs_.size()};
   }
@@ -84,7 +84,7 @@ class Node {
   }
   int num_inputs() const { return int(input_dtypes_.size()); }
   int num_outputs() const { return int(output_dtypes_.size()); }
-  // What shape inference knows; of unknown rank by default.
+  // The result of shape inference; of unknown rank by default.
   const PartialShape& output_shape(int port) const {
     return output_shapes_[size_t(port)];
   }
@@ -92,7 +92,7 @@ class Node {
   bool is_switch() const { return kind_ == Kind::kSwitch; }
   bool is_merge() const { return kind_ == Kind::kMerge; }
   bool is_enter() const { return kind_ == Kind::kEnter; }
-  // Brings the same value into every iteration.
+  // Provides the same value in every iteration.
   bool is_constant_enter() const;
   bool is_exit() const { return kind_ == Kind::kExit; }
   bool is_next_iteration() const { return kind_ == Kind::kNextIteration; }
@@ -100,12 +100,12 @@ class Node {
   bool is_control_trigger() const { return kind_ == Kind::kControlTrigger; }
   bool is_const() const { return kind_ == Kind::kConst; }
   bool is_identity() const { return kind_ == Kind::kIdentity; }
-  // Its attributes are those that the types of its ports were inferred from.
+  // Whether the types of its ports were inferred from its present attributes.
   bool has_inferred_types() const { return has_inferred_types_; }
 
  private:
   friend class Graph;
-  // Reference twins (RefSwitch, ...) have the kind of their plain op.
+  // Reference variants (RefSwitch, ...) have the kind of the plain op.
   enum class Kind : uint8_t {
     kOther,
     kSwitch,
@@ -142,82 +142,82 @@ class Graph {
   Graph& operator=(Graph&&) noexcept;
   ~Graph();
 
-  // Adds one node. Every input must exist, but that of a Merge whose op is
-  // NextIteration, which set_input() closes later: such an input is given as
-  // an Endpoint with a null node. Fills in default attributes; infers types
-  // from attributes, and type attributes that `attrs` leaves out from the
-  // inputs; infers shapes. InvalidArgument, NotFound, AlreadyExists or
-  // Unimplemented, naming the node and what is wrong.
+  // Adds one node. Every input must exist, except for inputs of a Merge that
+  // come from a NextIteration. Such an input is given as an Endpoint with a
+  // null node, and set later by set_input(). Default attributes are filled in,
+  // types are inferred from attributes, missing type attributes from inputs,
+  // and shapes are inferred. Errors name the node and the problem:
+  // InvalidArgument, NotFound, AlreadyExists or Unimplemented.
   Result<Node*> add(std::string name, std::string_view op,
                     std::span<const Endpoint> inputs, AttrMap attrs = {},
                     std::span<Node* const> control_inputs = {},
                     std::string device = {});
-  // Adds nodes given in any order, as one step: on an error the graph is as
-  // before. The definitions may refer to nodes that are there already.
+  // Adds nodes given in any order, all or none: on an error the graph is
+  // unchanged. The definitions may refer to existing nodes.
   Status extend(std::span<const NodeDef> defs);
-  // The same, taking from them what can be taken.
+  // The same, but moves from `defs`.
   Status extend(std::vector<NodeDef>&& defs);
-  // Adds copies of all nodes and functions of another graph, as one step.
+  // Adds copies of all nodes and functions of another graph, all or none.
   Status extend(const Graph& other);
 
   // Replaces an input; the types must agree. REQUIRES: 0 <= index.
   Status set_input(Node* node, int index, Endpoint source);
-  // No effect where it is there already.
+  // No effect if it is already present.
   void add_control_input(Node* node, Node* source);
-  // Replaces them all; one that is listed twice counts once.
+  // Replaces all of them; duplicates count once.
   void set_control_inputs(Node* node, std::span<Node* const> sources);
   void set_attr(Node* node, std::string name, AttrValue value);
   void set_device(Node* node, std::string device);
-  // Makes another node of it, with the same name, device, id and readers: of
-  // another op, with other inputs and attributes. It may get more outputs, or
-  // lose its last ones. InvalidArgument, and no change, where that cannot be,
-  // or outputs that stay would have other types. REQUIRES: nobody reads those
-  // that go.
+  // Turns the node into one of another op, with other inputs and attributes;
+  // name, device, id and readers stay. It may get more outputs, or lose its
+  // last ones. InvalidArgument, and no change, if that is impossible or would
+  // change the type of a remaining output. REQUIRES: nobody reads the outputs
+  // that are removed.
   Status become(Node* node, std::string_view op,
                 std::span<const Endpoint> inputs, AttrMap attrs,
                 std::span<Node* const> control_inputs);
-  // Infers the shapes of its outputs anew. As add(): an error where those of
-  // the inputs contradict, and then what was known stays.
+  // Infers the shapes of its outputs again. An error, as in add(), if the input
+  // shapes are contradictory; then the output shapes are unchanged.
   static Status infer_shapes(Node& node);
-  // Replaces what is known of an output. REQUIRES: when the graph is run, every
-  // value of the output has such a shape.
+  // Replaces the known shape of an output. REQUIRES: every value of the output
+  // at run time has such a shape.
   void set_output_shape(Node* node, int port, PartialShape shape);
-  // REQUIRES: no node that remains has one of these as input.
+  // REQUIRES: none of these is an input of a node that remains.
   void remove(std::span<Node* const> nodes);
 
   // In order of insertion.
   std::span<Node* const> nodes() const { return order_; }
   size_t size() const { return order_.size(); }
-  // Null where there is none.
+  // Null if there is none.
   Node* find(std::string_view name) const;
-  // The node of that id; null where there is none.
+  // The node with that id; null if there is none.
   Node* node(NodeId id) const {
     return id < by_id_.size() ? by_id_[id].get() : nullptr;
   }
-  // Whether it is one of this graph's. REQUIRES: it exists, if anywhere.
+  // Whether the node belongs to this graph. REQUIRES: the node exists.
   bool owns(const Node* node) const { return this->node(node->id_) == node; }
-  // Above the ids of all nodes: the size of a table by id.
+  // One more than the highest id: the size of a table by id.
   size_t end_id() const { return by_id_.size(); }
-  // "name:port" or "name". NotFound with the nearest name; InvalidArgument
-  // for a port that does not exist or a malformed text.
+  // Parses "name:port" or "name". NotFound with the nearest name, or
+  // InvalidArgument if the port does not exist or the text is malformed.
   Result<Endpoint> endpoint(std::string_view text) const;
-  // `prefix`, or `prefix_1`, ... : not yet the name of a node. A prefix that
-  // leaves no room for the number is cut.
+  // `prefix`, `prefix_1`, ... : the first that is not the name of a node. A
+  // prefix is cut if it is too long for the number.
   std::string unique_name(std::string_view prefix) const;
 
   // A deep copy; nodes keep their ids.
   Graph clone() const;
-  // A copy of these nodes. An input that comes from another node is open, as
-  // only a Merge's may be: to be closed with set_input(). A control input from
-  // another node is left out. Nodes keep their ids.
+  // A copy of these nodes. An input from another node becomes open, which only
+  // a Merge allows, and must be set with set_input(). A control input from
+  // another node is removed. Nodes keep their ids.
   Graph subset(const NodeSet& nodes) const;
-  // Adds copies of nodes of another graph, in this order, with new ids: tables
-  // of a part of a graph are as small as that part is. Edges from other nodes
-  // are as for subset(). `twins` gets the copy of each, by the id that it has
-  // there. REQUIRES: each once; no name is taken; they are of registered ops,
-  // or of functions that the library has.
+  // Adds copies of nodes of another graph, in this order, with new ids, so that
+  // tables of a small part are small. Edges from other nodes are treated as in
+  // subset(). `twins` receives the copy of each node, by its old id. REQUIRES:
+  // each node occurs once; no name is taken; their ops are registered, or
+  // functions of the library.
   void add_copies(std::span<Node* const> nodes, PagedTable<Node*, 64>& twins);
-  // The node as text, inputs in order, control inputs last.
+  // The node as text: inputs in order, then control inputs.
   static NodeDef to_def(const Node& node);
 
   FunctionLibrary& library() { return *library_; }
@@ -227,23 +227,23 @@ class Graph {
   void set_producer_version(int version) { producer_version_ = version; }
 
  private:
-  // A registered op, or a function of the library. Unimplemented.
+  // Finds a registered op, or a function of the library. Unimplemented.
   Result<const OpDef*> find_op(std::string_view op) const;
   Status check_source(const Endpoint& source, size_t index) const;
-  // Fills in everything of a node but its id; errors may lack its name.
+  // Fills in everything but the id; errors may lack the node's name.
   Status prepare(Node& node, std::string_view op,
                  std::span<const Endpoint> inputs, AttrMap attrs,
                  std::span<Node* const> control_inputs) const;
   template <class Def>
   Status extend_by(std::span<Def> defs);
   void index_names();
-  // Of the nodes for which keep(node) holds.
+  // A copy of the nodes for which keep(node) holds.
   template <class Keep>
   Graph copy(Keep keep) const;
-  // Leads its edges to what twin(node) says; where that is null, it is open.
+  // Redirects its edges to twin(node); the edge is open if that is null.
   template <class Twin>
   static void lead_edges(Node& node, const Twin& twin);
-  // ", did you mean ...?" or nothing.
+  // ", did you mean ...?", or empty.
   std::string suggestion(std::string_view name) const;
 
   struct NameHash {
@@ -254,7 +254,7 @@ class Graph {
   };
   std::vector<std::unique_ptr<Node>> by_id_;  // null: removed
   std::vector<Node*> order_;
-  NameIndex by_name_;  // of ids
+  NameIndex by_name_;  // the numbers are ids
   mutable std::unordered_map<std::string, int, NameHash, std::equal_to<>>
       next_suffix_;
   std::unique_ptr<FunctionLibrary> library_;

@@ -1,4 +1,4 @@
-// Graph::extend: adds nodes that come in any order.
+// Graph::extend: adds nodes in any order.
 #include <algorithm>
 
 #include "graph/analysis/topology.h"
@@ -19,9 +19,9 @@ bool is_next_iteration_op(const std::string& op) {
   return op == "NextIteration" || op == "RefNextIteration";
 }
 
-// One call of extend(). Nodes are added when their inputs are there; the edges
-// from a NextIteration to a Merge are left open and closed at the end. Where
-// Def is not const, what nodes need of it is moved there.
+// One call of extend(). Nodes are added after their inputs; edges from a
+// NextIteration to a Merge are left open and closed at the end. If Def is not
+// const, its contents are moved to the nodes.
 template <class Def>
 class Extension {
  public:
@@ -38,7 +38,7 @@ class Extension {
     return close_back_edges();
   }
 
-  // What was added so far.
+  // The nodes added so far.
   std::vector<Node*> added() const {
     std::vector<Node*> nodes;
     for (Node* node : added_)
@@ -47,7 +47,7 @@ class Extension {
   }
 
  private:
-  // An input: a node of `defs_`, or one that the graph has already.
+  // An input: a node of `defs_`, or an existing node of the graph.
   struct Source {
     uint32_t def = NameIndex::kNone;
     int port = 0;
@@ -137,7 +137,7 @@ class Extension {
                            : fmt::format(", did you mean \"{}\"?", nearest);
   }
 
-  // In the order of `defs_` as far as the edges allow.
+  // In the order of `defs_`, as far as the edges allow it.
   Status add_nodes() {
     Precedence before(defs_.size(), sources_.size());
     for (size_t i = 0; i < defs_.size(); ++i) {
@@ -182,8 +182,8 @@ class Extension {
            graph_.library().find(op) != nullptr;
   }
 
-  // The error of a node whose op is not known, and what else there is of that
-  // kind: so that nobody has to mend a graph op by op.
+  // Adds all other unknown ops to the error of a node with an unknown op, so
+  // that users can fix them all at once.
   Status with_other_unknown_ops(Status status, const std::string& op) const {
     std::vector<NodeDef> others;
     for (const NodeDef& def : defs_)
@@ -211,11 +211,11 @@ class Extension {
   Graph& graph_;
   std::span<Def> defs_;
   NameIndex by_name_;  // of `defs_`
-  // Of all of them, one after the other; and where each's begin.
+  // Sources of all nodes in sequence, and the start of each node's.
   std::vector<Source> sources_;
   std::vector<size_t> first_source_;
   std::vector<Node*> added_;
-  // Of the node that is added.
+  // Those of the node that is being added.
   std::vector<Endpoint> inputs_;
   std::vector<Node*> controls_;
 };

@@ -9,8 +9,8 @@
 
 namespace tagflow {
 
-// What a resource handle points to: a variable, a queue, ... Identity matters;
-// copies of a handle mean the same object.
+// The object that a resource handle points to: a variable, a queue, ... Copies
+// of a handle point to the same object.
 class Resource : public RefCounted {
  public:
   // For messages: 'variable "w" (float[3])'.
@@ -30,13 +30,13 @@ class ResourceHandle {
   Ref<Resource> resource_;
 };
 
-// A value of a type that only its ops know: a tensor list, an optional, a
-// persistent stack. Immutable once shared.
+// A value whose type only its ops know: a tensor list, an optional, a
+// persistent stack. Immutable once it is shared.
 class VariantValue : public RefCounted {
  public:
-  // Whether there are sums of such values, and of which kind. Only the base
-  // class for values of a kind passes it to the constructor, so that a cast to
-  // that class needs nothing else.
+  // Whether such values can be added, and how. Only the base class of the
+  // values of a kind passes its kind to the constructor, so a check of the kind
+  // suffices before a cast to that class.
   enum class Kind : uint8_t { kOther, kArithmetic, kGradient };
 
   Kind kind() const { return kind_; }
@@ -57,11 +57,10 @@ class Variant {
   explicit Variant(Ref<VariantValue> value) : value_(std::move(value)) {}
   // Null for an empty variant.
   VariantValue* get() const { return value_.get(); }
-  // The value as a T; null where it is something else.
+  // The value as a T; null if it has another type.
   template <class T>
   T* get_if() const {
-    // As dynamic_cast would, of a class that has no heirs, but several times as
-    // fast.
+    // Equals dynamic_cast for a final class, but is several times faster.
     if constexpr (std::is_final_v<T>) {
       VariantValue* const value = value_.get();
       return value != nullptr && typeid(*value) == typeid(T)

@@ -1,4 +1,4 @@
-// Finds numbers by what they stand for, which is kept elsewhere.
+// An index from keys to numbers, which does not store the keys.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace tagflow::graph {
 
-// A hash table of numbers that holds no keys: whoever asks says whether a
-// number stands for what is looked for. So it is small, made with one
-// allocation, and copied as it is. Thread-compatible.
+// A hash table of numbers that stores no keys: the caller compares a number's
+// key with the wanted one. So it is small, needs one allocation, and is copied
+// as plain memory. Thread-compatible.
 class HashIndex {
  public:
   static constexpr uint32_t kNone = ~uint32_t(0);
 
   HashIndex() = default;
-  // With room for that many.
+  // Reserves room for that many.
   explicit HashIndex(size_t numbers) { resize(numbers); }
 
-  // A number of that hash for which is_it(number), or kNone.
+  // A number with that hash for which is_it(number) holds, or kNone.
   template <class IsIt>
   uint32_t find(uint32_t hash, const IsIt& is_it) const {
     if (slots_.empty()) return kNone;
@@ -30,8 +30,8 @@ class HashIndex {
       if (slot.hash == hash && is_it(slot.number)) return slot.number;
     }
   }
-  // REQUIRES: what it stands for is not there yet, and number < kNone. The low
-  // bits of the hash are good ones.
+  // REQUIRES: its key is not in the index yet, and number < kNone. The low bits
+  // of the hash are well distributed.
   void insert(uint32_t hash, uint32_t number) {
     if (2 * (size_ + 1) > slots_.size()) resize(2 * (size_ + 1));
     place({hash, number});
@@ -52,7 +52,7 @@ class HashIndex {
     slots_[at] = slot;
   }
 
-  // At most half of the slots, a power of two, are taken.
+  // At most half of the slots, whose number is a power of two, are used.
   void resize(size_t numbers) {
     size_t slots = 16;
     while (slots < 2 * numbers) slots *= 2;
@@ -66,8 +66,7 @@ class HashIndex {
   size_t size_ = 0;
 };
 
-// The same for numbers that have names: name_of(number) says what each is
-// called.
+// The same with names as keys: name_of(number) returns the name.
 class NameIndex {
  public:
   static constexpr uint32_t kNone = HashIndex::kNone;
@@ -75,14 +74,14 @@ class NameIndex {
   NameIndex() = default;
   explicit NameIndex(size_t names) : index_(names) {}
 
-  // The number of that name, or kNone.
+  // The number with that name, or kNone.
   template <class NameOf>
   uint32_t find(std::string_view name, const NameOf& name_of) const {
     return index_.find(hash_of(name), [&](uint32_t number) {
       return name_of(number) == name;
     });
   }
-  // REQUIRES: the name is not there yet, and number < kNone.
+  // REQUIRES: the name is not in the index yet, and number < kNone.
   void insert(std::string_view name, uint32_t number) {
     index_.insert(hash_of(name), number);
   }

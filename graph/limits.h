@@ -1,4 +1,4 @@
-// What a graph from outside may ask for.
+// Limits for graphs from untrusted sources.
 #pragma once
 
 #include <cstddef>
@@ -8,23 +8,23 @@
 
 namespace tagflow::graph {
 
-// Bounds on graphs and their files; beyond them they are refused with
-// ResourceExhausted. The defaults are far above real graphs.
+// Graphs and files beyond these bounds are rejected with ResourceExhausted. The
+// defaults are far above the needs of real graphs.
 struct Limits {
-  // Of a file. Its messages need up to some 60 times as much memory.
+  // Size of a file. Parsing it may need about 60 times as much memory.
   size_t max_bytes = size_t(1) << 29;
-  // Nodes of a graph, those of its functions included.
+  // Nodes of a graph, including those of its functions.
   size_t max_nodes = size_t(1) << 20;
-  // Of a node, function, attribute or frame. At most kMaxNameLength.
+  // Name of a node, function, attribute or frame. At most kMaxNameLength.
   size_t max_name_length = kMaxNameLength;
-  // A function's name with attributes that name functions with attributes ...
+  // Nesting of function-valued attributes inside one another.
   int max_attr_depth = 16;
-  // All constants of a file together, in memory: a few bytes of a file can
-  // say "a terabyte of zeros".
+  // Memory of all constants of a file together: a few bytes of a file can
+  // define a terabyte of zeros.
   int64_t max_tensor_bytes = int64_t(1) << 31;
-  // Functions that call functions, recursion apart.
+  // Depth of nested function calls, without recursion.
   int max_function_depth = 256;
-  // Loops inside loops.
+  // Depth of nested loops.
   int max_frame_depth = 64;
 };
 

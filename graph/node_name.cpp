@@ -8,7 +8,7 @@
 namespace tagflow::graph {
 namespace {
 
-// How much of a bad name a message shows.
+// The length at which messages truncate an invalid name.
 constexpr size_t kShown = 100;
 
 bool is_name_start(char c) {

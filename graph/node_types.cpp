@@ -21,8 +21,8 @@ Result<std::span<const DataType>> type_list(const AttrMap& attrs,
   return std::span<const DataType>();  // an EmptyList
 }
 
-// How many tensors an argument stands for; nothing where an attribute that
-// says so is missing. InvalidArgument where it has another type.
+// The number of tensors of an argument; nothing if the attribute for it is
+// missing. InvalidArgument if the attribute has another type.
 Result<std::optional<int64_t>> arg_length(const ArgDef& arg,
                                           const AttrMap& attrs) {
   const std::string& name =
@@ -40,14 +40,14 @@ Result<std::optional<int64_t>> arg_length(const ArgDef& arg,
   return std::optional<int64_t>(count);
 }
 
-// Spreads the tensors given over the arguments of one node.
+// Assigns the given tensors to the arguments of one node.
 class InputMatcher {
  public:
   InputMatcher(const OpDef& def, std::span<const Endpoint> inputs,
                AttrMap& attrs)
       : def_(def), inputs_(inputs), attrs_(attrs) {}
 
-  // The types wanted, one per input.
+  // The expected types, one per input.
   Result<DataTypes> run() {
     TAGFLOW_RETURN_IF_ERROR(find_lengths());
     TAGFLOW_RETURN_IF_ERROR(infer_attrs());
@@ -59,15 +59,15 @@ class InputMatcher {
   }
 
  private:
-  // The dtype of an input, kInvalid where it is open.
+  // The dtype of an input; kInvalid if it is open.
   DataType given(size_t i) const {
     const Endpoint& source = inputs_[i];
     if (source.node == nullptr) return DataType::kInvalid;
     return source.node->output_dtypes()[size_t(source.port)];
   }
 
-  // Fills lengths_. One attribute may be missing: the inputs that the others
-  // leave over are its.
+  // Fills lengths_. One attribute may be missing: it is the number of inputs
+  // that the others leave.
   Status find_lengths() {
     int64_t fixed = 0;
     const std::string* missing = nullptr;
@@ -75,7 +75,7 @@ class InputMatcher {
     for (const ArgDef& arg : def_.inputs) {
       TAGFLOW_ASSIGN(std::optional<int64_t> length, arg_length(arg, attrs_));
       if (length) {
-        // What is longer than the inputs are fails below, without overflow.
+        // Lengths beyond the number of inputs fail below, without overflow.
         *length = std::min<int64_t>(*length, int64_t(inputs_.size()) + 1);
         fixed += *length;
       } else {
@@ -115,7 +115,7 @@ class InputMatcher {
     return fmt::format("{}", fmt::join(names, ", "));
   }
 
-  // Sets the attributes that are missing and that an argument's inputs say.
+  // Infers missing attributes from the inputs.
   Status infer_attrs() {
     size_t at = 0;
     for (size_t a = 0; a < def_.inputs.size(); ++a) {
@@ -141,7 +141,7 @@ class InputMatcher {
     return {};
   }
 
-  // Appends the types that `arg` wants, and compares them with those given.
+  // Appends the expected types of `arg`, and compares them with the inputs.
   Status match(const ArgDef& arg, int64_t length, DataTypes& wanted) const {
     std::span<const DataType> list;
     DataType type = arg.dtype;
@@ -151,7 +151,7 @@ class InputMatcher {
       auto it = attrs_.find(arg.type_attr);
       if (it == attrs_.end()) {
         const AttrDef* attr = def_.find_attr(arg.type_attr);
-        if (length == 0) return {};  // its default, or the check says more
+        if (length == 0) return {};  // the default, or a later check, decides
         if (attr == nullptr || !attr->default_value)
           return invalid_argument(
               "attribute \"{}\" is missing and the inputs do not say it",
@@ -190,7 +190,7 @@ class InputMatcher {
   boost::container::small_vector<int64_t, 8> lengths_;
 };
 
-// An EmptyList with the element type that the op wants.
+// An EmptyList with the element type of the op's attribute.
 AttrValue typed_empty_list(std::string_view type) {
   if (type == "list(string)") return std::vector<std::string>();
   if (type == "list(int)") return std::vector<int64_t>();
@@ -260,8 +260,8 @@ Status check_attr(const AttrDef& def, const AttrValue& value) {
       value.value());
 }
 
-// Names that start with _ are for everybody; of the others, TensorFlow, too,
-// takes none but the op's own.
+// Names that start with _ are free for all; other names must be declared by the
+// op, in TensorFlow too.
 Status undeclared_attr(const OpDef& def, const AttrMap& attrs) {
   for (const auto& [name, value] : attrs) {
     if (name.empty()) return invalid_argument("an attribute has no name");
@@ -290,7 +290,7 @@ Status complete_attrs(const OpDef& def, AttrMap& attrs) {
       attrs.insert_or_assign(attr.name, typed_empty_list(attr.type));
     TAGFLOW_RETURN_IF_ERROR(check_attr(attr, attrs.at(attr.name)));
   }
-  // Now that it has all of the op's, it has no others where it has no more.
+  // All of the op's attributes are present; are there others?
   return attrs.size() == def.attrs.size() ? Status()
                                           : undeclared_attr(def, attrs);
 }

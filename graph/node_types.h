@@ -1,4 +1,4 @@
-// The types of a node's ports, from its op's definition.
+// Infers the types of a node's ports from its op's definition.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace tagflow::graph {
 
-// The most outputs that one node, and all nodes of a graph, may have: a small
-// file must not ask for unbounded memory by an attribute.
+// The maximum number of outputs of one node, and of all nodes of a graph: an
+// attribute in a small file must not cause unbounded allocation.
 inline constexpr int64_t kMaxNodeOutputs = int64_t(1) << 16;
 inline constexpr int64_t kMaxGraphOutputs = int64_t(1) << 22;
 
@@ -18,12 +18,11 @@ struct PortTypes {
   DataTypes outputs;
 };
 
-// Completes `attrs`: infers those that the inputs determine, fills in
-// defaults, gives empty lists their type. Then checks attributes and inputs
-// against `def`. Inputs may be open (a null node): such an input has the type
-// that the attributes say. A reference is accepted where its base type is
-// wanted. InvalidArgument about an attribute or input; the caller names the
-// node.
+// Completes `attrs`: infers those that the inputs determine, fills in defaults,
+// and gives empty lists their type. Then checks attributes and inputs against
+// `def`. An open input (a null node) gets its type from the attributes. A
+// reference is accepted for its base type. InvalidArgument names the attribute
+// or input; the caller adds the node.
 Result<PortTypes> infer_types(const OpDef& def,
                               std::span<const Endpoint> inputs, AttrMap& attrs);
 

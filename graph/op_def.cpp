@@ -20,7 +20,7 @@ const std::vector<DataType>& real_types() {
   return types;
 }
 
-// As in GraphDef's world, the quantized types that count as numbers too.
+// The quantized types count as numbers too, as in TensorFlow.
 const std::vector<DataType>& number_types() {
   static const std::vector<DataType> types = [] {
     std::vector<DataType> all = real_types();
@@ -32,7 +32,7 @@ const std::vector<DataType>& number_types() {
   return types;
 }
 
-// Reads the small language of OpDefBuilder from the front of a text.
+// Parses the texts of OpDefBuilder from the front.
 class Scanner {
  public:
   Scanner(std::string_view op, std::string_view text)
@@ -42,7 +42,7 @@ class Scanner {
     fmt::print(stderr, "[{}] op definition \"{}\": {}\n", op_, text_, what);
     std::abort();
   }
-  // Takes `token` if it comes next.
+  // Consumes `token` if it comes next.
   bool take(std::string_view token) {
     skip_space();
     if (!rest_.starts_with(token)) return false;

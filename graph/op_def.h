@@ -1,4 +1,4 @@
-// OpDef: what an op's nodes look like: arguments, attributes, shape function.
+// OpDef: the arguments, attributes and shape function of an op.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace tagflow::graph {
 
 class ShapeContext;  // graph/shape_context.h
 
-// One input or output, which stands for one or more tensors. Exactly one of
-// `dtype`, `type_attr`, `type_list_attr` says the type; `number_attr` says how
-// many where it is a list of one type.
+// One input or output: one or more tensors. Exactly one of `dtype`,
+// `type_attr`, `type_list_attr` is set; for a list of one type, `number_attr`
+// gives its length.
 struct ArgDef {
   std::string name;
   DataType dtype = DataType::kInvalid;
@@ -39,24 +39,24 @@ struct AttrDef {
   bool operator==(const AttrDef&) const = default;
 };
 
-// Infers output shapes from input shapes and known constant inputs; an error
-// refuses the node when the graph is built.
+// Infers output shapes from input shapes and known constant inputs. An error
+// rejects the node when the graph is built.
 using ShapeFn = std::function<Status(ShapeContext&)>;
 
-// What it takes to run a node of the op, estimated by the shapes of its inputs
-// and outputs as long as nobody has measured it: Note [Costs] in
+// The cost of running a node, estimated from the shapes of its inputs and
+// outputs until it has been measured: Note [Costs] in
 // graph/placement/cost_model.h.
 enum class Work : uint8_t {
   kElementwise,     // an operation for each element of the largest output
-  kTranscendental,  // many for each: exp, tanh, ...
-  kFree,            // nothing is launched: its results are there already
+  kTranscendental,  // many per element: exp, tanh, ...
+  kFree,            // nothing is launched: the results exist already
   kNoData,          // looks at shapes or handles only
-  kMove,            // copies what it reads, without arithmetic
-  kPick,            // copies as much of its inputs as its outputs have
+  kMove,            // copies its inputs, without arithmetic
+  kPick,            // copies as many elements as its outputs have
   kReduce,          // an operation for each element of its first input
   kSort,            // log n for each of the n elements of its first input
-  kProduct,         // of its first two inputs, which are matrices
-  kConvolution,     // of its first input with its second, or its gradient
+  kProduct,         // a product of its first two inputs, two matrices
+  kConvolution,     // first input with the second, or its gradient
   kDepthwise,       // a convolution of each channel alone
   kWindow,          // pooling: `ksize` operations for each element
 };
@@ -70,21 +70,21 @@ struct OpDef {
   bool is_commutative = false;  // input order does not matter
   // Reads a reference that may not be initialised (Assign).
   bool allows_uninitialized_input = false;
-  // In the table of ops: no function of a graph's library.
+  // It is in the table of ops, not a function of a graph's library.
   bool is_registered = false;
-  // The input whose value the kernel changes in place where nobody else holds
-  // it, and else copies, however large it is: its readers go first (Note
+  // The input that the kernel changes in place if nobody else holds it, and
+  // otherwise copies. The copy may be large, so other readers run first (Note
   // [Readers first] in graph/partition/readers_first.h). -1: none.
   int changed_input = -1;
-  // The input of a value that, where it comes as a reference, is not read
-  // before: the kernel gets the reference, and reads what it needs of it (Note
+  // An input for which the kernel also accepts a reference. The reference is
+  // then passed on unread, and the kernel reads what it needs (Note
   // [References] in graph/analysis/dereference.h). -1: none.
   int reference_input = -1;
-  // Hands its only input on, unchanged.
+  // Returns its only input unchanged.
   bool forwards = false;
-  // May be a line of a _FusedElementwise: OpDefBuilder::fusible().
+  // Can be part of a _FusedElementwise: OpDefBuilder::fusible().
   bool is_fusible = false;
-  // An output may be dead though no input is.
+  // An output may be dead even if no input is.
   bool may_die = false;
   Work work = Work::kElementwise;
   ShapeFn shape_fn;  // null: outputs of unknown shape
@@ -103,9 +103,8 @@ struct OpDef {
 // Attribute: "name: TYPE [>= MIN] [= DEFAULT]"; TYPE is one of "type", "int",
 // "float", "bool", "string", "shape", "tensor", "func", "list(...)" of these,
 // or a set "{float, int32}" of types or "{'SAME', 'VALID'}" of strings.
-// "numbertype", "realnumbertype" are such sets by name.
-// A malformed text ends the process at start-up, naming the op: it is a bug in
-// the program.
+// "numbertype" and "realnumbertype" are names of such sets. A malformed text
+// ends the process at start-up, with the op's name: it is a bug in the program.
 class OpDefBuilder {
  public:
   explicit OpDefBuilder(std::string name);
@@ -115,24 +114,24 @@ class OpDefBuilder {
   OpDefBuilder& stateful();
   OpDefBuilder& commutative();
   OpDefBuilder& allows_uninitialized_input();
-  // REQUIRES: the op has that input, and none before it is a list.
+  // REQUIRES: the input exists, and no input before it is a list.
   OpDefBuilder& changes_input(int input);
   // REQUIRES: as above.
   OpDefBuilder& takes_reference(int input);
-  // It hands its only input on unchanged, so it is Work::kFree: a run passes
-  // the token on without a kernel. It has a kernel all the same, for each type
-  // of device where it may be. REQUIRES: one input and one output, which are no
-  // lists, of one type.
+  // The op returns its only input unchanged, so it is Work::kFree: a run passes
+  // the token on without a kernel. A kernel is still needed for each device
+  // type on which it can be placed. REQUIRES: one input and one output, not
+  // lists, of the same type.
   OpDefBuilder& forwards();
-  // An op on the elements of one or two tensors, one by one: passes make one
-  // node of it and its neighbours (Note [What is fused] in
-  // graph/passes/fuse.cpp). REQUIRES: all ports have the type that is its only
-  // attribute; it cannot fail but by shapes; for floats its kernel on a CPU is
-  // a UnaryKernel or BinaryKernel of devices/cpu/elementwise. Those classes are
-  // internal: so OpRegistry refuses an op of another program that says this.
+  // An element-wise op of one or two tensors: passes merge such neighbours into
+  // one node (Note [What is fused] in graph/passes/fuse.cpp). REQUIRES: all
+  // ports have the type given by the only attribute; only a shape mismatch can
+  // make it fail; for floats its CPU kernel is a UnaryKernel or BinaryKernel of
+  // devices/cpu/elementwise. These classes are internal, so OpRegistry rejects
+  // fusible ops of other programs.
   OpDefBuilder& fusible();
-  // An output may be dead though no input is. That is for control flow, which
-  // the engine performs: no kernel can do it.
+  // An output may be dead even if no input is. This is only for control flow,
+  // which the engine performs; no kernel can do it.
   OpDefBuilder& may_die();
   OpDefBuilder& work(Work work);
   OpDefBuilder& shape(ShapeFn fn);

@@ -24,20 +24,20 @@ Result<void*> open_library(const std::string& path) {
   const fs::file_status status = fs::status(path, unknown);
   if (!fs::exists(status))
     return error(Code::kNotFound, "there is no such file");
-  // A pipe would be waited for.
+  // Opening a pipe would block.
   if (!fs::is_regular_file(status))
     return invalid_argument("it is not a regular file");
-  // A name without a folder would be looked for along LD_LIBRARY_PATH.
+  // dlopen() would search LD_LIBRARY_PATH for a name without a folder.
   const bool has_folder = path.find('/') != std::string::npos;
   const std::string file = has_folder ? path : "./" + path;
-  // All symbols now: one that is missing would end the process when it is used.
+  // Resolves all symbols now: a missing one would end the process on first use.
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return invalid_argument("it cannot be loaded: {}", dlerror());
   return library;
 }
 
-// That what the library calls tagflow is this tagflow.
+// Checks that the library uses this copy of tagflow.
 Status check(const OpLibrary& library) {
   constexpr std::string_view kVersion = TAGFLOW_OP_LIBRARY_VERSION;
   if (library.version != kVersion)
@@ -51,8 +51,8 @@ Status check(const OpLibrary& library) {
         "or another mode of it");
   if (&library.registry() != &OpRegistry::global())
     return error(Code::kFailedPrecondition,
-                 "it brings a tagflow of its own, whose ops nobody sees: it "
-                 "must be linked without one");
+                 "it contains a tagflow of its own, whose ops the program "
+                 "cannot see: it must be linked without one");
   return {};
 }
 
@@ -72,7 +72,8 @@ Status use_library(void* library) {
   const auto* entry =
       static_cast<const OpLibrary*>(dlsym(library, "tagflow_op_library"));
   if (entry == nullptr)
-    return invalid_argument("it is no op library: no TAGFLOW_OP_LIBRARY in it");
+    return invalid_argument(
+        "it is not an op library: it lacks TAGFLOW_OP_LIBRARY");
   TAGFLOW_RETURN_IF_ERROR(check(*entry));
   return add_ops(*entry);
 }
@@ -81,7 +82,7 @@ Status use_library(void* library) {
 
 Status load_op_library(const std::string& path) {
   static std::mutex mutex;
-  // The system has one handle for a file, whatever the path to it.
+  // The system has one handle per file, for all paths to it.
   static auto* const loaded = new std::map<void*, Status>;
   const std::lock_guard lock(mutex);
   const std::string prefix = fmt::format("[op library] \"{}\": ", path);

@@ -1,13 +1,13 @@
 // Op libraries: ops, kernels, gradient rules and devices in a shared library
 // that a program loads while it runs.
 //
-// The source of an op library has a function that adds them to the tables of
-// the process, and names it once:
+// The source of an op library has a function that registers all of them, and
+// passes it to the macro once:
 //
 //   Status add_ops() { return OpRegistry::global().add(...); }
 //   TAGFLOW_OP_LIBRARY(add_ops);
 //
-// The library has no tagflow in it: what it uses is that of the program.
+// The library does not contain tagflow itself; it uses the program's copy.
 // EMBEDDING.md shows how both are built.
 #pragma once
 
@@ -19,24 +19,22 @@
 
 namespace tagflow::graph {
 
-// Loads the file and calls the function that it names, once: another load of
-// the same file returns the same Status, and has no other effect. A path
-// without a folder is one of the working directory. The library stays loaded
-// until the process ends.
+// Loads the file and calls its function once: loading the same file again only
+// returns the same Status. A path without a folder refers to the working
+// directory. The library stays loaded until the process ends.
 //
-// NotFound where there is no such file; InvalidArgument where it cannot be
-// loaded, with the reason that the system gives, or is no op library;
-// FailedPrecondition where it was built for another version of tagflow or with
-// another standard library, or brings a tagflow of its own; else what its
-// function returns or throws, as AlreadyExists for an op that there is. What
-// the function has added before its error stays, and the message names these
-// ops.
+// NotFound if there is no such file; InvalidArgument if it cannot be loaded,
+// with the system's reason, or is not an op library; FailedPrecondition if it
+// was built for another version of tagflow or with another standard library, or
+// contains its own tagflow; otherwise the function's result or exception, for
+// example AlreadyExists for a known op. Ops that were added before an error
+// stay registered, and the message names them.
 //
-// Graphs that are there already may have nodes of the new ops from then on.
-// Thread-safe. REQUIRES: what is called in the library does not call this.
+// From then on existing graphs may have nodes of the new ops. Thread-safe.
+// REQUIRES: code called in the library does not call this function.
 Status load_op_library(const std::string& path);
 
-// What TAGFLOW_OP_LIBRARY defines, by which the loader knows the library.
+// Defined by TAGFLOW_OP_LIBRARY; the loader looks it up.
 struct OpLibrary {
   const char* version;        // MAJOR.MINOR; first in all versions
   size_t op_def_size;         // differs between standard libraries
@@ -46,9 +44,9 @@ struct OpLibrary {
 
 }  // namespace tagflow::graph
 
-// `add`: a function without parameters that returns a Status. Once in a
-// library, outside of namespaces; tagflow_op_library() of CMake has the library
-// compiled with the version.
+// `add`: a function without parameters that returns a Status. Use it once in a
+// library, outside of namespaces. The CMake function tagflow_op_library()
+// compiles the library with the version.
 #define TAGFLOW_OP_LIBRARY(add)                                    \
   extern "C" {                                                     \
   extern __attribute__((visibility("default")))                    \

@@ -10,7 +10,7 @@
 namespace tagflow::graph {
 namespace {
 
-// Longer names are not compared: nobody mistypes them by hand.
+// Longer names are not compared: they are hardly typing errors.
 constexpr size_t kMaxCompared = 256;
 
 bool is_same_letter(char a, char b) {
@@ -18,10 +18,10 @@ bool is_same_letter(char a, char b) {
          std::tolower(static_cast<unsigned char>(b));
 }
 
-// Letters inserted, removed, replaced or swapped with the next one to turn `a`
-// into `b`; another case of a letter counts half. In half steps.
+// Edit distance in half steps: letters inserted, removed, replaced or swapped
+// with the next one; a change of case counts half.
 size_t distance(std::string_view a, std::string_view b) {
-  // Of the first i - 2, i - 1 and i letters of `a`.
+  // For the first i - 2, i - 1 and i letters of `a`.
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1),
       row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = 2 * j;
@@ -41,7 +41,7 @@ size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// Ops of TensorFlow that are not there yet, and what to do instead.
+// TensorFlow's ops that do not exist here, with advice.
 struct Absent {
   std::initializer_list<std::string_view> starts;  // '$': the whole name
   std::string_view advice;
@@ -53,8 +53,8 @@ constexpr std::string_view kCalls = "calls on other machines do not exist yet";
 // TensorFlow rejects these ops in graphs of version 16 or later, and those of
 // the second generation in graphs of version 26 or later.
 constexpr std::string_view kOldArrays =
-    "TensorFlow has taken no graph with it since before its version 1; "
-    "TensorArrayV3 and its like have replaced it";
+    "TensorFlow 1 and later reject graphs with it; TensorArrayV3 and related "
+    "ops have replaced it";
 
 std::string_view advice_on(std::string_view op) {
   static const Absent kAbsent[] = {
@@ -80,7 +80,7 @@ std::string_view advice_on(std::string_view op) {
 std::string nearest_name(std::string_view wanted,
                          const std::vector<std::string>& names) {
   if (wanted.size() > kMaxCompared) return "";
-  // A third of the letters may be wrong.
+  // Up to a third of the letters may be wrong.
   const size_t limit = std::max<size_t>(1, wanted.size() / 3) * 2;
   size_t best = limit + 1;
   const std::string* nearest = nullptr;
@@ -109,7 +109,7 @@ OpRegistry& OpRegistry::global() {
 }
 
 Status OpRegistry::add(OpDef def) {
-  // Passes would make of it a node that has no kernel.
+  // Passes would replace it by a node that has no kernel.
   if (def.is_fusible && has_own_ops_)
     return error(Code::kInvalidArgument,
                  "[ops] op {} cannot be fusible: only kernels of tagflow's own "

@@ -15,31 +15,31 @@ namespace tagflow::graph {
 // Thread-safe. Definitions are never removed: pointers stay valid.
 class OpRegistry {
  public:
-  // With every op of graph/ops; programs add theirs to it.
+  // The registry with every op of graph/ops; programs add their own ops.
   static OpRegistry& global();
-  // An empty one, for tests.
+  // Empty, for tests.
   OpRegistry() = default;
 
-  // AlreadyExists where the name is taken; InvalidArgument where a program's op
-  // is fusible (OpDefBuilder::fusible()).
+  // AlreadyExists if the name is taken; InvalidArgument if an op that is not
+  // built in is fusible (OpDefBuilder::fusible()).
   Status add(OpDef def);
   // For the built-in tables: a duplicate name ends the process.
   void add(OpDefBuilder builder);
   // Unimplemented for an unknown op; the message gives the nearest name.
   Result<const OpDef*> find(std::string_view name) const;
-  // Null where there is none.
+  // Null if there is none.
   const OpDef* find_or_null(std::string_view name) const;
   // All names, sorted.
   std::vector<std::string> names() const;
 
  private:
   mutable std::shared_mutex mutex_;
-  bool has_own_ops_ = false;  // all of graph/ops; others are those of programs
+  bool has_own_ops_ = false;  // all of graph/ops are added
   std::unordered_map<std::string_view, std::unique_ptr<const OpDef>> ops_;
 };
 
-// The name of `names` closest to `wanted` by edit distance, or "" where none
-// is close enough to suggest.
+// The name in `names` closest to `wanted` by edit distance, or "" if none is
+// close enough to suggest.
 std::string nearest_name(std::string_view wanted,
                          const std::vector<std::string>& names);
 

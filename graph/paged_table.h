@@ -1,4 +1,4 @@
-// A table that costs by the entries that are set.
+// A sparse table, which takes memory only for pages in use.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace tagflow::graph {
 
-// Values by number, T() until they are set. A page of them is made once one of
-// it is wanted to be set: a few entries with high numbers cost a few pages.
+// Values by number; T() where nothing is set. A page is allocated when one of
+// its entries is first written, so a few high numbers cost a few pages.
 // Thread-compatible.
 template <class T, size_t kPage = 64>
 class PagedTable {
@@ -20,7 +20,7 @@ class PagedTable {
     return page < pages_.size() && pages_[page] ? pages_[page][number % kPage]
                                                 : none;
   }
-  // To be set.
+  // Access for writing.
   T& operator[](size_t number) {
     const size_t page = number / kPage;
     if (page >= pages_.size())
@@ -28,7 +28,7 @@ class PagedTable {
     if (!pages_[page]) pages_[page] = std::make_unique<T[]>(kPage);
     return pages_[page][number % kPage];
   }
-  // How many there are.
+  // The number of allocated pages.
   size_t num_pages() const {
     return size_t(std::ranges::count_if(
         pages_, [](const auto& page) { return page != nullptr; }));

@@ -11,11 +11,11 @@
 namespace tagflow::graph {
 namespace {
 
-// Adds the Placeholders that stand for what is fed: before all that reads them,
-// so that the program stays in the order in which it can run.
+// Adds the Placeholders of fed tensors before all nodes that read them, so that
+// the program stays in topological order.
 class Placeholders {
  public:
-  // `needed` of the graph is copied beside them.
+  // Names of `needed` nodes, which are copied too, are avoided.
   Placeholders(const Graph& graph, std::span<Node* const> needed, Graph& made)
       : graph_(graph), needed_(needed), made_(made) {}
 
@@ -29,7 +29,7 @@ class Placeholders {
   }
 
  private:
-  // The node's own, unless that is needed beside, or has another one.
+  // The node's own name, unless the node is needed too or has two Placeholders.
   std::string free_name(const Node& node) {
     if (!std::ranges::binary_search(needed_, node.id(), {}, &Node::id) &&
         made_.find(node.name()) == nullptr)
@@ -47,7 +47,7 @@ class Placeholders {
   const Graph& graph_;
   const std::span<Node* const> needed_;
   Graph& made_;
-  std::unordered_map<const Node*, int> numbers_;  // the last one's
+  std::unordered_map<const Node*, int> numbers_;  // the last suffix in use
 };
 
 }  // namespace
@@ -55,12 +55,12 @@ class Placeholders {
 Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
                         std::span<const Endpoint> fetches,
                         std::span<Node* const> targets) {
-  std::unordered_map<Endpoint, Endpoint, EndpointHash> twins;  // of what is fed
+  std::unordered_map<Endpoint, Endpoint, EndpointHash> twins;  // of fed tensors
   for (const Endpoint& feed : feeds)
     if (!twins.try_emplace(feed).second)
       return invalid_argument("[session] \"{}\" is fed twice",
                               feed.to_string());
-  // A fed Placeholder has run when its feed is there.
+  // A fed Placeholder need not run.
   const auto has_run = [&](Node* node) {
     return (node->op() == "Placeholder" || node->op() == "PlaceholderV2") &&
            twins.contains({node, 0});
@@ -90,7 +90,7 @@ Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
                               : Endpoint{copy_of(endpoint.node), endpoint.port};
   };
   for (const Endpoint& fetch : fetches) program.fetches.push_back(twin(fetch));
-  // Any other op runs, though what it gives is fed.
+  // Any other fed op still runs as a target.
   const auto stand_in = [&](Node* node) {
     return has_run(node) ? twin({node, 0}).node : copy_of(node);
   };

@@ -1,4 +1,4 @@
-// Program: what a signature runs, in a copy of its own.
+// Program: the nodes that a signature runs, in a separate copy.
 #pragma once
 
 #include <memory>
@@ -10,41 +10,41 @@
 
 namespace tagflow::graph {
 
-// `then` fires after `first` has, or was skipped; where that is an Enter, after
-// the loop that it enters is over. Unlike a control edge it says nothing of
-// deadness: Note [Readers first] in graph/partition/readers_first.h.
+// `then` fires after `first` has fired or was skipped; if `first` is an Enter,
+// after the loop that it enters has ended. Unlike a control edge, it does not
+// transmit deadness: Note [Readers first] in graph/partition/readers_first.h.
 struct Turn {
   Node* first = nullptr;
   Node* then = nullptr;
 };
 
-// The part of a graph that some fetches and targets need, given some feeds.
-// Its nodes are numbered from 0 on: what is made of it costs by what it uses.
-// Passes rewrite it; the graph that it comes from stays as it is. What it
-// computes is said by these endpoints and nodes, which passes keep true, and
-// not by names. Movable: nodes stay where they are.
+// The part of a graph that is needed for some fetches and targets, given some
+// feeds. Its nodes are numbered from 0, so tables are as small as the program.
+// Passes rewrite it; the original graph is unchanged. These endpoints and
+// nodes, not names, define what it computes, and passes keep them up to date.
+// Movable: nodes keep their addresses.
 struct Program {
-  std::string name;  // of a function's body; else empty
+  std::string name;  // of a function's body; otherwise empty
   Graph graph;
-  // Of Placeholders, in the order of the signature. Of null where another
-  // partition of the signature has it; so with fetches.
+  // Outputs of Placeholders, in the order of the signature. The node is null if
+  // it is in another partition of the signature; the same holds for fetches.
   std::vector<Endpoint> feeds;
   std::vector<Endpoint> fetches;
   std::vector<Node*> targets;
-  // Of functions that run in frames of their own; a node `_Call` says which by
-  // its attribute "body". Their feeds are the arguments, their fetches the
-  // results. A body has none itself: its calls mean these.
+  // Bodies of functions that run in frames of their own; the attribute "body"
+  // of a `_Call` node is an index here. Feeds are the arguments, fetches the
+  // results. A body's own list is empty: its calls refer to this one.
   std::vector<std::unique_ptr<Program>> bodies;
-  // Of a partition, once it is as it will run: no pass knows of them.
+  // Set for a finished partition; passes do not handle them.
   std::vector<Turn> turns;
 };
 
-// Every fed tensor becomes the output of a Placeholder, which has the name of
-// the fed node unless that is needed beside: a target that is fed still runs,
-// but a Placeholder. InvalidArgument where a tensor is fed twice.
-// Of `graph` it looks at what is needed only. It may be called by several
-// threads at once while nobody changes the graph.
-// REQUIRES: all are of `graph`, and none is inside a loop.
+// Every fed tensor becomes the output of a Placeholder. It has the name of the
+// fed node, unless that node is needed too: a target that is fed still runs,
+// unless it is a Placeholder. InvalidArgument if a tensor is fed twice. Only
+// the needed part of `graph` is visited. Several threads may call it at once
+// while the graph is not changed. REQUIRES: all are in `graph`, and none is
+// inside a loop.
 Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
                         std::span<const Endpoint> fetches,
                         std::span<Node* const> targets);

@@ -1,4 +1,4 @@
-// Intrusive reference counting for what tokens share across threads.
+// Intrusive reference counting for objects that tokens share across threads.
 #pragma once
 
 #include <atomic>

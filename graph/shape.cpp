@@ -39,7 +39,7 @@ void Shape::insert_dim(int at, int64_t value) {
 void Shape::remove_dim(int at) { dims_.erase(dims_.begin() + at); }
 
 int64_t Shape::num_elements() const {
-  // Unsigned: of an empty shape, a product on the way may overflow.
+  // Unsigned: partial products of an empty shape may overflow.
   uint64_t count = 1;
   for (int64_t dim : dims_) count *= uint64_t(dim);
   return int64_t(count);

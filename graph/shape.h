@@ -1,5 +1,5 @@
-// Shapes: of a tensor (Shape), and what is known of one before it exists
-// (PartialShape).
+// Shapes: Shape is that of a tensor, PartialShape is what is known about it
+// before the tensor exists.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -15,14 +15,14 @@ namespace tagflow {
 
 inline constexpr int kMaxRank = 254;
 
-// The dimensions of a tensor, outermost first; rank 0 is a scalar. A value;
-// every dimension is >= 0 and the number of elements fits in int64_t.
+// The dimensions of a tensor, outermost first; rank 0 is a scalar. A value
+// type; every dimension is >= 0 and the number of elements fits in int64_t.
 class Shape {
  public:
   using Dims = boost::container::small_vector<int64_t, 6>;
 
   Shape() = default;
-  // REQUIRES: what make() checks. For dimensions the program itself chose.
+  // REQUIRES: the checks of make(). For dimensions the program chose itself.
   Shape(std::initializer_list<int64_t> dims) : dims_(dims) {}
   explicit Shape(std::span<const int64_t> dims)
       : dims_(dims.begin(), dims.end()) {}
@@ -48,7 +48,7 @@ class Shape {
   Dims dims_;
 };
 
-// A shape of which the rank, or some dimensions, may be unknown.
+// A shape whose rank, or some of whose dimensions, may be unknown.
 class PartialShape {
  public:
   static constexpr int64_t kUnknown = -1;
@@ -78,18 +78,18 @@ class PartialShape {
     return {dims_->data(), dims_->size()};
   }
   bool fully_known() const;
-  // The shape where fully_known(), else nothing. Dimensions that come from a
-  // graph may break what Shape promises: Shape::make(dims()) checks them.
+  // The shape if it is fully_known(), otherwise nothing. Dimensions from a
+  // graph may be invalid for a Shape: Shape::make(dims()) checks them.
   std::optional<Shape> to_shape() const;
   // The product of the dimensions, or kUnknown (also where it overflows).
   int64_t num_elements() const;
-  // A tensor could have both shapes.
+  // Whether a tensor could have both shapes.
   bool compatible(const PartialShape& other) const;
-  // Whether a tensor of that shape fits.
+  // Whether a tensor may have that shape.
   bool accepts(const Shape& shape) const;
-  // What both say together; InvalidArgument where they contradict.
+  // Combines both; InvalidArgument if they contradict each other.
   Result<PartialShape> merge(const PartialShape& other) const;
-  // What both agree on: differing dimensions and ranks become unknown.
+  // Keeps what both agree on: differing dimensions and ranks become unknown.
   PartialShape relax(const PartialShape& other) const;
   // "[2,?]", "<unknown>".
   std::string to_string() const;
@@ -99,7 +99,7 @@ class PartialShape {
   std::optional<Shape::Dims> dims_;
 };
 
-// a * b, or nothing where it overflows int64_t or a factor is negative.
+// a * b, or nothing if it overflows int64_t or a factor is negative.
 std::optional<int64_t> checked_multiply(int64_t a, int64_t b);
 
 }  // namespace tagflow

@@ -1,4 +1,4 @@
-// What a shape function sees of its node.
+// The view that a shape function has of its node.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace tagflow::graph {
 
-// Valid during one call of a ShapeFn.
+// Valid only during one call of a ShapeFn.
 class ShapeContext {
  public:
   explicit ShapeContext(const Node& node) : node_(node) {
@@ -20,12 +20,12 @@ class ShapeContext {
   int num_outputs() const { return node_.num_outputs(); }
   // The shape of an input; of unknown rank for an open back edge.
   const PartialShape& input(int i) const;
-  // The value of an input that is a Const (also through Identity); null where
-  // it is not known before the run.
+  // The value of an input that is a Const (also through Identity); null if it
+  // is not known before the run.
   const Tensor* constant(int i) const;
   // The value of an integer vector or scalar input as a shape: -1 becomes an
-  // unknown dimension. Of unknown rank where nothing is known; where only the
-  // input's length is known, of that rank. Follows Shape and Pack of scalars.
+  // unknown dimension. If only the length of the input is known, the shape has
+  // that rank, otherwise unknown rank. Follows Shape and Pack of scalars.
   Result<PartialShape> constant_as_shape(int i) const;
   template <class T>
   Result<T> attr(std::string_view name) const {
@@ -37,11 +37,11 @@ class ShapeContext {
   const PartialShapes& outputs() const& { return outputs_; }
   PartialShapes outputs() && { return std::move(outputs_); }
 
-  // input(i), refused with InvalidArgument where its rank is known and
-  // another; of that rank where it was unknown. The message names the input.
+  // input(i), with that rank if its rank is unknown. InvalidArgument, naming
+  // the input, if it has another rank.
   Result<PartialShape> with_rank(int i, int rank) const;
   Result<PartialShape> with_rank_at_least(int i, int rank) const;
-  // InvalidArgument about this node: "[op] node "n": ..." is put in front.
+  // InvalidArgument about this node, with the prefix "[op] node "n": ...".
   Status fail(std::string_view what) const;
 
  private:

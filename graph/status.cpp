@@ -48,8 +48,8 @@ std::string_view code_name(Code code) {
   return "Unknown";
 }
 
-// Shared for ever: made without memory, since its text is short, and never
-// destroyed, as errors may outlive the objects of static storage.
+// Shared by all: it needs no allocation, since its text is short, and is never
+// destroyed, since errors may outlive static objects.
 struct Status::Immortal {
   union {
     Rep rep;
@@ -61,7 +61,7 @@ struct Status::Immortal {
 Status Status::out_of_memory() noexcept {
   static Immortal immortal;
   const Status status(&immortal.rep);
-  status.share();  // one owner more than there are
+  status.share();  // an extra owner, so that it is never freed
   return status;
 }
 
@@ -94,7 +94,7 @@ BadResultAccess::BadResultAccess(const Status& status)
 Status Status::with_prefix(std::string_view prefix) && noexcept {
   if (rep_ == nullptr) return {};
   try {
-    // Alone with it, its owner may change it.
+    // A single owner may change it.
     if (rep_->owners.load(std::memory_order_acquire) == 1) {
       rep_->message.insert(0, prefix);
       return std::move(*this);
@@ -104,7 +104,7 @@ Status Status::with_prefix(std::string_view prefix) && noexcept {
     longer.append(prefix).append(rep_->message);
     if (Rep* rep = new (std::nothrow) Rep{code(), std::move(longer)})
       return Status(rep);
-  } catch (const std::exception&) {  // no memory: then without the prefix
+  } catch (const std::exception&) {  // out of memory: no prefix
   }
   return std::move(*this);
 }

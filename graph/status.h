@@ -1,8 +1,9 @@
-// Status and Result: how an error reaches the user, a file's reader or a peer.
+// Status and Result: how errors reach users, readers of files and peers.
 //
-// Every boundary that a user, a file or a peer can reach returns a Status or a
-// Result<T>; exceptions are for what ends the process's usefulness. A message
-// reads `[module|op] what happened`, with node names, shapes, dtypes, frames.
+// Every interface that a user, a file or a peer can reach returns a Status or a
+// Result<T>. Exceptions are only for what leaves the process unusable. A
+// message reads `[module|op] what happened`, with node names, shapes, dtypes,
+// frames.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,19 +19,19 @@
 
 namespace tagflow {
 
-// The values up to kUnauthenticated are those of TensorFlow's error codes, so
-// that recorded cases can be judged by them.
+// Values up to kUnauthenticated are TensorFlow's error codes, so that recorded
+// cases can be compared.
 enum class Code : uint8_t {
   kOk = 0,                  // no error
   kCancelled = 1,           // the caller, or another error, stopped the step
-  kUnknown = 2,             // an error from outside without a better code
-  kInvalidArgument = 3,     // the request is wrong whatever the state is
+  kUnknown = 2,             // an external error without a better code
+  kInvalidArgument = 3,     // the request is invalid in any state
   kDeadlineExceeded = 4,    // the time-out of the run passed
   kNotFound = 5,            // a named thing (node, file, op) does not exist
-  kAlreadyExists = 6,       // a thing to be created is there already
+  kAlreadyExists = 6,       // a thing to be created exists already
   kPermissionDenied = 7,    // the system refuses access
   kResourceExhausted = 8,   // memory, a limit or a quota is used up
-  kFailedPrecondition = 9,  // the state is not one in which this can be done
+  kFailedPrecondition = 9,  // not possible in the present state
   kAborted = 10,            // stopped by a conflict; trying again may help
   kOutOfRange = 11,         // past the valid range, e.g. the end of input
   kUnimplemented = 12,      // an op, kernel or feature does not exist
@@ -44,16 +45,16 @@ enum class Code : uint8_t {
 // "InvalidArgument" for kInvalidArgument, and so on.
 std::string_view code_name(Code code);
 
-// Success, or a code with a message. One pointer wide: success costs a null
-// check. Copies share the message. Nothing here throws: where there is no
-// memory for a message, the error is out_of_memory() instead. Different objects
-// may be used by different threads, copies of each other too.
+// Success, or a code with a message. It is one pointer wide: success costs a
+// null check. Copies share the message. Nothing here throws: if the memory for
+// a message is exhausted, the error is out_of_memory() instead. Different
+// objects may be used by different threads, including copies of one another.
 class [[nodiscard]] Status {
  public:
   Status() = default;
   // REQUIRES: code != Code::kOk
   Status(Code code, std::string message) noexcept;
-  // ResourceExhausted "out of memory", which needs none.
+  // ResourceExhausted "out of memory"; allocates no memory itself.
   static Status out_of_memory() noexcept;
 
   Status(const Status& other) noexcept : rep_(other.rep_) {
@@ -74,14 +75,14 @@ class [[nodiscard]] Status {
   std::string_view message() const;
   // "InvalidArgument: [MatMul] ..." or "OK". May throw std::bad_alloc.
   std::string to_string() const;
-  // The same code, with `prefix` put before the message, or without it where
-  // there is no memory for it. No effect on success.
+  // The same code, with `prefix` before the message. The prefix is left out if
+  // memory is exhausted. No effect on success.
   Status with_prefix(std::string_view prefix) && noexcept;
 
  private:
   struct Rep {
     Code code;
-    std::string message;  // never changed once it is shared
+    std::string message;  // immutable once it is shared
     std::atomic<uint32_t> owners{1};
   };
   struct Immortal;
@@ -92,8 +93,8 @@ class [[nodiscard]] Status {
   Rep* rep_ = nullptr;
 };
 
-// Status of the code with a fmt-formatted message; out_of_memory() where there
-// is none for it.
+// A Status with the code and a fmt-formatted message; out_of_memory() if memory
+// is exhausted.
 Status vformat_error(Code code, fmt::string_view format,
                      fmt::format_args args) noexcept;
 
@@ -108,14 +109,14 @@ Status invalid_argument(fmt::format_string<Args...> format, Args&&... args) {
                        fmt::make_format_args(args...));
 }
 
-// Thrown by value() of a Result that is an error, whose text it carries: the
-// caller did not ask first, which is a mistake in the program.
+// Thrown by value() if a Result is an error, with the error's text. The caller
+// did not check the Result, which is a bug in the program.
 class BadResultAccess : public std::logic_error {
  public:
   explicit BadResultAccess(const Status& status);
 };
 
-// A T, or the Status that says why there is none. Like std::expected.
+// A T, or the Status that says why there is none, as in std::expected.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -125,10 +126,10 @@ class [[nodiscard]] Result {
 
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
-  // The error; OK where there is a value.
+  // The error; OK if there is a value.
   Status status() const& { return status_; }
   Status status() && { return std::move(status_); }
-  // The value; as * and ->, throws BadResultAccess where there is none.
+  // The value; throws BadResultAccess if there is none, as do * and ->.
   T& value() & { return checked(*this); }
   const T& value() const& { return checked(*this); }
   T&& value() && { return std::move(checked(*this)); }
@@ -146,8 +147,8 @@ class [[nodiscard]] Result {
     return *self.value_;
   }
 
-  // Two members instead of a std::variant, whose destructor is a call that the
-  // compiler does not inline: results lie on the path of every token.
+  // Two members instead of a std::variant, whose destructor call the compiler
+  // does not inline: every token uses Results.
   std::optional<T> value_;
   Status status_;
 };

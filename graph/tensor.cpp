@@ -10,7 +10,7 @@ namespace tagflow {
 // Dimensions of one tensor and its copies, in one allocation.
 struct Tensor::SharedDims {
   std::atomic<uint32_t> refs{1};
-  int64_t dims[1];  // really rank() of them
+  int64_t dims[1];  // rank() elements in fact
 
   static SharedDims* make(std::span<const int64_t> dims) {
     void* block = ::operator new(sizeof(SharedDims) +
@@ -56,8 +56,8 @@ Tensor Tensor::adopt(DataType dtype, const Shape& shape, Buffer* buffer) {
 
 namespace {
 
-// The number of elements; an error for a shape that breaks what Shape says, of
-// which the elements would be fewer than its dimensions promise.
+// The number of elements; an error for a shape that violates the invariants of
+// Shape, whose number of elements would overflow.
 Result<int64_t> checked_count(const Shape& shape) {
   uint64_t count = 1;
   bool suspect = shape.rank() > kMaxRank;
@@ -123,7 +123,7 @@ Shape Tensor::shape() const {
 
 int64_t Tensor::num_elements() const {
   if (header_.storage == kNone) return 0;
-  // Unsigned: of an empty tensor, a product on the way may overflow.
+  // Unsigned: partial products of an empty tensor may overflow.
   uint64_t count = 1;
   for (int i = 0; i < header_.rank; ++i) count *= uint64_t(dim(i));
   return int64_t(count);
@@ -175,7 +175,8 @@ Status Tensor::check_read(DataType wanted, bool one_element) const {
     return invalid_argument("[tensor] {} cannot be read as {}", describe(),
                             dtype_name(wanted));
   if (one_element && num_elements() != 1)
-    return invalid_argument("[tensor] {} is not one element", describe());
+    return invalid_argument("[tensor] {} has not exactly one element",
+                            describe());
   return {};
 }
 

@@ -18,12 +18,12 @@ namespace tagflow {
 // live inline, so that a loop counter never touches the heap; everything else
 // is a reference to a Buffer that copies share. Elements are row-major.
 //
-// Immutable by convention once shared: only who made a tensor, or holds the
-// last reference (unique()), writes to it.
+// Immutable by convention once it is shared: only the code that made a tensor,
+// or that holds the last reference (unique()), writes to it.
 //
-// Thread-compatible; distinct copies may be used from distinct threads.
-// Aligned, and made and moved as a whole: a 32-byte load forwards from the
-// 32-byte store before it, but not from several small ones.
+// Thread-compatible; distinct copies may be used from distinct threads. It is
+// aligned, and written and moved as a whole: a 32-byte load can be forwarded
+// from one earlier 32-byte store, but not from several small ones.
 class alignas(32) Tensor {
  public:
   // The empty tensor: no type, no elements. valid() is false.
@@ -51,11 +51,11 @@ class alignas(32) Tensor {
   }
 
   // Elements of plain types are uninitialised, others default-constructed.
-  // ResourceExhausted where memory is; InvalidArgument where the bytes
-  // overflow. REQUIRES: dtype is not a reference type.
+  // ResourceExhausted if memory is; InvalidArgument if the number of bytes
+  // overflows. REQUIRES: dtype is not a reference type.
   static Result<Tensor> allocate(DataType dtype, const Shape& shape,
                                  Allocator& allocator = host_allocator());
-  // The same for sizes the program itself chose; ends the process where
+  // The same for sizes that the program itself chose; ends the process if
   // memory is exhausted.
   static Tensor make(DataType dtype, const Shape& shape);
   // A scalar of a plain C++ element type.
@@ -76,14 +76,14 @@ class alignas(32) Tensor {
     return of<T>({int64_t(values.size())}, values);
   }
 
-  // Moves `other` here, without asking whether it is this one, as assignment
-  // has to: tokens move at every edge. REQUIRES: it is another one.
+  // Moves `other` here without the check for self-assignment, since tokens move
+  // at every edge. REQUIRES: `other` is another object.
   void take(Tensor& other) noexcept {
     if (header_.storage == kHeap) drop();
     copy_bits(other);
     other.clear();
   }
-  // Lets go of the elements: the empty tensor again.
+  // Releases the elements and becomes the empty tensor.
   void reset() noexcept {
     if (header_.storage == kHeap) drop();
     clear();
@@ -121,7 +121,7 @@ class alignas(32) Tensor {
   T* mutable_data() {
     return static_cast<T*>(mutable_raw());
   }
-  // The same without asking where the element is. REQUIRES: it is inline.
+  // The same without a check for inline elements. REQUIRES: it is inline.
   template <class T>
   const T* inline_data() const {
     return reinterpret_cast<const T*>(inline_);
@@ -135,23 +135,22 @@ class alignas(32) Tensor {
   std::span<T> mutable_flat() {
     return {mutable_data<T>(), size_t(num_elements())};
   }
-  // The first element. REQUIRES: there is one, and dtype() is that of T.
+  // The first element. REQUIRES: it exists, and dtype() is that of T.
   template <class T>
   const T& scalar_value() const {
     return *data<T>();
   }
-  // For those who read a result: the same, asked for by type, checked.
-  // InvalidArgument where dtype() is not that of T, or, for item(), where
-  // there is not exactly one element.
+  // Checked access, for reading results. InvalidArgument if dtype() is not that
+  // of T, or, for item(), if there is not exactly one element.
   template <class T>
   Result<T> item() const;
-  // The span lives as long as this tensor.
+  // The span is valid as long as this tensor.
   template <class T>
   Result<std::span<const T>> elements() const&;
   template <class T>
   Result<std::span<const T>> elements() const&& = delete;
   bool is_scalar() const { return header_.rank == 0; }
-  // A plain scalar held inline: the fast case of element-wise kernels.
+  // An inline plain scalar: the fast case of element-wise kernels.
   bool is_inline_scalar() const {
     return (std::bit_cast<uint64_t>(header_) & kFormMask) == kInlineScalarForm;
   }
@@ -162,13 +161,13 @@ class alignas(32) Tensor {
            std::bit_cast<uint64_t>(form);
   }
 
-  // No other tensor shares the elements (always so where they are inline).
+  // Whether no other tensor shares the elements; always true for inline ones.
   bool unique() const {
     return header_.storage != kHeap ||
            heap_.buffer->refs.load(std::memory_order_acquire) == 1;
   }
-  // The same elements under another shape. InvalidArgument where the number
-  // of elements differs.
+  // The same elements with another shape. InvalidArgument if the number of
+  // elements differs.
   Result<Tensor> reshaped(const Shape& shape) const;
   // The same bytes as another plain type of the same element size.
   // REQUIRES: dtype_size(dtype) == dtype_size(this->dtype())
@@ -196,7 +195,7 @@ class alignas(32) Tensor {
     uint8_t unused;
     uint32_t inline_dim;  // of an inline vector
   };
-  // Of a header, without what does not say how the elements are held.
+  // Masks the part of a header that does not describe the storage.
   static constexpr uint64_t kFormMask =
       std::bit_cast<uint64_t>(Header{DataType(0), 0xff, 0xff, 0, 0});
   static constexpr uint64_t kDtypeMask =
@@ -213,18 +212,18 @@ class alignas(32) Tensor {
     };
   };
 
-  // All the bytes, as one vector: the compiler must not take them apart.
+  // All bytes as one vector, so that the compiler does not split the move.
   typedef uint64_t Words [[gnu::vector_size(32), gnu::may_alias]];
   void copy_bits(const Tensor& other) {
     *reinterpret_cast<Words*>(this) = reinterpret_cast<const Words&>(other);
   }
   void clear() { header_ = {DataType::kInvalid, kNone, 0, 0, 0}; }
-  // That it can be read as `wanted`.
+  // Checks that it can be read as `wanted`.
   Status check_read(DataType wanted, bool one_element) const;
   void share() const;
   void drop();
   int64_t heap_dim(int i) const;
-  // Takes over one reference to `buffer`.
+  // Takes ownership of one reference to `buffer`.
   static Tensor adopt(DataType dtype, const Shape& shape, Buffer* buffer);
 
   Header header_;
@@ -239,8 +238,8 @@ template <class T>
 Tensor Tensor::scalar(T value) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kInlineBytes);
   uint64_t value_words[kInlineBytes / sizeof(uint64_t)] = {};
-  // By way of a register where it fits: a word read back from memory that was
-  // written in pieces stalls the processor.
+  // Goes through a register if it fits: the processor stalls when a word is
+  // read that was just written in pieces.
   if constexpr (sizeof(T) == 1) {
     value_words[0] = std::bit_cast<uint8_t>(value);
   } else if constexpr (sizeof(T) == 2) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints which share of the lines below some folders was run, from the
+"""Prints the share of the lines below some folders that were run, from the
 counters of a build with --coverage; coverage.sh makes that build.
 
 usage: coverage.py BUILD_DIR [--missing] FOLDER...
@@ -20,9 +20,9 @@ TOP = pathlib.Path(__file__).resolve().parents[1]
 
 
 def lines_of(notes):
-    """(file, line, count) for what was compiled to an object of ours."""
+    """(file, line, count) for the lines that were compiled to an object."""
     with tempfile.TemporaryDirectory() as where:
-        # Without counters (.gcda) nothing of the object was run.
+        # Without counters (.gcda) no code of the object was run.
         subprocess.run(
             ["gcov", "--json-format", str(notes)],
             cwd=where, check=True, stdout=subprocess.DEVNULL,
@@ -73,7 +73,7 @@ def main():
     table = collections.defaultdict(lambda: [0, 0])  # folder -> run, all
     for file, lines in sorted(counts.items()):
         missing = sorted(n for n, times in lines.items() if times == 0)
-        # A folder's row counts what is below it.
+        # A folder's row counts the files below it.
         for folder in pathlib.PurePosixPath(file).parents:
             table[folder.as_posix()][0] += len(lines) - len(missing)
             table[folder.as_posix()][1] += len(lines)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Which lines of graph/, actors/ and autodiff/ the tests run: builds without
-# optimisation and with counters in build/coverage, runs the tests that are not
-# slow, prints a table by folder, and fails where a folder has less than 90 %.
+# Measures which lines of graph/, actors/ and autodiff/ the tests run: builds
+# without optimisation and with counters in build/coverage, runs the tests that
+# are not slow, prints a table by folder, and fails if a folder has less than
+# 90 %.
 # The kernels are those of the release build, without counters.
 # usage: tests/coverage.sh [--missing]
 #   --missing   also lists, file by file, the lines that no test runs
@@ -12,7 +13,7 @@ build=build/coverage
 bash apps/setup.sh test
 cmake --preset release -DTAGFLOW_BUILD_TESTS=ON >/dev/null
 cmake --build --preset release --target tagflow_devices
-# Threads count at the same time: no count may be lost.
+# Threads count at the same time, and no count may be lost.
 cmake -G Ninja -B "$build" -DCMAKE_BUILD_TYPE=Debug \
   -DCMAKE_CXX_FLAGS_DEBUG="-O0 --coverage -fprofile-update=atomic" \
   -DTAGFLOW_PREBUILT_DEVICES="$PWD/build/release/lib/libtagflow_devices.a" \
@@ -21,7 +22,7 @@ cmake -G Ninja -B "$build" -DCMAKE_BUILD_TYPE=Debug \
 cmake --build "$build" --target \
   graph_tests actors_tests autodiff_tests apps_tests reference_tests
 
-# What an earlier run or version of the sources has counted.
+# Counts of an earlier run or version of the sources are removed.
 find "$build" -name '*.gcda' -delete
 ctest --test-dir "$build" --parallel "$(nproc)" --output-on-failure \
   --no-tests=error --label-regex '^(graph|actors|autodiff|apps|reference)$' \

@@ -1,5 +1,5 @@
-// A shortage of memory on demand: every test binary's operator new fails where
-// a test says so, that of the libraries included. Costs one load where not.
+// A shortage of memory on demand: operator new of every test binary, including
+// its libraries, fails when a test requests that. Otherwise it costs one load.
 #pragma once
 
 #include <cstdint>

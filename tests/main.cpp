@@ -1,8 +1,8 @@
-// The main() of every test binary: doctest's, with two rules more.
+// The main() of every test binary: doctest's, with two more rules.
 // - A filter that selects no test case is an error. CTest runs each file of
 //   tests by a filter, so a file that is renamed cannot pass by running
 //   nothing.
-// - Where every case that was selected is skipped, the exit status is 77.
+// - If all selected cases are skipped, the exit status is 77.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Random graphs against the reference interpreter, three configurations of
-# engine, passes and devices each, on all processors; and, with --devices, each
-# graph on those devices too, its nodes scattered by each of --scatters seeds.
-# Reports each thousand.
+# Compares random graphs with the reference interpreter, in three
+# configurations of engine, passes and devices each, on all processors. With
+# --devices each graph also runs on those devices, with its nodes scattered by
+# each of --scatters seeds. Reports each thousand.
 #
 # usage: tests/random_graphs.sh [--devices "SPEC..."] [--scatters N]
 #                               [COUNT [FIRST]]      default: 10000 10000

@@ -1,4 +1,4 @@
-// How many of very many cases a test takes.
+// How many of very many cases a test runs.
 #pragma once
 
 namespace tagflow::testing {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a bare Debian 12 to every test and check: installs what is missing,
+# Runs every test and check on a bare Debian 12: installs missing packages,
 # builds Release, runs CTest. Ends with CTest's summary and its exit status.
 # With --with-tensorflow, then runs tests/with_tensorflow/*.py in a virtual
 # environment, into which it installs TensorFlow from the Internet.

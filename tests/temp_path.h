@@ -1,4 +1,4 @@
-// Paths for what tests write.
+// Paths of files that tests write.
 #pragma once
 
 #include <unistd.h>

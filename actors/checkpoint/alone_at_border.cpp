@@ -18,7 +18,7 @@ class AloneAtBorder::Waiter final : public devices::StateLock::Waiter {
   bool wait_for(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, time, [this] { return granted_; });
-    // Who grants it claims it before.
+    // The granting thread claims it first.
     if (granted_ || claim()) return granted_;
     changed_.wait(lock, [this] { return granted_; });
     return true;
@@ -43,7 +43,7 @@ bool AloneAtBorder::wait(std::chrono::steady_clock::time_point deadline) {
   while (std::chrono::steady_clock::now() < deadline) {
     has_it_ = try_for(patience);
     if (has_it_) return true;
-    // Those that wait behind may be what is waited for.
+    // The steps that hold the border may wait for those behind this one.
     std::this_thread::sleep_for(milliseconds(10));
     patience = std::min(2 * patience, milliseconds(2000));
   }

@@ -7,7 +7,7 @@
 
 namespace tagflow::actors {
 
-// Has the border alone, from the end of a successful wait() until its own end:
+// Holds the border exclusively, from a successful wait() until its destruction:
 // Note [Borders] in actors/shared_state.h. Thread-compatible.
 class AloneAtBorder {
  public:
@@ -17,8 +17,9 @@ class AloneAtBorder {
   AloneAtBorder(const AloneAtBorder&) = delete;
   AloneAtBorder& operator=(const AloneAtBorder&) = delete;
 
-  // Blocks the thread until it has the border, or the deadline has passed; says
-  // whether it has it. REQUIRES: it does not have it yet.
+  // Blocks the thread until it holds the border, or the deadline has passed;
+  // returns whether it holds the border. REQUIRES: it does not hold the border
+  // yet.
   bool wait(std::chrono::steady_clock::time_point deadline);
 
  private:

@@ -16,8 +16,8 @@ constexpr std::string_view kOurs = "_tagflow/";
 constexpr std::string_view kSeed = "_tagflow/seed";
 constexpr std::string_view kRuns = "_tagflow/runs/";
 constexpr std::string_view kUnset = "_tagflow/unset/";
-// Of the program that wrote the file, in whatever tf.train.Checkpoint.save()
-// wrote: how often it did.
+// Every file of tf.train.Checkpoint.save() has this tensor: the number of
+// saves.
 constexpr std::string_view kSaveCounter =
     "save_counter/.ATTRIBUTES/VARIABLE_VALUE";
 
@@ -25,7 +25,7 @@ std::string unset_name(std::string_view variable) {
   return fmt::format("{}{}", kUnset, variable);
 }
 
-// The only element, of 0 to `most`.
+// The value of a scalar from 0 to `most`.
 template <class T>
 Result<T> read_number(const checkpoint::TensorFile& file, std::string_view name,
                       T most) {
@@ -53,14 +53,14 @@ std::string missing_text(const std::string& variable, std::string_view wanted,
                      variable, wanted, it->second.path);
 }
 
-// Whether it is not for the graph to have the tensor.
+// Whether the graph need not have the tensor.
 bool is_no_variable(const std::string& tensor, const ModelObjects& objects) {
   return tensor.starts_with(kOurs) || tensor == graph::kObjectGraphKey ||
          tensor == kSaveCounter || objects.is_spare(tensor) ||
          objects.has_object(tensor);
 }
 
-// What of the file is not as the graph has it; fills `unused`.
+// The differences between the file and the graph; fills `unused`.
 std::vector<std::string> differences(const checkpoint::TensorFile& file,
                                      std::span<const GraphVariable> variables,
                                      const ModelObjects& objects,
@@ -104,8 +104,8 @@ Status check(const checkpoint::TensorFile& file,
                           file.path(), list_some(wrong));
 }
 
-// What random ops go on from, and the step; nothing where another program
-// wrote the file.
+// Loads the state of random ops, and the step; nothing if another program wrote
+// the file.
 Status load_counts(const checkpoint::TensorFile& file, Checkpoint& into) {
   if (file.find(kStepKey) != nullptr) {
     TAGFLOW_ASSIGN(into.step, read_number(file, kStepKey, kMostSteps));
@@ -121,7 +121,7 @@ Status load_counts(const checkpoint::TensorFile& file, Checkpoint& into) {
   return {};
 }
 
-// All of one file.
+// Loads one file completely.
 Result<LoadedCheckpoint> load_file(const checkpoint::TensorFile& file,
                                    std::span<const GraphVariable> variables,
                                    const ModelObjects& objects,

@@ -1,4 +1,4 @@
-// Snapshots in files.
+// Checkpoints: snapshots in files.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,25 @@
 namespace tagflow::actors {
 
 // Note [What a checkpoint holds]
-// Each variable is a tensor of its own name, as whoever else reads checkpoints
-// expects; of a model that TensorFlow 2 wrote, a tensor of its object, and with
-// them the objects, by which TensorFlow restores variables, and so do we. What
-// else a training needs to go on is in tensors whose names no node can have:
+// Each variable is a tensor with the variable's name, as other readers of
+// checkpoints expect. For a model that TensorFlow 2 wrote, it is a tensor with
+// the key of its object, and the checkpoint also contains the objects, by which
+// TensorFlow restores variables, and so do we. Everything else that a training
+// needs to continue is in tensors whose names no node can have:
 //
-//   _tagflow/step         int64    how many steps there were
+//   _tagflow/step int64 how many steps there were
 //   _tagflow/seed         uint64   of random ops without one of their own
 //   _tagflow/runs/NODE    int64    in how many runs a random op took part
 //   _tagflow/unset/NAME   bool     of a variable that had no value
 //
-// Without "unset", who restores could not tell a variable that had no
-// value from one of another model.
+// Without "unset", a restore could not distinguish a variable that had no value
+// from a variable of another model.
 
-// Of steps, and of runs: a file cannot say so many that those that follow could
-// not be counted.
+// The largest number of steps or runs in a file. Larger numbers are rejected,
+// so that counting on from there does not overflow.
 inline constexpr int64_t kMostSteps = int64_t{1} << 53;
 
-// Every checkpoint of ours has this tensor, and no other program's does.
+// Every checkpoint of tagflow has this tensor, and no other program writes it.
 inline constexpr std::string_view kStepKey = "_tagflow/step";
 
 // A snapshot, and when it was taken.
@@ -43,21 +44,21 @@ struct Checkpoint {
   int64_t step = 0;
 };
 
-// Writes and publishes a bundle of the variables that `names` names. Lets go of
-// each when it is written, and notes those without a value. `objects` are those
-// of the graph's model.
-// InvalidArgument for a variable whose tensor would have a name of ours; errors
-// of BundleWriter.
+// Writes and publishes a bundle of the variables in `names`. Releases each
+// variable once it is written, and marks those without a value. `objects` are
+// those of the graph's model.
+// InvalidArgument if a variable's tensor would have a reserved name; errors of
+// BundleWriter.
 Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
                         std::span<const std::string> names,
                         const ModelObjects& objects,
                         const checkpoint::WriteOptions& options);
 
-// What a file has for the variables, which are those of a graph without the
-// spare ones of its model: by their objects, where model and file have these,
-// else by their names. Checked as a whole before anything is read: see
-// restore_checkpoint(). Of a folder, the newest of which all data are as their
-// checksums say.
+// A checkpoint that was read for `variables`, which are those of a graph
+// without the spare ones of its model. Variables are found by their objects if
+// model and file have these, otherwise by their names. The file is checked as a
+// whole before any value is read: see restore_checkpoint(). In a folder, it is
+// the newest checkpoint whose data match their checksums.
 struct LoadedCheckpoint {
   Checkpoint checkpoint;
   Restored restored;

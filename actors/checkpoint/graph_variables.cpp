@@ -36,7 +36,7 @@ Status add_variable(const graph::NodeDef& node, ByName& variables) {
   variable.maker.attrs.insert_or_assign("shared_name", key.name);
   variable.dtype = attr_or<DataType>(node.attrs, "dtype");
   variable.shape = attr_or<PartialShape>(node.attrs, "shape");
-  // Of a type that depends on the call, the variable is known by its calls.
+  // If the type depends on the call, the calls define the variable.
   if (variable.dtype == DataType::kInvalid) return {};
   const auto [it, is_new] = variables.try_emplace(variable.name, variable);
   const GraphVariable& known = it->second;

@@ -11,27 +11,28 @@
 namespace tagflow::actors {
 
 struct GraphVariable {
-  // By which the state has it; one of a container that has a name has that
-  // before it, and a slash.
+  // Its name in the state. For a named container, it is "container/name".
   std::string name;
-  std::string container;  // empty: the one without a name
-  // The node that makes it, or the first of several, with what `shared_name`
-  // came to; without inputs.
+  std::string container;  // empty: the unnamed one
+  // The node that makes it, or the first of several, with the resolved
+  // `shared_name`; without inputs.
   graph::NodeDef maker;
   DataType dtype = DataType::kInvalid;
   PartialShape shape;  // as declared
 
-  // As TensorFlow 1 has them; else a resource.
+  // Whether it is a reference variable of TensorFlow 1; otherwise it is a
+  // resource.
   bool is_reference() const;
 };
 
-// Those of the graph and of its functions, by name, each once. Not those
-// without a name, nor any whose type depends on who calls a function.
-// InvalidArgument where two have one name: of different kinds, or "b" of the
-// container "a" and "a/b" of the one without a name. Thread-safe.
+// The variables of the graph and of its functions, ordered by name, without
+// duplicates. Unnamed variables, and those whose type depends on a function's
+// call, are left out. InvalidArgument if two variables have the same name: if
+// their kinds differ, or for "b" of the container "a" and "a/b" of the unnamed
+// one. Thread-safe.
 Result<std::vector<GraphVariable>> find_variables(const graph::Graph& graph);
 
-// For messages: the first few, and how many more there are.
+// Lists the first few texts, and the number of others, for messages.
 std::string list_some(std::span<const std::string> texts);
 
 }  // namespace tagflow::actors

@@ -11,28 +11,28 @@
 namespace tagflow::actors {
 namespace {
 
-// What TensorFlow's keys end with.
+// The suffix of TensorFlow's keys.
 constexpr std::string_view kValue = "/.ATTRIBUTES/VARIABLE_VALUE";
 
 std::string name_of(const graph::Node& variable) {
   return devices::resource_key(variable).path();
 }
 
-// The variable's node, of a handle that is input 0.
+// The node of the variable whose handle is input 0.
 const graph::Node* variable_of(const graph::Node& node) {
   if (node.inputs().empty()) return nullptr;
   const graph::Node* maker = node.inputs()[0].node;
   return maker != nullptr && maker->op() == "VarHandleOp" ? maker : nullptr;
 }
 
-// The variable that a node reads; null where it does something else.
+// The variable that a node reads; null if the node is no read.
 const graph::Node* read_by(const graph::Node* node) {
   return node != nullptr && node->op() == "ReadVariableOp" ? variable_of(*node)
                                                            : nullptr;
 }
 
-// The names of variables that are read for the first values of `spare` ones
-// alone.
+// The names of variables that are read only for the initial values of `spare`
+// ones.
 std::set<std::string> initializers_of(const graph::Graph& graph,
                                       const std::set<std::string>& spare) {
   std::set<std::string> names, others;
@@ -61,8 +61,8 @@ Result<ModelObjects> ModelObjects::make(const graph::Graph& graph,
   TAGFLOW_ASSIGN(made.spare_, variables_of_saver(graph, model));
   TAGFLOW_ASSIGN(auto variables,
                  graph::captured_variables(graph, model.objects, {}));
-  // No two tensors of a file may have one key. A slot of an optimizer may be no
-  // child of anything: it has what names paths leave.
+  // Keys of a file must be unique. A slot variable of an optimizer may have no
+  // parent: it gets a key that the paths of others do not use.
   std::stable_partition(
       variables.begin(), variables.end(),
       [](const auto& variable) { return !variable.path.empty(); });

@@ -1,7 +1,9 @@
-// Which object of the program that wrote a model each of its variables is.
+// ModelObjects: the objects of the program that wrote a model, and their
+// variables.
 //
-// TensorFlow 2 restores variables by objects: an object is the same where the
-// same path leads to it from the root, whatever the graph calls its variable.
+// TensorFlow 2 restores variables by objects: two objects are the same if the
+// same path leads to them from the root, regardless of the name of the variable
+// in the graph.
 #pragma once
 
 #include <map>
@@ -21,32 +23,31 @@
 namespace tagflow::actors {
 
 // Note [Spare variables]
-// Keras 3 has TensorFlow write a variable more for each weight ("Variable",
-// "Variable_1", ...), and where the program's module names its weights itself,
-// two: no step reads them. A variable is spare where the model says of objects,
-// none of its functions captures the variable, and either the model's own saver
-// restores it, or it is read for nothing but the first value of such a one.
-// Signatures and the init op of such a model use variables through these
-// functions alone. Checkpoints of the program have no spare variable, so none
-// is demanded of a file, and none is saved. A variable that a session was
-// extended with is no spare one: neither the saver nor such an initializer
-// knows it.
+// For each weight, Keras 3 makes TensorFlow write one more variable
+// ("Variable", "Variable_1", ...), or two more if the program's module names
+// its weights itself. No step reads these. A variable is spare if the model has
+// objects, none of its functions captures the variable, and either the model's
+// own saver restores it, or it is read only for the initial value of such a
+// variable. Signatures and the init op of such a model use variables through
+// these functions only. Checkpoints of the program have no spare variables, so
+// no file needs them, and none is saved. A variable that was added by extend()
+// is not spare: neither the saver nor such an initializer uses it.
 
-// The objects of a model, and which of its variables they are. Thread-safe.
+// The objects of a model, and their variables. Thread-safe.
 class ModelObjects {
  public:
   struct Place {
-    std::string key;   // of the file's tensor; empty where it has none
+    std::string key;   // of the file's tensor; empty if it has none
     std::string path;  // of the object
   };
   // By the names of variables.
   using Places = std::map<std::string, Place, std::less<>>;
 
-  // Of a model that says nothing of objects.
+  // For a model without objects.
   ModelObjects() = default;
-  // Of the variables that the model's functions capture. InvalidArgument where
-  // the objects are not those of the graph; NotFound where the graph lacks the
-  // model's own saver.
+  // Finds the objects of the variables that the model's functions capture.
+  // InvalidArgument if the objects are not those of the graph; NotFound if the
+  // graph lacks the model's own saver.
   static Result<ModelObjects> make(const graph::Graph& graph,
                                    graph::SavedState model);
 
@@ -54,26 +55,26 @@ class ModelObjects {
   bool is_spare(const std::string& variable) const {
     return spare_.contains(variable);
   }
-  // Whether a tensor of that key is an object of the model, which may be one
-  // that only spare variables have.
+  // Whether a tensor of that key is an object of the model, including the
+  // objects of spare variables.
   bool has_object(std::string_view key) const;
-  // Those of the graph, without the spare ones.
+  // Removes the spare ones from the variables of the graph.
   std::vector<GraphVariable> without_spare(
       std::vector<GraphVariable> variables) const;
 
-  // Where the file has the variables that are objects; empty where the model
-  // says nothing of objects. A file that says nothing of them, either, as none
-  // of safetensors does, has a variable by a key of TensorFlow's, which is a
-  // path of the object and "/.ATTRIBUTES/VARIABLE_VALUE", else by the
-  // variable's name, else by a path alone. DataLoss or InvalidArgument where
-  // the objects of the file cannot be read.
+  // The places in the file of the variables that are objects; empty if the
+  // model has no objects. If the file has no objects, as in safetensors, a
+  // variable is found by TensorFlow's key, which is a path of the object and
+  // "/.ATTRIBUTES/VARIABLE_VALUE"; otherwise by the variable's name; otherwise
+  // by a path. DataLoss or InvalidArgument if the objects of the file cannot be
+  // read.
   Result<Places> places_in(const checkpoint::TensorFile& file) const;
-  // Under which name a file of ours has the variable: where it is an object, as
-  // TensorFlow has it, "PATH/.ATTRIBUTES/VARIABLE_VALUE"; else its own. Each
-  // has another one.
+  // The key of the variable in our files: for an object, it is TensorFlow's key
+  // "PATH/.ATTRIBUTES/VARIABLE_VALUE"; otherwise it is the variable's name.
+  // Keys are unique.
   const std::string& key_of(const std::string& variable) const;
-  // What such a file, which has the snapshot's variables, says of objects: its
-  // tensor graph::kObjectGraphKey. Not valid where there is nothing to say.
+  // The tensor graph::kObjectGraphKey of a file with the snapshot's variables,
+  // which describes the objects. Not valid if there are no objects.
   Result<Tensor> describe(const Snapshot& snapshot) const;
 
  private:
@@ -88,13 +89,13 @@ class ModelObjects {
   std::set<std::string> spare_;
 };
 
-// The names of the variables that the graph's own saver restores; none where it
-// has no saver. NotFound where the graph lacks the saver's node. Thread-safe.
+// The names of the variables that the graph's own saver restores; none if it
+// has no saver. NotFound if the graph lacks the saver's node. Thread-safe.
 Result<std::set<std::string>> variables_of_saver(
     const graph::Graph& graph, const graph::SavedState& model);
 
-// Of the value of graph::kObjectGraphKey in the file of that path. DataLoss or
-// InvalidArgument where it cannot be read.
+// Parses the value of graph::kObjectGraphKey in the file of that path. DataLoss
+// or InvalidArgument if it cannot be read.
 Result<graph::ObjectGraph> parse_objects(const Tensor& value,
                                          std::string_view path);
 

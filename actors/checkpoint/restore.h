@@ -1,4 +1,4 @@
-// Restoring variables from a file: a checkpoint, whoever wrote it.
+// Restores variables from a checkpoint of any program.
 #pragma once
 
 #include <cstdint>
@@ -15,32 +15,31 @@ class Session;
 // What was restored.
 struct Restored {
   std::string path;           // the prefix of a bundle, or a file
-  int64_t step = 0;           // 0 where another program wrote it
-  bool counts_steps = false;  // whether the file says the step
+  int64_t step = 0;           // 0 if another program wrote it
+  bool counts_steps = false;  // whether the file has the step
   // Names of tensors in the file that are no variables of the graph, without
-  // those that every checkpoint of their writer has ("save_counter").
+  // those that every checkpoint of its writer has ("save_counter").
   std::vector<std::string> unused;
-  // Where `path` was a folder: for each newer checkpoint that was passed over,
-  // what is wrong with it.
+  // If `path` is a folder: the errors of newer checkpoints that were skipped.
   std::vector<std::string> damaged;
 };
 
-// What becomes of tensors that are no variables of the graph.
-// Refused: they are InvalidArgument.
+// How to treat tensors that are no variables of the graph. kRefused: they are
+// InvalidArgument.
 enum class OtherTensors : uint8_t { kIgnored, kRefused };
 
-// Assigns what the file has to all variables that the session's graph has, and
-// restores what random ops go on from, where it has that. `path` is a folder,
-// of which the newest complete checkpoint is taken, the prefix of one, or a
-// .safetensors file. `model` is what the session's model says, where it has one
-// (SavedModel::state()): a file that has objects, too, as of TensorFlow 2, has
-// the variables by these, else by their names, or by the paths that lead to the
-// objects of the model, as a .safetensors file that was made of such a
-// checkpoint. A variable that had no value
-// when it was saved stays as it is, and so does one that only the model's own
-// saver uses, as Keras 3 has one more for each weight: no file need have those.
-// All of the file is in memory meanwhile.
-// Snapshots::restore() says what steps that run meanwhile see. Errors, after
+// Assigns the values in the file to all variables of the session's graph, and
+// restores the state of random ops if the file has it. `path` is the prefix of
+// a checkpoint, a .safetensors file, or a folder, whose newest complete
+// checkpoint is used. `model` is the state of the session's model, if it has
+// one (SavedModel::state()). If the model and the file have objects, as in
+// TensorFlow 2, variables are found by these; otherwise by their names, or by
+// the paths of the model's objects, as in a .safetensors file that was made
+// from such a checkpoint. A variable that had no value when it was saved is not
+// changed. Nor is one that only the model's own saver uses, such as Keras 3
+// makes for each weight: files need not have those. The whole file is in memory
+// meanwhile.
+// Snapshots::restore() says which values concurrent steps see. Errors, after
 // which nothing has changed:
 //   NotFound         there is none
 //   InvalidArgument  it is of another model: lists the variables that it does

@@ -67,8 +67,8 @@ bool SavedList::has_our_name(const std::string& prefix) const {
          name.find_first_not_of("0123456789.") == std::string::npos;
 }
 
-// Ours have no MetaGraph beside them: what has one is somebody else's, as the
-// checkpoints of version 1 are, which have no index.
+// Our checkpoints have no MetaGraph beside them. Others are not ours, nor are
+// checkpoints of version 1, which have no index.
 bool SavedList::may_be_ours(const std::string& prefix) const {
   return is_in(folder_, prefix) && has_our_name(prefix) &&
          !options_.file_system().exists(prefix + ".meta");
@@ -144,7 +144,7 @@ void SavedList::put_first(std::span<const std::string> damaged) {
       return checkpoint::is_same_path(one.prefix, prefix);
     });
   };
-  // Clang 14 cannot read that of std::ranges.
+  // Clang 14 cannot compile std::ranges::stable_partition.
   std::stable_partition(saved_.begin(), saved_.end(), is_damaged);
 }
 
@@ -154,7 +154,8 @@ Status SavedList::add(std::string prefix) {
   Status status = write();
   const auto ours = size_t(std::ranges::count(saved_, false, &Saved::is_other));
   if (keep_ == 0 || ours <= size_t(keep_)) return status;
-  // Also where the list cannot be written, or the disk would fill.
+  // Removes them even if the list cannot be written: otherwise the disk would
+  // fill.
   Status removed = remove_oldest(ours - size_t(keep_));
   if (removed.ok()) removed = write();
   return status.ok() ? removed : status;

@@ -1,4 +1,4 @@
-// SavedList: which checkpoints a folder has, and which of them go.
+// SavedList: the checkpoints of a folder; it decides which are removed.
 #pragma once
 
 #include <span>
@@ -11,17 +11,17 @@
 namespace tagflow::actors {
 
 // Note [Which checkpoints go]
-// A new checkpoint is complete before the folder's file names it, and the file
-// does not name older ones as the newest before these go. It forgets them only
-// when they are gone: where the process ends in between, the next one finds
-// them in the file, and removes them. A whole checkpoint that the file does not
-// name is not ours to remove, as it is not TensorFlow's: a copy that somebody
-// keeps looks just like one that a killed process completed and did not list.
-// Nor is one of another program, though the file names it: one without a number
-// of steps (kStepKey), of a name that no saver gives, or with a MetaGraph
-// beside it. Nor is one whose index cannot be read, since nothing tells whose
-// it is. These stay, and do not count. Those that are damaged go before whole
-// ones do.
+// A new checkpoint is complete before the folder's file names it. The file
+// names a newer one as the newest before an old one is removed, and drops its
+// name only after the removal: if the process ends in between, the next process
+// finds it in the file, and removes it. A complete checkpoint that the file
+// does not name is never removed, neither by us nor by TensorFlow: a copy that
+// a user keeps looks like one that a killed process completed but did not list.
+// A checkpoint of another program is not removed, even if the file names it: it
+// has no number of steps (kStepKey), a name that no saver makes, or a MetaGraph
+// beside it. One whose index cannot be read is not removed, since its writer is
+// unknown. All these stay, and do not count. Damaged checkpoints are removed
+// before complete ones.
 //
 // Thread-compatible.
 class SavedList {
@@ -33,35 +33,37 @@ class SavedList {
         keep_(keep),
         options_(options) {}
 
-  // What the folder's file says, and removes what is left of ours that went.
-  // Where the file is not there, or no such file, the newest checkpoint is on
-  // the list, if its name is one of ours, and others are left alone. Errors of
-  // reading, as those of find_newest_checkpoint(): but that none is whole is no
-  // error.
+  // Reads the folder's file, and removes the remains of our removed
+  // checkpoints. If the file is missing or invalid, the list contains the
+  // newest checkpoint, if its name is one of ours, and other checkpoints are
+  // ignored. Errors of reading, as those of find_newest_checkpoint(); but it is
+  // no error if no checkpoint is complete.
   Status read();
-  // A prefix under which there is no checkpoint, nor any of the list, for which
-  // add() has memory then. ResourceExhausted where none is found, as in a
-  // folder that nobody may look into.
+  // A prefix without a checkpoint, in the folder and on the list. Reserves the
+  // memory for add(). ResourceExhausted if none is found, as in a folder that
+  // cannot be searched.
   Result<std::string> free_prefix(int64_t step);
-  // Has a checkpoint that was published named as the newest, and those removed
-  // that are too many, though the list cannot be written: then whoever reads it
-  // finds the newest one by the files. It stays on the list where that fails.
+  // Writes the list with a published checkpoint as the newest, and removes
+  // excess checkpoints, even if the list cannot be written: then a reader finds
+  // the newest one by the files. The checkpoint stays on the list after an
+  // error.
   Status add(std::string prefix);
-  // Has these removed before all others: a restore found them damaged.
+  // Marks these to be removed before all others, since a restore found them
+  // damaged.
   void put_first(std::span<const std::string> damaged);
 
  private:
   bool has(const std::string& prefix) const;
-  // By its place and name, and what is beside it.
+  // Decides by its folder and name, and the files beside it.
   bool may_be_ours(const std::string& prefix) const;
-  // Whether what there is of a prefix without an index may be removed.
+  // Whether the files of a prefix without an index may be removed.
   bool is_left_of_ours(const std::string& prefix) const;
   // Whether another program may have made it.
   bool is_other(const std::string& prefix) const;
-  // As free_prefix() makes them.
+  // Whether free_prefix() could have made the name.
   bool has_our_name(const std::string& prefix) const;
   Status write() const;
-  // Removes so many of ours, the oldest, and takes them off the list.
+  // Removes the `count` oldest of our checkpoints, also from the list.
   Status remove_oldest(size_t count);
 
   const std::string folder_, name_;

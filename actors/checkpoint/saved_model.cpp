@@ -13,7 +13,7 @@ bool is_of_tensorflow(const std::string& signature) {
   return signature.starts_with("__");
 }
 
-// A feed that the signature cannot do without.
+// Whether the signature requires the feed.
 bool needs_feed(const graph::Graph& graph, const std::string& tensor) {
   const Result<graph::Endpoint> found = graph.endpoint(tensor);
   return found.ok() && found->node->op() == "Placeholder";
@@ -43,7 +43,7 @@ Result<std::unique_ptr<SavedModel>> SavedModel::load(
   if (model->session_->devices().size() > 1) {
     for (const auto& [name, signature] : model->signatures_) {
       if (is_of_tensorflow(name)) continue;
-      // One that cannot be had is an error of those who ask for it.
+      // An error of a signature is reported by the calls of that signature.
       (void)model->make_call(name, keys_of(signature.inputs));
     }
   }

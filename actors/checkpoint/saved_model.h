@@ -18,19 +18,19 @@
 
 namespace tagflow::actors {
 
-// Gives the variables, tables and queues of a session what the model that it
-// has comes with. `model` is what graph::load_file() read `state` of. In this
-// order:
+// Loads the saved state of a session's model into its variables, tables and
+// queues. `model` is the path from which graph::load_file() read `state`. In
+// this order:
 //   1. The variables get the values of the checkpoint: variables/variables in a
-//      SavedModel's folder, or, for "x.meta", that with the prefix "x". They do
-//      so by the graph's own saver; where it has none, by the objects of the
-//      program, and where the model or the checkpoint says nothing of these, by
-//      their names.
-//   2. The model's init op runs, as the one that fills tables.
-// Tensors that stand for assets are fed absolute paths.
+//      SavedModel's folder, or, for "x.meta", that with the prefix "x". The
+//      graph's own saver restores them; if it has none, they are found by the
+//      objects of the program, or, if the model or the checkpoint has no
+//      objects, by their names.
+//   2. The model's init op runs, which fills tables, for example.
+// Tensors that represent assets are fed absolute paths.
 //
-// Variables that the checkpoint does not have stay as they are, and so do all
-// of a MetaGraph without a checkpoint. Errors, which name the file and the
+// Variables that the checkpoint does not have are not changed; nor are those of
+// a MetaGraph without a checkpoint. Errors, which name the file and the
 // variable:
 //   NotFound         there is no checkpoint of a SavedModel with variables; a
 //                    file of it, an asset, or a variable is missing
@@ -44,32 +44,32 @@ Status load_saved_state(Session& session, const graph::SavedState& state,
                         const std::filesystem::path& model,
                         const RunOptions& options = {});
 
-// Thread-safe. Ends as its session does.
+// Thread-safe. Its destructor waits as that of its session.
 class SavedModel {
  public:
   using Tensors = std::map<std::string, Tensor>;
 
-  // Reads a SavedModel's folder or a MetaGraph (graph::load_file), and makes a
-  // session that has it, with its state loaded. Where there are several
-  // devices, the signatures are placed before their variables get values: so
-  // each variable is on the device where the signatures need it. Errors as of
-  // load_file(), build_graph(), Session::create() and load_saved_state().
+  // Reads a SavedModel's folder or a MetaGraph (graph::load_file), makes a
+  // session with it, and loads its state. If there are several devices, the
+  // signatures are placed before their variables get values: so each variable
+  // is on the device where the signatures need it. Errors as of load_file(),
+  // build_graph(), Session::create() and load_saved_state().
   static Result<std::unique_ptr<SavedModel>> load(
       const std::filesystem::path& path, SessionOptions options = {});
 
   // Runs a signature: from its inputs to its outputs, by their names. NotFound
-  // where there is none of that name; InvalidArgument where an input is missing
-  // that has no default, or is none of the signature. Else as Session::run().
+  // if there is no signature of that name; InvalidArgument if an input without
+  // a default is missing, or an input is unknown. Otherwise as Session::run().
   Result<Tensors> run(const std::string& signature, const Tensors& inputs,
                       const RunOptions& options = {},
                       RunStats* stats = nullptr);
 
-  // Those whose names begin with "__" are TensorFlow's own.
+  // Names that begin with "__" are those of TensorFlow's internal signatures.
   const std::map<std::string, graph::Signature>& signatures() const {
     return signatures_;
   }
   const graph::SavedState& state() const { return state_; }
-  // Who is to fill the queues of the model: start_queue_runners() starts them.
+  // The queue runners of the model: start_queue_runners() starts them.
   const std::vector<graph::QueueRunnerDef>& queue_runners() const {
     return queue_runners_;
   }
@@ -92,7 +92,7 @@ class SavedModel {
   graph::SavedState state_;
   std::vector<graph::QueueRunnerDef> queue_runners_;
   std::unique_ptr<Session> session_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the below
   std::map<std::pair<std::string, std::vector<std::string>>,
            std::shared_ptr<const Call>>
       calls_;

@@ -1,4 +1,4 @@
-// How a model's variables get their values: load_saved_state().
+// load_saved_state(): loads the values of a model's variables.
 #include <algorithm>
 #include <system_error>
 
@@ -15,7 +15,7 @@ using graph::SavedState;
 
 constexpr const char* kSavedModelFile = "saved_model.pb";
 
-// Where the files beside a graph are.
+// The locations of the files beside a graph.
 struct Files {
   std::string prefix;  // of the checkpoint; empty: there can be none
   fs::path assets;     // the folder
@@ -38,8 +38,8 @@ Files files_of(const fs::path& model) {
   return files;
 }
 
-// InvalidArgument where the graph does not have what its file says is `what`:
-// a node, or a tensor.
+// InvalidArgument if the graph does not have the node or tensor that its file
+// calls `what`.
 Status check_has(const Session& session, const std::string& name,
                  std::string_view what) {
   const Status found = session.graph().endpoint(name).status();
@@ -77,8 +77,8 @@ Result<std::vector<Feed>> feeds_of(const Session& session,
   return feeds;
 }
 
-// Assigns what the graph's own saver, where there is one, does not restore:
-// that of a Keras model in a module restores variables that nobody reads.
+// Assigns values that the graph's own saver, if there is one, does not restore:
+// the saver of a Keras model in a module restores variables that no node reads.
 Status restore_values(Session& session, const BundleReader& reader,
                       const SavedState& state) {
   TAGFLOW_ASSIGN(const graph::ObjectGraph objects, objects_of(reader));
@@ -95,7 +95,7 @@ Status restore_values(Session& session, const BundleReader& reader,
       fmt::format("[saved_model] checkpoint \"{}\": ", reader.prefix()));
 }
 
-// Why a model cannot be used that has no checkpoint.
+// Why a model without a checkpoint cannot be used.
 Status check_needs_none(const Session& session, const SavedState& state,
                         const Files& files, Status missing) {
   if (!files.is_saved_model) return {};

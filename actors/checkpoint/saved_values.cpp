@@ -45,8 +45,8 @@ Result<Snapshot> read_by_names(const BundleReader& reader,
                                const SavedState& state,
                                const std::vector<std::string>& names,
                                const graph::ObjectGraph& objects) {
-  // Objects have the names that variables have in the program. One that is of
-  // several is of no use.
+  // Objects have the names of variables in the program. A name that several
+  // objects share is not used.
   std::map<std::string_view, std::string_view> keys;
   for (const graph::SavedObject& object : objects.objects) {
     if (!object.is_variable) continue;

@@ -1,4 +1,4 @@
-// What the checkpoint of a saved model has for its variables.
+// The values in the checkpoint of a saved model.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@
 
 namespace tagflow::actors {
 
-// The objects of the program that wrote the checkpoint; none where it says
-// nothing of them. DataLoss or InvalidArgument where they cannot be read.
+// The objects of the program that wrote the checkpoint; none if it has none.
+// DataLoss or InvalidArgument if they cannot be read.
 Result<graph::ObjectGraph> objects_of(const checkpoint::BundleReader& reader);
 
-// The values of the variables of these names, without those that it does not
-// have. NotFound where it has none of them; errors of the reader.
+// The values of the variables with these names, without those that the
+// checkpoint does not have. NotFound if it has none of them; errors of the
+// reader.
 Result<Snapshot> read_by_names(const checkpoint::BundleReader& reader,
                                const graph::SavedState& state,
                                const std::vector<std::string>& names,
                                const graph::ObjectGraph& objects);
 
 // The values of the variables that functions of the graph capture, without
-// those that its own saver restores. None where model or checkpoint do not say
-// which these are. NotFound where a value or the saver is missing;
-// InvalidArgument where the objects are not those of the graph; errors of the
-// reader.
+// those that its own saver restores. None if the model or the checkpoint has no
+// objects. NotFound if a value or the saver is missing; InvalidArgument if the
+// objects are not those of the graph; errors of the reader.
 Result<Snapshot> read_by_objects(const checkpoint::BundleReader& reader,
                                  const graph::Graph& graph,
                                  const graph::SavedState& state,

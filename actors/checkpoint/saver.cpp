@@ -25,8 +25,9 @@ Status check(const SaverOptions& options) {
   if (options.folder.empty())
     return invalid_argument("[saver] the folder has no name");
   if (options.name.empty() || options.name.find('/') != options.name.npos)
-    return invalid_argument("[saver] \"{}\" is no name of files", options.name);
-  // A file's has at most 255, and more than the name in it.
+    return invalid_argument("[saver] \"{}\" is not a valid file name",
+                            options.name);
+  // A file name has at most 255 bytes, and contains more than this name.
   constexpr size_t kMostNameBytes = 200;
   if (options.name.size() > kMostNameBytes)
     return invalid_argument(
@@ -34,8 +35,7 @@ Status check(const SaverOptions& options) {
         options.name.size(), kMostNameBytes);
   if (options.keep < 0 || options.every_steps < 0 || options.every.count() < 0)
     return invalid_argument(
-        "[saver] what to keep, and after how many steps or how much time to "
-        "save, must not be negative");
+        "[saver] keep, every_steps and every must not be negative");
   return {};
 }
 
@@ -47,7 +47,7 @@ bool has_any(const Snapshot& snapshot, std::span<const std::string> names) {
 
 }  // namespace
 
-// Two threads at most are inside: who saves, one at a time, and the writer.
+// At most two threads are active inside: one that saves, and the writer.
 class Saver::Parts {
  public:
   explicit Parts(SaverOptions options)
@@ -71,7 +71,7 @@ class Saver::Parts {
   void write_all();
   Status write(Checkpoint checkpoint);
   Status save_in_turn(int64_t step);
-  // Waits until the writer has nothing to do; what it failed with, once.
+  // Waits until the writer is idle; returns its error, once.
   Status wait_for_writer();
   Status take_error();
 
@@ -82,11 +82,11 @@ class Saver::Parts {
   ModelObjects objects_;
   std::unique_ptr<Snapshots> snapshots_;
 
-  std::mutex turn_;  // of who saves: guards these; before the other
+  std::mutex turn_;  // guards the group below; locked before mutex_
   int64_t last_step_ = 0;
   Clock::time_point last_time_ = Clock::now();
 
-  mutable std::mutex mutex_;  // guards these
+  mutable std::mutex mutex_;  // guards the group below
   std::condition_variable changed_;
   std::optional<Checkpoint> next_;  // to be written
   bool is_writing_ = false;
@@ -94,10 +94,10 @@ class Saver::Parts {
   Status error_;
   std::optional<int64_t> saved_step_;
 
-  SavedList list_;  // the writer's own while it has something to write
-  // The writer's, too, as long as there is one.
+  SavedList list_;  // used by the writer only, while it writes
+  // Used by the writer, too, as long as there is one.
   std::unique_ptr<checkpoint::FolderLock> lock_;
-  std::thread writer_;  // joined by who closes
+  std::thread writer_;  // joined by close()
 };
 
 Status Saver::Parts::open(const Session& session) {
@@ -155,11 +155,11 @@ Status Saver::Parts::save_if_due(int64_t step) {
 
 Status Saver::Parts::save_in_turn(int64_t step) {
   if (step < 0 || step > kMostSteps)
-    return invalid_argument("[saver] {} is no number of a step", step);
-  {  // Nobody closes it out of turn.
+    return invalid_argument("[saver] {} is not a valid step number", step);
+  {  // The saver cannot be closed meanwhile.
     std::lock_guard lock(mutex_);
     if (is_closed_)
-      return error(Code::kFailedPrecondition, "[saver] it is closed");
+      return error(Code::kFailedPrecondition, "[saver] the saver is closed");
   }
   TAGFLOW_RETURN_IF_ERROR(wait_for_writer());
   Checkpoint checkpoint;
@@ -197,7 +197,7 @@ Status Saver::Parts::take_error() {
 
 Status Saver::Parts::close() {
   std::lock_guard turn(turn_);
-  // Whatever comes of it, the thread has to end.
+  // The thread must end even after an error.
   Status status = guarded("saver", [this] { return wait_for_writer(); });
   {
     std::lock_guard lock(mutex_);
@@ -230,7 +230,8 @@ void Saver::Parts::write_all() {
 
 Status Saver::Parts::write(Checkpoint checkpoint) {
   const int64_t step = checkpoint.step;
-  // Else a file would make the folder anew, beside whoever has locked it then.
+  // Otherwise a write would create the folder again, which another saver may
+  // have locked since.
   const auto write_there = [&]() -> Status {
     TAGFLOW_RETURN_IF_ERROR(lock_->check_place());
     TAGFLOW_ASSIGN(std::string prefix, list_.free_prefix(step));

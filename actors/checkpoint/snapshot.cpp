@@ -13,7 +13,7 @@
 namespace tagflow::actors {
 namespace {
 
-// A variable of the graph, and what the nodes that serve it are named.
+// A variable of the graph, and the prefix of its nodes' names.
 struct Entry {
   GraphVariable variable;
   std::string prefix;  // of its nodes
@@ -25,7 +25,8 @@ struct Entry {
 
 using Entries = std::map<std::string, Entry, std::less<>>;
 
-// The nodes that look at a variable, read it, and assign to it.
+// Adds the nodes that check whether a variable is initialized, read it, and
+// assign to it.
 void add_nodes(const Entry& entry, std::vector<graph::NodeDef>& nodes) {
   graph::NodeDef maker = entry.variable.maker;
   maker.name = entry.node("variable");
@@ -59,9 +60,9 @@ void add_nodes(const Entry& entry, std::vector<graph::NodeDef>& nodes) {
 
 struct Snapshots::Parts {
   std::shared_ptr<SharedState> state;
-  std::unique_ptr<Session> session;  // one of its own, over the same state
+  std::unique_ptr<Session> session;  // its own, with the same state
   Entries entries;
-  std::optional<uint64_t> seed;  // of the session that it is of
+  std::optional<uint64_t> seed;  // of the original session
 };
 
 Snapshots::Snapshots(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -86,7 +87,8 @@ Result<std::unique_ptr<Snapshots>> Snapshots::create(
   options.devices = session.options().devices;
   options.soft_placement = session.options().soft_placement;
   options.scatter = session.options().scatter;
-  // A form that is frozen would keep old values, and be made while all wait.
+  // A frozen form would keep old values, and would be made while all steps
+  // wait.
   options.passes = session.options().passes.without(graph::Pass::kFreeze);
   options.on_warning = [](const std::string&) {};
   TAGFLOW_ASSIGN(parts->session, Session::create(std::move(options)));
@@ -106,8 +108,8 @@ Result<Snapshot> Snapshots::take(std::chrono::nanoseconds timeout) try {
   AloneAtBorder alone(parts_->state->border());
   if (!alone.wait(deadline))
     return error(Code::kDeadlineExceeded,
-                 "[snapshot] in {} s there was no moment at which no step that "
-                 "updates variables was halfway through",
+                 "[snapshot] for {} s there was no moment between steps that "
+                 "update variables",
                  std::chrono::duration<double>(timeout).count());
   RunOptions run;
   run.timeout = std::max<std::chrono::nanoseconds>(
@@ -154,8 +156,8 @@ Status Snapshots::restore(const Snapshot& snapshot,
     }
   }
   if (!wrong.empty())
-    return invalid_argument("[snapshot] it is of another graph: {}",
-                            list_some(wrong));
+    return invalid_argument(
+        "[snapshot] the snapshot does not fit the graph: {}", list_some(wrong));
   if (missing != nullptr)
     for (const auto& [name, entry] : parts_->entries)
       if (!snapshot.variables.contains(name)) missing->push_back(name);

@@ -14,17 +14,17 @@
 namespace tagflow::actors {
 namespace {
 
-// Walks from a dead token back to what killed it: into the last iteration of a
-// loop, and to the partition that a Recv received it from.
+// Walks from a dead token back to the node that killed it: into the last
+// iteration of a loop, and to the partition from which a Recv received it.
 class DeathWalk {
  public:
   explicit DeathWalk(QuietStep& step) : step_(step) {}
 
-  // A sentence about the cause, from one of the dead origins. A loop, since a
-  // chain of dead nodes may be longer than a stack is deep.
+  // A sentence about the cause, from one of the dead origins. Not recursive,
+  // since a long chain of dead nodes would overflow the stack.
   std::string explain(std::vector<Spot> spots) {
-    std::string exit;       // the first on the way
-    std::string fallback;   // where nothing else is found: of the last Exit
+    std::string exit;       // the first on the path
+    std::string fallback;   // about the last Exit, if nothing else is found
     bool all_dead = false;  // the origins are
     while (const Spot* found = choose(spots, all_dead)) {
       const Spot spot = *found;
@@ -71,7 +71,8 @@ class DeathWalk {
         .taken(spot.origin.index);
   }
 
-  // What has no live token. In a loop, a node may not even have a dead one.
+  // Whether the spot has no live token. In a loop, a node may not even have a
+  // dead one.
   static bool is_dead(const Spot& spot) {
     const Origin& origin = spot.origin;
     if (origin.is_arrival) return is_dead_exit(spot);
@@ -92,7 +93,7 @@ class DeathWalk {
                      arrival_of(exit));
   }
 
-  // What is fed is alive; what comes out of a loop, where its Exit was.
+  // A feed is alive; the result of a loop is alive if its Exit was.
   static bool is_dead_exit(const Spot& arrival) {
     const auto place = place_of(arrival);
     if (!place.has_value()) return false;
@@ -100,8 +101,9 @@ class DeathWalk {
     return child == nullptr || !child->exit_was_live(place->exit);
   }
 
-  // What a call gave back is not kept. Where nothing else can be to blame, or
-  // everything is, a call that ran is, rather than a branch that was not taken.
+  // The results of a call are not kept. If there is no other cause, or every
+  // origin is one, a call that ran is the cause rather than a branch that was
+  // not taken.
   static const Spot* choose(const std::vector<Spot>& spots, bool all_dead) {
     const Spot* dead = nullptr;
     const Spot* call = nullptr;
@@ -116,7 +118,7 @@ class DeathWalk {
     return dead == nullptr || (all_dead && call != nullptr) ? call : dead;
   }
 
-  // As the whole graph calls it.
+  // Its name in the whole graph.
   static std::string name_of(const graph::Endpoint& value) {
     if (value.node->op() == "_Recv")
       if (auto sent = value.node->attr<std::string>("tensor_name"); sent.ok())
@@ -124,7 +126,7 @@ class DeathWalk {
     return value.to_string();
   }
 
-  // Why the node is dead, if no other token is to blame; else empty.
+  // Why the node is dead, if it is the cause itself; otherwise empty.
   std::string cause_at(const Spot& spot) {
     const NodeItem& item = item_of(spot);
     if ((word(spot) & IterationState::kFired) == 0) return {};
@@ -144,7 +146,7 @@ class DeathWalk {
     }
     if (item.kind == NodeKind::kCall &&
         (word(spot) & IterationState::kDead) == 0)
-      return fmt::format("the call \"{}\" gave back a dead value",
+      return fmt::format("the call \"{}\" returned a dead value",
                          item.node->name());
     if (item.kind == NodeKind::kRecv &&
         !step_.sender_of(*spot.iteration, spot.origin.index).has_value())
@@ -153,8 +155,8 @@ class DeathWalk {
     return {};
   }
 
-  // "root frame, iteration 0", or "iteration "while/3"", and on which device,
-  // where there are several.
+  // "root frame, iteration 0", or "iteration "while/3"", and the device, if
+  // there are several.
   std::string where(const IterationActor& iteration) const {
     const FrameInstance& frame = iteration.frame();
     return fmt::format(
@@ -184,8 +186,8 @@ class DeathWalk {
     return find_iteration(loop.instance(), loop.last_iteration());
   }
 
-  // Who got some of its inputs, but not all, in the last iteration of the loop
-  // that the Exit leaves; empty where nobody did.
+  // The nodes that got some of their inputs, but not all, in the last iteration
+  // of the loop that the Exit leaves; empty if there are none.
   static std::string stuck_in_last(const Spot& exit) {
     const auto place = place_of(exit);
     const FrameActor* loop = child_of(*exit.iteration, place->child);
@@ -195,7 +197,8 @@ class DeathWalk {
     std::vector<std::string> waiting;
     for (uint32_t i = 0; i < plan.nodes.size(); ++i) {
       const uint32_t left = iteration->inputs_left(i);
-      // Of all that it waits for, the same in every iteration.
+      // The number of all inputs that it waits for, which is the same in every
+      // iteration.
       const uint32_t awaited =
           plan.steady_later.words[i] & IterationState::kCount;
       if (iteration->has_fired(i) || left == 0 || left >= awaited) continue;
@@ -205,14 +208,15 @@ class DeathWalk {
     if (waiting.empty()) return {};
     constexpr size_t kShown = 3;
     return fmt::format(
-        "in its last iteration, \"{}\", an input never came to {}; what enters "
-        "a loop is there in iteration 0 only, unless its Enter is constant",
+        "in its last iteration, \"{}\", an input never came to {}; tokens "
+        "enter a loop in iteration 0 only, unless their Enter is constant",
         tag_text(loop->instance(), loop->last_iteration()),
         first_of(waiting, kShown));
   }
 
-  // What leads to the Exit in the last iteration of its loop. Where that is
-  // the loop's own Switch, which would go on, what should have gone on.
+  // The origins of the Exit in the last iteration of its loop. If that is the
+  // loop's own Switch, which would continue the loop, the origins of the
+  // NextIterations.
   std::vector<Spot> into_last(const Spot& exit) {
     const auto place = place_of(exit);
     const FrameActor* loop = child_of(*exit.iteration, place->child);
@@ -224,8 +228,8 @@ class DeathWalk {
         spots, [this](const Spot& spot) { return goes_by_loop(spot); });
     return goes_on ? step_.spots(*last, edges.into_next()) : spots;
   }
-  // Whether that is a live Switch whose predicate is the loop's, which another
-  // partition may have sent.
+  // Whether the spot is a live Switch with the predicate of the loop, which
+  // another partition may have sent.
   bool goes_by_loop(const Spot& spot) {
     if (!is_live_switch(spot)) return false;
     const graph::Node* predicate = item_of(spot).node->inputs()[1].node;
@@ -243,9 +247,8 @@ class DeathWalk {
     return (word(spot) & kFacts) == IterationState::kFired;
   }
 
-  // What entered, dead, the loop that the arrival of an Exit comes from. None
-  // where the loop was entered alive: then its own Switch sent the Exit
-  // nothing.
+  // The dead Enters of the loop that the Exit's arrival comes from. None if the
+  // loop was entered alive: then its own Switch has sent nothing to the Exit.
   std::vector<Spot> dead_enters(const Spot& exit) {
     const auto place = place_of(exit);
     if (!place.has_value()) return {};

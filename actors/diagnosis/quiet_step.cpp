@@ -12,7 +12,7 @@ bool is_same_frame(const devices::Tag& a, const devices::Tag& b) {
   return a.frame_hi == b.frame_hi && a.frame_lo == b.frame_lo;
 }
 
-// The instance of that tag, in the step that the partition ran last.
+// The instance with that tag, in the last step of the partition.
 const FrameActor* find_instance(const FrameActor& root,
                                 const devices::Tag& tag) {
   std::vector<const FrameActor*> open = {&root};
@@ -110,7 +110,8 @@ std::optional<Spot> QuietStep::sender_of(const IterationActor& iteration,
   return Spot{sending, {false, node, 0, {}}};
 }
 
-// Of a loop constant, and in the first iteration, the frame around has it.
+// The origin of a loop constant, or of the first iteration, is in the enclosing
+// frame.
 std::optional<std::vector<Spot>> QuietStep::before(const Spot& arrival) {
   const IterationActor& here = *arrival.iteration;
   const FrameInstance& frame = here.frame();

@@ -1,6 +1,6 @@
 // QuietStep: the state of a step in which nothing moves, over all its
-// partitions, for messages that say why. From a token it leads back to where
-// that came from, out of the iteration and over to other partitions too.
+// partitions, for messages that say why. It finds the origins of a token, also
+// outside of the iteration and in other partitions.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,19 @@ struct Spot {
 };
 
 // The iteration's child frame `child`, in the instance that the iteration
-// started; null where it started none, of a call, and where it is over.
+// started; null if it started none, if the child is a call, or if the instance
+// is over.
 const FrameActor* child_of(const IterationActor& iteration, uint32_t child);
 
-// The child frames that run in the iteration: f(ordinal, frame).
+// Calls f(ordinal, frame) for each child frame that runs in the iteration.
 template <class F>
 void each_live_child(const IterationActor& iteration, F f) {
   for (uint32_t c = 0; c < iteration.children().size(); ++c)
     if (iteration.child_live(c)) f(c, *iteration.children()[c]);
 }
 
-// Iteration `number` of the instance; null where it has not begun, or where
-// its actor has gone on to a later one.
+// Iteration `number` of the instance; null if it has not begun, or if its actor
+// runs a later one.
 const IterationActor* find_iteration(const FrameInstance& instance,
                                      int64_t number);
 
@@ -47,17 +48,18 @@ class QuietStep {
   bool is_cut() const { return partitions_.size() > 1; }
 
   const ReverseEdges& reverse_edges(const FramePlan& plan);
-  // The origins in that iteration; of what an Enter or a NextIteration brought,
-  // those in the iteration around or before, where it is still known.
+  // The spots of the origins in that iteration. For an arrival of an Enter or a
+  // NextIteration, they are in the enclosing or previous iteration, if that is
+  // still known.
   std::vector<Spot> spots(const IterationActor& iteration,
                           std::vector<Origin> origins);
-  // What leads to the node: of a Recv that has been started, its Send.
+  // The origins of the node; for a Recv that has been started, its Send.
   std::vector<Spot> into_node(const IterationActor& iteration, uint32_t node);
-  // Who sends what the Recv receives; null where nobody does.
+  // The partition that sends to the Recv; null if none does.
   const PartitionActor* sending_partition(const IterationActor& iteration,
                                           uint32_t recv);
-  // The Send of what the Recv receives; none where no partition sends it, or
-  // its iteration is not known.
+  // The Send to the Recv; none if no partition sends to it, or if the iteration
+  // of the Send is unknown.
   std::optional<Spot> sender_of(const IterationActor& iteration, uint32_t recv);
 
  private:
@@ -66,14 +68,14 @@ class QuietStep {
     const FramePlan* frame = nullptr;
     uint32_t node = 0;
   };
-  // Of what the Recv receives, if any.
+  // The location of the Send to the Recv, if any.
   const Location* send_location(const IterationActor& iteration, uint32_t recv);
-  // What led to an Enter's or NextIteration's arrival, if that is known.
+  // The origins of an Enter's or NextIteration's arrival, if known.
   std::optional<std::vector<Spot>> before(const Spot& arrival);
 
   const std::span<PartitionActor* const> partitions_;
   std::map<const FramePlan*, ReverseEdges> reverse_edges_;
-  // By the number of the transfer; made when first asked for.
+  // By the number of the transfer; made on the first request.
   std::optional<std::unordered_map<uint32_t, Location>> senders_;
 };
 

@@ -43,7 +43,7 @@ class ReverseEdges {
       return edge.kind == EdgeKind::kExit && edge.target == exit;
     });
   }
-  // Of all NextIterations; the edge says which.
+  // The origins of all NextIterations; the edge says of which.
   std::vector<Origin> into_next() const {
     return select(
         [&](const EdgeItem& edge) { return edge.kind == EdgeKind::kNext; });
@@ -89,7 +89,7 @@ struct ExitPlace {
   size_t exit = 0;
 };
 
-// Where the Exit `node` leaves; none where `frame` is not what it leaves to.
+// The place of the Exit `node`; none if `frame` is not its parent frame.
 inline std::optional<ExitPlace> find_exit(const Plan& plan,
                                           const FramePlan& frame,
                                           const graph::Node& node) {

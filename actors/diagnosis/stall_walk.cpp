@@ -18,8 +18,8 @@ std::string quoted(const std::string& name, const IterationActor& iteration) {
   return fmt::format("\"{}\" of {}", name, device_label(iteration));
 }
 
-// A spot that waits, and the next one back that it waits for, over to other
-// partitions where that is a Recv.
+// A spot that waits, and the next spot that it waits for, which is in another
+// partition if the spot is a Recv.
 class Stall {
  public:
   Stall(QuietStep& step, const Spot& spot) : step_(step), spot_(spot) {}
@@ -28,7 +28,8 @@ class Stall {
     return spot_.origin.is_arrival ? into_loop() : back();
   }
 
-  // Of the spot; empty where it is the Send, or what that sends.
+  // The name of the spot; empty if it is the Send, or the node whose output is
+  // sent.
   std::string name(const graph::Node* sent) const {
     const IterationActor& here = *spot_.iteration;
     if (spot_.origin.is_arrival) {
@@ -52,8 +53,8 @@ class Stall {
                      *frame.plan->arrivals[spot_.origin.index].node);
   }
 
-  // What keeps the Exit waiting: who has not answered in its loop, or what the
-  // loop has not been entered with.
+  // What the Exit waits for: a node that has not answered in its loop, or an
+  // Enter whose token has not come.
   std::optional<Spot> into_loop() {
     const auto exit = place();
     if (!exit.has_value()) return std::nullopt;
@@ -64,7 +65,7 @@ class Stall {
         here, step_.reverse_edges(*here.frame().plan).into_child(exit->child)));
   }
 
-  // A kernel, or else a Recv.
+  // An unanswered kernel, or else an unanswered Recv.
   static std::optional<Spot> unanswered_in(const FrameActor& loop) {
     std::optional<Spot> recv;
     std::vector<const FrameActor*> open = {&loop};

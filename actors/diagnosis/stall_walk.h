@@ -1,4 +1,4 @@
-// What a Recv that waits for its token waits for in the end.
+// Finds what a waiting Recv ultimately waits for.
 #pragma once
 
 #include <map>
@@ -10,31 +10,32 @@
 
 namespace tagflow::actors {
 
-// The tensor that a Recv waits for, and who owes it.
+// The tensor that a Recv waits for, and its sender.
 struct MissingTransfer {
   std::string tensor;   // "x", or "x:1" of another output
-  std::string device;   // that sends it, "CPU:0"
+  std::string device;   // the sender, "CPU:0"
   bool is_sent = true;  // by any partition
-  // The Send has not sent it, in an iteration that has begun.
+  // The iteration of the Send has begun, but the Send has not fired.
   bool is_open = false;
-  // What the Send waits for in the end, "frame "while" of CPU:0"; empty where
-  // that is the tensor's own node, or is not known.
+  // What the Send ultimately waits for, "frame "while" of CPU:0"; empty if that
+  // is the tensor's own node, or is unknown.
   std::string cause;
 };
 
-// Of one step, which outlives it. Walks back from Recvs, nowhere twice: many
-// wait for the same. Thread-compatible.
+// The missing transfers of one step, which outlives it. Walks back from Recvs,
+// and visits each spot once, since many Recvs wait for the same.
+// Thread-compatible.
 class MissingTransfers {
  public:
   explicit MissingTransfers(QuietStep& step) : step_(step) {}
 
-  // What the Recv of the iteration has not got. REQUIRES: the node is a Recv.
+  // The transfer that the Recv waits for. REQUIRES: the node is a Recv.
   MissingTransfer of(const IterationActor& iteration, uint32_t recv);
 
  private:
   using Key = std::tuple<const IterationActor*, bool, uint32_t>;
 
-  // Where a walk from there comes to its end; none where it goes in a circle.
+  // The end of a walk from there; none if the walk is a cycle.
   std::optional<Spot> end_of(Spot spot);
 
   QuietStep& step_;

@@ -23,7 +23,8 @@ std::string place(const IterationActor& iteration) {
                      tag_text(frame, iteration.iteration()));
 }
 
-// Oldest first; of a root frame that has ended, its only one.
+// The busy iterations, the oldest first; for a root frame that has ended, its
+// only iteration.
 std::vector<const IterationActor*> busy_iterations(const FrameActor& frame) {
   const bool ended = frame.instance().plan->is_root() && !frame.live();
   std::vector<const IterationActor*> busy;
@@ -35,8 +36,8 @@ std::vector<const IterationActor*> busy_iterations(const FrameActor& frame) {
   return busy;
 }
 
-// What an iteration of a step at rest has not got. `enters` are those whose
-// tokens its frame has not got.
+// What an iteration of a step at rest waits for. `enters` are the Enters whose
+// tokens its frame waits for.
 class Missing {
  public:
   Missing(const IterationActor& iteration,
@@ -47,10 +48,10 @@ class Missing {
         reverse_edges_(plan_),
         entered_(plan_.children.size()) {}
 
-  // The nodes that owe `node` a token.
+  // The nodes from which `node` waits for a token.
   struct Sources {
-    std::vector<std::string> names;  // but for
-    bool has_recvs = false;          // that wait, too
+    std::vector<std::string> names;  // without Recvs
+    bool has_recvs = false;          // whether Recvs are among them
   };
   Sources sources_of(uint32_t node) {
     Sources sources;
@@ -102,8 +103,8 @@ class Missing {
            !iteration_.children()[place->child]->exit_was_live(place->exit);
   }
 
-  // Whether any token, dead or alive, went into the child frame. Kept, since
-  // one loop may be entered from the next in a long row.
+  // Whether any token, dead or alive, entered the child frame. The results are
+  // kept, since loops may enter one another in a long chain.
   bool was_entered(uint32_t ordinal) {
     std::optional<bool>& entered = entered_[ordinal];
     if (!entered.has_value()) {
@@ -121,14 +122,15 @@ class Missing {
   std::vector<std::optional<bool>> entered_;  // by child
 };
 
-// A list of who waits, or runs. What nobody in the step can mend comes first.
+// A list of nodes that wait or run. Waits that no node of the step can end come
+// first.
 class Report {
  public:
   explicit Report(const RunContext& context)
       : step_(context.partitions), missing_transfers_(step_) {}
 
-  // Kernels that have not answered, of all partitions, from the root frame
-  // inwards.
+  // Adds the kernels that have not answered, of all partitions, from the root
+  // frame inwards.
   void add_unanswered() {
     each_busy([this](const IterationActor& iteration) {
       const FramePlan& plan = *iteration.frame().plan;
@@ -146,9 +148,9 @@ class Report {
     });
   }
 
-  // Who waits for a token of another partition. Where `cut_short`, a token may
-  // have been under way: only where it certainly was not. First those that
-  // nobody sends anything to.
+  // Adds the nodes that wait for a token of another partition; first those to
+  // which no partition sends. If `cut_short`, tokens may have been in flight:
+  // then only waits for tokens that certainly were not sent are added.
   void add_recvs(bool cut_short) {
     for (const bool is_sent : {false, true})
       each_busy([&](const IterationActor& iteration) {
@@ -160,20 +162,21 @@ class Report {
       });
   }
 
-  // Nodes that wait for others of their partition, from the root frame inwards.
+  // Adds the nodes that wait for others of their partition, from the root frame
+  // inwards.
   void add_waiting() {
     for (const PartitionActor* partition : step_.partitions())
       add_waiting(partition->root());
   }
 
-  // The frames that run, with the iterations that they are in.
+  // Adds the frames that run, with their iterations.
   void add_progress() {
     for (const PartitionActor* partition : step_.partitions())
       add_progress(partition->root());
   }
 
-  // `text` makes the line, where it is shown: a recursion has very many that
-  // are not.
+  // `text` is called only for lines that are shown: a recursion has very many
+  // others.
   template <class F>
   void line(const F& text) {
     if (lines_.size() < kMaxListed) {
@@ -195,7 +198,7 @@ class Report {
     std::vector<std::string> enters;  // whose tokens have not come
   };
 
-  // "on CPU:1 ", where there are several.
+  // "on CPU:1 ", if there are several partitions.
   std::string on(const IterationActor& iteration) const {
     return step_.is_cut() ? fmt::format("on {} ", device_label(iteration))
                           : std::string();
@@ -228,8 +231,8 @@ class Report {
     });
   }
 
-  // Calls f(frame) for the root frame and those inside. Calls may nest deeper
-  // than a thread's stack.
+  // Calls f(frame) for the root frame and all nested ones. Not recursive, since
+  // calls may nest deeper than a thread's stack.
   template <class F>
   static void inwards(const FrameActor& root, F f) {
     std::vector<const FrameActor*> open = {&root};
@@ -244,7 +247,7 @@ class Report {
     }
   }
 
-  // Calls f(iteration) for what is busy, of all partitions.
+  // Calls f(iteration) for each busy iteration of all partitions.
   template <class F>
   void each_busy(F f) const {
     for (const PartitionActor* partition : step_.partitions())
@@ -276,7 +279,7 @@ class Report {
                        iteration.frame().plan->nodes[recv].node->name());
   }
 
-  // Who reads what the Recv receives, in its iteration; else itself.
+  // The readers of the Recv in its iteration; if there are none, the Recv.
   static std::string readers(const IterationActor& iteration, uint32_t recv) {
     const FramePlan& plan = *iteration.frame().plan;
     const NodeItem& item = plan.nodes[recv];
@@ -294,12 +297,12 @@ class Report {
     return first_of(names, kShown);
   }
 
-  // What waits inside goes to `open`.
+  // Adds child frames that wait to `open`.
   void add_frame(const Waiting& waiting, std::vector<Waiting>& open) {
     const std::vector<const IterationActor*> busy =
         busy_iterations(*waiting.frame);
     for (const IterationActor* iteration : busy) {
-      // The cause is in the first one; the rest follows from it.
+      // The cause is in the first iteration; the others wait for it.
       if (iteration->iteration() > 0 && iteration->waits_for_predecessor()) {
         line([&] {
           return fmt::format(
@@ -320,12 +323,12 @@ class Report {
     const FramePlan& plan = *iteration.frame().plan;
     Missing missing(iteration, enters);
     for (uint32_t n = 0; n < plan.nodes.size(); ++n) {
-      // What a Send waits for, its Recv has told.
+      // The entry of the Recv says what its Send waits for.
       if (iteration.has_fired(n) || plan.nodes[n].kind == NodeKind::kSend)
         continue;
       const graph::Node& node = *plan.nodes[n].node;
       const auto [sources, has_recvs] = missing.sources_of(n);
-      // Who waits for Recvs alone has been told of.
+      // Nodes that wait only for Recvs have been reported.
       if (has_recvs && sources.empty()) continue;
       line([&, &names = sources] {
         return fmt::format(

@@ -9,13 +9,13 @@
 namespace tagflow::actors {
 namespace {
 
-// What plans point into.
+// The objects that plans point to.
 struct Compiled {
   std::vector<graph::Partition> partitions;
   std::vector<std::unique_ptr<devices::Kernel>> kernels;
 };
 
-// A key of a device's earlier life is nobody's.
+// A transfer of an earlier incarnation of a device has no partner.
 Status check_incarnations(const graph::Graph& graph, Devices devices) {
   std::unordered_map<std::string, uint64_t> incarnations;  // by name
   for (const graph::Node* node : graph.nodes()) {
@@ -38,7 +38,7 @@ Status check_incarnations(const graph::Graph& graph, Devices devices) {
   return {};
 }
 
-// Constants are where the device reads them.
+// Copies constants into the device's memory.
 Status upload_constants(Plan& plan, devices::Accelerator& accelerator) {
   // Several tensors may share a buffer, each with a shape of its own.
   using Key = std::tuple<const Buffer*, DataType, std::string>;

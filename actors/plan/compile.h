@@ -1,4 +1,4 @@
-// From what each device is to do to the plans that do it.
+// Compiles the partitions of all devices into plans.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 namespace tagflow::actors {
 
 // Makes the kernels of each partition, and lays it out flat. The plans own the
-// partitions and the kernels. Unimplemented where there is no kernel;
-// ResourceExhausted where a constant does not fit into its device's memory;
-// FailedPrecondition for a transfer from an earlier life of a device.
-// Thread-safe: it takes all it needs of a graph with the partitions.
+// partitions and the kernels. Unimplemented if a kernel is missing;
+// ResourceExhausted if a constant does not fit into its device's memory;
+// FailedPrecondition for a transfer of an earlier incarnation of a device.
+// Thread-safe: the partitions contain all that it needs of a graph.
 Result<std::vector<std::unique_ptr<Plan>>> compile(
     std::vector<graph::Partition> partitions, const PlanOptions& options,
     Devices devices);

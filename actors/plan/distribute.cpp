@@ -41,13 +41,12 @@ Status check_outside_loops(const graph::FrameMap& frames,
   return {};
 }
 
-// What functions are expanded to is seen for the first time here, and may not
-// be valid.
+// Validates expanded functions, which are seen here for the first time.
 Status lower(graph::Program& program) {
   const size_t end_id = program.graph.end_id();
   TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program));
-  // Nothing asks for a function any more; a program that shared the library
-  // would make the graph copy it to add to it.
+  // The functions are not needed any more. If the program shared the library,
+  // the graph would have to copy it before an addition.
   program.graph.library() = graph::FunctionLibrary();
   if (program.graph.end_id() == end_id) return {};
   TAGFLOW_RETURN_IF_ERROR(graph::validate(program.graph));
@@ -80,14 +79,14 @@ Result<graph::PlacementResult> place(const graph::Program& program,
   return result;
 }
 
-// Why a node is where scatter() has put it.
+// Why scatter() has put a node on its device.
 std::string explain_drawn(const graph::Node& node) {
   constexpr std::string_view kDrawn = "drawn at random";
   if (node.device().empty()) return std::string(kDrawn);
   return fmt::format("{}, constraint \"{}\"", kDrawn, node.device());
 }
 
-// The device that has every node, if one has.
+// The device that has every node, if there is one.
 std::optional<uint32_t> only_device(const graph::Program& program,
                                     const graph::Placement& placement) {
   std::optional<uint32_t> only;
@@ -99,7 +98,7 @@ std::optional<uint32_t> only_device(const graph::Program& program,
   return only.value_or(0);
 }
 
-// What the cut made anew may be shared and folded.
+// Nodes that the cut has added may be shared and folded.
 Status rewrite(graph::Partition& partition, const graph::PassSet& wanted) {
   using graph::Pass;
   graph::PassSet passes = graph::PassSet::none();
@@ -123,7 +122,7 @@ bool may_wait(const graph::Node& node) {
   return devices::KernelRegistry::global().has_async(node.op());
 }
 
-// A pass that makes nodes for which CPUs alone have kernels.
+// Runs a pass whose new nodes have kernels on CPUs only.
 Status run_on_cpus(std::vector<graph::Partition>& partitions,
                    std::span<const graph::DeviceInfo> infos,
                    const graph::PassSet& wanted, graph::Pass pass,
@@ -135,7 +134,8 @@ Status run_on_cpus(std::vector<graph::Partition>& partitions,
   return {};
 }
 
-// In nanoseconds, on the device of the node; of a Recv, its transfer.
+// Costs in nanoseconds, on the device of the node; for a Recv, those of its
+// transfer.
 class PlacedCosts {
  public:
   PlacedCosts(std::span<const graph::DeviceInfo> infos,
@@ -158,7 +158,7 @@ class PlacedCosts {
           infos_[from->second], infos_[here],
           graph::CostModel::output_bytes(node, 0));
     }
-    constexpr double kMost = 1e15;  // their sums are still in range
+    constexpr double kMost = 1e15;  // sums of such values do not overflow
     return int64_t(std::clamp(time, 0.0, kMost));
   }
 
@@ -172,7 +172,7 @@ class PlacedCosts {
 Status schedule_receives(std::vector<graph::Partition>& partitions,
                          std::span<const graph::DeviceInfo> infos,
                          const graph::CostModel& costs) {
-  // What waits less need not wait.
+  // Shorter waits are left out.
   constexpr int64_t kLeastNs = 1000;
   PlacedCosts placed(infos, costs);
   return graph::schedule_recvs(
@@ -292,7 +292,7 @@ Result<Distribution> distribute(const graph::Graph& graph,
   TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
                                       graph::Pass::kLayer, graph::fuse_layers));
   if (is_whole) return result;
-  // The limit was for the program as it came: cut, it has more nodes.
+  // The limit applied to the program before the cut, which adds nodes.
   const graph::Limits limits{.max_nodes = std::numeric_limits<size_t>::max()};
   for (const graph::Partition& partition : result.partitions)
     TAGFLOW_RETURN_IF_ERROR(graph::validate(partition.program.graph, limits)

@@ -6,7 +6,7 @@
 namespace tagflow::actors {
 namespace {
 
-// Gives host memory up to a limit. Buffers free themselves through the host's
+// Allocates host memory up to a limit. Buffers are freed through the host's
 // allocator, so they may outlive this one.
 class LimitedAllocator final : public Allocator {
  public:
@@ -39,7 +39,8 @@ Result<std::vector<Tensor>> KernelEvaluator::evaluate(
   if (dynamic_cast<const devices::AsyncKernel*>(kernel.get()) != nullptr)
     return error(Code::kUnimplemented, "[{}] the kernel is asynchronous",
                  node.op());
-  // Kernels may write over inputs that nobody else holds: these are held.
+  // Kernels may overwrite inputs that have no other owner: these copies keep a
+  // second reference.
   std::vector<Tensor> values(inputs.begin(), inputs.end());
   std::vector<Tensor> outputs(size_t(node.num_outputs()));
   const devices::StepInfo step;

@@ -5,7 +5,8 @@
 
 namespace tagflow::actors {
 
-// Refuses asynchronous kernels and what is estimated to take long. Thread-safe.
+// Rejects asynchronous kernels, and nodes of a high estimated cost.
+// Thread-safe.
 class KernelEvaluator final : public graph::Evaluator {
  public:
   Result<std::vector<Tensor>> evaluate(const graph::Node& node,

@@ -29,7 +29,8 @@ bool is_on_host(const Tensor& value) {
          value.buffer()->allocator->shares_memory(host_allocator());
 }
 
-// What it leads a handle on to, as it leads on any value; empty for other ops.
+// The op that forwards a value as this one forwards a handle; empty for ops
+// that forward no handle.
 std::string_view op_on_values(const Node& node) {
   if (node.is_identity()) return "Identity";
   if (node.is_constant_enter()) return "Enter";
@@ -55,10 +56,10 @@ class Freezer {
   }
 
  private:
-  // --- What must be read when its turn comes ---------------------------------
+  // --- Reads that cannot be frozen -------------------------------------------
 
-  // Marks what comes after something that sees other runs, and what a loop
-  // reads to know whether it goes on.
+  // Marks nodes after a node that sees effects of other runs, and reads that
+  // decide whether a loop continues.
   Status find_bound() {
     std::vector<const Node*> first;
     for (const Node* node : graph_.nodes()) {
@@ -80,7 +81,7 @@ class Freezer {
     return {};
   }
 
-  // Whether its handle comes from a variable whose value can be had.
+  // Whether its handle is that of a variable whose value is available.
   bool can_be_known(const Node& read) {
     const Node* node = read.inputs()[0].node;
     while (!op_on_values(*node).empty()) node = node->inputs()[0].node;
@@ -97,7 +98,8 @@ class Freezer {
   Status freeze(Node* read) {
     TAGFLOW_ASSIGN(const Endpoint value,
                    value_of(read->inputs()[0], read->output_dtypes()[0]));
-    // The reader of a reference waits for the same itself, but for a Merge.
+    // The reader of a reference has the same control inputs, except for a
+    // Merge.
     const bool may_go =
         read->control_inputs().empty() ||
         (read->op() == "_Dereference" && !in_merge_.contains(read));
@@ -114,10 +116,10 @@ class Freezer {
         .status();
   }
 
-  // The value of what a handle or reference stands for. REQUIRES: the read of
-  // it can_be_known().
+  // The value of the variable that a handle or reference refers to. REQUIRES:
+  // its read can_be_known().
   Result<Endpoint> value_of(const Endpoint& handle, DataType type) {
-    std::vector<Node*> way;  // from the handle to what made it
+    std::vector<Node*> way;  // from the handle to its maker
     Node* node = handle.node;
     while (!values_.contains(node->id()) && !makes_variable(*node)) {
       way.push_back(node);
@@ -132,7 +134,7 @@ class Freezer {
     return Endpoint{values_.at(handle.node->id()), handle.port};
   }
 
-  // The same step of the way, for the value.
+  // The node that forwards the value where `node` forwards the handle.
   Result<Node*> mirror(const Node& node, DataType type) {
     std::vector<Endpoint> inputs(node.inputs().begin(), node.inputs().end());
     inputs[0].node = values_.at(inputs[0].node->id());
@@ -144,7 +146,7 @@ class Freezer {
   }
 
   struct Version {
-    Ref<Variable> variable;  // null: it is not to be had
+    Ref<Variable> variable;  // null: not available
     uint64_t number = 0;
     Tensor value;
   };
@@ -178,7 +180,7 @@ class Freezer {
   std::vector<bool> bound_;  // by node id
   std::unordered_set<const Node*> in_merge_;
   std::unordered_map<graph::NodeId, Version> versions_;  // by maker
-  // By the node that hands on a handle, the one that hands on its value.
+  // For each node that forwards a handle, the node that forwards its value.
   std::unordered_map<graph::NodeId, Node*> values_;
   FrozenVariables frozen_;
 };

@@ -25,7 +25,7 @@ bool passes_on(std::string_view op) {
   return kOps.contains(op);
 }
 
-// An argument that comes as an input of a node.
+// An argument that is an input of a node.
 struct Use {
   int input;
   uint32_t argument;
@@ -88,8 +88,8 @@ size_t size_of(const HandleUses::Summary& summary) {
 
 }  // namespace
 
-// Until nothing is new: what a callee does may be known later than its caller
-// was looked at, and recursion has no order.
+// Repeats until there is no change: a caller may be analysed before its callee,
+// and recursive functions have no order.
 HandleUses::HandleUses(const graph::FunctionLibrary& library) {
   std::vector<std::pair<Uses, Summary*>> bodies;
   for (const FunctionDef* function : library.functions()) {
@@ -136,11 +136,11 @@ bool HandleUses::grow(const Uses& all, Summary& summary) {
       continue;
     }
     for (const auto& [callee, first] : callees) {
-      std::map<uint32_t, uint32_t> of_set;  // an argument of ours, by its sets
+      std::map<uint32_t, uint32_t> of_set;  // one of our arguments, by set
       for (const Use& use : uses) {
         const int at = first + use.input;
         if (at < 0 || size_t(at) >= callee->ops.size()) continue;
-        // It may be this one itself.
+        // A copy, since the callee may be this function itself.
         const std::set<std::string> ops = callee->ops[size_t(at)];
         summary.ops[use.argument].insert(ops.begin(), ops.end());
         const uint32_t set = callee->ties.find(uint32_t(at));

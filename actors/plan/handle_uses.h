@@ -1,4 +1,4 @@
-// HandleUses: what functions do with the handles that they take.
+// HandleUses: what functions do with handles that are their arguments.
 #pragma once
 
 #include <map>
@@ -13,23 +13,23 @@
 
 namespace tagflow::actors {
 
-// Looks into bodies as the library has them, calls in calls included, and
-// recursive ones. Of what passes a handle on, only those that pass nothing else
-// are followed: control flow and Identity, but not the results of calls. Does
-// not keep the library. Thread-compatible.
+// Analyses the bodies in the library, including nested and recursive calls.
+// Handles are followed through control flow and Identity, but not through the
+// results of calls. Does not keep the library. Thread-compatible.
 class HandleUses {
  public:
-  // Of one function, by its arguments.
+  // The uses in one function, by its arguments.
   struct Summary {
     explicit Summary(size_t arguments) : ops(arguments), ties(arguments) {}
     // The ops that it applies to each.
     std::vector<std::set<std::string>> ops;
-    // Those that some op takes together are in one set.
+    // Arguments that some op takes together are in one set.
     graph::UnionFind ties;
     size_t num_ties = 0;
   };
-  // A function that a node calls, and the argument that its first input is:
-  // less than 0 where a predicate or the like comes before the arguments.
+  // A function that a node calls, and the index of the argument that the node's
+  // first input is. It is negative where a predicate or the like precedes the
+  // arguments.
   struct Callee {
     Summary* summary = nullptr;
     int first = 0;
@@ -37,7 +37,8 @@ class HandleUses {
 
   explicit HandleUses(const graph::FunctionLibrary& library);
 
-  // What the node calls, by an attribute, or as its op. Empty: it is no call.
+  // The functions that the node calls, by an attribute or as its op. Empty: the
+  // node is no call.
   std::vector<Callee> called(const graph::Node& node);
 
  private:
@@ -45,7 +46,7 @@ class HandleUses {
 
   std::vector<Callee> called(const std::string& op, const AttrMap& attrs,
                              int num_inputs);
-  // Looks at a body once more; whether the summary has grown.
+  // Analyses a body once more; returns whether the summary has grown.
   bool grow(const Uses& all, Summary& summary);
 
   std::map<std::string, Summary, std::less<>> summaries_;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kAll = "*";
 
-// "name" as "name:0"; what is malformed stays as it is.
+// "name" becomes "name:0"; malformed names are not changed.
 std::string full_name(const std::string& text) {
   const auto parsed = graph::parse_endpoint(text);
   return parsed.ok() ? fmt::format("{}:{}", parsed->first, parsed->second)
@@ -48,11 +48,11 @@ Result<std::vector<std::string>> LossyTransfers::warnings(
       TAGFLOW_RETURN_IF_ERROR(
           graph.endpoint(name).status().with_prefix("[lossy] "));
     warnings.push_back(fmt::format(
-        "[lossy] \"{}\" means no transfer: {}", name,
-        sent_.empty() ? "no tensor of float is sent between devices"
+        "[lossy] \"{}\" matches no transfer: {}", name,
+        sent_.empty() ? "no float tensor is sent between devices"
         : name == kAll
-            ? fmt::format("all that is sent is fetched: {}", list_some(sent_))
-            : fmt::format("of float are sent {}", list_some(sent_))));
+            ? fmt::format("all sent tensors are fetched: {}", list_some(sent_))
+            : fmt::format("the sent float tensors are {}", list_some(sent_))));
   }
   return warnings;
 }

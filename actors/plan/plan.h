@@ -1,4 +1,4 @@
-// Plan: what a partition does, compiled once and shared by all its runs.
+// Plan: a compiled partition, shared by all its runs.
 //
 // A partition is cut into its static frames: the root and one per loop. A
 // FramePlan lays the nodes of one frame out flat: nodes, ports and edges are
@@ -10,8 +10,9 @@
 // and are spread at their destination along the out-edges of that *arrival*.
 // There is one arrival per NextIteration (in its own frame), per Enter (in the
 // child frame), per Exit (in the parent frame) and per feed (in the root
-// frame; its arrivals come first, in their order). So control-flow nodes need
-// no firing of their own, and a batch is independent of what consumes it.
+// frame). The arrivals of feeds come first, in the order of the feeds. So
+// control-flow nodes need no firing of their own, and a batch is independent of
+// what consumes it.
 //
 // Note [Compiled edges]
 // With PlanOptions::compile_edges these nodes vanish into edges: Identity,
@@ -19,22 +20,22 @@
 // and a loop's Merge of one Enter and one NextIteration whose index nobody
 // reads (in iteration 0 only the Enter can arrive, later only the back edge:
 // there is nothing to merge). A Const becomes a *constant slot* of its
-// consumers, its control inputs theirs, unless these are many.
+// consumers, and its control inputs become theirs, unless there are many.
 //
 // Note [Loop constants]
-// An Enter with is_constant is visible in every iteration. Once all of a frame
-// instance's loop constants are there and alive, an iteration starts from
-// `steady`, in which inputs fed by them are not awaited: their slots keep the
-// value from one iteration of the actor to its next.
+// An Enter with is_constant is visible in every iteration. Once all loop
+// constants of a frame instance have arrived and are alive, an iteration starts
+// from `steady`, which does not count the inputs that they feed: their slots
+// keep the value from one iteration of the actor to its next.
 //
 // Note [Calls]
-// A function that is recursive is compiled once, into frames of its own; its
-// body's frame has no static parent. A node that calls it is, in its frame's
-// plan, one more child, whose instance gets the node's inputs as tokens of
-// Enters and gives back its outputs as those of Exits. So a call is to the
-// actors what a loop is, but for two things: where its frame instance returns
-// to is known at run time only, and the frame actors of calls are shared by
-// all nodes that call the function (CallFrames in call_frames.h).
+// A recursive function is compiled once, into frames of its own; the frame of
+// its body has no static parent. In the plan of a frame, a node that calls the
+// function is one more child. The instance of that child gets the node's inputs
+// as tokens of Enters, and returns its outputs as tokens of Exits. So actors
+// treat a call like a loop, with two differences: the frame that an instance
+// returns to is known at run time only, and the frame actors of calls are
+// shared by all nodes that call the function (CallFrames in call_frames.h).
 #pragma once
 
 #include <cstdint>
@@ -76,7 +77,7 @@ enum class EdgeKind : uint8_t {
   kFetch,        // fetch `target` of the step
 };
 
-// Carries no value.
+// Whether the edge carries no value.
 inline bool is_control(EdgeKind kind) {
   return kind == EdgeKind::kControl || kind == EdgeKind::kLiveControl;
 }
@@ -87,14 +88,15 @@ struct EdgeItem {
   uint32_t slot = 0;
 };
 
-// A run of edges: where one output's tokens go. Control edges come first, then
-// those to inputs, then those that lead elsewhere: the last edge can take the
-// value itself. So do the edges of a node of one output, control port included.
+// A range of edges: where one output's tokens go. Control edges come first,
+// then edges to inputs, then all others: so the last edge can take the value
+// itself. The edges of all ports of a node with one output have the same order,
+// with its control port included.
 struct PortItem {
   uint32_t begin = 0;
   uint32_t count = 0;
-  // A copy of the first of them, if any: most ports have one edge, which is
-  // then found a load sooner. A chain of nodes is as fast as its loads are.
+  // A copy of the first edge, if any: most ports have one edge, and this copy
+  // saves one load. The loads bound the speed of a chain of nodes.
   EdgeItem first;
 };
 
@@ -104,18 +106,19 @@ struct alignas(64) NodeItem {
   bool has_constant_inputs : 1 = false;  // some slot is sticky
   bool may_be_expensive : 1 = false;
   bool only_if_large : 1 = false;  // and only where an input is in a buffer
-  // A dead node may have got a live input too, which must be let go of.
+  // When the node is dead, it may hold a live input, which must be released.
   bool may_hold_when_dead : 1 = false;
   uint16_t num_inputs = 0;
   uint16_t num_outputs = 0;
-  // The bytes of its outputs as far as their shapes are known: the logarithm,
-  // rounded down. 0: few, or not known.
+  // The binary logarithm, rounded down, of the bytes of its outputs, as far as
+  // their shapes are known. 0: few, or not known.
   uint8_t log_output_bytes = 0;
   uint32_t first_slot = 0;
   uint32_t first_port = 0;  // port i; the control port follows the last one
-  // Among the Merges, the Sends and Recvs, or, of a call, the children.
+  // Its index among the Merges, among the Sends and Recvs, or, for a call,
+  // among the children.
   uint32_t ordinal = 0;
-  PortItem edges;  // of all its ports, which are neighbours
+  PortItem edges;  // of all its ports, which are adjacent
   devices::ScalarFunction scalar = nullptr;
   const devices::Kernel* kernel = nullptr;
   const graph::Node* node = nullptr;
@@ -129,35 +132,36 @@ struct ArrivalItem {
 };
 
 struct ExitItem {
-  uint32_t parent_arrival = 0;  // of a call: which of its outputs
+  uint32_t parent_arrival = 0;  // of a call: the index of its output
   const graph::Node* node = nullptr;
 };
 
-// A value known when the plan is made, in the slot of a node's input.
+// A value that is known when the plan is made, in the slot of a node's input.
 struct ConstantSlot {
   uint32_t slot = 0;
   Tensor value;
 };
 
-// An edge of a loop constant that must be served anew in each iteration: one
-// that leads elsewhere than to a slot.
+// An edge of a loop constant whose token must be sent again in each iteration,
+// because the edge does not lead to a slot.
 struct ConstantEdge {
   uint32_t arrival = 0;
   EdgeItem edge;
 };
 
-// What every iteration starts from. See IterationState for the word's layout.
+// The initial state of every iteration. See IterationState for the word's
+// layout.
 struct StartState {
   // Words are copied in blocks of this many.
   static constexpr size_t kBlock = 8;
-  // Per node the inputs it waits for; then the nodes that wait for none; then
-  // zeros to the end of the last block.
+  // First the number of inputs that each node waits for; then the nodes that
+  // wait for none; then zeros to the end of the last block.
   std::vector<uint32_t> words;
   uint32_t num_ready = 0;
-  std::vector<uint32_t> merge_inputs;  // per Merge: data inputs that can come
+  std::vector<uint32_t> merge_inputs;  // per Merge: data inputs that can arrive
 };
 
-// What becomes of a slot's value when its node has fired.
+// What happens to a slot's value when its node has fired.
 inline constexpr uint8_t kConsumed = 0;
 inline constexpr uint8_t kPlanConstant = 1;  // stays: a ConstantSlot
 inline constexpr uint8_t kLoopConstant = 2;  // stays: Note [Loop constants]
@@ -171,7 +175,7 @@ struct CallItem {
 struct FramePlan {
   FramePlan();
 
-  uint64_t id;       // no other has it, nor had
+  uint64_t id;       // unique in the process
   std::string name;  // "" for the root
   uint64_t name_hash = 0;
   int parent = -1;       // of a loop's frame
@@ -179,7 +183,7 @@ struct FramePlan {
   bool is_root() const { return parent < 0 && !is_body; }
   uint32_t ordinal = 0;  // among the parent's children
   std::vector<int> children;
-  std::vector<std::optional<CallItem>> calls;  // per child; empty: none is one
+  std::vector<std::optional<CallItem>> calls;  // per child; empty: no calls
   int parallel_iterations = 1;
   uint32_t num_enters = 0;  // arrivals from outside that each instance awaits
 
@@ -188,7 +192,7 @@ struct FramePlan {
   std::vector<EdgeItem> edges;
   std::vector<ArrivalItem> arrivals;
   std::vector<ExitItem> exits;
-  // Per child, the turns of those that wait for its end; empty: none does.
+  // Per child, the edges to the nodes that wait for its end; empty: none.
   std::vector<PortItem> child_ends;
   uint32_t num_slots = 0;
   uint32_t num_merges = 0;
@@ -199,7 +203,7 @@ struct FramePlan {
 
   StartState first;  // iteration 0
   StartState later;  // the others
-  // Both, where all loop constants are in place.
+  // The same where all loop constants have arrived.
   StartState steady_first;
   StartState steady_later;
   bool has_loop_constants = false;
@@ -211,7 +215,7 @@ struct ConstantFetch {
   Tensor value;
 };
 
-// What a Send or Recv exchanges.
+// What a Send sends or a Recv receives.
 struct TransferItem {
   // "sending device;incarnation;receiving device;tensor".
   std::string name;
@@ -225,24 +229,25 @@ struct Plan {
   std::shared_ptr<const void> owned;
   // Parents before children; 0 is the root. Those of functions' bodies follow.
   std::vector<FramePlan> frames;
-  // Which of the signature's feeds it takes, in the order of their arrivals.
+  // The indices of the signature's feeds that it takes, in the order of their
+  // arrivals.
   std::vector<uint32_t> feeds;
   std::vector<ConstantFetch> constant_fetches;
-  // Where it runs: among the session's devices, by its full name, and in
-  // messages.
+  // The device that it runs on: its index among the session's devices, its full
+  // name, and its name in messages.
   uint32_t device = 0;
   std::string device_name;
   std::string device_label;
   // Of each Send and Recv, by ordinal: Note [Transfers] in rendezvous.h.
   std::vector<TransferItem> transfers;
-  // Whether some kernel changes what outlives the step: Note [Borders] in
+  // Whether some kernel changes state that outlives the step: Note [Borders] in
   // shared_state.h.
   bool updates_state = false;
   // Whether some node reads the value of a variable.
   bool reads_variables = false;
   // Whether some kernel is asynchronous: it may wait for another run.
   bool may_wait = false;
-  // What is odd about the graph, but no error.
+  // Suspicious parts of the graph that are no errors.
   std::vector<std::string> warnings;
 };
 
@@ -256,7 +261,8 @@ struct PlanOptions {
 using KernelLookup =
     std::function<Result<const devices::Kernel*>(const graph::Node&)>;
 
-// Compiles what the fetches and targets of a program need, and its bodies.
+// Compiles what the fetches and targets of a program need, and the bodies of
+// its functions.
 // REQUIRES: the graphs are valid; feeds and fetches are outside loops.
 Result<std::unique_ptr<Plan>> compile_plan(const graph::Program& program,
                                            const PlanOptions& options,

@@ -35,14 +35,14 @@ PlanBuilder::PlanBuilder(const graph::Graph& graph,
   drafts_[0].nodes.reserve(graph.size());
   for (const Node* node : graph.nodes()) {
     known_[node->id()].role = find_role(*node);
-    // A Merge whose index somebody reads has to say which input came first.
+    // A Merge whose index is read must record which input came first.
     for (const Endpoint& input : node->inputs())
       if (input.port == 1 && input.node != nullptr && input.node->is_merge())
         index_read_.insert(*input.node);
   }
 }
 
-// --- What nodes are ---------------------------------------------------------
+// --- Roles of nodes ---------------------------------------------------------
 
 PlanBuilder::Role PlanBuilder::find_role(const Node& node) {
   if (node.is_switch()) return Role::kSwitch;
@@ -56,7 +56,7 @@ PlanBuilder::Role PlanBuilder::find_role(const Node& node) {
   if (node.op() == "_Call") return Role::kCall;
   if (node.op() == "GuaranteeConst" &&
       node.input_dtypes()[0] == DataType::kResource)
-    return Role::kNode;  // which is refused
+    return Role::kNode;  // which is rejected
   return node.op_def().forwards ? Role::kForward : Role::kNode;
 }
 
@@ -70,8 +70,8 @@ bool PlanBuilder::is_compiled_cross(const Node& node) const {
          node.control_inputs().empty();
 }
 
-// A loop's Merge: one Enter and one NextIteration, each of which arrives when
-// the other does not.
+// A loop's Merge of one Enter and one NextIteration, of which exactly one can
+// arrive in an iteration.
 bool PlanBuilder::is_compiled_merge(const Node& node) const {
   if (!options_.compile_edges || !node.is_merge() ||
       !node.control_inputs().empty() || index_read_.contains(node) ||
@@ -132,7 +132,7 @@ Endpoint PlanBuilder::through_aliases(Endpoint endpoint) const {
     const Endpoint& known = known_[endpoint.node->id()].origin;
     endpoint = known.node != nullptr ? known : endpoint.node->inputs()[0];
   }
-  // The same way again, to tell all that were passed.
+  // Follows the chain again, to store the origin in all its nodes.
   for (const Node* node = first.node; node != endpoint.node;) {
     Endpoint& known = known_[node->id()].origin;
     const Node* next =
@@ -143,7 +143,7 @@ Endpoint PlanBuilder::through_aliases(Endpoint endpoint) const {
   return endpoint;
 }
 
-// --- Creating what is asked for ---------------------------------------------
+// --- Creating requested nodes -----------------------------------------------
 
 Result<uint32_t> PlanBuilder::draft(Node* node) {
   if (const uint32_t known = known_[node->id()].index; known != kNone)
@@ -249,7 +249,8 @@ uint8_t PlanBuilder::log_output_bytes(const Node& node) {
   return uint8_t(std::bit_width(bytes) - 1);
 }
 
-// A child whose plan is that of the body, here still its number.
+// Adds a child for the call. Its plan is that of the body: here it is the
+// number of the body, which is replaced later.
 Status PlanBuilder::add_call(const Node& node, NodeItem& item,
                              DraftFrame& frame) {
   TAGFLOW_ASSIGN(const auto body, node.attr<int64_t>("body"));
@@ -303,9 +304,9 @@ Result<PlanBuilder::Sources> PlanBuilder::sources(Endpoint endpoint) {
   return Sources{{frame_of(*node), false, index, uint32_t(endpoint.port)}};
 }
 
-// A control edge carries the deadness of what its node forwards.
+// A control edge is dead if the value that its node forwards is dead.
 Result<PlanBuilder::Sources> PlanBuilder::control_sources(Node* node) {
-  // A Placeholder that is fed has run when the feed is there.
+  // A Placeholder that is fed has run when its feed has arrived.
   const bool is_feed = node->op() == "Placeholder" && is_fed({node, 0});
   if (is_feed || is_alias(*node) || is_compiled_merge(*node) ||
       role_of(*node) == Role::kCross)

@@ -15,31 +15,31 @@
 
 namespace tagflow::actors {
 
-// Works backwards from what is wanted: asking for the source of a tensor
-// creates what produces it, and queues that for being connected in turn. So
-// only what is needed exists, and nothing recurses.
+// Works backwards from the fetches and targets: a request for the source of a
+// tensor creates the draft of the node that produces it, and queues this node
+// to be connected. So only needed nodes exist, and there is no recursion.
 class PlanBuilder {
  public:
-  // Adds to `plan`, which is not to be used after an error.
+  // Adds to `plan`, which must not be used after an error.
   PlanBuilder(const graph::Graph& graph, const graph::FrameMap& frames,
               const PlanOptions& options, const KernelLookup& kernels,
               Plan& plan);
 
-  // REQUIRES: each once.
+  // REQUIRES: each feed is added once.
   Status add_feeds(const std::vector<graph::Endpoint>& feeds);
   Status add_fetches(const std::vector<graph::Endpoint>& fetches);
-  // Of the body of function `name`: what its call gives.
+  // The results of the body of function `name`.
   Status add_results(const std::string& name,
                      const std::vector<graph::Endpoint>& results);
   Status add_target(graph::Node* node);
-  // After all others.
+  // REQUIRES: everything else has been added.
   void add_turns(std::span<const graph::Turn> turns);
-  // Connects all that was asked for, and lays it out.
+  // Connects all requested nodes, and lays them out.
   Status finish();
 
  private:
   // Where tokens come from: a port of a node, or an arrival, of one frame. An
-  // input that a loop's Merge feeds has two.
+  // input that a loop's Merge feeds has two sources.
   struct Source {
     uint32_t frame = 0;
     bool is_arrival = false;
@@ -50,8 +50,8 @@ class PlanBuilder {
   using Sources = boost::container::small_vector<Source, 2>;
   static constexpr uint32_t kControlPort = ~0u;
 
-  // A value known now, and what is to be waited for before it is one: no node
-  // that is folded itself.
+  // A value that is known now, and the nodes that its readers must wait for.
+  // None of these is folded itself.
   struct Folded {
     Tensor value;
     std::span<graph::Node* const> waits;
@@ -60,14 +60,14 @@ class PlanBuilder {
   using Edges = boost::container::small_vector<EdgeItem, 2>;
   struct DraftNode {
     DraftNode() = default;
-    // Allocates nothing, though small_vector does not say so: a list of them
-    // that grows moves them.
+    // Allocates nothing, although small_vector does not declare it: so a list
+    // of them moves its elements when it grows.
     DraftNode(DraftNode&&) noexcept = default;
 
     NodeItem item;
     uint32_t waits = 0;         // inputs and control inputs awaited
     uint32_t waits_steady = 0;  // the same without loop constants
-    uint32_t merge_first = 0;   // data inputs that can come in iteration 0
+    uint32_t merge_first = 0;   // data inputs that can arrive in iteration 0
     uint32_t merge_later = 0;   // and in later ones
     boost::container::small_vector<Edges, 2> outputs;  // control last
   };
@@ -82,31 +82,31 @@ class PlanBuilder {
     std::vector<Edges> child_ends;  // per child, or none
     uint32_t next_port = 0;
   };
-  // What is yet to be connected.
+  // A node that must still be connected.
   struct Work {
     graph::Node* node = nullptr;
     uint32_t index = 0;     // of the draft node, if it is one
     bool is_draft = false;  // else a compiled Enter, Exit, NextIteration
   };
 
-  // What a draft node's data and control inputs come from, each once.
+  // The sources of a draft node's data and control inputs, without duplicates.
   class Seen {
    public:
-    // Says whether they are new.
+    // Returns whether they are new.
     bool insert(const Sources& sources);
 
    private:
     boost::container::small_vector<Sources, 3> list_;
-    graph::HashIndex index_;  // of `list_`, where that is long
+    graph::HashIndex index_;  // of `list_`, if that is long
     uint32_t indexed_ = 0;
   };
 
-  // What a Const with control inputs waits for in the end, those that are
-  // folded apart.
+  // The nodes that a Const with control inputs waits for, with folded nodes
+  // replaced by what they wait for.
   struct Waits {
     boost::container::small_vector<graph::Node*, 2> nodes;
-    // They are many: the Const becomes a node, lest all its readers wait for
-    // each of them.
+    // There are many: then the Const becomes a node, so that its readers do not
+    // have to wait for each of them.
     bool too_many = false;
   };
 
@@ -166,23 +166,23 @@ class PlanBuilder {
   const KernelLookup& kernels_;
   Plan& plan_;
   const size_t first_frame_;  // in the plan
-  // With room for all static frames: they stay where they are.
+  // Reserved for all static frames: the elements never move.
   std::vector<DraftFrame> drafts_;
   static constexpr uint32_t kNone = ~0u;
-  std::vector<uint32_t> frame_index_;  // by FrameId; kNone: not there yet
-  // What is known of a node.
+  std::vector<uint32_t> frame_index_;  // by FrameId; kNone: not created yet
+  // What is known about a node.
   struct Known {
     Role role = Role::kNode;
     uint32_t index = kNone;    // of its draft
     uint32_t arrival = kNone;  // its number
-    // What the chain of aliases that it ends begins with; of null where that is
-    // not known yet.
+    // The start of the chain of aliases that ends at this node; its node is
+    // null while it is not known.
     graph::Endpoint origin;
   };
   mutable std::vector<Known> known_;  // by node id
-  // Of Consts with control inputs, by id, as far as asked for.
+  // For Consts with control inputs, by id; filled on request.
   std::unordered_map<graph::NodeId, Waits> waits_;
-  // By FrameId: some Enter starts it, one that is not constant.
+  // By FrameId: whether an Enter that is not constant starts it.
   std::vector<bool> has_start_;
   graph::NodeSet fed_;
   std::unordered_map<graph::Endpoint, uint32_t, graph::EndpointHash> feeds_;

@@ -1,5 +1,5 @@
-// The second half of PlanBuilder: connecting nodes to their sources, and
-// laying the result out flat.
+// The second half of PlanBuilder: connects nodes to their sources, and lays the
+// result out flat.
 #include <algorithm>
 
 #include "actors/plan/plan_builder.h"
@@ -138,8 +138,8 @@ Status PlanBuilder::connect_input(Node* node, uint32_t frame, uint32_t index,
 Status PlanBuilder::connect_controls(Node* node, uint32_t frame, uint32_t index,
                                      const std::vector<Node*>& controls,
                                      Seen& seen) {
-  // A Merge and a ControlTrigger only wait for their control inputs; for any
-  // other node, a control edge from where a data edge comes says nothing new.
+  // A Merge and a ControlTrigger only wait for their control inputs. For any
+  // other node, a control edge from the source of a data edge is redundant.
   const bool only_waits = node->is_merge() || node->is_control_trigger();
   if (only_waits) seen = {};
   const auto wait_for = [&](Node* control) -> Status {
@@ -155,7 +155,8 @@ Status PlanBuilder::connect_controls(Node* node, uint32_t frame, uint32_t index,
     return {};
   };
   for (Node* control : controls) {
-    // A constant of this frame is there as soon as what it waits for.
+    // A constant of this frame is available as soon as the nodes that it waits
+    // for.
     const auto folded = control->num_outputs() > 0 ? fold({control, 0})
                                                    : std::optional<Folded>();
     if (!folded) {
@@ -167,7 +168,7 @@ Status PlanBuilder::connect_controls(Node* node, uint32_t frame, uint32_t index,
   return {};
 }
 
-// Who is not in the plan need not be waited for.
+// Nodes that are not in the plan need not be waited for.
 void PlanBuilder::connect_turn(const graph::Turn& turn) {
   const uint32_t then = known_[turn.then->id()].index;
   if (then == kNone) return;
@@ -204,7 +205,7 @@ size_t PlanBuilder::num_edges(const DraftFrame& draft) {
 
 void PlanBuilder::lay_out(DraftFrame& draft) {
   FramePlan& plan = draft.plan;
-  // The port has all edges from its begin on.
+  // Ends the port at the last edge that was added.
   const auto end_port = [&](PortItem& port) {
     port.count = uint32_t(plan.edges.size()) - port.begin;
     if (port.count > 0) port.first = plan.edges[port.begin];

@@ -1,5 +1,5 @@
-// The part of PlanBuilder that turns Consts into constant slots of what reads
-// them: which can be, and what their readers then wait for.
+// The part of PlanBuilder that turns Consts into constant slots of their
+// readers: which Consts can be folded, and what their readers then wait for.
 #include <algorithm>
 
 #include "actors/plan/plan_builder.h"
@@ -11,13 +11,13 @@ using graph::Node;
 
 namespace {
 
-// A folded Const waits for no more.
+// A folded Const waits for at most so many nodes.
 constexpr size_t kMaxWaits = 16;
 
 }  // namespace
 
-// The Const whose value this is, as soon as that has what it waits for; null
-// where there is none.
+// The Const that has this value, once the nodes that the Const waits for have
+// run; null if there is none.
 Node* PlanBuilder::constant_of(Endpoint endpoint) const {
   if (!options_.compile_edges) return nullptr;
   bool entered = false;
@@ -25,10 +25,10 @@ Node* PlanBuilder::constant_of(Endpoint endpoint) const {
     endpoint = through_aliases(endpoint);
     Node* node = endpoint.node;
     if (is_fed(endpoint)) return nullptr;
-    // What the constant waits for cannot be waited for in another frame.
+    // A node cannot wait for nodes of another frame.
     if (node->is_const())
       return entered && !node->control_inputs().empty() ? nullptr : node;
-    // A frame without another Enter needs this one to start.
+    // If the frame has no other Enter, this one must start it.
     if (!node->is_constant_enter() || !node->control_inputs().empty() ||
         !has_start_[size_t(frames_.output_of(*node))])
       return nullptr;
@@ -38,7 +38,7 @@ Node* PlanBuilder::constant_of(Endpoint endpoint) const {
 }
 
 const PlanBuilder::Waits& PlanBuilder::waits_of(Node* constant) {
-  // Constants may wait for constants, in long chains.
+  // Constants may wait for other constants, in long chains.
   std::vector<Node*> open = {constant};
   while (!open.empty()) {
     Node* const node = open.back();

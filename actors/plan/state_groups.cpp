@@ -30,9 +30,11 @@ std::vector<std::string> types_of(std::span<const graph::DeviceInfo> devices) {
   return types;
 }
 
-// The nodes that make resources or take their handles, and what ties them.
+// The nodes that make resources or take their handles, and the groups that they
+// form.
 struct Ties {
-  // A handle that a function takes, and what that applies to it.
+  // A handle that a function takes, and the ops that the function applies to
+  // it.
   struct Handed {
     const Node* source;
     const std::set<std::string>* ops;
@@ -62,7 +64,7 @@ struct Ties {
     }
   }
 
-  // What a function ties of its arguments is tied here.
+  // Arguments that a function ties together are tied here.
   void hand(const Node& call, const HandleUses::Callee& callee) {
     const auto& [summary, begin] = callee;
     std::map<uint32_t, const Node*> source_of;  // by the set of the argument
@@ -105,7 +107,7 @@ StateGroups::StateGroups(const graph::Graph& graph,
       if (group_of_.emplace(key, entry->second).second)
         group.resources.push_back(std::move(key));
     }
-    // What has a kernel nowhere is an error elsewhere.
+    // An op without a kernel is reported elsewhere.
     const auto lacks = [&](const std::string& type) {
       return !catalog.has_kernel(*node, type);
     };
@@ -115,7 +117,7 @@ StateGroups::StateGroups(const graph::Graph& graph,
   const auto restrict = [&](const Node* maker, const std::string& op) {
     const auto number = numbers.find(ties.sets.find(maker->id()));
     const std::vector<std::string> able = catalog.types_of(op);
-    // Where there is none, the engine performs the op, or nobody.
+    // An op without any kernel is performed by the engine, or not at all.
     if (number == numbers.end() || able.empty()) return;
     groups_[number->second].restrict([&](const std::string& type) {
       return std::ranges::find(able, type) == able.end();

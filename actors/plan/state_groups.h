@@ -1,4 +1,4 @@
-// StateGroups: which resources have to be on one device.
+// StateGroups: which resources must be on the same device.
 #pragma once
 
 #include <map>
@@ -15,23 +15,23 @@ namespace tagflow::actors {
 
 // Note [Homes of groups]
 // An op that takes several resources, as an optimizer takes a variable and its
-// slots, needs all of them on one device, and one that it has a kernel for. The
-// signature that makes them need not have that op: an initialiser makes each of
-// them apart. So homes are found for groups: a group is what handles and
-// references of the whole graph tie together, whatever the signature at hand
-// has of it. A home of one is the home of all; where there is none yet, the
-// makers have a class in common, and go where all ops of the group have
-// kernels. What functions do with their arguments counts, too
-// (actors/plan/handle_uses.h): of ops in them the names, as types may depend on
-// the call.
+// slots, needs all of them on one device that has a kernel of the op. The
+// signature that makes the resources may not contain that op: an initialiser
+// makes each of them separately. So homes are assigned to groups. The handles
+// and references of the whole graph define the groups, not those of one
+// signature. A home of one resource is the home of its group. While there is
+// none, the makers are placed together, on a device that has kernels of all ops
+// of the group. Ops inside functions count, too (actors/plan/handle_uses.h):
+// they are known by their names only, as their types may depend on the call.
 //
 // Sessions that share a state may place parts of one group at the same time. So
-// each places by the homes of one moment, and claims those that it has found by
-// this only if none of the group has got another one since; else it places
-// anew (claim_homes() in actors/plan/state_homes.h).
+// each session places by the homes of one moment. It then claims the homes that
+// it has chosen, but only if no resource of the group has got another home
+// since; otherwise it repeats the placement (claim_homes() in
+// actors/plan/state_homes.h).
 
-// The groups of a graph as it was when they were found. Does not keep the
-// graph. Thread-safe.
+// The groups of a graph at the time of construction. Does not keep the graph.
+// Thread-safe.
 class StateGroups {
  public:
   struct Group {
@@ -39,7 +39,7 @@ class StateGroups {
     std::string first_maker;                      // a node
     // The types of devices that all of its ops have kernels for.
     std::vector<std::string> types;
-    bool is_anywhere = true;  // these are all types that there are
+    bool is_anywhere = true;  // these are all existing types
 
     // Keeps only the types for which lacks() is false.
     template <class F>
@@ -48,16 +48,16 @@ class StateGroups {
     }
   };
 
-  // None where there is one device only: then it does not matter.
+  // Makes no groups if there is only one device.
   StateGroups(const graph::Graph& graph,
               std::span<const graph::DeviceInfo> devices,
               const graph::KernelCatalog& catalog);
 
-  // Whether nothing was added to the graph since.
+  // Whether no node was added to the graph since.
   bool covers(const graph::Graph& graph) const {
     return end_id_ == graph.end_id();
   }
-  // Null where no node of the graph makes it.
+  // Null if no node of the graph makes the resource.
   const Group* of(const devices::ResourceKey& resource) const;
 
  private:

@@ -14,7 +14,7 @@ using devices::ResourceKey;
 using devices::ResourceManager;
 using Homes = ResourceManager::Homes;
 
-// Null where there is none.
+// Null if it has none.
 const std::string* find_home(const Homes& homes, const ResourceKey& key) {
   const auto it = homes.find(key);
   return it == homes.end() ? nullptr : &it->second;
@@ -32,7 +32,7 @@ class Pinning {
       if (!devices::makes_resource(*node)) continue;
       TAGFLOW_ASSIGN(const auto asked,
                      graph::DeviceName::parse(node->device()));
-      // What requests a device that does not exist is told so elsewhere.
+      // A request of a device that does not exist is reported elsewhere.
       const bool exists = std::ranges::any_of(
           devices_, [&](const auto& info) { return asked.matches(info.name); });
       if (!exists) continue;
@@ -79,7 +79,8 @@ class Pinning {
     return restrict(graph, node, asked, group);
   }
 
-  // To the types of devices that all ops of the group have kernels for.
+  // Restricts the node to the types of devices that have kernels for all ops of
+  // the group.
   Status restrict(graph::Graph& graph, graph::Node* node,
                   const graph::DeviceName& asked,
                   const StateGroups::Group& group) {
@@ -87,7 +88,7 @@ class Pinning {
       return !asked.matches(info.name) || can_have(group, info);
     });
     if (all_can) return {};
-    // A name has one type or all.
+    // A device name can state one type or none.
     const auto host = std::ranges::find(group.types, "CPU");
     graph::DeviceName wanted;
     wanted.type = host == group.types.end() ? group.types.front() : *host;
@@ -108,8 +109,8 @@ class Pinning {
                group.types.end();
   }
 
-  // Whether it is for the rest of its group that a resource is elsewhere than a
-  // node requests.
+  // Whether the rest of its group is the reason that a resource is not on the
+  // device that a node requests.
   bool was_relaxed(const StateGroups::Group& group, const ResourceKey& key,
                    const std::string& home,
                    const graph::DeviceName& asked) const {
@@ -138,14 +139,14 @@ class Pinning {
   std::vector<std::string> warnings_;
 };
 
-// Claims the homes of what one program makes.
+// Claims the homes of the resources that one program makes.
 class Claiming {
  public:
   Claiming(const StateGroups& groups,
            std::span<const graph::DeviceInfo> devices, const Homes& homes)
       : groups_(groups), devices_(devices), homes_(homes) {}
 
-  // A node on a device.
+  // Adds a node that is placed on a device.
   Status add(const graph::Node& node, uint32_t device) {
     if (!devices::makes_resource(node)) return {};
     ResourceKey key = devices::resource_key(node);
@@ -169,13 +170,14 @@ class Claiming {
       return error(Code::kAborted,
                    "[placement] another session that shares the state has "
                    "placed some of it meanwhile");
-    // Where nodes of one resource are apart, the next try knows its home.
+    // If nodes of one resource are on different devices, the next try knows its
+    // home.
     return conflict_;
   }
 
  private:
-  // What had no home when the resource was placed, nor had any other of its
-  // group: else it was placed by that one.
+  // The resources of its group, if none of them had a home when the resource
+  // was placed: otherwise it was placed by that home.
   std::span<const ResourceKey> tied_to(const ResourceKey& key) const {
     const StateGroups::Group* group = groups_.of(key);
     if (group == nullptr ||
@@ -186,7 +188,7 @@ class Claiming {
     return group->resources;
   }
 
-  // All memory of the host is one.
+  // All CPUs share the memory of the host.
   bool is_at(uint32_t device, const std::string& home) const {
     if (devices_[device].name.to_string() == home) return true;
     return devices_[device].host_memory &&
@@ -207,7 +209,7 @@ class Claiming {
   const std::span<const graph::DeviceInfo> devices_;
   const Homes& homes_;
   std::map<ResourceKey, std::string> wanted_;
-  Status conflict_;  // the first, where there is one
+  Status conflict_;  // the first, if any
 };
 
 }  // namespace
@@ -229,7 +231,8 @@ Status claim_homes(const graph::Program& program, const StateGroups& groups,
                    ResourceManager& resources) {
   if (devices.size() < 2) return {};
   Claiming claiming(groups, devices, homes);
-  // What a body makes is where it is called; so is what it calls.
+  // Resources that a body makes are on the device of its call, and so are those
+  // of functions that it calls.
   std::vector<bool> is_known(program.bodies.size());
   std::vector<std::pair<const graph::Node*, uint32_t>> open;
   for (const graph::Node* node : program.graph.nodes())

@@ -1,4 +1,5 @@
-// State has a device: nodes of later signatures go where it is.
+// Homes of state: nodes of later signatures are placed where their resources
+// are.
 #pragma once
 
 #include <span>
@@ -13,22 +14,22 @@
 
 namespace tagflow::actors {
 
-// Has each node that makes a resource ask for the device of its group, as far
-// as that is known, and with it all that has to do with the resource.
+// Makes each node that makes a resource request the device of its group, if
+// that is known. All nodes that use the resource follow it.
 // `groups` are those of the session's graph, of which the program is a part.
-// Gives a warning for each node that requests another device than its group has
-// or can have; InvalidArgument where only its own resource is elsewhere.
-// REQUIRES: functions are lowered.
+// Returns a warning for each node that requests a device other than the one its
+// group has or can have. InvalidArgument if only the node's own resource is on
+// another device. REQUIRES: functions are lowered.
 Result<std::vector<std::string>> pin_state(
     graph::Program& program, const StateGroups& groups,
     std::span<const graph::DeviceInfo> devices,
     const devices::ResourceManager::Homes& homes);
 
-// The devices of nodes that make resources are the homes of these from now on,
-// all of them or none. `homes` are those that pin_state() has seen. Aborted
-// where others of the same groups have come since: then the program is to be
-// placed again, by what there is by now. FailedPrecondition where nodes are
-// placed elsewhere than their resources are.
+// Makes the devices of nodes that make resources the homes of these resources,
+// either all of them or none. `homes` are those that pin_state() has seen.
+// Aborted if homes of the same groups were added since: then the program must
+// be placed again, by the current homes. FailedPrecondition if nodes are placed
+// on other devices than their resources.
 Status claim_homes(const graph::Program& program, const StateGroups& groups,
                    std::span<const graph::DeviceInfo> devices,
                    const graph::Placement& placement,

@@ -34,7 +34,7 @@ std::string join_levels(std::span<const std::string> levels) {
   const auto join = [](std::span<const std::string> some) {
     return fmt::format("{}", fmt::join(some.begin(), some.end(), "/"));
   };
-  // One level takes no more room than the dots.
+  // The dots would not be shorter than one level.
   if (levels.size() <= 2 * kShownLevels + 1) return join(levels);
   return fmt::format("{}/.../{}", join(levels.first(kShownLevels)),
                      join(levels.last(kShownLevels)));

@@ -1,5 +1,5 @@
-// Ids of frame instances, which are parts of tags (devices/kernel.h), and tags
-// in words.
+// Ids of frame instances, which are parts of tags (devices/kernel.h), and the
+// text of tags.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,17 @@
 namespace tagflow::actors {
 
 // The id of a frame instance is a pure function of (parent instance, parent
-// iteration, frame name): devices and processes agree on it without talking.
-// Three rounds of the 64-bit finalizer of MurmurHash3 per half.
+// iteration, frame name): devices and processes compute the same id without
+// communication. Each half is computed by three rounds of the 64-bit finalizer
+// of MurmurHash3.
 devices::Tag frame_tag(const devices::Tag& parent, int64_t parent_iteration,
                        uint64_t name_hash);
 // FNV-1a, 64 bits, of a frame's static name.
 uint64_t frame_name_hash(std::string_view name);
 
-// "outer/2/inner/3" of {"outer/2", "inner/3"}: what is outside comes first. A
-// recursion may have very many levels: of those only the first and the last
-// kShownLevels are named, with "..." between.
+// Returns "outer/2/inner/3" for {"outer/2", "inner/3"}: the outermost level
+// comes first. If there are many levels, as in a deep recursion, only the first
+// and the last kShownLevels are named, with "..." between.
 inline constexpr size_t kShownLevels = 3;
 std::string join_levels(std::span<const std::string> levels);
 

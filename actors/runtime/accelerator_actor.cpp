@@ -8,14 +8,14 @@
 namespace tagflow::actors {
 namespace {
 
-// How long a thread of the accelerator's runs actors at most.
+// The longest time for which a thread of the accelerator runs actors.
 constexpr std::chrono::microseconds kLentQuantum{50};
 
-// While a request is begun on this thread: what is answered at once is posted
-// here.
+// Set while a request is begun on this thread: immediate answers are posted to
+// this runner.
 thread_local Runner* beginning = nullptr;
 
-// Of those that wait for one another.
+// Whether the request needs a taking turn.
 bool takes_memory(const KernelRequest& request) {
   return request.work == KernelRequest::Work::kCompute && !request.frees;
 }
@@ -37,10 +37,10 @@ AcceleratorActor::AcceleratorActor(caf::actor_config& config, HandOff policy,
 
 void AcceleratorActor::on_batch(Batch* batch, Runner& runner) {
   const Beginning here(runner);
-  // Others have their turn after what this batch brings.
+  // Other requests get this turn after the requests of this batch.
   const TakingTurn taken = std::move(batch->request->taken);
   for (KernelRequest* request = batch->request; request != nullptr;) {
-    // Answered, it is its owner's again.
+    // After its answer, the request belongs to its owner again.
     KernelRequest* const after = request->after;
     take(*request, runner);
     request = after;
@@ -53,7 +53,7 @@ void AcceleratorActor::take(KernelRequest& request, Runner& runner) {
     runner.post(request.owner, &request.batch);
     return;
   }
-  // The accelerator's, until it has answered.
+  // This unit belongs to the accelerator until it has answered.
   step.add_activity();
   open_.fetch_add(1, std::memory_order_relaxed);
   if (!takes_memory(request)) return begin(request);
@@ -64,7 +64,7 @@ void AcceleratorActor::take(KernelRequest& request, Runner& runner) {
   begin_waiting();
 }
 
-// One thread does it at a time: what is answered at once does not nest.
+// Only one thread runs the loop at a time: immediate answers do not nest.
 void AcceleratorActor::begin_waiting() {
   std::unique_lock lock(mutex_);
   if (std::exchange(begins_waiting_, true)) return;
@@ -103,7 +103,7 @@ void TakingTurn::end() noexcept {
 }
 
 void AcceleratorActor::answer(KernelRequest& request) {
-  // The answer may end what this actor is for.
+  // The answer may end the step that keeps this actor alive.
   const auto alive = caf::actor_cast<caf::strong_actor_ptr>(this);
   open_.fetch_sub(1, std::memory_order_relaxed);
   if (beginning != nullptr) {

@@ -10,26 +10,26 @@
 namespace tagflow::actors {
 
 // Passes requests on to the accelerator, which answers their owners by itself.
-// So no actor, and no worker, waits for it. The thread that brings an answer
-// lends itself for a moment: so what comes after the kernel is launched without
-// waking a worker. Where there is something else to do for the accelerator, the
-// moment is no longer than to wake a worker would take.
+// So no actor and no worker waits for it. The thread that delivers an answer
+// lends itself for a short time: so the nodes after the kernel are launched
+// without waking a worker. If the accelerator's thread has other work, this
+// time is at most as long as waking a worker would take.
 //
-// Requests go in their order, but for two kinds. Of those that take memory only
-// kMostTaking are there at once: Note [Freeing first]. A kernel that pops a
-// value from a stack goes when the value is there: Note [Swapping] in
-// devices/swapper.h.
+// Requests are launched in their order, with two exceptions. Of those that take
+// memory, at most kMostTaking are launched at a time: Note [Freeing first]. A
+// kernel that pops a value from a stack is launched when the value is
+// available: Note [Swapping] in devices/swapper.h.
 //
-// Life cycle: spawned by the DeviceSet, as any device's; stopped when that is
-// destroyed.
+// Life cycle: spawned by the DeviceSet, like the actor of any device; stopped
+// when the DeviceSet is destroyed.
 class AcceleratorActor : public EngineActor {
  public:
-  // The accelerator outlives every request. The actor may end after it, by a
-  // message, but does not use it any more then.
+  // The accelerator must outlive every request. The actor is stopped by a
+  // message and may outlive the accelerator, but does not use it any more then.
   AcceleratorActor(caf::actor_config& config, HandOff policy,
                    devices::Accelerator& accelerator);
 
-  // Of one of those that take memory. Thread-safe.
+  // Ends the turn of a request that takes memory. Thread-safe.
   void end_taking_turn() noexcept;
 
  protected:
@@ -49,9 +49,9 @@ class AcceleratorActor : public EngineActor {
 
   devices::Accelerator& accelerator_;
   std::mutex mutex_;
-  BatchQueue waiting_;  // for one that takes memory to end; by the mutex
-  int taking_ = 0;      // that have begun; by the mutex
-  bool begins_waiting_ = false;  // some thread does; by the mutex
+  BatchQueue waiting_;           // until a taking turn ends; guarded by mutex_
+  int taking_ = 0;               // taking turns in use; guarded by mutex_
+  bool begins_waiting_ = false;  // in begin_waiting(); guarded by mutex_
   std::atomic<int> open_{0};     // requests that are not answered
   std::atomic<uint64_t> answers_{0};
 };

@@ -1,4 +1,4 @@
-// Batch: the message of the engine: tagged tokens that travel together.
+// Batch: the engine's message: tagged tokens that travel together.
 #pragma once
 
 #include <algorithm>
@@ -19,27 +19,28 @@ class Step;
 struct ConstSet;
 struct KernelRequest;
 
-// A token on its way: (value, is_dead) at an arrival of its destination. The
-// tag is the batch's, since all tokens of a batch share it.
+// A token in a batch: (value, is_dead) for an arrival of its destination. All
+// tokens of a batch share the batch's tag.
 struct Token {
   static constexpr uint32_t kNobody = ~0u;
   // kTransfers: the transfer's number. kReceived: the Recv, a node.
   uint32_t arrival = 0;
   bool is_dead = false;
-  // kTransfers only: the Recv that asks for the token; kNobody: it is sent.
+  // kTransfers only: the Recv that requests the token; kNobody: the token is
+  // sent.
   uint32_t waiter = kNobody;
   Tensor value;
 };
 
-// The tokens of a batch. Where std::vector would make and destroy a token, this
-// fills and empties one that stays: adding is a few instructions in the
+// The tokens of a batch. Unlike std::vector, it reuses token objects instead of
+// constructing and destroying them, so that add() is a few instructions in the
 // caller. Tokens beyond size() hold no value.
 class TokenList {
  public:
   Token* begin() { return tokens_.get(); }
   Token* end() { return begin() + size_; }
   size_t size() const { return size_; }
-  // One more, without a value yet.
+  // Adds a token without a value.
   [[gnu::always_inline]] Token& add(uint32_t arrival, bool is_dead = false) {
     if (size_ == capacity_) [[unlikely]]
       grow();
@@ -48,8 +49,8 @@ class TokenList {
     token.is_dead = is_dead;
     return token;
   }
-  // The end of the list for who took each value: truncate() would look at all.
-  // REQUIRES: none holds one.
+  // Empties the list after the caller has taken all values. truncate() would
+  // check each token. REQUIRES: no token holds a value.
   void clear_taken() {
     assert(std::ranges::none_of(
         *this, [](const Token& token) { return token.value.valid(); }));
@@ -83,21 +84,21 @@ enum class BatchKind : uint8_t {
   kTokens,     // iteration: tokens from its predecessor or its frame
   kExit,       // frame: tokens of Exits; parent iteration: the same, passed on
   kKernel,     // iteration: a kernel has finished; device, lane: one to run
-  kIdle,       // device: a lane is free; rendezvous: look at what is held back;
-               // iteration: go on where the time slice ended
-  kTransfers,  // rendezvous: tokens that are sent, and asked for
+  kIdle,       // device: a lane is free; rendezvous: release delayed tokens;
+               // iteration: continue after the end of a time slice
+  kTransfers,  // rendezvous: tokens that are sent or requested
   kReceived,   // iteration: tokens for its Recvs
 };
 
 // Note [Counted ends]
 // Batches may overtake one another: one may wait in a runner's queue while
-// another thread hands the next one over. So an end is never taken from the
-// order of batches: the last one says how many there are, and the receiver acts
-// on it when it has them all.
+// another thread hands the next one over. So the order of batches never signals
+// an end: the last batch carries the number of batches, and the receiver acts
+// on it when it has received all.
 //
-// Owned by exactly one party at a time: the sender until it is posted, the
-// receiver from then on, who reuses it for what it sends next. So a steady
-// loop allocates none.
+// A batch has exactly one owner at a time: the sender until it is posted, then
+// the receiver, which reuses it for its next batch. So a steady loop allocates
+// none.
 struct Batch {
   BatchKind kind = BatchKind::kTokens;
   // kTokens: the predecessor is retired. kExit: the frame has ended.
@@ -107,7 +108,7 @@ struct Batch {
   uint32_t ordinal = 0;     // kEnter, kExit to a parent: which child frame
   int64_t iteration = 0;    // of the receiving or the answering iteration
   uint64_t generation = 0;  // of the receiving frame instance
-  Step* step = nullptr;     // on whose account it travels
+  Step* step = nullptr;     // the step that it belongs to
   const ConstSet* constants = nullptr;  // kTokens: the loop constants so far
   // kEnter: the parent iteration. kTransfers: the iteration.
   EngineActor* sender = nullptr;
@@ -115,19 +116,19 @@ struct Batch {
   devices::Tag tag;                  // kTransfers
   KernelRequest* request = nullptr;  // kKernel
   TokenList tokens;
-  EngineActor* target = nullptr;  // where a runner is to take it
+  EngineActor* target = nullptr;  // the actor to which a runner delivers it
   Batch* next = nullptr;          // in a runner's queue, an inbox, or a pool
-  BatchStore* home = nullptr;     // whose it is, if any
+  BatchStore* home = nullptr;     // its store, if any
   Batch* store_next = nullptr;    // of its home
   Batch* store_previous = nullptr;
 };
 
-// Owns the batches of one run's actors, wherever they are: what a handler that
-// threw left lying somewhere is freed with the run's actors. Thread-safe.
+// Owns the batches of one run's actors, wherever they are: a batch that is lost
+// by an exception of a handler is freed with the run's actors. Thread-safe.
 class BatchStore {
  public:
   BatchStore() = default;
-  // REQUIRES: no actor that has one of them will handle a batch again.
+  // REQUIRES: no actor will use its batches again.
   ~BatchStore() {
     while (first_ != nullptr) delete std::exchange(first_, first_->store_next);
   }
@@ -143,7 +144,7 @@ class BatchStore {
     first_ = batch;
     return batch;
   }
-  // Frees a batch, which may be nobody's.
+  // Frees a batch, which may have no store. `batch` may be null.
   static void free(Batch* batch) {
     if (batch == nullptr) return;
     if (batch->home != nullptr) batch->home->forget(*batch);
@@ -164,10 +165,10 @@ class BatchStore {
   Batch* first_ = nullptr;
 };
 
-// Batches at rest, for reuse. Not thread-safe: each actor has its own.
+// Unused batches, for reuse. Not thread-safe: each actor has its own pool.
 class BatchPool {
  public:
-  // Without a store its batches are its own.
+  // Without a store, the pool owns its batches.
   explicit BatchPool(BatchStore* store = nullptr) : store_(store) {}
   BatchPool(const BatchPool&) = delete;
   BatchPool& operator=(const BatchPool&) = delete;
@@ -187,7 +188,7 @@ class BatchPool {
     batch->kind = kind;
     return batch;
   }
-  // Keeps a few; the rest goes back to the system.
+  // Keeps a few batches, and frees further ones.
   void give(Batch* batch) {
     if (kept_ == kMostKept) {
       BatchStore::free(batch);
@@ -203,7 +204,7 @@ class BatchPool {
   }
 
  private:
-  // Apart, so that take() is short where it is inlined.
+  // Not inlined, so that take() is short.
   [[gnu::noinline]] Batch* make() {
     return store_ != nullptr ? store_->make() : new Batch;
   }

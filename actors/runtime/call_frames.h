@@ -1,4 +1,4 @@
-// CallFrames: the frame actors of calls, shared by all that call.
+// CallFrames: the frame actors of calls, shared by all callers.
 #pragma once
 
 #include <atomic>
@@ -15,32 +15,32 @@ class actor_system;
 
 namespace tagflow::actors {
 
-// Of one partition's run. A recursion needs as many frames as calls are open at
-// once, which only the run knows; some of what it has needed once stays for the
-// next one. take() and give() are thread-safe, the rest is for the time when
-// the step is quiet.
+// The frames of calls in one partition's run. A recursion needs as many frames
+// as calls are open at once, which is known at run time only; some frames are
+// kept for the next run. take() and give() are thread-safe; the other functions
+// require a quiet step.
 class CallFrames {
  public:
   static constexpr size_t kMostKept = 1024;
 
   explicit CallFrames(const PartitionRun& run) : run_(run) {}
 
-  // An idle frame actor for frame `plan` of the plan; the caller's until it is
-  // given back.
+  // Returns an idle frame actor for frame `plan` of the plan. The caller owns
+  // it until give().
   FrameActor* take(int plan, caf::actor_system& system);
   void give(FrameActor* frame);
-  // More calls are open at once than there may be, as of a recursion that calls
-  // itself twice, forever: it takes all memory before it is too deep.
+  // Whether more calls are open than the limit. An endless recursion that calls
+  // itself twice would exhaust the memory before it reaches the depth limit.
   // Thread-safe.
   bool is_full() const {
     return open_.load(std::memory_order_relaxed) > run_.max_open_calls;
   }
 
   void collect(Counters& counters) const;
-  // Forgets unfinished instances; all frames are idle then.
+  // Discards unfinished instances; afterwards all frames are idle.
   void reset();
-  // Ends the frames beyond kMostKept: a recursion that was deep once must not
-  // keep what it needed. REQUIRES: all are idle.
+  // Ends the frames beyond kMostKept, so that a deep recursion does not keep
+  // its memory forever. REQUIRES: all are idle.
   void trim();
   // Stops the actors.
   void stop();

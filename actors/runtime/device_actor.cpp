@@ -12,7 +12,7 @@
 namespace tagflow::actors {
 namespace {
 
-// Tells the step's observer and its trace, if any, when a lane computes.
+// Reports to the step's observer and its trace, if any, when a lane computes.
 class ObservedCompute {
  public:
   ObservedCompute(const Step& step, const KernelRequest& request,
@@ -35,7 +35,7 @@ class ObservedCompute {
   ObservedCompute& operator=(const ObservedCompute&) = delete;
   ~ObservedCompute() { runner_.leave_trace(); }
 
-  // Where the kernel returned.
+  // Called when the kernel has returned.
   void end() {
     if (observer_ != nullptr) observer_->on_computed(location_, node_);
   }
@@ -87,7 +87,7 @@ void LaneActor::on_batch(Batch* batch, Runner& runner) {
     if (!parks) request.status = *std::move(status);
     runner.note_time();
   }
-  // The lane is free first: its note must hold a unit of its own, since the
+  // The lane is released first: its batch needs a unit of its own, since the
   // answer may end the step.
   idle_.step = step;
   step->add_activity();
@@ -113,7 +113,7 @@ void DeviceActor::on_batch(Batch* batch, Runner& runner) {
   if (batch->kind == BatchKind::kIdle) {
     idle_.push_back(static_cast<LaneActor*>(batch->sender));
   } else {
-    // It waits here on the unit of activity that it brought.
+    // The waiting batch keeps the unit of activity that it brought.
     batch->step->add_activity();
     admit(batch);
   }
@@ -155,10 +155,10 @@ Batch* DeviceActor::take_next() {
   ring.pop_front();
   if (turn->empty()) return batch;
   if (batch->step->cancelled()) {
-    // All of it goes back to its owners, now.
+    // The step was cancelled: all its requests are returned now.
     ring.push_front(*turn);
   } else {
-    // Its next turn is after that of the others.
+    // Its next turn comes after those of the other runs.
     ring.push_back(*turn);
   }
   return batch;
@@ -176,7 +176,7 @@ void DeviceActor::dispatch(Runner& runner) {
     idle_.pop_back();
     runner.post_counted(lane, batch);
   }
-  // Lanes are there to run side by side: let other workers take them.
+  // Lanes should run in parallel: other workers take them.
   runner.flush();
 }
 

@@ -1,4 +1,4 @@
-// DeviceActor and its lanes: where kernels worth more than a hop run.
+// DeviceActor and its lanes: they run kernels that are worth a hop.
 #pragma once
 
 #include <caf/actor.hpp>
@@ -11,8 +11,8 @@
 
 namespace tagflow::actors {
 
-// Runs one kernel at a time, on whichever worker resumes it. What the kernel
-// or an observer throws is the answer's status.
+// Runs one kernel at a time, on the worker that resumes it. An exception of the
+// kernel or an observer becomes the answer's status.
 class LaneActor : public EngineActor {
  public:
   LaneActor(caf::actor_config& config, HandOff policy, EngineActor& device);
@@ -21,20 +21,19 @@ class LaneActor : public EngineActor {
   void on_batch(Batch* batch, Runner& runner) override;
 
  private:
-  // None where it has to be parked.
+  // None if the request must be parked.
   std::optional<Status> compute(KernelRequest& request, Runner& runner);
 
   EngineActor* device_;
-  Batch idle_;  // with the device, or the lane's while it has no work
+  Batch idle_;  // with the device while the lane is free, else the lane's
 };
 
-// A device whose kernels run on the workers. Admits requests: gives each to a
-// free lane, or lets it wait for one. There is a lane per worker. What waits is
-// in one queue per run, and runs take turns; urgent ones go first. To wait
-// takes no memory.
+// A device whose kernels run on the workers. It gives each request to a free
+// lane, or queues it. There is one lane per worker. Each run has a queue of its
+// own, and runs take turns; urgent ones go first. A queue allocates nothing.
 //
 // Life cycle: spawned with its lanes for a set of devices; serves all runs on
-// it; stopped with the set, and stops its lanes.
+// the device; stopped with the set, and stops its lanes.
 class DeviceActor : public EngineActor {
  public:
   DeviceActor(caf::actor_config& config, HandOff policy, int lanes);
@@ -45,7 +44,7 @@ class DeviceActor : public EngineActor {
   void on_stop() override;
 
  private:
-  // The runs of which something waits, in the order of their turns.
+  // The runs with waiting requests, in the order of their turns.
   struct Ring {
     void push_front(StepTurn& turn);
     void push_back(StepTurn& turn);
@@ -55,7 +54,7 @@ class DeviceActor : public EngineActor {
   };
 
   void admit(Batch* batch);
-  // Null where nothing waits.
+  // Null if nothing waits.
   Batch* take_next();
   void dispatch(Runner& runner);
 

@@ -41,7 +41,7 @@ DeviceSet::DeviceSet(std::shared_ptr<Engine> engine, Owned devices)
 }
 
 DeviceSet::~DeviceSet() {
-  // Without memory for a message the engine stops them when it ends.
+  // Without memory for a message, the engine stops them when it ends.
   (void)guarded([&] { engine_->dismiss(std::move(handles_)); });
 }
 

@@ -13,13 +13,14 @@ namespace tagflow::actors {
 
 class EngineActor;
 
-// Keeps its engine. The actors end with it; the devices when no session and no
-// state of one is left that holds the set. Thread-safe.
+// Keeps its engine alive. The actors and devices end with the set, when no
+// session and no shared state holds it any more. Thread-safe.
 class DeviceSet {
  public:
   using Owned = std::vector<std::unique_ptr<devices::Device>>;
 
-  // Destroyed elsewhere where the last reference goes on a thread of a device.
+  // If a thread of a device drops the last reference, another thread destroys
+  // the set.
   static std::shared_ptr<DeviceSet> make(std::shared_ptr<Engine> engine,
                                          Owned devices);
 
@@ -31,8 +32,8 @@ class DeviceSet {
   // By number.
   devices::Device& device(size_t number) const { return *devices_[number]; }
   EngineActor* actor(size_t number) const { return entries_[number].actor; }
-  // As long as a step is traced, its trace gets what the accelerators do for
-  // it.
+  // Between these calls, the trace receives the activities of the accelerators
+  // for the step.
   void begin_trace(uint64_t step, Trace& trace);
   void end_trace(uint64_t step, Trace& trace);
 
@@ -44,7 +45,7 @@ class DeviceSet {
   DeviceSet(std::shared_ptr<Engine> engine, Owned devices);
   ~DeviceSet();
 
-  const std::shared_ptr<Engine> engine_;  // goes last
+  const std::shared_ptr<Engine> engine_;  // destroyed last
   const Owned devices_;
   std::vector<caf::actor> handles_;
   std::vector<Entry> entries_;

@@ -27,7 +27,7 @@ constexpr int kMostWorkers = 1024;
 
 thread_local Engine::Lender this_lender = Engine::Lender::kNone;
 
-// Counts the forks between this process and the first of the family.
+// Counts the forks between this process and its first ancestor.
 std::atomic<uint32_t> fork_generation{0};
 
 std::vector<int> usable_cores() {
@@ -54,10 +54,10 @@ class Config : public caf::actor_system_config {
   }
 };
 
-// The engine of the process. Never destroyed: so are its threads, which may
-// run until the process ends.
+// The engine of the process. Never destroyed, since its threads may run until
+// the process ends.
 struct ProcessEngine {
-  std::mutex mutex;  // guards the below, and is held over a fork
+  std::mutex mutex;  // guards the below, and is held during a fork
   std::shared_ptr<Engine>* engine = nullptr;
 };
 
@@ -98,8 +98,8 @@ struct Engine::Parts {
         stop(caf::make_mailbox_element(nullptr, caf::make_message_id(), {},
                                        Stop{})) {
     leave_system();
-    // CAF would do so with the first message. Were there no memory then, nobody
-    // would look after the engine's actors.
+    // CAF would initialise it with the first message. If there were no memory
+    // then, nothing would supervise the engine's actors.
     actor_pointer<Supervisor>(supervisor)->initialize();
     if (options.pin_workers && workers > 1 && workers <= int(cores.size()))
       scheduler.pin(cores);
@@ -114,7 +114,7 @@ struct Engine::Parts {
   WorkerParallel parallel;
   const HandOff hand_off;
   caf::actor supervisor;
-  caf::mailbox_element_ptr stop;  // made in time: the end needs no memory
+  caf::mailbox_element_ptr stop;  // allocated early: the end needs no memory
   Timer timer;
   std::mutex mutex;  // guards the below
   std::map<std::string, std::weak_ptr<DeviceSet>> devices;
@@ -146,8 +146,8 @@ Result<std::shared_ptr<Engine>> Engine::create(const EngineOptions& options) {
         kMostWorkers, options.workers);
   process_engine();  // so that forks are counted
   try {
-    // CAF's system cannot be taken apart half-made: where memory is short, it
-    // is better not begun.
+    // CAF's system cannot be destroyed before it is complete: if memory is
+    // short, it must not be begun.
     constexpr size_t kReserve = size_t(1) << 20;
     std::make_unique<char[]>(kReserve).reset();
     return std::shared_ptr<Engine>(new Engine(options), &Engine::dispose);

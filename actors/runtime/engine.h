@@ -1,4 +1,4 @@
-// Engine: the threads under the actors, shared by sessions.
+// Engine: the threads that run the actors, shared by sessions.
 #pragma once
 
 #include <chrono>
@@ -28,35 +28,36 @@ class Step;       // actors/runtime/step.h
 struct EngineOptions {
   // Worker threads; 0: one per core that this process may use.
   int workers = 0;
-  // Bind each worker to a core, where there are enough. The next engine's
-  // workers get the same cores.
+  // Binds each worker to a core, if there are enough cores. The workers of the
+  // next engine get the same cores.
   bool pin_workers = false;
   HandOff hand_off = HandOff::kDirect;
-  // Told of what should never happen, as an actor that ends by itself. Empty:
-  // it is printed to stderr. Must be thread-safe.
+  // Receives warnings about internal errors, such as an actor that ends by
+  // itself. Empty: warnings are printed to stderr. Must be thread-safe.
   std::function<void(const std::string&)> on_warning;
 };
 
 // Note [One engine]
 // The sessions of a process share its engine: one set of workers, one thread
-// for time-outs (and more where a `done` that it has called blocks), and for
-// each text of SessionOptions::devices one set of device objects, with the
-// threads of its accelerators, for as long as a session uses it. The process'
-// engine begins with the first session and never ends: its threads sleep while
-// nothing runs. One that is made apart ends with the last session and handle
-// that hold it, elsewhere if that happens on one of its own threads.
+// for time-outs (and more threads if a `done` blocks), and for each text of
+// SessionOptions::devices one set of device objects, with the threads of its
+// accelerators, as long as a session uses it. The engine of the process is
+// created with the first session and never destroyed: its threads sleep while
+// nothing runs. A separate engine is destroyed with its last session or handle;
+// if this happens on one of its own threads, another thread destroys it.
 //
-// fork(): the child has none of the threads. What it does with a session or an
-// engine of its parent is refused with FailedPrecondition, and their memory is
-// left alone; sessions that it makes have an engine of their own. Fork while no
-// other thread is in the middle of a call of this library.
+// fork(): the child has none of the threads. Its calls of a session or an
+// engine of its parent are rejected with FailedPrecondition, and their memory
+// is not freed; sessions that it makes have an engine of their own. Fork only
+// while no other thread is in a call of this library.
 //
 // Thread-safe.
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
-  // That of the process. ResourceExhausted where threads cannot be had.
+  // The engine of the process. ResourceExhausted if threads cannot be created.
   static Result<std::shared_ptr<Engine>> process();
-  // One apart. InvalidArgument unless workers are 0 to 1024; errors as above.
+  // Makes a separate engine. InvalidArgument unless workers are 0 to 1024;
+  // errors as above.
   static Result<std::shared_ptr<Engine>> create(const EngineOptions& options);
 
   int workers() const;
@@ -66,34 +67,34 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   caf::actor_system& system() const;
   Scheduler& scheduler() const;
-  // Shards kernels over the workers.
+  // Distributes shards of kernels to the workers.
   devices::Parallel* parallel() const;
-  // The devices that the text names, those of another session where there is
-  // one with the same. Errors as devices::make_devices().
+  // The devices that the text names; sessions with the same text share them.
+  // Errors as devices::make_devices().
   Result<std::shared_ptr<DeviceSet>> devices(const std::string& spec);
-  // Has the supervisor look after `actor`: it is stopped with the engine, and
-  // its unexpected end is a warning.
+  // Makes the supervisor supervise `actor`: it is stopped with the engine, and
+  // its unexpected end causes a warning.
   void supervise(const caf::actor& actor) const;
-  // Ends actors that it was given, now: they are not needed any more.
-  // REQUIRES: they are idle, and will be.
+  // Ends supervised actors that are not needed any more. REQUIRES: they are
+  // idle, and stay idle.
   void dismiss(std::vector<caf::actor>&& actors) const;
-  // Calls step->expire() when its deadline passes, and give_up() after the
-  // grace, if it is not over before.
+  // Calls step.expire() when its deadline passes, and give_up() after the grace
+  // period, unless it is over before.
   void watch_deadline(Step& step) const;
-  // Calls step.give_up() after the grace, if it is not over before; at once
-  // where there is no thread for this.
+  // Calls step.give_up() after the grace period, unless it is over before; or
+  // at once if no thread can be created for this.
   void give_grace(Step& step) const;
   // FailedPrecondition in the child of a fork().
   Status check_process() const;
 
-  // Whether the calling thread belongs to an engine, or lends itself to one: it
+  // Whether the calling thread belongs to an engine, or is lent to one: then it
   // must not wait.
   static bool on_worker();
-  // Whether it is a worker, and none that lends itself: what is the user's may
-  // run here.
+  // Whether it is a worker, not a lent thread: then code of the user may run
+  // here.
   static bool is_worker();
-  // As long as this lives, the calling thread lends itself to the engine: that
-  // of a device, of the caller of a run, or the one that calls a `done`.
+  // As long as this lives, the calling thread is lent to the engine: it is the
+  // thread of a device, of the caller of a run, or one that calls a `done`.
   enum class Lender : uint8_t { kNone, kCaller, kDevice, kDone };
   class Lent {
    public:
@@ -105,12 +106,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
    private:
     const Lender before_;
   };
-  // Whether the calling thread is that of a device, which lends itself.
+  // Whether the calling thread is a lent thread of a device.
   static bool is_lent_device();
 
  private:
   explicit Engine(const EngineOptions& options);
-  // Stops all actors. REQUIRES: no step runs, and this is none of its threads.
+  // Stops all actors. REQUIRES: no step runs, and the calling thread is not one
+  // of the engine's.
   ~Engine();
   static void dispose(Engine* engine);
 

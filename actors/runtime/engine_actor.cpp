@@ -14,11 +14,11 @@ EngineActor::EngineActor(caf::actor_config& config, HandOff policy,
       policy_(policy),
       scheduler_(dynamic_cast<Scheduler*>(&home_system().scheduler())),
       pool_(store) {
-  // An engine actor gets only what it expects; the rest must not print, and
-  // must not end it.
+  // An unexpected message must neither print nor end the actor.
   set_default_handler(caf::drop);
   set_error_handler([](caf::error&) {});
-  // No memory to pass Stop on: who gets none ends with its last reference.
+  // If there is no memory to forward Stop, the receiver ends with its last
+  // reference.
   set_exception_handler(without_reason);
 }
 
@@ -64,8 +64,8 @@ void EngineActor::notify(Worker* worker) {
 }
 
 void EngineActor::mail(Batch* batch, Worker* worker) {
-  // Once the message is in the mailbox another thread may handle it, and end
-  // the step and with it this actor.
+  // Once the message is in the mailbox, another thread may handle it, and end
+  // the step and this actor.
   const caf::strong_actor_ptr alive(ctrl());
   try {
     enqueue(caf::make_mailbox_element(nullptr, caf::make_message_id(), {},
@@ -73,7 +73,7 @@ void EngineActor::mail(Batch* batch, Worker* worker) {
             worker);
   } catch (...) {
     batch->step->fault();
-    // Of a step that failed no batch has an effect; this door needs no memory.
+    // No batch of a failed step has an effect; deliver() needs no memory.
     deliver(batch);
   }
 }
@@ -100,8 +100,8 @@ void EngineActor::enqueue(caf::mailbox_element_ptr what,
 
 void EngineActor::launch(caf::execution_unit* unit, bool lazy, bool hide) {
   inbox_.store(lazy ? idle_mark() : notified_mark(), std::memory_order_relaxed);
-  // CAF would do so with the first message. Were there no memory then, a batch
-  // would be lost with it; here whoever spawns hears of it.
+  // CAF would initialise the actor with the first message. A lack of memory
+  // would lose a batch then; here the spawner gets the error.
   if (policy_ != HandOff::kDirect) initialize();
   AnnotatedActor::launch(unit, lazy, hide);
 }
@@ -121,7 +121,7 @@ void EngineActor::settle(Runner& runner) {
   runner.give_back(std::exchange(runner.credit_, nullptr));
 }
 
-// Inlined into hand_off(), which every hop goes through.
+// Inlined into hand_off(), which every hop calls.
 [[gnu::always_inline]] inline void EngineActor::handle(Batch* batch,
                                                        Runner& runner) {
   Step* const step = batch->step;
@@ -147,9 +147,10 @@ bool EngineActor::take_inbox(Runner& runner) {
   while (fifo != nullptr) {
     Batch* next = fifo->next;
     handle(fifo, runner);
-    // More than one batch: those before the last give their unit back here,
-    // with the step kept alive by the unit of the last, or, where that is of
-    // another step, with this actor, which serves many, kept by the engine.
+    // There are several batches: those before the last give back their units
+    // here. The unit of the last one keeps the step alive. If that one is of
+    // another step, the actor serves many steps and is kept alive by the
+    // engine.
     if (next != nullptr) settle(runner);
     fifo = next;
   }
@@ -167,28 +168,29 @@ bool EngineActor::become_idle() {
 caf::resumable::resume_result EngineActor::resume(caf::execution_unit* unit,
                                                   size_t max_throughput) {
   // CAF keeps a per-thread record of the running actor behind a global lock,
-  // even with logging compiled out, unless told that there is no logger.
+  // even with logging compiled out, unless the thread has no logger.
   leave_system();
   tsan_acquire(this);
   context(unit);
   Worker* const worker =
       scheduler_ != nullptr ? static_cast<Worker*>(unit) : nullptr;
-  // Other coins for each actor, and each time.
+  // The seed is different for each actor, and each time.
   Runner runner(worker, policy_, Scheduler::kQuantum,
                 id() + (++resumes_ << 32));
   for (;;) {
-    // Looked at before the mailbox: a message that comes later notifies anew.
+    // Cleared before the mailbox is read: a later message notifies again.
     Batch* notified = notified_mark();
     inbox_.compare_exchange_strong(notified, nullptr,
                                    std::memory_order_acq_rel);
-    // CAF initialises the actor with its first message, which takes memory:
+    // CAF initialises the actor with its first message, which needs memory:
     // batches need neither.
     if (!mailbox().blocked()) {
       runner_ = &runner;
       const auto result = AnnotatedActor::resume(unit, max_throughput);
       runner_ = nullptr;
       if (result != caf::resumable::awaiting_message) {
-        // Ended, or more messages are waiting: nobody else may run it.
+        // The actor has ended, or more messages are waiting: no other thread
+        // may run it.
         runner.flush();
         return result;
       }
@@ -197,7 +199,7 @@ caf::resumable::resume_result EngineActor::resume(caf::execution_unit* unit,
     if (take_inbox(runner)) unsettled = std::exchange(runner.credit_, nullptr);
     const bool idle = become_idle();
     if (!idle && runner.must_yield()) {
-      // Others wait, and there is more to do here.
+      // Other actors wait, and there is more to do here.
       runner.flush();
       runner.give_back(unsettled);
       return caf::resumable::resume_later;
@@ -242,7 +244,7 @@ void EngineActor::let_go() {
                                      std::memory_order_acq_rel,
                                      std::memory_order_acquire))
     return;
-  // Something was delivered meanwhile: let the scheduler run the actor.
+  // A batch or message arrived meanwhile: the scheduler runs the actor.
   schedule(is_batch(word) && word->step->urgent);
 }
 

@@ -1,5 +1,5 @@
-// EngineActor: the base of every actor of the engine, and the one place where
-// the fast path meets CAF.
+// EngineActor: the base of every actor of the engine, and the only interface
+// between the fast path and CAF.
 #pragma once
 
 #include <atomic>
@@ -19,58 +19,59 @@ struct BatchMessage {
   Batch* batch = nullptr;
 };
 
-// Asks an actor and those it started to end. Local only.
+// Asks an actor and its children to end. Local only.
 struct Stop {};
 
 // A CAF actor with a second mailbox.
 //
 // The control plane is CAF's: address, behaviour, Stop, monitors, exit. The
-// data plane is an intrusive lock-free stack of batches, which other actors
-// and foreign threads push to (deliver), and direct hand-off (Note [Hand-off]
-// in runner.h). Both are served by the same rule:
+// data plane is an intrusive lock-free stack of batches, to which other actors
+// and foreign threads push (deliver), and direct hand-off (Note [Hand-off] in
+// runner.h). Both follow the same rules:
 //
-//   1. inbox_ is one word: idle_mark(), null while the actor runs or waits for
-//      its turn with nothing new, notified_mark() if there may be a message in
-//      CAF's mailbox, or the newest of the batches. Only who moved it from
-//      idle_mark() may run the actor: there is one thread in it at a time.
-//   2. Who delivers, publishes the batch and learns whether the actor was idle
-//      by one compare-exchange. If it was, nobody but him can run the actor,
-//      and so nobody can handle the batch, before he has scheduled it: the
-//      batch's unit keeps the step and the actor. If it was not, he does not
-//      touch the actor any more.
-//   3. The actor becomes idle only by a compare-exchange from null: a delivery
-//      or a notification in between fails it.
-//   4. A runner that has run it may keep it from becoming idle for a while:
-//      Note [Holding] in runner.h.
-//   5. Who sends a message through CAF's mailbox, which needs two steps, to
-//      publish and to notify, holds a reference in between.
+//   1. inbox_ is one word. It is idle_mark(); or null while the actor runs or
+//      waits for its turn and nothing is new; or notified_mark() if CAF's
+//      mailbox may have a message; or the newest batch. Only the thread that
+//      moved it from idle_mark() may run the actor, so one thread runs the
+//      actor at a time.
+//   2. A delivering thread publishes the batch, and learns whether the actor
+//      was idle, by one compare-exchange. If the actor was idle, no other
+//      thread can run it or handle the batch before this thread has scheduled
+//      it: the batch's unit keeps the step and the actor alive. If the actor
+//      was not idle, this thread does not access it any more.
+//   3. The actor becomes idle only by a compare-exchange from null, which fails
+//      after a delivery or a notification.
+//   4. A runner that has run the actor may keep it from becoming idle for a
+//      while: Note [Holding] in runner.h.
+//   5. A message through CAF's mailbox needs two operations, to publish and to
+//      notify. The sender holds a reference in between.
 //
 // Life cycle: spawned by its parent, lazily (initialised by CAF with its first
 // message); idle; running; held or idle; running ...;
-// stopped by Stop, which it passes on.
+// stopped by Stop, which it forwards.
 class EngineActor : public AnnotatedActor {
  public:
-  // Its batches are those of `store`, or, without, its own.
+  // Its batches come from `store`; if that is null, the actor owns them.
   EngineActor(caf::actor_config& config, HandOff policy,
               BatchStore* store = nullptr);
 
-  // Pushes a batch and has the actor scheduled. Takes the batch, which holds a
-  // unit of activity. Thread-safe.
+  // Pushes a batch and schedules the actor if it is idle. Takes the batch,
+  // which holds a unit of activity. Thread-safe.
   void deliver(Batch* batch) noexcept;
-  // Runs the batch right here if the actor is idle, or held by this runner;
-  // else delivers it. A thread that is lent does not run what many wait for.
+  // Runs the batch on this thread if the actor is idle, or held by this runner;
+  // otherwise delivers it. A lent thread does not run shared actors.
   void hand_off(Batch* batch, Runner& runner);
-  // As a message through CAF's mailbox. An error of the step where there is no
-  // memory for that. Thread-safe.
+  // Sends the batch as a message through CAF's mailbox. Fails the step if there
+  // is no memory for that. Thread-safe.
   void mail(Batch* batch, Worker* worker);
 
-  // From a thread that is no runner's: mail() where every batch is a message,
-  // else deliver(). Thread-safe.
+  // For threads without a runner: mail() with HandOff::kMailbox, otherwise
+  // deliver(). Thread-safe.
   void accept(Batch* batch) {
     policy_ == HandOff::kMailbox ? mail(batch, nullptr) : deliver(batch);
   }
 
-  // CAF's doors to the actor.
+  // The entry points for CAF.
   void enqueue(caf::mailbox_element_ptr what,
                caf::execution_unit* unit) override;
   void launch(caf::execution_unit* unit, bool lazy, bool hide) override;
@@ -78,16 +79,16 @@ class EngineActor : public AnnotatedActor {
                                        size_t max_throughput) override;
 
  protected:
-  // One batch. Takes it. Called by one thread at a time.
+  // Handles one batch. Takes it. Called by one thread at a time.
   virtual void on_batch(Batch* batch, Runner& runner) = 0;
-  // Before the actor ends: pass Stop on, drop handles.
+  // Called before the actor ends: forwards Stop, and drops handles.
   virtual void on_stop() {}
   HandOff policy() const { return policy_; }
   BatchPool& pool() { return pool_; }
-  // Whether the actor is through with what it had to do, so that a runner may
-  // hold it: Note [Holding]. False until said.
+  // Sets whether the actor has nothing left to do, so that a runner may hold
+  // it: Note [Holding]. Initially false.
   void set_at_rest(bool at_rest) { at_rest_ = at_rest; }
-  // The actor serves many steps, as a device does. False until said.
+  // Declares that the actor serves many steps, as a device does.
   void set_shared() { is_shared_ = true; }
   caf::behavior make_behavior() override;
 
@@ -102,31 +103,31 @@ class EngineActor : public AnnotatedActor {
 
   void handle(Batch* batch, Runner& runner);
   bool take_inbox(Runner& runner);
-  // Whether the actor is idle from now on.
+  // Tries to make the actor idle; returns whether it is.
   bool become_idle();
-  // There may be a message. `worker` is the caller's, or null.
+  // CAF's mailbox may have a message. `worker` is the caller's, or null.
   void notify(Worker* worker);
-  // REQUIRES of these: the caller moved inbox_ from idle, or runs the actor,
-  // and will not touch it afterwards.
+  // REQUIRES: the caller moved inbox_ from idle, or runs the actor, and will
+  // not access it afterwards.
   void schedule(bool urgent) noexcept;
   void schedule_next(Worker* worker);
-  // Makes the actor idle again, or has it scheduled, after a hand-off.
+  // Makes the actor idle again, or schedules it, after a hand-off.
   void let_go();
-  // Gives the unit in hand back, if nothing took it over.
+  // Gives back the unit in hand, unless a posted batch took it over.
   static void settle(Runner& runner);
 
   const HandOff policy_;
   bool is_shared_ = false;
   bool at_rest_ = false;
   uint64_t resumes_ = 0;        // seeds HandOff::kRandom
-  Runner* runner_ = nullptr;    // while CAF's mailbox is served
-  Scheduler* const scheduler_;  // null: another module of CAF's, as in tests
+  Runner* runner_ = nullptr;    // while it handles messages of CAF's mailbox
+  Scheduler* const scheduler_;  // null: another scheduler of CAF's, as in tests
   BatchPool pool_;
   alignas(64) std::atomic<Batch*> inbox_{nullptr};
 };
 
-// Spawns an actor, on any thread, which leaves the system again, whatever is
-// thrown. The caller includes caf/actor_system.hpp.
+// Spawns an actor on any thread. The thread leaves the system afterwards, even
+// after an exception. The caller must include caf/actor_system.hpp.
 template <class T, caf::spawn_options Options = caf::no_spawn_options,
           class... Args>
 caf::actor spawn_actor(caf::actor_system& system, Args&&... args) {

@@ -1,5 +1,6 @@
-// What the actors of one partition's run share, and what the iterations of one
-// frame instance share. Plain data; who may touch what is said at each field.
+// Data that the actors of one partition's run share, and data that the
+// iterations of one frame instance share. Comments at the fields say who may
+// access them.
 #pragma once
 
 #include <atomic>
@@ -24,8 +25,7 @@ class FrameActor;
 class IterationActor;
 class Rendezvous;
 
-// Counts of what happened, kept by each actor for itself and added up when the
-// step is over.
+// Statistics. Each actor has its own; they are added up when the step is over.
 struct Counters {
   uint64_t fired = 0;
   uint64_t dead = 0;
@@ -60,9 +60,9 @@ struct BatchQueue {
   Batch* last = nullptr;
 };
 
-// What one run has waiting at its device: kernels, in their order, but for
-// those that free memory, which go first: Note [Freeing first] in
-// device_actor.h. The device's actor alone touches it.
+// The kernels of one run that wait at its device. They keep their order, except
+// that those that free memory go first: Note [Freeing first] in
+// kernel_request.h. Only the device's actor accesses it.
 struct StepTurn {
   bool empty() const { return freeing.empty() && others.empty(); }
   void push(Batch* batch, bool frees) {
@@ -74,18 +74,18 @@ struct StepTurn {
   StepTurn* next = nullptr;  // the run whose turn is after this one's
 };
 
-// One partition's share in a run, from step to step. Set before a step starts,
-// read by all its actors.
+// One partition's part of a run, reused from step to step. Set before a step
+// starts, read by all its actors.
 struct PartitionRun {
   const Plan* plan = nullptr;
   HandOff policy = HandOff::kDirect;
   int workers = 1;
-  // Where kernels run that are worth a hop, and what they allocate from.
+  // Where expensive kernels run, and the allocator that they use.
   EngineActor* device = nullptr;
   Allocator* allocator = nullptr;
   bool accelerated = false;  // the device is an accelerator
-  // What counts the device's memory, where that bounds how many iterations are
-  // in flight: Note [Budget] in iteration_memory.cpp. Else null.
+  // Counts the device's memory, if that limits the iterations in flight: Note
+  // [Budget] in iteration_memory.cpp. Otherwise null.
   devices::MemoryLedger* memory = nullptr;
   int max_call_depth = 0;
   int max_open_calls = 0;
@@ -95,17 +95,17 @@ struct PartitionRun {
   Rendezvous* rendezvous = nullptr;  // of all partitions
 };
 
-// The loop constants of a frame instance that have arrived: the first ones of
-// those that the frame actor keeps. Immutable once an iteration has seen it: a
-// late constant makes a new one.
+// The loop constants of a frame instance that have arrived: a prefix of those
+// that the frame actor keeps. Immutable once an iteration has seen it: for a
+// late constant, a new set is made.
 struct ConstSet {
-  uint64_t epoch = 0;   // distinct for every content, over the frame's life
-  bool steady = false;  // all are there and alive: Note [Loop constants]
+  uint64_t epoch = 0;   // unique for each content, over the frame's life
+  bool steady = false;  // all have come, alive: Note [Loop constants]
   std::span<const Token> tokens;
 };
 
-// One instance of a frame. Its fields are written by the frame actor before
-// iteration 0 starts, but where said otherwise.
+// One instance of a frame. The frame actor writes its fields before iteration 0
+// starts, unless a comment says otherwise.
 struct FrameInstance {
   const PartitionRun* run = nullptr;
   const FramePlan* plan = nullptr;
@@ -115,27 +115,26 @@ struct FrameInstance {
   Trace* trace = nullptr;
   bool watched = false;           // observed, traced or both
   uint32_t trace_number = 0;      // of the instance, in the trace
-  uint64_t generation = 0;        // counts the instances that this object was
-  uint64_t step_id = 0;           // stays, when the step has gone
+  uint64_t generation = 0;        // counts the instances of this object
+  uint64_t step_id = 0;           // valid after the end of the step
   devices::Tag tag;               // of the instance; iteration unused
   int window = 1;                 // iterations in flight at once
   EngineActor* parent = nullptr;  // the return address
   int64_t parent_iteration = 0;
   uint32_t ordinal = 0;  // among the parent's children
-  int call_depth = 0;    // calls that this instance is inside of
+  int call_depth = 0;    // calls that enclose this instance
   Location location(const devices::Tag& at) const {
     return {plan->name, at, run->plan->device_name, this};
   }
   // All iteration actors, in order of spawning; how many of them are in the
-  // ring; those put aside, linked as the ring is. While the instance runs they
-  // are the newest iteration's, whose right to them travels with the hand-over
-  // to the next.
+  // ring; and those put aside, linked like the ring. While the instance runs,
+  // the newest iteration owns them, and passes the ownership to the next.
   std::vector<caf::actor> iterations;
   int ring_size = 1;
   IterationActor* spare = nullptr;
-  // Note [Budget], where the run has one: how many iterations are retired, by
-  // the one that is; what one takes, by one that was alone, over all instances;
-  // -1: not known.
+  // Note [Budget], if the run has one: how many iterations are retired, written
+  // by each of them; and the memory of an iteration, measured when one ran
+  // alone, over all instances; -1: unknown.
   std::atomic<int64_t> retired{0};
   int64_t iteration_bytes = -1;
 };

@@ -89,7 +89,7 @@ bool FrameActor::begin(const Batch& batch) {
   }
   live_ = true;
   constants_.clear();
-  // It grows under the eyes of iterations: nothing may move.
+  // Iterations read it while it grows: its elements must not move.
   constants_.reserve(constants_left_);
   constant_sets_.clear();
   constant_sets_.push_back({++epoch_, false, {}});
@@ -134,8 +134,8 @@ ConstSet& FrameActor::open_constants() {
 
 void FrameActor::take_enters(Batch* batch, Runner& runner) {
   const FramePlan& plan = *instance_.plan;
-  // Loop constants go into the set, the rest stays in the batch, which goes on
-  // to iteration 0.
+  // Loop constants go into the set; the other tokens stay in the batch, which
+  // is sent on to iteration 0.
   size_t kept = 0;
   for (Token& token : batch->tokens) {
     if (plan.arrivals[token.arrival].is_constant) {
@@ -199,7 +199,7 @@ void FrameActor::end() {
   live_ = false;
   if (instance_.observer != nullptr)
     instance_.observer->on_frame_end(instance_.location(instance_.tag));
-  // All iterations are retired: their state is the frame's again.
+  // All iterations are retired: the frame owns their state again.
   for (const caf::actor& actor : instance_.iterations)
     actor_pointer<IterationActor>(actor)->release_values();
   constant_sets_.clear();
@@ -225,8 +225,8 @@ void FrameActor::reset() {
 void FrameActor::on_stop() {
   for (const caf::actor& actor : instance_.iterations)
     caf::anon_send(actor, Stop{});
-  // The handles stay: a ring actor that still holds a pointer to another one
-  // must find it. They go with this actor.
+  // The handles are kept until the end of this actor, since a ring actor may
+  // still have a pointer to another one.
 }
 
 }  // namespace tagflow::actors

@@ -12,10 +12,11 @@
 namespace tagflow::actors {
 
 // Belongs to the iteration actor (or, for the root frame, the partition actor)
-// that spawned it, which needs it for at most one instance at a time: so
-// frames, their rings and all below are reused from iteration to iteration and
-// from run to run without a shared pool. Those of calls, of which a recursion
-// needs a number that only the run knows, come from CallFrames.
+// that spawned it, which needs it for at most one instance at a time. So
+// frames, their rings and all their children are reused from iteration to
+// iteration and from run to run, without a shared pool. The frame actors of
+// calls come from CallFrames, since the number that a recursion needs is known
+// at run time only.
 //
 // Life cycle of an instance: started by the first batch of Enter tokens, dead
 // ones included, or of a call's inputs; runs while iterations do; ends when the
@@ -34,9 +35,9 @@ class FrameActor : public EngineActor {
   const FrameInstance& instance() const { return instance_; }
   // Whether exit `index` was live in the last instance.
   bool exit_was_live(size_t index) const { return exit_live_[index] != 0; }
-  // The iteration that no other followed. REQUIRES: the instance has ended.
+  // The number of the last iteration. REQUIRES: the instance has ended.
   int64_t last_iteration() const { return last_iteration_; }
-  // For the time when the step is quiet.
+  // REQUIRES: the step is quiet.
   void collect(Counters& counters) const;
   void reset();
 
@@ -45,14 +46,14 @@ class FrameActor : public EngineActor {
   void on_stop() override;
 
  private:
-  // False where the instance must not be: the step has failed.
+  // False if the instance is rejected: then the step has failed.
   bool begin(const Batch& batch);
   void report_start();
   void refuse_call(const FrameInstance& outer, const std::string& why);
   void take_enters(Batch* batch, Runner& runner);
   void take_exits(Batch* batch, Runner& runner);
   void end();
-  // The set to add a loop constant to: unseen by any iteration yet.
+  // The set to which a loop constant is added: no iteration has seen it yet.
   ConstSet& open_constants();
 
   FrameInstance instance_;
@@ -63,12 +64,12 @@ class FrameActor : public EngineActor {
   // Note [Counted ends] in batch.h.
   uint32_t sent_ = 0;  // batches to iteration 0
   uint32_t exits_received_ = 0;
-  uint32_t exits_expected_ = 0;  // 0 while not known
+  uint32_t exits_expected_ = 0;  // 0: unknown
   int64_t last_iteration_ = 0;
   uint32_t sent_parent_ = 0;
   uint64_t epoch_ = 0;
-  // The loop constants that have arrived, in that order; and sets of them, of
-  // which the last one may be added to until an iteration has seen it. Kept
+  // The loop constants, in the order of their arrival; and sets of them.
+  // Constants may be added to the last set until an iteration has seen it. Kept
   // until the instance ends.
   std::vector<Token> constants_;
   std::deque<ConstSet> constant_sets_;

@@ -1,7 +1,7 @@
-// The inner loop: the tokens that come to one iteration, and its ready nodes,
-// fired to completion. The common way of a token is in token_path.h; here is
-// what it leaves. Kernels that do not run where they fire are in
-// interpreter_requests.cpp, runs that are observed or traced in
+// The inner loop: takes the tokens of one iteration, and fires its ready nodes
+// until none is left. The common path of a token is in token_path.h; the other
+// cases are here. Kernels that run elsewhere than they fire are in
+// interpreter_requests.cpp, observed and traced runs in
 // interpreter_watched.cpp.
 #include <algorithm>
 
@@ -102,8 +102,8 @@ void Interpreter::end_child(uint32_t child) {
 
 // --- Edges ------------------------------------------------------------------
 
-// The edges that send_edge() leaves to it. The value is gone afterwards, as
-// with all that send one.
+// Sends along the less frequent kinds of edges. The value is empty afterwards,
+// as in all functions that send one.
 void Interpreter::send_elsewhere(const EdgeItem& edge, Tensor&& value) {
   switch (edge.kind) {
     case EdgeKind::kInput:
@@ -154,7 +154,7 @@ void Interpreter::send_dead_elsewhere(const EdgeItem& edge) {
   }
 }
 
-// Apart, so that the caller has no tensor of its own to destroy.
+// Not inlined, so that the caller has no tensor of its own to destroy.
 void Interpreter::send_copy(const EdgeItem& edge, const Tensor& value) {
   send_edge(edge, Tensor(value));
 }
@@ -180,7 +180,7 @@ void Interpreter::send_to_many(const PortItem& port, Tensor&& value) {
   send_edge(*last, std::move(value));
 }
 
-// The first edge was served by the caller, of these two.
+// For both functions: the caller has served the first edge.
 void Interpreter::send_dead_to_many(const PortItem& port) {
   if (port.count > kEdgesPerCheck) [[unlikely]]
     return send_in_parts(port, 1, true, {});
@@ -219,8 +219,7 @@ void Interpreter::send_part() {
 
 // --- Constants --------------------------------------------------------------
 
-// A loop constant that came late: the rest of the new set is what this
-// iteration has not seen.
+// Late loop constants: this iteration has not seen the rest of the new set.
 void Interpreter::take_constants(const ConstSet* constants) {
   const size_t known = constants_ == nullptr ? 0 : constants_->tokens.size();
   if (constants == nullptr || constants->tokens.size() <= known) return;
@@ -242,7 +241,7 @@ void Interpreter::load_constants() {
   loaded_epoch_ = constants_->epoch;
 }
 
-// Its slot keeps the value, as that of any loop constant.
+// Its slot keeps the value, like that of any loop constant.
 void Interpreter::arrive_constant(const Token& token) {
   holds_values_ = holds_values_ || token.value.buffer() != nullptr;
   arrive(token.arrival, token.is_dead, Tensor(token.value));
@@ -250,12 +249,12 @@ void Interpreter::arrive_constant(const Token& token) {
 
 // --- Nodes ------------------------------------------------------------------
 
-// What is observed, and what fire() leaves to it, which has passed on what a
-// Switch and a forwarding node have.
+// Fires observed nodes, and the less frequent kinds. fire() handles Switches
+// and forwarding nodes itself.
 void Interpreter::fire_other(uint32_t node, bool is_dead) {
   const NodeItem& item = nodes_[node];
   if (is_dead) {
-    // Transfers run dead or alive, so that the other side hears of it.
+    // Transfers run dead or alive, so that the other side gets a token.
     if (item.kind == NodeKind::kSend) {
       consume_inputs(item);
       send_transfer(item, true, {});
@@ -297,7 +296,7 @@ void Interpreter::fire_other(uint32_t node, bool is_dead) {
       fire_async(node, item);
       break;
     case NodeKind::kLaunch:
-      // What is in tokens is the host's: bookkeeping needs no launch.
+      // Values in tokens are on the host: such scalar ops need no launch.
       if (item.scalar != nullptr &&
           item.scalar(state_.slots() + item.first_slot, outputs_[0])) {
         finish_kernel(item, outputs_.data());
@@ -314,8 +313,8 @@ void Interpreter::fire_other(uint32_t node, bool is_dead) {
   }
 }
 
-// A predicate that is no scalar held in its token. None after an error, and
-// where it is on its way from the device.
+// Reads a predicate that is not a scalar held in its token. None after an
+// error, or while the predicate is copied from the device.
 std::optional<bool> Interpreter::read_predicate(uint32_t node) {
   const NodeItem& item = nodes_[node];
   const Tensor& predicate = state_.slot(item.first_slot + 1);
@@ -332,8 +331,8 @@ std::optional<bool> Interpreter::read_predicate(uint32_t node) {
   return taken;
 }
 
-// An index that is out of range means the last output. The one that was taken
-// is noted in the word, whose count nobody needs any more.
+// An index that is out of range means the last output. The taken output is
+// stored in the count of the word, which is not needed any more.
 void Interpreter::fire_switch_n(uint32_t node) {
   const NodeItem& item = nodes_[node];
   const Tensor& index = state_.slot(item.first_slot + 1);
@@ -358,7 +357,7 @@ void Interpreter::fire_switch_n(uint32_t node) {
   send_control(ports[item.num_outputs]);
 }
 
-// The node's outputs come when the frame of the call sends them.
+// The frame of the call sends the node's outputs later.
 void Interpreter::fire_call(const NodeItem& item) {
   Batch*& batch = out_.enter[item.ordinal];
   batch = take_batch(BatchKind::kEnter);
@@ -414,8 +413,8 @@ Status wrong_output(const graph::Node& node, uint32_t i, const Tensor& value) {
                dtype_name(remove_ref(node.output_dtypes()[i])));
 }
 
-// What travels along an edge of references: the handle of a variable, or a
-// value that nobody can change, as the name of a stack.
+// A value on an edge of references is the handle of a variable, or a value that
+// nobody can change, such as the name of a stack.
 bool is_reference(const Tensor& value, DataType declared) {
   return is_ref(declared) && (value.dtype() == DataType::kResource ||
                               value.dtype() == remove_ref(declared));
@@ -445,8 +444,8 @@ bool Interpreter::run(Runner& runner) {
   return must_run_heavy();
 }
 
-// After what was ready: a part of what goes to very many, and again, until
-// nothing is left of that, or others are to have the thread.
+// After the ready nodes, sends the next part of a wide output, and repeats
+// until nothing is left, or the thread must yield.
 bool Interpreter::goes_on(Runner& runner) {
   if (heavy_.empty()) [[likely]]
     return false;

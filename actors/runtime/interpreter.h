@@ -1,5 +1,5 @@
-// Interpreter: fires the nodes of one iteration, and knows no actor: tokens are
-// put in, and what is to be sent to others is taken out.
+// Interpreter: fires the nodes of one iteration. It knows no actors: the caller
+// puts tokens in, and takes out batches for other actors.
 #pragma once
 
 #include <algorithm>
@@ -21,23 +21,23 @@ namespace tagflow::actors {
 
 class Runner;  // actors/runtime/runner.h
 
-// One for each iteration actor, for all iterations that fall to it:
+// Each iteration actor has one, for all its iterations:
 //
 //   begin; { arrive, take_...; run; take what is in out() }, until nothing is
 //   ready or outstanding; end
 //
-// Nothing is ready once run() returns, unless the step is cancelled, the thread
-// is to be given to others, or a heavy kernel is due. Whether the iteration may
-// end is for its actor to say, who knows whether the one before it is over.
+// No node is ready once run() returns, unless the step is cancelled, the thread
+// must yield, or a heavy kernel is due. The actor decides whether the iteration
+// may end, since it knows whether the previous one is over.
 //
-// Thread-compatible. What a kernel or an observer throws goes through.
+// Thread-compatible. Exceptions of kernels and observers are propagated.
 class Interpreter {
  public:
-  // What is to be sent, each null while there is nothing.
+  // Batches and requests to send; each is null while there is nothing to send.
   struct Outbox {
     Batch* next = nullptr;       // tokens of NextIterations
     Batch* exit = nullptr;       // of Exits
-    Batch* transfers = nullptr;  // of Sends, and what Recvs ask for
+    Batch* transfers = nullptr;  // of Sends, and requests of Recvs
     std::vector<Batch*> enter;   // of Enters or a call's inputs, by child
     KernelRequest* first_request = nullptr;  // to an accelerator, a list
     KernelRequest* last_request = nullptr;
@@ -49,16 +49,16 @@ class Interpreter {
   Interpreter& operator=(const Interpreter&) = delete;
 
   // --- The iteration
-  // An iteration of the frame's instance. `constants` are those that have
-  // arrived, or null.
+  // Begins an iteration of the frame's instance. `constants` are the loop
+  // constants that have arrived, or null.
   void begin(Step* step, int64_t iteration, const ConstSet* constants,
              Runner& runner);
-  // It is over.
+  // Ends the iteration.
   void end() {
     if (fired_ != plan_.nodes.size()) holds_values_ = true;
     if (observer_ != nullptr) observer_->on_iteration_end(location());
   }
-  // It would have begun, had the step not been cut short.
+  // Records an iteration that did not begin, since the step was cancelled.
   void note_unstarted(int64_t iteration) { iteration_ = iteration; }
   // The thread's next words in the trace are about this iteration.
   void turn_to(Runner& runner);
@@ -69,49 +69,49 @@ class Interpreter {
 
   // --- Tokens that come
   void arrive(uint32_t arrival, bool is_dead, Tensor&& value);
-  // Loop constants that came late: those beyond what it knows.
+  // Takes late loop constants: those that it has not got yet.
   void take_constants(const ConstSet* constants);
-  // An output of the call that node `node` is.
+  // Takes an output of the call at node `node`.
   void take_result(uint32_t node, Token& token);
-  // It has given all of them.
+  // Ends the call, which has returned all outputs.
   void end_call(uint32_t node);
-  // A child frame runs, which Enters or a call have started; and has ended.
+  // A child frame, which Enters or a call have started, runs; or has ended.
   void begin_child(uint32_t child) {
     child_live_[child] = 1;
     ++outstanding_;
   }
   void end_child(uint32_t child);
-  // What Recvs have waited for.
+  // Takes tokens for Recvs.
   void take_received(Batch& batch);
-  // A kernel or a copy is done.
+  // Takes the answer of a kernel or a copy.
   void take_answer(KernelRequest& request);
 
   // --- Firing
-  // Fires what is ready. Whether a heavy kernel is due: others should have what
-  // is in out() before that.
+  // Fires ready nodes. Returns whether a heavy kernel is due: the caller should
+  // send the content of out() before that.
   bool run(Runner& runner);
-  // Gives all heavy kernels but `kept` to f(KernelRequest&), in the order in
-  // which they became ready: what is waited for is likely to be among the
-  // first.
+  // Passes all heavy kernels but `kept` to f(KernelRequest&), in the order in
+  // which they became ready, since other nodes are most likely to wait for the
+  // first ones.
   template <class F>
   void give_heavy(size_t kept, const F& f) {
     if (heavy_.size() <= kept) return;
     std::reverse(heavy_.begin() + ptrdiff_t(kept), heavy_.end());
     while (heavy_.size() > kept) f(*take_heavy());
   }
-  // Fires the one that is left, if any.
+  // Fires the remaining heavy kernel, if any.
   void fire_heavy(Runner& runner);
-  // Something is left for run().
+  // Whether run() has anything to do.
   bool is_ready() const { return state_.has_ready() || !heavy_.empty(); }
-  // Child frames, kernels and Recvs that have not answered.
+  // Whether child frames, kernels or Recvs have not answered.
   bool is_outstanding() const { return outstanding_ != 0; }
 
-  // --- What is to be sent
+  // --- Sending
   Outbox& out() { return out_; }
   Batch* take_batch(BatchKind kind);
   const ConstSet* constants() const { return constants_; }
 
-  // --- For who reads a quiet step, and for its actor
+  // --- For the diagnosis of a quiet step, and for the actor
   int64_t iteration() const { return iteration_; }
   const devices::Tag& tag() const { return tag_; }
   Step* step() const { return step_; }
@@ -119,28 +119,29 @@ class Interpreter {
   const IterationState& state() const { return state_; }
   // Whether the child frame runs.
   bool child_live(size_t child) const { return child_live_[child] != 0; }
-  // Whether the node fired, and its kernel, Recv or call has not answered.
+  // Whether the node has fired, but its kernel, Recv or call has not answered.
   bool awaits(uint32_t node) const;
   // See IterationActor.
   std::string_view reason_at_stop(uint32_t node) const;
   const Counters& counters() const { return counters_; }
-  // For who watches, on the thread that runs the iteration: what fired and has
-  // not answered, put off or under way; the child frames that were entered and
-  // have not ended, their tokens posted or not yet.
+  // For observers, on the thread that runs the iteration: the number of nodes
+  // that have fired but not answered, deferred ones included; and the number of
+  // child frames that were entered but have not ended, including those whose
+  // tokens are not posted yet.
   size_t num_running() const;
   size_t num_children() const;
-  // Lets go of tensors that outlive an iteration: loop constants, and what was
-  // not consumed.
+  // Releases tensors that outlive an iteration: loop constants, and unconsumed
+  // ones.
   void release_values();
-  // Forgets an unfinished iteration, and all that is to be sent.
+  // Discards an unfinished iteration, and everything that was not sent.
   void reset();
 
  private:
   void load_constants();
   void arrive_constant(const Token& token);
 
-  // Calls fire_one(node) until none is ready, the step is cancelled, or the
-  // thread is to be given to others.
+  // Calls fire_one(node) until no node is ready, the step is cancelled, or the
+  // thread must yield.
   template <class F>
   void fire_ready(Runner& runner, const F& fire_one);
   bool goes_on(Runner& runner);
@@ -153,7 +154,7 @@ class Interpreter {
   void fire_other(uint32_t node, bool is_dead);
   bool fire_scalar(const NodeItem& item);
   void skip(const NodeItem& item);
-  // Whether there is an observer: known where the code is compiled.
+  // Whether there is an observer: a compile-time constant.
   enum class Observed : bool { kNo, kYes };
   void fire_switch(uint32_t node, Observed observed);
   std::optional<bool> read_predicate(uint32_t node);
@@ -191,7 +192,7 @@ class Interpreter {
                    const Tensor& value);
   void send_dead_to_many(const PortItem& port);
   void send_control_to_many(const PortItem& port);
-  // Puts what leads to very many, from edge `first` on, into `wide_`.
+  // Adds an output with very many edges to `wide_`, from edge `first` on.
   void send_in_parts(const PortItem& port, uint32_t first, bool is_dead,
                      Tensor&& value);
   void send_part();
@@ -213,12 +214,12 @@ class Interpreter {
   BatchPool& pool_;
   EngineActor* const owner_;
   const FramePlan& plan_;
-  // The plan's arrays, a step nearer.
+  // The plan's arrays, for faster access.
   const NodeItem* const nodes_;
   const PortItem* const ports_;
   const EdgeItem* const edges_;
   const ArrivalItem* const arrivals_;
-  // The frame instance's, from begin() on.
+  // Copies from the frame instance, set by begin().
   bool watched_ = false;
   Observer* observer_ = nullptr;
   TraceBuffer* trace_ = nullptr;  // the thread's, while it handles a batch
@@ -231,14 +232,14 @@ class Interpreter {
   uint32_t fired_ = 0;   // nodes of this iteration, skipped ones included
   const ConstSet* constants_ = nullptr;
   uint64_t loaded_epoch_ = 0;  // of the constants in the slots
-  bool holds_values_ = false;  // beyond an iteration's end
+  bool holds_values_ = false;  // after the end of an iteration
   Outbox out_;
-  // Ready nodes worth a hop, and this for each of `wide_`, so that there is one
-  // list to look at.
+  // Ready nodes that are worth a hop. Each element of `wide_` has an entry
+  // kWideSends, so that only one list must be checked.
   static constexpr uint32_t kWideSends = ~0u;
   std::vector<uint32_t> heavy_;
-  // An output with so many consumers that they get it a part at a time: to
-  // serve a million of them takes longer than a time slice.
+  // An output with so many consumers that it is sent in parts: to serve a
+  // million consumers takes longer than a time slice.
   struct WideSend {
     const EdgeItem* next;
     const EdgeItem* end;
@@ -246,10 +247,10 @@ class Interpreter {
     Tensor value;
   };
   std::vector<WideSend> wide_;
-  std::vector<Tensor> outputs_;  // of the kernel that fires
-  // By arrival; for the constant edges.
+  std::vector<Tensor> outputs_;  // of the firing kernel
+  // By arrival; used by the constant edges.
   std::vector<const Token*> constant_at_;
-  Tensor passing_;  // between a node and its edges; then empty
+  Tensor passing_;  // on its way from a node to its edges; else empty
   std::vector<std::unique_ptr<KernelRequest>> requests_;
   std::vector<KernelRequest*> free_requests_;
   Counters counters_;

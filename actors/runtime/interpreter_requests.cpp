@@ -1,5 +1,5 @@
-// Kernels that do not run where they fire: heavy ones, which may go to a lane
-// of the device, those that answer later, and what goes to other partitions.
+// Kernels that run elsewhere than they fire: heavy ones, which may go to a lane
+// of the device, asynchronous ones, and transfers to other partitions.
 #include <algorithm>
 
 #include "actors/runtime/token_path.h"
@@ -37,14 +37,15 @@ KernelRequest* Interpreter::take_kernel_request(uint32_t node) {
   request->outputs.resize(item.num_outputs);
   request->context.emplace(item.node, request->inputs, request->outputs,
                            &step_->info, &request->tag, frame_.run->allocator);
-  // A device without a limit has the host's memory: there all keep their order.
+  // A device without a limit uses the host's memory: its kernels keep their
+  // order.
   request->frees =
       frame_.run->allocator == &host_allocator() || frees_memory(*request);
   return request;
 }
 
-// Note [Freeing first] in device_actor.h. What handles are passed to makes
-// little itself.
+// Note [Freeing first] in kernel_request.h. A kernel that takes handles makes
+// little memory itself.
 bool Interpreter::frees_memory(const KernelRequest& request) {
   size_t freed = 0;
   for (const Tensor& input : request.inputs) {
@@ -123,7 +124,7 @@ KernelRequest* Interpreter::take_heavy() {
   return request;
 }
 
-// Whether it was, or has failed.
+// Returns whether the kernel was computed, or has failed.
 bool Interpreter::compute_at_once(const NodeItem& item,
                                   const devices::AsyncKernel& kernel) {
   devices::KernelContext context(
@@ -170,8 +171,8 @@ bool Interpreter::must_copy_in(const Tensor& value) const {
          is_plain(value.dtype());
 }
 
-// They leave together, in their order, when the handler is through with what
-// is ready.
+// Requests leave together, in their order, when the handler has fired all ready
+// nodes.
 void Interpreter::add_to_requests(KernelRequest* request) {
   (out_.last_request == nullptr ? out_.first_request
                                 : out_.last_request->after) = request;
@@ -192,8 +193,8 @@ void Interpreter::request_copy(uint32_t node, KernelRequest::Work work,
   add_to_requests(request);
 }
 
-// What chooses a Switch's output, where it is in the device's memory: the
-// Switch fires again when it is there.
+// Copies the input that chooses a Switch's output from the device's memory to
+// the host: the Switch fires again when the copy has arrived.
 bool Interpreter::fetch_chooser(uint32_t node) {
   const NodeItem& item = nodes_[node];
   if (devices::host_readable(state_.slot(item.first_slot + 1))) return false;
@@ -242,7 +243,7 @@ void Interpreter::fire_send(uint32_t node, const NodeItem& item) {
   }
 }
 
-// Dead or alive: what is sent must be taken.
+// A dead Recv also takes its token, which is always sent.
 void Interpreter::fire_recv(uint32_t node, const NodeItem& item) {
   add_transfer(item, false).waiter = node;
   ++outstanding_;

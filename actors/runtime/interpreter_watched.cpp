@@ -29,8 +29,7 @@ void Interpreter::fire_observed(uint32_t node) {
   observer_->on_settle(location(), IterationView(plan_, state_, this));
 }
 
-// Returns whether the clock is to be looked at afterwards: see Note [Trace
-// words].
+// Returns whether the clock must be read afterwards: see Note [Trace words].
 [[gnu::always_inline]] inline bool Interpreter::trace_firing(
     uint32_t node, bool clock_is_due) {
   const NodeItem& item = nodes_[node];
@@ -55,7 +54,8 @@ bool Interpreter::run_traced(Runner& runner) {
   return must_run_heavy();
 }
 
-// Looks at the abort flag after each firing: what is seen ends with an error.
+// Checks the abort flag after each firing, so that an observer sees nothing
+// after an error.
 bool Interpreter::run_observed(Runner& runner) {
   do {
     observer_->on_settle(location(), IterationView(plan_, state_, this));

@@ -10,7 +10,7 @@
 #include "actors/runtime/token_path.h"
 #include "actors/watch/observer.h"
 
-// What bounds the memory of iterations in flight is in iteration_memory.cpp.
+// The memory limit of iterations in flight is in iteration_memory.cpp.
 
 namespace tagflow::actors {
 
@@ -41,8 +41,8 @@ void IterationActor::on_batch(Batch* batch, Runner& runner) {
   work(runner);
 }
 
-// Takes tokens of the predecessor or the frame. False where the batch is stale,
-// or has to wait for its iteration.
+// Takes tokens of the predecessor or the frame. False if the batch is stale, or
+// must wait for its iteration.
 inline bool IterationActor::on_tokens(Batch* batch, Runner& runner) {
   if (batch->generation != frame_.generation) [[unlikely]] {
     ++counters_.stale;
@@ -61,8 +61,8 @@ inline bool IterationActor::on_tokens(Batch* batch, Runner& runner) {
   return true;
 }
 
-// Takes an answer, of a child frame, a kernel or a Recv, or this actor's next
-// turn. False where there is nothing to do, or no more.
+// Takes an answer of a child frame, a kernel or a Recv, or this actor's next
+// turn. False if there is nothing to do.
 bool IterationActor::on_other(Batch* batch, Runner& runner) {
   if (batch->kind == BatchKind::kIdle) {
     turn_is_posted_ = false;
@@ -95,16 +95,16 @@ bool IterationActor::on_other(Batch* batch, Runner& runner) {
   return true;
 }
 
-// Takes it, and does what follows.
+// Takes the answer, and runs the nodes that it makes ready.
 void IterationActor::take_answer(KernelRequest& request, Runner& runner) {
-  // Nothing that is thrown keeps others from their turn.
+  // Ends the turn even if an exception is thrown.
   struct Ending {
     ~Ending() { turn.end(); }
     TakingTurn& turn;
   } const ending{taken_};
   taken_ = std::move(request.taking);
   if (request.is_granted) {
-    // It may have waited for long, and be heavy: a lane computes it.
+    // It may have waited for long, and may be expensive: a lane computes it.
     ++counters_.offloaded;
     runner.post(frame_.run->device, &request.batch);
   } else {
@@ -113,8 +113,8 @@ void IterationActor::take_answer(KernelRequest& request, Runner& runner) {
   work(runner);
 }
 
-// Of a step that was cut short. What is kept is for its message: a request
-// that is answered now was not in time.
+// Drops a batch of a cancelled step. What is kept is for the message of the
+// step: a request that is answered now was not in time.
 void IterationActor::drop(Batch* batch) {
   if (batch->kind == BatchKind::kKernel) {
     batch->request->claim.release();
@@ -176,7 +176,7 @@ inline void IterationActor::take_child_end(const Batch& batch) {
   interpreter_.end_child(child);
 }
 
-// What a call gives back are the outputs of its node.
+// The results of a call are the outputs of its node.
 void IterationActor::take_return(Batch* batch) {
   const uint32_t child = batch->ordinal;
   const uint32_t node = plan_.calls[child]->node;
@@ -214,10 +214,10 @@ inline void IterationActor::run_ready(Runner& runner) {
     interpreter_.note_pause();
 }
 
-// Everything cheap is done. What other actors can do meanwhile goes to them
-// first; then all heavy kernels but one go to the lanes, and that one runs
-// here. None stays where others wait for the worker: at the device, runs take
-// turns. A lent thread keeps none: its owner may have to leave in time.
+// All cheap nodes have fired. First sends the batches for other actors. Then
+// all heavy kernels but one go to the lanes, and that one runs here. None runs
+// here if others wait for the worker, since runs take turns at the device. None
+// runs on a lent thread, since its owner may need it in time.
 void IterationActor::run_heavy(Runner& runner) {
   post_requests(runner);
   post_transfers(runner);
@@ -229,7 +229,7 @@ void IterationActor::run_heavy(Runner& runner) {
     interpreter_.give_heavy(stay ? 1 : 0, [&](KernelRequest& request) {
       runner.post(frame_.run->device, &request.batch);
     });
-  // Others run from here on: this handler needs a unit of its own.
+  // Other actors may run from here on: this handler needs a unit of its own.
   runner.renew(interpreter_.step());
   runner.flush();
   if (interpreter_.is_watched()) [[unlikely]]
@@ -237,8 +237,8 @@ void IterationActor::run_heavy(Runner& runner) {
   interpreter_.fire_heavy(runner);
 }
 
-// The time slice is over, but not what is ready here: it goes on when the
-// actor's turn comes again.
+// The time slice is over, but nodes are still ready here: the iteration goes on
+// in the actor's next turn.
 void IterationActor::post_turn(Runner& runner) {
   post_exits(runner);
   post_ahead(runner);
@@ -255,7 +255,7 @@ inline void IterationActor::retire(Runner& runner) {
   if (successor_ != nullptr || out_.next != nullptr) {
     post_exits(runner);
     choose_successor(true);
-    // Where nothing was sent before, no iteration overlaps with this one.
+    // If nothing was sent before, no iteration overlaps with this one.
     set_at_rest(sent_ == 0);
     busy_.store(false, std::memory_order_release);
     runner.post(successor_, take_next(true));
@@ -282,8 +282,8 @@ void IterationActor::unpark(Runner& runner) {
 
 // --- Sending ----------------------------------------------------------------
 
-// The batch that goes to the successor next; the last one hands the baton over.
-// Inlined by force: it is a part of each trip.
+// The next batch for the successor; the last one carries the baton. Always
+// inlined: each iteration runs it.
 [[gnu::always_inline]] inline Batch* IterationActor::take_next(bool is_last) {
   Batch* batch = std::exchange(out_.next, nullptr);
   if (batch == nullptr) batch = interpreter_.take_batch(BatchKind::kTokens);
@@ -345,7 +345,8 @@ void IterationActor::post_exits(Runner& runner) {
   runner.post(frame_.actor, std::exchange(out_.exit, nullptr));
 }
 
-// Posts what the next iteration may begin with before this one is retired.
+// Posts tokens with which the next iteration may begin before this one is
+// retired.
 void IterationActor::post_ahead(Runner& runner) {
   if (frame_.window == 1) return;
   const bool news =
@@ -359,7 +360,7 @@ void IterationActor::post_ahead(Runner& runner) {
 
 inline void IterationActor::choose_successor(bool retiring) {
   if (successor_ != nullptr) return;
-  // This is the newest iteration: the ring is its own to read and to change.
+  // This is the newest iteration: only it reads and changes the ring.
   if (next_->busy()) [[unlikely]] {
     grow_ring();
   } else if (retiring && next_->next_ != this) [[unlikely]] {
@@ -403,7 +404,7 @@ void IterationActor::shrink_ring() {
 
 void IterationActor::collect(Counters& counters) const {
   const Counters& firing = interpreter_.counters();
-  // The count of what fired includes what was skipped.
+  // The count of fired nodes includes skipped ones.
   counters.fired += firing.fired - firing.dead;
   counters.dead += firing.dead;
   counters.iterations += counters_.iterations;
@@ -411,7 +412,7 @@ void IterationActor::collect(Counters& counters) const {
   counters.offloaded += counters_.offloaded + firing.offloaded;
   counters.launched += firing.launched;
   counters.stale += counters_.stale;
-  // One is in flight even where none ever ran ahead.
+  // One iteration is in flight even if none ever ran ahead.
   counters.max_in_flight =
       std::max<uint64_t>({counters.max_in_flight, counters_.max_in_flight, 1});
   for (size_t i = 0; i < children_.size(); ++i)

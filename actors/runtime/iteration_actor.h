@@ -1,5 +1,5 @@
-// IterationActor: the protocol of an iteration: who is before and after it, its
-// children, its end. Its nodes are the interpreter's.
+// IterationActor: the protocol of an iteration: its predecessor and successor,
+// its children, its end. The interpreter runs its nodes.
 #pragma once
 
 #include <atomic>
@@ -14,32 +14,33 @@
 namespace tagflow::actors {
 
 // Note [The ring]
-// The iteration actors of a frame form a cycle. Iteration n+1 runs on the next
-// actor of the cycle after n's; if that one is still busy and the window
-// allows, a fresh actor is put in between, by n, which alone may: it is the
-// newest. If an iteration is retired before the next one began, it takes one
-// actor out of the cycle and puts it aside, as the first that is put in again.
-// So two actors alternate where nothing overlaps, and a runner can hold both;
-// the ring grows only as iterations really are in flight together, and its
-// order is always theirs.
-// If the ring is full, the next actor runs the oldest iteration: what is sent
-// to it waits there (parked) until that one is retired. The window needs no
-// other bookkeeping.
+// The iteration actors of a frame form a cycle. Iteration n+1 runs on the actor
+// after that of n. If this actor is still busy and the window allows it,
+// iteration n inserts a new actor in between; only the newest iteration may do
+// so. If an iteration is retired before the next one begins, it removes one
+// actor from the cycle and puts it aside, to be inserted again first. So two
+// actors alternate if no iterations overlap, and a runner can hold both. The
+// ring grows only if iterations really are in flight together, and its order is
+// always that of the iterations.
+// If the ring is full, the next actor runs the oldest iteration: batches that
+// are sent to it are parked there until that iteration is retired. The window
+// needs no other bookkeeping.
 //
 // Note [The baton]
-// Iteration n is retired when its predecessor is, and it has nothing ready, no
-// child frame and no kernel outstanding. The mark `is_last` travels with its
-// last tokens straight to n+1: retirement is in order without a hop through
+// Iteration n is retired when its predecessor is retired and it has no ready
+// node, no child frame and no outstanding kernel. The mark `is_last` travels
+// with its last tokens straight to n+1: retirement is in order without a hop
+// through
 // the frame. Iteration 0 gets its mark from the frame actor, with the last
-// Enter. If n never started n+1, the loop has ended: n gives the mark, and the
+// Enter. If n never started n+1, the loop has ended: n sends the mark, and the
 // last Exits, to the frame actor.
 //
 // Life cycle of an actor: spawned by its frame, or by the newest iteration;
 // idle; busy with iteration n (started by its first batch; running; waiting
 // for children, kernels, its predecessor; retired); idle ...; stopped. In a
-// step that was cut short the first batch marks the actor busy, with the
-// iteration that it would have begun, and nothing else happens: so a time-out
-// can say how far the loop had come.
+// cancelled step the first batch only marks the actor as busy with the
+// iteration that it would have begun: so the message of a time-out can say how
+// far the loop had come.
 //
 // Invariants:
 //   1. At most `window` iterations of a frame instance are busy at once.
@@ -52,10 +53,10 @@ class IterationActor : public EngineActor {
 
   bool busy() const { return busy_.load(std::memory_order_acquire); }
 
-  // For the time when the step is quiet.
+  // Accessors for a step that is quiet.
   int64_t iteration() const { return interpreter_.iteration(); }
   const IterationState& state() const { return interpreter_.state(); }
-  // Whether iteration() is of the frame's last instance, and its state that of
+  // Whether iteration() belongs to the frame's last instance, and state() to
   // this iteration.
   bool is_of_instance() const { return generation_ == frame_.generation; }
   const FrameInstance& frame() const { return frame_; }
@@ -64,14 +65,14 @@ class IterationActor : public EngineActor {
   bool has_fired(uint32_t node) const {
     return (state().pending(node) & IterationState::kFired) != 0;
   }
-  // How many inputs a node waits for that has not fired.
+  // How many inputs a node still waits for. REQUIRES: it has not fired.
   uint32_t inputs_left(uint32_t node) const {
     return state().pending(node) & IterationState::kCount;
   }
-  // Whether the node fired, and its kernel or Recv has not answered.
+  // Whether the node has fired, but its kernel or Recv has not answered.
   bool awaits(uint32_t node) const { return interpreter_.awaits(node); }
   // What the kernel of such a node waited for when the step was stopped; empty
-  // where nobody knows. REQUIRES: the step is at rest.
+  // if unknown. REQUIRES: the step is at rest.
   std::string_view reason_at_stop(uint32_t node) const {
     return interpreter_.reason_at_stop(node);
   }
@@ -84,9 +85,9 @@ class IterationActor : public EngineActor {
     return interpreter_.child_live(ordinal);
   }
   void collect(Counters& counters) const;
-  // Forgets an unfinished iteration, and lets go of its tensors.
+  // Discards an unfinished iteration, and releases its tensors.
   void reset();
-  // Lets go of tensors at the end of a frame instance.
+  // Releases tensors at the end of a frame instance.
   void release_values();
 
  protected:
@@ -128,18 +129,18 @@ class IterationActor : public EngineActor {
   const FramePlan& plan_;
   const bool has_budget_;  // Note [Budget]
   Interpreter interpreter_;
-  // What is to be sent, a step nearer.
+  // interpreter_.out(), for faster access.
   Interpreter::Outbox& out_;
-  IterationActor* next_;  // in the ring, or of those put aside
+  IterationActor* next_;  // in the ring, or among the actors put aside
   std::atomic<bool> busy_{false};
   uint64_t generation_ = 0;  // of the frame, when the iteration began
   bool predecessor_done_ = false;
   uint32_t received_ = 0;       // batches from the predecessor
-  uint32_t expected_ = 0;       // how many there are; 0 while not known
+  uint32_t expected_ = 0;       // how many will come; 0: unknown
   uint32_t sent_ = 0;           // batches to the successor
   uint32_t exits_ = 0;          // kExit batches, of this and all before it
-  int64_t used_at_begin_ = -1;  // bytes: Note [Budget]; -1: was not alone then
-  IterationActor* successor_ = nullptr;       // once it was sent something
+  int64_t used_at_begin_ = -1;  // bytes: Note [Budget]; -1: was not alone
+  IterationActor* successor_ = nullptr;       // once a batch was sent to it
   const ConstSet* sent_constants_ = nullptr;  // to it
   std::vector<FrameActor*> children_;
   std::vector<caf::actor> child_handles_;
@@ -148,7 +149,7 @@ class IterationActor : public EngineActor {
   std::vector<Batch*> parked_;
   Batch turn_;  // to itself: Note [Turns] in scheduler.h
   bool turn_is_posted_ = false;
-  TakingTurn taken_;  // of the answer that is handled: Note [Freeing first]
+  TakingTurn taken_;  // of the answer in hand: Note [Freeing first]
   Counters counters_;
 };
 

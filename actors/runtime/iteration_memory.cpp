@@ -1,4 +1,4 @@
-// How many iterations are in flight where memory has a limit.
+// Limits the iterations in flight on a device whose memory has a limit.
 #include <algorithm>
 
 #include "actors/runtime/iteration_actor.h"
@@ -7,19 +7,20 @@
 namespace tagflow::actors {
 
 // Note [Budget]
-// Each iteration in flight has tensors of its own, and on an accelerator their
-// kernels may be queued, so that nothing of the memory is in use yet. So what
-// an iteration takes is measured: while one runs alone, as the first one does,
-// the largest use of the device's memory is taken down. From then on the next
-// iteration begins ahead only where all that are in flight, and this one, could
-// take as much beside what is in use now. What is in use counts some of it
-// twice, so that the estimate is on the safe side: near the limit fewer
-// iterations overlap than would fit, and in the end one goes after the other.
+// Each iteration in flight has tensors of its own; on an accelerator their
+// kernels may still be queued, so that their memory is not in use yet. So the
+// memory of an iteration is measured: while one runs alone, as the first one
+// does, the peak use of the device's memory is recorded. From then on the next
+// iteration begins ahead only if it and all iterations in flight could each
+// take the measured memory, in addition to the memory in use now, without
+// exceeding the limit. This counts some memory twice, so the estimate is
+// conservative: near the limit fewer iterations overlap than would fit, and
+// finally none do.
 //
-// An iteration that is held back begins when the one before it is retired, with
-// the baton, as in a window of 1. No iteration waits for a later one but by
-// what is outside of the step, as a queue. So a program of which some kernel is
-// asynchronous has no budget, and no deadlock comes of it.
+// An iteration that is held back begins when its predecessor is retired, with
+// the baton, as in a window of 1. An iteration can wait for a later one only
+// through objects outside of the step, such as queues. So a program with
+// asynchronous kernels has no budget, and the budget causes no deadlock.
 
 void IterationActor::note_memory_at_begin(int64_t iteration) {
   const bool is_alone =
@@ -36,7 +37,7 @@ void IterationActor::note_memory_at_end() {
   frame_.retired.store(interpreter_.iteration() + 1, std::memory_order_relaxed);
 }
 
-// Whether the next iteration has to wait for this one's end.
+// Whether the next iteration must wait for the end of this one.
 bool IterationActor::lacks_memory_ahead() const {
   if (successor_ != nullptr) return false;  // it has begun
   if (frame_.iteration_bytes < 0) return true;

@@ -1,5 +1,5 @@
-// IterationState: what one iteration holds while it runs: layer two, between
-// the static plan and the actors. Flat arrays addressed by plan indices.
+// IterationState: the state of a running iteration. It is layer two, between
+// the static plan and the actors: flat arrays that plan indices address.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +14,16 @@ namespace tagflow::actors {
 
 // One per iteration actor, reused for every iteration that the actor runs.
 //
-// The pending word of a node counts what it still waits for; its upper bits
-// are facts. A Merge waits for its control inputs and for *one* token more:
+// The pending word of a node counts the inputs that it still waits for; its
+// upper bits are flags. A Merge waits for its control inputs and for *one*
+// further token:
 // its first live input, or the last dead one if none is live.
 //
 // Invariants:
 //   1. A node is pushed to the ready stack once: when its count reaches zero.
-//   2. Words and merge records keep their facts until the next start(), so
-//      that a finished iteration can be asked why something is dead; but for
-//      kAsked, which goes with the answer.
+//   2. Words and merge records keep their flags until the next start(), so that
+//      a diagnosis of a finished iteration can find out why a node is dead.
+//      Only kAsked is cleared, by the answer.
 class IterationState {
  public:
   static constexpr uint32_t kDead = 1u << 31;   // an input is dead
@@ -34,7 +35,7 @@ class IterationState {
   static constexpr uint32_t kCount = kAsked - 1;
 
   struct MergeRecord {
-    uint32_t left = 0;   // data inputs that may still come
+    uint32_t left = 0;   // data inputs that may still arrive
     int32_t index = -1;  // of the live input
   };
 
@@ -74,8 +75,8 @@ class IterationState {
   MergeRecord& merge(uint32_t ordinal) { return merges_[ordinal]; }
   const MergeRecord& merge(uint32_t ordinal) const { return merges_[ordinal]; }
 
-  // Many arrivals in a row, with all that they need at hand. Meanwhile nothing
-  // else may arrive.
+  // Many arrivals in a row, with their pointers in registers. Nothing else may
+  // arrive while it exists.
   class Arrivals {
    public:
     explicit Arrivals(IterationState& state)
@@ -99,7 +100,7 @@ class IterationState {
     uint32_t* ready_end_;
   };
 
-  // One of the inputs that `node` waits for is there.
+  // One of the inputs that `node` waits for has arrived.
   void arrive(uint32_t node) { arrive(pending_, node, ready_end_); }
   void arrive_dead(uint32_t node) {
     pending_[node] |= kDead;
@@ -123,9 +124,9 @@ class IterationState {
     arrive_dead(node);
   }
 
-  // Nothing has happened yet.
+  // Clears all words: nothing has happened yet.
   void forget() { std::fill(words_.begin(), words_.end(), 0); }
-  // Lets go of every tensor but the plan's constants.
+  // Releases all tensors except the plan's constants.
   void release_values() {
     for (size_t i = 0; i < slots_.size(); ++i)
       if (slots_[i].buffer() != nullptr && plan_.sticky[i] != kPlanConstant)

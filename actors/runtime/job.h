@@ -1,4 +1,4 @@
-// Job: a function that some worker calls, outside of all actors.
+// Job: a function that a worker calls, outside of all actors.
 #pragma once
 
 #include <caf/ref_counted.hpp>
@@ -10,7 +10,7 @@
 
 namespace tagflow::actors {
 
-// Born with the reference that the scheduler lets go of.
+// Created with one reference, which the scheduler releases.
 class Job : public caf::resumable, public caf::ref_counted {
  public:
   explicit Job(std::function<void()> work) : work_(std::move(work)) {}
@@ -28,8 +28,8 @@ class Job : public caf::resumable, public caf::ref_counted {
   const std::function<void()> work_;
 };
 
-// Calls `work` once, on a worker. It must not throw. The engine must outlive
-// that. Throws std::bad_alloc where there is no memory for the job.
+// Calls `work` once, on a worker. `work` must not throw. The engine must
+// outlive the call. Throws std::bad_alloc if there is no memory for the job.
 // Thread-safe.
 inline void run_on_worker(Scheduler& scheduler, std::function<void()> work) {
   scheduler.enqueue((new Job(std::move(work)))->ready);

@@ -11,7 +11,7 @@ namespace tagflow::actors {
 // The answer of an asynchronous kernel, from any thread.
 void KernelRequest::answer_async(Status&& answer) {
   Step* const step = batch.step;
-  // The thread may be slow to leave: nothing that it needs goes before it.
+  // The thread may leave late: this keeps everything that it needs alive.
   const std::shared_ptr<Step> alive = step->weak_from_this().lock();
   status = std::move(answer);
   step->end_wait(wait);
@@ -37,7 +37,7 @@ class KernelRequest::Parked final : public devices::StateLock::Waiter {
   }
 
  private:
-  // There for as long as the step waits; so is the lock, which is the claim's.
+  // Valid as long as the step waits, like the lock, which the claim keeps.
   KernelRequest& request_;
   StateLock& lock_;
 };

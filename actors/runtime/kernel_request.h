@@ -1,4 +1,4 @@
-// KernelRequest: a kernel that does not run where its node fires.
+// KernelRequest: a kernel that runs elsewhere than its node fires.
 #pragma once
 
 #include <caf/actor.hpp>
@@ -15,21 +15,21 @@
 namespace tagflow::actors {
 
 // Note [Freeing first]
-// Thirty-two branches, each of which makes a large tensor and sums it up, need
-// the memory of all these tensors where all are made first, and that of a few
-// where each is summed up when it is there. So what waits at a device is in two
-// classes: a kernel *frees* memory where it holds the last references to
-// tensors of no less bytes than its outputs have, as far as their shapes are
-// known; and those go first. All others take memory. An accelerator is given
-// only kMostTaking of these at a time, since it runs all in the order of their
-// launches: each holds a *taking turn*, which ends when its iteration has taken
-// the answer and what follows from it is at the accelerator. On a device
-// without a limit all count as if they freed memory, so that each goes in its
-// turn.
+// Suppose that each of 32 branches makes a large tensor and sums it up. If all
+// tensors are made first, they need the memory of 32 tensors; if each is summed
+// up as soon as it is made, they need that of a few. So waiting kernels are in
+// two classes. A kernel *frees* memory if it holds the last references to
+// tensors of at least as many bytes as its outputs, as far as their shapes are
+// known; these kernels go first. All others *take* memory. An accelerator runs
+// all kernels in the order of their launches, so it gets only kMostTaking of
+// these at a time: each holds a *taking turn*. The turn ends when the iteration
+// has taken the answer, and the kernels that follow from it are at the
+// accelerator. On a device without a limit, all kernels count as freeing, so
+// that they keep their order.
 
 class AcceleratorActor;
 
-// The turn of a kernel that takes memory, or none. It ends when this is
+// The turn of a kernel that takes memory, or no turn. It ends when this is
 // destroyed, on any thread.
 class TakingTurn {
  public:
@@ -41,17 +41,17 @@ class TakingTurn {
   void end() noexcept;
 
  private:
-  // Held: whoever ends the turn may have let the step go on to its end, and
-  // with it all that the actor is for.
+  // A counted reference: the step, which keeps the actor alive, may end before
+  // the turn does.
   caf::actor accelerator_;
 };
 
-// A kernel to run elsewhere, or a tensor to be copied between the host and an
-// accelerator, and the answer: the request travels to the device and comes back
-// to the iteration, in the one batch it owns. Reused by its
-// iteration actor; allocates nothing once its vectors have grown.
+// A kernel to run elsewhere, or a tensor to copy between the host and an
+// accelerator, and the answer. The request travels to the device and back to
+// the iteration, in the one batch that it owns. Its iteration actor reuses it,
+// so it allocates nothing once its vectors have grown.
 //
-// Life cycle: free; filled by its owner, which moves the inputs in; with the
+// Life cycle: free; filled by its owner, which moves the inputs in; at the
 // device, a lane, or an asynchronous kernel; answered; free again.
 struct KernelRequest {
   // A copy has one input and one output.
@@ -62,22 +62,22 @@ struct KernelRequest {
     batch.request = this;
   }
 
-  // That of an asynchronous kernel. Called once. Thread-safe.
+  // The answer of an asynchronous kernel. Called once. Thread-safe.
   void answer_async(Status&& answer);
-  // Waits for what `claim` has not: Note [Parking] in
-  // devices/state/state_lock.h. Then it comes back to its owner, with
-  // `is_granted`, or with an error. REQUIRES: the caller has a unit of the
-  // step, which is not the request's.
+  // Waits for the locks that `claim` does not have: Note [Parking] in
+  // devices/state/state_lock.h. Then the request returns to its owner, with
+  // `is_granted`, or with an error. REQUIRES: the caller has a unit of the step
+  // other than the request's.
   void park();
 
   Work work = Work::kCompute;
-  bool is_granted = false;         // its claim; yet to be computed
+  bool is_granted = false;         // its claim; it is not computed yet
   bool frees = false;              // Note [Freeing first]
-  TakingTurn taking;               // the same; its own
-  TakingTurn taken;                // of what it follows from
+  TakingTurn taking;               // the same; its own turn
+  TakingTurn taken;                // of the kernel before it
   StepWait wait;                   // of an asynchronous kernel, or parked
   StepTurn* turn = nullptr;        // of its run, at the device
-  KernelRequest* after = nullptr;  // that travels in this one's batch
+  KernelRequest* after = nullptr;  // the next in this one's batch
   uint32_t node = 0;
   const NodeItem* item = nullptr;
   EngineActor* owner = nullptr;
@@ -91,7 +91,7 @@ struct KernelRequest {
 
  private:
   class Parked;
-  // Takes what there is of the claim, and waits for the rest.
+  // Takes the free locks of the claim, and waits for the others.
   void go_on_waiting();
   Status cancelled() const;
 };

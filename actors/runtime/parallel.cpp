@@ -15,22 +15,23 @@
 namespace tagflow::actors {
 namespace {
 
-// A shard below this is not worth its bookkeeping. Workers that have nothing to
-// do look for work for some time, so that it takes about 1 us until one has a
-// shard. Of 3 to 20 us this was the quickest for an LSTM of 128 units.
+// A shorter shard is not worth its overhead. Idle workers poll for some time,
+// so that one gets a shard within about 1 us. Of values from 3 to 20 us, this
+// was the fastest for an LSTM of 128 units.
 constexpr double kShardNanoseconds = 6e3;
-// More shards than workers even out workers that are late.
+// More shards than workers balance the load when workers are late.
 constexpr int64_t kShardsPerWorker = 4;
-// At some 50 ns each.
+// About 50 ns each.
 constexpr int kLooks = 1000;
 
-// One call's work. Lives until the last helper has looked at it; `body` is
-// called only while the caller is in run(). What it throws first is kept; the
-// shards that have not begun by then are skipped.
+// The work of one call. Lives until the last helper has accessed it; `body` is
+// called only while the caller is in run(). Its first exception is kept; shards
+// that have not begun by then are skipped.
 //
-// Each worker begins at its own shards. Calls with as many shards give it the
-// same ones, so that what it wrote in the last call, such as the state of a
-// loop, is still in its cache. A thread that is no worker begins at the first.
+// Each worker begins at its own shards. Calls with the same number of shards
+// give it the same ones, so that data that it wrote in the last call, such as
+// the state of a loop, is still in its cache. A thread that is no worker begins
+// at the first shard.
 class ShardedCall {
  public:
   ShardedCall(int64_t total, int64_t shards, int workers,
@@ -49,7 +50,7 @@ class ShardedCall {
     for (int64_t i = 0; i < shards_; ++i) {
       const int64_t shard = (first + i) % shards_;
       std::atomic<bool>& taken = taken_[size_t(shard)];
-      // Most are, where a helper comes late: it had better not write.
+      // Most shards are taken when a helper is late: a read avoids contention.
       if (taken.load(std::memory_order_relaxed) ||
           taken.exchange(true, std::memory_order_acq_rel))
         continue;
@@ -57,9 +58,9 @@ class ShardedCall {
       done_.fetch_add(1, std::memory_order_acq_rel);
     }
   }
-  // For the shards that others are in the middle of. To yield gives the core
-  // away for a whole time slice where another process wants it, so that comes
-  // only after the time of some shards.
+  // Waits for the shards that others are still running. A yield may give the
+  // core to another process for a whole time slice, so this thread first polls
+  // for the time of some shards.
   void wait() const {
     for (int look = 0; look < kLooks; ++look) {
       if (is_done()) return;
@@ -94,7 +95,7 @@ class ShardedCall {
   std::vector<std::atomic<bool>> taken_;
   std::atomic<int64_t> done_{0};
   std::atomic<bool> has_thrown_{false};
-  std::exception_ptr thrown_;  // written by who set has_thrown_
+  std::exception_ptr thrown_;  // written by the thread that set has_thrown_
 };
 
 }  // namespace
@@ -115,7 +116,7 @@ void WorkerParallel::run(int64_t total, double unit_cost,
     for (int64_t i = 0; i < helpers; ++i)
       run_on_worker(scheduler_, [call] { call->work(); });
   } catch (const std::bad_alloc&) {
-    // Fewer helpers, or none: the caller works too.
+    // Fewer helpers, or none, suffice: the caller runs shards, too.
   }
   if (call == nullptr) {
     body(0, total);

@@ -1,4 +1,5 @@
-// WorkerParallel: shards of one kernel over the workers of a scheduler.
+// WorkerParallel: distributes shards of one kernel to the workers of a
+// scheduler.
 #pragma once
 
 #include "actors/runtime/scheduler.h"
@@ -6,9 +7,9 @@
 
 namespace tagflow::actors {
 
-// The caller takes shards until none is left, helpers on other workers do the
-// same; a helper that comes late finds nothing to do. The caller waits only
-// for shards that another worker is in the middle of. Thread-safe.
+// The caller runs shards until none is left, and helpers on other workers do
+// the same; a late helper finds nothing to do. The caller waits only for shards
+// that other workers are still running. Thread-safe.
 class WorkerParallel : public devices::Parallel {
  public:
   WorkerParallel(Scheduler& scheduler, int workers)

@@ -17,16 +17,16 @@ class PartitionActor : public EngineActor {
  public:
   PartitionActor(caf::actor_config& config, PartitionRun& run);
 
-  // All below is for the time when the step is quiet.
+  // The functions below require a quiet step.
 
-  // A batch to start with: the one that the last run ended with, so that a run
-  // allocates none.
+  // A batch for the start of a run: it reuses the last batch of the previous
+  // run, so that a run allocates none.
   Batch* take_start() { return pool().take(BatchKind::kStart); }
   bool done() const { return done_; }
   const FrameActor& root() const { return *root_; }
   void collect(Counters& counters) const;
   void reset();
-  // Ends frames of calls beyond what is kept for the next step.
+  // Ends frames of calls beyond those that are kept for the next step.
   void trim();
 
  protected:

@@ -1,4 +1,4 @@
-// How a thread waits that expects what it waits for within microseconds.
+// A pause for busy waits of a few microseconds.
 #pragma once
 
 namespace tagflow::actors {

@@ -12,7 +12,7 @@ namespace {
 
 class Reaper {
  public:
-  // What is added from now on is left alone.
+  // Objects that are added from now on are leaked.
   void stop() {
     {
       std::lock_guard lock(mutex_);
@@ -50,9 +50,9 @@ class Reaper {
   std::thread thread_;
 };
 
-// A worker may let go of something when the process is ending already: the
-// reaper stays, and only its thread ends. The child of a fork() has none of its
-// parent's threads, and gets a reaper of its own.
+// A worker may release an object while the process is ending: so the reaper is
+// never destroyed, and only its thread ends. The child of a fork() has none of
+// its parent's threads, and gets a reaper of its own.
 Reaper& process_reaper() {
   static Reaper* reaper = [] {
     pthread_atfork(nullptr, nullptr, [] { reaper = new Reaper; });
@@ -70,7 +70,7 @@ void destroy_elsewhere(std::function<void()> destroy) noexcept {
   try {
     process_reaper().add(std::move(destroy));
   } catch (...) {
-    // Better lost than a thread that waits for itself.
+    // A leak is better than a thread that waits for itself.
   }
 }
 

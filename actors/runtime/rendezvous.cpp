@@ -131,7 +131,7 @@ void LocalRendezvous::post_answers(Runner& runner) {
   answers_.clear();
 }
 
-// What stays behind asks for another turn: nothing is held for ever.
+// If entries remain, requests another turn, so that no entry is held forever.
 void LocalRendezvous::release_some(Step& step, Runner& runner) {
   for (size_t count = 1 + random() % held_.size(); count > 0; --count) {
     std::swap(held_[random() % held_.size()], held_.back());

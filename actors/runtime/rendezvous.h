@@ -1,21 +1,22 @@
 // Rendezvous: the actor at which the Sends and Recvs of a step meet.
 //
 // Note [Transfers]
-// What partitions exchange is named by a *transfer*, the static part of the
-// key: sending device, its incarnation, receiving device and tensor; and by the
-// tag of the token. An iteration posts, in one kTransfers batch, all tokens
-// that it sends and all that its Recvs ask for since the last; the rendezvous
-// answers with one kReceived batch per waiting iteration. Either side may come
-// first. A dead token is sent like a live one, so that the other side hears of
-// it.
+// The key of a token has two parts: the *transfer* is static, and consists of
+// the sending device, its incarnation, the receiving device and the tensor; the
+// other part is the tag of the token. An iteration posts one kTransfers batch
+// with all tokens that it has sent, and all that its Recvs have requested,
+// since the last such batch. The rendezvous answers with one kReceived batch
+// per waiting iteration. Either side may come first. A dead token is sent like
+// a live one, so that the other side receives it, too.
 //
-// A Recv that waits holds no unit of activity (Note [Activity] in runner.h):
-// if nothing else of the step moves, nobody will ever send to it.
+// A waiting Recv holds no unit of activity (Note [Activity] in runner.h): if
+// nothing else in the step is active, nobody will ever send to it.
 //
 // Invariants:
-//   1. Each key is sent once and received once: a second time is an error.
-//   2. A token is handed over, never copied.
-//   3. An error of the step leaves no token and nobody waiting: reset().
+//   1. Each key is sent once and received once: a second send or receive is an
+//      error.
+//   2. A token is moved, never copied.
+//   3. After an error of the step, reset() drops all tokens and waiting Recvs.
 //   4. A key is in its transfer's slot or in the table, never in both.
 #pragma once
 
@@ -27,25 +28,24 @@
 
 namespace tagflow::actors {
 
-// What an executable's partitions see of it: an actor that takes kTransfers
-// batches and answers with kReceived ones.
+// The interface for the partitions of an executable: an actor that takes
+// kTransfers batches and answers with kReceived ones.
 class Rendezvous : public EngineActor {
  public:
   using EngineActor::EngineActor;
-  // Drops all tokens, and forgets who waits. For the time when the step is
-  // quiet.
+  // Drops all tokens and waiting Recvs. REQUIRES: the step is quiet.
   virtual void reset() = 0;
 };
 
-// Between partitions of one process. With HandOff::kRandom it holds tokens
-// back and lets them go in another order, but in that of no key twice.
+// The rendezvous of partitions in one process. With HandOff::kRandom it delays
+// tokens, and releases them in random order.
 //
 // Life cycle: spawned with the partitions of a run, for one step at a time;
 // empty between steps; stopped with their executable.
 class LocalRendezvous : public Rendezvous {
  public:
-  // `transfers` by number; outlives the actor. Its batches are those of
-  // `store`, or, without, its own.
+  // `transfers` are names by number, and outlive the actor. Batches come from
+  // `store`; if it is null, the actor owns them.
   LocalRendezvous(caf::actor_config& config, HandOff policy,
                   const std::vector<std::string>& transfers,
                   BatchStore* store = nullptr);
@@ -69,8 +69,8 @@ class LocalRendezvous : public Rendezvous {
     EngineActor* actor = nullptr;
     uint32_t node = 0;
   };
-  // Who came first: a token, or, where receiver.actor is not null, a Recv. Of
-  // what is held back: both.
+  // The side that came first: a Recv if receiver.actor is not null, otherwise a
+  // token. A delayed entry has both.
   struct Entry {
     Receiver receiver;
     bool is_dead = false;
@@ -85,27 +85,27 @@ class LocalRendezvous : public Rendezvous {
 
   void send(const Key& key, Token& token, Step& step);
   void receive(const Key& key, const Receiver& receiver, Step& step);
-  // Moves the entry of `key` to `entry`, and frees its place. False where
-  // nobody came yet.
+  // Moves the entry of `key` to `entry`, and frees its place. False if there is
+  // no entry yet.
   bool take(const Key& key, Entry& entry);
-  // A new entry, without a receiver or a value. REQUIRES: `key` has none.
+  // Adds an entry without a receiver or a value. REQUIRES: `key` has no entry.
   Entry& add(const Key& key);
   void meet(const Receiver& receiver, bool is_dead, Tensor&& value, Step& step);
   void answer(const Receiver& receiver, bool is_dead, Tensor&& value,
               Step& step);
-  // Lets go of some of what was held back, in any order.
+  // Releases some delayed entries, in any order.
   void release_some(Step& step, Runner& runner);
   void post_answers(Runner& runner);
   std::string describe(const Key& key) const;
   uint64_t random();
 
   const std::vector<std::string>& transfers_;
-  // By number of the transfer: its first entry. Most transfers have no more at
-  // a time; those of further tags are in the table.
+  // By number of the transfer: its first entry. Most transfers have only one
+  // entry at a time; entries of further tags are in the table.
   std::vector<Slot> slots_;
   size_t num_full_ = 0;  // slots; reset() looks at them only if there are any
   Table table_;
-  // The table's entries at rest, for reuse: a steady loop allocates none.
+  // Unused nodes of the table, for reuse: a steady loop allocates none.
   std::vector<Table::node_type> spare_;
   std::vector<Batch*> answers_;  // of the batch in hand, one per iteration
   std::vector<Entry> held_;      // HandOff::kRandom

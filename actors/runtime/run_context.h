@@ -15,29 +15,29 @@
 
 namespace tagflow::actors {
 
-// How much recursion a run may do: see SessionOptions.
+// The limits of recursion in a run: see SessionOptions.
 struct CallLimits {
   int max_depth = 0;
   int max_open = 0;
 };
 
-// Only its executable, and the step that it runs, touch it.
+// Only its executable, and the step that it runs, access it.
 struct RunContext {
-  // One partition per plan, and a rendezvous where there are transfers; these
-  // by number. The plans and the names must outlive the context. Who made it
-  // calls supervise().
+  // Makes one partition per plan, and a rendezvous if there are transfers.
+  // `transfers` are names, by number. The plans and the names must outlive the
+  // context. The caller must call supervise().
   static std::unique_ptr<RunContext> make(
       const DeviceSet& devices, const CallLimits& limits,
       std::span<const std::unique_ptr<Plan>> plans,
       const std::vector<std::string>& transfers);
 
-  // The engine stops the actors when it ends, if nobody did before. Throws
-  // std::bad_alloc; then it does so for some of them.
+  // Makes the engine stop the actors when it ends, unless they have ended
+  // before. May throw std::bad_alloc; then this holds for some of them.
   void supervise(const Engine& engine) const;
-  // Stops the actors. Throws std::bad_alloc; then nothing has happened.
+  // Stops the actors. May throw std::bad_alloc; then nothing has changed.
   void end_actors(const Engine& engine) const;
 
-  BatchStore batches;  // goes last
+  BatchStore batches;  // destroyed last
   std::vector<std::unique_ptr<PartitionRun>> runs;
   std::vector<caf::actor> handles;  // of partitions, and of the rendezvous
   std::vector<PartitionActor*> partitions;

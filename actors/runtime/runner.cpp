@@ -10,19 +10,19 @@
 namespace tagflow::actors {
 namespace {
 
-// A thread that lends itself may be awaited by a deadline.
+// A lent thread may have to return by a deadline.
 constexpr int kHopsPerClockRead = 64;
 constexpr int kLentHopsPerClockRead = 4;
 
-// To wake a worker, which then takes over, costs as much.
+// Waking a worker, which then takes over, costs the same.
 constexpr std::chrono::microseconds kRecalledQuantum{5};
 
-// To look at the clock takes a few percent of the time of firings that are so
-// quick.
+// For firings that are this quick, reading the clock would take a few percent
+// of the time.
 constexpr std::chrono::microseconds kQuickFirings{4};
 constexpr int kLooksLeftOut = 3;
 
-// What may be recalled must look for that after each hop.
+// A runner that can be recalled must check for that after each hop.
 int hops_per_clock_read(bool lent, bool may_be_recalled) {
   return may_be_recalled ? 1 : lent ? kLentHopsPerClockRead : kHopsPerClockRead;
 }
@@ -45,8 +45,8 @@ bool Runner::coin() {
 }
 
 inline void Runner::take_unit(Batch* batch) {
-  // Without a queue the receiver may be done before this handler is, which
-  // must keep a unit of its own until then.
+  // Without a queue, the receiver may finish before this handler, which must
+  // keep a unit of its own until its end.
   if (credit_ == batch->step && policy_ == HandOff::kDirect) {
     credit_ = nullptr;
   } else {
@@ -54,7 +54,7 @@ inline void Runner::take_unit(Batch* batch) {
   }
 }
 
-// The most common case: no question is asked twice.
+// The most frequent case: it evaluates no condition twice.
 inline bool Runner::is_own(const Batch* batch) const {
   return policy_ == HandOff::kDirect && batch->step == step_;
 }
@@ -203,7 +203,7 @@ bool Runner::may_stay() const {
 
 void Runner::drain() {
   while (newest_ != nullptr) {
-    // What is alone goes on here where nobody waits.
+    // A single batch continues here if no other actor waits.
     if (over_quantum() &&
         (lent() || newest_->next != nullptr || !worker_->renew_slice())) {
       flush();

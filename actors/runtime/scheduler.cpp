@@ -16,8 +16,8 @@ namespace {
 
 thread_local Worker* current_worker = nullptr;
 
-// How long an idle worker looks for work before it sleeps: about as long as two
-// wakings take.
+// How long an idle worker polls for work before it sleeps: about twice the time
+// of a waking.
 constexpr std::chrono::microseconds kLook{100};
 constexpr int kLooksPerClockRead = 64;
 
@@ -53,11 +53,11 @@ void Scheduler::enqueue(Ready& ready) noexcept {
     std::lock_guard lock(mutex_);
     append(ready.urgent ? urgent_ : normal_, ready);
     waiting_.fetch_add(1);
-    // Who looks for work will see it, or, having given up, has the mutex after
-    // us.
+    // A polling worker will see the work; or it has stopped polling, and then
+    // it gets the mutex after us.
     wake = sleeping_ > 0 && looking_.load() == 0;
-    // Under the mutex, since nobody may touch the scheduler afterwards: what
-    // was enqueued may end it.
+    // Notifies under the mutex: the enqueued work may destroy the scheduler, so
+    // it must not be accessed afterwards.
     if (wake) woken_.notify_one();
   }
 }
@@ -89,13 +89,13 @@ Ready* Scheduler::wait() {
   std::unique_lock lock(mutex_);
   for (;;) {
     if (Ready* ready = take_locked()) {
-      // One is woken at a time: he wakes the next if there is more.
+      // One worker is woken at a time: it wakes the next if there is more work.
       if (has_waiting() && sleeping_ > 0 && looking_.load() == 0)
         woken_.notify_one();
       return ready;
     }
-    // Not before: what is left are actors that are asked to end, and to end
-    // them in CAF's way needs memory.
+    // Stops only when the queue is empty: it may still contain actors that are
+    // asked to end, since ending them otherwise needs memory.
     if (stop_) return nullptr;
     looking_.fetch_add(1);
     lock.unlock();
@@ -110,13 +110,14 @@ Ready* Scheduler::wait() {
 }
 
 void Scheduler::start() {
-  // No utility actors: nothing of the engine's prints through CAF.
+  // No utility actors: the engine does not print through CAF.
   try {
     for (size_t i = 0; i < num_workers(); ++i)
       workers_.push_back(std::make_unique<Worker>(system(), *this, i));
     for (const auto& worker : workers_) start(*worker);
   } catch (...) {
-    // CAF cannot take a half-made system apart: this one is made, and ended.
+    // CAF cannot destroy an incomplete system: so this one is completed, and
+    // ended.
     failure_ = std::current_exception();
   }
 }
@@ -206,7 +207,8 @@ void Worker::run() {
   const size_t throughput = scheduler_.max_throughput();
   while (Ready* ready = next()) {
     caf::resumable* const work = ready->work;
-    // Unless it is to be resumed, others may have enqueued the work already.
+    // Unless the work must be resumed, another thread may have enqueued it
+    // already.
     std::unique_ptr<Ready> owned(ready->owned ? ready : nullptr);
     switch (work->resume(this, throughput)) {
       case caf::resumable::resume_later:

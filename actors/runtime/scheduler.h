@@ -1,18 +1,18 @@
-// Scheduler: the workers of an engine, as a module of CAF's.
+// Scheduler: the workers of an engine, as a module of CAF.
 //
 // Note [Turns]
-// What is ready to run waits in one queue for all workers, first come, first
-// served; what is urgent has a queue of its own, which goes first but for every
-// UrgentFirst::kInARow-th time. So nobody waits for longer than those before
-// him take, one time slice each. To enqueue an engine's actor or job allocates
-// nothing and cannot fail: the link of the queue is in the object (Ready). An
-// idle worker looks for work for a moment, which spares a loop of kernels on
-// several workers the waking in each iteration; then it sleeps until it is
-// woken: an idle engine does nothing at all.
+// Ready actors and jobs wait in one queue for all workers, first come, first
+// served. Urgent ones have a queue of their own, which goes first, except every
+// UrgentFirst::kInARow-th time. So each waits at most for one time slice of
+// each one before it. To enqueue an engine's actor or job allocates nothing and
+// cannot fail: the link of the queue is in the object (Ready). An idle worker
+// polls for work for a short time, so that a loop of kernels on several workers
+// need not wake them in each iteration; then it sleeps until it is woken. So an
+// idle engine uses no CPU time.
 //
-// A worker's *next slot* is for HandOff::kMailbox, where each hop passes here:
-// what a handler sends goes first, on the same worker, while the time slice
-// lasts. Before anything that may take long it is put into the queue.
+// A worker's *next slot* is for HandOff::kMailbox, where each hop uses the
+// scheduler: the receiver of a handler's message goes first, on the same
+// worker, during the time slice. Before any long work it is put into the queue.
 #pragma once
 
 #include <atomic>
@@ -30,18 +30,18 @@
 
 namespace tagflow::actors {
 
-// A place in the queue. In an actor or a job, which is in the queue at most
-// once at a time.
+// A link of the queue. It is part of an actor or a job, which is in the queue
+// at most once at a time.
 struct Ready {
   explicit Ready(caf::resumable* runs) : work(runs) {}
   caf::resumable* const work;
   Ready* next = nullptr;
   bool urgent = false;
-  bool owned = false;  // by the scheduler: of an actor of CAF's own
+  bool owned = false;  // by the scheduler, for an actor of CAF's own
 };
 
-// Of two queues, which is next: what is urgent, but for every kInARow-th time,
-// lest the rest waits for ever.
+// Chooses one of two queues: the urgent one, except every kInARow-th time, so
+// that the other one does not starve.
 class UrgentFirst {
  public:
   static constexpr int kInARow = 16;
@@ -56,7 +56,7 @@ class UrgentFirst {
   int in_a_row_ = 0;
 };
 
-// Who has a place in the queue.
+// The base of objects with a link of the queue.
 class HasReady {
  public:
   explicit HasReady(caf::resumable* runs) : ready_(runs) {}
@@ -69,7 +69,7 @@ class HasReady {
   Ready ready_;
 };
 
-// No actor of the engine asks CAF for a time-out.
+// No actor of the engine requests a time-out from CAF.
 class NoClock : public caf::actor_clock {
  public:
   void set_ordinary_timeout(time_point, caf::abstract_actor*, caf::atom_value,
@@ -95,7 +95,8 @@ class Worker;
 class Scheduler : public caf::scheduler::abstract_coordinator {
  public:
   using Clock = std::chrono::steady_clock;
-  // How long a worker stays with what follows from one turn, while others wait.
+  // How long a worker runs the actors that follow from one turn, while others
+  // wait.
   static constexpr std::chrono::microseconds kQuantum{500};
 
   explicit Scheduler(caf::actor_system& system);
@@ -103,10 +104,10 @@ class Scheduler : public caf::scheduler::abstract_coordinator {
   static caf::actor_system::module* make(caf::actor_system& system,
                                          caf::detail::type_list<>);
 
-  // CAF's door. Allocates for CAF's own actors, of which the engine uses none.
+  // For CAF. Allocates for CAF's own actors, which the engine does not use.
   void enqueue(caf::resumable* work) override;
-  // The engine's: takes a reference of `ready.work`, which it lets go of when
-  // that has run.
+  // For the engine. Takes a reference of `ready.work`, and releases it when the
+  // work has run.
   void enqueue(Ready& ready) noexcept;
   // Whether somebody waits for a worker.
   bool has_waiting() const {
@@ -114,13 +115,13 @@ class Scheduler : public caf::scheduler::abstract_coordinator {
   }
   // Binds worker i to core cores[i]. REQUIRES: there are as many.
   void pin(const std::vector<int>& cores);
-  // The worker that this thread is, of whichever engine; null: none.
+  // The worker of this thread, of any engine; null: none.
   static Worker* this_worker();
 
-  // Keeps what it throws for check_started().
+  // Keeps its exception for check_started().
   void start() override;
   void stop() override;
-  // Throws where not all workers could be started.
+  // Throws if not all workers could be started.
   void check_started() const;
   caf::actor_clock& clock() noexcept override { return clock_; }
 
@@ -151,28 +152,28 @@ class Scheduler : public caf::scheduler::abstract_coordinator {
   std::exception_ptr failure_;  // of start()
 };
 
-// Runs what the scheduler has, on a thread of its own. Only its thread touches
+// Runs the scheduler's work, on a thread of its own. Only this thread accesses
 // it.
 class Worker : public caf::execution_unit {
  public:
   Worker(caf::actor_system& system, Scheduler& scheduler, size_t number);
 
-  // Among those of its scheduler, from 0 on.
+  // Its index among the workers of its scheduler, from 0 on.
   size_t number() const { return number_; }
   bool is_of(const Scheduler* scheduler) const {
     return &scheduler_ == scheduler;
   }
-  // CAF's door.
+  // For CAF.
   void exec_later(caf::resumable* work) override;
-  // What this worker runs next. Takes a reference of ready.work.
+  // Sets what this worker runs next. Takes a reference of ready.work.
   void run_next(Ready& ready);
-  // Lets others have what was to be run next.
+  // Moves the content of the next slot to the queue.
   void publish();
-  // When the time slice began.
+  // The begin of the time slice.
   Scheduler::Clock::time_point slice_start() const { return slice_start_; }
   // Whether somebody waits for a worker.
   bool is_wanted() const { return scheduler_.has_waiting(); }
-  // Grants another one, where nobody waits.
+  // Starts another time slice, if nobody waits.
   bool renew_slice();
 
  private:

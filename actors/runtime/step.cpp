@@ -9,7 +9,7 @@
 namespace tagflow::actors {
 namespace {
 
-// Of waits, in messages.
+// The number of waits that a message names.
 constexpr size_t kMostNamed = 5;
 
 }  // namespace
@@ -40,7 +40,7 @@ void Step::drop_activity() {
       if (last) quiet();
       return;
     }
-    // From here on it may go on, and end, without us.
+    // From here on the step may continue, and end, without us.
     const std::shared_ptr<Step> alive = self_;
     if (!word_.compare_exchange_weak(word, word - kUnit,
                                      std::memory_order_acq_rel,
@@ -182,7 +182,7 @@ void Step::deliver_answer() {
     try {
       on_answer(std::move(*answer_), stats_);
     } catch (...) {
-      // The session's callback reports what the user's throws.
+      // The session's callback reports exceptions of the user's.
     }
     return;
   }
@@ -191,8 +191,8 @@ void Step::deliver_answer() {
   changed_.notify_all();
 }
 
-// Who leaves the gate last is a kernel, with locks of its own, perhaps on a
-// thread of its own.
+// The last one to leave the gate is a kernel, which may hold locks, and may run
+// on a thread of its own.
 void Step::deliver_on_worker() {
   if (!on_answer) return deliver_answer();
   later_self_ = shared_from_this();
@@ -232,7 +232,7 @@ Step::Answer Step::wait(RunStats* stats) {
   const auto is_delivered = [this] {
     return delivered_.load(std::memory_order_acquire);
   };
-  // Most often this thread has done it all itself.
+  // Usually this thread has done all work itself.
   if (!is_delivered()) await(is_delivered);
   if (stats != nullptr) *stats = stats_;
   return std::move(*answer_);
@@ -247,7 +247,7 @@ void Step::check_deadline() {
 
 void Step::expire() { stop(late()); }
 
-// None of this needs memory but the message.
+// Only the message needs memory.
 void Step::stop(Status reason) {
   bool first;
   {
@@ -267,7 +267,7 @@ bool Step::was_stopped() const {
 
 void Step::give_up() {
   const Status first = error();
-  // error() needs no memory where there is none.
+  // error() handles a lack of memory.
   const auto say = [&](std::string_view what, std::string_view waits) {
     return tagflow::error(first.code(), "{}; {} ms later {}{}", first.message(),
                           kGrace.count(), what, waits);

@@ -23,13 +23,13 @@
 namespace tagflow::actors {
 
 // Note [Life of a step]
-// A step is *active* while some actor, kernel or device of the engine has work
-// of it in hand: while it has units of activity (Note [Activity] in runner.h).
-// It *waits* while it has none, but something outside of it was asked and has
-// not answered: an asynchronous kernel that waits for a queue, a peer, a timer,
-// a thread. Waits are counted beside the units, in the same word, and named by
-// the nodes whose kernels have not answered. It is *over* when it has neither.
-// Then the word is closed, and nobody can get a unit of it any more.
+// A step is *active* while some actor, kernel or device of the engine works for
+// it: while it has units of activity (Note [Activity] in runner.h). It *waits*
+// while it has no unit, but an asynchronous kernel has not answered, since it
+// waits for a queue, a peer, a timer or a thread. Waits are counted beside the
+// units, in the same word; their names are those of the nodes whose kernels
+// have not answered. The step is *over* when it has neither units nor waits.
+// Then the word is closed, and no unit can be added any more.
 //
 //              begin_wait, last unit dropped
 //            +-------------------------------> waiting
@@ -38,63 +38,65 @@ namespace tagflow::actors {
 //      |                                          v unit, in one step
 //      +------------------------------------------+
 //
-// A step that is over without its result made no progress: a deadlock, told at
-// once. One that waits is left alone until the wait, the time, or a
-// cancellation ends; which steps are stalled, because they wait for one another
-// and nobody else is left, only who submits runs can say: Session::stalled().
+// A step that is over without its result could make no progress: this is a
+// deadlock, and is reported at once. A step that waits goes on waiting until
+// the wait ends, the time is up, or it is cancelled. Steps that wait only for
+// one another are stalled; only the client that submits runs can decide that:
+// Session::stalled().
 //
-// Cancelling - by an error, a time-out, the caller, the end of the session -
-// sets the flag that every handler looks at, and calls the hooks of all waits
-// (devices/cancellation.h), outside of the step's lock, on the thread that
-// cancels. Each answers its wait, and so the step comes to be over. A time-out
-// and the caller *stop* a step: its answer, given when it is at rest or after a
-// grace, then says how far the run had come.
+// An error, a time-out, the caller, or the end of the session can cancel a
+// step. A cancellation sets the flag that every handler checks, and calls the
+// hooks of all waits (devices/cancellation.h), without the step's lock, on the
+// cancelling thread. Each hook answers its wait, and so the step becomes over.
+// A time-out and the caller *stop* a step: its answer is given when it is at
+// rest or after a grace period, and then says how far the run had come.
 //
-// What changes state beyond the step passes its gate (devices/commit_gate.h),
-// which the answer closes.
+// Changes of state that outlives the step pass its gate
+// (devices/commit_gate.h), which the answer closes.
 //
 // Invariants:
 //   1. The first error wins; it sets cancelled(), after which no batch of the
 //      step has any effect.
 //   2. The answer is given exactly once, after the last commit.
 //   3. on_quiet is called exactly once, when nothing of the step runs or waits.
-//      Why: the word changes by atomic operations only; it is closed by the
-//      compare-exchange that takes the last unit where there is no wait. A unit
-//      is added by who has one, by try_enter(), which fails once it is closed,
-//      or in exchange for a wait. So nobody can add one afterwards.
-//   4. Who has a unit or a wait may use the step; who gives the last one back
-//      does not touch it afterwards.
+//      Proof: the word changes by atomic operations only. The compare-exchange
+//      that takes the last unit closes it if there is no wait. A unit is added
+//      by an owner of a unit, by try_enter(), which fails once the word is
+//      closed, or in exchange for a wait. So no unit can be added afterwards.
+//   4. An owner of a unit or a wait may use the step; the one that returns the
+//      last unit does not access the step afterwards.
 
-// What arrived for one fetch. Written once, by the iteration of the root frame
-// that produces it.
+// The value of one fetch. Written once, by the iteration of the root frame that
+// produces it.
 struct FetchSlot {
   enum State : uint8_t { kMissing, kLive, kDead };
   Tensor value;
   State state = kMissing;
 };
 
-// A wait of a step, while it lasts: in the request of an asynchronous kernel.
+// A wait of a step, while it lasts. It is part of the request of an
+// asynchronous kernel.
 struct StepWait
     : boost::intrusive::list_base_hook<
           boost::intrusive::link_mode<boost::intrusive::safe_link>> {
   devices::WaitsFor what = devices::WaitsFor::kOutside;
   const graph::Node* node = nullptr;
-  // Those of an asynchronous kernel, which know more. The context lives until
-  // the wait ends.
+  // The kernel and its context, for more details. The context lives until the
+  // wait ends.
   const devices::AsyncKernel* kernel = nullptr;
   const devices::KernelContext* context = nullptr;
-  // What it waited for when the step was stopped, if it did.
+  // The reason of the wait at the time when the step was stopped, if it was.
   std::string at_stop;
 
   // 'queue "q" has 0 of 10 elements'; empty where the kernel does not say.
-  // REQUIRES: it has not ended.
+  // REQUIRES: the wait has not ended.
   std::string reason() const;
 };
 
 // Life cycle: created by the session; active or waiting; over; its actors are
-// taken back; answered, with the result or the first error. Where a time-out or
-// the caller stops it, it is answered after kGrace at the latest: a kernel that
-// cannot be interrupted outlives the answer without harm.
+// returned; answered, with the result or the first error. If a time-out or the
+// caller stops the step, it is answered after kGrace at the latest: a kernel
+// that cannot be interrupted may outlive the answer.
 class Step : public std::enable_shared_from_this<Step>,
              public boost::intrusive::list_base_hook<
                  boost::intrusive::link_mode<boost::intrusive::safe_link>> {
@@ -107,9 +109,10 @@ class Step : public std::enable_shared_from_this<Step>,
   Step(uint64_t id, size_t fetches);
   ~Step();
 
-  // What the step needs until its end, as its session. First: goes last.
+  // Kept until the end of the step, such as its session. First member:
+  // destroyed last.
   std::shared_ptr<void> owner;
-  // What runs it, from its start on.
+  // The executable that runs it, from its start on.
   std::shared_ptr<void> executable;
   bool counts = false;  // the answer comes with stats
   devices::StepInfo info;
@@ -118,110 +121,113 @@ class Step : public std::enable_shared_from_this<Step>,
   Observer* observer = nullptr;
   Trace* trace = nullptr;
   std::vector<FetchSlot> fetches;
-  // Zero where there is none. Set before the step starts.
+  // Zero: none. Set before the step starts.
   std::chrono::steady_clock::time_point deadline;
   std::chrono::nanoseconds timeout{0};
 
-  // Poisons the step, and has all waits cancelled; later errors are dropped.
+  // Poisons the step, and cancels all waits; later errors are dropped.
   // Thread-safe.
   void fail(Status status);
-  // The same for what is being thrown. REQUIRES: called in a catch block.
+  // The same for the current exception. REQUIRES: called in a catch block.
   // Thread-safe.
   void fault() noexcept;
-  // Whether something was thrown: the step's actors may be in any state.
+  // Whether an exception was thrown: the step's actors may be in any state.
   bool faulted() const { return faulted_.load(std::memory_order_relaxed); }
   // Reads the flag that fail() sets. Thread-safe.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
   // The first error, or OK. Thread-safe.
   Status error() const;
 
-  // Units of activity. REQUIRES of add: the caller has one, or is the first.
-  // Thread-safe.
+  // Units of activity. add_activity() REQUIRES: the caller has a unit, or adds
+  // the first one. Thread-safe.
   void add_activity() { word_.fetch_add(kUnit, std::memory_order_relaxed); }
   void drop_activity();
-  // A unit for somebody outside, who has none. False where the step is over.
+  // Adds a unit for a caller outside, who has none. False if the step is over.
   // Thread-safe.
   bool try_enter();
-  // Something outside is asked. Keeps `wait` until it ends. REQUIRES: the
-  // caller has a unit, which is not the wait's. Thread-safe.
+  // Begins a wait for something outside. Keeps `wait` until it ends. REQUIRES:
+  // the caller has a unit of its own. Thread-safe.
   void begin_wait(StepWait& wait);
-  // It has answered: what was a wait is a unit of the caller's now.
-  // Thread-safe.
+  // Ends the wait: it becomes a unit of the caller. Thread-safe.
   void end_wait(StepWait& wait);
-  // It has neither ended nor a unit. Thread-safe.
+  // Whether the step is not over and has no unit. Thread-safe.
   bool is_waiting() const;
-  // The step waits, and for other runs on the same state only. Thread-safe.
+  // Whether the step waits, and only for other runs on the same state.
+  // Thread-safe.
   bool waits_for_state() const;
-  // The nodes that it waits for, a few of them. Thread-safe.
+  // Names a few of the nodes that it waits for. Thread-safe.
   std::string describe_waits() const;
-  // Grows with each wait that ends. Thread-safe.
+  // The number of waits that have ended. Thread-safe.
   uint64_t waits_ended() const { return waits_ended_.load(); }
 
-  // The step keeps itself alive until it is quiet, whoever else lets go of it.
-  // REQUIRES: called once, before the first unit of activity.
+  // The step keeps itself alive until it is quiet. REQUIRES: called once,
+  // before the first unit of activity.
   void keep_alive() { self_ = shared_from_this(); }
 
-  // Called by the last unit's holder. Set before the step starts.
+  // Called by the owner of the last unit. Set before the step starts.
   std::function<void(Step&)> on_quiet;
-  // Called when the step begins to wait, possibly when it has gone on since.
-  // Set before the step starts.
+  // Called when the step begins to wait; it may have resumed by then. Set
+  // before the step starts.
   std::function<void(Step&)> on_waiting;
-  // Called by end_wait() where the step waited. Set before the step starts.
+  // Called by end_wait() if the step waited. Set before the step starts.
   std::function<void(Step&)> on_resumed;
-  // Called when nothing of the step runs any more, to give its answer: so it
-  // may leave its session before, unless it was given up. Null: it is just
-  // answered. Set before the step starts.
+  // Called when nothing of the step runs any more, to give its answer. So the
+  // step can leave its session before the answer, unless it was given up. Null:
+  // answer() is called. Set before the step starts.
   std::function<void(Step&, Answer, const RunStats&)> on_over;
-  // Called with the answer, instead of waking a waiter; on no thread that is
-  // only lent, nor in the middle of a kernel. What it throws is dropped. Set
-  // before the start.
+  // Called with the answer, instead of waking a waiter. Never called on a lent
+  // thread, nor in the middle of a kernel. Its exceptions are dropped. Set
+  // before the step starts.
   std::function<void(Answer, const RunStats&)> on_answer;
-  // Whose workers do that, where the thread at hand must not. Set with it.
+  // The scheduler whose workers call it if the current thread must not. Set
+  // together with it.
   Scheduler* scheduler = nullptr;
 
-  // Gives the answer, with what the run did as far as it is known, unless it
-  // was given; in the middle of a commit, when that is done. Thread-safe.
+  // Gives the answer, with the known statistics, unless one was given before.
+  // During a commit, it is delivered when the commit is done. Thread-safe.
   void answer(Answer answer, const RunStats& stats = {});
-  // The same, with on_answer on a worker: this thread, where it is one.
+  // The same, but calls on_answer on a worker: on this thread, if it is one.
   // Thread-safe.
   void answer_on_worker(Answer answer, const RunStats& stats);
-  // Whether it was, so that nobody asks for reasons any more.
+  // Whether the answer was given, so that no reasons are needed any more.
   bool answered() const { return answered_.load(); }
-  // Waits for the answer, and for the stats where not null; after the deadline
-  // fails the step, and after the grace answers.
+  // Waits for the answer, and for `stats` if not null. Fails the step at its
+  // deadline, and answers it after the grace period.
   Answer wait(RunStats* stats = nullptr);
   // Fails the step if its deadline has passed. Thread-safe.
   void check_deadline();
   // The same without looking at the clock. Thread-safe.
   void expire();
-  // Fails the step for a reason from outside of it, whose message is to say how
-  // far the run had come. Thread-safe.
+  // Fails the step for an external reason. The message of the answer also says
+  // how far the run had come. Thread-safe.
   void stop(Status reason);
-  // The first error is that of stop() or expire(). Thread-safe.
+  // Whether the first error is that of stop() or expire(). Thread-safe.
   bool was_stopped() const;
-  // Answers a step that was still busy after the grace, with its first error.
-  // REQUIRES: there is one. Thread-safe.
+  // Answers a step that is still busy after the grace period, with its first
+  // error. REQUIRES: there is one. Thread-safe.
   void give_up();
 
-  // Of asynchronous runs, and of those that are stopped.
+  // Used for asynchronous runs, and for runs that are stopped.
   Timer::Entry deadline_entry;
   // The session's, guarded by its mutex.
   bool has_turn = false;        // counts as active
-  bool is_told_to_end = false;  // of the session's end
-  // Has passed the border, or is to: Note [Borders] in shared_state.h. Set
-  // before the step starts, and when it is over.
+  bool is_told_to_end = false;  // by the session, which ends
+  // Whether it has passed the border, or must pass it: Note [Borders] in
+  // shared_state.h. Set before the step starts, and when it is over.
   bool has_passed = false;
-  // Of a cancel token: claimed when the step is over.
+  // The hook in a cancel token: claimed when the step is over.
   std::shared_ptr<devices::CancelHook> token_hook;
 
  private:
-  // The answer, as a job: in the step, so that it needs no memory.
+  // A job that delivers the answer. It is a member, so that it needs no
+  // allocation.
   class Later : public caf::resumable {
    public:
     explicit Later(Step& step) : step_(step) {}
     resume_result resume(caf::execution_unit*, size_t) override;
     void intrusive_ptr_add_ref_impl() override {}
-    // The last that the worker does with it: it lies in the step.
+    // The worker's last access to the job. May free the step, which contains
+    // the job.
     void intrusive_ptr_release_impl() override;
 
    private:
@@ -236,16 +242,16 @@ class Step : public std::enable_shared_from_this<Step>,
   // Returns whether the error is the first. REQUIRES: mutex_ is held.
   bool fail_locked(Status&& status);
   Status late() const;
-  // What it waits for, for messages of its end.
+  // Records what the step waits for, for the messages about its end.
   void note_waits();
   void quiet();
-  // Waits until then, as wait() says.
+  // Waits until is_delivered() holds, with the deadlines of wait().
   template <class F>
   void await(const F& is_delivered);
-  // Whether the gate is closed by this, and nobody is inside.
+  // Returns whether this call has closed the gate and nobody is inside.
   bool write_answer(Answer&& answer, const RunStats& stats);
-  // REQUIRES of these: the gate is closed and nobody is inside; one is called,
-  // once. Of the first, the timer's, too.
+  // REQUIRES: the gate is closed and nobody is inside; only one of these is
+  // called, once. The timer calls the first one, too.
   friend class Timer;
   void deliver_answer();
   void deliver_on_worker();
@@ -253,9 +259,9 @@ class Step : public std::enable_shared_from_this<Step>,
   std::shared_ptr<Step> self_;  // from keep_alive() to quiet()
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> faulted_{false};
-  std::atomic<bool> answered_{false};   // the answer is somebody's to write
-  std::atomic<bool> delivered_{false};  // it is there; set with mutex_ held
-  std::atomic<uint64_t> word_{0};       // units, waits, the mark
+  std::atomic<bool> answered_{false};   // some thread writes the answer
+  std::atomic<bool> delivered_{false};  // it is written; set with mutex_ held
+  std::atomic<uint64_t> word_{0};       // units, waits, the closed bit
   std::atomic<uint64_t> waits_ended_{0};
   std::optional<Answer> answer_;  // written once, before it is delivered
   RunStats stats_;                // the same
@@ -264,10 +270,10 @@ class Step : public std::enable_shared_from_this<Step>,
   mutable std::mutex mutex_;  // guards the below; held briefly
   std::condition_variable changed_;
   boost::intrusive::list<StepWait> waits_;
-  size_t state_waits_ = 0;  // of them, for shared state
+  size_t state_waits_ = 0;  // those for shared state
   Status error_;
   bool stopped_ = false;
-  std::string waits_at_stop_;         // what it waited for then, or nothing
+  std::string waits_at_stop_;         // what it waited for then; may be empty
   std::shared_ptr<Step> later_self_;  // until the job has run
   Later later_{*this};
   Ready later_ready_{&later_};

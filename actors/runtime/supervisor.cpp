@@ -28,9 +28,9 @@ caf::behavior Supervisor::make_behavior() {
           }};
 }
 
-// Without memory it is looked after by who dismisses it. Only what is kept is
-// monitored: for its last reference to go would need memory, to tell of its
-// end.
+// If memory is short, the actor is stopped only when it is dismissed. Only kept
+// actors are monitored: the release of the last reference to a monitored actor
+// needs memory, to report its end.
 void Supervisor::adopt(const caf::actor& actor) {
   (void)guarded([&] {
     wards_.insert(actor);

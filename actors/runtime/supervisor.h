@@ -1,4 +1,4 @@
-// Supervisor: the actor that looks after the others.
+// Supervisor: the actor that supervises all others.
 #pragma once
 
 #include <caf/actor.hpp>
@@ -13,19 +13,19 @@ namespace tagflow::actors {
 
 using Warn = std::function<void(const std::string&)>;
 
-// Tells the supervisor of one more actor to look after.
+// Asks the supervisor to supervise one more actor.
 struct Adopt {
   caf::actor actor;
 };
 
-// And of some that it need not look after any more.
+// Asks it to stop actors, and to supervise them no longer.
 struct Dismiss {
   std::vector<caf::actor> actors;
 };
 
-// Looks after partitions, rendezvous and devices: stops them with the engine,
-// or when they are dismissed, and says so where one ends by itself, which it
-// never should.
+// Supervises partitions, rendezvous and devices: stops them when the engine
+// ends or when they are dismissed, and warns if one ends by itself, which is a
+// bug.
 class Supervisor : public AnnotatedActor {
  public:
   Supervisor(caf::actor_config& config, const Warn& warn)
@@ -36,10 +36,11 @@ class Supervisor : public AnnotatedActor {
  private:
   void adopt(const caf::actor& actor);
   void dismiss(std::vector<caf::actor>& actors);
-  // What is left of the list are those for which memory was short.
+  // Actors that could not be stopped for lack of memory remain in the list.
   void stop_all(std::vector<caf::actor>& actors);
-  // Memory may be short for a moment. False where it stays so: the ward must
-  // live on, since its end without a Stop needs more.
+  // Retries, since memory may be short for a moment only. False if the lack of
+  // memory persists: then the ward must stay alive, since its end without a
+  // Stop needs more memory.
   bool stop(const caf::actor& ward);
 
   const Warn warn_;

@@ -16,7 +16,8 @@ std::string level(const FramePlan& plan, int64_t iteration) {
   return fmt::format("{}/{}", plan.name, iteration);
 }
 
-// Of the iteration and all around it, the innermost first; none of the root.
+// The levels of the iteration and all enclosing ones, the innermost first,
+// without the root.
 std::vector<std::string> levels_inwards_out(const FrameInstance& frame,
                                             int64_t iteration) {
   std::vector<std::string> levels;

@@ -1,4 +1,4 @@
-// Tags in words, with all frames around: "outer/2/inner/3".
+// The text of tags, with all enclosing frames: "outer/2/inner/3".
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,27 @@
 namespace tagflow::actors {
 
 // Note [Tags in words]
-// An iteration is named by its frame and its number, behind those of all
-// iterations around it but the root's. A call is a frame as well, by the name
-// of its function. A deep recursion is cut: join_levels() in actors/plan/tag.h.
+// The text of an iteration consists of its frame and its number, preceded by
+// those of all enclosing iterations except the root's. A call is a frame, too,
+// with the name of its function. A deep recursion is abbreviated: join_levels()
+// in actors/plan/tag.h.
 //
-// Nothing is kept for this: each instance knows the iteration that started it,
-// and who asks walks these. All of them live and keep their fields as long as
-// something of the instance runs, since an iteration waits for the frames that
-// it has started; what was written to them was so before the tokens came that
-// started the instance. So these functions are for who works for the instance,
-// as its actors and the kernels that they wait for, and for who looks at a step
-// at rest. REQUIRES, of a step at rest: the instance was begun in that step.
+// No text is stored: each instance knows the iteration that started it, and
+// these functions follow these links. All enclosing instances stay valid and
+// unchanged as long as the instance runs, since an iteration waits for the
+// frames that it has started, and their fields were written before the tokens
+// that started the instance arrived. So the actors of the instance, and the
+// kernels that they wait for, may call these functions; so may a diagnosis of a
+// step at rest. REQUIRES for a step at rest: the instance was begun in that
+// step.
 
-// Iteration `iteration` of the frame: "outer/2/inner/3"; "root/0" of the
-// root's.
+// The text of iteration `iteration` of the frame: "outer/2/inner/3"; "root/0"
+// for the root.
 std::string tag_text(const FrameInstance& frame, int64_t iteration);
-// The frame: "outer/2/inner"; "root".
+// The text of the frame: "outer/2/inner"; "root".
 std::string frame_text(const FrameInstance& frame);
-// A frame that the iteration starts, whose instance need not have begun.
+// The text of a child frame of the iteration, whose instance need not have
+// begun.
 std::string frame_text(const FrameInstance& around, int64_t iteration,
                        const FramePlan& child);
 

@@ -6,7 +6,7 @@
 namespace tagflow::actors {
 namespace {
 
-// A `done` that blocks takes one of them.
+// A `done` that blocks occupies one of these threads.
 constexpr size_t kMostAnswering = 16;
 
 thread_local bool is_timer_thread = false;
@@ -37,7 +37,7 @@ void Timer::insert(Entry& entry) {
 void Timer::watch(Step& step) {
   std::lock_guard lock(mutex_);
   Entry& entry = step.deadline_entry;
-  if (entry.expired) return;  // it was cancelled before, and its grace runs
+  if (entry.expired) return;  // it was cancelled, and its grace period runs
   entry.at = step.deadline;
   entry.step = &step;
   entry.timer = this;
@@ -68,8 +68,7 @@ void Timer::forget(Entry& entry) {
 void Timer::call_first(std::unique_lock<std::mutex>& lock) {
   Entry& entry = *waiting_.begin();
   waiting_.erase(waiting_.begin());
-  // Null where the step is being destroyed at the moment, which waits for the
-  // mutex.
+  // Null if the step's destructor runs, which waits for the mutex.
   std::shared_ptr<Step> step = entry.step->weak_from_this().lock();
   if (step == nullptr) return;
   const bool expired = entry.expired;
@@ -79,7 +78,7 @@ void Timer::call_first(std::unique_lock<std::mutex>& lock) {
     waiting_.insert(entry);
   }
   lock.unlock();
-  // The clock goes on, whatever is thrown.
+  // The timer continues after an exception.
   (void)guarded([&] { expired ? step->give_up() : step->expire(); });
   step.reset();
   lock.lock();
@@ -88,7 +87,7 @@ void Timer::call_first(std::unique_lock<std::mutex>& lock) {
 void Timer::deliver(Step& step) {
   {
     std::lock_guard lock(mutex_);
-    // One thread more than none is a matter of speed.
+    // With at least one thread, another one only improves speed.
     if (num_spare_ <= 0) (void)guarded([&] { start_answering(); });
     if (!answering_.empty()) {
       Entry& entry = step.deadline_entry;

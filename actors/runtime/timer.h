@@ -1,5 +1,5 @@
-// Timer: the thread that looks after the deadlines of asynchronous runs, and
-// after runs that are stopped.
+// Timer: the thread that watches the deadlines of asynchronous runs, and runs
+// that are stopped.
 #pragma once
 
 #include <atomic>
@@ -18,14 +18,14 @@ class Step;
 // Thread-safe.
 class Timer {
  public:
-  // A deadline, in its step: to wait takes no memory.
+  // A deadline. It is a member of its step, so that a wait allocates nothing.
   struct Entry : boost::intrusive::set_base_hook<
                      boost::intrusive::link_mode<boost::intrusive::safe_link>> {
     std::chrono::steady_clock::time_point at;
     Step* step = nullptr;
-    bool expired = false;                // its grace is what it waits for
+    bool expired = false;                // its grace period runs
     std::atomic<Timer*> timer{nullptr};  // once it is watched
-    // Of those whose answers are to be delivered.
+    // For steps whose answers must be delivered.
     std::shared_ptr<Step> answered;
     Entry* next = nullptr;
     friend bool operator<(const Entry& a, const Entry& b) {
@@ -39,23 +39,23 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Calls step.expire() when its deadline passes, and give_up() after the
-  // grace, if it is not forgotten before. The first call starts the thread,
+  // Calls step.expire() when its deadline passes, and give_up() after the grace
+  // period, unless forget() is called before. The first call starts the thread,
   // which may throw. REQUIRES: a shared pointer owns the step.
   void watch(Step& step);
-  // Calls step.give_up() after the grace, if it is not forgotten before. As
-  // watch() otherwise.
+  // Calls step.give_up() after the grace period, unless forget() is called
+  // before. Otherwise like watch().
   void give_grace(Step& step);
-  // Takes constant time but for a search among those that wait. The step may
-  // still be called, for as long as somebody holds it.
+  // Removes the entry, in constant time once it is found. The step may still be
+  // called as long as it has an owner.
   static void forget(Entry& entry);
-  // Has the step's answer delivered by another thread: what is called with it
-  // is the user's, and must not hold up the time of others, nor, up to a limit,
+  // Delivers the step's answer on another thread: it calls code of the user,
+  // which must not delay the deadlines of other steps, nor, up to a limit,
   // their answers. REQUIRES: this is this_clock().
   void deliver(Step& step);
-  // Whether the calling thread is a timer's.
+  // Whether the calling thread belongs to a timer.
   static bool is_timer();
-  // The timer that calls on this thread expire() and give_up(), or null.
+  // The timer that calls expire() and give_up() on this thread, or null.
   static Timer* this_clock();
 
  private:
@@ -76,7 +76,7 @@ class Timer {
   Entry** last_answer_ = &first_answer_;
   std::condition_variable answers_changed_;
   std::vector<std::thread> answering_;
-  // Free ones of them less the answers they are to deliver.
+  // The number of idle answering threads minus the number of pending answers.
   ptrdiff_t num_spare_ = 0;
 };
 

@@ -34,13 +34,12 @@ bool is_usual_end(const Status& status) {
 
 struct Coordinator::State {
   bool all_ended() const {
-    return hooks_running == 0 &&
-           std::ranges::all_of(workers, &CoordinatedThread::ended);
+    return hooks_running == 0 && std::ranges::all_of(workers, &CoordinatedThread::ended);
   }
 
   mutable std::mutex mutex;  // guards the below
   mutable std::condition_variable changed;
-  std::list<CoordinatedThread> workers;  // which stay where they are
+  std::list<CoordinatedThread> workers;  // a list: elements do not move
   bool stop = false;
   Status reason;
   std::vector<std::function<void()>> hooks;
@@ -63,9 +62,10 @@ Status Coordinator::start(std::string name, std::function<Status()> body) {
   const std::lock_guard lock(state_->mutex);
   if (state_->stop)
     return error(Code::kFailedPrecondition,
-                 "[coordinator] no thread \"{}\" after a stop", name);
+                 "[coordinator] cannot start thread \"{}\" after a stop", name);
   try {
-    // Aside: one that was not started is never waited for.
+    // In a list of its own: a thread that was not started must not be waited
+    // for.
     std::list<CoordinatedThread> started(1);
     CoordinatedThread& worker = started.front();
     worker.thread = std::thread([this, &worker, body = std::move(body)] {
@@ -78,8 +78,9 @@ Status Coordinator::start(std::string name, std::function<Status()> body) {
     worker.name = std::move(name);
     state_->workers.splice(state_->workers.end(), started);
   } catch (const std::system_error& failure) {
-    return error(Code::kResourceExhausted, "[coordinator] no thread \"{}\": {}",
-                 name, failure.what());
+    return error(Code::kResourceExhausted,
+                 "[coordinator] cannot start thread \"{}\": {}", name,
+                 failure.what());
   } catch (...) {
     return current_fault("coordinator");
   }
@@ -139,10 +140,10 @@ Status Coordinator::join(std::chrono::nanoseconds grace) {
     std::vector<std::string> names;
     for (const CoordinatedThread& worker : state_->workers)
       if (!worker.ended) names.push_back(worker.name);
-    // Why they had to stop says more than that they do not.
+    // The reason of the stop is more helpful than the time-out.
     if (!state_->reason.ok()) return state_->reason;
     return error(Code::kDeadlineExceeded,
-                 "[coordinator] still running after {:.3g} s of grace: {}",
+                 "[coordinator] threads still run after {:.3g} s of grace: {}",
                  std::chrono::duration<double>(grace).count(),
                  fmt::join(names, ", "));
   }

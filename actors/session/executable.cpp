@@ -9,7 +9,7 @@
 namespace tagflow::actors {
 namespace {
 
-// How long a thread that lends itself runs, before the workers go on alone.
+// How long a lent thread runs actors before it leaves them to the workers.
 constexpr std::chrono::microseconds kLentQuantum{200};
 
 }  // namespace
@@ -25,7 +25,8 @@ Executable::Executable(std::shared_ptr<DeviceSet> devices,
   number_transfers();
 }
 
-// All contexts are idle: a step that runs has a reference.
+// All contexts are idle, since a running step has a reference to the
+// executable.
 Executable::~Executable() {
   if (std::unique_ptr<RunContext> context = take_spare()) {
     context->next = std::move(idle_);
@@ -42,7 +43,7 @@ Executable::~Executable() {
     idle_ = std::move(context->next);
     end_actors(std::move(context));
   }
-  // Without memory for a message: the engine stops them when it ends.
+  // Without memory for a message, the engine stops them when it ends.
   while (unended_ != nullptr) {
     std::unique_ptr<RunContext> context = std::move(unended_);
     unended_ = std::move(context->next);
@@ -204,7 +205,7 @@ Step::Answer Executable::outcome(Step& step, const RunContext& context) {
 
 void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
                         bool count) {
-  // What is thrown in here is an error of the step, too.
+  // An exception here is an error of the step, too.
   try {
     if (step.trace != nullptr)
       devices_->end_trace(step.info.step_id, *step.trace);
@@ -227,12 +228,12 @@ void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
     after.subtract(context->before);
     after.add_to(stats);
   }
-  // Where a handler threw, its actor may be in any state.
+  // If a handler threw, its actor may be in any state.
   bool reusable = !step.faulted();
   try {
     if (!answer.ok() && reusable)
       for (PartitionActor* partition : context->partitions) partition->reset();
-    // What nobody received must not be taken for the next step's.
+    // The next step must not receive tokens of this one.
     if (context->rendezvous != nullptr) context->rendezvous->reset();
     if (reusable)
       for (PartitionActor* partition : context->partitions) partition->trim();

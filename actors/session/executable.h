@@ -16,13 +16,14 @@
 
 namespace tagflow::actors {
 
-// Thread-safe. Outlived by none of its steps.
+// Thread-safe. Lives at least as long as each of its steps.
 class Executable : public std::enable_shared_from_this<Executable> {
  public:
-  // Contexts that are kept for the next runs; those beyond end with their run.
+  // How many contexts are kept for further runs; others end with their run.
   static constexpr int kMostIdle = 32;
 
-  // One plan per partition, with the same feeds and fetches; those by name.
+  // One plan per partition, with the same feeds and fetches. `fetches` are
+  // names.
   Executable(std::shared_ptr<DeviceSet> devices, const CallLimits& limits,
              std::vector<std::unique_ptr<Plan>> plans,
              std::vector<std::string> fetches);
@@ -30,12 +31,13 @@ class Executable : public std::enable_shared_from_this<Executable> {
   ~Executable();
 
   size_t num_fetches() const { return fetches_.size(); }
-  // Whether a step may change what outlives it.
+  // Whether a step may change state that outlives it.
   bool updates_state() const {
     return std::ranges::any_of(
         plans_, [](const auto& plan) { return plan->updates_state; });
   }
-  // Whether what it reads may be taken for constant: Note [Frozen variables].
+  // Whether the variables that it reads may become constants: Note [Frozen
+  // variables].
   bool can_be_frozen() const {
     const auto any = [this](bool Plan::*flag) {
       return std::ranges::any_of(
@@ -44,19 +46,18 @@ class Executable : public std::enable_shared_from_this<Executable> {
     return any(&Plan::reads_variables) && !any(&Plan::updates_state) &&
            !any(&Plan::may_wait);
   }
-  // Contexts that wait for a run.
+  // The number of idle contexts.
   int num_idle() const;
-  // Starts a step, whose answer comes through it. Where `lend`, the calling
-  // thread runs the first quantum. Where `count`, the answer of a run that was
-  // not cut short comes with its stats. An error means that nothing was
-  // started, and that no answer will come. REQUIRES: one feed per feed of the
-  // signature.
+  // Starts a step, which gives the answer. If `lend`, the calling thread runs
+  // the first quantum. If `count`, the answer of a run that was not aborted
+  // includes its statistics. After an error, the step was not started, and
+  // gives no answer. REQUIRES: one feed per feed of the signature.
   Status start(const std::shared_ptr<Step>& step, std::span<const Tensor> feeds,
                bool lend, bool count);
 
  private:
   std::unique_ptr<RunContext> acquire();
-  // The spare one, or null.
+  // The spare context, or null.
   std::unique_ptr<RunContext> take_spare();
   std::unique_ptr<RunContext> make_context();
   void release(std::unique_ptr<RunContext> context, bool reusable);
@@ -70,12 +71,12 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::vector<std::unique_ptr<Plan>> plans_;
   std::vector<std::string> transfers_;  // by number
   const std::vector<std::string> fetches_;
-  // An idle context that costs no lock to take.
+  // An idle context that can be taken without a lock.
   std::atomic<RunContext*> spare_{nullptr};
   mutable std::mutex mutex_;  // guards the below
   std::unique_ptr<RunContext> idle_;
   int num_idle_ = 0;
-  // Whose actors could not be ended for lack of memory.
+  // Contexts whose actors could not be ended for lack of memory.
   std::unique_ptr<RunContext> unended_;
 };
 

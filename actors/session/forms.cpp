@@ -26,7 +26,7 @@ std::shared_ptr<Forms::Slot> Forms::slot_for(std::span<const Tensor> feeds,
   if (slots_.size() < kMostForms) return slots_.emplace_back(std::move(slot));
   const auto oldest = std::ranges::min_element(
       slots_, {}, [](const auto& other) { return other->last_run; });
-  // Shapes that push each other out are compiled less and less.
+  // Shapes that evict one another are compiled less and less often.
   if ((*oldest)->form.prepared != nullptr)
     first_wait_ = next_wait(first_wait_, (*oldest)->runs);
   slot->wait = first_wait_;
@@ -42,7 +42,7 @@ int Forms::next_wait(int wait, int64_t runs) {
 std::shared_ptr<const Prepared> Forms::pick(std::span<const Tensor> feeds,
                                             const Make& make) {
   std::shared_ptr<Slot> slot, old_slot;
-  Form old;  // ends outside of the lock, as the slot does
+  Form old;  // destroyed without the lock, like the slot
   {
     std::lock_guard lock(mutex_);
     slot = slot_for(feeds, old_slot);
@@ -71,7 +71,8 @@ std::shared_ptr<const Prepared> Forms::pick(std::span<const Tensor> feeds,
     return nullptr;
   }
   slot->form = std::move(form).value();
-  // What changed meanwhile is seen by the next run: this one has started.
+  // The next run uses versions that have changed meanwhile: this one has
+  // started.
   return slot->form.variables.are_current() ? slot->form.prepared : nullptr;
 }
 

@@ -1,4 +1,4 @@
-// Forms: a signature compiled for what its runs have in common.
+// Forms: a signature, compiled for common properties of its runs.
 #pragma once
 
 #include <functional>
@@ -14,48 +14,50 @@
 namespace tagflow::actors {
 
 // Note [Forms]
-// Passes make more of what they know. So a signature has, beside its usual
-// form, which is right for every run, forms that are right for some:
+// Passes optimise better if they know more. So a signature has, besides its
+// usual form, which is correct for every run, forms that are correct for some
+// runs:
 //
-//   - for the shapes of its feeds, where the graph leaves dimensions open:
-//     then shapes are constants, and element-wise ops are known to be of one
-//     shape;
-//   - for the versions of variables, where it only reads these:
-//     Note [Frozen variables].
+//   - forms for the shapes of its feeds, if the graph does not define all
+//     dimensions: then shapes are constants, and the operands of element-wise
+//     ops are known to have equal shapes;
+//   - forms for the versions of variables, if it only reads them: Note [Frozen
+//     variables].
 //
-// A form costs as much as to compile the signature. So it is made after some
-// runs that it would have done for, and each that was hardly used doubles the
-// number of these. There are only so many, for the shapes that came last.
-// What a form computes may be rounded in another order than in the usual one,
-// as Notes [What is a layer] and [What is packed] say.
+// To make a form costs as much as to compile the signature. So it is made after
+// some runs that could have used it; each form that was hardly used doubles the
+// number of these runs for the next one. The number of forms is limited to the
+// most recent shapes. The results of a form may differ from those of the usual
+// form by rounding, as Notes [What is a layer] and [What is packed] say.
 
-// A form, and what it is for. It keeps the variables alive.
+// A form, and the versions of variables that it is for. Keeps the variables
+// alive.
 struct Form {
-  std::shared_ptr<const Prepared> prepared;  // null: there is nothing to gain
+  std::shared_ptr<const Prepared> prepared;  // null: the form has no advantage
   FrozenVariables variables;
 };
 
-// Those of one signature. Thread-safe.
+// The forms of one signature. Thread-safe.
 class Forms {
  public:
-  // There is a form for each list of shapes that the feeds of these numbers
-  // have; for all runs one where there are none. `is_frozen` says whether forms
-  // are for versions of variables.
+  // There is a form for each list of shapes of the feeds whose indices are
+  // `open_feeds`; if that is empty, one form for all runs. `is_frozen` says
+  // whether forms are for versions of variables.
   Forms(Signature signature, std::vector<size_t> open_feeds, bool is_frozen)
       : signature_(std::move(signature)),
         open_feeds_(std::move(open_feeds)),
         is_frozen_(is_frozen) {}
 
-  // Makes a form for these shapes of all feeds; for any where there are none.
+  // Makes a form for these shapes of all feeds; for any shapes if empty.
   using Make = std::function<Result<Form>(const Signature& signature,
                                           std::vector<Shape> feed_shapes,
                                           bool is_frozen)>;
-  // The form for a run that starts now with these feeds; null where that is the
-  // usual one. Calls `make` where a form is due, unless that is null, on this
-  // thread and without the lock; on no other at the same time for these shapes,
-  // unless they lost their place meanwhile. What cannot be made is tried again
-  // later; the error is dropped. REQUIRES: they are as many feeds as the
-  // signature has, and were checked against it.
+  // The form for a run that starts now with these feeds; null if that is the
+  // usual form. If a form is due and `make` is not null, calls `make` on this
+  // thread, without the lock. No other thread makes a form for the same shapes
+  // at the same time, unless their slot was replaced meanwhile. An error of
+  // `make` is dropped, and the form is tried again later. REQUIRES: the feeds
+  // were checked against the signature.
   std::shared_ptr<const Prepared> pick(std::span<const Tensor> feeds,
                                        const Make& make);
 
@@ -64,22 +66,23 @@ class Forms {
   static constexpr int kFewestRuns = 4;
   static constexpr int kMostRuns = 4096;
 
-  // What runs of the same shapes share.
+  // The data of all runs with the same shapes.
   struct Slot {
     std::vector<Shape> shapes;  // of the open feeds
     Form form;
     bool is_making = false;
-    int64_t runs = 0;  // with this form, or since there is none
-    int wait = 0;      // so many before a form is made
+    int64_t runs = 0;  // with this form, or without any
+    int wait = 0;      // runs before a form is made
     uint64_t last_run = 0;
   };
 
-  // That of the feeds' shapes: a new one, in place of the one that was used
-  // longest ago, `old`, where there is none. REQUIRES: the mutex is held.
+  // The slot of the feeds' shapes. If there is none, a new one is made. If
+  // there is no room, it replaces the least recently used one, which is moved
+  // to `old`. REQUIRES: the mutex is held.
   std::shared_ptr<Slot> slot_for(std::span<const Tensor> feeds,
                                  std::shared_ptr<Slot>& old);
   bool is_for(const Slot& slot, std::span<const Tensor> feeds) const;
-  // How long the next one waits, after one that had so many runs.
+  // The wait of the next slot, after one that had so many runs.
   static int next_wait(int wait, int64_t runs);
 
   const Signature signature_;

@@ -10,10 +10,11 @@ namespace tagflow::actors {
 
 namespace {
 
-// A close operation waits for nothing; one that does not answer is given up.
+// A close operation does not wait; if it does not answer in time, it is
+// cancelled.
 constexpr std::chrono::seconds kClosing{30};
 
-// What the threads of one runner share.
+// The shared data of the threads of one runner.
 class Filler {
  public:
   static Result<std::shared_ptr<Filler>> make(Session& session,
@@ -51,7 +52,7 @@ class Filler {
       status = enqueues_[i]({}, options).status();
     if (!status.ok() && !ends_queue(status)) {
       const bool stopped = coordinator_.should_stop();
-      // What is cancelled by a stop, or by the end of the session, is no error.
+      // A cancellation by a stop, or by the end of the session, is no error.
       Status reason;
       if (!stopped && !enqueues_[i].is_closed())
         reason = std::move(status).with_prefix(

@@ -1,5 +1,5 @@
-// Queue runners: threads that run the operations which fill a program's queues,
-// as its MetaGraph asks for, or a function of the builder such as bucket().
+// Queue runners: threads that run the operations that fill a program's queues.
+// Its MetaGraph, or a function of the builder such as bucket(), defines them.
 //
 //   actors::Coordinator threads;
 //   Status status = start_queue_runners(*session, file.queue_runners, threads);
@@ -22,15 +22,15 @@ namespace tagflow::actors {
 //   a runner runs its close operation.
 // - A stop of the coordinator cancels what the threads run; the last one runs
 //   the cancel operation instead.
-// - Where the session is closed, all end, and the coordinator's stop is a usual
-//   one. Any other error is the reason of a stop.
+// - If the session is closed, all threads end, and the coordinator stops
+//   without an error. Any other error is the reason of a stop.
 //
-// The threads keep the session's state, as a Callable does: stop them, or close
-// the session. InvalidArgument or NotFound where there is no such operation,
-// or no enqueue operation; then nothing was started. ResourceExhausted where
-// there are not enough threads, and FailedPrecondition after a stop: then the
-// coordinator stops those that were.
-// REQUIRES: the coordinator outlives the call, and its threads.
+// The threads keep the session's state alive, as a Callable does: stop them, or
+// close the session. InvalidArgument or NotFound if an operation does not
+// exist, or there is no enqueue operation; then no thread was started.
+// ResourceExhausted if a thread cannot be created, and FailedPrecondition after
+// a stop: then the coordinator stops the threads that were started.
+// REQUIRES: the coordinator outlives the call and its threads.
 Status start_queue_runners(Session& session,
                            std::span<const graph::QueueRunnerDef> runners,
                            Coordinator& coordinator);

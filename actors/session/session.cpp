@@ -8,7 +8,7 @@
 namespace tagflow::actors {
 namespace {
 
-// A call's feeds, as names for the signature and as values for the run.
+// A call's feeds, split into names for the signature and values for the run.
 struct SplitFeeds {
   explicit SplitFeeds(const std::vector<Feed>& feeds) {
     for (const auto& [name, value] : feeds) {
@@ -39,7 +39,8 @@ Result<std::vector<Tensor>> Callable::operator()(std::span<const Tensor> feeds,
                                                  RunStats* stats) const {
   if (!impl_)
     return error(Code::kFailedPrecondition, "[session] the callable is empty");
-  // The run keeps what it needs, should its caller let go of the callable.
+  // The run keeps what it needs alive, since the callable may be destroyed
+  // meanwhile.
   return impl_->session->state->run(impl_->prepared, feeds, options, stats);
 }
 
@@ -50,7 +51,7 @@ bool Callable::is_closed() const {
 void Callable::run_async(std::span<const Tensor> feeds,
                          const RunOptions& options, Done done) const {
   if (!impl_) {
-    // What it throws is dropped: there is no session to warn.
+    // Its exceptions are dropped: there is no session for a warning.
     (void)guarded([&] {
       done(error(Code::kFailedPrecondition, "[session] the callable is empty"),
            {});
@@ -85,7 +86,7 @@ Status check(const SessionOptions& options) {
   return {};
 }
 
-// The engine that the options mean.
+// The engine that the options request.
 Result<std::shared_ptr<Engine>> choose_engine(const SessionOptions& options) {
   if (options.engine != nullptr) {
     TAGFLOW_RETURN_IF_ERROR(options.engine->check_process());
@@ -121,10 +122,9 @@ Result<std::unique_ptr<Session>> Session::create(SessionOptions options) try {
   TAGFLOW_ASSIGN(auto devices, engine->devices(options.devices));
   if (options.state != nullptr && options.state->device_set() != devices)
     return invalid_argument(
-        "[session] the state that the session is to share lies in other "
-        "devices: a session that shares it needs the same engine, and the same "
-        "text of devices as the first");
-  // The device set holds it.
+        "[session] the shared state is on other devices: a session that shares "
+        "it needs the same engine, and the same text of devices as the first");
+  // The device set keeps it alive.
   options.engine = nullptr;
   options.hand_off = engine->hand_off();
   auto handle = std::make_shared<SessionHandle>(
@@ -142,8 +142,8 @@ Status Session::close(std::optional<std::chrono::nanoseconds> deadline) {
   return guarded("session", [&] { return state()->close(deadline); });
 }
 
-// A reference of its own for each call: another thread may close the session
-// and let go of it meanwhile.
+// Each call gets a reference of its own: another thread may close and release
+// the session meanwhile.
 std::shared_ptr<SessionState> Session::state() const { return handle_->state; }
 
 Status Session::extend(std::span<const graph::NodeDef> nodes) {

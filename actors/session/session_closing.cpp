@@ -1,4 +1,4 @@
-// How a session ends, and what can be seen of it until then.
+// The end of a session, and its counters.
 #include <algorithm>
 #include <array>
 
@@ -16,7 +16,7 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
   TAGFLOW_RETURN_IF_ERROR(devices_->engine().check_process());
   std::unique_lock lock(steps_mutex_);
   closed_ = true;
-  // Those that were told are at the back.
+  // Steps that were told to end are at the back.
   while (!open_.empty() && !open_.front().is_told_to_end) {
     Step& first = open_.front();
     first.is_told_to_end = true;
@@ -51,7 +51,7 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
 
 SessionHandle::~SessionHandle() {
   if (!state->device_set().engine().check_process().ok()) {
-    // What the parent's threads are in the middle of is left alone.
+    // The state is leaked, since the parent's threads may have been using it.
     new std::shared_ptr<SessionState>(std::move(state));
     return;
   }
@@ -72,10 +72,10 @@ bool SessionState::is_left() {
   return is_left_;
 }
 
-// --- What is going on -------------------------------------------------------
+// --- Stalls and counters ----------------------------------------------------
 
-// Two looks: if each step waited at both and no wait ended between them, all
-// waited at once.
+// Checks twice: if each step waited both times and no wait ended in between,
+// all steps waited at the same time.
 std::optional<std::string> SessionState::stalled() {
   std::lock_guard no_more(steps_mutex_);
   if (open_.empty()) return std::nullopt;

@@ -1,4 +1,4 @@
-// The runs of a session: how they begin, and what they answer.
+// The runs of a session: their start and their answers.
 #include <algorithm>
 
 #include "actors/session/session_state.h"
@@ -9,7 +9,8 @@
 namespace tagflow::actors {
 namespace {
 
-// Of all sessions: traces of shared devices are told apart by them.
+// Shared by all sessions: traces of shared devices distinguish steps by their
+// numbers.
 std::atomic<uint64_t> next_step{1};
 
 Status cancelled_run() {
@@ -72,7 +73,7 @@ Status SessionState::check_call(const Prepared& prepared,
 std::shared_ptr<const Prepared> SessionState::pick_form(
     const Prepared& prepared, std::span<const Tensor> feeds) {
   if (prepared.forms == nullptr) return nullptr;
-  // A worker has other things to do than to compile.
+  // A worker must not spend its time on a compilation.
   if (Engine::on_worker()) return prepared.forms->pick(feeds, nullptr);
   return prepared.forms->pick(
       feeds, [this](const Signature& signature, std::vector<Shape> shapes,
@@ -153,11 +154,12 @@ Result<std::vector<Tensor>> SessionState::run(
 void SessionState::call(Done& done, Result<std::vector<Tensor>> answer,
                         const RunStats& stats) const {
   const Engine::Lent lent(Engine::Lender::kDone);
-  // It may hold the last reference to the session: gone when it has returned.
+  // It may hold the last reference to the session, which is dropped after the
+  // call.
   const Done once = std::exchange(done, nullptr);
   Status thrown = guarded("session", [&] { once(std::move(answer), stats); });
   if (thrown.ok()) return;
-  // What is thrown by who hears the warning is nobody's any more.
+  // Exceptions of on_warning are dropped.
   (void)guarded([&] {
     warn(std::move(thrown)
              .with_prefix("the `done` of an asynchronous run threw: ")

@@ -8,7 +8,7 @@
 namespace tagflow::actors {
 namespace {
 
-// What the name of a feed or fetch stands for.
+// The tensor that the name of a feed or fetch refers to.
 Result<graph::Endpoint> find_endpoint(const graph::Graph& graph,
                                       const std::string& name) {
   if (name.empty())
@@ -79,8 +79,8 @@ Status SessionState::check_graph() {
   return {};
 }
 
-// The graph is only read: a run that is prepared already does not come here,
-// and an extension waits.
+// The graph is only read here. Prepared runs do not call this, and an extension
+// waits.
 Result<std::shared_ptr<const Prepared>> SessionState::prepare(
     const Signature& signature) {
   const std::string key = SignatureCache::key(signature);
@@ -124,8 +124,8 @@ Result<Request> SessionState::find_request(const Signature& signature) {
 Result<Distribution> SessionState::distribute(const Request& request,
                                               Purpose purpose) {
   TAGFLOW_RETURN_IF_ERROR(check_graph());
-  // Each try that fails was overtaken by another session, which claimed a home.
-  // These stay, so that there are few such tries.
+  // A try fails if another session has claimed a home meanwhile. Homes are
+  // permanent, so there are few such tries.
   constexpr int kMostTries = 100;
   for (int tries = 1;; ++tries) {
     Result<Distribution> distribution =
@@ -136,8 +136,8 @@ Result<Distribution> SessionState::distribute(const Request& request,
       return std::move(distribution)
           .status()
           .with_prefix(fmt::format(
-              "[session] other sessions of this state decided {} times, while "
-              "this run was placed, where variables are: ",
+              "[session] while this run was placed, other sessions of this "
+              "state placed variables {} times: ",
               kMostTries));
   }
 }

@@ -1,5 +1,5 @@
-// SessionState: what a session is made of; shared by it, its callables and its
-// steps.
+// SessionState: the implementation of a session, shared by the session, its
+// callables and its steps.
 #pragma once
 
 #include <atomic>
@@ -29,51 +29,51 @@
 namespace tagflow::actors {
 
 // Note [Closing a session]
-// Session and Callables are handles; the state also belongs to every step that
-// is open, so that it is freed after the last of them, wherever that ends, and
-// whoever waits inside of run() for one of them. To close is something else:
-// the last handle, or close(), refuses new runs, cancels the open ones and
-// waits until they have ended and each `done` has returned - but not on a
-// thread that they may need.
+// Session and Callables are handles. Every open step also owns the state, so
+// the state is freed after the last step, on any thread, and while a thread
+// inside of run() waits for a step. Closing is different: the last handle, or
+// close(), rejects new runs, cancels the open ones, and waits until they have
+// ended and each `done` has returned. It does not wait on a thread that the
+// runs may need.
 
 // Thread-safe. Lock order: compile_mutex_ before graph_mutex_; steps_mutex_
 // before the mutexes of a step.
 class SessionState : public std::enable_shared_from_this<SessionState> {
  public:
-  // Makes a state where the options have none.
+  // Makes a shared state if the options have none.
   SessionState(SessionOptions options, std::shared_ptr<DeviceSet> devices);
 
   Status extend(std::span<const graph::NodeDef> nodes);
   Status extend(const graph::Graph& graph);
-  // From the cache, or compiled.
+  // Takes the signature from the cache, or compiles it.
   Result<std::shared_ptr<const Prepared>> prepare(const Signature& signature);
 
   Result<std::vector<Tensor>> run(
       const std::shared_ptr<const Prepared>& prepared,
       std::span<const Tensor> feeds, const RunOptions& options,
       RunStats* stats);
-  // Keeps `prepared`: a `done` may free the caller's before this returns.
+  // Keeps `prepared`: a `done` may free the caller's copy before this returns.
   void run_async(std::shared_ptr<const Prepared> prepared,
                  std::span<const Tensor> feeds, const RunOptions& options,
                  Done done);
   Status close(std::optional<std::chrono::nanoseconds> deadline);
-  // Whether it was called.
+  // Whether close() was called.
   bool is_closed();
-  // A deadline of close() has passed.
+  // Whether a deadline of close() has passed.
   bool is_left();
-  // Calls `done` and destroys it. What it throws is a warning.
+  // Calls `done` and destroys it. Its exceptions become warnings.
   void call(Done& done, Result<std::vector<Tensor>> answer,
             const RunStats& stats) const;
 
-  // What a form is for. By default it is the usual one.
+  // The runs that a form is for. The default is the usual form.
   struct Special {
-    std::vector<Shape> feed_shapes;  // empty: what the graph says
-    bool is_frozen = false;          // for the versions that variables have now
+    std::vector<Shape> feed_shapes;  // empty: those of the graph
+    bool is_frozen = false;          // for the current versions of variables
   };
   Result<Form> make_form(const Signature& signature, const Special& special);
-  // What the signature is cut into, and why.
+  // The partitions of the signature, and the reasons for them.
   Result<Distribution> explain(const Signature& signature);
-  // What is prepared from now on is placed by these.
+  // Signatures that are prepared from now on are placed by these costs.
   Status learn(graph::CostModel costs);
   std::optional<std::string> stalled();
   SessionCounters counters();
@@ -84,85 +84,86 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   const SessionOptions& options() const { return options_; }
 
  private:
-  // A run that cannot start yet, with what starts it.
+  // A run that cannot start yet, with the arguments of its start.
   struct Waiting;
-  // One that waits for its turn. Who claims it starts it; a cancellation before
-  // that answers it, and takes it out of the queue.
+  // A run that waits for its turn. The thread that claims it starts it; an
+  // earlier cancellation answers it, and removes it from the queue.
   class Queued;
-  // One that waits for the border.
+  // A run that waits for the border.
   class AtBorder;
   using Queue = std::list<std::shared_ptr<Queued>>;
 
-  // compile_mutex_, held for code of the user's that is called meanwhile: pure
-  // kernels, which are folded, factories, shape functions, on_warning. If that
-  // asks for the lock again, on the same thread: FailedPrecondition.
+  // Holds compile_mutex_ while code of the user is called: pure kernels, which
+  // are folded, factories, shape functions, on_warning. If that code requests
+  // the lock again, on the same thread, the error is FailedPrecondition.
   class CompileLock;
-  // FailedPrecondition, too, where the session is closed.
+  // FailedPrecondition, too, if the session is closed.
   Result<CompileLock> lock_compiling();
-  // What calls are answered with when the session is closed.
+  // The error of all calls after the session is closed.
   static Status closed_session();
-  // REQUIRES of these: compile_mutex_ and, at least shared, graph_mutex_ are
-  // held.
+  // REQUIRES of the functions below: compile_mutex_ and, at least shared,
+  // graph_mutex_ are held.
   Result<Request> find_request(const Signature& signature);
   Result<Distribution> distribute(const Request& request, Purpose purpose);
-  // Where it is frozen, `frozen` gets the versions of variables that it is for.
-  // Null where it would be the usual form.
+  // If the form is frozen, `frozen` gets the versions of its variables. Null if
+  // it would equal the usual form.
   Result<std::shared_ptr<Prepared>> compile(const Signature& signature,
                                             const Special& special,
                                             FrozenVariables* frozen);
-  // Those of which the graph does not know the whole shape, where that matters.
+  // The feeds whose shapes are not fully known, if a form could use them.
   std::vector<size_t> find_open_feeds(const Prepared& prepared) const;
-  // Checks what the graph was extended by since.
+  // Checks the nodes that were added since the last check.
   Status check_graph();
-  // Those of the graph as it is.
+  // The groups of the current graph.
   const StateGroups& groups();
   void warn_once(std::span<const std::string> warnings);
 
   Status check_call(const Prepared& prepared, std::span<const Tensor> feeds,
                     const RunOptions& options) const;
-  // One for such a run, where there is one; null otherwise.
+  // A form for such a run, if there is one; otherwise null.
   std::shared_ptr<const Prepared> pick_form(const Prepared& prepared,
                                             std::span<const Tensor> feeds);
-  // Without `on_answer`, somebody waits.
+  // Without `on_answer`, a thread waits for the answer.
   std::shared_ptr<Step> make_step(
       const Prepared& prepared, const RunOptions& options,
       std::function<void(Step::Answer, const RunStats&)> on_answer);
-  // Starts the step, or has it wait for the border or its turn. An error means
-  // that it is not open, and that no answer will come.
+  // Starts the step, or makes it wait for the border or its turn. After an
+  // error it is not open, and gets no answer.
   Status submit(const std::shared_ptr<Step>& step,
                 const std::shared_ptr<const Prepared>& prepared,
                 std::span<const Tensor> feeds, bool sync, bool count);
-  // The same when it has passed the border, if it has to.
+  // The same for a step that has passed the border, if it must.
   Status submit_passed(const std::shared_ptr<Step>& step,
                        const std::shared_ptr<const Prepared>& prepared,
                        std::span<const Tensor> feeds, bool sync, bool lend,
                        bool count);
   Status wait_at_border(std::shared_ptr<AtBorder> waiting);
-  // It does not wait there any more. REQUIRES: it is open.
+  // The step does not wait at the border any more. REQUIRES: it is open.
   void leave_border(Step& step);
-  // Gives back what it has of the border.
+  // Releases the step's share of the border's lock.
   void return_border(Step& step);
-  // Has the step wait for its turn. REQUIRES: steps_mutex_ is held.
+  // Makes the step wait for its turn. REQUIRES: steps_mutex_ is held.
   Status enqueue(std::shared_ptr<Queued> queued);
-  // REQUIRES: steps_mutex_ is held, and somebody else holds `queued`.
+  // REQUIRES: steps_mutex_ is held, and the queue is not the only owner of
+  // `queued`.
   void leave_queue(Queued& queued);
-  // While the step waits for something else, it does not count as active: the
-  // next one that waits for its turn starts.
+  // While the step waits for an external event, it does not count as active:
+  // the next queued step starts.
   void give_turn(Step& step);
-  // It counts again, beyond the limit where need be.
+  // The step counts as active again, even beyond the limit.
   void take_turn(Step& step);
-  // The run whose turn is next, which it has from now on; null where there is
-  // none. It is to be started. REQUIRES: steps_mutex_ is held.
+  // Gives the next queued run its turn and returns it, or null. The caller must
+  // start it. REQUIRES: steps_mutex_ is held.
   std::shared_ptr<Queued> claim_next();
-  // Starts that one, if any, and those after it that may.
+  // Starts that run, if any, and the following ones that may start.
   void start_queued(std::shared_ptr<Queued> next);
   void drop_queued(Queued& queued);
-  // The step is open no more. Returns claim_next().
+  // The step is not open any more. Returns claim_next().
   std::shared_ptr<Queued> leave(Step& step);
   void end_step(Step& step, Step::Answer answer, const RunStats& stats);
   void count_answer();
 
-  // "For ever", without overflowing a time point.
+  // An unlimited time that does not overflow a time point.
   static constexpr std::chrono::nanoseconds kLongestTimeout =
       std::chrono::hours(24 * 365 * 100);
 
@@ -170,12 +171,12 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   const std::shared_ptr<DeviceSet> devices_;
   SignatureCache cache_;
   std::mutex compile_mutex_;
-  std::atomic<std::thread::id> compiling_thread_;  // who has compile_mutex_
+  std::atomic<std::thread::id> compiling_thread_;  // owner of compile_mutex_
   std::shared_mutex graph_mutex_;
   graph::Graph graph_;
   graph::GrowingCheck check_;          // of graph_
-  size_t num_frame_warnings_ = 0;      // of it, that were told
-  std::optional<StateGroups> groups_;  // of it, as it was once
+  size_t num_frame_warnings_ = 0;      // of graph_, reported
+  std::optional<StateGroups> groups_;  // of an earlier graph_
   std::set<std::string> warned_;
   graph::CostModel costs_;
   std::mutex steps_mutex_;  // guards the below
@@ -185,12 +186,11 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   StepList open_;  // started and not over, or queued
   int64_t num_active_ = 0;
   Queue queued_;
-  int64_t num_queued_async_ = 0;  // of them, that nobody waits for
-  size_t num_unanswered_ = 0;     // asynchronous runs whose `done` is to return
+  int64_t num_queued_async_ = 0;  // those of run_async()
+  size_t num_unanswered_ = 0;     // runs whose `done` has not returned
 };
 
-// What a Session and its Callables hold: closes the state with the last of
-// them.
+// Held by a Session and its Callables: the last of them closes the state.
 class SessionHandle {
  public:
   explicit SessionHandle(std::shared_ptr<SessionState> session)

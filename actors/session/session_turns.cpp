@@ -1,4 +1,4 @@
-// Whose turn it is: steps that wait for the border, or behind other steps.
+// Steps that wait for the border, or for their turn behind other steps.
 #include <algorithm>
 
 #include "actors/session/session_state.h"
@@ -8,12 +8,12 @@
 
 namespace tagflow::actors {
 
-// A step that cannot start yet, with what starts it.
+// A step that cannot start yet, with the arguments of its start.
 struct SessionState::Waiting {
   const std::shared_ptr<Step> step;  // keeps the session
   const std::shared_ptr<const Prepared> prepared;
   const std::vector<Tensor> feeds;
-  const bool sync;  // somebody waits for the answer
+  const bool sync;  // a thread waits for the answer
   const bool count;
 };
 
@@ -40,7 +40,7 @@ class SessionState::AtBorder : public devices::StateLock::Waiter,
       : Waiting(std::move(waiting)), session_(session) {}
 
   void on_granted() override {
-    // The last that holds the session may be this.
+    // This may hold the last reference to the session.
     const std::shared_ptr<Step> alive = step;
     alive->has_passed = true;
     session_.leave_border(*alive);
@@ -177,7 +177,7 @@ void SessionState::take_turn(Step& step) {
 
 std::shared_ptr<SessionState::Queued> SessionState::claim_next() {
   if (num_active_ >= options_.max_active_runs) return nullptr;
-  // Those that are being cancelled leave by themselves.
+  // Queued runs that are being cancelled leave by themselves.
   const auto first = std::ranges::find_if(
       queued_, [](const auto& queued) { return queued->claim(); });
   if (first == queued_.end()) return nullptr;
@@ -232,7 +232,8 @@ std::shared_ptr<SessionState::Queued> SessionState::leave(Step& step) {
 // Its owner keeps this session until the step is freed.
 void SessionState::end_step(Step& step, Step::Answer answer,
                             const RunStats& stats) {
-  // Who has the answer finds a place that is free, but none that is another's.
+  // The step leaves before its answer, so that its client finds a free place,
+  // but not that of a queued run.
   std::shared_ptr<Queued> next = leave(step);
   step.answer_on_worker(std::move(answer), stats);
   start_queued(std::move(next));

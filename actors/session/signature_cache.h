@@ -1,4 +1,4 @@
-// SignatureCache: the compiled signatures of a session, those used last.
+// SignatureCache: the most recently used compiled signatures of a session.
 #pragma once
 
 #include <list>
@@ -13,7 +13,7 @@
 
 namespace tagflow::actors {
 
-// A signature, as it is looked up.
+// A signature: the key of a lookup.
 struct Signature {
   std::vector<std::string> feeds;
   std::vector<std::string> fetches;
@@ -22,31 +22,31 @@ struct Signature {
 
 class Forms;
 
-// A compiled signature, with what its feeds must look like.
+// A compiled signature, with its feeds.
 struct Prepared {
   std::vector<graph::Endpoint> feeds;
   std::shared_ptr<Executable> executable;
   bool updates_state = false;  // Note [Borders] in shared_state.h
-  // Null where every run has the same: Note [Forms].
+  // Null if all runs use the same form: Note [Forms].
   std::shared_ptr<Forms> forms;
 };
 
-// Holds its mutex only to look up, never while something compiles: runs that
-// are prepared wait for nobody. Thread-safe.
+// Holds its mutex only during a lookup, never during a compilation, so that
+// prepared runs do not wait. Thread-safe.
 class SignatureCache {
  public:
   // REQUIRES: most > 0
   explicit SignatureCache(size_t most) : most_(most) {}
 
-  // Null where it is not there.
+  // Null if it is not cached.
   std::shared_ptr<const Prepared> find(const std::string& key);
-  // Drops those used longest ago beyond the most that are kept; who runs them
-  // or holds a Callable keeps them.
+  // Drops the least recently used ones beyond the limit. Their runs and
+  // Callables keep them alive.
   void add(const std::string& key, std::shared_ptr<const Prepared> prepared);
   void clear();
   size_t size() const;
 
-  // Unambiguous for any names.
+  // A unique key of the signature, for arbitrary names.
   static std::string key(const Signature& signature);
 
  private:

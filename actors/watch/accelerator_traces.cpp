@@ -29,7 +29,8 @@ void AcceleratorTraces::begin(uint64_t step, Trace& trace) {
 
 void AcceleratorTraces::end(uint64_t step, Trace&) {
   const std::lock_guard only_one(mutex_);
-  // While the trace is there: what has ended may be told of only now.
+  // The trace is still registered here: an activity that has ended may be
+  // reported late.
   {
     const std::lock_guard lock(open_->mutex);
     is_observing_ = open_->steps.size() > 1;

@@ -1,4 +1,5 @@
-// AcceleratorTraces: what an accelerator does, for the traces of runs.
+// AcceleratorTraces: passes the activity of an accelerator to the traces of
+// runs.
 #pragma once
 
 #include <map>
@@ -12,20 +13,20 @@ namespace tagflow::actors {
 
 class Trace;  // actors/watch/trace.h
 
-// Observes an accelerator for as long as a step is traced, so that steps that
-// are not cost nothing. A trace gets what is done for its own steps, and what
-// the device cannot tell apart. Thread-safe.
+// Observes an accelerator only while a step is traced, so that other steps have
+// no overhead. A trace gets the activities of its own steps, and those that the
+// device cannot assign to a step. Thread-safe.
 class AcceleratorTraces {
  public:
   explicit AcceleratorTraces(devices::Device& device);
 
-  // A trace may be of several steps at once. Steps have numbers that differ in
-  // the whole process.
+  // One trace may record several steps at once. The numbers of steps are unique
+  // in the process.
   void begin(uint64_t step, Trace& trace);
   void end(uint64_t step, Trace& trace);
 
  private:
-  // Shared with the observer, which may be called after it was replaced.
+  // Shared with the observer, which may still be called after its replacement.
   struct Open {
     std::mutex mutex;  // guards the below
     std::map<uint64_t, Trace*> steps;

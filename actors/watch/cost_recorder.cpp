@@ -9,7 +9,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The node that this thread computes. Nodes do not nest.
+// The node that this thread computes. Computations do not nest.
 thread_local const graph::Node* running = nullptr;
 thread_local Clock::time_point started;
 
@@ -18,7 +18,7 @@ void begin(const graph::Node& node) {
   started = Clock::now();
 }
 
-// Nanoseconds since begin(); NaN where the thread computes something else.
+// Nanoseconds since begin(); NaN if the thread computes another node.
 double end(const graph::Node& node) {
   if (std::exchange(running, nullptr) != &node)
     return std::numeric_limits<double>::quiet_NaN();
@@ -58,7 +58,7 @@ graph::CostModel CostRecorder::costs() const {
   return costs;
 }
 
-// What costs nothing is done by workers, and a Recv waits for others.
+// Free nodes run on workers, and a Recv waits for another device.
 bool CostRecorder::is_launched(const Location& location,
                                const graph::Node& node) const {
   return accelerators_.contains(location.device) && node.num_outputs() > 0 &&
@@ -105,7 +105,7 @@ void CostRecorder::on_compute(const Location&, const graph::Node& node) {
   begin(node);
 }
 
-// Where it ran on this thread to its end, on_fired() has taken the time.
+// If the kernel ended on this thread, on_fired() has measured the time.
 void CostRecorder::on_computed(const Location& location,
                                const graph::Node& node) {
   const double nanoseconds = end(node);

@@ -1,4 +1,4 @@
-// CostRecorder: measures what nodes cost, for placing them better next time.
+// CostRecorder: measures the costs of nodes, for a better placement.
 //
 //   actors::CostRecorder recorder(session->devices());
 //   session->run(feeds, fetches, {}, {.observer = &recorder});
@@ -20,23 +20,23 @@
 
 namespace tagflow::actors {
 
-// Takes the times of kernels that run on workers, the bytes of all outputs, and
-// how often loops go around: iterations that were started but the last of each,
-// whose predicate ends the loop. Of a loop in another one it is how often for
-// each time that the other one does; for that the last iteration of the other
-// one, which enters it with dead tokens, is none.
-// An accelerator computes in order: there a kernel takes the time from its
-// launch, or from the end of the one before it if that is later, to its answer.
-// So its copies count where it waits for them. Runs that it observes there at
-// the same time are taken for one another.
+// Measures the times of kernels that run on workers, the bytes of all outputs,
+// and the trip counts of loops: the iterations that were started, without the
+// last one, whose predicate ends the loop. The trip count of a nested loop is
+// per trip of the outer loop; the last iteration of the outer loop, which
+// enters the inner one with dead tokens, is not a trip.
+// An accelerator computes in order: a kernel's time there is from its launch,
+// or from the end of the previous kernel if that is later, to its answer. So
+// the time includes copies that the kernel waits for. Concurrent runs on an
+// accelerator are not distinguished.
 class CostRecorder : public Observer {
  public:
-  // Of the session whose runs it observes. `known`, what was measured before,
-  // counts on.
+  // `devices` are those of the session whose runs it observes. `known` are
+  // earlier measurements, to which it adds.
   explicit CostRecorder(
       std::span<const std::unique_ptr<devices::Device>> devices,
       graph::CostModel known = {});
-  // What was known, and was seen so far of all runs that it observed.
+  // The known costs, and the measurements of all observed runs so far.
   // Thread-safe.
   graph::CostModel costs() const;
 
@@ -55,13 +55,13 @@ class CostRecorder : public Observer {
   // A node, its frame and its iteration.
   using Launch = std::tuple<const graph::Node*, uint64_t, uint64_t, int64_t>;
 
-  // What was seen of a loop on one device.
+  // The measurements of a loop on one device.
   struct Loop {
     std::string around;  // the frame that it is in; "" of the root
     uint64_t entered = 0;
     uint64_t iterations = 0;
 
-    uint64_t trips() const {  // a loop that was cut short may lack its first
+    uint64_t trips() const {  // an aborted loop may lack its first
       return iterations > entered ? iterations - entered : 0;
     }
   };
@@ -71,13 +71,13 @@ class CostRecorder : public Observer {
   // Nanoseconds that the accelerator took. REQUIRES: mutex_ is held.
   double end_launch(const Location& location, const graph::Node& node);
 
-  std::set<std::string, std::less<>> accelerators_;  // names; never changes
+  std::set<std::string, std::less<>> accelerators_;  // names; immutable
   mutable std::mutex mutex_;                         // guards all below
   graph::CostModel costs_;
   std::map<Launch, Clock::time_point> launched_;
   using Frame = std::pair<std::string, std::string>;  // a device, its name
   std::map<Frame, Loop> loops_;
-  // When each accelerator has last answered.
+  // The time of the last answer of each accelerator.
   std::map<std::string, Clock::time_point, std::less<>> answered_;
 };
 

@@ -1,5 +1,5 @@
-// Observer: one hook on everything the engine does; the stepper, traces,
-// watches and the examples' logs hang on it.
+// Observer: one interface for everything that the engine does; the stepper,
+// traces, watches and the logs of the examples implement it.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace tagflow::actors {
 class IterationView;   // actors/runtime/iteration_view.h
 struct FrameInstance;  // internal
 
-// Where something happened. `frame` is the frame's static name, "" for the
-// root frame; `tag` identifies its instance and iteration, `device` the
-// partition, by its full name. tag_text() in actors/runtime/iteration_view.h
-// has the tag in words.
+// Where something happened. `frame` is the frame's static name, "" for the root
+// frame. `tag` identifies its instance and iteration; `device` is the full name
+// of the partition's device. tag_text() in actors/runtime/iteration_view.h
+// makes a text of the tag.
 struct Location {
   std::string_view frame;
   devices::Tag tag;
@@ -28,8 +28,9 @@ struct Location {
 // Methods are called synchronously by the thread that does the work, often
 // several at once: implementations must be thread-safe and quick. A method must
 // not wait: it must not call Session::run(), and Session::close() does not wait
-// in it. What it throws is the error of the run. References are valid during
-// the call only. RunOptions::observer says how long the observer must live.
+// in it. An exception of a method is the error of the run. References are valid
+// during the call only. RunOptions::observer says how long the observer must
+// live.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -38,15 +39,15 @@ class Observer {
   virtual void on_fire(const Location&, const graph::Node&, bool dead) {
     (void)dead;
   }
-  // The node above has run. `outputs` are its values, before they are passed
-  // on; of a Switch the one value, whichever side it takes. Not called where
-  // the node failed or has no data output.
+  // The node of on_fire() has run. `outputs` are its values, before they are
+  // passed on; for a Switch it is the one value, whichever side it takes. Not
+  // called if the node failed or has no data output.
   virtual void on_fired(const Location&, const graph::Node&,
                         std::span<const Tensor> outputs) {
     (void)outputs;
   }
-  // A kernel that is worth a hop was put off when it fired: now it runs, on
-  // this thread, until on_computed(). on_fired() may come on another one.
+  // An expensive kernel was deferred when its node fired: now it runs on this
+  // thread, until on_computed(). on_fired() may be called on another thread.
   virtual void on_compute(const Location&, const graph::Node&) {}
   virtual void on_computed(const Location&, const graph::Node&) {}
   // A token entered this iteration from outside it: through an Enter, a
@@ -55,16 +56,16 @@ class Observer {
                          const Tensor& value, bool dead) {
     (void)node, (void)value, (void)dead;
   }
-  // The tokens of the last arrivals, or of the last firing, are where they
-  // go within this iteration.
+  // The tokens of the last arrivals, or of the last firing, have reached their
+  // destinations within this iteration.
   virtual void on_settle(const Location&, const IterationView&) {}
-  // Nothing is ready here: this thread leaves the iteration, and what it sent
-  // to others is on its way.
+  // No node is ready here: this thread leaves the iteration, and its tokens for
+  // other actors have been sent.
   virtual void on_pause(const Location&) {}
   virtual void on_iteration_start(const Location&) {}
   virtual void on_iteration_end(const Location&) {}
-  // `caller` is the iteration whose Enters started the frame; of the root
-  // frame, itself.
+  // `caller` is the iteration whose Enters started the frame; for the root
+  // frame, it is the frame itself.
   virtual void on_frame_start(const Location&, const Location& caller) {
     (void)caller;
   }

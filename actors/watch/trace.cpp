@@ -9,7 +9,7 @@
 namespace tagflow::actors {
 namespace {
 
-// The buffer that this thread used last, and whose it is.
+// The buffer that this thread used last, and the trace that owns it.
 struct TraceCache {
   uint64_t trace = 0;
   TraceBuffer* buffer = nullptr;
@@ -32,9 +32,9 @@ TraceNode trace_node(const graph::Node* node) {
   return copy;
 }
 
-// Makes events of words. What happens between two looks at the clock counts as
-// equally long: it is noted in steps, of which the next look says how long
-// they were.
+// Converts words to events. All events between two readings of the clock count
+// as equally long: their times are counted in steps, and the next reading
+// determines the length of a step.
 class Decoder {
  public:
   Decoder(const std::vector<TraceFrame>& frames, int64_t start,
@@ -64,7 +64,7 @@ class Decoder {
   }
 
  private:
-  // An end of an event whose time is not known yet.
+  // The begin or end of an event, whose time is not known yet.
   struct Mark {
     size_t event;
     int64_t TraceEvent::*time;
@@ -86,7 +86,7 @@ class Decoder {
     if (kind == TraceBuffer::kActivity) {
       activity_ = events_.size();
       begin(TraceEvent::kActivity, nullptr);
-      ++step_;  // to hand over
+      ++step_;  // for the hand-over
     }
   }
 
@@ -126,7 +126,7 @@ class Decoder {
   }
 
   void look(int64_t now) {
-    // Another processor's clock may be behind.
+    // The clock of another core may be behind.
     now = std::max(now, last_look_);
     const int64_t steps = std::max<int64_t>(step_, 1);
     for (const Mark& mark : marks_)
@@ -143,18 +143,18 @@ class Decoder {
   const int64_t start_;
   const double ns_per_tick_;
   std::vector<TraceEvent> events_;
-  std::vector<Mark> marks_;  // since the last look
+  std::vector<Mark> marks_;  // since the last reading
   int64_t step_ = 0;         // as many since then
   int64_t last_look_ = 0;
-  const TraceFrame* frame_ = nullptr;  // of what is open, if anything
-  size_t activity_ = kNone;            // that is open
+  const TraceFrame* frame_ = nullptr;  // of the open activity, if any
+  size_t activity_ = kNone;            // the open one
   devices::Tag tag_;
 };
 
 }  // namespace
 
 bool TraceBuffer::grow() {
-  // What is full stays so: what is kept is what came first.
+  // Once the trace is full, it stays full: only the first words are kept.
   if (is_full_) {
     ++dropped_;
     return false;
@@ -165,7 +165,7 @@ bool TraceBuffer::grow() {
   try {
     if (words != nullptr) blocks_.push_back({words, 0});
   } catch (...) {
-    words = nullptr;  // a trace is less than the run
+    words = nullptr;  // a failure of the trace must not fail the run
   }
   if (words == nullptr) {
     is_full_ = true;
@@ -213,7 +213,7 @@ uint32_t* Trace::take_block() {
 uint32_t Trace::add_frame(const FramePlan& plan, std::string_view device,
                           const devices::Tag& instance,
                           const devices::Tag& caller) {
-  // A number that no frame has: what names it is left out.
+  // No frame has this number: words that name it are left out.
   constexpr uint32_t kNone = TraceBuffer::kIndex;
   const std::lock_guard lock(mutex_);
   if (is_full_.load(std::memory_order_relaxed) || frames_.size() >= kNone)
@@ -257,9 +257,9 @@ const TracePlan* Trace::copy_of(const FramePlan& plan,
   return &plans_.emplace(plan.id, std::move(copy)).first->second;
 }
 
-// The closest of several readings: the first may wait for memory, and in each
-// the thread may lose its core. What a thread and an accelerator recorded would
-// differ by as much.
+// Takes the closest pair of several readings: the first may cause a page fault,
+// and the thread may be preempted during each. Such a delay would shift the
+// times of threads against those of accelerators.
 Trace::Moment Trace::now() {
   constexpr int kReadings = 8;
   Moment moment;

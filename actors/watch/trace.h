@@ -1,24 +1,24 @@
-// Trace: what a run did and when, at a few bytes a node.
+// Trace: records what a run does and when, in a few bytes per node.
 //
 // Note [Trace words]
 // Each thread appends words of 32 bits to a buffer of its own: the upper three
-// bits say what the word is, the others which.
+// bits are the kind of the word, the others an index i.
 //
 //   kActivity  the thread turns to an iteration of frame instance i; which one
 //              follows in two words
 //   kLane      the same, for one kernel that was sent to this thread
 //   kNode      node i of the frame's plan fires
 //   kSkip      it is dead, and skipped
-//   kCompute   it was put off when it fired; now its kernel runs
+//   kCompute   it was deferred when it fired; now its kernel runs
 //   kArrival   a token comes along arrival i
 //   kResult    a token comes back from the call, or to the Recv, that node i is
 //   kClock     the clock follows, in two words; i is 1 where the thread leaves
 //              the iteration with nothing else to turn to
 //
-// To look at the clock costs more than to fire a cheap node. So it is looked
-// at before and after a kernel that may take long, where a thread begins and
-// ends to be busy, and now and then where it turns to an iteration. What
-// happens between two looks shares the time between them evenly.
+// To read the clock costs more than to fire a cheap node. So a thread reads it
+// before and after an expensive kernel, when it becomes busy or idle, and
+// sometimes when it turns to an iteration. Events between two readings share
+// the time between them evenly.
 #pragma once
 
 #include <atomic>
@@ -70,13 +70,13 @@ class TraceBuffer {
     add_long(iteration);
   }
   void clock() { look(0); }
-  // The thread turns to nothing that it would record.
+  // The thread leaves the iteration, and has no other one to record.
   void leave() {
     look(1);
     next_look_ = nullptr;
   }
 
-  // The cheapest clock that there is: a third of the price of the system's.
+  // The cheapest clock: it costs a third of the system's clock.
   static int64_t ticks() {
 #ifdef __x86_64__
     return int64_t(__builtin_ia32_rdtsc());
@@ -89,10 +89,10 @@ class TraceBuffer {
   friend class Trace;
   struct Block {
     uint32_t* words = nullptr;  // the trace's
-    size_t used = 0;            // of all but the last
+    size_t used = 0;            // for all blocks but the last
   };
 
-  // Counts what finds none.
+  // Counts the words that are dropped.
   bool has_room(ptrdiff_t words) { return end_ - at_ >= words || grow(); }
   bool grow();
   void look(uint32_t leaves) {
@@ -109,13 +109,14 @@ class TraceBuffer {
   Trace& trace_;
   uint32_t* at_ = nullptr;  // in the last block
   uint32_t* end_ = nullptr;
-  uint32_t* next_look_ = nullptr;  // where one is due
+  uint32_t* next_look_ = nullptr;  // where the next reading is due
   std::vector<Block> blocks_;
   uint64_t dropped_ = 0;
   bool is_full_ = false;
 };
 
-// What is told of a node: a copy, since the node may not live as long.
+// The recorded properties of a node: a copy, since the trace may outlive the
+// node.
 struct TraceNode {
   std::string name;
   std::string op;
@@ -125,7 +126,7 @@ struct TraceNode {
   std::string sender;  // of a Recv: the device that its token comes from
 };
 
-// What a frame's plan calls things.
+// The names in a frame's plan.
 struct TracePlan {
   std::string device;    // full name
   std::string frame;     // "" for the root
@@ -135,19 +136,19 @@ struct TracePlan {
   std::vector<std::string> exits;
 };
 
-// A frame instance, and the iteration that it was started from: of the root,
-// itself.
+// A frame instance, and the iteration that started it: the root is its own
+// caller.
 struct TraceFrame {
   const TracePlan* plan = nullptr;
   devices::Tag instance;
   devices::Tag caller;
 };
 
-// A slice of a thread's time, or a moment of it.
+// An interval of a thread's time, or a moment.
 struct TraceEvent {
   enum Kind : uint8_t {
     kNode,      // a node fires
-    kCompute,   // a kernel that was put off runs
+    kCompute,   // a deferred kernel runs
     kSkip,      // a node is skipped
     kActivity,  // the thread is busy with an iteration
     kArrive,    // a token comes into an iteration
@@ -158,7 +159,7 @@ struct TraceEvent {
   std::string_view device;
   std::string_view frame;
   devices::Tag tag;
-  const TraceNode* node = nullptr;  // null of an activity
+  const TraceNode* node = nullptr;  // null for an activity
 };
 
 // What an accelerator did: a kernel on its execution stream, or a copy.
@@ -171,9 +172,9 @@ struct TraceLaunch {
   int64_t end = 0;
 };
 
-// Records the runs that it is given to (RunOptions::trace). The first
-// `max_words` are kept, and one launch for sixteen of them. Thread-safe but for
-// the last four methods, for which no run may be under way.
+// Records runs whose options name it (RunOptions::trace). It keeps the first
+// `max_words` words, and one launch per sixteen words. Thread-safe, except for
+// the last four methods, which must not be called while a run is active.
 class Trace {
  public:
   static constexpr size_t kMaxWords = size_t{1} << 20;
@@ -183,35 +184,35 @@ class Trace {
   Trace& operator=(const Trace&) = delete;
   ~Trace();
 
-  // The calling thread's.
+  // The buffer of the calling thread.
   TraceBuffer& buffer();
-  // Returns the number by which words name the instance.
+  // Returns the number of the instance, which words use as index.
   uint32_t add_frame(const FramePlan& plan, std::string_view device,
                      const devices::Tag& instance, const devices::Tag& caller);
 
-  // What an accelerator does while a run is recorded, also for others.
+  // Adds an activity of an accelerator, which may belong to another run.
   void add_activity(std::string_view device,
                     const devices::AcceleratorActivity& activity);
 
   const std::vector<TraceFrame>& frames() const { return frames_; }
-  // In the order of their ends, of each stream.
+  // Those of each stream are in the order of their ends.
   const std::vector<TraceLaunch>& launches() const { return launches_; }
-  // Each thread's events, in the order of their beginnings; activities come
-  // before what happens in them.
+  // Each thread's events, in the order of their beginnings; an activity comes
+  // before the events inside it.
   std::vector<std::vector<TraceEvent>> tracks() const;
-  // How many words and launches found no room.
+  // How many words and launches were dropped for lack of room.
   uint64_t dropped() const;
 
  private:
   friend class TraceBuffer;
-  // Two clocks at one moment.
+  // The readings of two clocks at one moment.
   struct Moment {
     int64_t ticks = 0;
     std::chrono::steady_clock::time_point time;
   };
   static Moment now();
 
-  // Null where there are no more.
+  // Null if there are no more.
   uint32_t* take_block();
   TraceBuffer& find_buffer();
   const TracePlan* copy_of(const FramePlan& plan, std::string_view device);
@@ -220,8 +221,8 @@ class Trace {
 
   const uint64_t id_;
   const Moment start_ = now();
-  // Room for all words, made at once: memory that is touched for the first
-  // time costs more than the run that it is to record.
+  // The memory for all words is allocated and touched in advance: a page fault
+  // during the run costs more than the recording.
   const size_t num_blocks_;
   const std::unique_ptr<uint32_t[]> words_;
   std::atomic<size_t> blocks_taken_{0};

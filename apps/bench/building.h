@@ -1,4 +1,4 @@
-// What the graphs of the workloads are built with.
+// Helpers that build the graphs of the workloads.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace tagflow::apps {
 
-// A graph under construction and its scope, which must not move meanwhile.
+// A graph under construction and its scope. Must not be moved.
 class Building {
  public:
   const graph::Scope& scope() const { return scope_; }
 
-  // The graph, with what is fed and fetched, the targets of a run, and those
-  // that run once before. The first error of the scope, where there is one.
+  // The graph with its feeds and fetches, the targets of a run, and the targets
+  // that run once before. Returns the first error of the scope, if any.
   // REQUIRES: it is called once, and last.
   Result<BenchGraph> done(std::vector<std::string> feeds,
                           const graph::Outputs& fetches,
@@ -45,7 +45,7 @@ inline graph::Output trip_count(const graph::Scope& s) {
                                  PartialShape::scalar());
 }
 
-// A value that no pass may take for a constant, since it can be fed.
+// A value that passes cannot treat as a constant, since it can be fed.
 inline graph::Output opaque(const graph::Scope& s, Tensor value) {
   const PartialShape shape = value.shape();
   return graph::ops::placeholder_with_default(

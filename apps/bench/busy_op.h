@@ -1,4 +1,4 @@
-// An op that takes a given time, for measuring what is around it.
+// An op that takes a given time, for measuring the engine around it.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace tagflow::apps {
 
-// What the op does to its thread meanwhile; either way the engine cannot use it
-// for anything else.
+// How the op keeps its thread busy; either way the engine cannot use the thread
+// for other work.
 enum class Busy : uint8_t {
-  kSpins,   // computes; longer where that is interrupted
-  kSleeps,  // blocks: needs no core, so that more threads than cores can do so
+  kSpins,   // computes; takes longer if interrupted
+  kSleeps,  // blocks without a core, so more threads than cores can do it
 };
 
-// Registers the op and its kernel, before it is used; again: has no effect.
-// Thread-safe.
+// Registers the op and its kernel, before it is used. Later calls have no
+// effect. Thread-safe.
 Status register_busy_op();
 
-// x, after `nanoseconds` of one thread.
+// Returns x after keeping one thread busy for `nanoseconds`.
 graph::Output busy(const graph::Scope& scope, const graph::Input& x,
                    int64_t nanoseconds, Busy how = Busy::kSpins);
 
-// How many of its kernels have come to their end. Thread-safe.
+// The number of kernels of the op that have finished. Thread-safe.
 int64_t busy_kernels_run();
 
 }  // namespace tagflow::apps

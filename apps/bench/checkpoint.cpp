@@ -17,7 +17,8 @@ namespace tagflow::apps {
 Result<Measurement> measure_checkpoint(const BenchOptions& options) {
   TAGFLOW_ASSIGN(CheckpointFiles files, CheckpointFiles::make(options.bytes));
   const int repeats = options.repeats;
-  // In turns, since a system's memory is fast at some times and slow at others.
+  // Alternates between the measurements, since the speed of memory varies over
+  // time.
   std::vector<double> raw, written;
   for (int i = 0; i <= repeats; ++i) {
     TAGFLOW_ASSIGN(const double bare, files.raw_write_seconds());

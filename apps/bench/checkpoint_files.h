@@ -12,30 +12,29 @@
 
 namespace tagflow::apps {
 
-// Floats in kCheckpointTensors tensors, and a folder of their own for the
-// files. Each write makes new ones: those of the one before are removed first,
-// and not in its time. Thread-compatible.
+// kCheckpointTensors tensors of floats, and a separate folder for the files.
+// Each write makes new files; those of the previous write are removed first,
+// which is not timed. Thread-compatible.
 class CheckpointFiles {
  public:
-  // PermissionDenied where there can be no folder. The tensors are made when
-  // they are first written.
+  // Returns PermissionDenied where no folder can be made. The tensors are made
+  // when they are first written.
   static Result<CheckpointFiles> make(int64_t bytes);
 
   // Of all tensors.
   double bytes() const;
   int64_t elements() const { return elements_; }  // of each
-  // Of the checkpoint that write_seconds() leaves.
+  // The prefix of the checkpoint that write_seconds() leaves.
   std::string prefix() const { return (folder_.path() / "model").string(); }
 
-  // Seconds that it takes to write a bundle, with checksums; `sync`: to the
-  // disk, else to the page cache.
+  // Seconds to write a bundle, with checksums, to the disk if `sync` is true,
+  // else to the page cache.
   Result<double> write_seconds(bool sync = false);
-  // To write the same bytes to a file, and nothing else: no bundle can be
-  // written faster.
+  // Seconds to write only the same bytes to a file: a lower bound for a bundle.
   Result<double> raw_write_seconds();
-  // To read the bundle in this thread. REQUIRES: one was written.
+  // Seconds to read the bundle in this thread. REQUIRES: one was written.
   Result<double> read_seconds() const;
-  // To copy the tensors in memory.
+  // Seconds to copy the tensors in memory.
   Result<double> copy_seconds();
 
  private:

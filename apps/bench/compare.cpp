@@ -25,7 +25,7 @@ int repeats_of(const CompareEntry& entry, const CompareOptions& options) {
   return std::min(entry.most_repeats, options.bench.repeats);
 }
 
-// What the names of files begin with that TensorFlow writes of an entry.
+// The prefix of the names of files that TensorFlow writes for an entry.
 std::string results_of(const fs::path& folder, size_t entry) {
   return (folder / fmt::format("{}.results", entry)).string();
 }
@@ -63,7 +63,7 @@ Result<fs::path> write_manifest(const std::vector<CompareEntry>& entries,
   return path;
 }
 
-// Seconds of a run of the entry in TensorFlow, by the way in which it runs.
+// Seconds of a run of the entry in TensorFlow, by way of running.
 using Ways = std::map<std::string, double>;
 
 Result<Ways> rival_seconds(Rival& rival, size_t entry) {
@@ -77,7 +77,7 @@ Result<Ways> rival_seconds(Rival& rival, size_t entry) {
   return error(Code::kDataLoss, "[bench] TensorFlow answered \"{}\"", line);
 }
 
-// How the entry runs here.
+// The session options for the entry here.
 EngineOptions engine_of(const CompareEntry& entry,
                         const CompareOptions& options) {
   EngineOptions engine = options.bench.engine;
@@ -106,17 +106,17 @@ Result<double> own_seconds(const CompareEntry& entry,
   return full - base;
 }
 
-// Figures; those are missing that there is no measurement for.
+// The figures of an entry; those without a measurement are missing.
 struct Row {
   double ours = 0;
   std::optional<double> rival, mailbox;
   std::string way = "-";             // TensorFlow's fastest
-  std::optional<double> ratio;       // how many times better ours is
+  std::optional<double> ratio;       // the factor by which ours is better
   std::optional<double> difference;  // of the results, where they are compared
 };
 
-// Of what was measured in turns: TensorFlow's figure is that of the way whose
-// median is the least.
+// Figures from the rounds: TensorFlow's is that of the way with the smallest
+// median.
 Row row_of(const CompareEntry& entry, const std::vector<Ways>& theirs,
            const std::vector<double>& ours,
            const std::vector<double>& mailbox) {
@@ -159,8 +159,8 @@ Result<Row> compare_entry(const CompareEntry& entry, size_t index, Rival& rival,
                      compare_results(entry, results_of(folder, index),
                                      engine_of(entry, options)));
     }
-    // Not counted: a process that was idle is slow at first. TensorFlow's ways
-    // follow one another, so that only the first of them meets that.
+    // A warm-up, since a process that was idle is slow at first. TensorFlow's
+    // ways follow one another, so this affects only the first of them.
     TAGFLOW_RETURN_IF_ERROR(own_seconds(entry, options, false).status());
     TAGFLOW_ASSIGN(ours.emplace_back(), own_seconds(entry, options, false));
     if (entry.own) continue;
@@ -213,8 +213,8 @@ Status compare_all(const std::vector<CompareEntry>& entries,
                  write_manifest(entries, options, folder.path()));
   std::optional<Rival> rival;
   for (size_t i = 0; i < entries.size(); ++i) {
-    // In TensorFlow all sessions of a process share the kernel threads that its
-    // first one asked for.
+    // In TensorFlow all sessions of a process share the kernel threads of the
+    // first one.
     if (i == 0 || entries[i].threads != entries[i - 1].threads) {
       rival.reset();
       TAGFLOW_ASSIGN(Rival next,
@@ -225,7 +225,7 @@ Status compare_all(const std::vector<CompareEntry>& entries,
     TAGFLOW_ASSIGN(const Row row, compare_entry(entries[i], i, *rival, options,
                                                 folder.path()));
     print_row(entries[i], row, options.json);
-    // Which the end of the program reports.
+    // The end of the program reports errors of stdout.
     if (!flush_stdout().ok()) return {};
   }
   return {};

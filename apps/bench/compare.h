@@ -1,11 +1,11 @@
-// tagflow bench compare: the same GraphDef files here and in TensorFlow. Of
-// gradients and train steps TensorFlow runs programs that compare.py builds;
-// what these compute must agree with ours.
+// tagflow bench compare: runs the same GraphDef files here and in TensorFlow.
+// For gradients and train steps TensorFlow runs programs that compare.py
+// builds; their results must agree with ours.
 //
-// TensorFlow runs each in several ways - as it comes, in the thread of the
-// caller, and both without its optimisers - of which the fastest counts.
-// tagflow runs each as it comes and, in a column of its own, with every token
-// as a message in a CAF mailbox.
+// TensorFlow runs each graph in several ways (with its defaults, in the
+// caller's thread, and both without its optimisers), and the fastest counts.
+// tagflow runs each graph with its defaults and, in a separate column, with
+// every token as a message in a CAF mailbox.
 #pragma once
 
 #include <string>
@@ -18,13 +18,14 @@ namespace tagflow::apps {
 struct CompareOptions {
   std::string python;  // one that can import tensorflow
   std::string only;    // a workload's name; empty: all
-  int rounds = 3;      // in which both sides take turns
+  int rounds = 3;      // both sides take turns
   bool json = false;
   BenchOptions bench;
 };
 
-// Prints a Markdown table as the README has it, or one JSON object a line, with
-// the medians over the rounds. Unavailable where TensorFlow does not answer.
+// Prints a Markdown table as in the README, or one JSON object a line, with the
+// medians over the rounds. Fails with Unavailable where TensorFlow does not
+// answer.
 Failure compare_with_tensorflow(const CompareOptions& options);
 
 }  // namespace tagflow::apps

@@ -165,8 +165,8 @@ Plan embedding() {
   return plan;
 }
 
-// The same bytes to and from the page cache. A SaveV2 of ours would wait for
-// the disk, which that of TensorFlow does not: the writer is timed by itself.
+// The same bytes to and from the page cache. Our SaveV2 would wait for the
+// disk, unlike TensorFlow's, so the writer is timed alone.
 void add_checkpoint_plans(std::vector<Plan>& plans) {
   struct Shared {
     std::optional<CheckpointFiles> files;
@@ -186,7 +186,8 @@ void add_checkpoint_plans(std::vector<Plan>& plans) {
     plan.entry.unit = "GB/s";
     plan.entry.is_rate = true;
     plan.entry.most_repeats = 3;
-    // There is nothing to optimise, and each way keeps a GB.
+    // Only one way, since there is nothing to optimise, and each way keeps a
+    // GB.
     plan.entry.every_node_fires = true;
     return plan;
   };
@@ -215,7 +216,7 @@ void add_checkpoint_plans(std::vector<Plan>& plans) {
   plans.push_back(std::move(read));
 }
 
-// A workload that TensorFlow has no counterpart of.
+// A workload without a counterpart in TensorFlow.
 Plan own_only(const char* name, std::string what, double scale,
               std::string unit) {
   const Workload* workload = find_workload(name);

@@ -1,4 +1,5 @@
-// What is compared with TensorFlow, and how a time becomes a figure.
+// The entries of the comparison with TensorFlow, and how a time becomes a
+// figure.
 #pragma once
 
 #include <functional>
@@ -25,15 +26,15 @@ struct CompareEntry {
   int threads = 0;            // on both sides; 0: as many as the machine has
   int devices = 1;            // CPUs
   int inner = 1;              // runs in one measurement
-  int most_repeats = 10'000;  // however many are asked for
-  // What is timed here instead of the graph, in seconds; or empty.
+  int most_repeats = 10'000;  // a limit on --repeats
+  // Measures seconds here, instead of a run of the graph; or empty.
   std::function<Result<double>(const BenchOptions&)> own;
-  // What comes before the first measurement; or empty.
+  // Runs before the first measurement; or empty.
   std::function<Status()> prepare;
-  // Whether TensorFlow runs the graph, too: some have nothing to compare with.
+  // Whether TensorFlow runs the graph, too: some have no counterpart there.
   bool has_rival = true;
-  // Which program compare.py builds in place of the graph, and the sizes that
-  // it has. Empty: TensorFlow reads the graph.
+  // The program that compare.py builds instead of the graph, and its sizes.
+  // Empty: TensorFlow reads the graph.
   std::string program;
   std::map<std::string, int> sizes;
 
@@ -43,7 +44,7 @@ struct CompareEntry {
   }
 };
 
-// An entry without its graph, and who makes that.
+// An entry without its graph, and a function that makes the graph.
 struct ComparePlan {
   CompareEntry entry;
   std::function<Result<BenchGraph>()> make;
@@ -52,7 +53,7 @@ struct ComparePlan {
 void add_gradient_plans(std::vector<ComparePlan>& plans);
 void add_training_plans(std::vector<ComparePlan>& plans);
 
-// Those of the workload, or all. Empty where there is none of the name.
+// The entries of the workload, or all. Empty where no workload has the name.
 Result<std::vector<CompareEntry>> compare_entries(const std::string& only);
 
 }  // namespace tagflow::apps

@@ -1,6 +1,6 @@
-// Entries of gradients and of train steps. TensorFlow reads none of these
-// graphs, which have ops of ours: compare.py builds the programs, and the
-// results of both must agree.
+// Entries of gradients and of train steps. TensorFlow cannot read these graphs,
+// which have ops of ours: compare.py builds the programs, and the results of
+// both must agree.
 #include "apps/bench/compare_entries.h"
 #include "apps/bench/gradient_graphs.h"
 
@@ -14,7 +14,7 @@ ComparePlan loop_gradient(std::string name, std::string what, std::string unit,
   plan.entry.program = std::move(name);
   plan.entry.what = std::move(what);
   plan.entry.trips = trips;
-  // TensorFlow refuses the gradient of a map_fn of nothing.
+  // TensorFlow rejects the gradient of a map_fn over no elements.
   plan.entry.base_trips = 1;
   plan.entry.units = trips - 1;
   plan.entry.scale = 1e6;

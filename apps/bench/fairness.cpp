@@ -40,7 +40,7 @@ double milliseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
-// Runs a graph again and again, beside what the caller measures.
+// Runs a graph repeatedly while the caller measures something else.
 class Companion {
  public:
   // `run` outlives it.
@@ -52,7 +52,8 @@ class Companion {
   Companion(const Companion&) = delete;
   Companion& operator=(const Companion&) = delete;
 
-  // How many runs came to their end; an error where one failed. Once only.
+  // The number of runs that finished, or the error of one. REQUIRES: called
+  // once.
   Result<int64_t> stop() {
     cancel_.cancel();
     return ended_.get();
@@ -92,7 +93,7 @@ Result<Load> make_busy_load(bool in_a_row, int window,
                                  .window = window,
                                  .in_a_row = in_a_row}));
   TAGFLOW_ASSIGN(PreparedRun run, PreparedRun::make(graph, session));
-  // Longer than anybody waits.
+  // Practically without an end.
   const Tensor trips =
       Tensor::scalar<int32_t>(std::numeric_limits<int32_t>::max());
   return Load{in_a_row ? "kernels_in_a_row" : "kernels_at_once",
@@ -121,7 +122,7 @@ Status measure_beside(const PreparedRun& small, const Load& load, int count,
   std::vector<std::unique_ptr<Companion>> companions;
   for (int i = 0; i < count; ++i)
     companions.push_back(std::make_unique<Companion>(load.run, load.feeds));
-  // All are in their stride.
+  // All are running.
   std::this_thread::sleep_for(2 * kKernel);
   TAGFLOW_RETURN_IF_ERROR(small.time_async({&x, 1}, options).status());
   const int64_t kernels_before = busy_kernels_run();
@@ -143,7 +144,7 @@ Status measure_beside(const PreparedRun& small, const Load& load, int count,
   }
   if (load.window > 0) {
     config["window"] = load.window;
-    // Of the time of all workers, what the kernels had.
+    // The share of all workers' time that kernels used.
     config["busy_share"] = double(kernels) *
                            std::chrono::duration<double>(kKernel).count() /
                            (all.count() * count);

@@ -12,7 +12,7 @@ namespace {
 
 using namespace graph;  // NOLINT: the builder's vocabulary
 
-// The graph, whose results count as compared.
+// The graph, with its results as the compared ones.
 Result<BenchGraph> with_compared(Result<BenchGraph> graph,
                                  const Outputs& results) {
   TAGFLOW_RETURN_IF_ERROR(graph.status());
@@ -22,7 +22,7 @@ Result<BenchGraph> with_compared(Result<BenchGraph> graph,
 
 // --- Loops ------------------------------------------------------------------
 
-// So close to 1 that the power of any number of trips is a float.
+// Close enough to 1 that its powers do not overflow.
 constexpr float kFactor = 1.000001f;
 
 }  // namespace
@@ -192,7 +192,7 @@ Result<BenchGraph> make_nested_grad(int deep, int order) {
 
 namespace {
 
-// Of variables: numbers between -limit and limit.
+// The initial value of a variable: numbers between -limit and limit.
 Initializer pseudo_random_within(double limit) {
   return [limit](const Scope& s, const InitialPart& part) {
     Tensor values = pseudo_random(part.shape);
@@ -201,7 +201,7 @@ Initializer pseudo_random_within(double limit) {
   };
 }
 
-// The variable's value, with numbers that fit a layer of so many inputs.
+// The variable's value, scaled for a layer of this many inputs.
 Output weight(const Scope& s, const VariableScope& vars, std::string_view name,
               const Shape& shape, int64_t inputs) {
   const Initializer numbers = pseudo_random_within(1 / std::sqrt(inputs));

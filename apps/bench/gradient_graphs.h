@@ -1,5 +1,5 @@
-// The graphs of the workloads that differentiate, and the train steps. What has
-// a counterpart in compare.py says by `compared` which results are the same.
+// The graphs of the workloads that differentiate, and the train steps. Where
+// compare.py has a counterpart, `compared` lists the results that must agree.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace tagflow::apps {
 
-// Of y: while i < n: y *= w, i += 1, from y = x on. A run fetches the
-// derivatives by x and w of y, or, of order 2, of the sum of those. Feeds "n".
+// y = x; while i < n: y *= w, i += 1. A run fetches the derivatives of y by x
+// and w, or, for order 2, the derivatives of their sum. Feeds "n".
 Result<BenchGraph> make_loop_grad(int order = 1);
 // The gradient by x of the sum of make_map_fn(). Feeds "n".
 Result<BenchGraph> make_map_fn_grad();
@@ -18,28 +18,28 @@ Result<BenchGraph> make_map_fn_grad();
 // s += i sum(w^2), i += 1. Feeds "n".
 Result<BenchGraph> make_loop_grad_of_large(int64_t bytes);
 // The gradient by x, a vector of `bytes` in floats, of: while i < n:
-// x = sin(x), i += 1, which keeps what `save` says. Feeds "n".
+// x = sin(x), i += 1, with values kept by `save`. Feeds "n".
 Result<BenchGraph> make_loop_grad_of_values(int64_t bytes,
                                             const graph::Save& save);
-// The gradients by w of s, all of which feed "n": while i < n: i += 1, and
-// s += mean(of 2^18 - i times w i), w a scalar
+// The gradients of s by w, where each graph feeds "n" and has the loop: while i
+// < n: i += 1, and s += mean(2^18 - i copies of w i), w a scalar
 Result<BenchGraph> make_loop_grad_of_shapes();
-// a list gets w w, of 16 floats; s is the sum of all elements
+// a push of w w, of 16 floats, to a list; s is the sum of all elements
 Result<BenchGraph> make_loop_grad_of_pushes();
 // s += the sum of the squares of row i mod 64 of w
 Result<BenchGraph> make_loop_grad_of_gathers();
-// The derivative by x, of that order, of y: y = sin(y w), n^deep times from y =
-// x on, in loops within loops. Feeds "n".
+// The derivative of that order of y by x: y = x, and then y = sin(y w), n^deep
+// times, in nested loops. Feeds "n".
 Result<BenchGraph> make_nested_grad(int deep, int order);
 
-// What a run of a train step computes: its fetch is the loss.
+// What a run of a train step computes; it fetches the loss.
 enum class StepPart : uint8_t {
   kLoss,
-  kGradients,  // and the gradients by all weights
-  kUpdates     // and takes kLearningRate of them from the weights
+  kGradients,  // also the gradients by all weights
+  kUpdates     // also subtracts kLearningRate times these from the weights
 };
 inline constexpr float kLearningRate = 0.01f;
-// Of mlp and cnn: labels are 0 to 9 in turns.
+// For mlp and cnn: labels cycle through 0 to 9.
 inline constexpr int kClasses = 10;
 
 // Train steps with weights in variables, always of the same batch.
@@ -48,8 +48,8 @@ Result<BenchGraph> make_lstm_train(const LstmSize& size,
                                    StepPart part = StepPart::kUpdates);
 // The cross entropy of relu(x v + a) w + b: 784 inputs, 512 units, 10 classes.
 Result<BenchGraph> make_mlp(int batch);
-// The same of pictures of 28 x 28 x 1: twice a 3 x 3 convolution (32, then 64
-// channels) with relu and a pool of 2 x 2, and a dense layer.
+// The same for images of 28 x 28 x 1: two 3 x 3 convolutions (32 and 64
+// channels), each with relu and a 2 x 2 pool, and a dense layer.
 Result<BenchGraph> make_cnn(int batch);
 
 }  // namespace tagflow::apps

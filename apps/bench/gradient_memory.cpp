@@ -33,13 +33,14 @@ struct Use {
   double peak = 0;         // bytes
 };
 
-// Runs of the graph with so many trips, in a session of their own.
+// Runs of the graph with this many trips, in a separate session.
 Result<Use> use_of(const Result<BenchGraph>& graph, const BenchOptions& options,
                    int64_t trips, int repeats) {
   TAGFLOW_RETURN_IF_ERROR(graph.status());
   TAGFLOW_ASSIGN(actors::SessionOptions session,
                  to_session_options(options.engine));
-  // Only a device with a limit counts; engines share those of one text.
+  // Only a device with a limit counts allocations; engines share devices of the
+  // same text.
   static int64_t sessions = 0;
   session.devices =
       fmt::format("cpu:1:memory={}MiB", (int64_t{1} << 20) - ++sessions);

@@ -49,7 +49,8 @@ Result<Measurement> measure_gradient_trips(std::string name,
                      gradient_config(options, trips)};
 }
 
-// Seconds to extend a graph of so many nodes, and how many it has then.
+// Seconds to extend a graph of this many nodes, and its number of nodes
+// afterwards.
 struct GradientBuild {
   double seconds = 0;
   size_t nodes = 0, nodes_after = 0;
@@ -88,8 +89,7 @@ Result<Measurement> measure_map_fn_grad(const BenchOptions& options) {
 
 Result<Measurement> measure_second_order_ratio(const BenchOptions& options) {
   const int64_t trips = options.trips > 0 ? options.trips : 10'000;
-  // Alternating, so that a machine that speeds up or slows down meanwhile
-  // counts for both.
+  // Alternates, so that a change in the machine's speed affects both.
   std::vector<double> ratios, firsts;
   for (int i = 0; i < 3; ++i) {
     TAGFLOW_ASSIGN(
@@ -124,7 +124,7 @@ Result<Measurement> measure_gradient_build(const BenchOptions& options) {
                       {"repeats", repeats}}};
 }
 
-// Run it in a process of its own: the peak is that of the process.
+// Run it in a separate process, since the peak is that of the process.
 Result<Measurement> measure_grad_memory(const BenchOptions& options) {
   constexpr int32_t kFewTrips = 10;
   constexpr int64_t kBytes = 1 << 20;

@@ -196,7 +196,7 @@ Result<BenchGraph> make_loop_of_updates() {
       s,
       [&](const Scope& in, const Outputs& i) { return ops::less(in, i[0], n); },
       [&](const Scope& in, const Outputs& i) -> Outputs {
-        // Beside it nothing of the iteration would be waited for.
+        // Without the control input, the update would not wait for the trip.
         const Output updated =
             ops::assign_add(in.with_control_dependencies({i[0]}), v, 1.0f);
         return {ops::add(in.with_control_dependencies({updated}), i[0], 1)};

@@ -1,5 +1,5 @@
-// The graphs of the workloads, built the ordinary way: by the builder, as a
-// user would. `tagflow bench compare` gives the same graphs to TensorFlow.
+// The graphs of the workloads, made with the builder as a user would. `tagflow
+// bench compare` gives the same graphs to TensorFlow.
 #pragma once
 
 #include <string>
@@ -11,20 +11,20 @@
 
 namespace tagflow::apps {
 
-// A graph and the signature to run of it.
+// A graph and its signature.
 struct BenchGraph {
   graph::Graph graph;
   std::vector<std::string> feeds;
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
   std::vector<std::string> init = {};  // targets that run once, before all else
-  std::string written = {};  // what the files begin with that a run writes
-  // Tensors that TensorFlow's program, where there is one, has the same of.
+  std::string written = {};  // the prefix of the files that a run writes
+  // Tensors that TensorFlow's program, if any, computes, too.
   std::vector<std::string> compared = {};
 };
 
-// Each says what it feeds; where it is a number of trips `n`, that is an int32
-// scalar. Every error is a bug, or a size that is out of range.
+// Each comment names the feeds; a number of trips `n` is an int32 scalar. Every
+// error is a bug, or a size that is out of range.
 
 // while i < n: i += 1, and x += 1 for each of vars - 1 more variables, which
 // are floats. `window` iterations may overlap. REQUIRES: both >= 1.
@@ -37,19 +37,19 @@ Result<BenchGraph> make_loop_with_cond();
 Result<BenchGraph> make_map_fn();
 // while i < n: x = x w, y = y w, i += 1; matrices of `size` x `size`.
 Result<BenchGraph> make_loop_of_products(int size);
-// while i < n: array[i] = float(i), i += 1, and all elements as one vector.
+// while i < n: array[i] = float(i), i += 1; then stacks all elements.
 Result<BenchGraph> make_loop_of_writes();
 // v = 0; while i < n: v += 1, and then i += 1: a float variable.
 Result<BenchGraph> make_loop_of_updates();
-// while i < n: a queue takes i in, and gives it out, which makes the next i.
+// while i < n: enqueues i, dequeues it, and makes the next i from it.
 Result<BenchGraph> make_loop_of_queue();
 
 // x, op(x), op(op(x)), ... : `nodes` times Identity, or Add of a constant.
-// Feeds nothing, as all below. InvalidArgument for another op.
+// Feeds nothing, like all below. Returns InvalidArgument for any other op.
 Result<BenchGraph> make_chain(const std::string& op, int nodes);
-// The same behind the side of a Switch that is not taken.
+// The same behind the Switch output that is not taken.
 Result<BenchGraph> make_dead_chain(const std::string& op, int nodes);
-// Of one x, `nodes` times op(x), and a NoOp that waits for all.
+// `nodes` times op(x) for one x, and a NoOp that waits for all.
 Result<BenchGraph> make_fan_out(const std::string& op, int nodes);
 // x + 1, a float scalar that is fed.
 Result<BenchGraph> make_one_kernel();
@@ -68,7 +68,7 @@ Result<BenchGraph> make_sum(int count);
 Result<BenchGraph> make_loop_over_devices(int window);
 // On CPU:0, while i < n: i += 1, a = (a + 1) * 1.0001; the sum on CPU:1.
 Result<BenchGraph> make_device_pingpong();
-// x + 1 + 1 + ... : `nodes` additions on the one and the other in turns.
+// x + 1 + 1 + ... : `nodes` additions, alternating between the two devices.
 Result<BenchGraph> make_device_hops(int nodes);
 
 struct BusyLoop {
@@ -76,7 +76,7 @@ struct BusyLoop {
   Busy how = Busy::kSpins;
   std::string device = {};  // empty: left open
   int window = 10;
-  // Whether a kernel reads the result of the one before; otherwise those of a
+  // Whether a kernel reads the result of the previous one; otherwise those of a
   // whole window can run at once.
   bool in_a_row = true;
 };
@@ -85,12 +85,12 @@ struct BusyLoop {
 // called.
 Result<BenchGraph> make_busy_loop(const BusyLoop& loop);
 
-// A variable of rows x width floats, of which a run gathers `count` rows, and
-// then subtracts from them. Also "read", which reads all of it.
+// A variable of rows x width floats. A run gathers `count` rows of it, and then
+// subtracts from them. The node "read" reads all of it.
 Result<BenchGraph> make_embedding(int64_t rows, int64_t width, int count);
 // while i < n: v += 1, i += 1: a variable of `bytes` on the stream device.
 Result<BenchGraph> make_loop_of_large_updates(int64_t bytes);
-// Writes kCheckpointTensors variables of so many floats to a checkpoint.
+// Writes kCheckpointTensors variables of `elements` floats to a checkpoint.
 Result<BenchGraph> make_save(const std::string& prefix, int64_t elements);
 // Reads them again.
 Result<BenchGraph> make_restore(const std::string& prefix);
@@ -107,17 +107,16 @@ struct LstmSize {
   bool is_short() const { return units < 512; }
 };
 
-// An LSTM over inputs of [steps, batch, inputs], with weights that are
-// constants: its outputs and its last state.
+// An LSTM over inputs of [steps, batch, inputs], with constant weights: its
+// outputs and its last state.
 Result<BenchGraph> make_lstm(const LstmSize& size);
-// On x, the number of a batch, which the operation "fetch" puts into a queue of
-// `capacity`: the operation "step" takes it out. Both take `nanoseconds` of
-// sleep besides. Also "close", which closes the queue. REQUIRES:
-// register_busy_op() was called.
+// A prefetch queue of `capacity` batch numbers x: the operation "fetch"
+// enqueues x, and "step" dequeues it. Both also sleep for `nanoseconds`. The
+// operation "close" closes the queue. REQUIRES: register_busy_op() was called.
 Result<BenchGraph> make_prefetch(int64_t nanoseconds, int capacity);
 
-// About `nodes` nodes, as a file may have: blocks of arithmetic, each with a
-// small loop and a conditional, added up.
+// About `nodes` nodes, like a graph from a file: the sum of blocks of
+// arithmetic, each with a small loop and a conditional.
 Result<BenchGraph> make_large(int nodes);
 
 }  // namespace tagflow::apps

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kFeatures = 784, kClusters = 10;  // as of the main job
 
-// Of noise, which takes far more trips to settle than are measured.
+// Noise, which takes far more trips to converge than are measured.
 kmeans::Problem make_problem(int64_t points) {
   std::mt19937 random(1);
   kmeans::Problem problem;
@@ -49,7 +49,7 @@ class Trips {
     return result;
   }
 
-  // Those of one run, less what one of no trips takes.
+  // The seconds of a run, minus those of a run of 0 trips.
   Result<double> seconds_per_trip() {
     TAGFLOW_ASSIGN(const double base, seconds(0));
     TAGFLOW_ASSIGN(const double full, seconds(trips_));
@@ -87,8 +87,7 @@ Result<Measurement> measure_kmeans_scaling(const BenchOptions& options) {
   TAGFLOW_ASSIGN(Trips another, make(1, 1));
   TAGFLOW_ASSIGN(Trips split, make(2, 2));
   TAGFLOW_ASSIGN(Trips shared, make(1, 2));
-  // Alternating, so that a machine that speeds up or slows down meanwhile
-  // counts for all.
+  // Alternates, so that a change in the machine's speed affects all.
   std::vector<double> ratios, ratios_shared, ratios_apart, singles;
   for (int i = 0; i < options.repeats; ++i) {
     TAGFLOW_ASSIGN(const double single, one.seconds_per_trip());

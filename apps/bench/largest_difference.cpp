@@ -17,7 +17,7 @@ Result<double> largest_difference(const Tensor& actual,
   for (int64_t i = 0; i < expected.num_elements(); ++i) {
     const double wanted = expected.data<float>()[i];
     const double off = std::abs(actual.data<float>()[i] - wanted);
-    // Not by max(), which would lose what is no number.
+    // Not by max(), which would lose NaN.
     if (!std::isnan(most) && !(off <= most)) most = off;
     largest = std::max(largest, std::abs(wanted));
   }

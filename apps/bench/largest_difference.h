@@ -1,4 +1,4 @@
-// How far a result is from what it is to be.
+// The difference between a result and its expected value.
 #pragma once
 
 #include "graph/status.h"
@@ -6,9 +6,9 @@
 
 namespace tagflow::apps {
 
-// The largest difference of an element, as a part of the largest expected one;
-// no number where there is one among them. DataLoss where the two are not both
-// floats, or of another shape. Thread-safe.
+// The largest difference of two elements, relative to the largest expected
+// element; NaN where any element is NaN. Returns DataLoss where the two are not
+// both floats of the same shape. Thread-safe.
 Result<double> largest_difference(const Tensor& actual, const Tensor& expected);
 
 }  // namespace tagflow::apps

@@ -24,7 +24,7 @@
 namespace tagflow::apps {
 namespace {
 
-// Of TensorFlow and of the builder.
+// The default of TensorFlow and of the builder.
 constexpr int kDefaultWindow = 10;
 
 int64_t trips_or(const BenchOptions& options, int64_t fallback) {
@@ -115,7 +115,7 @@ Result<Measurement> measure_queue(const BenchOptions& options) {
   return Measurement{"queue", seconds * 1e6, "us", config_of(options, trips)};
 }
 
-// Run it in a process of its own: the peak is that of the process.
+// Run it in a separate process, since the peak is that of the process.
 Result<Measurement> measure_loop_memory(const BenchOptions& options) {
   const int64_t trips = trips_or(options, 10'000'000);
   TAGFLOW_ASSIGN(const BenchGraph graph, make_loop(options.vars));
@@ -140,8 +140,7 @@ Result<Measurement> measure_loop_scaling(const BenchOptions& options) {
     return seconds_per_trip(make_loop_of_products(kSize), with, trips,
                             double(trips));
   };
-  // Alternating, so that a machine that speeds up or slows down meanwhile
-  // counts for both.
+  // Alternates, so that a change in the machine's speed affects both.
   std::vector<double> ratios, ratios_apart, singles;
   for (int i = 0; i < 3; ++i) {
     TAGFLOW_ASSIGN(const double single, measure(one));

@@ -42,8 +42,8 @@ Result<BenchGraph> make_saving_loop() {
       {"n:0"}, autodiff::dense_gradients(s, {ops::reduce_sum(s, y)}, {x}));
 }
 
-// A session of its own whose stream device has that memory and bandwidth; 0:
-// what it has by itself.
+// A separate session whose stream device has that memory and bandwidth; 0: the
+// default.
 struct OnStream {
   static Result<OnStream> make(const BenchGraph& graph,
                                const BenchOptions& options, int64_t memory,
@@ -79,12 +79,12 @@ Result<Measurement> measure_swap(const BenchOptions& options) {
   const int64_t trips = options.trips > 0 ? options.trips : 60;
   const Tensor n = Tensor::scalar(int32_t(trips));
   TAGFLOW_ASSIGN(const BenchGraph graph, make_saving_loop());
-  // What it takes without a limit, and how long.
+  // The memory and time that it takes without a limit.
   TAGFLOW_ASSIGN(OnStream free, OnStream::make(graph, options, 0, 0));
   TAGFLOW_ASSIGN(const auto expected, free.run.results({&n, 1}));
   TAGFLOW_ASSIGN(const double seconds, free.run.time({&n, 1}));
   const int64_t peak = free.memory().peak;
-  // Half of the time is that of the forward loop.
+  // The forward loop takes half of the time.
   const auto bandwidth = int64_t(double(trips * kMebi) / (0.5 * 0.5 * seconds));
   TAGFLOW_ASSIGN(OnStream enough, OnStream::make(graph, options, 0, bandwidth));
   TAGFLOW_ASSIGN(OnStream small,

@@ -57,9 +57,9 @@ Result<fs::path> write_manifest(const std::vector<ModelEntry>& entries,
   return path;
 }
 
-// What TensorFlow says of a model.
+// TensorFlow's answer for a model.
 struct Answer {
-  FrozenNames names;  // of what is not trained
+  FrozenNames names;  // unless it is trained
   std::string how;
   double seconds = 0;
 };
@@ -78,9 +78,10 @@ Result<Answer> ask(Rival& rival, size_t index, bool trains) {
 
 struct ModelRow {
   double theirs = 0, ours = 0;  // milliseconds
-  double ratio = 0;             // how many times faster ours is
+  double ratio = 0;             // the factor by which ours is faster
   double difference = 0;
-  // Time with variables over that with constants, of what is not trained.
+  // Time with variables over that with constants, for models that are not
+  // trained.
   std::optional<double> unfrozen;
   std::string how;
 };
@@ -151,7 +152,7 @@ Status compare_chosen(const std::vector<ModelEntry>& entries,
     TAGFLOW_ASSIGN(const ModelRow row,
                    compare_model(entries[i], i, rival, options, folder.path()));
     print_row(entries[i], row, options.json);
-    // Which the end of the program reports.
+    // The end of the program reports errors of stdout.
     if (!flush_stdout().ok()) return {};
   }
   return {};

@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// More than it takes until a signature has its frozen form, whose compilation
-// is no part of a run.
+// Enough runs until a signature has its frozen form, whose compilation is not
+// part of a run.
 constexpr int kUncounted = 8;
 
 Result<ModelRun> frozen_run(const fs::path& file, const FrozenNames& names,
@@ -33,7 +33,7 @@ Result<ModelRun> frozen_run(const fs::path& file, const FrozenNames& names,
   });
 }
 
-// Of a SavedModel, whose variables live in its session.
+// For a SavedModel, whose variables live in its session.
 Result<ModelRun> signature_run(const fs::path& folder,
                                const std::string& signature,
                                const actors::SavedModel::Tensors& inputs,

@@ -1,4 +1,4 @@
-// The models of `tagflow bench models` here, from the files that its script
+// Runs the models of `tagflow bench models` from the files that its script
 // wrote.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace tagflow::apps {
 
 struct ModelEntry {
-  std::string_view name;  // as the script knows it
+  std::string_view name;  // in the script
   std::string_view what;
   int batch;
   bool trains = false;
@@ -26,24 +26,24 @@ struct FrozenNames {
 };
 
 inline constexpr double kModelTolerance = 1e-4;
-// Of a train step, as many losses are compared.
+// The number of losses of a train step that are compared.
 inline constexpr int kComparedLosses = 20;
 
-// One run of a model, always with the same input; gives its result.
+// Runs a model once, always with the same input, and returns its result.
 using ModelRun = std::function<Result<Tensor>()>;
 
-// A model, in sessions of its own. Thread-compatible.
+// A model with its own sessions. Thread-compatible.
 class OwnModel {
  public:
-  // Errors of the files, and of the sessions.
+  // Returns errors of the files and of the sessions.
   static Result<OwnModel> make(const ModelEntry& entry,
                                const std::filesystem::path& folder,
                                const FrozenNames& names,
                                const actors::SessionOptions& options);
 
-  // The largest difference of its results from TensorFlow's, as a part of their
-  // largest element; DataLoss above kModelTolerance. Comes first: a train step
-  // is compared from the weights on with which it was saved.
+  // The largest difference of its results from TensorFlow's, relative to their
+  // largest element; DataLoss above kModelTolerance. REQUIRES: called before
+  // other runs, since train steps are compared from the saved weights on.
   Result<double> difference() const;
 
   // Seconds of a run, the median of `repeats`.
@@ -59,7 +59,7 @@ class OwnModel {
 
   ModelEntry entry_;
   Tensor expected_;
-  ModelRun run_, unfrozen_;  // the latter empty of what is trained
+  ModelRun run_, unfrozen_;  // unfrozen_ is empty if it trains
 };
 
 }  // namespace tagflow::apps

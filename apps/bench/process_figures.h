@@ -1,4 +1,4 @@
-// What the system says of this process.
+// Resource usage of this process.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,21 @@
 
 namespace tagflow::apps {
 
-// Of all functions: Unavailable where /proc does not say. Thread-safe.
+// All return Unavailable where /proc lacks the figure. Thread-safe.
 
 Result<int64_t> peak_resident_bytes();
 Result<int64_t> resident_bytes();
 Result<int64_t> thread_count();
-// Voluntary and involuntary, of all threads that there are at the moment, since
-// each began.
+// Voluntary and involuntary context switches of all current threads, each since
+// its start.
 Result<int64_t> context_switches();
 
-// Seconds of processors that all threads have had. Thread-safe.
+// CPU seconds of all threads. Thread-safe.
 double cpu_seconds();
-// Bytes of the heap that are in use: by the count of the C library, of all its
-// arenas, with what it mapped. Thread-safe.
+// Bytes of the heap in use, as counted by the C library: all arenas and mapped
+// blocks. Thread-safe.
 int64_t heap_bytes();
-// Gives free memory of the heap back to the system, so that what is resident is
+// Returns free memory of the heap to the system, so that resident memory is
 // what is used. Thread-safe.
 void trim_heap();
 

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kReadNanoseconds = 10'000'000;
 constexpr int kPrefetched = 4;  // batches in the queue
 
-// Seconds until so many steps have run, while a queue runner reads for them.
+// Seconds until this many steps have run, while a queue runner reads for them.
 Result<double> prefetch_seconds(const BenchGraph& graph,
                                 const actors::SessionOptions& options,
                                 int64_t batches) {

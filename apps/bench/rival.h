@@ -1,5 +1,5 @@
-// What the comparisons with TensorFlow share: that in a process of its own, and
-// how figures are printed.
+// Helpers that the comparisons with TensorFlow share: TensorFlow in a separate
+// process, and the format of figures.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@
 
 namespace tagflow::apps {
 
-// A folder that goes when this does.
+// A folder that is removed with this object.
 class TemporaryFolder {
  public:
-  // PermissionDenied where there can be none.
+  // Returns PermissionDenied where no folder can be made.
   static Result<TemporaryFolder> make();
   TemporaryFolder(TemporaryFolder&& other) noexcept
       : path_(std::exchange(other.path_, std::filesystem::path())) {}
@@ -30,17 +30,17 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// TensorFlow in a process of its own, which answers lines by a script.
+// TensorFlow in a separate process, in which a script answers lines.
 class Rival {
  public:
-  // The script gets the manifest's path, and prints "ready VERSION".
+  // The script gets the manifest's path, and prints "ready VERSION". Returns
   // FailedPrecondition where it does not.
   static Result<Rival> start(const std::string& python,
                              const std::string& script,
                              const std::filesystem::path& manifest);
 
   const std::string& version() const { return version_; }
-  // What it says of the entry. Unavailable where it has ended.
+  // Its answer for the entry. Returns Unavailable where the process has ended.
   Result<std::string> ask(size_t entry);
 
  private:
@@ -51,10 +51,10 @@ class Rival {
   std::string version_;
 };
 
-// What stands above a table: how it was measured, and on which machine. Lines
-// of at most 80 columns where words are no longer.
+// The caption of a table: how it was measured, and on which machine. Its lines
+// have at most 80 columns, unless a word is longer.
 std::string caption(const Rival& rival, int rounds);
-// Four digits that count, without an exponent.
+// The value with four significant digits, without an exponent.
 std::string four_digits(double value);
 
 }  // namespace tagflow::apps

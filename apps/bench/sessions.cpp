@@ -91,7 +91,7 @@ Result<Memory> memory_in_use() {
 Result<nlohmann::json> measure_devices(const BenchGraph& graph,
                                        const actors::SessionOptions& options,
                                        int count, int repeats) {
-  // The first session makes what all share: devices and their threads.
+  // The first session makes the shared devices and their threads.
   TAGFLOW_ASSIGN(const auto first, make_session(graph, options));
   TAGFLOW_ASSIGN(const Took alone, cycle_time(graph, options, repeats));
   TAGFLOW_ASSIGN(const int64_t threads_of_one, thread_count());
@@ -124,7 +124,7 @@ Result<nlohmann::json> measure_devices(const BenchGraph& graph,
 
 constexpr int kInFlight = 64;
 
-// What the caller and the answers of asynchronous runs share: an answer may
+// Shared by the caller and the answers of asynchronous runs: an answer may
 // still be in release() when the caller has all.
 struct InFlight {
   std::counting_semaphore<kInFlight> places{kInFlight};
@@ -153,12 +153,12 @@ Status run_with_timeouts(const PreparedRun& run, int64_t runs) {
   return shared->failed;
 }
 
-// The heap's growth, in bytes, by each.
+// The heap's growth in bytes per run.
 Result<double> growth_by_timeouts(const actors::SessionOptions& options,
                                   int64_t runs) {
   TAGFLOW_ASSIGN(const BenchGraph graph, make_one_kernel());
   TAGFLOW_ASSIGN(const PreparedRun run, PreparedRun::make(graph, options));
-  // What is kept for the next run is there afterwards.
+  // Warms up: memory that is kept for later runs is allocated.
   TAGFLOW_RETURN_IF_ERROR(
       run_with_timeouts(run, std::max<int64_t>(runs / 10, kInFlight)));
   TAGFLOW_ASSIGN(const Memory before, memory_in_use());

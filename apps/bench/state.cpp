@@ -25,7 +25,7 @@ namespace {
 constexpr int64_t kWidth = 64;
 constexpr int kRows = 128;  // of a step
 
-// Reads the variable in a thread of its own until it ends.
+// Reads the variable in a separate thread until the destructor.
 class DenseReader {
  public:
   explicit DenseReader(actors::Callable read)
@@ -34,7 +34,7 @@ class DenseReader {
   DenseReader& operator=(const DenseReader&) = delete;
   ~DenseReader() { (void)stop(); }
 
-  // Whether it was read once, or could not be.
+  // Whether it was read once, or reading failed.
   bool has_read() const { return reads_ > 0; }
   // How many times it was read.
   Result<int64_t> stop() {
@@ -59,7 +59,7 @@ class DenseReader {
   std::thread thread_;
 };
 
-// Copies and buffers of an accelerator from now on.
+// Counts copies and buffers of an accelerator from now on.
 class StreamUse {
  public:
   explicit StreamUse(devices::Device& device)
@@ -101,7 +101,7 @@ Result<Measurement> measure_embedding(const BenchOptions& options) {
   TAGFLOW_ASSIGN(const actors::SessionOptions session,
                  to_session_options(options.engine));
   TAGFLOW_ASSIGN(PreparedRun step, PreparedRun::make(graph, session));
-  // Also the first update, from which on the variable is read by copy.
+  // Includes the first update, after which reads copy the variable.
   TAGFLOW_ASSIGN(
       const double alone,
       step.seconds({}, options.repeats, int(std::min<int64_t>(steps, 1000))));

@@ -69,7 +69,8 @@ Tensor text(std::span<const std::string> lines) {
   return tensor;
 }
 
-// Of each tensor, for an op that reads or writes it whole.
+// An empty slice spec for each tensor, for an op that reads or writes whole
+// tensors.
 struct CheckpointNames {
   CheckpointNames() : slices(kCheckpointTensors) {
     for (int i = 0; i < kCheckpointTensors; ++i)

@@ -16,48 +16,48 @@ namespace tagflow::apps {
 
 using Clock = std::chrono::steady_clock;
 
-// The middle one; the lower of two. REQUIRES: !values.empty()
+// The median; of two middle values the lower one. REQUIRES: !values.empty()
 double median(std::vector<double> values);
-// The smallest one that a share of `rank`, above 0 to 1, of them does not
-// exceed. REQUIRES: !values.empty()
+// The smallest value that a share of `rank` of the values does not exceed.
+// REQUIRES: !values.empty(), 0 < rank <= 1
 double percentile(std::vector<double> values, double rank);
 
-// How many seconds one call takes; its error where it fails.
+// The seconds that one call takes, or its error.
 Result<double> seconds_of(const std::function<Status()>& body);
-// The median of `repeats` measurements after one that is not counted; the error
-// of the first that fails. REQUIRES: repeats >= 1
+// The median of `repeats` measurements after a warm-up, or the first error.
+// REQUIRES: repeats >= 1
 Result<double> median_of(int repeats,
                          const std::function<Result<double>()>& measure);
 
 struct Took {
   double seconds = 0;
-  double cpu_seconds = 0;  // that the process had meanwhile, of all threads
+  double cpu_seconds = 0;  // of all threads of the process meanwhile
 };
 
 // A session with one graph and a prepared call of its signature.
 class PreparedRun {
  public:
-  // Runs the targets that the graph has in `init`. Errors of the session.
+  // Runs the targets in `graph.init`. Returns errors of the session.
   static Result<PreparedRun> make(const BenchGraph& graph,
                                   const actors::SessionOptions& options);
 
-  // The session that has the graph. Valid as long as this.
+  // The session with the graph. Valid as long as this.
   actors::Session& session() const { return *session_; }
 
-  // Seconds of one run, by the median: warms up with one measurement, then
-  // takes `repeats`, each the mean of `inner` runs after one another.
+  // The median of the seconds of one run: warms up with one measurement, then
+  // makes `repeats`, each the mean of `inner` successive runs.
   Result<double> seconds(std::span<const Tensor> feeds, int repeats,
                          int inner = 1);
 
-  // Runs once; the second gives what was fetched.
+  // Runs once; results() returns the fetches.
   Status run(std::span<const Tensor> feeds,
              const actors::RunOptions& options = {});
   Result<std::vector<Tensor>> results(std::span<const Tensor> feeds);
   // The seconds of one run.
   Result<double> time(std::span<const Tensor> feeds,
                       const actors::RunOptions& options = {});
-  // Of an asynchronous run, to which this thread is not lent, until the answer
-  // is there. Thread-safe.
+  // The time of an asynchronous run, to which this thread is not lent, until
+  // its answer. Thread-safe.
   Result<Took> time_async(std::span<const Tensor> feeds,
                           const actors::RunOptions& options = {}) const;
   // See actors::Callable. Thread-safe.

@@ -1,9 +1,8 @@
 // The workloads of `tagflow bench`, and how they are measured.
 //
-// Every workload warms up with runs that are not counted, then takes the
-// median over `repeats` runs, each from the calling thread through a prepared
-// call. What a workload is stands with its function in the files named
-// below.
+// Every workload warms up with runs that are not counted, then takes the median
+// over `repeats` runs, each from the calling thread through a prepared call.
+// The files named below describe each workload at its function.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -33,7 +32,7 @@ struct BenchOptions {
   EngineOptions engine;
 };
 
-// The smaller is better, but for GFLOP/s, GB/s and ratios.
+// Smaller is better, except for GFLOP/s, GB/s and ratios.
 struct Measurement {
   std::string name;
   double value = 0;
@@ -52,21 +51,22 @@ struct Workload {
 
 // All of them, in the order of `bench all`.
 std::span<const Workload> workloads();
-// Null where there is none of the name.
+// Null where no workload has the name.
 const Workload* find_workload(std::string_view name);
 
-// Seconds per trip: a run of `trips` less one of none, over `total`, the trips
-// that are counted.
+// Seconds per trip: the time of a run of `trips` minus that of a run of 0,
+// divided by `total`, the number of counted trips.
 Result<double> seconds_per_trip(const Result<BenchGraph>& graph,
                                 const BenchOptions& options, int64_t trips,
                                 double total);
 
-// Of the options, and of lstm what they leave open; `inputs` as in LstmSize.
+// The size in the options, with the defaults of lstm for what they leave open;
+// `inputs` as in LstmSize.
 LstmSize lstm_size(const BenchOptions& options, int inputs = 0);
 
-// As to_session_options(), with one engine for all sessions that are made of
-// it: that of the process, unless the options ask for workers or a hand-off of
-// their own. Errors as there and of actors::Engine.
+// Like to_session_options(), with one engine for all sessions made from the
+// result: the engine of the process, unless the options set workers or the
+// hand-off. Returns errors of that function and of actors::Engine.
 Result<actors::SessionOptions> on_one_engine(const EngineOptions& options);
 
 // loops.cpp: ns per iteration, the run of zero trips subtracted
@@ -88,7 +88,7 @@ Result<Measurement> measure_empty_step(const BenchOptions& options);
 Result<Measurement> measure_load(const BenchOptions& options);
 // fairness.cpp: ms, the worst p99
 Result<Measurement> measure_fairness(const BenchOptions& options);
-// sessions.cpp: us from the making of a session to its end
+// sessions.cpp: us from the creation of a session to its end
 Result<Measurement> measure_sessions(const BenchOptions& options);
 // devices.cpp: us per iteration or hop; a ratio; seconds
 Result<Measurement> measure_devices_loop(const BenchOptions& options);

@@ -28,7 +28,7 @@ Status convert_to_safetensors(const checkpoint::TensorFile& from,
                               const std::string& path) {
   std::vector<checkpoint::SafetensorsItem> items;
   for (const checkpoint::TensorInfo& info : from.tensors()) {
-    // The format has no strings, and nobody who reads it knows of objects.
+    // The format has no strings, and its readers do not know object graphs.
     if (info.name == graph::kObjectGraphKey) {
       spdlog::info(
           "\"{}\" is left out: --restore reads \"{}\", but "

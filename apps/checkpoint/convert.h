@@ -1,5 +1,4 @@
-// Writing what one file of tensors has as another, of the format that its name
-// asks for.
+// Converts a file of tensors to the format that the new name implies.
 #pragma once
 
 #include <string>
@@ -9,11 +8,11 @@
 
 namespace tagflow::apps {
 
-// To a .safetensors file, without what a bundle says of objects, or to a bundle
-// of so many shards with the prefix `path`; there as a whole or not at all. One
-// tensor at a time is in memory. Errors of reading and of BundleWriter and
-// write_safetensors(); InvalidArgument where `path` is a folder. REQUIRES:
-// shards >= 1, and 1 for a .safetensors file.
+// Writes a .safetensors file, without a bundle's object graph, or a bundle of
+// `shards` shards with the prefix `path`. The result is complete or not there
+// at all. One tensor at a time is in memory. Returns errors of reading, of
+// BundleWriter and of write_safetensors(), and InvalidArgument where `path` is
+// a folder. REQUIRES: shards >= 1, and 1 for a .safetensors file.
 Status convert(const checkpoint::TensorFile& from, const std::string& path,
                int shards);
 

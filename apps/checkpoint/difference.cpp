@@ -17,7 +17,8 @@ double distance(double a, double b) {
                                 : difference;
 }
 
-// Of two numbers of one type. Integers of 64 bits are not all doubles.
+// The difference of two numbers of one type. Not all 64-bit integers are
+// doubles.
 template <class T>
 double distance_of(const T& a, const T& b) {
   if constexpr (requires { a.real(); }) {

@@ -1,4 +1,4 @@
-// What two files of tensors do not have in common.
+// The differences between two files of tensors.
 #pragma once
 
 #include <string>
@@ -14,27 +14,27 @@ namespace tagflow::apps {
 // How the elements of two tensors of one type and shape differ.
 struct ElementDifference {
   int64_t count = 0;  // of elements that differ by more than the tolerance
-  // The largest difference of two numbers, of complex ones their distance;
-  // infinite where one of them is NaN. 0 for strings and truth values.
+  // The largest absolute difference of two numbers; infinite where only one of
+  // them is NaN. 0 for strings and bools.
   double most = 0;
 };
 // NaNs are equal to each other, and so are infinities of the same sign.
-// REQUIRES: type and shape are those of `b`; no handles.
+// REQUIRES: `a` and `b` have the same type and shape, and are not handles.
 ElementDifference compare_elements(const Tensor& a, const Tensor& b,
                                    double tolerance);
 
-// Something about one name.
+// The difference for one name.
 struct TensorDifference {
   std::string name;
-  std::string a, b;  // the types and shapes; empty where it is not there
+  std::string a, b;  // types and shapes; empty where missing
   ElementDifference elements;
 
   // One line, without its end.
   std::string to_string() const;
 };
 
-// By name, of those that begin with `ignored` none, where that is not empty.
-// Errors of reading either.
+// In the order of names. Skips names that begin with `ignored`, unless it is
+// empty. Returns errors of reading either file.
 Result<std::vector<TensorDifference>> compare_files(
     const checkpoint::TensorFile& a, const checkpoint::TensorFile& b,
     double tolerance, std::string_view ignored = {});

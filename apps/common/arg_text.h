@@ -1,4 +1,4 @@
-// Arguments of ops and functions, for people.
+// Arguments of ops and functions as text.
 #pragma once
 
 #include <string>

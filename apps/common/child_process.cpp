@@ -23,7 +23,7 @@ struct Pipe {
   int read = -1, write = -1;
 };
 
-// Both ends close themselves when a program is started.
+// Both ends are closed on exec.
 Result<Pipe> make_pipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -35,12 +35,12 @@ Result<Pipe> make_pipe() {
 
 struct Spawned {
   pid_t pid = -1;
-  int input = -1;   // what it reads
-  int output = -1;  // what it writes
+  int input = -1;   // its stdin
+  int output = -1;  // its stdout
 };
 
 Result<Spawned> spawn(const std::vector<std::string>& command) {
-  // A child that dies early must be an error of a write, not our end.
+  // If the child dies early, a write must fail, and not end this process.
   std::signal(SIGPIPE, SIG_IGN);
   TAGFLOW_ASSIGN(const Pipe in, make_pipe());
   const Result<Pipe> made = make_pipe();
@@ -83,12 +83,11 @@ int wait_for(pid_t pid) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Waits for the end of a child that may not come; false where it has not by the
-// deadline.
+// Waits for the end of a child; returns false at the deadline.
 bool has_ended_by(pid_t pid, std::chrono::steady_clock::time_point deadline) {
   for (auto pause = std::chrono::milliseconds(1);; pause *= 2) {
     siginfo_t info{};
-    // It stays to be waited for.
+    // Leaves it waitable.
     const int code =
         waitid(P_PID, id_t(pid), &info, WEXITED | WNOHANG | WNOWAIT);
     if (code != 0 || info.si_pid != 0) return true;
@@ -99,8 +98,8 @@ bool has_ended_by(pid_t pid, std::chrono::steady_clock::time_point deadline) {
   }
 }
 
-// Feeds a child and drains it at the same time: neither waits for the other
-// with a full pipe.
+// Writes to a child and reads from it at the same time, so that full pipes
+// cannot deadlock.
 class Filter {
  public:
   Filter(const Spawned& child, std::string_view input)
@@ -161,7 +160,7 @@ class Filter {
     if (count >= 0) {
       input_.remove_prefix(size_t(count));
     } else if (errno != EAGAIN && errno != EINTR) {
-      input_ = {};  // it does not listen any more, and may still answer
+      input_ = {};  // the child closed stdin, but may still answer
     }
   }
 

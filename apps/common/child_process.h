@@ -1,4 +1,4 @@
-// A process that this one started and talks to in lines.
+// A child process, and an exchange of lines with it.
 #pragma once
 
 #include <sys/types.h>
@@ -13,11 +13,12 @@
 
 namespace tagflow::apps {
 
-// Its stdin and stdout are pipes to us; its stderr is ours. Thread-compatible.
+// Its stdin and stdout are pipes to this process; it inherits stderr.
+// Thread-compatible.
 class ChildProcess {
  public:
-  // Looks for the program in PATH where its name has no slash. NotFound where
-  // it cannot be started. REQUIRES: !command.empty()
+  // Searches PATH for the program where its name has no slash. Returns NotFound
+  // where it cannot be started. REQUIRES: !command.empty()
   static Result<ChildProcess> start(const std::vector<std::string>& command);
 
   ChildProcess(ChildProcess&& other) noexcept;
@@ -25,9 +26,9 @@ class ChildProcess {
   // Closes the pipes and waits for the end.
   ~ChildProcess();
 
-  // Sends a line; Unavailable where nobody reads it any more.
+  // Sends a line. Returns Unavailable where the process does not read any more.
   Status write_line(const std::string& line);
-  // The next line, without its end; Unavailable where there is none.
+  // The next line, without its newline. Returns Unavailable at the end.
   Result<std::string> read_line();
   // Closes stdin and waits. The exit status, or 128 + the signal's number.
   int wait();
@@ -37,14 +38,14 @@ class ChildProcess {
       : pid_(pid), input_(input), output_(output) {}
 
   pid_t pid_;
-  std::FILE* input_;   // what it reads
-  std::FILE* output_;  // what it writes
+  std::FILE* input_;   // its stdin
+  std::FILE* output_;  // its stdout
 };
 
-// Runs a program on `input`, and gives what it writes to stdout; its stderr is
-// ours. NotFound where it cannot be started, DeadlineExceeded where it takes
-// longer than `limit` (it is ended then), ResourceExhausted where it writes
-// more than 256 MiB, Unknown where its exit status is not 0.
+// Runs a program on `input`, and returns its stdout; it inherits stderr.
+// Returns NotFound where it cannot be started, DeadlineExceeded where it takes
+// longer than `limit` (it is killed then), ResourceExhausted where it writes
+// more than 256 MiB, and Unknown where its exit status is not 0.
 // REQUIRES: !command.empty()
 Result<std::string> run_filter(const std::vector<std::string>& command,
                                std::string_view input,

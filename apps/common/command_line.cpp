@@ -14,14 +14,14 @@
 namespace tagflow::apps {
 namespace {
 
-// What was chosen, as it is called: "tagflow checkpoint cat".
+// The full name of the chosen command: "tagflow checkpoint cat".
 std::string path_of(const CLI::App& app) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   return chosen.empty() ? app.get_name()
                         : app.get_name() + " " + path_of(*chosen.front());
 }
 
-// What is wrong with the first argument, where that should be a subcommand.
+// The error of the first argument, where that should be a subcommand.
 std::string describe_unknown(const CLI::App& app,
                              std::span<char* const> arguments) {
   std::vector<std::string> names;

@@ -1,4 +1,4 @@
-// What the programs' command lines have in common.
+// Helpers for the command lines of the programs.
 #pragma once
 
 #include <string>
@@ -12,26 +12,26 @@ class Option;
 
 namespace tagflow::apps {
 
-// Parses the arguments of main(), which calls the callbacks of `app` and of the
-// subcommands that were chosen; returns `result` as they have left it. --help
-// and --version go to stdout and are no errors. What is wrong with the command
-// line is said on stderr, with where to find help, and is a usage error. Where
-// the first argument should be a subcommand and is not, the nearest one is
-// named.
+// Parses the arguments of main(), calls the callbacks of `app` and of the
+// chosen subcommands, and returns `result`, which they set. --help and
+// --version print to stdout and are not errors. An invalid command line is a
+// usage error; the message on stderr says where to find help. Where the first
+// argument should be a subcommand and is not, the message suggests the nearest
+// one.
 ExitCode parse_and_run(CLI::App& app, int argc, char** argv,
                        const ExitCode& result);
 
-// Declares --workers, a number of threads; one that is out of range is a usage
+// Declares --workers, a number of threads; a number out of range is a usage
 // error. `workers` must outlive the parsing.
 CLI::Option* add_workers_option(CLI::App& app, int& workers);
 
-// Declares an option that names a file or folder, which "" does not:
-// a script whose variable is not set would lose what it asks for.
+// Declares an option that names a file or folder. It rejects "", since a script
+// with an unset variable would lose its output.
 CLI::Option* add_output_option(CLI::App& app, const std::string& name,
                                std::string& path, const std::string& help,
                                const std::string& type_name = "FILE");
 
-// Adds a paragraph to what the help ends with.
+// Appends a paragraph to the footer of the help.
 void append_to_footer(CLI::App& app, const std::string& text);
 
 }  // namespace tagflow::apps

@@ -23,14 +23,14 @@ CostJson mean_to_json(const Mean& mean) {
   return {{"mean", mean.value}, {"count", mean.count}};
 }
 
-// Whether JSON can have the name: it is UTF-8.
+// Whether JSON can represent the name, which must be UTF-8.
 bool is_text(const std::string& name) {
   const std::string written =
       CostJson(name).dump(-1, ' ', false, CostJson::error_handler_t::replace);
   return CostJson::parse(written, nullptr, false) == CostJson(name);
 }
 
-// That it is an object, of these fields.
+// Checks that it is an object with these fields.
 Status check_fields(const CostJson& json, const std::string& what,
                     std::initializer_list<std::string_view> fields) {
   if (!json.is_object())
@@ -51,7 +51,7 @@ Result<std::string> parse_name(const CostJson& json, const char* field,
   return it->get<std::string>();
 }
 
-// Whether the numbers are possible, the cost model says.
+// The cost model checks the numbers.
 Result<Mean> parse_mean(const CostJson& json, const std::string& what) {
   TAGFLOW_RETURN_IF_ERROR(check_fields(json, what, {"mean", "count"}));
   const auto mean = json.find("mean");

@@ -12,7 +12,7 @@
 namespace tagflow::apps {
 
 // Note [Cost files]
-// One JSON object, in which what is measured is a mean and of how many runs:
+// One JSON object, in which a measurement is a mean and the number of runs:
 //
 //   {"format": "tagflow costs", "version": 1,
 //    "nodes": [{"name": "y", "output_bytes": {"mean": 16384, "count": 3},
@@ -20,21 +20,21 @@ namespace tagflow::apps {
 //    "loops": [{"frame": "while", "trips": {"mean": 20, "count": 1}}]}
 //
 // Nodes are known by their names and devices by their types, so the file serves
-// every signature of a graph. Means count on as those of the run that measured
-// them do. What a reader does not know it refuses, since a later version is to
-// say so by its number; "nodes", "loops" and all that is measured may be left
-// out. A node or a loop is there once; one whose name is not UTF-8 is left out.
+// every signature of a graph. Later runs update the means. A reader rejects
+// unknown members, since a later version has another number; "nodes", "loops"
+// and each measurement are optional. A node or a loop occurs once; one whose
+// name is not UTF-8 is left out.
 
 inline constexpr int kCostFileVersion = 1;
-// No such file is larger: a million nodes have some hundred megabytes.
+// A limit on the size: a million nodes take some hundred megabytes.
 inline constexpr size_t kMostCostFileBytes = size_t{1} << 30;
 
 std::string format_costs(const graph::CostModel& costs);
-// InvalidArgument where the text is none of these, or of another version.
+// Returns InvalidArgument where the text is not a cost file of this version.
 Result<graph::CostModel> parse_costs(std::string_view text);
 
-// Errors name the file. Those of parse_costs(), io::read_file() and
-// io::write_file(), which replaces the file as one step.
+// Return errors of parse_costs(), io::read_file() and io::write_file(), which
+// replaces the file atomically. Errors name the file.
 Result<graph::CostModel> read_costs(const std::filesystem::path& path);
 Status write_costs(const std::filesystem::path& path,
                    const graph::CostModel& costs);

@@ -14,7 +14,8 @@
 namespace tagflow::apps {
 namespace {
 
-// CLI11 takes "-1" for a large number, and what is too large for the largest.
+// CLI11 would parse "-1" as a large number, and clamp numbers that are too
+// large.
 const CLI::Validator kSeed(
     [](const std::string& text) {
       uint64_t number = 0;
@@ -136,8 +137,8 @@ Result<actors::SessionOptions> to_session_options(
   session.lossy = options.lossy;
   session.seed = options.seed;
   if (options.mailbox_only) session.hand_off = actors::HandOff::kMailbox;
-  // No number is within a range that "nan" is outside of; and what is so short
-  // that it rounds to nothing is not what means none.
+  // A range check accepts "nan"; and a time that rounds to 0 must not mean no
+  // time-out.
   if (std::isnan(options.timeout))
     return invalid_argument("[--timeout] \"nan\" is no number of seconds");
   session.timeout = std::chrono::ceil<std::chrono::nanoseconds>(

@@ -18,7 +18,7 @@ namespace tagflow::apps {
 // As given on the command line.
 struct EngineOptions {
   int workers = 0;  // 0: one per core
-  int window = 0;   // 0: as the graph says
+  int window = 0;   // 0: that of the graph
   bool mailbox_only = false;
   std::string passes;   // empty: the default
   std::string devices;  // empty: one CPU
@@ -31,13 +31,14 @@ struct EngineOptions {
   double timeout = 0;            // seconds; 0: none
 };
 
-// Declares the switches on `app`, and appends what there is to say of devices
-// to its footer; `options` must outlive the parsing. Values out of range are
-// usage errors then.
+// Declares the switches on `app`, and appends a paragraph about devices to its
+// footer; `options` must outlive the parsing. Values out of range are usage
+// errors.
 void add_engine_options(CLI::App& app, EngineOptions& options);
 
-// InvalidArgument for a pass or a device that does not exist, Unimplemented for
-// a cluster; all of them are usage errors. Warns of what would have no effect.
+// Returns InvalidArgument for a pass or a device that does not exist, and
+// Unimplemented for a cluster; all are usage errors. Warns about options that
+// would have no effect.
 Result<actors::SessionOptions> to_session_options(const EngineOptions& options);
 
 }  // namespace tagflow::apps

@@ -1,4 +1,4 @@
-// How the programs say, to a script, what became of them.
+// The exit codes of the programs.
 #pragma once
 
 #include "graph/status.h"
@@ -9,18 +9,18 @@ enum class ExitCode : int {
   kOk = 0,
   kRunTimeError = 1,  // the graph is wrong, or its run failed
   kUsage = 2,         // the command line is wrong
-  kMissingData = 3,   // a file that was named is not there
+  kMissingData = 3,   // a named file does not exist
   kPeerLost = 4,      // a process of the cluster is gone
   kDeadlock = 5,      // the step could make no progress
-  // 128 + its number: a signal ended it, as of the shell's own programs
+  // 128 + the signal's number, as in a shell: a signal ended the program
 };
 
 inline ExitCode exit_code_of_signal(int signal) {
   return ExitCode(128 + signal);
 }
 
-// Of an error that is not about the command line. NotFound counts as a
-// run-time error: most things that are not found are no files.
+// The code of an error that is not about the command line. NotFound is a
+// run-time error, since it is rarely about a file.
 inline ExitCode exit_code_of(const Status& status) {
   switch (status.code()) {
     case Code::kOk:
@@ -34,7 +34,8 @@ inline ExitCode exit_code_of(const Status& status) {
   }
 }
 
-// Of an error in reading a file: here NotFound means that it is not there.
+// The code of an error in reading a file: NotFound means that it does not
+// exist.
 inline ExitCode exit_code_of_file(const Status& status) {
   return status.code() == Code::kNotFound ? ExitCode::kMissingData
                                           : exit_code_of(status);

@@ -13,7 +13,7 @@
 namespace tagflow::apps {
 namespace {
 
-// The tensor that the text stands for, where one of `dtype` is wanted.
+// The tensor of type `dtype` that the text denotes.
 Result<Tensor> load_value(const FeedText& text, DataType dtype) {
   if (!text.is_file) return io::parse_json_literal(text.value, dtype);
   if (text.value.ends_with(".npy")) return io::read_npy(text.value);
@@ -23,7 +23,7 @@ Result<Tensor> load_value(const FeedText& text, DataType dtype) {
   return value.status().with_prefix(fmt::format("\"{}\": ", text.value));
 }
 
-// What a fed tensor may be. A reference is fed by a value.
+// The type and shape that a feed may have. A reference is fed by a value.
 struct Wanted {
   DataType dtype = DataType::kInvalid;
   PartialShape shape;
@@ -41,9 +41,9 @@ Wanted wanted_at(const graph::Endpoint& endpoint) {
   return wanted;
 }
 
-// A file of NumPy's has its types: those of its defaults are seldom a graph's.
+// NumPy's default types are seldom those of the graph.
 std::string hint_for_type(const FeedText& text, DataType wanted) {
-  // NumPy alone has no bfloat16, and the format no strings.
+  // NumPy itself has no bfloat16, and the format no strings.
   if (!text.value.ends_with(".npy") || wanted == DataType::kBFloat16 ||
       wanted == DataType::kString)
     return "";
@@ -68,8 +68,8 @@ Status check_value(const std::string& name, DataType dtype, const Shape& shape,
       dtype == wanted.dtype ? "" : hint_for_type(text, wanted.dtype));
 }
 
-// Rows that are fed together belong together: a file that is shorter than
-// others would be begun again before them. The last one is new.
+// Checks the last file of rows. All must have the same number, since a shorter
+// file would start over before the others.
 Status check_counts(const std::vector<LoadedFeeds::ByRows>& all) {
   const LoadedFeeds::ByRows& first = all.front();
   const LoadedFeeds::ByRows& last = all.back();
@@ -115,7 +115,7 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
       return std::move(status).with_prefix(fmt::format("[--feed] {}: ", name));
     };
     if (!rows.ok()) return run_time_error(failed(std::move(rows).status()));
-    // Before the rows are copied: there may be very many.
+    // Checks this before the rows are copied, since there may be very many.
     Status fit = check_value(name, dtype, rows->shape(), wanted,
                              batch > 0 ? "a batch of the value"
                                        : "a row of the value, without --batch,",
@@ -127,8 +127,7 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
       return interruptible.failure_of(failed(std::move(value).status()));
     if (batch > rows->count())
       spdlog::warn(
-          "[--batch] \"{}\" has {} rows, of which a batch of {} has some "
-          "more than once",
+          "[--batch] \"{}\" has {} rows, so a batch of {} repeats some",
           text.value, rows->count(), batch);
     loaded.by_rows.push_back(
         {loaded.feeds.size(), text.value, std::move(rows).value()});

@@ -14,8 +14,8 @@ namespace tagflow::apps {
 
 // A feed as written.
 struct FeedText {
-  std::string label;  // "name:0", "name", or a signature's name of an input
-  std::string port;   // the tensor: the same, until a signature says more
+  std::string label;  // "name:0", "name", or an input's name in a signature
+  std::string port;   // the tensor: the label, until a signature resolves it
   std::string value;  // a literal, or the path of a file
   bool has_value = true;
   bool is_file = false;
@@ -23,25 +23,25 @@ struct FeedText {
 };
 
 // Splits at the first '='. VALUE is a file where it ends in ".npy" or ".json",
-// with an '@' before it one of which each step takes a row; else a JSON
-// literal. InvalidArgument where there is no name, a malformed port, a literal
-// that is no JSON, an '@' without a file, or, where it `needs_value`, no '=':
-// usage errors.
+// and each step takes a row of it where it begins with '@'; any other VALUE is
+// a JSON literal. Returns InvalidArgument, a usage error, where the name is
+// missing, the port is malformed, a literal is not JSON, an '@' is without a
+// file, or '=' is missing and `needs_value` is true.
 Result<FeedText> parse_feed(std::string_view text, bool needs_value = true);
 
-// The feeds' tensors, each of the type of the graph's tensor; or why not, with
-// the exit code. Checks that the tensor exists, is fed once, and may have the
-// value's type and shape, and that files of rows have equally many. A feed
-// without a value has an invalid tensor, and one by rows, of `batch` rows each
-// (0: see FeedRows), the value of step 1; a batch of more rows than a file has
-// is a warning, as a step then has some of them twice. SIGINT and SIGTERM while
-// that is copied are failures, as in a run: REQUIRES that no Interruptible
+// The feeds' tensors, each of the type of the graph's tensor, or a failure with
+// its exit code. Checks that each tensor exists, is fed once, and may have the
+// value's type and shape, and that all files of rows have the same number of
+// rows. A feed without a value has an invalid tensor. A feed by rows, with
+// `batch` rows in a step (0: see FeedRows), has the value of step 1; a batch of
+// more rows than a file has repeats rows, and causes a warning. SIGINT and
+// SIGTERM during the copy are failures, as in a run. REQUIRES: no Interruptible
 // lives.
 struct LoadedFeeds {
   std::vector<actors::Feed> feeds;
   struct ByRows {
-    size_t feed = 0;   // its place
-    std::string file;  // where the rows are from
+    size_t feed = 0;   // its index
+    std::string file;  // that has the rows
     FeedRows rows;
   };
   std::vector<ByRows> by_rows;

@@ -10,7 +10,7 @@
 namespace tagflow::apps {
 namespace {
 
-// Bytes; nothing where they are beyond any number.
+// The number of bytes; nothing on overflow.
 std::optional<int64_t> size_of(DataType dtype, const Shape& shape) {
   return checked_multiply(shape.num_elements(), int64_t(dtype_size(dtype)));
 }
@@ -44,7 +44,7 @@ Result<Tensor> FeedRows::at(int64_t step,
                             const std::function<bool()>& stop) const {
   TAGFLOW_ASSIGN(Tensor value, Tensor::allocate(all_.dtype(), shape_));
   const int64_t row_size = value.num_elements() / taken_;
-  if (row_size == 0) return value;  // of however many rows
+  if (row_size == 0) return value;  // of any number of rows
   __extension__ using Wide = __int128;
   const auto before = int64_t(Wide(step - 1) * taken_ % rows_);
   constexpr int64_t kPiece = int64_t{1} << 20;  // elements, copied at a time

@@ -11,25 +11,26 @@
 
 namespace tagflow::apps {
 
-// Steps are counted from 1. Step k takes row k of the tensor, or, of batches of
-// B rows, B rows from row (k - 1) B + 1 on; behind the last row comes the first
+// Steps are counted from 1. Step k takes row k of the tensor, or, with batches
+// of B rows, B rows from row (k - 1) B + 1 on; the first row follows the last
 // one. Thread-safe.
 class FeedRows {
  public:
   FeedRows() = default;
-  // InvalidArgument where the tensor is a scalar, has no rows, or holds
-  // handles; ResourceExhausted where a step's rows are of more bytes than
-  // `memory`. A batch of 0: one row, without its dimension.
+  // Returns InvalidArgument where the tensor is a scalar, has no rows, or holds
+  // handles, and ResourceExhausted where the rows of a step take more bytes
+  // than `memory`. A batch of 0 means one row, without its dimension.
   static Result<FeedRows> create(Tensor all, int64_t batch,
                                  int64_t memory = available_memory());
 
-  // How many there are.
+  // The number of rows.
   int64_t count() const { return rows_; }
 
-  // Of what at() gives.
+  // The shape of the result of at().
   const Shape& shape() const { return shape_; }
-  // ResourceExhausted where there is no memory; Cancelled where `stop`, which
-  // is asked now and then if it is there, says so. REQUIRES: step >= 1.
+  // Returns ResourceExhausted where memory cannot be allocated, and Cancelled
+  // where `stop`, which is called now and then unless null, returns true.
+  // REQUIRES: step >= 1.
   Result<Tensor> at(int64_t step,
                     const std::function<bool()>& stop = nullptr) const;
 

@@ -26,8 +26,8 @@ Status check_gradient_names(const graph::Graph& graph,
     const std::string name = gradient_name(request, i);
     if (graph.find(name) != nullptr)
       return error(Code::kAlreadyExists,
-                   "[gradients] the graph already has a node \"{}\", as the "
-                   "gradient by \"{}\" is to be called",
+                   "[gradients] the graph already has a node \"{}\", the "
+                   "name of the gradient by \"{}\"",
                    name, request.xs[i]);
   }
   return {};
@@ -39,8 +39,8 @@ struct OrderGradients {
   Outputs by_x;  // invalid ones where nothing depends on the x
 };
 
-// Finds the xs anew: a node may have made way for another one of its name when
-// the gradients of the order below were made.
+// Finds the xs again, since making the gradients of the previous order may have
+// replaced a node by another one of its name.
 Result<OrderGradients> differentiate(const graph::Scope& scope, Outputs ys,
                                      const GradientRequest& request,
                                      KeptValues* kept) {

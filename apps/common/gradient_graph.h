@@ -1,5 +1,5 @@
-// A graph with gradients that have names: what `tagflow gradients` writes, and
-// what recorded cases of gradients run.
+// Adds named gradients to a graph, for `tagflow gradients` and for recorded
+// cases with gradients.
 #pragma once
 
 #include <map>
@@ -13,9 +13,9 @@
 
 namespace tagflow::apps {
 
-// What gradients have for names where nothing else is said: "grad_0", ...
+// The default prefix of gradient names: "grad_0", ...
 inline constexpr const char* kGradientPrefix = "grad";
-// A larger order is a slip: the graph grows by a factor with each.
+// A limit on the order: the graph grows by a factor with each order.
 inline constexpr int kMaxGradientOrder = 100;
 
 struct GradientRequest {
@@ -33,24 +33,25 @@ struct GradientRequest {
 
 struct NamedGradient {
   graph::Output output;  // of an Identity, dense
-  // False where what was differentiated last does not depend on the x: the
-  // gradient is zeros.
+  // False where the tensor that was differentiated last does not depend on the
+  // x: the gradient is zeros.
   bool is_connected = true;
 };
 
-// How the values of loops get to the gradients of the order that was asked for.
+// How the values of loops get to the gradients of the requested order.
 using KeptValues = std::vector<autodiff::KeptValue>;
 
-// Adds the gradients of that order to the graph; one for each of xs.
-// AlreadyExists, and the graph is as before, where it has a node of such a
-// name. After another error, one of find_outputs() or autodiff::gradients(), it
-// is of no use. `kept`, where given, gets what the last order needs of loops.
+// Adds the gradients of that order to the graph; one for each of xs. Returns
+// AlreadyExists, and leaves the graph unchanged, where it has a node of such a
+// name. After any other error, of find_outputs() or autodiff::gradients(), the
+// graph is unusable. `kept`, unless null, receives the values of loops that the
+// last order needs.
 Result<std::vector<NamedGradient>> add_gradients(graph::Graph& graph,
                                                  const GradientRequest& request,
                                                  KeptValues* kept = nullptr);
 
-// The tensors of these names. Errors as Graph::endpoint(), with `prefix` before
-// them, and with why a node inside of a function cannot be had.
+// The tensors of these names. Errors are those of Graph::endpoint(), after
+// `prefix`, and explain why a node inside a function cannot be used.
 Result<graph::Outputs> find_outputs(const graph::Graph& graph,
                                     const std::vector<std::string>& names,
                                     std::string_view prefix);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM};
 
-// What the handler may touch; there is one Interruptible at a time.
+// The state that the handler may access; there is one Interruptible at a time.
 std::atomic<int> first_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 sem_t wake;
@@ -31,7 +31,7 @@ extern "C" void on_interrupt(int signal) {
   errno = code;
 }
 
-// Waits, and says whether nothing ended this before.
+// Waits, and returns whether the time passed before this ended.
 bool is_patience_over(std::chrono::seconds patience) {
   if (patience.count() == 0) return true;
   timespec deadline{};
@@ -53,7 +53,7 @@ Interruptible::Interruptible(std::chrono::seconds patience)
   try {
     watcher_ = std::thread([this] { watch(); });
   } catch (const std::system_error&) {
-    return;  // the signals do what they did
+    return;  // restores the old handlers
   }
   struct sigaction action {};
   action.sa_handler = on_interrupt;
@@ -83,12 +83,12 @@ Failure Interruptible::failure_of(Status status) const {
                                                            : "[SIGTERM] ")};
 }
 
-// A handler may do next to nothing: the rest is done here.
+// Only this thread acts, since a signal handler may do very little.
 void Interruptible::watch() {
   while (sem_wait(&wake) != 0 && errno == EINTR) {
   }
   if (first_signal == 0 || !is_patience_over(patience_)) return;
-  // The engine's message says how far the run had come.
+  // The engine's message has the progress of the run.
   token_.cancel();
 }
 

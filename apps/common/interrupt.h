@@ -1,4 +1,4 @@
-// Ctrl-C, and SIGTERM, during runs.
+// Handles Ctrl-C and SIGTERM during runs.
 #pragma once
 
 #include <semaphore.h>
@@ -13,23 +13,23 @@ namespace tagflow::apps {
 
 // While it lives, the first SIGINT or SIGTERM cancels the runs that have its
 // token, and the second one ends the process at once, with 128 + its number.
-// With patience, runs are cancelled when that is over: whoever starts many asks
-// for the signal in between, and ends by itself.
-// Also where SIGINT was ignored, as in what a script starts in the background:
-// whoever sends it means the run. REQUIRES: one at a time in a process.
+// With `patience`, runs are cancelled only after that time, so that a caller
+// that starts many runs can check signal() in between and end by itself.
+// It handles SIGINT also where it was ignored, as in a background job of a
+// script. REQUIRES: one at a time in a process.
 class Interruptible {
  public:
   explicit Interruptible(std::chrono::seconds patience = {});
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
-  // What the signals did before, they do again.
+  // Restores the previous signal handlers.
   ~Interruptible();
 
   const actors::CancelToken& token() const { return token_; }
-  // The first signal's number; 0 where none came. Thread-safe.
+  // The first signal's number; 0 if there was none. Thread-safe.
   int signal() const;
-  // Of a run's status: where the signal cancelled it, so the message and the
-  // exit code say.
+  // The failure for a run's status; if the signal cancelled the run, its
+  // message and exit code say so.
   Failure failure_of(Status status) const;
 
  private:

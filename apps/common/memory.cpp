@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-// "max" is no number.
+// "max" is not a number.
 std::optional<int64_t> number_in(const std::string& path) {
   int64_t number = 0;
   std::ifstream file(path);
@@ -39,7 +39,7 @@ int64_t free_of_system(const std::string& root) {
                                                       : kUnlimited;
 }
 
-// Pages of files count as used, but go when others want their memory.
+// Pages of files count as used, but are freed when memory is needed.
 int64_t free_of_group(const std::string& root) {
   const std::string group = root + "/sys/fs/cgroup/memory.";
   const auto most = number_in(group + "max");

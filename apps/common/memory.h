@@ -1,4 +1,4 @@
-// How much memory there is.
+// The amount of available memory.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,12 @@
 
 namespace tagflow::apps {
 
-// Bytes that the process may still take before the system, or the group of
-// processes that it is in (a container's, say), has none left; the largest
-// number where the system does not say. An estimate: others take memory, too.
-// Thread-safe.
+// Bytes that the process can still allocate before the system, or its control
+// group (a container's, say), runs out of memory; the largest int64 where that
+// is unknown. An estimate: other processes allocate memory, too. Thread-safe.
 int64_t available_memory();
 
-// The same of a system whose files are below `root`. For tests.
+// The same for a system whose files are below `root`. For tests.
 int64_t available_memory_below(const std::string& root);
 
 }  // namespace tagflow::apps

@@ -32,7 +32,8 @@ std::vector<std::string> names_of_signatures(const Model& model) {
 Result<Model> load_model(const std::string& path) {
   TAGFLOW_ASSIGN(graph::GraphFile file, graph::load_file(path));
   Status status = graph::check_ops(file.nodes, {}, file.library);
-  // Of a file that is refused all unknown ops are told, those of functions too.
+  // If the file is rejected, names all unknown ops, including those in
+  // functions.
   if (!status.ok())
     status =
         graph::check_ops(file.nodes, file.library.functions(), file.library);

@@ -1,4 +1,5 @@
-// A file as the commands use it: a graph, and names for what goes in and out.
+// A model file as the commands use it: a graph, and names for its inputs and
+// outputs.
 #pragma once
 
 #include <map>
@@ -16,17 +17,18 @@ struct Model {
   graph::SavedState state;
   std::vector<graph::QueueRunnerDef> queue_runners;
 };
-// As graph::load_graph(), but an error names all ops that are unknown at once,
-// with those in functions.
+// Like graph::load_graph(), but an error names all unknown ops at once,
+// including those in functions.
 Result<Model> load_model(const std::string& path);
 
-// Of the signatures that one would choose: names that begin with "__" are
-// TensorFlow's own.
+// The names of the signatures for users: names that begin with "__" are
+// internal to TensorFlow.
 std::vector<std::string> names_of_signatures(const Model& model);
 
-// The signature whose names can be used: the one that is `wanted`; where that
-// is empty, "serving_default", else the only one of names_of_signatures(); null
-// where these rules choose none. NotFound where there is none of the name.
+// The signature whose names can be used: `wanted`, or, if that is empty,
+// "serving_default", or else the only one of names_of_signatures(). Null where
+// these rules choose none. Returns NotFound where no signature is called
+// `wanted`.
 using NamedSignature = std::pair<const std::string, graph::Signature>;
 Result<const NamedSignature*> choose_signature(const Model& model,
                                                const std::string& wanted);
@@ -37,10 +39,10 @@ struct TensorName {
   std::string tensor;  // "node:port"
 };
 
-// What the text means: a name of the signature's inputs or outputs, `names`,
-// goes before a node's. NotFound and InvalidArgument as Graph::endpoint(),
-// with what the signature has, and with why a node inside of a function
-// cannot be had. `signature` may be null.
+// The tensor that the text names: a name of the signature's inputs or outputs,
+// `names`, takes precedence over a node's. Returns NotFound and InvalidArgument
+// like Graph::endpoint(); the message lists the signature's names, and explains
+// why a node inside a function cannot be used. `signature` may be null.
 Result<TensorName> find_tensor(
     const Model& model, const NamedSignature* signature,
     std::map<std::string, std::string> graph::Signature::*names,
@@ -49,8 +51,8 @@ Result<TensorName> find_tensor(
 Result<std::vector<TensorName>> outputs_of(const Model& model,
                                            const NamedSignature& signature);
 
-// Why there is no node of this name, where it would be one of a function that
-// a node of the graph calls, as traces and errors name them; else "".
+// Why there is no node of this name, if it is the name of a node inside a
+// called function, as in traces and errors; else "".
 std::string explain_inner_name(const graph::Graph& graph,
                                const std::string& name);
 

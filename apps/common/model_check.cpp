@@ -9,8 +9,8 @@
 namespace tagflow::apps {
 namespace {
 
-// Checks make the nodes that functions stand for, some seconds of them at
-// most.
+// A limit on expanded nodes: checks expand functions, which should take seconds
+// at most.
 constexpr size_t kMostNodesMade = size_t{1} << 17;
 
 std::string too_many_nodes(const std::string& name) {
@@ -20,15 +20,15 @@ std::string too_many_nodes(const std::string& name) {
       name, kMostNodesMade);
 }
 
-// Of a tensor's name in a signature. Some name a node that has no output: what
-// it does is all that is wanted.
+// The tensor of a name in a signature. Some names are of nodes without outputs,
+// which only have effects.
 graph::Node* find_effect(const graph::Graph& graph, const std::string& tensor) {
   graph::Node* node =
       graph.find(tensor.substr(0, std::min(tensor.rfind(':'), tensor.size())));
   return node != nullptr && node->num_outputs() == 0 ? node : nullptr;
 }
 
-// What any signature needs; none where there is none, or none that can be run.
+// The nodes that any signature needs; none where no signature can be run.
 Nodes nodes_of_signatures(const Model& model) {
   std::vector<graph::Endpoint> endpoints;
   Nodes targets;
@@ -102,7 +102,7 @@ void check_functions(const Model& model, const Nodes& nodes, bool is_whole,
   size_t budget = kMostNodesMade;
   for (const graph::Node* node : vital) {
     const Status status = graph::check_call(graph, *node, budget);
-    // Of an unknown op enough was said.
+    // An unknown op was reported already.
     if (status.ok() || (!ops.ok() && status.code() == Code::kUnimplemented))
       continue;
     if (status.code() == Code::kResourceExhausted && budget == 0) {

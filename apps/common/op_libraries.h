@@ -1,4 +1,4 @@
-// Op libraries that the command line names.
+// Op libraries from the command line.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ namespace tagflow::apps {
 // Declares --op-library; `files` must outlive the parsing.
 void add_op_library_option(CLI::App& app, std::vector<std::string>& files);
 
-// Loads them, before a graph is read or a device is named that they may have.
-// The first error of graph::load_op_library().
+// Loads them. Call this before a graph is read or a device is named, which may
+// need them. Returns the first error of graph::load_op_library().
 Failure load_op_libraries(const std::vector<std::string>& files);
 
 }  // namespace tagflow::apps

@@ -8,12 +8,12 @@
 namespace tagflow::apps {
 namespace {
 
-// How many have not ended in time, and not since.
+// The number of sessions that have not ended in time, and not since.
 std::atomic<int> sessions_left{0};
 
-// What the ending thread owns.
+// The objects that the ending thread owns.
 struct Ending {
-  std::vector<std::shared_ptr<void>> kept;  // goes after the session
+  std::vector<std::shared_ptr<void>> kept;  // destroyed after the session
   std::unique_ptr<actors::Session> session;
   std::promise<void> ended;
 };
@@ -47,7 +47,7 @@ bool OwnedSession::end(std::chrono::milliseconds patience) {
   try {
     thread = std::thread(finish);
   } catch (const std::system_error&) {
-    finish();  // no thread is to be had: then it takes as long as it takes
+    finish();  // without a thread: waits without a limit
     return true;
   }
   if (ended.wait_for(patience) == std::future_status::ready) {

@@ -1,4 +1,4 @@
-// A session that a program lets go of without waiting for ever.
+// A session whose end does not block forever.
 #pragma once
 
 #include <chrono>
@@ -10,15 +10,15 @@
 
 namespace tagflow::apps {
 
-// How long a program waits for what a run that was cut short still does.
+// How long a program waits for the remaining work of a cancelled run.
 inline constexpr std::chrono::milliseconds kPatience{100};
-// The same, where what the run left behind is to be written.
+// The same where output of the run is still to be written.
 inline constexpr std::chrono::seconds kLongPatience{2};
 
-// Owns a session. Where a run was cut short in a kernel that cannot be
-// interrupted, the session's end waits for that: here the wait is bounded, and
-// what has not ended then is left to a thread of its own, with all that its
-// runs refer to. Thread-compatible.
+// Owns a session. Where a run was cancelled in a kernel that cannot be
+// interrupted, the session's destructor would wait for the kernel. Here the
+// wait is bounded: after it, the session and all objects that its runs refer to
+// are left to a separate thread. Thread-compatible.
 class OwnedSession {
  public:
   OwnedSession() = default;
@@ -31,12 +31,13 @@ class OwnedSession {
   actors::Session* operator->() const { return session_.get(); }
   actors::Session& operator*() const { return *session_; }
 
-  // Keeps what runs refer to, such as a trace, for as long as the session.
+  // Keeps an object that runs refer to, such as a trace, as long as the
+  // session.
   void keep(std::shared_ptr<void> witness) {
     kept_.push_back(std::move(witness));
   }
-  // Ends the session, with all callables of it gone; false where that takes
-  // longer. True where there is none.
+  // Ends the session; returns false where that takes longer, and true where
+  // there is no session. REQUIRES: all of its callables are destroyed.
   bool end(std::chrono::milliseconds patience);
 
  private:
@@ -44,14 +45,14 @@ class OwnedSession {
   std::vector<std::shared_ptr<void>> kept_;
 };
 
-// Makes a session that has the graph. Errors of Session::create() and extend(),
-// all of them run-time errors.
+// Makes a session with the graph. Returns errors of Session::create() and
+// extend(), all of them run-time errors.
 Failure open_session(const graph::Graph& graph,
                      const actors::SessionOptions& options,
                      OwnedSession& session);
 
-// Some session was left, and may be busy: the program must end by
-// std::_Exit(), since static objects that it uses must not go. Thread-safe.
+// Whether a session was left, and may be busy. Then the program must end by
+// std::_Exit(), since the session uses static objects. Thread-safe.
 bool is_session_left();
 
 }  // namespace tagflow::apps

@@ -21,7 +21,7 @@ ExitCode run_body(int argc, char** argv, ExitCode (*body)(int, char**)) {
     return report(run_time_error(
         error(Code::kResourceExhausted, "[program] out of memory")));
   } catch (const std::exception& exception) {
-    // Nothing of ours throws.
+    // Our own code does not throw.
     return report(run_time_error(
         error(Code::kInternal, "[program] {}", exception.what())));
   }
@@ -31,7 +31,7 @@ ExitCode run_body(int argc, char** argv, ExitCode (*body)(int, char**)) {
 
 int run_program(int argc, char** argv, ExitCode (*body)(int, char**)) {
   claim_standard_streams();
-  // A file that may not grow is an error of the write, as a full disk is.
+  // A file-size limit is an error of the write, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   set_up_logging();
   autodiff::enable_symbolic_gradients();

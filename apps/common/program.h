@@ -1,14 +1,14 @@
-// What the main() functions of the programs have in common.
+// The common part of the programs' main() functions.
 #pragma once
 
 #include "apps/common/exit_code.h"
 
 namespace tagflow::apps {
 
-// Sets up logging and the standard streams, runs `body`, makes sure that what
-// it printed is written, and returns what main() returns. An exception, and
-// output that cannot be written, are errors, said on stderr. Does not return
-// where a session was left (apps/common/owned_session.h): the process ends.
+// Sets up logging and the standard streams, runs `body`, flushes its output,
+// and returns the result for main(). An exception, and output that cannot be
+// written, are errors, reported on stderr. Does not return where a session was
+// left (apps/common/owned_session.h): the process ends.
 int run_program(int argc, char** argv, ExitCode (*body)(int, char**));
 
 }  // namespace tagflow::apps

@@ -14,7 +14,7 @@
 namespace tagflow::apps {
 namespace {
 
-// Larger results are shortened in text for people.
+// Larger results are shortened in text output.
 constexpr int64_t kMaxElementsInText = 1000;
 
 std::string memory_json(const devices::MemoryStats& memory) {

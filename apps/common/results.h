@@ -1,4 +1,4 @@
-// What a run gave, written for people, for scripts, or to files.
+// Writes the results of a run as text, as JSON, or to files.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tagflow::apps {
 
-// What is fetched: what users call it, and the stem of a file for it.
+// A fetch: its name for users, and the stem of its file.
 struct FetchName {
   std::string label;
   std::string stem;
@@ -23,14 +23,15 @@ std::string file_stem(std::string name);
 // The file of "name:1" is "name_1", that of "name" is "name_0".
 FetchName fetch_of_port(const std::string& port);
 
-// Makes the folder for the results: before the run, so that nothing is
-// computed in vain. InvalidArgument where two would go to one file, or a name
-// is too long for one.
+// Makes the folder for the results, before the run, so that no result is lost.
+// Returns InvalidArgument where two results would go to one file, or a name is
+// too long for a file.
 Status prepare_folder(const std::filesystem::path& folder,
                       std::span<const FetchName> names);
 
-// Writes each result to FOLDER/STEM.npy (strings: .json). InvalidArgument for
-// handles, which no file can hold. REQUIRES: prepare_folder().
+// Writes each result to FOLDER/STEM.npy (strings: .json). Returns
+// InvalidArgument for handles, which cannot be written. REQUIRES:
+// prepare_folder() was called.
 Status write_results(const std::filesystem::path& folder,
                      std::span<const FetchName> names,
                      std::span<const Tensor> results);
@@ -39,24 +40,24 @@ Status write_results(const std::filesystem::path& folder,
 std::string format_results(std::span<const FetchName> names,
                            std::span<const Tensor> results);
 
-// Those of one of many steps: a line for each, "step 7: name:0 = float[] 1.5";
-// or one JSON object on a line, {"step": 7, "fetches": {label: literal}}.
+// The results of one of many steps: a line for each, "step 7: name:0 = float[]
+// 1.5"; or one JSON object on a line, {"step": 7, "fetches": {label: literal}}.
 std::string format_step(int64_t step, std::span<const FetchName> names,
                         std::span<const Tensor> results);
 std::string format_step_json(int64_t step, std::span<const FetchName> names,
                              std::span<const Tensor> results);
 
-// What a device has given out, in all runs so far.
+// The allocations of a device in all runs so far.
 struct DeviceMemory {
   std::string device;  // its full name
   devices::MemoryStats memory;
 };
 std::vector<DeviceMemory> memory_of(const actors::Session& session);
 
-// One JSON object: {"fetches": {label: {"dtype", "shape", "value"}},
-// "stats": {...}, "devices": [{"device", "memory": {...}}]}; values are
-// literals, see io/json_tensor.h. Of a device that does not count, a CPU
-// without a limit, "memory" is null.
+// One JSON object: {"fetches": {label: {"dtype", "shape", "value"}}, "stats":
+// {...}, "devices": [{"device", "memory": {...}}]}; values are literals, see
+// io/json_tensor.h. For a device that does not count, a CPU without a limit,
+// "memory" is null.
 std::string format_results_json(std::span<const FetchName> names,
                                 std::span<const Tensor> results,
                                 const actors::RunStats& stats,

@@ -14,7 +14,7 @@ StallWatch::StallWatch(actors::Session& session, actors::CancelToken token,
   try {
     watcher_ = std::thread([this] { watch(); });
   } catch (const std::system_error&) {
-    // Then the run's time-out is what ends it.
+    // Then the run's time-out ends it.
   }
 }
 

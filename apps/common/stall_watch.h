@@ -1,4 +1,4 @@
-// What a program does where it waits for runs that nothing can end.
+// Cancels runs that can never finish while a program waits for them.
 #pragma once
 
 #include <condition_variable>
@@ -11,13 +11,13 @@
 
 namespace tagflow::apps {
 
-// As long as it lives, it asks the session now and then whether it is stalled
-// (actors::Session::stalled), and cancels the runs that have `token` if so. For
-// a program that submits nothing while it waits: else a later run might put
-// what the waiting ones take. Where threads that fill queues do nothing but
-// submit runs, it may be `between_runs` of them that it asks: then it cancels
-// when the answer has been the same for a while. REQUIRES: the session outlives
-// it.
+// While it lives, it checks now and then whether the session is stalled
+// (actors::Session::stalled), and cancels the runs that have `token` if so. It
+// is for a program that submits nothing while it waits, since a later run might
+// enqueue what the waiting ones dequeue. Where threads that fill queues keep
+// submitting runs, a check may fall `between_runs` of them: then it cancels
+// only when several answers in a row are the same. REQUIRES: the session
+// outlives it.
 class StallWatch {
  public:
   StallWatch(actors::Session& session, actors::CancelToken token,
@@ -26,8 +26,8 @@ class StallWatch {
   StallWatch& operator=(const StallWatch&) = delete;
   ~StallWatch();
 
-  // Of a run's status: where the run was cancelled for a stall, Deadlock, with
-  // who waits for what. Thread-safe.
+  // The status of a run; if the run was cancelled for a stall, Deadlock, with
+  // the waiting nodes and what they wait for. Thread-safe.
   Status status_of(Status status) const;
 
  private:

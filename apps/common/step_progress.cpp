@@ -37,7 +37,7 @@ void StepProgress::after_step(int64_t step) {
   constexpr std::chrono::milliseconds kPause{250};
   next_ = now + kPause;
   const double seconds = std::chrono::duration<double>(now - begin_).count();
-  // Back to the start of the line, and clear what is left of it.
+  // Returns to the start of the line, and clears the rest of it.
   fmt::print(stderr, "\r{}\x1b[K",
              progress_text(step, last_, double(step - first_) / seconds));
   std::fflush(stderr);

@@ -1,4 +1,4 @@
-// How far a long run has come, on one line of a terminal.
+// The progress of a long run, on one line of a terminal.
 #pragma once
 
 #include <chrono>
@@ -12,17 +12,17 @@ std::string duration_text(double seconds);
 // "step 120 of 1000, 35.2 steps/s, 25 s left".
 std::string progress_text(int64_t step, int64_t steps, double steps_per_second);
 
-// Draws on stderr now and then, from the first second on. Thread-compatible.
+// Draws to stderr now and then, from the first second on. Thread-compatible.
 class StepProgress {
  public:
-  // Steps from `first` to `last`. Draws nothing where not `is_shown`.
+  // For steps from `first` to `last`. Draws nothing if `is_shown` is false.
   StepProgress(int64_t first, int64_t last, bool is_shown);
   ~StepProgress() { clear(); }
   StepProgress(const StepProgress&) = delete;
   StepProgress& operator=(const StepProgress&) = delete;
 
   void after_step(int64_t step);
-  // Takes the line away, for what else is written.
+  // Clears the line, so that other output can be written.
   void clear();
 
  private:

@@ -25,7 +25,7 @@ TensorNote note_of_placeholder(const graph::Node& node) {
   return note;
 }
 
-// What an Enter leads to: its Merge, where it is a loop variable.
+// The reader of an Enter: its Merge, if it is a loop variable.
 const graph::Node* merge_of(const graph::Node* enter,
                             const graph::StaticFrame& frame) {
   for (const graph::Node* merge : frame.merges) {
@@ -101,7 +101,7 @@ void add_functions(const graph::FunctionLibrary& library,
   }
 }
 
-// Counts, and finds what nobody reads.
+// Counts, and finds outputs without readers.
 class Summariser {
  public:
   explicit Summariser(std::span<graph::Node* const> nodes) : nodes_(nodes) {
@@ -140,9 +140,9 @@ class Summariser {
       summary_.sinks.push_back(node.name());
     }
     for (int port = 0; port < node.num_outputs(); ++port) {
-      // The side of a Switch that leads nowhere is no result.
+      // An unused output of a Switch is not a result.
       if (node.is_switch() && has_readers_.contains(&node)) break;
-      // Nor is a Merge's index.
+      // The index of a Merge is not a result either.
       if (node.is_merge() && port == 1) break;
       if (!read_.contains({&node, port})) {
         summary_.unconsumed.push_back(note_of_output(node, port));

@@ -1,4 +1,4 @@
-// What a graph is made of, for people and for scripts.
+// A summary of a graph, as text and as JSON.
 #pragma once
 
 #include <map>
@@ -17,20 +17,20 @@ struct TensorNote {
   std::string shape;
 };
 
-// Of one that is there; a Placeholder's has the shape that it declares.
+// The note of an existing tensor; a Placeholder has the shape that it declares.
 TensorNote note_of(const graph::Endpoint& endpoint);
 
-// A loop, as its control-flow nodes tell.
+// A loop, as described by its control-flow nodes.
 struct FrameNote {
   std::string name;
   int parent = 0;  // among the summary's frames; 0 is the root
   int depth = 0;
   size_t nodes = 0;
   int64_t parallel_iterations = 1;
-  std::string condition;               // what its LoopCond reads; or nothing
-  std::vector<TensorNote> variables;   // what goes round, by its Merge
-  std::vector<TensorNote> invariants;  // what every iteration sees
-  std::vector<TensorNote> results;     // what leaves
+  std::string condition;               // the input of its LoopCond; or ""
+  std::vector<TensorNote> variables;   // by their Merges
+  std::vector<TensorNote> invariants;  // the same in every iteration
+  std::vector<TensorNote> results;     // of its Exits
 };
 
 // A node that calls functions: a call, a loop or a conditional.
@@ -43,16 +43,16 @@ struct CallNote {
 struct FunctionNote {
   std::string name;
   size_t nodes = 0;
-  bool is_reached = true;  // by the nodes that were asked for
+  bool is_reached = true;  // by the summarised nodes
   std::vector<CallNote> calls;
   std::vector<std::string> inputs;  // "x: float"
   std::vector<std::string> outputs;
 };
 
-// Of a saved model: its names for tensors.
+// A signature of a saved model: its names for tensors.
 struct SignatureNote {
   std::string name;
-  bool is_chosen = false;  // its names are known to --feed and --fetch
+  bool is_chosen = false;  // --feed and --fetch accept its names
   std::vector<std::pair<std::string, TensorNote>> inputs;
   std::vector<std::pair<std::string, TensorNote>> outputs;
 };
@@ -68,26 +68,26 @@ struct GraphSummary {
   size_t constant_bytes = 0;
   TensorNote largest_constant;
   std::vector<TensorNote> inputs;      // Placeholders
-  std::vector<TensorNote> unconsumed;  // outputs that nobody reads
+  std::vector<TensorNote> unconsumed;  // outputs without readers
   std::vector<std::string> sinks;      // nodes without outputs or readers
   std::vector<FrameNote> frames;       // parents first; 0 is the root
-  // Loops and conditionals of functions, here and in functions.
+  // Functional loops and conditionals, here and in functions.
   size_t functional_loops = 0;
   size_t functional_conditionals = 0;
   std::vector<CallNote> calls;
   std::vector<FunctionNote> functions;
   std::vector<SignatureNote> signatures;
-  std::vector<std::string> errors;  // each is why some node cannot run
+  std::vector<std::string> errors;  // why nodes cannot run
   std::vector<std::string> warnings;
 };
 
-// Of the nodes, which are of `graph`, with the frames of that. Signatures and
-// errors are for the caller to add.
+// Summarises nodes of `graph`, whose frames are given. The caller adds
+// signatures and errors.
 GraphSummary summarise(const graph::Graph& graph,
                        std::span<graph::Node* const> nodes,
                        const graph::FrameMap& frames);
 
-// Lines for people; long lists are shortened.
+// Lines of text; long lists are shortened.
 std::string format_summary(const GraphSummary& summary);
 // One JSON object, with everything.
 std::string format_summary_json(const GraphSummary& summary);

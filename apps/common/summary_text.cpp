@@ -152,7 +152,7 @@ std::string format_summary(const GraphSummary& summary) {
       counted(summary.control_edges, "control edge"),
       counted(summary.frames.size() - 1, "loop frame"), count_calls(summary),
       counted(summary.functions.size(), "function"));
-  // Who has a model asks for these first.
+  // Users of a model need these first.
   for (const SignatureNote& signature : summary.signatures) {
     add_signature(signature, text);
   }

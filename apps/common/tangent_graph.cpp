@@ -26,8 +26,8 @@ Status check_names(const graph::Graph& graph, const TangentRequest& request) {
                          const std::string& tensor) -> Status {
     if (graph.find(name) == nullptr) return {};
     return error(Code::kAlreadyExists,
-                 "[gradients] the graph already has a node \"{}\", as the "
-                 "tangent of {} \"{}\" is to be called",
+                 "[gradients] the graph already has a node \"{}\", the "
+                 "name of the tangent of {} \"{}\"",
                  name, what, tensor);
   };
   for (size_t i = 0; i < request.ys.size(); ++i)
@@ -38,7 +38,7 @@ Status check_names(const graph::Graph& graph, const TangentRequest& request) {
   return {};
 }
 
-// To be fed: of the type and shape of x, or of the variable that it is.
+// A Placeholder of the type and shape of x, or of its variable.
 Result<Output> add_placeholder(const Scope& scope, const std::string& name,
                                const Output& x) {
   DataType dtype = remove_ref(x.dtype());

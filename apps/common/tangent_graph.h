@@ -1,5 +1,4 @@
-// A graph with tangents that have names: what `tagflow gradients --forward`
-// writes.
+// Adds named tangents to a graph, for `tagflow gradients --forward`.
 #pragma once
 
 #include <string>
@@ -9,18 +8,18 @@
 
 namespace tagflow::apps {
 
-// What tangents have for names where nothing else is said: "jvp_0", ...
+// The default prefix of tangent names: "jvp_0", ...
 inline constexpr const char* kTangentPrefix = "jvp";
 
 struct TangentRequest {
   // "name:port" or "name".
   std::vector<std::string> ys;
   std::vector<std::string> xs;
-  // Along which the xs change, one for each; without any, Placeholders are
-  // added, which are called "prefix_x_0", ... and are to be fed.
+  // The tangents of the xs, one for each. If empty, Placeholders "prefix_x_0",
+  // ... are added, which must be fed.
   std::vector<std::string> tangents;
-  // Order k changes the tangents of order k - 1 along the same ones. At least
-  // 1.
+  // Order k has the tangents of those of order k - 1, along the same ones. At
+  // least 1.
   int order = 1;
   // The tangent of ys[i] is fetched as "prefix_i".
   std::string prefix = kTangentPrefix;
@@ -31,9 +30,9 @@ struct NamedTangents {
   graph::Outputs of_xs;
 };
 
-// Adds the tangents of that order to the graph. Errors as add_gradients(), and
-// of autodiff::jvp(); InvalidArgument where the type of a variable is not known
-// for which a Placeholder is to be made.
+// Adds the tangents of that order to the graph. Returns errors like
+// add_gradients() and those of autodiff::jvp(), and InvalidArgument where a
+// Placeholder is needed for a variable of unknown type.
 Result<NamedTangents> add_tangents(graph::Graph& graph,
                                    const TangentRequest& request);
 

@@ -17,8 +17,7 @@
 namespace tagflow::apps {
 namespace {
 
-// Of the first write to stdout that failed: stdio keeps that there was one, but
-// not why.
+// The errno of the first failed write to stdout, which stdio does not keep.
 int stdout_error = 0;
 
 void note_stdout_error() {
@@ -44,13 +43,13 @@ class PrintableMessage final : public spdlog::custom_flag_formatter {
   }
 };
 
-// `kept` are those control characters that stay as they are.
+// `kept` are the control characters that are not escaped.
 std::string escape_controls(std::string_view text, std::string_view kept) {
   constexpr unsigned char kDelete = 0x7f;
   std::string safe;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
-    // U+0080 to U+009F, in UTF-8: commands of eight bits.
+    // U+0080 to U+009F, in UTF-8: 8-bit control characters.
     const bool is_wide =
         c == 0xc2 && i + 1 < text.size() &&
         (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80;
@@ -98,8 +97,8 @@ Status flush_stdout() {
 void claim_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
-    // Takes the lowest number that is free, which is this one. Nothing can be
-    // written to what is open for reading.
+    // Takes the lowest free descriptor, which is this one. It is open for
+    // reading only, so writes fail.
     const int opened =
         open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
     if (opened < 0) return;

@@ -1,4 +1,4 @@
-// What the programs print on, apart from data: logs and progress on stderr.
+// Helpers for the standard streams and the terminal.
 #pragma once
 
 #include <string>
@@ -12,24 +12,24 @@ namespace tagflow::apps {
 // that is a terminal and NO_COLOR is unset or empty. Called once, by main().
 void set_up_logging();
 
-// The text with control characters but line ends and tabs as escapes, "\u001b":
-// what a file says must not command the terminal.
+// The text with control characters, except newlines and tabs, as escapes
+// ("\u001b"): text from a file must not control the terminal.
 std::string printable(std::string_view text);
-// The same, and line ends and tabs, too: for a name in a list of lines.
+// The same with newlines and tabs escaped, too: for a name in a list of lines.
 std::string printable_name(std::string_view text);
-// How wide a column of a list is, of which the longest text has so many bytes.
-// What is longer makes its own line longer, and not every other.
+// The width of a column whose longest text has `longest` bytes. It has a limit;
+// a longer text extends only its own line.
 size_t column_width(size_t longest);
-// Writes data to stdout so. Logs need no care: the logger does it. What goes
-// wrong flush_stdout() says.
+// Writes printable(text) to stdout. The logger does the same for logs.
+// flush_stdout() returns errors.
 void print_text(std::string_view text);
-// Writes what is still buffered. DataLoss, with the cause, where anything that
-// was printed so far could not be written.
+// Writes buffered output. Returns DataLoss, with the cause, where any earlier
+// output could not be written.
 Status flush_stdout();
 
-// Sees to it that no file that is opened takes the place of a standard stream
-// that was closed: else data would be written there. What is printed to a
-// closed stdout is an error. Called once, by main().
+// Occupies the descriptors of closed standard streams, so that no opened file
+// gets one and receives output. Printing to a closed stdout is an error. Called
+// once, by main().
 void claim_standard_streams();
 
 // stderr is a terminal that can redraw a line.

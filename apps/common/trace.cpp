@@ -63,8 +63,8 @@ class TraceWriter {
     processes_.try_emplace(device, getpid() + int(processes_.size()));
   }
 
-  // A process for each device, with all threads in each; in that of an
-  // accelerator, its streams too.
+  // A process for each device, with all threads in it, and with the streams of
+  // an accelerator.
   void write_process(std::string_view device, int process) {
     const std::string name =
         processes_.size() == 1
@@ -188,8 +188,7 @@ class TraceWriter {
     for (const auto& [source, hop] : by_source) {
       const auto& [arrival, count] = hop;
       const int64_t sent = std::max(source->begin, source->end - 1);
-      // At the border, where no kernel's slice is: it is the iteration that
-      // receives.
+      // At the start, outside kernels' slices, since the iteration receives it.
       const int64_t received = std::max(to.begin, sent);
       ++last_hop_;
       begin(op_of(*arrival->node), 's', source->device, source->track, sent);
@@ -227,8 +226,8 @@ class TraceWriter {
     add_microseconds(time);
   }
 
-  // Perfetto shows no thread 0, and takes that of the process's number for its
-  // main one.
+  // Perfetto does not show thread 0, and treats a thread with the process's
+  // number as its main thread.
   static int thread_of(int track, int process) {
     return track + 1 + (track + 1 >= process);
   }

@@ -9,24 +9,24 @@
 
 namespace tagflow::apps {
 
-// Chrome trace JSON. A process per device, and in it a track per thread; on it
-// slices: iterations, for as long as the thread is busy with one, and in them
-// the nodes that fire, each with its frame, instance and iteration. Arrows:
-// tokens that hop from an iteration to another one, by Enter, Exit,
-// NextIteration or Send and Recv. Marks: nodes that were skipped. Of an
-// accelerator, tracks of its streams too: kernels, by the names of their nodes,
-// with arrows from where these fired, and copies, with their bytes. REQUIRES:
-// no run is being recorded.
+// Chrome trace JSON. It has a process per device, with a track per thread.
+// Slices on a track are iterations, for as long as the thread is busy with one,
+// and in them the nodes that fire, each with its frame, instance and iteration.
+// Arrows are tokens that move from one iteration to another, by Enter, Exit,
+// NextIteration or Send and Recv. Marks are skipped nodes. An accelerator also
+// has tracks of its streams: kernels, by the names of their nodes, with arrows
+// from where these fired, and copies, with their bytes. REQUIRES: no run is
+// being recorded.
 std::string format_trace(const actors::Trace& trace);
 
-// Writes it, with a warning where the trace had no room for all. Errors as
-// io::write_file.
+// Writes it, with a warning where the trace had no room for all events. Errors
+// are those of io::write_file().
 Status write_trace(const actors::Trace& trace,
                    const std::filesystem::path& path);
 
-// Ends the session that was recorded and writes the trace; the session kept it.
-// FailedPrecondition where a kernel that cannot be interrupted goes on, which
-// the trace may have to note yet.
+// Ends the recorded session and writes the trace, which the session kept.
+// Returns FailedPrecondition where a kernel that cannot be interrupted is still
+// running and may still write to the trace.
 Status end_and_write_trace(OwnedSession& session, const actors::Trace& trace,
                            const std::filesystem::path& path);
 

@@ -62,7 +62,7 @@ HopFinder::HopFinder(const std::vector<TraceTrack>& tracks,
 const TraceActivity* HopFinder::source_of(const TraceEvent& arrival) const {
   const actors::TraceNode& node = *arrival.node;
   const std::string_view device = arrival.device;
-  // The same iteration elsewhere.
+  // The same iteration on other devices.
   if (!node.sender.empty())
     return last_before(of_iterations_, scope_of(node.sender, arrival.tag),
                        arrival.begin);
@@ -71,7 +71,8 @@ const TraceActivity* HopFinder::source_of(const TraceEvent& arrival) const {
     --before.iteration;
     return last_before(of_iterations_, scope_of(device, before), arrival.begin);
   }
-  // What leaves a frame arrives in the iteration that started it.
+  // A token that leaves a frame arrives in the iteration that started the
+  // frame.
   if (node.is_exit) {
     const auto from = exits_.find({scope_of(device, arrival.tag), node.name});
     return from == exits_.end()
@@ -80,7 +81,7 @@ const TraceActivity* HopFinder::source_of(const TraceEvent& arrival) const {
   }
   if (node.op == "_Call")
     return last_before(of_calls_, scope_of(device, arrival.tag), arrival.begin);
-  // What enters one, by an Enter or as an argument; or what is fed.
+  // A token that enters a frame, by an Enter or as an argument, or that is fed.
   const auto caller = callers_.find(instance_of(device, arrival.tag));
   if (caller == callers_.end() ||
       instance_of(device, caller->second) == instance_of(device, arrival.tag))
@@ -109,8 +110,8 @@ LaunchFinder::LaunchFinder(const std::vector<TraceTrack>& tracks,
     });
 }
 
-// What happens between two looks at the clock is not known exactly: the kernel
-// may have begun before the node seems to have fired.
+// Times between two clock reads are inexact: the kernel may have begun before
+// the recorded time of the firing.
 std::optional<LaunchFinder::Firing> LaunchFinder::next(
     const actors::TraceLaunch& launch) {
   Row& row = rows_.at({launch.device, launch.node});

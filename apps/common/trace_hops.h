@@ -1,4 +1,4 @@
-// Where the tokens of a trace came from.
+// Finds where the tokens of a trace came from.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +26,23 @@ inline TraceScope scope_of(std::string_view device, const devices::Tag& tag) {
   return {instance_of(device, tag), tag.iteration};
 }
 
-// A thread is busy with an iteration: when, and on which track.
+// A time span in which a thread is busy with an iteration, and its track.
 struct TraceActivity {
   int64_t begin = 0, end = 0;
   int track = 0;
   std::string_view device;
 };
 
-// Arrivals are recorded, but not who sent them: that follows from the tags, as
-// an activity sends when it ends. What the arguments hold must outlive it.
+// Arrivals are recorded without their senders. These follow from the tags,
+// since an activity sends its tokens when it ends. The arguments must outlive
+// it.
 class HopFinder {
  public:
   HopFinder(const std::vector<TraceTrack>& tracks,
             const std::vector<actors::TraceFrame>& frames);
 
-  // The activity that sent what `arrival` says; null where that is not known,
-  // as of what is fed. Lives as long as this.
+  // The activity that sent the token of `arrival`; null where that is unknown,
+  // as for a feed. Lives as long as this.
   const TraceActivity* source_of(const actors::TraceEvent& arrival) const;
 
  private:
@@ -50,26 +51,26 @@ class HopFinder {
 
   std::map<TraceScope, Activities> of_iterations_;
   std::map<TraceInstance, Activities> of_instances_;
-  // Of all bodies that nodes of an iteration call.
+  // Activities of all bodies that nodes of an iteration call.
   std::map<TraceScope, Activities> of_calls_;
   std::map<TraceInstance, devices::Tag> callers_;
   // The instance that an Exit leaves for an iteration.
   std::map<std::pair<TraceScope, std::string_view>, TraceInstance> exits_;
 };
 
-// Where nodes fired whose kernels ran on an accelerator: it runs those of a
-// name in the order in which they fired. What the arguments hold must outlive
-// it.
+// Finds where nodes fired whose kernels ran on an accelerator. An accelerator
+// runs kernels of one name in the order in which they fired. The arguments must
+// outlive it.
 class LaunchFinder {
  public:
   LaunchFinder(const std::vector<TraceTrack>& tracks,
                const std::vector<actors::TraceLaunch>& launches);
 
   struct Firing {
-    int64_t time = 0;  // within a slice, and not after the kernel's beginning
+    int64_t time = 0;  // within a slice, and not after the kernel's start
     int track = 0;
   };
-  // Of each kernel in turn; none where it is not known.
+  // The firing of the next kernel; none where it is unknown.
   std::optional<Firing> next(const actors::TraceLaunch& launch);
 
  private:

@@ -26,8 +26,7 @@ std::optional<T> number_in(std::string_view text) {
   return value;
 }
 
-// Whether some variable has a value, as of the checkpoint that the model comes
-// with.
+// Whether some variable has a value, as from the model's own checkpoint.
 Result<bool> has_values(const actors::Session& session) {
   TAGFLOW_ASSIGN(const auto snapshots, actors::Snapshots::create(session));
   TAGFLOW_ASSIGN(const actors::Snapshot snapshot, snapshots->take());
@@ -48,7 +47,7 @@ Failure run_init(const std::vector<std::string>& nodes,
   return {};
 }
 
-// A resumed run has no use for them, but who misspells one is told at once.
+// A resumed run does not need them, but a misspelt name is an error at once.
 Status check_init(const std::vector<std::string>& nodes,
                   const actors::Session& session) {
   for (const std::string& node : nodes) {
@@ -60,11 +59,11 @@ Status check_init(const std::vector<std::string>& nodes,
   return {};
 }
 
-// An older checkpoint may be all that there is, but not silently.
+// Using an older checkpoint causes a warning.
 void warn_of_damaged(std::string_view option,
                      const actors::Restored& restored) {
   for (const std::string& what : restored.damaged)
-    spdlog::warn("[{}] {}; \"{}\" is taken instead", option, what,
+    spdlog::warn("[{}] {}; \"{}\" is used instead", option, what,
                  restored.path);
 }
 
@@ -192,7 +191,7 @@ Failure Training::start(const TrainingOptions& options,
       if ((*restored)->counts_steps)
         spdlog::info("resumed after step {} from \"{}\"", step_, path);
       else
-        spdlog::info("resumed from \"{}\", which counts no steps", path);
+        spdlog::info("resumed from \"{}\", which has no step count", path);
     }
   }
   if (!is_resumed && !options.restore.empty()) {
@@ -206,9 +205,9 @@ Failure Training::start(const TrainingOptions& options,
   Failure failure = run_init(options.init, session, run);
   if (failure.exit_code != ExitCode::kOk) return failure;
   if (saver_ == nullptr || is_resumed) return {};
-  // What is wrong with the folder is found before anything is computed.
+  // Errors of the folder are found before any computation.
   Status status = saver_->save(0);
-  // The first step may be what gives variables their values.
+  // The first step may initialise the variables.
   if (status.code() == Code::kFailedPrecondition) return {};
   if (status.ok()) status = saver_->wait();
   return run_time_error(std::move(status).with_prefix("[--save] "));
@@ -222,7 +221,7 @@ void Training::after_step(int64_t step) {
 }
 
 void Training::warn(const Status& status) {
-  // Not at each of many steps, but when it fails again.
+  // Warns once, and again when a later save fails.
   if (status.ok() || std::exchange(is_failing_, true)) return;
   said_step_ = saver_->saved_step();
   spdlog::warn("[--save] {}", status.to_string());

@@ -1,5 +1,5 @@
-// What a run starts from, and what it leaves for the next one: the options that
-// restore, initialise and save variables, of all programs that train.
+// The options that restore, initialise and save variables, for all programs
+// that train.
 #pragma once
 
 #include <chrono>
@@ -24,55 +24,56 @@ struct TrainingOptions {
   std::string save;        // a folder; or empty
   std::string save_every;  // "N" or "Ns"; empty: every ten minutes
   int keep = 5;
-  std::string restore;  // what is read; or empty
+  std::string restore;  // a checkpoint; or empty
   std::vector<std::string> init;
 };
 
-// Declares --save, --save-every and --keep, with what `options` says as
-// defaults; or all of the options, for whoever does not know how a model
-// begins. `options` must outlive the parsing.
+// Declares --save, --save-every and --keep, with the values in `options` as
+// defaults, or all of the options, for programs that do not know how a model is
+// initialised. `options` must outlive the parsing.
 void add_saving_options(CLI::App& app, TrainingOptions& options);
 void add_training_options(CLI::App& app, TrainingOptions& options);
 
-// How often --save-every asks to save: one of the two is zero. InvalidArgument
-// where the text is neither a whole number nor a time, positive: a usage error.
+// The interval of --save-every: one of the two is zero. Returns
+// InvalidArgument, a usage error, where the text is neither a positive whole
+// number nor a positive time.
 struct SaveInterval {
   int64_t steps = 0;
   std::chrono::nanoseconds time{0};
 };
 Result<SaveInterval> parse_save_every(const std::string& text);
 
-// The error of a run, with what to do about it where a variable or a table had
-// no value, and no node of --init gives it one.
+// The error of a run, with a hint where a variable or a table had no value and
+// no node of --init initialises it.
 Status with_hint_of_init(Status status, const TrainingOptions& options);
 
 // The variables of a session that runs steps, counted from 1. Thread-
 // compatible; the session must outlive it.
 class Training {
  public:
-  // What is wrong with the options, where that can be told at once: a usage
-  // error. `has_steps`: whether several steps are run.
+  // Returns a usage error for options that are invalid in any case.
+  // `has_steps`: whether several steps are run.
   static Status check(const TrainingOptions& options, bool has_steps);
 
-  // The folder's newest checkpoint is restored, where there is one, else what
-  // --restore says, else the model's own one is there, where it has one. Where
-  // no variable has a value then, the nodes of --init run, with `run`; they
-  // must be there in any case. Then the first checkpoint is saved, where there
-  // was none, and some variable has a value: so whoever is killed before the
-  // next one goes on with the same random numbers. `model` is what the model
-  // says of its state.
+  // Restores the folder's newest checkpoint if there is one, else that of
+  // --restore, else the model's own one. If no variable has a value then, runs
+  // the nodes of --init, with `run`; they must exist in any case. Then saves a
+  // first checkpoint if there was none and some variable has a value, so that a
+  // program that is killed before the next one resumes with the same random
+  // numbers. `model` is the model's description of its state.
   Failure start(const TrainingOptions& options, actors::Session& session,
                 const graph::SavedState& model, const actors::RunOptions& run);
-  // How many steps there were, with those of the run that is resumed.
+  // The number of steps, including those of the resumed run.
   int64_t last_step() const { return step_; }
   bool is_saving() const { return saver_ != nullptr; }
-  // After each step: saves where that is due. An error of saving is a warning,
-  // as steps can go on, and a later save may succeed.
+  // Call this after each step: saves where that is due. An error of saving is a
+  // warning, since steps can go on and a later save may succeed.
   void after_step(int64_t step);
-  // Waits for what is being written; an error is a warning. For a run that has
-  // failed: what it came to last may be half a step.
+  // Waits for a save in progress; an error is a warning. Call this after a
+  // failed run, whose state may be that of half a step.
   void stop();
-  // Saves the last step, and waits until it is written; an error is one.
+  // Saves the last step, and waits until it is written. Returns the error of
+  // that.
   Status finish();
 
  private:
@@ -80,8 +81,8 @@ class Training {
 
   std::unique_ptr<actors::Saver> saver_;
   int64_t step_ = 0;
-  bool is_failing_ = false;           // to save, which was said
-  std::optional<int64_t> said_step_;  // what was saved last then
+  bool is_failing_ = false;           // the last save failed, with a warning
+  std::optional<int64_t> said_step_;  // the last saved step at that time
 };
 
 }  // namespace tagflow::apps

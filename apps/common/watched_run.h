@@ -1,4 +1,4 @@
-// What a command needs while it waits for its runs.
+// Watches for signals and stalls while a command waits for its runs.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace tagflow::apps {
 
-// As long as it lives, a signal or a stall of the session cancels the runs that
-// have its token: see Interruptible and StallWatch, whose rules hold.
+// While it lives, a signal or a stall of the session cancels the runs that have
+// its token, under the rules of Interruptible and StallWatch.
 class WatchedRun {
  public:
   explicit WatchedRun(actors::Session& session, bool between_runs = false,
@@ -21,7 +21,7 @@ class WatchedRun {
   const actors::CancelToken& token() const { return interruptible_.token(); }
   // Whether a signal came.
   bool is_interrupted() const { return interruptible_.signal() != 0; }
-  // Of a run's status: the error of who cancelled it, where somebody did.
+  // The failure for a run's status, with the reason if the run was cancelled.
   Failure failure_of(Status status) const {
     return interruptible_.failure_of(watch_.status_of(std::move(status)));
   }

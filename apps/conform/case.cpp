@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Of case.json; real ones have some kilobytes.
+// The size limit of case.json; real ones have a few kilobytes.
 constexpr size_t kMaxCaseBytes = size_t{64} << 20;
 
 Result<std::string> parse_text(const Json& value, std::string_view what) {

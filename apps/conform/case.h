@@ -1,6 +1,5 @@
-// Recorded cases: a graph, what was fed, what came out. A case is a folder
-// with graph.pb and case.json; see parse_case() for what is read of the
-// latter.
+// Recorded cases: a graph, its feeds, and its results. A case is a folder with
+// graph.pb and case.json; parse_case() describes the latter.
 #pragma once
 
 #include <filesystem>
@@ -26,8 +25,8 @@ struct CaseRun {
   std::string error_code;
 };
 
-// What is added to the graph before its runs, which fetch "grad_0:0",
-// "grad_1:0", ...: the gradients by xs, see apps/common/gradient_graph.h.
+// The gradients by xs that are added to the graph before its runs, which fetch
+// "grad_0:0", "grad_1:0", ...; see apps/common/gradient_graph.h.
 struct CaseGradients {
   std::vector<std::string> ys;
   std::vector<std::string> xs;
@@ -45,17 +44,18 @@ struct Case {
 //                         "fetches": [port...], "expect": [file...]
 //                         or "error": {"code"} } ],
 //     "gradients": { "ys": [port...], "xs": [port...], "order": 1 } }
-// where "gradients" and "order" may be left out, and passes over other keys.
-// InvalidArgument where a part is missing or of the wrong kind, or a file is
-// not a plain name: a case reads its own folder only. Thread-safe.
+// where "gradients" and "order" may be left out; other keys are ignored.
+// Returns InvalidArgument where a part is missing or of the wrong kind, or a
+// file is not a plain name, since a case reads its own folder only.
+// Thread-safe.
 Result<Case> parse_case(std::string_view json);
 
-// The folder, where it is a case, or else those in it that are, in order;
-// others are passed over. PermissionDenied where it cannot be read.
+// The folder if it is a case, or else the cases in it, in order; other folders
+// are skipped. Returns PermissionDenied where it cannot be read.
 Result<std::vector<std::filesystem::path>> find_cases(
     const std::filesystem::path& folder);
 
-// The case of a folder. Errors also as read_file.
+// The case of a folder. Returns errors of parse_case() and read_file().
 Result<Case> load_case(const std::filesystem::path& folder);
 
 // "*.json" holds strings, all else is .npy.

@@ -1,4 +1,4 @@
-// Whether a result is the one that was recorded.
+// Compares a result with the recorded one.
 #pragma once
 
 #include "graph/status.h"
@@ -12,11 +12,11 @@ namespace tagflow::apps {
 //
 //   |actual - expected| <= t + t * |expected|
 //
-// where NaN equals NaN and an infinity itself. Parts of complex numbers are
-// compared apart. The cases went through numpy, which has no quantized types
-// (qint8 is written as int8, ...) and drops the zero bytes at the end of a
-// string: neither counts as a difference. OK, or InvalidArgument saying what
-// differs, where, and how many elements do. Thread-safe.
+// where NaN equals NaN and an infinity itself. Real and imaginary parts are
+// compared separately. The cases were written by numpy, which has no quantized
+// types (qint8 is written as int8, ...) and drops trailing zero bytes of
+// strings: neither counts as a difference. Returns OK, or InvalidArgument with
+// what differs, where, and how many elements differ. Thread-safe.
 Status compare(const Tensor& actual, const Tensor& expected);
 
 // 1e-4 for float and complex64, 1e-9 for double and complex128, 1e-2 for the

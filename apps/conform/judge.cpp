@@ -16,18 +16,18 @@ namespace {
 namespace fs = std::filesystem;
 using actors::Session;
 
-// What one run of the case must be given and give.
+// The feeds and expected results of one run of the case.
 struct RunData {
   std::vector<actors::Feed> feeds;
   std::vector<Tensor> expect;
 };
 
-// The value of a feed. A quantized one is in the file as what numpy has.
+// The value of a feed. The file of a quantized one has numpy's type.
 Result<Tensor> load_feed(const graph::Graph& graph, const std::string& port,
                          const fs::path& path) {
   TAGFLOW_ASSIGN(Tensor value, load_case_tensor(path));
   const Result<graph::Endpoint> endpoint = graph.endpoint(port);
-  if (!endpoint.ok()) return value;  // the run will say so
+  if (!endpoint.ok()) return value;  // the run reports it
   const DataType dtype =
       endpoint->node->output_dtypes()[size_t(endpoint->port)];
   const bool is_stored =
@@ -69,7 +69,7 @@ Status judge_run(Session& session, const fs::path& folder, const CaseRun& run,
   TAGFLOW_ASSIGN(RunData data, load_run(session.graph(), folder, run));
   actors::RunOptions options;
   options.cancel = cancel;
-  // What the case does not say is how long it was to wait.
+  // The case does not have the time limit of the run.
   const bool expires = run.error_code == recorded_name(Code::kDeadlineExceeded);
   if (session.options().timeout.count() == 0)
     options.timeout = expires ? kExpiringRunLimit : kRunLimit;
@@ -84,7 +84,7 @@ Status judge_run(Session& session, const fs::path& folder, const CaseRun& run,
   return {};
 }
 
-// Adds what the case asks for.
+// Adds the gradients that the case requests.
 Status extend_graph(graph::Graph& graph, const Case& the_case) {
   if (!the_case.gradients) return {};
   const CaseGradients& wanted = *the_case.gradients;
@@ -97,7 +97,7 @@ Status run_all(const fs::path& folder, const Case& the_case,
                const actors::SessionOptions& options,
                const std::optional<actors::CancelToken>& cancel) {
   TAGFLOW_ASSIGN(OwnedSession session, Session::create(options));
-  // A graph that is refused fails those runs that must fail all the same.
+  // A rejected graph also counts for the runs that must fail.
   const Status imported = graph.ok() ? session->extend(*graph) : graph.status();
   if (imported.ok() && !initializers.empty())
     TAGFLOW_RETURN_IF_ERROR(session->run({}, {}, initializers).status());

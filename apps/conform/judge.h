@@ -1,4 +1,4 @@
-// Runs one recorded case and says what became of it.
+// Runs one recorded case and returns its outcome.
 #pragma once
 
 #include <filesystem>
@@ -12,26 +12,26 @@ namespace tagflow::apps {
 
 enum class Outcome {
   kPassed,
-  kFailed,   // `what` says in which run and why
-  kSkipped,  // something that it needs does not exist; see `missing`
+  kFailed,   // `what` has the run and the reason
+  kSkipped,  // something that it needs is missing; see `missing`
 };
 
 struct Verdict {
   Outcome outcome = Outcome::kPassed;
   std::string name;
   std::string what;
-  // Ops; "(gradients)" where `what` says of which op there is no gradient.
+  // Ops; "(gradients)" where an op has no gradient, which `what` names.
   std::set<std::string> missing;
 };
 
-// The longest that a run may take where the options do not say.
+// The default time limit of a run.
 inline constexpr std::chrono::seconds kRunLimit{20};
-// The same of a run that is to end by that.
+// The time limit of a run that is expected to exceed it.
 inline constexpr std::chrono::seconds kExpiringRunLimit{1};
 
-// Runs the case of the folder in a session of its own: all runs in order, the
+// Runs the case of the folder in a new session: all runs in order, with the
 // state kept. Only the nodes that they need are imported, and then extended by
-// the gradients that the case asks for. `cancel` ends a run, and fails the
+// the gradients that the case requests. `cancel` ends a run, and fails the
 // case.
 Verdict judge_case(const std::filesystem::path& folder,
                    const actors::SessionOptions& options,

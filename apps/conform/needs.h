@@ -1,4 +1,4 @@
-// What of a graph a case needs, and what of it does not exist.
+// Finds the nodes of a graph that a case needs, and the ops that are missing.
 #pragma once
 
 #include <set>
@@ -11,12 +11,12 @@
 
 namespace tagflow::apps {
 
-// The nodes that any run of the case may touch: those that its fetches,
-// targets, feeds and gradients name and all that leads to them, in the file's
-// order. A gradient is one of a session that has initialised its variables,
-// though the case does not say so: their initial_assignments() are needed, too.
-// Found in the text alone, so that an unknown op elsewhere does not matter.
-// Names that no node has are passed over; the run will say so.
+// The nodes that any run of the case may need: those that its fetches, targets,
+// feeds and gradients name and all that lead to them, in the file's order.
+// Gradients are those of a session with initialised variables, though the case
+// does not say so: their initial_assignments() are included. Reads only the
+// definitions, so that an unknown op elsewhere does not matter. Ignores names
+// that no node has; the run reports them.
 std::vector<graph::NodeDef> needed_nodes(const graph::GraphFile& file,
                                          const Case& the_case);
 
@@ -25,14 +25,14 @@ std::vector<graph::NodeDef> needed_nodes(const graph::GraphFile& file,
 std::vector<std::string> initial_assignments(
     const std::vector<graph::NodeDef>& nodes);
 
-// The ops of the nodes, and of the functions that they use in turn, that have
-// no definition or no CPU kernel. Sorted.
+// The ops without a definition or CPU kernel, in the nodes and in all functions
+// that these use. Sorted.
 std::set<std::string> missing_ops(const std::vector<graph::NodeDef>& nodes,
                                   const graph::FunctionLibrary& library);
 
 // Ops that the engine itself performs: they have a definition, but no kernel.
 bool is_performed_by_engine(std::string_view op);
-// Whether any CPU kernel of the op exists. Makes the built-in ones known.
+// Whether any CPU kernel of the op exists. Registers the built-in ones.
 bool has_cpu_kernel(std::string_view op);
 
 }  // namespace tagflow::apps

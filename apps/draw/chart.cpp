@@ -13,7 +13,7 @@ namespace tagflow::apps::draw {
 namespace {
 
 constexpr uint8_t kWhite = 255, kPale = 225, kGrey = 185, kBlack = 0;
-// Drawn larger, and made smaller at the end, so that edges are smooth.
+// Drawn larger and scaled down at the end, for smooth edges.
 constexpr int kFine = 3;
 constexpr int kDot = 2;  // of a glyph, in pixels
 constexpr int kMargin = 12, kLabelWidth = 56, kLabelHeight = 40;
@@ -25,7 +25,7 @@ class Canvas {
     pixels_.assign(size_t(width_) * size_t(height_), kWhite);
   }
 
-  // All coordinates are of the picture that comes out.
+  // All coordinates are those of the final picture.
   void fill(double left, double top, double right, double bottom,
             uint8_t shade) {
     const int x0 = at(left), x1 = at(right), y0 = at(top), y1 = at(bottom);
@@ -44,7 +44,7 @@ class Canvas {
            y + thickness / 2, shade);
     }
   }
-  // From the left end, or to the right one.
+  // Text aligned to the left, or to the right.
   void text(double x, double y, std::string_view text, bool to_right = false) {
     constexpr int kAdvance = (kGlyphWidth + 1) * kDot;
     if (to_right) x -= double(text.size()) * kAdvance;
@@ -102,7 +102,7 @@ Axis make_axis(double low, double high) {
           tick};
 }
 
-// Of all series that count for it.
+// The range of all series that count for it.
 Axis axis_of(const Chart& chart, std::vector<double> Series::*values,
              bool with_faint, double low) {
   double high = -std::numeric_limits<double>::infinity();

@@ -150,7 +150,7 @@ void append_part(Drawing part, int frame, Drawing& whole) {
   }
 }
 
-// What a Send and its Recv have in common.
+// The key that a Send and its Recv share.
 using TransferKey = std::array<std::string, 3>;
 TransferKey transfer_key(const graph::Node& node) {
   TransferKey key;

@@ -1,5 +1,5 @@
-// A graph as it is drawn: boxes, arrows between them, frames around them.
-// Plain data, free of the graph that it was made from.
+// A drawing of a graph: boxes, arrows between them, frames around them.
+// Plain data, without pointers to the graph.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace tagflow::apps::draw {
 
-// What a box looks like.
+// The style of a box.
 enum class NodeStyle : uint8_t {
   kKernel,
   kConstant,
@@ -29,7 +29,7 @@ struct DrawnNode {
   std::string detail;  // a constant's value, an input's type; often empty
   NodeStyle style = NodeStyle::kKernel;
   int frame = 0;
-  bool is_added = false;  // by the cut: nobody wrote it
+  bool is_added = false;  // by the cut into partitions
 };
 
 // Indices into nodes. Control edges and transfers have neither port nor slot:
@@ -45,8 +45,8 @@ struct DrawnEdge {
 
 struct DrawnFrame {
   std::string name;
-  int parent = 0;             // before it in the list; the root's is itself
-  bool is_partition = false;  // not a loop, but all that a device has
+  int parent = 0;             // earlier in the list; the root's is itself
+  bool is_partition = false;  // not a loop, but a device's partition
 };
 
 struct Drawing {
@@ -63,14 +63,14 @@ DrawnNode draw_node(const graph::Node& node);
 Drawing make_drawing(std::span<graph::Node* const> nodes,
                      const graph::FrameMap& frames);
 
-// A part of a graph, on a device of its own.
+// The part of a graph on one device.
 struct DrawnPartition {
   std::string name;
   const graph::Graph* graph = nullptr;
   const graph::FrameMap* frames = nullptr;
 };
-// All parts side by side, each in a frame of its own, and what they send one
-// another. Nodes from the id `first_added` on were added by the cut.
+// All parts side by side, each in a separate frame, with the transfers between
+// them. Nodes from the id `first_added` on were added by the cut.
 Drawing make_drawing(std::span<const DrawnPartition> partitions,
                      graph::NodeId first_added);
 
@@ -79,7 +79,7 @@ Drawing make_drawing(std::span<const DrawnPartition> partitions,
 std::string shorten_name(std::string_view name, size_t length);
 std::string shorten_text(std::string_view text, size_t length);
 
-// A tensor in some 12 characters ("7", "float[2,3]"), and in a line.
+// A tensor in about 12 characters ("7", "float[2,3]"), and in one line.
 std::string short_value(const Tensor& value);
 std::string long_value(const Tensor& value);
 

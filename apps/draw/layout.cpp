@@ -32,7 +32,7 @@ double width_of(const Drawing& drawing, const DrawnNode& node) {
   return std::max(kMinimum, widest + kPadding + (is_slanted ? 14 : 0));
 }
 
-// A text in DOT's double quotes. Broken UTF-8, which dot refuses, is replaced.
+// A text in DOT's double quotes. Invalid UTF-8, which dot rejects, is replaced.
 std::string quote(std::string_view text) {
   const auto valid = nlohmann::json::parse(io::json_string(std::string(text)));
   std::string quoted = "\"";
@@ -81,7 +81,7 @@ void add_frame(const Drawing& drawing, int frame,
     text += fmt::format(
         "subgraph cluster_{} {{\nlabel={}; labeljust=l; margin=14;\n", frame,
         quote(shorten_name(drawn.name, 60)));
-    // Room for the whole name, which is wider as it is shown.
+    // Reserves room for the whole name, as wide as it is drawn.
     if (drawn.is_partition) text += "fontsize=14;\n";
   }
   for (const size_t node : nodes[size_t(frame)]) add_node(drawing, node, text);
@@ -110,7 +110,7 @@ std::vector<double> numbers_of(std::string_view text) {
   return numbers;
 }
 
-// So many thirds of the way.
+// The point after this many thirds of the way.
 Point between(const Point& from, const Point& to, int thirds) {
   return {from.x + (to.x - from.x) * thirds / 3,
           from.y + (to.y - from.y) * thirds / 3};
@@ -132,7 +132,7 @@ std::vector<Point> curve_of(const std::string& pos, double height) {
     part.push_back(point);
   }
   if (curve.size() < 4) return {};
-  // The tip lies beyond the curve: a straight piece leads there.
+  // The tip lies beyond the curve: adds a straight segment.
   for (const Point& tip : end) {
     const Point from = curve.back();
     curve.insert(curve.end(),
@@ -146,7 +146,7 @@ std::vector<Point> curve_of(const std::string& pos, double height) {
   return curve;
 }
 
-// What of dot's answer stands for what of the drawing.
+// Maps the objects of dot's output to those of the drawing.
 class LayoutReader {
  public:
   explicit LayoutReader(const Drawing& drawing) : drawing_(drawing) {
@@ -228,7 +228,7 @@ class LayoutReader {
     if (!index) return false;
     std::vector<Point> curve =
         curve_of(object.value("pos", ""), layout_.height);
-    // Back edges were given to dot the other way round.
+    // Back edges were reversed for dot.
     if (drawing_.edges[*index].is_back) std::ranges::reverse(curve);
     layout_.edges[*index] = std::move(curve);
     return true;
@@ -267,7 +267,7 @@ std::string to_dot(const Drawing& drawing) {
   const bool is_cut =
       std::ranges::any_of(drawing.frames, &DrawnFrame::is_partition);
   std::string text = "digraph tagflow {\n";
-  // Across partitions, too, what is sent comes from above.
+  // Senders are above receivers across partitions, too.
   if (is_cut) text += "newrank=true;\n";
   text +=
       "graph [ranksep=0.42, nodesep=0.22, nslimit=2, nslimit1=2, "
@@ -278,8 +278,8 @@ std::string to_dot(const Drawing& drawing) {
   add_frame(drawing, 0, children, nodes, text);
   for (size_t i = 0; i < drawing.edges.size(); ++i) {
     const DrawnEdge& edge = drawing.edges[i];
-    // Turned round, a back edge points up, and takes no part in the ranking
-    // of anything else.
+    // A reversed back edge points up, and does not affect the ranks of other
+    // nodes.
     text += edge.is_back
                 ? fmt::format("n{} -> n{} [id=e{}, dir=back, color=blue];\n",
                               edge.to, edge.from, i)

@@ -1,4 +1,4 @@
-// Where a drawing's parts lie, as Graphviz puts them.
+// The layout of a drawing, computed by Graphviz.
 #pragma once
 
 #include <chrono>
@@ -22,33 +22,33 @@ struct Box {
 struct Layout {
   double width = 0, height = 0;
   std::vector<Box> nodes;
-  // Bézier curves, from the tail to the head: a start, then three points a
-  // piece. Empty where there is none.
+  // Bézier curves, from the tail to the head: a start, then three points per
+  // segment. Empty where there is none.
   std::vector<std::vector<Point>> edges;
-  std::vector<Box> frames;  // the root's is all
+  std::vector<Box> frames;  // the root's is the whole drawing
 };
 
 // The two lines in a node's box. The name is shown without the path that it
-// shares with its frame's.
+// shares with its frame's name.
 std::string title_of(const Drawing& drawing, const DrawnNode& node);
 std::string subtitle_of(const DrawnNode& node);
 
-// The drawing in Graphviz's DOT language, frames as clusters; complete for
-// any of its tools.
+// The drawing in Graphviz's DOT language, with frames as clusters.
 std::string to_dot(const Drawing& drawing);
 
-// Reads what `dot -Tjson` says of to_dot(drawing). DataLoss where that is
-// something else.
+// Parses the output of `dot -Tjson` for to_dot(drawing). Returns DataLoss for
+// anything else.
 Result<Layout> parse_layout(std::string_view json, const Drawing& drawing);
 
-// Larger drawings are no use to anybody, and take dot minutes.
+// Limits: larger drawings are unreadable, and dot takes minutes for them.
 inline constexpr size_t kMaxDrawnNodes = 2000;
 inline constexpr size_t kMaxDrawnEdges = 8000;
-// ResourceExhausted beyond them.
+// Returns ResourceExhausted beyond these limits.
 Status check_size(const Drawing& drawing);
 
-// Asks dot. Errors: check_size(), parse_layout(), FailedPrecondition where
-// Graphviz is not installed, DeadlineExceeded where it takes too long.
+// Runs dot. Returns errors of check_size() and parse_layout(),
+// FailedPrecondition where Graphviz is not installed, and DeadlineExceeded
+// where it takes too long.
 Result<Layout> lay_out(
     const Drawing& drawing,
     std::chrono::milliseconds limit = std::chrono::minutes(2),

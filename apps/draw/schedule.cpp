@@ -134,7 +134,7 @@ class SchedulePainter {
   void add_items(size_t track) {
     const auto& items = schedule_.tracks[track].items;
     text_ += fmt::format("<g class=\"{}\">\n", track_class(track));
-    // What takes no time is one mark for all of the same moment.
+    // Items without duration at the same time share one mark.
     std::map<double, std::vector<const ScheduleItem*>> marks;
     for (size_t i = 0; i < items.size(); ++i) {
       if (items[i].finish_us > items[i].start_us)
@@ -212,7 +212,7 @@ std::vector<size_t> assign_lanes(std::span<const ScheduleItem> items) {
   std::ranges::stable_sort(order, {},
                            [&](size_t i) { return items[i].start_us; });
   std::vector<size_t> lanes(items.size());
-  // Lanes in use, by when they end; and those that are free.
+  // Lanes in use, by their end; and the free ones.
   std::set<std::pair<double, size_t>> busy;
   std::set<size_t> free;
   for (const size_t i : order) {

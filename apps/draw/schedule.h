@@ -1,5 +1,5 @@
-// What runs where and when, as it is drawn: lanes, with boxes along an axis of
-// time. Plain data, free of the graph that it was made from.
+// A drawing of what runs where and when: lanes with boxes along a time axis.
+// Plain data, without pointers to the graph.
 #pragma once
 
 #include <span>
@@ -13,12 +13,12 @@ namespace tagflow::apps::draw {
 // Times are microseconds from the start.
 struct ScheduleItem {
   double start_us = 0;
-  double finish_us = 0;  // not before the start; the same: it takes no time
+  double finish_us = 0;  // >= start_us
   std::string name;
-  std::string title;  // more lines, for who points at it
+  std::string title;  // more lines, for the tooltip
 };
 
-// One after another, from top to bottom.
+// Tracks are drawn from top to bottom.
 struct ScheduleTrack {
   std::string name;
   std::string title;
@@ -38,16 +38,16 @@ struct Schedule {
   std::vector<std::pair<ItemIndex, ItemIndex>> lines;
 };
 
-// For each item a lane of its track, from 0: the first one that is free when
-// it starts. So there are no more lanes than items at once.
+// The lane of each item in its track, from 0: the first one that is free when
+// it starts. So the number of lanes is that of simultaneous items.
 std::vector<size_t> assign_lanes(std::span<const ScheduleItem> items);
 
-// No more is worth a picture.
+// A limit: pictures with more items are unreadable.
 inline constexpr size_t kMaxScheduleItems = 20'000;
 
-// An <svg> element that stands for itself. ResourceExhausted where there are
-// too many items. REQUIRES: times are finite and not negative, and indices of
-// lines exist.
+// A complete <svg> element. Returns ResourceExhausted where there are too many
+// items. REQUIRES: times are finite and not negative, and indices of lines
+// exist.
 Result<std::string> to_svg(const Schedule& schedule);
 
 }  // namespace tagflow::apps::draw

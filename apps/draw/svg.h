@@ -8,15 +8,15 @@
 
 namespace tagflow::apps::draw {
 
-// `text` for XML and HTML: between tags, and in double quotes. Control
-// characters, which XML cannot hold, and broken UTF-8 become U+FFFD.
+// `text` escaped for XML and HTML: between tags, and in double quotes. Control
+// characters, which XML cannot hold, and invalid UTF-8 become U+FFFD.
 std::string escape_markup(std::string_view text);
 
-// The rules of style that to_svg() relies on.
+// The style sheet that to_svg() needs.
 std::string_view svg_style();
 
-// An <svg> element that stands for itself: boxes with id "n0", "n1", ...,
-// arrows "e0", ..., frames "f1", ...; with its style where `is_alone`.
+// A complete <svg> element: boxes with id "n0", "n1", ..., arrows "e0", ...,
+// frames "f1", ...; it includes svg_style() if `is_alone` is true.
 std::string to_svg(const Drawing& drawing, const Layout& layout,
                    bool is_alone = true);
 

@@ -1,4 +1,4 @@
-// What the examples share: building is their own, running is this.
+// Helpers that run the graphs of the examples.
 #pragma once
 
 #include <cstdio>
@@ -11,7 +11,8 @@
 
 namespace tagflow::examples {
 
-// To run on: "cpu:2" are two CPU devices. 0 workers: one per core.
+// Options for the given devices: "cpu:2" means two CPU devices. 0 workers: one
+// per core.
 inline actors::SessionOptions on_devices(const std::string& devices,
                                          int workers = 0) {
   actors::SessionOptions options;
@@ -20,7 +21,7 @@ inline actors::SessionOptions on_devices(const std::string& devices,
   return options;
 }
 
-// An observer of the run, and a trace of it; null: none.
+// Options with an observer of the run, and a trace of it; null: none.
 inline actors::RunOptions watched_by(actors::Observer* observer,
                                      actors::Trace* trace = nullptr) {
   actors::RunOptions options;
@@ -29,8 +30,8 @@ inline actors::RunOptions watched_by(actors::Observer* observer,
   return options;
 }
 
-// Runs the graph of `s` once and returns what `fetches` name. Ends the program
-// where the graph could not be built or run, saying why.
+// Runs the graph of `s` once and returns the fetches. Ends the program with a
+// message where the graph could not be built or run.
 inline std::vector<Tensor> run(const graph::Scope& s,
                                const std::vector<actors::Feed>& feeds,
                                const graph::Outputs& fetches,

@@ -95,7 +95,7 @@ Failure sample(const Options& options) {
   return {};
 }
 
-// What both commands need to make the same variables.
+// The options that both commands need to make the same variables.
 void add_common_options(CLI::App& app, Options& options) {
   const auto size = CLI::Range(int64_t{1}, int64_t{1} << 16);
   app.add_option("--units", options.task.units, "units of the LSTM")
@@ -165,7 +165,7 @@ ExitCode run(int argc, char** argv) {
   CLI::App* train_command = app.add_subcommand(
       "train",
       "Trains, and measures how well the next characters of other texts are "
-      "foretold. The same command goes on from where it was ended.");
+      "predicted. The same command resumes a training that was ended.");
   add_train_options(*train_command, options);
   train_command->callback([&] { exit_code = report(train(options)); });
   CLI::App* sample_command = app.add_subcommand("sample", "Draws texts.");

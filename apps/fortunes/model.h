@@ -1,4 +1,4 @@
-// A model of characters: an LSTM that says which symbol comes next.
+// A model of characters: an LSTM that predicts the next symbol.
 //
 //   symbols -> embedding -> LSTM -> h -> logits of the next ones -> loss
 //                            ^  |
@@ -21,8 +21,8 @@ struct ModelOptions {
   int64_t embedding = 32;
 };
 
-// Who has the variables makes what uses them, in any order. Thread-compatible,
-// as the graph.
+// Makes the subgraphs that use the variables, in any order. Thread-compatible,
+// like the graph.
 class Model {
  public:
   Model(graph::VariableScope vars, const ModelOptions& options)
@@ -30,21 +30,22 @@ class Model {
 
   struct Loss {
     graph::Output loss;    // the mean of -log p of all symbols but the first
-    graph::Outputs state;  // after them
+    graph::Outputs state;  // after the symbols
   };
-  // Of symbols, int32 [n, size + 1]. `state`: what was before; empty, zeros.
+  // The loss of symbols, int32 [n, size + 1]. `state`: that before them; empty:
+  // zeros.
   Loss loss(const graph::Scope& s, const graph::Output& symbols,
             const graph::Outputs& state = {}) const;
 
-  // The state of `streams` streams, as variables that begin as zeros, and are
-  // in no training.
+  // The state of `streams` streams, as variables that begin as zeros and are
+  // not trained.
   std::vector<graph::ScopedVariable> stream_state(const graph::Scope& s,
                                                   int64_t streams) const;
 
-  // `count` texts, drawn by a loop that goes on until each has said its end, or
-  // has `longest` symbols: int32 [steps, count], kEnd after each. A temperature
-  // below 1 takes likely symbols more often than they are: a float scalar, more
-  // than 0. REQUIRES: count and longest >= 1
+  // `count` texts, drawn by a loop that goes on until each has reached its end,
+  // or has `longest` symbols: int32 [steps, count], kEnd after each. The
+  // temperature is a positive float scalar; below 1 it makes likely symbols
+  // more likely. REQUIRES: count and longest >= 1
   graph::Output sample(const graph::Scope& s, int64_t count, int64_t longest,
                        const graph::Output& temperature) const;
 

@@ -20,7 +20,7 @@ namespace ops = graph::ops;
 
 namespace {
 
-// Held-out texts are read in pieces of this size, so many together.
+// Held-out texts are read in batches of pieces of this size.
 constexpr int64_t kHeldOutPiece = 256, kHeldOutTogether = 32;
 constexpr double kLongestGradient = 5;
 
@@ -88,8 +88,8 @@ Result<Task> make_task(const TaskOptions& options, std::vector<Symbols> texts) {
   texts.erase(held_out, texts.end());
   if (pieces.empty())
     return invalid_argument(
-        "[fortunes] the texts are too few: what is left for validation has "
-        "not {} symbols",
+        "[fortunes] the texts are too few: those for validation have fewer "
+        "than {} symbols",
         kHeldOutPiece);
   TAGFLOW_ASSIGN(Streams made,
                  Streams::create(std::move(texts), options.streams,

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 constexpr int32_t kLineEnd = 1, kSpace = 2;
 
-// Adds what is between the lines "%".
+// Adds the texts between the lines "%".
 void add_texts(std::string_view file, std::vector<Symbols>& texts) {
   while (!file.empty()) {
     size_t end = file.starts_with("%\n") ? 0 : file.find("\n%\n");

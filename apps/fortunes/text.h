@@ -12,38 +12,38 @@
 
 namespace tagflow::fortunes {
 
-// A symbol is kEnd, which is before and after each text, or 1 for the end of a
-// line, or 2 and more for the characters of ASCII from space to '~'.
+// A symbol is kEnd, which is before and after each text, or 1 for a newline, or
+// 2 and more for the ASCII characters from space to '~'.
 inline constexpr int32_t kEnd = 0, kSymbols = 97;
 
 using Symbols = std::vector<int32_t>;
 
-// Tabs become spaces; other characters are left out.
+// The symbols of a text. Tabs become spaces; other characters are left out.
 Symbols symbols_of(std::string_view text);
-// Up to the first kEnd; other numbers that are no symbols are left out.
+// The text up to the first kEnd; numbers that are not symbols are left out.
 std::string text_of(const Symbols& symbols);
 
 // The texts between the lines "%" of all files without an extension, in the
-// order of the files' names; those without a symbol are left out. NotFound
-// where there is no such folder, InvalidArgument where no file has a text;
-// errors of reading the files. Thread-safe.
+// order of the files' names; texts without a symbol are left out. Returns
+// NotFound where the folder does not exist, InvalidArgument where no file has a
+// text, and errors of reading the files. Thread-safe.
 Result<std::vector<Symbols>> read_fortunes(const std::filesystem::path& folder);
 
-// Whether a text is for validation, which follows from its symbols alone: one
-// of 20 is.
+// Whether a text is for validation. It depends on its symbols only; one of 20
+// is.
 bool is_held_out(const Symbols& text);
 
-// The texts one after the other, kEnd around each.
+// The concatenated texts, with kEnd around each.
 Symbols joined(const std::vector<Symbols>& texts);
 
-// An endless list of pieces of texts, of which the seed tells the order:
-// whoever goes on at a step gets what would have come. The texts of an epoch,
-// in an order of its own, are cut into `streams` parts of one length, which are
-// read side by side, piece by piece. Thread-compatible.
+// An endless list of pieces of texts. The seed determines the order, so a
+// resumed training gets the same pieces. Each epoch has another order of texts.
+// These are cut into `streams` parts of equal length, which are read in
+// parallel, piece by piece. Thread-compatible.
 class Streams {
  public:
-  // InvalidArgument where the texts have no piece for each stream, or a number
-  // is not positive.
+  // Returns InvalidArgument where the texts do not have a piece for each
+  // stream, or a number is not positive.
   static Result<Streams> create(std::vector<Symbols> texts, int64_t streams,
                                 int64_t piece, uint64_t seed);
 
@@ -51,8 +51,8 @@ class Streams {
   // int32 [streams, piece + 1] of a step, counted from 1: the last symbol is
   // the first one of the next piece. REQUIRES: step >= 1
   Tensor at(int64_t step);
-  // Whether the piece goes on from that of the step before; else it is the
-  // first one of an epoch.
+  // Whether the piece continues that of the previous step; else it is the first
+  // one of an epoch.
   bool goes_on(int64_t step) const {
     return (step - 1) % steps_per_epoch_ != 0;
   }
@@ -63,7 +63,7 @@ class Streams {
   std::vector<Symbols> texts_;
   int64_t streams_ = 0, piece_ = 0, steps_per_epoch_ = 0;
   uint64_t seed_ = 0;
-  int64_t epoch_ = -1;  // of which symbols_ are
+  int64_t epoch_ = -1;  // of symbols_
   Symbols symbols_;
 };
 

@@ -8,8 +8,8 @@
 namespace tagflow::g2p {
 namespace {
 
-// So many batches are sorted by length together: more would have less padding,
-// but meet the same words again and again.
+// The number of batches that are sorted by length together: with more, padding
+// would be shorter, but batches would have the same words in every epoch.
 constexpr int64_t kSorted = 64;
 
 // Rows of different lengths, padded by 0.

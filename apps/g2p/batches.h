@@ -18,7 +18,7 @@ std::vector<Example> examples_of(const Lexicon& lexicon, Part part);
 // The words of a part, each once, shorter ones first.
 std::vector<const Word*> words_of(const Lexicon& lexicon, Part part);
 
-// What the placeholders of the model are fed.
+// The feeds of the model's placeholders.
 struct Batch {
   Tensor letters;         // int32 [n, S], padded by kPadding
   Tensor letter_counts;   // int32 [n]
@@ -26,13 +26,13 @@ struct Batch {
   Tensor phoneme_counts;  // int32 [n], with one end
 };
 Batch make_batch(const std::vector<Example>& examples);
-// The letters alone. REQUIRES: letters_of() takes each.
+// A batch with letters only. REQUIRES: letters_of() accepts each spelling.
 Batch make_batch(const std::vector<std::string>& spellings);
 
-// An endless list of batches of examples, of which the seed tells the order:
-// whoever goes on at step k gets what would have come. An epoch has each
-// example once; what is in a batch is of about one length, so that little is
-// padded. Immutable but for the epoch that it keeps; thread-compatible.
+// An endless list of batches of examples. The seed determines the order, so a
+// resumed training gets the same batches. An epoch has each example once; the
+// words of a batch have about the same length, so that padding is short. It
+// caches one epoch. Thread-compatible.
 class TrainingBatches {
  public:
   // REQUIRES: there are examples; size >= 1

@@ -17,14 +17,14 @@ class EntryScanner {
  public:
   explicit EntryScanner(std::string_view line) : rest_(line) {}
 
-  // Whether the next thing is `c`, which is then behind.
+  // Whether the next character is `c`; skips it if so.
   bool take(char c) {
     skip_blanks();
     if (rest_.empty() || rest_.front() != c) return false;
     rest_.remove_prefix(1);
     return true;
   }
-  // What is between quotes; false where there are none.
+  // Reads a quoted text; returns false where there is none.
   bool take_quoted(std::string_view& text) {
     if (!take('"')) return false;
     const size_t end = rest_.find('"');
@@ -33,7 +33,7 @@ class EntryScanner {
     rest_.remove_prefix(end + 1);
     return true;
   }
-  // Up to a blank, a bracket or a quote; empty where there is nothing.
+  // Reads up to a blank, a bracket or a quote; may be empty.
   std::string_view take_symbol() {
     skip_blanks();
     size_t size = 0;

@@ -29,32 +29,32 @@ struct Lexicon {
   int64_t skipped = 0;      // entries with other characters than a to z
 };
 
-// Reads the text of a compiled lexicon: a line MNCL, then an entry in each
+// Parses the text of a compiled lexicon: a line MNCL, then an entry in each
 // line, ("word" class (((phonemes) stress) ...)), whose syllables are joined.
-// Marks of stress are dropped, and so are entries of words with other
-// characters than a to z. InvalidArgument, with the line, where the text is
-// anything else, an entry has more than 256 phonemes, or none is left.
+// Stress marks are dropped, and so are entries of words with other characters
+// than a to z. Returns InvalidArgument, with the line, where the text is
+// malformed, an entry has more than 256 phonemes, or no entry is left.
 // Thread-safe.
 Result<Lexicon> parse_lexicon(std::string_view text);
 
-// Numbers for the letters of a word. InvalidArgument unless it has one to 64
-// letters, a to z. Thread-safe.
+// Numbers for the letters of a word. Returns InvalidArgument unless it has one
+// to 64 letters, a to z. Thread-safe.
 Result<std::vector<int32_t>> letters_of(std::string_view word);
 
 // "k ae t".
 std::string text_of(const Lexicon& lexicon, const Phonemes& phonemes);
 
 enum class Part : uint8_t { kTraining, kValidation, kTest };
-// Which part a word is in follows from its letters alone: 10 of 100 are for the
-// test, 2 to choose by. All pronunciations of a word are in one part.
+// The part of a word depends on its letters only: 10% of the words are for the
+// test, 2% for validation. All pronunciations of a word are in one part.
 Part part_of(std::string_view word);
 
 // The number of phonemes to insert, remove or replace to get from one to the
 // other.
 int64_t edit_distance(const Phonemes& from, const Phonemes& to);
 
-// Errors in pronunciations, against the one of each word that is nearest to
-// what was said: the shares are a phoneme and a word error rate.
+// Counts errors in pronunciations, compared with the nearest one in the
+// lexicon: gives a phoneme error rate and a word error rate.
 struct ErrorCount {
   int64_t words = 0, wrong_words = 0;
   int64_t phonemes = 0, edits = 0;

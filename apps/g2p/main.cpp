@@ -1,4 +1,4 @@
-// g2p: trains an encoder-decoder to say how words are pronounced, and says it.
+// g2p: trains an encoder-decoder to predict the pronunciation of words.
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -145,7 +145,7 @@ Failure say(const Options& options) {
   return {};
 }
 
-// What both commands need to make the same graph.
+// The options that both commands need to make the same graph.
 void add_common_options(CLI::App& app, Options& options) {
   const auto size = CLI::Range(int64_t{1}, int64_t{1} << 16);
   app.add_option("--lexicon", options.lexicon, "a compiled lexicon of Festival")
@@ -177,7 +177,7 @@ ExitCode run(int argc, char** argv) {
   CLI::App* train_command = app.add_subcommand(
       "train",
       "Trains, and counts errors in words that it has not seen. The same "
-      "command goes on from where it was ended.");
+      "command resumes a training that was ended.");
   training::add_trainer_options(*train_command, options.trainer);
   add_common_options(*train_command, options);
   train_command->add_option("--batch", options.task.batch, "words in a step")

@@ -14,7 +14,7 @@ namespace losses = autodiff::losses;
 
 namespace {
 
-// log p of what cannot be. Finite, so that differences are numbers.
+// log p of the impossible. Finite, so that differences are not NaN.
 constexpr float kImpossible = -1e9f;
 
 Output dimension(const Scope& s, const Output& x, int i) {
@@ -99,7 +99,8 @@ Output Model::loss(const Scope& s, const Words& words,
                    const Spoken& spoken) const {
   const Encoded encoded = encode(s, words);
   if (!s.ok()) return {};
-  // Before each phoneme comes the one before, and before the first the end.
+  // The decoder's inputs: the previous phonemes, and the end before the first
+  // one.
   const Output before = strided_slice(s, spoken.phonemes, {0, 0}, {0, -1},
                                       {1, 1}, {.begin_mask = 3, .end_mask = 1});
   const Output inputs =
@@ -123,7 +124,7 @@ Output Model::loss(const Scope& s, const Words& words,
 struct Model::Beam {
   Output step;
   Output c, h;      // [n, width, units]
-  Output last;      // [n, width], the phoneme that was said last
+  Output last;      // [n, width], the last phoneme
   Output phonemes;  // [n, width, L]
   Output scores;    // [n, width]
   Output ended;     // [n, width], bool
@@ -163,7 +164,7 @@ Model::Hypotheses Model::pronounce(const Scope& s, const Words& words,
                    {-1, width});
   beam.ended = full({n, width}, false, {-1, width});
 
-  // What has ended goes on with its end alone, for free.
+  // An ended hypothesis continues only with the end, at no cost.
   std::vector<float> end(size_t(count), kImpossible);
   end[kEnd] = 0;
   const Output ends = constant(s, Tensor::of<float>({1, 1, count}, end));

@@ -23,12 +23,12 @@
 namespace tagflow::g2p {
 
 struct ModelOptions {
-  int64_t phonemes = 0;  // different ones, with the end
+  int64_t phonemes = 0;  // distinct ones, with the end
   int64_t units = 128;
   int64_t embedding = 64;
 };
 
-// What is fed: n words of at most S letters and T phonemes, the end included;
+// The feeds: n words of at most S letters and T phonemes, the end included;
 // int32. Letters are padded by kPadding, phonemes by kEnd.
 struct Words {
   graph::Output letters;        // [n, S]
@@ -42,8 +42,8 @@ struct Spoken {
 Words words_to_feed(const graph::Scope& s);
 Spoken spoken_to_feed(const graph::Scope& s);
 
-// Who has the variables makes what uses them, in any order. Thread-compatible,
-// as the graph.
+// Makes the subgraphs that use the variables, in any order. Thread-compatible,
+// like the graph.
 class Model {
  public:
   Model(graph::VariableScope vars, const ModelOptions& options)
@@ -56,15 +56,15 @@ class Model {
   struct Hypotheses {
     graph::Output phonemes;  // [n, width, L], kEnd after the last one
     graph::Output scores;    // [n, width], log p, the best first
-    // An int32 scalar: trips of the loop. Hypotheses of so many phonemes have
-    // not said their end yet.
+    // An int32 scalar: trips of the loop. Hypotheses of this many phonemes have
+    // not reached their end yet.
     graph::Output steps;
   };
   // Beam search, as a loop that goes on until the best hypothesis of each word
-  // has said the end: no other can become better then, since scores only fall.
-  // What has no end after 2 S + 8 phonemes is cut off there. Of width 1 it is
-  // greedy: the most likely phoneme at each step. REQUIRES: 1 <= width <=
-  // phonemes
+  // has ended: no other can become better then, since scores only decrease. A
+  // hypothesis without an end after 2 S + 8 phonemes is cut off there. With
+  // width 1 it is greedy: the most likely phoneme at each step. REQUIRES: 1 <=
+  // width <= phonemes
   Hypotheses pronounce(const graph::Scope& s, const Words& words,
                        int width) const;
 

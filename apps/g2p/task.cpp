@@ -36,7 +36,7 @@ Search search_of(const Model::Hypotheses& hypotheses) {
   return {hypotheses.phonemes.name(), hypotheses.scores.name()};
 }
 
-// Shorter ones first, so that little is padded.
+// Shorter ones first, to reduce padding.
 std::vector<Example> sorted(std::vector<Example> examples) {
   std::stable_sort(examples.begin(), examples.end(),
                    [](const Example& a, const Example& b) {

@@ -1,4 +1,4 @@
-// The model with its data and its train step, and what uses it.
+// The model with its data and its train step, and its uses.
 //
 //   batches of words -> loss -> gradients, of a length of at most 5 -> Adam
 #pragma once
@@ -24,7 +24,7 @@ struct TaskOptions {
   uint64_t seed = 1;
 };
 
-// What to fetch of a search.
+// The fetches of a search.
 struct Search {
   std::string phonemes;  // int32 [n, width, L]
   std::string scores;    // float [n, width]
@@ -36,8 +36,8 @@ struct Task {
   Search greedy, beam;
 };
 
-// InvalidArgument where a part of the lexicon has no words, or an option makes
-// no sense.
+// Returns InvalidArgument where a part of the lexicon has no words, or an
+// option is invalid.
 Result<Task> make_task(const TaskOptions& options,
                        std::shared_ptr<const Lexicon> lexicon);
 
@@ -45,15 +45,16 @@ struct Pronunciation {
   Phonemes phonemes;
   float log_probability = 0;
 };
-// The best of each word. Errors of the run; InvalidArgument where a word has
-// other letters than a to z. REQUIRES: as for Session::run().
+// The best pronunciation of each word. Returns errors of the run, and
+// InvalidArgument where a word has other letters than a to z. REQUIRES: as for
+// Session::run().
 Result<std::vector<Pronunciation>> pronounce(
     actors::Session& session, const Search& search,
     const std::vector<std::string>& spellings,
     const actors::RunOptions& run = {});
 
-// What is wrong with the pronunciations of all words of a part. Errors of the
-// runs. REQUIRES: as for Session::run().
+// The errors in the pronunciations of all words of a part. Returns errors of
+// the runs. REQUIRES: as for Session::run().
 Result<ErrorCount> count_errors(actors::Session& session, const Search& search,
                                 const Lexicon& lexicon, Part part,
                                 const actors::RunOptions& run = {});

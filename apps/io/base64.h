@@ -10,8 +10,8 @@ namespace tagflow::io {
 
 std::string encode_base64(std::string_view bytes);
 
-// InvalidArgument for any character outside the alphabet (spaces too), a
-// length that is no multiple of 4, or misplaced padding. Thread-safe.
+// Returns InvalidArgument for any character outside the alphabet (spaces too),
+// a length that is not a multiple of 4, or misplaced padding. Thread-safe.
 Result<std::string> decode_base64(std::string_view text);
 
 }  // namespace tagflow::io

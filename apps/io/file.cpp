@@ -27,7 +27,7 @@ Result<std::string> read_file(const fs::path& path, std::size_t limit) {
   if (fs::is_directory(status)) {
     return invalid_argument("[file] \"{}\" is a folder", path.string());
   }
-  // Which may have no end. A pipe has one.
+  // A device may have no end; a pipe has one.
   if (fs::is_character_file(status) || fs::is_block_file(status)) {
     return invalid_argument("[file] \"{}\" is a device", path.string());
   }
@@ -65,7 +65,7 @@ Result<std::string> read_file(const fs::path& path, std::size_t limit) {
 
 namespace {
 
-// By errno.
+// The status for errno.
 Status cannot_open(const fs::path& path) {
   return error(errno == ENOENT ? Code::kNotFound : Code::kPermissionDenied,
                "[file] cannot write \"{}\": {}", path.string(),
@@ -89,8 +89,8 @@ Status check_writable(const fs::path& path) {
 
 namespace {
 
-// Writes in place. Removes what an error leaves, since half a file is worse
-// than none, but no device or pipe.
+// Writes in place. After an error, removes the file, since half a file is worse
+// than none, unless it is a device or pipe.
 Status write_to(const fs::path& path, std::string_view bytes) {
   errno = 0;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
@@ -115,16 +115,16 @@ Status write_file(const fs::path& path, std::string_view bytes) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
   if (!fs::is_regular_file(status)) return write_to(path, bytes);
-  // A link stays one. What other names or open descriptors share, as where
-  // stdout is a file, is written in place.
+  // A link stays a link. A file with other names or open descriptors, such as
+  // stdout's, is written in place.
   const fs::path target = fs::canonical(path, code);
   if (code || fs::hard_link_count(target, code) != 1 ||
       path.native().starts_with("/dev/") || path.native().starts_with("/proc/"))
     return write_to(path, bytes);
   TAGFLOW_RETURN_IF_ERROR(check_writable(path));
   std::string temporary = target.string() + ".tmp-XXXXXX";
-  const int made = mkstemp(temporary.data());  // for nobody else to read
-  // As in a folder that is not ours.
+  const int made = mkstemp(temporary.data());  // not readable by others
+  // As in a folder without write permission.
   if (made < 0) return write_to(path, bytes);
   close(made);
   Status written = write_to(temporary, bytes);
@@ -134,7 +134,7 @@ Status write_file(const fs::path& path, std::string_view bytes) {
   fs::permissions(temporary, status.permissions(), code);
   if (!code) fs::rename(temporary, target, code);
   if (!code) return {};
-  // A mounted file, or that of another user in /tmp, can only be written over.
+  // A mounted file, or another user's in /tmp, can only be written in place.
   std::error_code ignored;
   fs::remove(temporary, ignored);
   return write_to(path, bytes);

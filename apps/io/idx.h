@@ -1,8 +1,8 @@
 // The IDX format of the MNIST data sets, plain or compressed with gzip.
 //
-// Layout, big-endian: two zero bytes, the type of the elements (0x08 is
-// unsigned bytes, the one that is read), the rank, each dimension in 4 bytes,
-// the elements.
+// Layout, big-endian: two zero bytes, the type of the elements (only 0x08,
+// unsigned bytes, is supported), the rank, each dimension in 4 bytes, the
+// elements.
 #pragma once
 
 #include <filesystem>
@@ -12,10 +12,10 @@
 
 namespace tagflow::io {
 
-// The array of the file, as uint8. NotFound where there is no such file,
-// InvalidArgument for another format or type, DataLoss where the file is cut
-// short or damaged, ResourceExhausted for more than 2 GiB of elements.
-// Memory grows with what the file really has. Thread-safe.
+// The array of the file, as uint8. Returns NotFound where the file does not
+// exist, InvalidArgument for another format or type, DataLoss where the file is
+// truncated or damaged, and ResourceExhausted for more than 2 GiB of elements.
+// Allocates memory only as data is read. Thread-safe.
 Result<Tensor> read_idx(const std::filesystem::path& path);
 
 }  // namespace tagflow::io

@@ -1,4 +1,4 @@
-// Data sets of pictures and their labels, in the files of MNIST.
+// Data sets of images and their labels, in the file format of MNIST.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct ImageSet {
 // FOLDER/train-images-idx3-ubyte.gz and its labels, or those of "t10k".
 enum class ImagePart : uint8_t { kTrain, kTest };
 
-// The first pictures, at most `limit` of them; 0: all. Errors of read_idx();
-// InvalidArgument where pictures and labels do not belong together, pictures
-// are not square, or there are none. Thread-safe.
+// The first images, at most `limit` of them; 0: all. Returns errors of
+// read_idx(), and InvalidArgument where the numbers of images and labels
+// differ, images are not square, or there are none. Thread-safe.
 Result<ImageSet> read_image_set(const std::filesystem::path& folder,
                                 ImagePart part, int64_t limit = 0);
 

@@ -24,7 +24,7 @@ void append_floating(T value, std::string& out) {
     // The shortest text that reads back as the same value.
     const std::string text = fmt::format("{}", value);
     out += text;
-    // A number of this type is told from an integer at sight.
+    // Makes floating-point numbers differ visibly from integers.
     if (text.find_first_not_of("-0123456789") == text.npos) out += ".0";
   }
 }
@@ -74,8 +74,8 @@ void append_lists(const Shape& shape, int depth, Next& next, std::string& out) {
   out += ']';
 }
 
-// Whether the lists alone, of a tensor without elements, would be a flood:
-// shape [2^60,0] is legal.
+// Whether the lists of a tensor without elements would be too many: shape
+// [2^60,0] is legal.
 bool is_vast_and_empty(const Shape& shape) {
   constexpr int64_t kMaxLists = 10'000;
   int64_t lists = 1;
@@ -86,7 +86,7 @@ bool is_vast_and_empty(const Shape& shape) {
   return false;
 }
 
-// What a handle points to, as a JSON string.
+// A description of a handle, as a JSON string.
 template <class Handle>
 void append_handle(const Handle& handle, std::string& out) {
   append_string(handle.get() ? handle.get()->describe() : "empty", out);

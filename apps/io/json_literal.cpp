@@ -1,4 +1,4 @@
-// Literals: from JSON to a tensor of the type that is wanted.
+// Literals: from JSON to a tensor of a given type.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -26,7 +26,7 @@ std::string quote(const Json& value) {
   if (!is_flat && value.is_array())
     return fmt::format("a list of {}", value.size());
   if (!is_flat) return "an object";
-  // Text of any encoding must not throw here, nor be cut within a letter.
+  // Invalid UTF-8 must not throw here, and characters must not be split.
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
   if (text.size() > kShown) text = text.substr(0, kShown - 3) + "...";
   return text;
@@ -54,7 +54,7 @@ Status convert_floating(const Json& value, T& out) {
   if constexpr (std::is_same_v<T, double>) {
     out = number;
   } else {
-    // The cast alone would be undefined for what float cannot hold.
+    // The cast would be undefined behaviour for numbers beyond float.
     const double limit = double(std::numeric_limits<float>::max());
     const bool fits = !std::isfinite(number) || std::abs(number) <= limit;
     if (fits) out = T(float(number));
@@ -68,7 +68,7 @@ Status convert_floating(const Json& value, T& out) {
 template <class T>
 Status convert_integer(const Json& value, T& out) {
   constexpr DataType kType = kDataTypeOf<T>;
-  // nlohmann reads what is not negative as unsigned.
+  // nlohmann reads nonnegative numbers as unsigned.
   if (value.is_number_unsigned()) {
     const auto number = value.get<uint64_t>();
     if (number > uint64_t(std::numeric_limits<T>::max())) {
@@ -148,7 +148,7 @@ Result<Shape> shape_of(const Json& root) {
   return Shape::make(dims);
 }
 
-// Writes the leaves below `value` to `out`, which it moves on. Recursion is
+// Writes the leaves below `value` to `out`, and advances it. Recursion is
 // bounded by the shape's rank.
 template <class T>
 Status fill(const Json& value, const Shape& shape, int depth, T*& out) {
@@ -192,8 +192,7 @@ bool has_bare_word(std::string_view text,
   return false;
 }
 
-// Whether a number outside of strings, alone or in lists, is beyond all
-// doubles.
+// Whether a number outside strings, alone or in lists, exceeds all doubles.
 bool has_huge_number(std::string_view text) {
   constexpr std::string_view kBetween = "[], \t\r\n";
   for (size_t at = 0; at < text.size();) {
@@ -238,8 +237,8 @@ Result<Tensor> parse_json_literal(std::string_view text, DataType dtype) {
                             text.substr(0, 80), hint_for_no_json(text));
   }
   TAGFLOW_ASSIGN(Shape shape, shape_of(root));
-  // As many leaves as elements, or fill() stops at the first that is missing;
-  // so check the total before allocating: each takes a byte of the text.
+  // fill() stops at the first missing leaf, so check the total before
+  // allocating: each element takes at least a byte of the text.
   if (shape.num_elements() > int64_t(text.size())) {
     return invalid_argument(
         "[literal] the lists are ragged: their shape has {} elements, but the "

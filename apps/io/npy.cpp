@@ -16,7 +16,7 @@ static_assert(std::endian::native == std::endian::little,
               "elements are copied as they lie in the file");
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-// Longer headers than this serve only to be malicious.
+// Longer headers than this are malicious.
 constexpr size_t kMaxHeaderBytes = size_t{1} << 16;
 // numpy aligns the elements so that they can be mapped.
 constexpr size_t kAlignment = 64;
@@ -80,7 +80,7 @@ void copy_transposed(const Shape& shape, size_t size, const char* from,
   int64_t source = 0;
   for (int64_t i = shape.num_elements(); i > 0; --i, to += size) {
     std::memcpy(to, from + size_t(source) * size, size);
-    // Counts `index` up like an odometer, the last dimension first.
+    // Increments `index` like an odometer, the last dimension first.
     for (int d = rank - 1; d >= 0; --d) {
       source += stride[size_t(d)];
       if (++index[size_t(d)] < shape.dim(d)) break;

@@ -6,9 +6,9 @@
 //
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 //
-// Read: every numeric type, bool, half and complex, in either byte order and
-// either element order; bfloat16 as numpy's own extension writes it ("<V2").
-// Not read: strings (see json_tensor.h), structures, Python objects.
+// Supported: every numeric type, bool, half and complex, in either byte order
+// and either element order; arrays of type "<V2" are read as bfloat16. Not
+// supported: strings (see json_tensor.h), structures, Python objects.
 #pragma once
 
 #include <filesystem>
@@ -20,23 +20,23 @@
 
 namespace tagflow::io {
 
-// The array in `bytes`, which must hold nothing else. InvalidArgument where
-// the text is no .npy file or holds a type that no tensor has, DataLoss where
-// elements are missing. Nothing is allocated that the bytes do not fill.
+// The array in `bytes`, which must hold nothing else. Returns InvalidArgument
+// where the bytes are not a .npy file or hold a type that no tensor has, and
+// DataLoss where elements are missing. Allocates no more than the bytes fill.
 // Thread-safe.
 Result<Tensor> parse_npy(std::string_view bytes);
 
 // Version 1.0, little-endian, row-major. Quantized types are written as their
-// npy_dtype(). InvalidArgument for a type that the format does not have
+// npy_dtype(). Returns InvalidArgument for a type that the format does not have
 // (string, resource, variant). Thread-safe.
 Result<std::string> format_npy(const Tensor& tensor);
 
-// The type as which numpy has a quantized one, of the same bytes: int8 for
-// qint8, ... Any other type itself.
+// The numpy type with the same bytes as a quantized type: int8 for qint8, ...
+// Any other type itself.
 DataType npy_dtype(DataType dtype);
 
-// The same, from and to a file; errors also as read_file and write_file,
-// with the path in the message.
+// The same, from and to a file. They also return errors of read_file() and
+// write_file(), with the path in the message.
 Result<Tensor> read_npy(const std::filesystem::path& path);
 Status write_npy(const std::filesystem::path& path, const Tensor& tensor);
 

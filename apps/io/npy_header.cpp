@@ -13,7 +13,7 @@ struct TypeCode {
   DataType dtype;
 };
 
-// bfloat16 is "V2", two bytes without a meaning, to numpy itself.
+// numpy has no bfloat16: arrays of type "V2" are read as bfloat16.
 constexpr TypeCode kTypeCodes[] = {
     {"b1", DataType::kBool},      {"i1", DataType::kInt8},
     {"i2", DataType::kInt16},     {"i4", DataType::kInt32},
@@ -25,7 +25,7 @@ constexpr TypeCode kTypeCodes[] = {
     {"V2", DataType::kBFloat16},
 };
 
-// A cursor over the dict literal. Every step says what it expected.
+// A cursor over the dict literal. Its errors name what was expected.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
@@ -70,8 +70,8 @@ class HeaderParser {
           at_);
     }
     TAGFLOW_ASSIGN(std::string_view text, quoted());
-    // Of bytes without a meaning numpy may leave out the order, as it does for
-    // bfloat16 of ml_dtypes.
+    // numpy may omit the byte order for raw bytes, as for bfloat16 of
+    // ml_dtypes.
     const bool is_plain_bytes = text.find('V') <= 1;
     const bool is_bare = text.starts_with('V');
     const char order = is_bare ? '|' : text.empty() ? '\0' : text[0];

@@ -18,12 +18,11 @@ struct NpyHeader {
   std::vector<int64_t> dims;
 };
 
-// Parses the dict literal: the three keys, each once, in any order, then
-// spaces and at most one newline. InvalidArgument says what was expected and
-// where.
+// Parses the dict literal: the three keys, each once, in any order, then spaces
+// and at most one newline. InvalidArgument names what was expected and where.
 Result<NpyHeader> parse_npy_header(std::string_view text);
 
-// The dict literal of a row-major little-endian array, without padding.
+// The dict literal of a row-major little-endian array, without padding. Returns
 // InvalidArgument where numpy has no such type.
 Result<std::string> format_npy_header(const NpyHeader& header);
 

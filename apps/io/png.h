@@ -14,8 +14,8 @@ struct Picture {
   std::vector<uint8_t> pixels;  // row by row, 0 is black
 };
 
-// REQUIRES: width and height are positive, and as many pixels as they say.
-// PermissionDenied where the file cannot be written.
+// Returns PermissionDenied where the file cannot be written. REQUIRES: width
+// and height are positive, and their product is the number of pixels.
 Status write_png(const std::filesystem::path& path, const Picture& picture);
 
 }  // namespace tagflow::io

@@ -65,7 +65,7 @@ Result<Tensor> parse_string_tensor(std::string_view text) {
 }
 
 Result<Tensor> parse_json_file(std::string_view text, DataType dtype) {
-  // Of what begins otherwise, long lists for the most part, no time is lost.
+  // Does not try to parse other text, which is often a long list.
   const size_t start = text.find_first_not_of(" \t\r\n");
   if (start != text.npos && text[start] == '{') {
     const Json root = Json::parse(text, nullptr, false);

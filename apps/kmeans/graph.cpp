@@ -8,13 +8,13 @@ namespace {
 
 using namespace graph;  // NOLINT: the builder's vocabulary
 
-// The points of one device: what every trip uses and none changes.
+// The points of one device: loop constants.
 struct Shard {
   std::string device;
   Output points;   // [share, features]
   Output norms;    // [share, 1], |x|^2
   Output ones;     // [share]
-  Output nowhere;  // [share], what points are assigned to before the first trip
+  Output nowhere;  // [share], the assignments before the first trip
 };
 
 // The loop's variables.
@@ -24,7 +24,7 @@ struct State {
   TAGFLOW_FIELDS(trips, changed, inertia, centroids, assignments)
 };
 
-// What a shard comes to in a trip.
+// The results of a shard in a trip.
 struct Share {
   Output assignments, changed, inertia;
   Output sums;    // [k, features], of the points of each cluster
@@ -73,8 +73,8 @@ Output distances(const Scope& s, const Shard& shard, const Output& centroids) {
   return ops::add(s, ops::sub(s, shard.norms, ops::mul(s, products, 2)), norms);
 }
 
-// `before` is what the shard's points were assigned to, `k` how many clusters
-// there are.
+// `before` has the previous assignments of the shard's points, `k` is the
+// number of clusters.
 Share assign(const Scope& in, const Shard& shard, const Output& centroids,
              const Output& before, const Output& k) {
   const Scope s = in.with_device(shard.device);

@@ -1,7 +1,7 @@
-// k-means as one graph, whose loop ends when no assignment changes.
+// k-means as one graph with a loop that ends when no assignment changes.
 //
 // The points can be split over several CPU devices: each assigns its share and
-// adds up its clusters, and the first one makes means of the sums. With two:
+// sums its clusters, and the first one computes means from the sums. With two:
 //
 //   images -+-> first half, on /cpu:0 ---> sums, counts -+
 //           |                                            +-> centroids, /cpu:0
@@ -24,9 +24,10 @@ struct KMeansGraph {
                                      // assignments
 };
 
-// With `shards` > 1, one for each of /cpu:0, /cpu:1, ...: they differ by at
-// most one point, and the results from those of one shard by how sums are
-// rounded. REQUIRES: shards >= 1; register_progress_op() was called.
+// With `shards` > 1, there is one for each of /cpu:0, /cpu:1, .... Their sizes
+// differ by at most one point, and the results differ from those of one shard
+// only by the rounding of sums. REQUIRES: shards >= 1; register_progress_op()
+// was called.
 Result<KMeansGraph> build_graph(int shards);
 
 // One run of one graph. REQUIRES: `options` has as many CPU devices.

@@ -13,7 +13,7 @@ Result<Tensor> draw_start(const Tensor& images, int64_t clusters,
     return invalid_argument("[kmeans] {} clusters need more than {} points",
                             clusters, points);
   }
-  // The first places of a shuffle, by hand: the standard one may differ from
+  // The first places of a shuffle, by hand, since std::shuffle differs from
   // library to library.
   std::vector<int64_t> order(static_cast<size_t>(points));
   std::iota(order.begin(), order.end(), 0);

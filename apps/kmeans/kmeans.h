@@ -1,4 +1,4 @@
-// k-means: the problem, and what both solutions return.
+// k-means: the problem, and the result of both solvers.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct Solution {
   Tensor assignments;   // int64 [points], to the nearest centroid
 };
 
-// `clusters` different points, drawn by the seed, as first centroids.
-// InvalidArgument where there are not that many points.
+// `clusters` distinct points, drawn by the seed, as first centroids. Returns
+// InvalidArgument where there are fewer points.
 Result<Tensor> draw_start(const Tensor& images, int64_t clusters,
                           uint64_t seed);
 

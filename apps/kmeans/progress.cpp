@@ -16,8 +16,8 @@ namespace {
 
 constexpr const char* kOp = "KMeansProgress";
 
-// The fewer assignments a trip changes, the nearer is the end; each next
-// digit takes about as many trips.
+// The progress is the logarithm of the number of changed assignments, since
+// each digit takes about the same number of trips.
 std::string draw_bar(int64_t changed) {
   constexpr int kWidth = 30;
   constexpr double kDigits = 5;  // 100,000 changes are an empty bar
@@ -47,14 +47,14 @@ class ProgressKernel : public devices::Kernel {
     if (style_ == ProgressStyle::kLines) {
       fmt::print(stderr, "{}\n", text);
     } else if (style_ == ProgressStyle::kBar) {
-      // Back to the start of the line, and clear what is left of it.
+      // Returns to the start of the line, and clears the rest of it.
       fmt::print(stderr, "\r[{}] {}\x1b[K", draw_bar(changed), text);
       std::fflush(stderr);
     }
     context.set_output(0, context.input(0));
     return {};
   }
-  // Who reads it may take their time.
+  // A slow reader of stderr may block it.
   double cost(const devices::KernelContext&) const override { return 100e3; }
 
  private:

@@ -1,4 +1,4 @@
-// The op that shows how far the loop is, from inside the loop.
+// An op that shows the progress of the loop, from inside the loop.
 #pragma once
 
 #include "graph/builder/scope.h"
@@ -10,15 +10,16 @@ namespace tagflow::kmeans {
 enum class ProgressStyle {
   kNone,
   kLines,  // one for each trip
-  kBar,    // one line, drawn over
+  kBar,    // one line, redrawn
 };
 
-// Makes op and kernel "KMeansProgress" known, as a program adds ops of its
-// own. Called once, before any graph is built. AlreadyExists otherwise.
+// Registers the op and kernel "KMeansProgress", as a program adds its own ops.
+// Call it once, before any graph is built. A second call returns AlreadyExists.
 Status register_progress_op(ProgressStyle style);
 
-// Writes a line and returns `trips` (int64); being in the loop's data flow, it
-// runs once for each trip, in order. `changed` is int64, `inertia` float.
+// Writes a line and returns `trips` (int64). Since it is in the loop's data
+// flow, it runs once for each trip, in order. `changed` is int64, `inertia`
+// float.
 graph::Output progress(const graph::Scope& scope, const graph::Output& trips,
                        const graph::Output& changed,
                        const graph::Output& inertia);

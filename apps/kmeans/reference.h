@@ -7,10 +7,10 @@ namespace tagflow::kmeans {
 
 Solution solve_by_eigen(const Problem& problem);
 
-// Whether two solutions of the problem are the same, up to rounding: every
-// centroid within 1e-3 of its length, and every assignment equal but where a
-// point is as far from both centroids (to 1e-3). InvalidArgument says what
-// differs.
+// Checks that two solutions of the problem are equal up to rounding: every
+// centroid within 1e-3 of its length, and every assignment equal, except where
+// a point has the same distance to both centroids (to 1e-3). InvalidArgument
+// names the difference.
 Status check_equal(const Problem& problem, const Solution& solution,
                    const Solution& reference);
 

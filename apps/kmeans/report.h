@@ -1,4 +1,4 @@
-// What the program leaves behind: a picture and a report.
+// The output files of the program: a picture and a report.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace tagflow::kmeans {
 
-// The centroids as pictures of `side` x `side` pixels, each enlarged, side by
-// side in rows. REQUIRES: features == side * side.
+// The centroids as enlarged pictures of `side` x `side` pixels, side by side in
+// rows. REQUIRES: features == side * side.
 io::Picture draw_centroids(const Tensor& centroids, int side);
 
 // Markdown: the figures of the run, and a row for each cluster.

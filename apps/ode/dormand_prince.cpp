@@ -14,9 +14,9 @@ namespace {
 constexpr size_t kStages = 7;
 using Row = std::array<double, kStages>;
 
-// The tableau: times, what a stage takes of the slopes before it, and what the
-// result of order 5 has more than that of order 4. The last stage is at the
-// result, and so is the first one of the next step.
+// The tableau: times, the weights of earlier slopes in each stage, and the
+// difference between the weights of orders 5 and 4. The last stage is at the
+// result, like the first one of the next step.
 constexpr Row kTimes = {0, 1. / 5, 3. / 10, 4. / 5, 8. / 9, 1, 1};
 constexpr std::array<Row, kStages> kStageWeights = {{
     {},
@@ -37,7 +37,7 @@ struct State {
   Output steps, rejected;
   TAGFLOW_FIELDS(t, h, y, slope, steps, rejected)
 };
-// What an accepted step changes.
+// The state that an accepted step changes.
 struct Place {
   Output t, y, slope;
   TAGFLOW_FIELDS(t, y, slope)
@@ -65,12 +65,12 @@ class Solver {
     }
     const Output error = mul(in, h, weighted(in, slopes, kErrorWeights));
     const Output badness = mean_square(in, error, v.y, y);
-    // Comparisons with what is not finite are false.
+    // Comparisons with NaN are false.
     const Output is_good = less_equal(in, badness, 1.0);
     const Place next = cond(
         in, is_good,
         [&](const Scope& b) {
-          // No rounding keeps the last step from the end.
+          // The last step ends exactly at the end, in spite of rounding.
           const Output t =
               select(b, less(b, h, rest), add(b, v.t, h), identity(b, end_));
           return Place{t, identity(b, y), identity(b, slopes[kStages - 1])};
@@ -110,7 +110,7 @@ class Solver {
     return add_n(in, terms);
   }
 
-  // Of errors, as shares of what is allowed.
+  // The mean square of the errors relative to their tolerances.
   Output mean_square(const Scope& in, const Output& error, const Output& from,
                      const Output& to) const {
     const Output size = maximum(in, abs(in, from), abs(in, to));
@@ -119,7 +119,7 @@ class Solver {
     return reduce_mean(in, square(in, real_div(in, error, allowed)));
   }
 
-  // What the step is multiplied by. An error of 0 has a power, too.
+  // The factor of the step size. Clamps an error of 0 before the power.
   Output growth(const Scope& in, const Output& badness) const {
     const Output usual =
         mul(in, pow(in, maximum(in, badness, 1e-12), -0.1), 0.9);

@@ -22,7 +22,7 @@ CutPartition describe_partition(const graph::Partition& partition,
     ++part.nodes;
     part.sends += node->op() == "_Send";
     part.recvs += node->op() == "_Recv";
-    // Of Merges, only those of control loops are made by the cut.
+    // Merges that the cut adds are those of control loops.
     part.control_loops += node->is_merge() && node->id() >= first_added;
   }
   const auto& bodies = partition.program.bodies;

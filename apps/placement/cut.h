@@ -1,4 +1,4 @@
-// What a graph is cut into, as it is shown and written to files.
+// The partitions of a graph, to be printed and written to files.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@
 
 namespace tagflow::apps {
 
-// A function that runs in frames of its own. A node `_Call` of the partition
-// says which by its attribute "body", the index in CutPartition::bodies.
+// A function that runs in frames of its own. The attribute "body" of a node
+// `_Call` of the partition is the index in CutPartition::bodies.
 struct CutBody {
   std::string function;
   size_t nodes = 0;
@@ -32,20 +32,20 @@ struct CutPartition {
 
 struct CutReport {
   std::vector<CutPartition> partitions;  // in the order of the distribution
-  // How many tensors cross in a run, under "", and in each iteration of a
-  // loop, under the name of its frame; in the order of names.
+  // The number of tensors that cross in a run, under "", and in each iteration
+  // of a loop, under the name of its frame; in the order of names.
   std::vector<std::pair<std::string, size_t>> transfers;
   std::vector<std::string> warnings;
 };
 
-// REQUIRES of these: the distribution was explained. InvalidArgument where
-// loops are malformed.
+// These return InvalidArgument where loops are malformed. REQUIRES: the
+// distribution was explained.
 Result<CutReport> report_cut(const actors::Distribution& distribution,
                              actors::Devices devices);
 Result<draw::Drawing> draw_cut(const actors::Distribution& distribution,
                                actors::Devices devices);
 
-// Lines for people.
+// Lines of text.
 std::string format_cut(const CutReport& report);
 // One JSON object, with everything.
 std::string format_cut_json(const CutReport& report);
@@ -54,15 +54,17 @@ inline constexpr std::string_view kPartitionsPicture = "partitions.svg";
 // The file of a partition, by its device's full name:
 // "job_localhost_replica_0_task_0_device_CPU_0.pb".
 std::string file_of_partition(std::string_view device);
-// "..._CPU_0_body_1_fib.pb". What has no place in a file's name is "_".
+// "..._CPU_0_body_1_fib.pb". Characters that a file name cannot have become
+// "_".
 std::string file_of_body(std::string_view device, size_t index,
                          std::string_view function);
-// Whether the name is one that these give, or the picture's.
+// Whether these functions could return the name, or it is the picture's.
 bool is_partition_file(std::string_view name);
 
 // Writes the partitions and their bodies as GraphDefs into the folder, which
-// exists, and removes what an earlier cut left there. Other files stay. Errors
-// as graph::save_graph(), and PermissionDenied where a file cannot be removed.
+// exists, and removes the files of an earlier cut. Other files stay. Returns
+// errors of graph::save_graph(), and PermissionDenied where a file cannot be
+// removed.
 Status write_partitions(const actors::Distribution& distribution,
                         const CutReport& report,
                         const std::filesystem::path& folder);

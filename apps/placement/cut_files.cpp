@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kGraphEnding = ".pb";
 
-// Letters, digits, '.', '-' and '_' as they are, of the beginning.
+// The beginning of the text; characters except letters, digits, '.', '-' and
+// '_' become '_'.
 std::string to_file_name(std::string_view text) {
   constexpr size_t kMaxLength = 80;
   std::string name(text.substr(0, kMaxLength));
@@ -27,12 +28,12 @@ std::string to_file_name(std::string_view text) {
   return name;
 }
 
-// Of the device, without its first '/'.
+// The device's name without its first '/'.
 std::string stem_of_device(std::string_view device) {
   return to_file_name(device.substr(device.starts_with('/') ? 1 : 0));
 }
 
-// Removes what an earlier cut wrote and this one did not.
+// Removes files of an earlier cut that this one did not write.
 Status remove_stale_files(const fs::path& folder,
                           const std::set<std::string>& written) {
   std::error_code code;

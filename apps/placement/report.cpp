@@ -65,7 +65,7 @@ class PlacementReporter {
     device.busy_us += placed.finish_us - placed.start_us;
   }
 
-  // Of each tensor on each device, the reader that starts first.
+  // For each tensor on each device, the reader that starts first.
   void find_readers() {
     const auto note = [&](const graph::Node& source, int port,
                           const graph::Node& reader) {

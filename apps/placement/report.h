@@ -1,4 +1,4 @@
-// A placement as it is shown: what runs where, why, and, as simulated, when.
+// A report of a placement: what runs where, why, and, in the simulation, when.
 #pragma once
 
 #include <optional>
@@ -38,10 +38,10 @@ struct PlacedDevice {
   int kernels_at_once = 1;
   size_t nodes = 0;
   double busy_us = 0;  // of all of its kernels
-  double share = 0;    // of what it could do until the makespan; 0 to 1
+  double share = 0;    // of its capacity until the makespan; 0 to 1
 };
 
-// Runs of what was placed so, without anybody watching.
+// Measured runs of the placed graph, without an observer.
 struct MeasuredRuns {
   int runs = 0;
   double median_us = 0;
@@ -53,17 +53,17 @@ struct PlacementReport {
   std::vector<PlacedTransfer> transfers;  // the same
   double makespan_us = 0;
   double transferred_bytes = 0;
-  std::vector<std::string> notes;  // what these numbers rest on
+  std::vector<std::string> notes;  // the basis of these numbers
   std::vector<std::string> warnings;
   std::optional<MeasuredRuns> measured;
 };
 
-// REQUIRES: the distribution was explained, for these devices. InvalidArgument
-// where loops are malformed.
+// Returns InvalidArgument where loops are malformed. REQUIRES: the distribution
+// was explained, for these devices.
 Result<PlacementReport> report_placement(
     const actors::Distribution& distribution, actors::Devices devices);
 
-// Lines for people: devices, then each node with its reason.
+// Lines of text: devices, then each node with its reason.
 std::string format_placement(const PlacementReport& report);
 // One JSON object, with everything.
 std::string format_placement_json(const PlacementReport& report);

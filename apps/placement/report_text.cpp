@@ -14,7 +14,7 @@ using ReportJson = nlohmann::ordered_json;
 
 void add_device(const PlacementReport& report, size_t device,
                 std::string& text) {
-  // Longer names push what is beside them aside.
+  // Longer names shift the following columns.
   constexpr size_t kMaxColumn = 40;
   size_t names = 0, ops = 0;
   for (const PlacedNode& node : report.nodes) {

@@ -83,7 +83,7 @@ void NodeTable::add(const std::vector<const graph::Node*>& roots, int base) {
   from_.resize(nodes_.size());
   for (size_t i = first; i < nodes_.size(); ++i) add_edges(int(i));
   for (size_t i = first; i < nodes_.size(); ++i) place(int(i), base);
-  // What hangs on nodes that were there before.
+  // New readers of nodes that were already known.
   for (size_t i = first; i < nodes_.size(); ++i) {
     if (recording_.drawing.nodes[i].frame >= 0) continue;
     const int frame =
@@ -116,8 +116,8 @@ void NodeTable::add_edges(int to) {
   }
 }
 
-// Walks on from a node that has no inputs: what it leads to is in the same
-// frame, but behind an Enter or an Exit.
+// Walks on from a node without inputs: its readers are in the same frame,
+// except behind an Enter or an Exit.
 void NodeTable::place(int start, int base) {
   auto& nodes = recording_.drawing.nodes;
   if (!edges_to(start).empty()) return;

@@ -1,4 +1,4 @@
-// The nodes that a run turns out to have, as a drawing that grows.
+// The nodes that are seen in a run, as a drawing that grows.
 #pragma once
 
 #include <string>
@@ -12,13 +12,14 @@
 
 namespace tagflow::apps::stepper {
 
-// What a run computes need not be the graph of the file: functions become
-// frames, passes rewrite. So the drawing is made of what is seen: the nodes of
-// each frame that starts, and all that leads to them. Nodes are known by their
-// address, which is theirs as long as the run's session is. Thread-compatible.
+// The graph of a run can differ from that of the file: functions become frames,
+// and passes rewrite it. So the drawing is made of the nodes that are seen:
+// those of each frame that starts, and all that lead to them. Nodes are
+// identified by their address, which is valid as long as the run's session.
+// Thread-compatible.
 class NodeTable {
  public:
-  // The nodes that fire in a frame, and the first sight of them.
+  // The nodes that fire in a frame, as first seen.
   struct Frame {
     int drawn = 0;
     std::unordered_map<int, size_t> fires;  // from node to its place in a view
@@ -27,8 +28,8 @@ class NodeTable {
 
   explicit NodeTable(Recording& recording) : recording_(recording) {}
 
-  // The frame of that name; at first sight adds what `view` has. Of frames on
-  // several devices, `device` is what their names end with.
+  // The frame of that name. When it is first seen, adds the nodes of `view`.
+  // `device` is the suffix of the names of frames on several devices.
   const Frame& frame(std::string_view name, std::string_view device,
                      const actors::IterationView& view);
   // The number of a node of frame `name`, which is added where it is new.

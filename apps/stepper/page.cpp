@@ -163,8 +163,8 @@ Json to_object(const Recording& recording, const Frontispiece& front) {
   return object;
 }
 
-// JSON inside <script>: nothing in it may look like the element's end, or
-// like the beginning of a comment.
+// JSON inside <script>: escapes text that looks like the element's end or the
+// start of a comment.
 std::string escape_script(std::string_view json) {
   std::string escaped;
   for (const char c : json) {

@@ -1,4 +1,4 @@
-// The compiled plans of a signature as they are shown: plain data.
+// A listing of the compiled plans of a signature: plain data.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace tagflow::apps::stepper {
 struct ListedEdge {
   static constexpr int kControlPort = -1;
 
-  int port = 0;           // of what they come from
+  int port = 0;           // the output
   std::string_view kind;  // "input", "control", "next", ...
   // The node; of "next", "enter" and "exit" the one that became the edge; ""
   // of "fetch".
@@ -26,8 +26,8 @@ struct ListedEdge {
   int index = 0;  // of the node's input, or the fetch
 };
 
-// How many inputs a node waits for. Once all loop constants of a frame are in
-// place, those that they feed are not awaited: "steady".
+// The number of inputs that a node waits for. "steady": once all loop constants
+// of a frame have arrived, nodes do not wait for them any more.
 struct ListedWaits {
   uint32_t first = 0;  // in iteration 0
   uint32_t later = 0;
@@ -55,10 +55,10 @@ struct ListedArrival {
 
 struct ListedFrame {
   std::string name;      // "root" of the root
-  std::string parent;    // of a loop's; "" of others
+  std::string parent;    // of a loop's frame; "" of others
   bool is_body = false;  // of a function
   int parallel_iterations = 1;
-  uint32_t num_enters = 0;  // that each instance awaits
+  uint32_t num_enters = 0;  // that each instance waits for
   std::vector<ListedArrival> arrivals;
   std::vector<ListedNode> nodes;
 };
@@ -72,8 +72,8 @@ using PlanListing = std::vector<ListedPlan>;
 
 PlanListing list_plans(std::span<const std::unique_ptr<actors::Plan>> plans);
 
-// Lines for people: each frame with what arrives in it and its nodes, and below
-// each of these where its tokens go.
+// Lines of text: each frame with its arrivals and nodes, and below each of
+// these the targets of its tokens.
 std::string to_text(const PlanListing& listing);
 
 }  // namespace tagflow::apps::stepper

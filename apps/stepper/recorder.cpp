@@ -179,7 +179,7 @@ void Recorder::on_frame_end(const actors::Location& location) {
   it->ends_frame = true;
   for (const auto& [exit, state] : instances_[size_t(instance)].exits)
     if (!state.was_live) it->dead_exits.push_back(exit);
-  // What its Enters kept for it, and what was never sent.
+  // Drops the tokens that its Enters kept, and those that were never sent.
   for (auto held = held_.begin(); held != held_.end();) {
     const auto [node, scope] = held->first;
     const bool is_of_instance =

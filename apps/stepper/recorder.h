@@ -1,4 +1,4 @@
-// Records a run token by token, from what its observer sees.
+// Records a run token by token, as its observer.
 #pragma once
 
 #include <map>
@@ -16,32 +16,31 @@
 
 namespace tagflow::apps::stepper {
 
-// Keeps the first `limit` steps, then cancels the run and looks away.
+// Keeps the first `limit` steps, then cancels the run and ignores the rest.
 // Thread-safe; with one worker and no lent thread a run gives the same
 // recording each time.
 //
 // Note [Where tokens are]
-// The engine says what fires, what arrives and what nodes wait for; a token's
-// whereabouts follow. A firing takes the tokens of its node's in-edges and
-// puts one on each out-edge. Enter, Exit and NextIteration keep theirs until
-// it arrives in the other iteration, whose edges it then goes on along. The
-// Enter of a loop constant keeps it as long as the frame lives, and each
-// iteration gets a copy. What a fired Merge gets is dropped, and so is all
-// that is left when an iteration ends. Where nodes were compiled to edges
-// (they are in no view), tokens go through them.
+// The engine reports firings, arrivals and what nodes wait for; the places of
+// tokens follow from these. A firing takes the tokens of its node's in-edges
+// and puts one on each out-edge. Enter, Exit and NextIteration keep their token
+// until it arrives in the other iteration, where it goes on along the edges.
+// The Enter of a loop constant keeps its token as long as the frame lives, and
+// each iteration gets a copy. Tokens that reach a Merge that has fired are
+// dropped, and so are all that are left when an iteration ends. Tokens pass
+// through nodes that were compiled to edges (these are in no view).
 //
-// An Exit is dead in most iterations. It is shown as the rules have it: dead
-// tokens are kept until the frame ends, where each Exit that was never live
-// sends one; a live one drops them. (The engine keeps no token for that: it
+// An Exit is dead in most iterations. The recording follows the formal rules:
+// dead tokens are kept until the frame ends, when each Exit that was never live
+// sends one; a live token drops them. (The engine keeps no tokens for that: it
 // notes which Exits were live.)
 class Recorder : public actors::Observer {
  public:
-  // `fed`: the fed tensors, "name:port"; a token that is fed does not say of
-  // which port it is.
+  // `fed`: the fed tensors, "name:port", since a fed token has no port.
   Recorder(size_t limit, const std::vector<std::string>& fed,
            actors::CancelToken cancel);
 
-  // REQUIRES: the run is over; where it was cut short, so is its session.
+  // REQUIRES: the run is over, and, if it was cancelled, its session, too.
   Recording take();
 
   void on_fire(const actors::Location& location, const graph::Node& node,
@@ -59,7 +58,7 @@ class Recorder : public actors::Observer {
   void on_frame_end(const actors::Location& location) override;
 
  private:
-  // What happened to an iteration since it settled last.
+  // An event of an iteration since it last settled.
   struct Event {
     const graph::Node* node = nullptr;
     std::string frame;
@@ -85,21 +84,21 @@ class Recorder : public actors::Observer {
     int last_scope = -1;
     bool starts = false;
   };
-  // What Enter, Exit and NextIteration keep: node, scope -> value.
+  // The tokens that Enter, Exit and NextIteration keep: node, scope -> value.
   using Held = std::map<std::pair<int, int>, int>;
   // A frame has an instance on each device where it has nodes.
   using InstanceKey = std::tuple<std::string, uint64_t, uint64_t>;
   using ScopeKey = std::pair<InstanceKey, int64_t>;
 
-  // All of these: with the lock held.
+  // REQUIRES for all of these: the lock is held.
   static InstanceKey key_of(const actors::Location& location);
-  // What names on the device end with: Instance::device.
+  // The suffix of names on the device: Instance::device.
   std::string suffix_of(std::string_view device);
   int scope_of(const actors::Location& location);
   int instance_of(const actors::Location& location);
   int value_of(const Tensor& value);
   void add_instance(const actors::Location& location, int caller);
-  // Ends the recording where it is full; false then.
+  // Returns false, and ends the recording, where it is full.
   bool has_room();
 
   void settle(int scope, const actors::IterationView& view);
@@ -115,7 +114,7 @@ class Recorder : public actors::Observer {
   void put(int place, int scope, int value);
   void release(int scope, int node);
   bool is_compiled(int node) const;
-  // Whether a token to it is kept; notes that it waits for one less.
+  // Whether a token to the node is kept; decrements its pending count.
   bool accepts(int node, int value);
   void note_pending(const actors::IterationView& view);
   int port_of(const Event& arrival, std::map<int, int>& seen, int node) const;
@@ -134,7 +133,7 @@ class Recorder : public actors::Observer {
   std::map<std::pair<int, std::string>, int> count_of_frame_;  // by caller
   std::unordered_map<std::string, int> value_index_;
   Held held_;
-  Step step_;  // that is made up
+  Step step_;  // the step that is being made
   const NodeTable::Frame* frame_ = nullptr;
   const actors::IterationView* view_ = nullptr;
   std::set<int> touched_;  // nodes whose pending counts may have changed

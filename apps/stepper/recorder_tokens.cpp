@@ -1,4 +1,4 @@
-// What the steps of a run do to its tokens.
+// The effects of a run's steps on its tokens.
 #include <algorithm>
 
 #include "apps/stepper/recorder.h"
@@ -55,7 +55,7 @@ void Recorder::settle_arrivals(int scope, const actors::IterationView& view) {
   recording_.steps.push_back(std::exchange(step_, {}));
 }
 
-// Constants that all came at once are in place without having arrived.
+// Constants that came all at once are in place without an arrival.
 void Recorder::send_constants(int scope) {
   const Scope& at = recording_.scopes[size_t(scope)];
   auto& constants = instances_[size_t(at.instance)].constants;
@@ -70,8 +70,8 @@ void Recorder::send_constants(int scope) {
   for (const auto& [node, value] : constants) send(scope, node, 0, value);
 }
 
-// An Enter, Exit or NextIteration has one output; of others the outputs come
-// in order, as far as they are fed.
+// An Enter, Exit or NextIteration has one output; the fed outputs of other
+// nodes arrive in order.
 int Recorder::port_of(const Event& arrival, std::map<int, int>& seen,
                       int node) const {
   if (leads_elsewhere(*arrival.node)) return 0;
@@ -152,7 +152,7 @@ void Recorder::take_inputs(int scope, int node) {
 void Recorder::send_outputs(int scope, int node, const std::vector<int>& values,
                             const actors::IterationView& view) {
   const graph::Node& of = table_.node(node);
-  // A kernel that was put off, or failed.
+  // A kernel that was deferred, or failed.
   if (values.empty() && of.num_outputs() > 0) return;
   if (leads_elsewhere(of)) return send_all(scope, node, values[0]);
   if (of.is_switch()) {
@@ -172,8 +172,8 @@ void Recorder::send_outputs(int scope, int node, const std::vector<int>& values,
   send(scope, node, -1, kControl);
 }
 
-// The same to all out-edges; or to another iteration, where a dead
-// NextIteration starts nothing, and a dead Exit is one that is not live yet.
+// Sends a token to all out-edges, or to another iteration. A dead NextIteration
+// starts nothing, and a dead Exit is not live yet.
 void Recorder::send_all(int scope, int node, int value) {
   const graph::Node& of = table_.node(node);
   if (leads_elsewhere(of)) {
@@ -188,7 +188,7 @@ void Recorder::send_all(int scope, int node, int value) {
 }
 
 void Recorder::send(int scope, int node, int port, int value) {
-  // Nodes that were compiled to edges pass on what they get.
+  // Nodes that were compiled to edges forward tokens.
   std::vector<std::pair<int, int>> sources{{node, port}};
   while (!sources.empty()) {
     const auto [from, from_port] = sources.back();

@@ -1,4 +1,4 @@
-// What happened in a run, token by token: plain data, to be shown.
+// A recording of a run, token by token: plain data.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tagflow::apps::stepper {
 
-// What the root frame is called.
+// The name of the root frame.
 inline constexpr std::string_view kRootName = "root";
 
 // One instance of a frame: a loop that was entered, a function that was
@@ -20,8 +20,8 @@ struct Instance {
   // " on CPU:1"; empty on the device that was seen first.
   std::string device;
   int drawn = 0;    // among the drawing's frames
-  int caller = -1;  // the scope that started it; -1 of the root
-  int number = 1;   // among those of that frame that it started, from 1
+  int caller = -1;  // the scope that started it; -1 for the root
+  int number = 1;   // among the caller's instances of that frame, from 1
 };
 
 // One iteration of an instance: what a tag stands for.
@@ -30,13 +30,13 @@ struct Scope {
   int64_t iteration = 0;
 };
 
-// A token's value. Others are indices into Recording::values.
+// Special values of a token. Others are indices into Recording::values.
 inline constexpr int kDead = -1;
-inline constexpr int kGone = -2;     // no token is there any more
-inline constexpr int kControl = -3;  // of a control edge
+inline constexpr int kGone = -2;     // the token is gone
+inline constexpr int kControl = -3;  // a token of a control edge
 
-// At edge `place` of the drawing; or, where that is negative, in node
-// -1 - place, which is an Enter, Exit or NextIteration: on its way to another
+// A change at edge `place` of the drawing. Where that is negative, the token is
+// in node -1 - place, an Enter, Exit or NextIteration, on its way to another
 // iteration.
 struct TokenChange {
   int place = 0;
@@ -45,7 +45,7 @@ struct TokenChange {
 };
 inline int place_in_node(int node) { return -1 - node; }
 
-// How many inputs a node still waits for; kFired once it has fired.
+// The number of inputs that a node still waits for; kFired once it has fired.
 inline constexpr int kFired = -1;
 struct PendingChange {
   int node = 0;
@@ -53,15 +53,15 @@ struct PendingChange {
 };
 
 struct Arrival {
-  int node = 0;  // Enter, Exit, NextIteration, or what was fed
+  int node = 0;  // Enter, Exit, NextIteration, or a fed node
   int value = kDead;
 };
 
 enum class StepKind : uint8_t {
-  kArrive,  // tokens came from outside; the iteration may start by that
+  kArrive,  // tokens came from outside, and may start the iteration
   kFire,
   kSkip,    // a node with a dead input
-  kAnswer,  // a kernel that was put off, or waited for something, is done
+  kAnswer,  // a kernel that was deferred or had to wait is done
   kEnd,     // the iteration is retired
 };
 
@@ -77,21 +77,21 @@ struct Step {
   std::vector<Arrival> arrivals;
   std::vector<TokenChange> tokens;
   std::vector<PendingChange> pending;  // of this scope
-  // Of this scope, afterwards; next first. Only so many are kept: a graph may
-  // have very many that are ready for very many steps.
+  // The ready nodes of this scope afterwards, in firing order. The number is
+  // limited, since a graph may have very many ready nodes in very many steps.
   static constexpr size_t kMaxReady = 100;
   std::vector<int> ready;
-  size_t more_ready = 0;  // that are not kept
-  // What else is outstanding in this scope afterwards: kernels that have not
-  // answered, child frames that have not ended.
+  size_t more_ready = 0;  // the number of others
+  // Outstanding work in this scope afterwards: kernels that have not answered,
+  // and child frames that have not ended.
   size_t running = 0;
   size_t children = 0;
-  // Of an Exit that fires: its dead tokens that the frame keeps after this, for
-  // its end, and those that are dropped since it is live, or was.
+  // For an Exit that fires: the number of its dead tokens that the frame still
+  // keeps for its end, and of those dropped because the Exit is or was live.
   int kept = 0;
   int dropped = 0;
-  // With the frame's end: Exits that were never live, each of which sends one
-  // dead token then.
+  // At the frame's end: Exits that were never live, each of which sends one
+  // dead token.
   std::vector<int> dead_exits;
 };
 
@@ -101,7 +101,7 @@ struct NodeNote {
 };
 
 struct Value {
-  std::string brief;  // some 12 characters
+  std::string brief;  // about 12 characters
   std::string text;   // a line
 };
 
@@ -112,7 +112,7 @@ struct Recording {
   std::vector<Scope> scopes;
   std::vector<Value> values;
   std::vector<Step> steps;
-  bool is_full = false;  // more happened than was kept
+  bool is_full = false;  // later events were dropped
 };
 
 }  // namespace tagflow::apps::stepper

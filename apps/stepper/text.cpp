@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxListed = 10;
 
-// There are `more` than these words.
+// Joins words; `more` others are not listed.
 std::string join_some(const std::vector<std::string>& words, size_t more = 0) {
   const size_t shown = std::min(words.size(), kMaxListed);
   more += words.size() - shown;
@@ -33,7 +33,7 @@ std::string frame_label(const std::string& frame) {
   return frame.empty() ? std::string(kRootName) : frame;
 }
 
-// Follows the steps: what is where, and who waits for how much.
+// Follows the steps: the places of tokens and the pending counts.
 class TextWriter {
  public:
   TextWriter(const Recording& recording, const StepFilter& filter)
@@ -147,7 +147,7 @@ class TextWriter {
     }
   }
 
-  // Those that have some of their inputs, but not all; where a token is.
+  // Nodes that have some of their inputs, but not all.
   void add_state(const Step& step) {
     std::vector<std::string> ready, waiting, tokens;
     for (const int node : step.ready) ready.push_back(name(node));
@@ -230,7 +230,7 @@ std::vector<std::string> frame_names(const Recording& recording) {
   return names;
 }
 
-// What there is instead, where no step is one of those requested.
+// The existing nodes and frames, where no step matches.
 std::string alternatives(const Recording& recording, const StepFilter& filter) {
   const std::vector<std::string> frames = frame_names(recording);
   const bool no_frame = std::ranges::none_of(
@@ -244,7 +244,7 @@ std::string alternatives(const Recording& recording, const StepFilter& filter) {
 
 std::string scope_name(const Recording& recording, int scope) {
   std::vector<std::string> levels;
-  // The root is named where nothing is around, and the device once.
+  // Names the root only where it is outermost, and the device once.
   for (int at = scope; at >= 0;) {
     const auto [number, iteration] = recording.scopes[size_t(at)];
     const Instance& instance = recording.instances[size_t(number)];

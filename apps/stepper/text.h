@@ -1,4 +1,4 @@
-// A recording for people and scripts.
+// Writes a recording as text, as JSON, or as a page.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace tagflow::apps::stepper {
 
-// What is said of a run beside its steps.
+// Facts about a run besides its steps.
 struct Frontispiece {
   std::string title;               // the graph's file
-  std::vector<std::string> notes;  // how it was run, what was left out
-  std::string result;              // what was fetched, or nothing
+  std::vector<std::string> notes;  // how it ran, what was omitted
+  std::string result;              // the fetches, or nothing
   std::string error;               // why the run failed, or nothing
-  PlanListing plans;               // where they were asked for
+  PlanListing plans;               // if requested
 };
 
 // The whole tag, "outer/2/inner/3": each frame and the iteration of it, from
@@ -25,25 +25,25 @@ struct Frontispiece {
 // first of its function in an iteration has its number, as in "fib#2/0".
 std::string scope_name(const Recording& recording, int scope);
 
-// Which steps are written; they keep their numbers.
+// Selects the steps that are written; they keep their numbers.
 struct StepFilter {
   std::string nodes = "*";   // shell patterns: that a node fires or gets a
   std::string frames = "*";  // token; that it happens in an iteration of
   size_t first = 1;
   size_t last = SIZE_MAX;
-  bool is_brief = false;  // only what happens, not how things stand then
+  bool is_brief = false;  // only events, without the state after them
 };
 
-// Some lines a step: what happened; and how that iteration stands then. The
-// node that a run failed at is the last one.
+// A few lines for each step: the event, and the state of that iteration
+// afterwards. The last step of a failed run is the node that failed.
 std::string to_text(const Recording& recording, const Frontispiece& front,
                     const StepFilter& filter = {});
 
-// All of it as one JSON object; any text in it is UTF-8.
+// The whole recording as one JSON object; all text in it is UTF-8.
 std::string to_json(const Recording& recording, const Frontispiece& front);
 
-// A page that needs nothing else: the graph, a slider, the engine's state.
-// The layout is of the recording's drawing.
+// A self-contained page: the graph, a slider, the engine's state.
+// `layout` is that of the recording's drawing.
 std::string to_page(const Recording& recording, const Frontispiece& front,
                     const draw::Layout& layout);
 

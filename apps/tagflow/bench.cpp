@@ -34,7 +34,7 @@ Failure run_workload(const Workload& workload, const BenchOptions& options) {
   return {};
 }
 
-// Each in a process of its own, so that none inherits another's memory.
+// Runs each in a separate process, so that none inherits another's memory.
 Failure run_all(const BenchOptions& options) {
   Failure failure;
   for (const Workload& workload : workloads()) {
@@ -56,7 +56,7 @@ Failure run_all(const BenchOptions& options) {
     for (auto answer = process->read_line(); answer.ok();
          answer = process->read_line()) {
       print_text(*answer + "\n");
-      // Which the end of the program reports.
+      // The end of the program reports errors of stdout.
       if (!flush_stdout().ok()) return failure;
     }
     if (const int code = process->wait(); code != 0) {

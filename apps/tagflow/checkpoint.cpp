@@ -1,4 +1,4 @@
-// tagflow checkpoint: what is in files of tensors.
+// tagflow checkpoint: lists, prints, compares and converts files of tensors.
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
@@ -30,13 +30,13 @@ struct CheckpointOptions {
   bool all = false;
 };
 
-// Says so where a folder's newest checkpoint is damaged, and another is taken.
+// Warns where a folder's newest checkpoint is damaged, and another is used.
 Result<std::unique_ptr<checkpoint::TensorFile>> open_file(
     const std::string& path) {
   auto file = checkpoint::open_tensor_file(path);
   if (!file.ok()) return file;
   for (const auto& [prefix, what] : (*file)->damaged())
-    spdlog::warn("{}; \"{}\" is taken instead", what, (*file)->path());
+    spdlog::warn("{}; \"{}\" is used instead", what, (*file)->path());
   return file;
 }
 
@@ -88,7 +88,7 @@ std::string list_json(const checkpoint::TensorFile& file) {
     if (info.shard >= 0) tensor["shard"] = info.shard;
     root["tensors"].push_back(std::move(tensor));
   }
-  // A name may be anything.
+  // A name may have any characters.
   return root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
 }
@@ -139,7 +139,7 @@ std::string difference_json(const TensorDifference& difference) {
   return root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// What differs is no error of the program: it is printed, and not logged.
+// Differences are not errors of the program: they are printed, not logged.
 ExitCode compare(const CheckpointOptions& options) {
   const auto a = open_file(options.path);
   if (!a.ok()) return report(file_error(a.status()));

@@ -9,7 +9,7 @@ class App;
 
 namespace tagflow::apps {
 
-// Each declares its subcommand on `app`. Where the command line chooses it,
+// Each declares its subcommand on `app`. If the command line selects it,
 // parsing runs it and sets `exit_code`, which must outlive the parsing.
 void add_run_command(CLI::App& app, ExitCode& exit_code);
 void add_step_command(CLI::App& app, ExitCode& exit_code);

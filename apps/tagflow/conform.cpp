@@ -1,4 +1,4 @@
-// tagflow conform: recorded cases, each run in a session of its own.
+// tagflow conform: runs recorded cases, each in a separate session.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -58,7 +58,7 @@ struct Tally {
         {{"name", verdict.name}, {"outcome", outcome}, {"what", verdict.what}});
   }
 
-  // The missing ops, the most wanted first.
+  // The missing ops, the most frequent first.
   std::vector<std::pair<std::string, int>> by_frequency() const {
     std::vector<std::pair<std::string, int>> ops(missing.begin(),
                                                  missing.end());
@@ -91,7 +91,7 @@ void print_tally(const Tally& tally, bool json) {
                          tally.failed, tally.skipped));
 }
 
-// Of what was named, the first few.
+// The first few of the named paths.
 Status no_case_in(const std::vector<std::string>& folders) {
   constexpr size_t kShown = 5;
   const auto quoted = [](const std::string& folder) {
@@ -132,7 +132,7 @@ Failure run_cases(const ConformOptions& options) {
   if (failure.exit_code != ExitCode::kOk) return failure;
   auto session_options = to_session_options(options.engine);
   if (!session_options.ok()) return usage_error(session_options.status());
-  // Cases ask for the devices of the machine that they were recorded on.
+  // Cases request the devices of the machine that recorded them.
   session_options->soft_placement = true;
   std::vector<fs::path> cases;
   failure = collect_cases(options.folders, cases);
@@ -143,13 +143,13 @@ Failure run_cases(const ConformOptions& options) {
   for (const fs::path& path : cases) {
     const Verdict verdict =
         judge_case(path, *session_options, interruptible.token());
-    if (interruptible.signal() != 0) break;  // what it says counts no more
+    if (interruptible.signal() != 0) break;  // ignores its verdict
     tally.add(verdict);
     if (verdict.outcome == Outcome::kFailed)
       spdlog::error("{}: {}", verdict.name, verdict.what);
   }
   print_tally(tally, options.json);
-  // Before what is said of it, where both go to one place.
+  // Flushes stdout before logging, where both go to the same place.
   (void)flush_stdout();
   if (interruptible.signal() != 0)
     return interruptible.failure_of(

@@ -10,10 +10,11 @@
 namespace tagflow::apps {
 namespace {
 
-// Each enqueue operation is cancelled; only a kernel that cannot be keeps it.
+// Each enqueue operation is cancelled; only kernels that cannot be interrupted
+// delay it.
 constexpr std::chrono::seconds kGrace{10};
 
-// The nodes that a run needs. Names that are wrong are told by the run.
+// The nodes that a run needs. The run reports invalid names.
 class Needed {
  public:
   explicit Needed(const graph::Graph& graph) : graph_(graph) {}
@@ -45,7 +46,7 @@ std::vector<graph::QueueRunnerDef> needed_runners(const Prepared& prepared) {
   for (const std::string& name : prepared.fetches) needed.add_fetch(name);
   for (const std::string& name : prepared.targets) needed.add_target(name);
   std::vector<graph::QueueRunnerDef> chosen, others = prepared.queue_runners;
-  // What one of them runs may read the queues of others.
+  // An enqueue operation may read the queues of others.
   for (bool more = !others.empty(); more;) {
     more = false;
     const graph::NodeSet nodes = needed.nodes();

@@ -1,4 +1,4 @@
-// The queues of a run, and who fills them: the queue runners of a MetaGraph.
+// Fills the queues of a run by the queue runners of a MetaGraph.
 #pragma once
 
 #include <vector>
@@ -9,19 +9,18 @@
 
 namespace tagflow::apps {
 
-// Those queue runners of the model whose queues the run reads, and in turn
-// those whose queues these read. Thread-compatible; the session must outlive
-// it.
+// The queue runners of the model whose queues the run reads, and in turn those
+// whose queues these read. Thread-compatible; the session must outlive it.
 class Filling {
  public:
   explicit Filling(const Prepared& prepared);
   // Whether there are any.
   bool is_needed() const { return !runners_.empty(); }
-  // Before the first run, and after the variables have values. Errors of
-  // actors::start_queue_runners.
+  // Starts them, before the first run and after the variables have values.
+  // Returns errors of actors::start_queue_runners().
   Status start();
-  // Stops them and waits for them. Of the status of the runs: where they failed
-  // for want of elements, why there are none.
+  // Stops them and waits for them. Returns the status of the runs; if they
+  // failed because a queue had no elements, the reason for that.
   Status end(Status status);
 
  private:

@@ -1,4 +1,4 @@
-// tagflow gradients: a graph with its derivatives in it, as a file.
+// tagflow gradients: writes a graph extended with its derivatives.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
@@ -34,7 +34,7 @@ struct GradientsCommand {
   bool json = false;
 };
 
-// The same in forward mode, which has names of its own.
+// The same in forward mode, with other names.
 TangentRequest tangent_request(const GradientsCommand& command) {
   TangentRequest request{.ys = command.request.ys,
                          .xs = command.request.xs,
@@ -45,7 +45,7 @@ TangentRequest tangent_request(const GradientsCommand& command) {
   return request;
 }
 
-// What is wrong with the command line before any file is opened.
+// Checks the command line before any file is opened.
 Status check_request(const GradientsCommand& command) {
   const GradientRequest& request = command.request;
   const auto check = [](const std::vector<std::string>& names,
@@ -88,8 +88,8 @@ bool is_text(const fs::path& path) {
   return path.extension() == ".pbtxt" || path.extension() == ".txt";
 }
 
-// Whether the result is a SavedModel, as the graph is. A name that ends as that
-// of a graph's file is one.
+// Whether the result is a SavedModel, like the graph. A name with the extension
+// of a graph file means a GraphDef.
 bool writes_model(const GradientsCommand& command) {
   const fs::path out = command.out;
   std::error_code unknown;

@@ -10,8 +10,8 @@
 namespace tagflow::apps {
 namespace {
 
-// What is kept of each loop, and of calls of each recursive function, for its
-// gradient: a line for each value.
+// A line for each value of a loop, or of calls of a recursive function, that
+// its gradient keeps.
 std::string kept_text(const KeptValues& kept) {
   std::string text, where;
   for (const autodiff::KeptValue& value : kept) {
@@ -43,7 +43,7 @@ nlohmann::ordered_json tensor_json(const graph::Output& output) {
   return {{"name", note.name}, {"dtype", note.dtype}, {"shape", note.shape}};
 }
 
-// A name may be anything.
+// A name may have any characters.
 std::string line_of(const nlohmann::ordered_json& root) {
   return root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";

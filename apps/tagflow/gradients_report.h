@@ -1,4 +1,4 @@
-// What `tagflow gradients` says of what it has added to a graph.
+// The output of `tagflow gradients` about the nodes that it added.
 #pragma once
 
 #include <string>
@@ -26,10 +26,10 @@ struct TangentsReport {
   size_t nodes = 0;
 };
 
-// For people, in lines.
+// Lines of text.
 std::string gradients_text(const GradientsReport& report);
 std::string tangents_text(const TangentsReport& report);
-// For scripts: one object.
+// One JSON object.
 std::string gradients_json(const GradientsReport& report);
 std::string tangents_json(const TangentsReport& report);
 

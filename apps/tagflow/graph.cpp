@@ -1,4 +1,4 @@
-// tagflow graph: what a file holds, whether that is right, how it looks.
+// tagflow graph: summarises, checks and draws a graph.
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -29,7 +29,7 @@ struct GraphOptions {
   bool json = false;
 };
 
-// What the summary is of: what --fetch or --signature needs, else all.
+// The summarised nodes: those that --fetch or --signature needs, else all.
 Result<Nodes> chosen_nodes(const Model& model, const GraphOptions& options,
                            const NamedSignature* signature) {
   if (options.fetches.empty() && options.signature.empty()) {
@@ -97,7 +97,7 @@ Failure show_graph(const GraphOptions& options) {
   const std::string text =
       options.json ? format_summary_json(*summary) : format_summary(*summary);
   print_text(text);
-  // Before what is wrong with it, where both go to one place.
+  // Flushes stdout before logging, where both go to the same place.
   (void)flush_stdout();
   for (const std::string& error : summary->errors) spdlog::error("{}", error);
   return {summary->errors.empty() ? ExitCode::kOk : ExitCode::kRunTimeError,

@@ -1,4 +1,4 @@
-// tagflow ops: the ops that there are.
+// tagflow ops: lists the known ops.
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -63,7 +63,7 @@ std::vector<std::string> attr_texts(const graph::OpDef& op) {
 // The types that an attribute may have, over all kernels of the device.
 using TypesByAttr = std::map<std::string, std::set<DataType>>;
 
-// What the kernels of an op take, by device.
+// The types that the kernels of an op support, by device.
 std::map<std::string, TypesByAttr> types_of_kernels(const std::string& op) {
   std::map<std::string, TypesByAttr> devices;
   for (const devices::KernelDef& kernel :
@@ -82,7 +82,8 @@ std::vector<std::string> names_of(const std::set<DataType>& types) {
   return names;
 }
 
-// Who computes the op: "CPU", "engine", or "-" where nobody does yet.
+// The implementation of the op: "CPU", "engine", or "-" where there is none
+// yet.
 std::string kernel_text(const graph::OpDef& op) {
   if (is_performed_by_engine(op.name)) return "engine";
   return has_cpu_kernel(op.name) ? "CPU" : "-";
@@ -94,7 +95,7 @@ std::string headline(const graph::OpDef& op) {
                      fmt::join(arg_texts(op.outputs), ", "));
 }
 
-// In a list of many: a line. The types are those that the kernels take.
+// One line in a list of many. The types are those that the kernels support.
 void print_op(const graph::OpDef& op) {
   std::string text = headline(op);
   std::vector<std::string> attrs;
@@ -109,7 +110,7 @@ void print_op(const graph::OpDef& op) {
   print_text(text + "\n");
 }
 
-// All there is to say of one.
+// The full description of one.
 void print_details(const graph::OpDef& op) {
   std::string text = headline(op) + "\n";
   const auto add = [&](std::string_view label, const std::string& what) {

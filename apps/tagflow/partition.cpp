@@ -1,4 +1,4 @@
-// tagflow partition: what each device gets of a graph, as files and a picture.
+// tagflow partition: writes each device's partition of a graph, and a picture.
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -24,14 +24,15 @@ struct PartitionCommand {
   bool json = false;
 };
 
-// That files can be written there; makes the folder.
+// Makes the folder, and checks that files can be written there.
 Status check_folder(const std::filesystem::path& folder) {
   TAGFLOW_RETURN_IF_ERROR(io::make_folder(folder).with_prefix("[--out] "));
   return io::check_writable(folder / kPartitionsPicture)
       .with_prefix("[--out] ");
 }
 
-// Files are worth having without a picture, which large graphs have none of.
+// The files are useful without a picture, which cannot be made for large
+// graphs.
 Status draw_partitions(const actors::Distribution& distribution,
                        actors::Devices devices,
                        const std::filesystem::path& folder) {

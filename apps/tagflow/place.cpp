@@ -1,4 +1,5 @@
-// tagflow place: which node runs on which device, why, and what is predicted.
+// tagflow place: prints which node runs on which device, why, and predicted
+// times.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -30,8 +31,8 @@ struct PlaceOptions {
   bool json = false;
 };
 
-// Runs the graph, lets the session learn from that, and runs it as it is
-// placed then. What was learnt is in `prepared`.
+// Runs the graph, lets the session measure costs, and runs it again with the
+// new placement. `prepared` receives the costs.
 Result<MeasuredRuns> measure_runs(Prepared& prepared, int runs,
                                   const actors::CancelToken& cancel) {
   const auto recorder = std::make_shared<actors::CostRecorder>(

@@ -39,7 +39,7 @@ struct RunOptions {
   bool json = false;
 };
 
-// How long runs took. Of very many it keeps one of 2, 4, ... for the median.
+// The times of runs. Of very many it keeps every 2nd, 4th, ... for the median.
 class Times {
  public:
   void add(double seconds) {
@@ -52,7 +52,7 @@ class Times {
     stride_ *= 2;
   }
 
-  // Where several were asked for.
+  // For several runs.
   void log() {
     if (count_ < 2) return;
     const auto middle = kept_.begin() + ptrdiff_t(kept_.size() / 2);
@@ -72,10 +72,10 @@ struct Results {
   std::vector<Tensor> values;
   actors::RunStats stats;
   std::vector<DeviceMemory> devices;
-  Failure failure;  // its code is kOk where all runs went well
+  Failure failure;  // its code is kOk if all runs succeeded
 };
 
-// `run` has what the runs have in common.
+// `run` has the options that the runs share.
 Status run_repeatedly(const Prepared& prepared, int repeat,
                       const actors::RunOptions& run, Results& results) {
   std::vector<Tensor> values;
@@ -89,12 +89,13 @@ Status run_repeatedly(const Prepared& prepared, int repeat,
   return {};
 }
 
-// Where the variables begin, and all runs. `trace` and `costs` may be null.
+// Restores the variables, and executes all runs. `trace` and `costs` may be
+// null.
 Results run_prepared(const RunOptions& options, const Prepared& prepared,
                      actors::Trace* trace, actors::CostRecorder* costs) {
   Results results;
   Filling filling(prepared);
-  // Half a step is not saved: the last one may end.
+  // Waits for the current step, since half a step must not be saved.
   const std::chrono::seconds patience(options.training.save.empty() ? 0 : 10);
   const WatchedRun watched(*prepared.session, filling.is_needed(), patience);
   actors::RunOptions run;
@@ -127,7 +128,7 @@ Results run_prepared(const RunOptions& options, const Prepared& prepared,
 Failure print_results(const RunOptions& options,
                       const std::vector<FetchName>& names,
                       const Results& results) {
-  // Where no step was left to run there are none.
+  // There are none if no step was left to run.
   const bool has_results = results.values.size() == names.size();
   if (!options.out.empty() && has_results) {
     Status status = write_results(options.out, names, results.values);
@@ -145,7 +146,7 @@ Failure print_results(const RunOptions& options,
   return {};
 }
 
-// What is wrong, where that can be told before anything runs.
+// Checks the options before anything runs.
 Failure check_outputs(const RunOptions& options, const Prepared& prepared) {
   Status status;
   if (!options.out.empty())
@@ -182,15 +183,15 @@ ExitCode run_graph(const RunOptions& options) {
   failure = std::move(results.failure);
   if (failure.exit_code == ExitCode::kOk)
     failure = print_results(options, prepared.names, results);
-  // Of a run that failed nothing is learnt.
+  // A failed run does not update the costs.
   if (failure.exit_code == ExitCode::kOk && costs != nullptr)
     failure =
         run_time_error(write_costs(options.signature.costs, costs->costs())
                            .with_prefix("[--learn] "));
   const ExitCode code = report(failure);
   if (trace == nullptr) return code;
-  // The trace of a run that failed is wanted most. One that cannot be written
-  // costs nothing of what else there is, which is out before.
+  // The trace of a failed run is the most useful one. All other output is
+  // written first, so that a failure to write the trace does not lose it.
   (void)flush_stdout();
   const ExitCode traced = report(run_time_error(
       end_and_write_trace(prepared.session, *trace, options.trace)));

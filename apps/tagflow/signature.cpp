@@ -39,7 +39,7 @@ Result<std::vector<FeedText>> parse_feeds(const std::vector<std::string>& texts,
   return feeds;
 }
 
-// The inputs of the signature that have to be fed and are not.
+// The inputs of the signature that must be fed and are not.
 Status check_inputs(const Model& model, const NamedSignature& signature,
                     const std::vector<FeedText>& feeds) {
   std::vector<std::string> missing;
@@ -81,7 +81,7 @@ Status check_needed_ops(const Model& model, const Prepared& prepared) {
       {}, graph::reached_functions(callers, graph.library()), graph.library());
 }
 
-// Of nodes of which nobody reads an output, or waits for.
+// The outputs of nodes that have no readers, and that no node waits for.
 std::vector<std::string> names_of_unread(const graph::Graph& graph) {
   graph::NodeSet read;
   for (const graph::Node* node : graph.nodes()) {
@@ -95,8 +95,8 @@ std::vector<std::string> names_of_unread(const graph::Graph& graph) {
   return names;
 }
 
-// Resolves names: those of the feeds, of the fetches into `prepared`, and,
-// where nothing is asked for, of what the signature gives.
+// Resolves the names of the feeds and fetches into `prepared`, and, where
+// nothing is requested, the signature's outputs.
 Status resolve(const Model& model, const SignatureOptions& options,
                Purpose purpose, std::vector<FeedText>& feeds,
                Prepared& prepared) {
@@ -149,8 +149,8 @@ Status nothing_to_run(const Model& model) {
                         fmt::join(names, "\", \"")));
 }
 
-// The variables get their values, of the files beside the graph. What is to run
-// is placed before, so that they are where it uses them.
+// Restores the variables from the files beside the graph. The signature is
+// placed before, so that they are on the devices that use them.
 Failure load_state(const Model& model, const std::string& path,
                    const Prepared& prepared) {
   std::vector<std::string> feeds;
@@ -180,7 +180,7 @@ Failure read_costs_of(const SignatureOptions& options, Prepared& prepared) {
   return file_error(std::move(status).with_prefix("[--costs] "));
 }
 
-// Fills `prepared`, but for its failure, which is returned.
+// Fills `prepared`, except its failure, which is returned.
 Failure prepare_in(const SignatureOptions& options, Purpose purpose,
                    Prepared& prepared) {
   Status names = check_fetches(options.fetches);
@@ -219,7 +219,7 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   if (failure.exit_code == ExitCode::kOk)
     failure = open_session(model->graph, *session_options, prepared.session);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  // Before anything is placed: variables stay where they are placed first.
+  // Before any placement, since variables stay where they are placed first.
   if (!options.costs.empty()) {
     Status learned = prepared.session->learn(prepared.costs);
     if (!learned.ok()) return run_time_error(std::move(learned));

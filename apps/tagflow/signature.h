@@ -1,5 +1,4 @@
-// What the commands that take a signature have in common: a graph, and what to
-// do with it.
+// Options and preparation for all commands that take a signature of a graph.
 #pragma once
 
 #include <string>
@@ -22,13 +21,13 @@ namespace tagflow::apps {
 struct SignatureOptions {
   std::string graph;
   std::vector<std::string> op_libraries;
-  std::string name;  // of a signature of the file; or empty
+  std::string name;  // of a signature in the file; or empty
   std::vector<std::string> feeds;
   int64_t batch = 0;  // rows of feeds by rows; 0: one, without its dimension
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
-  std::string costs;  // a file of measured ones; "" for none
-  // It need not be there yet: it is written afterwards.
+  std::string costs;  // a file of measured costs; "" for none
+  // The file need not exist yet: it is written afterwards.
   bool makes_costs = false;
   EngineOptions engine;
 };
@@ -41,19 +40,18 @@ void add_signature_options(CLI::App& app, SignatureOptions& options);
 void add_graph_option(CLI::App& app, std::string& path);
 void add_name_option(CLI::App& app, std::string& name);
 void add_fetch_option(CLI::App& app, std::vector<std::string>& fetches);
-// Says in the help of --feed that its value may be left out.
+// Adds to the help of --feed that its value may be left out.
 void make_values_optional(CLI::App& app);
 
-// That each fetch can be the name of a tensor: else a usage error.
+// Checks that each fetch can be the name of a tensor, or returns a usage error.
 Status check_fetches(const std::vector<std::string>& fetches);
 
-// A session with the graph in it, the feeds' values, and what to fetch; or why
-// not.
+// A session with the graph, the feeds' values, and the fetches, or a failure.
 struct Prepared {
   OwnedSession session;
   std::vector<actors::Feed> feeds;  // of step 1
   std::vector<LoadedFeeds::ByRows> by_rows;
-  // By their names in the graph, and by those that the user has for them.
+  // By their names in the graph, and by the user's names.
   std::vector<std::string> fetches;
   std::vector<FetchName> names;
   std::vector<std::string> targets;
@@ -63,19 +61,19 @@ struct Prepared {
   Failure failure;         // its code is kOk on success
 };
 
-// What a command does with it.
+// What a command does with the signature.
 enum class Purpose : uint8_t {
-  kRun,     // what is asked for; nothing is a usage error
-  kRunAll,  // the same, or, where nothing is asked for, all that nobody reads
-  kLook,  // as kRunAll, but nothing runs: feeds need neither be nor have values
+  kRun,     // what is requested; nothing is a usage error
+  kRunAll,  // the same, or, by default, all outputs without readers
+  kLook,  // like kRunAll, but nothing runs: feeds and their values are optional
 };
-// Checks the command line before it opens any file, but for what op libraries
-// may add to: they are loaded first.
+// Loads op libraries, and then checks the command line before it opens any
+// other file.
 Prepared prepare(const SignatureOptions& options,
                  Purpose purpose = Purpose::kRun);
 
-// What runs it; `values` get those of its feeds in step 1. Errors of
-// Session::make_callable().
+// A callable of the signature; `values` receives its feeds in step 1. Returns
+// errors of Session::make_callable().
 Result<actors::Callable> make_callable(const Prepared& prepared,
                                        std::vector<Tensor>& values);
 

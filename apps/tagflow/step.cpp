@@ -36,11 +36,11 @@ struct StepOptions {
   bool json = false;
 };
 
-// On the session's one worker, and no other thread: a lent one would leave
-// heavy kernels to that worker, and take turns with it.
+// Runs on the session's one worker only: a lent thread would leave heavy
+// kernels to the worker, and run concurrently with it.
 Result<std::vector<Tensor>> run_on_worker(const Prepared& prepared,
                                           const actors::RunOptions& run) {
-  // Who answers may not be through with this when the answer is read. No
+  // The answering thread may still use this when the answer is read. No
   // std::future: ThreadSanitizer keeps signals from a thread that waits for it.
   struct Waiting {
     std::mutex mutex;
@@ -101,7 +101,7 @@ Status check_files(const StepOptions& options) {
   return {};
 }
 
-// As the session compiles it, before it knows any feed's shape.
+// The plan as the session compiles it, before it knows any feed's shape.
 Result<stepper::PlanListing> list_plans(const Prepared& prepared) {
   std::vector<std::string> feeds;
   for (const auto& [port, value] : prepared.feeds) feeds.push_back(port);
@@ -145,7 +145,7 @@ Steps record_run(Prepared& prepared, const StepOptions& options) {
   return steps;
 }
 
-// The steps, and the page; returns what is wrong with the page.
+// Writes the steps and the page; returns the error of the page.
 Failure show_steps(const StepOptions& options,
                    const std::vector<FetchName>& names,
                    const stepper::Recording& recording, const Steps& steps,
@@ -182,7 +182,7 @@ ExitCode step_graph(const StepOptions& options) {
     plans = *std::move(listed);
   }
   const Steps steps = record_run(prepared, options);
-  // A run that was cut short may go on for a moment; the session waits for it.
+  // A cancelled run may go on for a moment; the session waits for it.
   if (!prepared.session.end(kLongPatience)) {
     report(steps.failure);
     spdlog::error(
@@ -200,7 +200,7 @@ ExitCode step_graph(const StepOptions& options) {
   if (!recording.steps.empty() || steps.failure.exit_code == ExitCode::kOk)
     note(show_steps(options, prepared.names, recording, steps,
                     std::move(plans)));
-  // A recording that is full has ended the run.
+  // A full recording ended the run.
   if (!recording.is_full) note(steps.failure);
   if (steps.trace == nullptr) return code;
   (void)flush_stdout();

@@ -14,13 +14,13 @@
 namespace tagflow::apps {
 namespace {
 
-// Whether lines that are printed would go through the line that is drawn.
+// Whether printed lines would mix with the progress line.
 bool prints_on_terminal(const Prepared& prepared, const StepsOptions& options) {
   return !options.is_quiet && !prepared.names.empty() &&
          isatty(STDOUT_FILENO) == 1;
 }
 
-// Until all are done, or a signal comes.
+// Runs until all steps are done, or a signal comes.
 Status run_each(const Prepared& prepared, const StepsOptions& options,
                 const WatchedRun& watched, Training& training,
                 std::vector<Tensor>& last) {
@@ -34,7 +34,7 @@ Status run_each(const Prepared& prepared, const StepsOptions& options,
     for (const LoadedFeeds::ByRows& feed : prepared.by_rows) {
       auto rows =
           feed.rows.at(step, [&watched] { return watched.is_interrupted(); });
-      // The step has not begun: it ends as between two of them.
+      // The step has not begun, so this counts as a signal between two steps.
       if (rows.status().code() == Code::kCancelled) return {};
       TAGFLOW_ASSIGN(values[feed.feed], std::move(rows));
     }
@@ -46,7 +46,8 @@ Status run_each(const Prepared& prepared, const StepsOptions& options,
     if (!options.is_quiet) {
       print_text(options.json ? format_step_json(step, prepared.names, last)
                               : format_step(step, prepared.names, last));
-      // Before it is saved: who is killed after that goes on behind it.
+      // Before the save, since a run that is killed after the save resumes
+      // behind this step.
       TAGFLOW_RETURN_IF_ERROR(flush_stdout());
     }
     progress.after_step(step);
@@ -61,9 +62,8 @@ Status run_steps(const Prepared& prepared, const StepsOptions& options,
                  const WatchedRun& watched, Training& training,
                  std::vector<Tensor>& last) {
   if (training.last_step() >= options.steps)
-    spdlog::info(
-        "nothing is left to do: --steps {} counts those that were resumed",
-        options.steps);
+    spdlog::info("nothing is left to do: --steps {} includes the resumed steps",
+                 options.steps);
   Status status = run_each(prepared, options, watched, training, last);
   if (!status.ok()) {
     training.stop();

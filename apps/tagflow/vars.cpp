@@ -1,4 +1,4 @@
-// tagflow vars: which variables a model has.
+// tagflow vars: lists the variables of a model.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -33,8 +33,8 @@ std::string type_text(const GraphVariable& variable) {
   return std::string(dtype_name(variable.dtype)) + variable.shape.to_string();
 }
 
-// Of its elements; nothing where the graph does not say how many there are, or
-// for strings.
+// The bytes of its elements; nothing where their number is unknown, or for
+// strings.
 std::optional<int64_t> bytes_of(const GraphVariable& variable) {
   const std::optional<Shape> shape = variable.shape.to_shape();
   if (!shape || !is_plain(variable.dtype)) return std::nullopt;
@@ -94,7 +94,7 @@ std::string vars_json(const std::vector<GraphVariable>& variables) {
     all.push_back(std::move(entry));
   }
   const nlohmann::ordered_json root = {{"variables", std::move(all)}};
-  // A name may be anything.
+  // A name may have any characters.
   return root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
 }
@@ -118,7 +118,7 @@ void add_vars_command(CLI::App& app, ExitCode& exit_code) {
   add_graph_option(*vars, options->graph);
   add_op_library_option(*vars, options->op_libraries);
   vars->add_flag("--json", options->json,
-                 "print one JSON object; what the graph does not say is null");
+                 "print one JSON object; unknown values are null");
   vars->callback(
       [options, &exit_code] { exit_code = report(list_variables(*options)); });
 }

@@ -9,8 +9,8 @@
 namespace tagflow::train_images {
 namespace {
 
-// How a picture is changed: rows and columns that it moves by, and whether left
-// becomes right.
+// The augmentation of an image: the shift in rows and columns, and whether it
+// is mirrored.
 struct Change {
   int64_t down = 0, right = 0;
   bool is_mirrored = false;
@@ -26,7 +26,7 @@ Change draw_change(std::mt19937_64& random) {
   return {down, right, draw(0, 1) == 1};
 }
 
-// What comes in from outside is black.
+// Pixels from outside are black.
 void copy_changed(const uint8_t* from, int64_t side, const Change& change,
                   uint8_t* to) {
   for (int64_t y = 0; y < side; ++y) {
@@ -41,7 +41,7 @@ void copy_changed(const uint8_t* from, int64_t side, const Change& change,
   }
 }
 
-// Images and labels of so many pictures, to be filled.
+// Uninitialised tensors for this many images and labels.
 std::vector<Tensor> make_batch(const io::ImageSet& set, int64_t rows) {
   const int64_t side = set.images.dim(1);
   return {Tensor::make(DataType::kUInt8, {rows, side, side}),

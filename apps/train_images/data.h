@@ -1,4 +1,4 @@
-// Batches of pictures.
+// Batches of images.
 #pragma once
 
 #include <memory>
@@ -9,15 +9,15 @@
 
 namespace tagflow::train_images {
 
-// read_image_set(), of pictures with labels below kClasses: InvalidArgument
-// otherwise.
+// read_image_set() that returns InvalidArgument unless all labels are below
+// kClasses.
 Result<io::ImageSet> read_pictures(const std::filesystem::path& folder,
                                    io::ImagePart part, int64_t limit = 0);
 
 // The batches of a training: images and labels, shuffled by the seed. With
-// `is_augmented`, half of the pictures are mirrored, and all moved by up to two
-// pixels, which follows from seed and step. InvalidArgument where the set does
-// not fill a batch.
+// `is_augmented`, half of the images are mirrored, and all are shifted by up to
+// two pixels, depending on seed and step. Returns InvalidArgument where the set
+// does not fill a batch.
 struct TrainBatches {
   training::BatchFn batch;
   int64_t steps_per_epoch = 0;
@@ -25,7 +25,8 @@ struct TrainBatches {
 Result<TrainBatches> train_batches(io::ImageSet set, int64_t batch,
                                    uint64_t seed, bool is_augmented);
 
-// The whole set in its order, by so many; the last ones may be fewer.
+// The whole set in its order, in batches of `batch`; the last one may be
+// smaller.
 struct TestBatches {
   training::BatchFn batch;
   int64_t count = 0;

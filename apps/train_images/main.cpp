@@ -1,4 +1,4 @@
-// train_images: trains a network to tell the pictures of Fashion-MNIST apart.
+// train_images: trains a network to classify the images of Fashion-MNIST.
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -94,7 +94,7 @@ Failure train_model(const Options& options) {
   return std::move(outcome.failure);
 }
 
-// The subcommand of a model, with what suits it as defaults.
+// The subcommand of a model, with its defaults.
 void add_model(CLI::App& app, Model model, Options& options,
                ExitCode& exit_code) {
   const auto& defaults = train_images::defaults_of(model);
@@ -137,7 +137,7 @@ void add_model(CLI::App& app, Model model, Options& options,
 ExitCode run(int argc, char** argv) {
   CLI::App app(
       "Trains a network to tell the pictures of Fashion-MNIST apart. The same "
-      "command goes on from where it was ended.",
+      "command resumes a training that was ended.",
       "train_images");
   app.set_version_flag("--version", TAGFLOW_VERSION);
   app.require_subcommand(1);

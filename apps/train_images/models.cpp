@@ -42,7 +42,7 @@ Output classify(const Scope& s, const VariableScope& vars, const Output& x) {
   return layers::dense(s, vars, x, {.units = kClasses, .name = "logits"});
 }
 
-// In a training; `layer` tells those of one model apart.
+// Dropout in training; `layer` distinguishes the layers of a model.
 Output dropout(const Scope& s, const ModelInput& input, const Output& x,
                uint64_t layer, double rate) {
   if (!input.step.valid()) return x;
@@ -82,7 +82,7 @@ Output apply_cnn(const Scope& s, const VariableScope& vars,
 Output apply_lstm(const Scope& s, const VariableScope& vars,
                   const ModelInput& input) {
   constexpr double kRate = 0.2;
-  // A row of pixels is what comes in at a moment.
+  // Each time step reads a row of pixels.
   const RnnResult rows =
       dynamic_rnn(s, vars, *lstm_cell({.units = 128}), input.images);
   if (!s.ok()) return {};

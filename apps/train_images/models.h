@@ -1,4 +1,4 @@
-// Networks that tell what is on a picture.
+// Networks that classify images.
 //
 //   mlp   784 -> 512 -> 256 -> 10
 //   cnn   3 x 3 convolutions of 32 and 64 channels, each with a 2 x 2 pool,
@@ -19,7 +19,7 @@ inline constexpr int64_t kClasses = 10;
 enum class Model : uint8_t { kMlp, kCnn, kLstm };
 inline constexpr std::array kModels = {Model::kMlp, Model::kCnn, Model::kLstm};
 
-// What trains a model well, where the user says nothing else.
+// Defaults that train a model well.
 struct ModelDefaults {
   std::string_view name;  // "mlp"
   std::string_view description;
@@ -30,19 +30,19 @@ struct ModelDefaults {
 };
 const ModelDefaults& defaults_of(Model model);
 
-// What a model computes from.
+// The input of a model.
 struct ModelInput {
   graph::Output images;  // float [batch, side, side], about 0; side is known
-  // What is dropped in a training follows from the step, an int64 scalar, and
-  // the seed. Invalid: nothing is dropped.
+  // Dropout in training depends on the step, an int64 scalar, and on the seed.
+  // Invalid: no dropout.
   graph::Output step = {};
   uint64_t seed = 0;
 };
 
-// Logits of [batch, kClasses]. Called again it shares the variables of `vars`,
-// which are of float. Thread-compatible, as the graph. The scope fails with
-// InvalidArgument where the pictures are too small: a side is 1 or more, and 4
-// or more for kCnn.
+// Logits of [batch, kClasses]. Further calls share the variables of `vars`,
+// which are of float. Thread-compatible, like the graph. The scope fails with
+// InvalidArgument where the images are too small: a side is at least 1, and at
+// least 4 for kCnn.
 graph::Output apply_model(const graph::Scope& s,
                           const graph::VariableScope& vars, Model model,
                           const ModelInput& input);

@@ -14,7 +14,7 @@ using namespace autodiff;  // NOLINT
 
 constexpr int64_t kTestBatch = 500;
 
-// What is fed in a phase, and what it measures.
+// The feeds and metrics of a phase.
 struct Side {
   Output images, labels, loss, accuracy;
 
@@ -29,7 +29,7 @@ struct Side {
 Side add_side(const Scope& s, const VariableScope& vars,
               const TaskOptions& options, int64_t batch, int64_t side,
               const Output& step) {
-  // Of all pixels of the training set, as parts of 255.
+  // The mean and deviation of all pixels of the training set, scaled to 1.
   constexpr float kMean = 0.286f, kDeviation = 0.353f, kWhite = 255;
   Side result;
   result.images = ops::placeholder(s.named("images"), DataType::kUInt8,

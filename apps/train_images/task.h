@@ -6,7 +6,7 @@
 //                                             v
 //                                         accuracy
 //
-// The evaluation is the same with other inputs, and nothing is dropped.
+// The evaluation is the same with other inputs and without dropout.
 #pragma once
 
 #include "apps/train_images/data.h"
@@ -29,8 +29,8 @@ struct Task {
   training::Trainee trainee;
 };
 
-// InvalidArgument where the training set does not fill a batch, or the two sets
-// have pictures of different sizes.
+// Returns InvalidArgument where the training set does not fill a batch, or the
+// two sets have images of different sizes.
 Result<Task> make_task(const TaskOptions& options, io::ImageSet train,
                        io::ImageSet test);
 

@@ -16,14 +16,14 @@ namespace fs = std::filesystem;
 constexpr const char* kHistory = "history.csv";
 constexpr const char* kPicture = "loss.png";
 
-// As Saver names its files.
+// The file names of Saver.
 bool is_of_training(const std::string& name) {
   return name == kHistory || name == kPicture || name == "checkpoint" ||
          name.starts_with("model.ckpt-");
 }
 
-// The mean of about a fiftieth of all values, at the last of them: so it does
-// not show the first steps, beside which all others would be flat.
+// A trailing mean over about a fiftieth of all values. It skips the first
+// steps, which would flatten the rest of the chart.
 apps::draw::Series smoothed(const apps::draw::Series& each) {
   constexpr size_t kParts = 50;
   const size_t window = std::max<size_t>(1, each.y.size() / kParts);
@@ -53,7 +53,7 @@ Status remove_training(const fs::path& folder) {
   for (auto entry = fs::directory_iterator(folder, code);
        !code && entry != fs::directory_iterator(); entry.increment(code))
     if (is_of_training(entry->path().filename())) files.push_back(*entry);
-  // The list goes first: what it does not name is nobody's.
+  // Removes the list first: checkpoints that it does not name are unused.
   std::sort(files.begin(), files.end());
   for (size_t i = 0; i < files.size() && !code; ++i) fs::remove(files[i], code);
   if (!code) return {};

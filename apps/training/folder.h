@@ -1,4 +1,4 @@
-// What a training leaves in its folder, beside checkpoints.
+// The files of a training in its folder, besides checkpoints.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,13 @@ std::filesystem::path history_file(const std::filesystem::path& folder);
 std::filesystem::path loss_picture(const std::filesystem::path& folder);
 
 // Removes the checkpoints of a training, their list, its history and picture;
-// other files stay. No such folder is one without them. FailedPrecondition
-// where a saver has the folder, PermissionDenied where a file cannot be
-// removed.
+// other files stay. The folder need not exist. Returns FailedPrecondition where
+// a saver uses the folder, and PermissionDenied where a file cannot be removed.
 Status remove_training(const std::filesystem::path& folder);
 
-// Draws the first metric over the steps, each step in grey, the mean of the
-// last ones in black, and evaluations as dots. Nothing where there are no
-// steps. PermissionDenied where it cannot be written.
+// Draws the first metric over the steps: each step in grey, the moving mean in
+// black, and evaluations as dots. Writes nothing where there are no steps.
+// Returns PermissionDenied where the file cannot be written.
 Status draw_losses(const std::filesystem::path& file, const History& history);
 
 }  // namespace tagflow::training

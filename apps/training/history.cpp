@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSetNames[] = {"train", "test"};
 
-// Takes the text before the next comma away.
+// Splits off the text before the next comma.
 std::string_view next_field(std::string_view& line) {
   const size_t end = line.find(',');
   const std::string_view field = line.substr(0, end);
@@ -52,7 +52,7 @@ Result<History> History::open(fs::path file, std::vector<std::string> metrics,
     TAGFLOW_ASSIGN(const std::string text, io::read_file(history.file_));
     TAGFLOW_RETURN_IF_ERROR(history.parse(text, last_step));
   }
-  // Under another name first, so that no kill loses it.
+  // Writes another file first, so that a kill does not lose the history.
   std::string text = history.header();
   for (const Row& row : history.rows_) text += format_row(row);
   fs::path temporary = history.file_;

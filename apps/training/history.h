@@ -1,4 +1,4 @@
-// What was measured in the steps of a training, in memory and in a file.
+// The metrics of the steps of a training, in memory and in a file.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace tagflow::training {
 
-// A file of lines "step,set,loss,accuracy", of which the first one says these
-// names: `set` is "train" of a step's batch, and "test" of an evaluation after
+// The file has lines "step,set,loss,accuracy", and these names in its first
+// line: `set` is "train" for a step's batch, and "test" for an evaluation after
 // that step. It belongs to the checkpoints beside it: rows are written before a
-// checkpoint of their step is, so that whoever goes on from one has all rows up
-// to it. Thread-compatible.
+// checkpoint of their step, so that a training resumed from a checkpoint has
+// all rows up to it. Thread-compatible.
 class History {
  public:
   enum class Set : uint8_t { kTrain, kTest };
@@ -25,18 +25,18 @@ class History {
     std::vector<float> values;  // of the metrics
   };
 
-  // Reads the rows up to `last_step`, and forgets later ones, which are going
-  // to be computed again. No file, or last_step 0, is an empty history. Where
-  // the last line has no end, it was being written, and counts for nothing.
-  // DataLoss where the file is no such history, or one of other metrics; errors
-  // of reading and writing it.
+  // Reads the rows up to `last_step`, and drops later ones, which will be
+  // computed again. Without a file, or for last_step 0, the history is empty. A
+  // last line without a newline is incomplete, and ignored. Returns DataLoss
+  // where the file is not such a history, or has other metrics, and errors of
+  // reading and writing it.
   static Result<History> open(std::filesystem::path file,
                               std::vector<std::string> metrics,
                               int64_t last_step);
 
   void add(int64_t step, Set set, std::vector<float> values);
-  // Appends what was added since. DataLoss where it cannot be written: then the
-  // file stays as it was, and the next call tries again.
+  // Appends the new rows to the file. Returns DataLoss where they cannot be
+  // written: then the file is unchanged, and the next call tries again.
   Status write();
 
   const std::vector<std::string>& metrics() const { return metrics_; }

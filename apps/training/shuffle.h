@@ -1,4 +1,4 @@
-// Which rows of a data set each step of a training takes.
+// Assigns rows of a data set to the steps of a training.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,30 @@
 
 namespace tagflow::training {
 
-// Puts the items into an order that follows from the numbers alone: the
-// standard shuffle may differ from library to library.
+// Shuffles the items in an order that depends only on the random numbers:
+// std::shuffle differs from library to library.
 template <class T>
 void shuffle(std::vector<T>& items, std::mt19937_64& random) {
   for (size_t i = items.size(); i > 1; --i)
     std::swap(items[i - 1], items[random() % i]);
 }
 
-// The numbers for the order of an epoch.
+// The random numbers for the order of an epoch.
 std::mt19937_64 random_of_epoch(uint64_t seed, int64_t epoch);
 
 // Splits the rows into batches, in another order in every epoch. The order
-// follows from the seed and the epoch alone, so that a training that goes on
-// takes the rows that it would have taken. Rows that do not fill a batch are
-// left out of their epoch. Thread-compatible.
+// depends only on the seed and the epoch, so a resumed training takes the same
+// rows. Rows that do not fill a batch are left out of their epoch.
+// Thread-compatible.
 class ShuffledBatches {
  public:
-  // InvalidArgument unless there are at least as many rows as a batch has, and
-  // it has one.
+  // Returns InvalidArgument unless 1 <= batch <= rows.
   static Result<ShuffledBatches> create(int64_t rows, int64_t batch,
                                         uint64_t seed);
 
   int64_t batch() const { return batch_; }
   int64_t steps_per_epoch() const { return int64_t(order_.size()) / batch_; }
-  // The rows of a step, counted from 1. The span is of use until the next call.
+  // The rows of a step, counted from 1. The span is valid until the next call.
   // REQUIRES: step >= 1.
   std::span<const int64_t> at(int64_t step);
 

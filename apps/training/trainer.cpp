@@ -58,7 +58,7 @@ class Trainer {
   }
 
  private:
-  // Half a step is not saved: the last one may end.
+  // Waits for the current step, since half a step must not be saved.
   static constexpr std::chrono::seconds kPatience{10};
 
   bool is_over() const {
@@ -157,22 +157,23 @@ class Trainer {
     reported_ = Clock::now();
   }
 
-  // Whether a checkpoint may be: looking costs too much for every step, as rows
-  // are written first.
+  // Whether a checkpoint may be due. Rows are written first, which costs too
+  // much for every step.
   bool is_save_due() const {
     constexpr double kSeconds = 1;
     return (save_steps_ > 0 && outcome_.step % save_steps_ == 0) ||
            seconds_since(saved_) >= kSeconds;
   }
 
-  // What is due of the last step. Rows go before the checkpoint of their step.
+  // The work due after the last step. Rows are written before the checkpoint of
+  // their step.
   void save() {
     saved_ = Clock::now();
     warn(history_->write());
     training_.after_step(outcome_.step);
   }
 
-  // Not at each of many reports, but when it fails again.
+  // Warns once, and again when a later write fails.
   void warn(const Status& status) {
     if (!status.ok() && !is_failing_) spdlog::warn("{}", status.to_string());
     is_failing_ = !status.ok();
@@ -190,7 +191,7 @@ class Trainer {
     return {};
   }
 
-  // Of the last step, once.
+  // Evaluates after the last step, once.
   Status evaluate_last() {
     if (trainee_.evaluation_batches == 0 || evaluated_ == outcome_.step)
       return {};
@@ -206,11 +207,11 @@ class Trainer {
   actors::RunOptions run_;
   apps::Training training_;
   std::optional<History> history_;
-  bool is_failing_ = false;  // to write, which was said
+  bool is_failing_ = false;  // the last write failed, with a warning
   Means means_;              // since the last report
   Clock::time_point begin_, reported_, saved_;
-  int64_t save_steps_ = 0;  // between checkpoints; 0: they go by time
-  int64_t first_step_ = 0;  // that was done before
+  int64_t save_steps_ = 0;  // between checkpoints; 0: by time
+  int64_t first_step_ = 0;  // before this run
   int64_t rows_ = 0;
   std::optional<int64_t> evaluated_;  // the step
   Outcome outcome_;

@@ -11,7 +11,7 @@ namespace ops = graph::ops;
 
 namespace {
 
-// By the op named after it, from the function's result, ...
+// By the gradient op, from the function's result, ...
 void gradient_by_output(RuleContext& r) {
   r.set(0, r.scope().op(r.node().op() + "Grad", {r.grad(), r.output()}));
 }
@@ -27,10 +27,10 @@ void set_by_same_op(RuleContext& r) {
   r.set(0, r.scope().op(r.node().op(), {r.grad(), r.input(1)}));
 }
 
-// Of slopes that are constant on both sides of a kink.
+// For slopes that are constant on both sides of a kink.
 void piecewise_linear_grad_rule(RuleContext& r) { set_by_same_op(r); }
 
-// Where x > 0 so is the result, unless alpha is negative.
+// The result is positive where x > 0, unless alpha is negative.
 void leaky_relu_rule(RuleContext& r) {
   const auto alpha = r.attr<float>("alpha");
   r.set(0, r.scope().op("LeakyReluGrad",
@@ -54,8 +54,8 @@ void exponential_grad_rule(RuleContext& r) {
   r.set(1, ops::select(s, curved, ops::mul(s, r.grad(), r.input(0)), 0));
 }
 
-// The slope sigmoid(x) changes by sigmoid(x) sigmoid(-x), in which no digits
-// are lost where x is large.
+// The slope sigmoid(x) has the derivative sigmoid(x) sigmoid(-x), which loses
+// no digits where x is large.
 void softplus_grad_rule(RuleContext& r) {
   const Scope& s = r.scope();
   set_by_same_op(r);
@@ -66,7 +66,7 @@ void softplus_grad_rule(RuleContext& r) {
   r.set(1, ops::mul(s, ops::mul(s, r.grad(), r.input(0)), slope));
 }
 
-// The slope (1 + |x|)^-2 changes by -2 sign(x) (1 + |x|)^-3.
+// The slope (1 + |x|)^-2 has the derivative -2 sign(x) (1 + |x|)^-3.
 void softsign_grad_rule(RuleContext& r) {
   const Scope& s = r.scope();
   set_by_same_op(r);

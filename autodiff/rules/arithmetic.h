@@ -1,4 +1,4 @@
-// What rules of several families share.
+// Helpers that rules of several families share.
 #pragma once
 
 #include "autodiff/rule.h"
@@ -9,7 +9,7 @@ namespace tagflow::autodiff {
 
 namespace ops = graph::ops;
 
-// A Cast where `x` is of another type.
+// `x` cast to `dtype`, or `x` itself if it has that type.
 inline Output as_type(const Scope& s, const Output& x, DataType dtype) {
   return x.dtype() == dtype ? x : ops::cast(s, x, dtype);
 }
@@ -20,8 +20,8 @@ inline DataType part_dtype(DataType complex) {
                                           : DataType::kFloat;
 }
 
-// Without the imaginary parts, of the same type: of a tensor that is not
-// complex, the tensor itself.
+// `x` with imaginary parts of zero, of the same type. A real tensor is returned
+// as it is.
 inline Output real_part(const Scope& s, const Output& x) {
   if (!is_complex(x.dtype())) return x;
   return ops::cast(s, ops::cast(s, x, part_dtype(x.dtype())), x.dtype());
@@ -32,12 +32,12 @@ inline Output real_part(const Scope& s, const Output& x) {
 // x's shape by groups and repeat the results so that they broadcast to x;
 // `all` is product(x).
 //
-// An element that is not zero divides the product by itself. For a zero it is
-// the product of what is not zero, times the other zeros of the group. That
-// factor is zero where there are any, but is written out for up to three, as an
-// elementary symmetric polynomial by sums of powers: then its derivatives are
-// right up to the third, and so all gradients of the product up to the fourth.
-// With more other zeros they are zero as well.
+// For a nonzero element it is the product divided by the element. For a zero it
+// is the product of the nonzero elements, times the other zeros of the group.
+// That factor is zero if there are other zeros, but up to three of them are
+// written out as an elementary symmetric polynomial, by sums of powers. So its
+// derivatives are right up to the third, and all gradients of the product up to
+// the fourth. With more than three other zeros, these are zero as well.
 template <class Sum, class Product>
 Output products_of_others(const Scope& s, const Output& x, const Output& all,
                           Sum sum, Product product) {

@@ -44,7 +44,7 @@ void add_shape_rules(RuleTable& table) {
 
 // --- Joins and splits -------------------------------------------------------
 
-// An axis, which some ops take as int64, for those that do not.
+// The axis as int32, for ops that do not take int64.
 Output index_as_int32(RuleContext& r, int input) {
   if (r.input_dtype(input) == DataType::kInt32) return r.input(input);
   return ops::cast(r.scope(), r.input(input), DataType::kInt32);
@@ -122,8 +122,8 @@ void add_join_rules(RuleTable& table) {
 
 // --- Orders -----------------------------------------------------------------
 
-// The permutation that takes back input 1, in which negative numbers count from
-// the end: a constant where that is one.
+// The inverse of the permutation in input 1, in which negative numbers count
+// from the end; constant where that is.
 Output inverse_permutation(RuleContext& r) {
   const Scope& s = r.scope();
   const auto known = known_indices(r, 1);
@@ -135,7 +135,7 @@ Output inverse_permutation(RuleContext& r) {
   std::vector<int64_t> inverse(known->size(), 0);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t from = (*known)[size_t(i)];
-    // What is no permutation fails when the node itself runs.
+    // An invalid permutation fails when the node itself runs.
     if (from >= -count && from < count)
       inverse[size_t(from < 0 ? from + count : from)] = i;
   }

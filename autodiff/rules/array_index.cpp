@@ -14,7 +14,7 @@ Output index_vector(const Scope& s, const std::vector<int64_t>& values,
   return tensor.ok() ? ops::constant(s, *std::move(tensor)) : Output();
 }
 
-// Constants, where they are known, let the shapes of higher gradients be known.
+// Known values become constants, so that shapes of higher gradients are known.
 void slice_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const DataType dtype = r.input_dtype(1);
@@ -43,7 +43,7 @@ ops::StridedSliceMasks masks_of(const RuleContext& r) {
           .shrink_axis_mask = r.attr<int64_t>("shrink_axis_mask")};
 }
 
-// The slice that the node takes, of its gradient.
+// The node's slice, applied to its gradient.
 Output slice_of_grad(RuleContext& r) {
   return ops::strided_slice(r.scope(), r.grad(), r.input(1), r.input(2),
                             r.input(3), masks_of(r));
@@ -56,8 +56,8 @@ void strided_slice_rule(RuleContext& r) {
                                    r.grad(), masks_of(r)));
 }
 
-// What was written over has no part in the result. The value may have been
-// broadcast to the slice.
+// Overwritten elements have no gradient. The value may have been broadcast to
+// the slice.
 void slice_update_rule(RuleContext& r) {
   const Scope& s = r.scope();
   if (r.wants(0))
@@ -102,7 +102,7 @@ void gather_v2_rule(RuleContext& r) {
                            {ops::floor_mod(s, at, rank), batch_dims}));
 }
 
-// A gather of the columns that the indices tell, row by row.
+// Gathers the columns that the indices name, row by row.
 void top_k_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const Output shape = r.input_shape(0, DataType::kInt64);
@@ -110,7 +110,7 @@ void top_k_rule(RuleContext& r) {
   r.set(0, gather_gradient(s, r.grad(), r.output(1), shape, {last, last}));
 }
 
-// Shared equally among the elements of a row that are the one.
+// The gradient is shared equally among equal elements of a row.
 void nth_element_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const Output is_it =
@@ -144,8 +144,7 @@ void one_hot_rule(RuleContext& r) {
   if (r.wants(3)) r.set(3, ops::reduce_sum(s, zero_where(s, is_on, r.grad())));
 }
 
-// The numbers of the rows, partitioned in the same way, tell where each came
-// from.
+// The row numbers, partitioned in the same way, give the origin of each row.
 void dynamic_partition_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const int count = r.num_outputs();

@@ -1,4 +1,4 @@
-// Array ops that pad, deal out blocks, or have to do with diagonals.
+// Array ops for paddings, blocks and diagonals.
 #include "autodiff/rules/array_parts.h"
 #include "autodiff/rules/rules.h"
 
@@ -23,8 +23,8 @@ void pad_value_rule(RuleContext& r) {
   r.set(2, ops::reduce_sum(s, zero_unless(s, is_padding, r.grad())));
 }
 
-// MirrorPadGrad adds up what MirrorPad has copied: each is the gradient of the
-// other.
+// MirrorPadGrad sums the copies that MirrorPad makes: each is the gradient of
+// the other.
 void set_by_twin(RuleContext& r, std::string_view twin) {
   r.set(0, r.scope().op(twin, {r.grad(), r.input(1)},
                         {{"mode", r.attr<std::string>("mode")}}));
@@ -74,8 +74,8 @@ void add_block_rules(RuleTable& table) {
 
 // --- Diagonals --------------------------------------------------------------
 
-// How diagonals of different lengths are packed; ops of version 2, which do not
-// say it, pack them to the left.
+// The alignment of diagonals of different lengths; ops of version 2, which lack
+// the attribute, align them to the left.
 AttrMap alignment_of(const RuleContext& r) {
   const std::string align = r.node().op_def().find_attr("align") == nullptr
                                 ? "LEFT_LEFT"
@@ -83,7 +83,7 @@ AttrMap alignment_of(const RuleContext& r) {
   return {{"align", align}};
 }
 
-// Zeros for all diagonals but those that are packed in the gradient.
+// Zeros for all diagonals except those in the gradient.
 Output unpacked_grad(RuleContext& r, const graph::Input& k) {
   const Scope& s = r.scope();
   const Output size =

@@ -1,10 +1,10 @@
-// Series of numbers, and what different values are in a tensor.
+// Series of numbers, and unique values of tensors.
 #include "autodiff/rules/array_parts.h"
 
 namespace tagflow::autodiff {
 namespace {
 
-// start + i * delta; how many there are does not change.
+// start + i * delta; the number of elements is constant.
 void range_rule(RuleContext& r) {
   const Scope& s = r.scope();
   if (r.wants(0)) r.set(0, ops::reduce_sum(s, r.grad()));
@@ -24,8 +24,8 @@ void lin_space_rule(RuleContext& r) {
   if (r.wants(1)) r.set(1, ops::reduce_sum(s, ops::mul(s, r.grad(), t)));
 }
 
-// The elements that have one value share its gradient equally. Elements are
-// slices of input 0 along the axis, a scalar.
+// Equal elements share the gradient of their value equally. Elements are slices
+// of input 0 along the axis, a scalar.
 void set_shares(RuleContext& r, const Output& axis) {
   const Scope& s = r.scope();
   const Output number = r.output(1);
@@ -58,7 +58,7 @@ void bincount_rule(RuleContext& r) {
   const Output rows = ops::reduce_prod(
       s, ops::strided_slice(s, shape, {0}, {-1}, {1}, {.begin_mask = 1}), 0);
   const Output counts = ops::reshape(s, r.grad(), ops::pack(s, {rows, size}));
-  // What is not counted finds a column of zeros.
+  // Values that are not counted gather from a column of zeros.
   const Output padded =
       ops::pad(s, counts, Tensor::of<int32_t>({2, 2}, {0, 0, 0, 1}));
   const Output columns =
@@ -83,10 +83,10 @@ void add_array_misc_rules(RuleTable& table) {
   table.add({"UniqueV2", "UniqueWithCountsV2"}, unique_along_rule);
   table.add("Bincount", bincount_rule);
   table.add("DenseBincount", [](RuleContext& r) {
-    // Weights do not matter where only what is there is wanted.
+    // With binary output the weights do not matter.
     if (!r.attr<bool>("binary_output")) bincount_rule(r);
   });
-  // What is left of x, in its order.
+  // The remaining elements of x, in order.
   table.add("ListDiff", [](RuleContext& r) {
     const Scope& s = r.scope();
     const Output places = ops::expand_dims(s, r.output(1), 1);

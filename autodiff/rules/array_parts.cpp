@@ -68,7 +68,7 @@ Output sum_to_shape(const Scope& s, const Output& gradient, const Output& from,
   return ops::reshape(s, ops::reduce_sum(s, gradient, axes), from);
 }
 
-// The writes leave their numbers: who finds another's has been overwritten.
+// Each write stores its number: one that reads another number was overwritten.
 Output last_writes(const Scope& s, const Output& places, const Output& shape,
                    const AttrMap& policy) {
   const Output size = ops::shape(s, places);
@@ -80,9 +80,9 @@ Output last_writes(const Scope& s, const Output& places, const Output& shape,
   return ops::equal(s, found, numbers);
 }
 
-// With the dimensions of each kind seen as one, element [b, o, k, :] of the
-// gradient goes to row (b * outer + o) * n + indices[b, k] of params that are
-// seen as a matrix, of n rows for each b and o.
+// With the dimensions of each kind merged into one, element [b, o, k, :] of the
+// gradient goes to row (b * outer + o) * n + indices[b, k] of params as a
+// matrix, with n rows for each b and o.
 Output gather_gradient(const Scope& s, const Output& grad,
                        const Output& indices, const Output& shape,
                        const GatherAxes& axes) {

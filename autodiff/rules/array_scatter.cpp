@@ -1,26 +1,26 @@
-// Array ops that put elements into a tensor at places that are given. Where
-// several are written to one place the last one counts, and has the gradient.
+// Array ops that write elements to given places of a tensor. Where several are
+// written to one place the last one counts, and has the gradient.
 #include "autodiff/rules/array_parts.h"
 
 namespace tagflow::autodiff {
 namespace {
 
-// What is to become of indices outside, where that is not an error.
+// The handling of indices out of range, where these are not an error.
 AttrMap policy_of(const RuleContext& r) {
   const auto policy = r.attr<std::string>("bad_indices_policy");
   if (policy != "IGNORE") return {};
   return {{"bad_indices_policy", policy}};
 }
 
-// The gradient of updates that were added to what was there.
+// The gradient of updates that were added to existing elements.
 void set_added(RuleContext& r, int indices, int updates) {
   if (!r.wants(updates)) return;
   r.set(updates, r.scope().op("GatherNd", {r.grad(), index_input(r, indices)},
                               policy_of(r)));
 }
 
-// Of rows that were written at `places`, a matrix, of a tensor of output 0's
-// shape: those that are still there, and zeros for others.
+// Of rows written at `places`, a matrix, of a tensor of output 0's shape: those
+// that were not overwritten, and zeros for others.
 Output kept_rows(RuleContext& r, const Output& rows, const Output& places,
                  const AttrMap& policy = {}) {
   const Scope& s = r.scope();
@@ -49,7 +49,7 @@ void scatter_update_rule(RuleContext& r) {
         ops::reshape(s, kept_rows(r, rows, places, policy), r.input_shape(2)));
 }
 
-// Shared equally by what has the largest, or smallest, value of a place.
+// Shared equally by all that have the largest, or smallest, value of a place.
 void scatter_extreme_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const AttrMap policy = policy_of(r);
@@ -107,7 +107,7 @@ void stitch_rule(RuleContext& r) {
     r.set(i, ops::reshape(s, parts[i - count], r.input_shape(i)));
 }
 
-// The rows that indices mean, which count modulo the number of rows.
+// The rows of the indices, which count modulo the number of rows.
 Output rows_meant(RuleContext& r) {
   const Scope& s = r.scope();
   const Output rows = ops::gather(s, r.input_shape(0), 0);

@@ -1,4 +1,4 @@
-// Attributes that a node's gradient has in common with the node.
+// Attributes that a node's gradient shares with the node.
 #pragma once
 
 #include <span>

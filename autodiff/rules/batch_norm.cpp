@@ -73,7 +73,7 @@ namespace {
 
 enum NormInput { kX, kScale, kOffset, kMean, kVariance };
 
-// The gradients of x, scale and offset that come by y.
+// The gradients of x, scale and offset through y.
 graph::OpResult norm_grads(RuleContext& r, const Output& mean,
                            const Output& variance) {
   constexpr std::string_view kAttrs[] = {"epsilon", "data_format",
@@ -86,8 +86,8 @@ graph::OpResult norm_grads(RuleContext& r, const Output& mean,
   return r.scope().op(op, inputs, copied_attrs(r.node(), kAttrs));
 }
 
-// What outputs 1 and 2 add to the gradient of x. They are averages, of inputs
-// and of m and the unbiased variance v n / (n - 1).
+// The gradient of x through outputs 1 and 2. These are averages of the inputs
+// with m and the unbiased variance v n / (n - 1).
 Output from_averages(RuleContext& r, const NormMath& math) {
   const Scope& s = r.scope();
   const Output count = math.count(kX);
@@ -121,7 +121,7 @@ void train_norm(RuleContext& r, const NormMath& math) {
     if (r.has_grad(port)) r.set(port + 2, ops::mul(s, r.grad(port), old_part));
 }
 
-// Outputs 1 and 2 are the given mean and variance. By y these have the
+// Outputs 1 and 2 are the given mean and variance. Through y these have the
 // gradients -scale w doffset and -scale w^2 dscale / 2.
 void infer_norm(RuleContext& r, const NormMath& math) {
   const Scope& s = r.scope();

@@ -1,4 +1,4 @@
-// Batch normalisation: what its rules share. They are a part of
+// Helpers for the rules of batch normalisation, which are a part of
 // add_normalization_rules().
 #pragma once
 
@@ -9,7 +9,7 @@
 namespace tagflow::autodiff {
 
 // Note [Batch normalisation]
-// Of each channel with n elements x, of mean m and (biased) variance v:
+// For each channel with n elements x, mean m and (biased) variance v:
 //
 //   w = 1 / sqrt(v + epsilon)    z = (x - m) w    y = scale z + offset
 //
@@ -18,9 +18,9 @@ namespace tagflow::autodiff {
 //   dx = scale w P(dy)    P(u) = u - mean(u) - z mean(u z)
 //   dscale = sum(dy z)    doffset = sum(dy)
 //
-// It takes m and v in reserved inputs, but its dx counts all the ways by which
-// x reaches y. So the reserved inputs and outputs have no gradients, and what
-// its own gradient needs of m and v is computed from x. With
+// It takes m and v in reserved inputs, but its dx includes all paths from x to
+// y, also those through m and v. So the reserved inputs and outputs have no
+// gradients, and its own gradient computes m and v from x. With
 //
 //   d sum(u z) / dx = w P(u)    dw / dx = -w^2 z / n
 //
@@ -31,11 +31,12 @@ namespace tagflow::autodiff {
 //   of x      w (b P(dy) - scale w (mean(a P(dy)) z + mean(dy z) P(a) +
 //                                   mean(a z) P(dy)))
 //
-// Otherwise m and v are inputs, of which no output depends on x: P is the
-// identity, and m and v have gradients like all inputs.
+// In inference m and v are inputs that do not depend on x: P is the identity,
+// and m and v have gradients like all inputs.
 
-// What the rules compute with. Tensors are of float here, whatever x is;
-// vectors of channels become tensors of one row, which broadcast to x.
+// The computations of the rules. Tensors are of float here, regardless of the
+// type of x; vectors of channels become tensors of one row, which broadcast to
+// x.
 class NormMath {
  public:
   explicit NormMath(RuleContext& r);
@@ -48,14 +49,14 @@ class NormMath {
   Output mean_of_product(const Output& x, const Output& y) const;
   // 1 / sqrt(variance + epsilon).
   Output inverse_deviation(const Output& variance) const;
-  // How many elements of the input a channel has, a scalar.
+  // The number of elements of the input per channel, a scalar.
   Output count(int input) const;
   // x + y, each of which may be invalid.
   Output plus(const Output& x, const Output& y) const;
 
   // Sets the gradient of an input, in its type.
   void set(int input, const Output& gradient) const;
-  // The same from a row: for a vector, and for all rows alike.
+  // Set it from a row: as a vector, or repeated for all rows.
   void set_vector(int input, const Output& row) const;
   void set_repeated(int input, const Output& row) const;
 

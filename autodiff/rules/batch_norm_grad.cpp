@@ -12,7 +12,7 @@ namespace {
 
 enum NormGradInput { kGradDy, kGradX, kGradScale, kGradMean, kGradVariance };
 
-// Of doffset alone comes one row for all.
+// With doffset only, all rows are equal.
 void set_dy(RuleContext& r, const NormMath& math, const Output& of_dy) {
   if (r.has_grad(0) || r.has_grad(1)) return math.set(kGradDy, of_dy);
   if (r.has_grad(2)) math.set_repeated(kGradDy, of_dy);

@@ -14,12 +14,12 @@ Output not_zero(const Scope& s, const Output& x) {
   return ops::cast(s, ops::not_equal(s, x, 0), x.dtype());
 }
 
-// Of an op whose derivative by the input is `slope`.
+// For an op whose derivative by the input is `slope`.
 void set_broadcast_slope(RuleContext& r, int input, const Output& slope) {
   r.set_broadcast(input, ops::mul(r.scope(), r.grad(), r.conj(slope)));
 }
 
-// What another op makes of the node's own inputs.
+// Another op, applied to the node's own inputs.
 Output forward_of_inputs(RuleContext& r, std::string_view op) {
   const auto inputs = r.node().inputs();
   return r.forward(op, {inputs.begin(), inputs.end()});
@@ -36,7 +36,8 @@ void add_sum_rules(RuleTable& table) {
     r.set_broadcast(0, r.grad());
     if (r.wants(1)) r.set_broadcast(1, ops::neg(r.scope(), r.grad()));
   });
-  // Of tensors of one shape; what is sparse, or a container's, stays so.
+  // For tensors of one shape; gradients that are sparse, or of containers, stay
+  // so.
   table.add({"AddN", "AccumulateNV2"}, [](RuleContext& r) {
     for (int i = 0; i < r.num_inputs(); ++i) r.set(i, r.slices());
   });
@@ -67,8 +68,8 @@ void add_factor_rules(RuleTable& table) {
     if (r.wants(0)) set_broadcast_slope(r, 0, r.input(1));
     if (r.wants(1)) set_broadcast_slope(r, 1, r.input(0));
   });
-  // 0 where y is. By y the derivative is x there, too; it must not make NaN of
-  // a gradient that is 0.
+  // 0 where y is 0. The derivative by y is x there, too; it must not turn a
+  // gradient of 0 into NaN.
   table.add("MulNoNan", [](RuleContext& r) {
     const Scope& s = r.scope();
     if (r.wants(0))
@@ -101,7 +102,7 @@ void add_remainder_rules(RuleTable& table) {
 
 // --- Powers and logarithms --------------------------------------------------
 
-// The exponent, where it is one real number that the graph knows.
+// The exponent, where it is a single real constant of the graph.
 std::optional<double> known_exponent(const Node& node) {
   const Tensor* y = graph::known_constant(node.inputs()[1]);
   if (y == nullptr || y->num_elements() != 1) return {};
@@ -112,8 +113,8 @@ std::optional<double> known_exponent(const Node& node) {
   return exponent;
 }
 
-// Of x^c: where c is a natural number, no power with a negative exponent comes
-// up at any order, which would be infinite at 0.
+// For x^c with a natural number c: no order has a power with a negative
+// exponent, which would be infinite at 0.
 void set_constant_power(RuleContext& r, double c) {
   const Scope& s = r.scope();
   if (c == 0) return;
@@ -129,15 +130,15 @@ void pow_rule(RuleContext& r) {
   if (r.wants(0) && exponent) {
     set_constant_power(r, *exponent);
   } else if (r.wants(0)) {
-    // 0 where y is, though 0^(y-1) is infinite; and where the gradient is 0, as
-    // it is in what a factor of 0 has let through at a lower order.
+    // 0 where y is 0, though 0^(y-1) is infinite, and where the gradient is 0,
+    // as after a factor of 0 at a lower order.
     const Output y = r.input(1);
     const Output power = ops::pow(s, r.input(0), ops::sub(s, y, 1));
     const Output slope = s.op("MulNoNan", {power, y});
     r.set_broadcast(0, s.op("MulNoNan", {r.conj(slope), r.grad()}));
   }
   if (!r.wants(1)) return;
-  // Powers of what has no logarithm count as constant.
+  // Powers of bases without a logarithm count as constant.
   const Output x = r.input(0);
   const Output has_log =
       is_complex(x.dtype()) ? ops::not_equal(s, x, 0) : ops::greater(s, x, 0);
@@ -145,7 +146,7 @@ void pow_rule(RuleContext& r) {
   set_broadcast_slope(r, 1, ops::mul(s, r.output(), log));
 }
 
-// Each is 0 where x is, and counts as constant in x there.
+// Each is 0 where x is 0, and counts as constant in x there.
 void add_logarithm_rules(RuleTable& table) {
   table.add("Pow", pow_rule);
   table.add("Xlogy", [](RuleContext& r) {
@@ -184,7 +185,7 @@ void add_plane_rules(RuleTable& table) {
     if (r.wants(0)) r.set_broadcast(0, ops::mul(s, ratio, x));
     if (r.wants(1)) r.set_broadcast(1, ops::neg(s, ops::mul(s, ratio, y)));
   });
-  // The step to the next number hardly changes with x1, nor with x2.
+  // The step to the next number hardly depends on x1 and x2.
   table.add("NextAfter", [](RuleContext& r) { r.set_broadcast(0, r.grad()); });
 }
 
@@ -201,7 +202,7 @@ void set_choice(RuleContext& r, const Output& condition, int if_true,
     r.set_broadcast(if_false, ops::select(s, condition, 0, r.grad()));
 }
 
-// Beyond its limits a number is constant, and the limit is not.
+// Beyond a limit the derivative by x is zero, and that by the limit is one.
 void clip_rule(RuleContext& r) {
   const Scope& s = r.scope();
   if (is_complex(r.input_dtype(0)))
@@ -216,7 +217,7 @@ void clip_rule(RuleContext& r) {
 }
 
 void add_choice_rules(RuleTable& table) {
-  // In a loop one bool is saved for each element, in place of both numbers.
+  // In a loop this saves one bool for each element instead of both numbers.
   table.add("Maximum", [](RuleContext& r) {
     set_choice(r, forward_of_inputs(r, "GreaterEqual"), 0, 1);
   });
@@ -225,7 +226,7 @@ void add_choice_rules(RuleTable& table) {
   });
   table.add("SelectV2",
             [](RuleContext& r) { set_choice(r, r.input(0), 1, 2); });
-  // Of one shape; the condition may choose whole rows.
+  // For tensors of one shape; the condition may select whole rows.
   table.add("Select", [](RuleContext& r) {
     const Scope& s = r.scope();
     const Output zeros = ops::zeros_like(s, r.grad());

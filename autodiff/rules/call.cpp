@@ -1,6 +1,6 @@
-// Calls of functions that name a function for their gradient in the library.
-// Calls of recursive functions, which have their gradients by a record. All
-// other calls are lowered before the walk.
+// The rules of calls of functions with a gradient function in the library, and
+// of recursive functions, whose gradients use a record. All other calls are
+// lowered before the walk.
 #include "autodiff/region.h"
 #include "autodiff/rule.h"
 #include "autodiff/rules/rules.h"

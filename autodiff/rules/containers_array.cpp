@@ -6,11 +6,11 @@
 namespace tagflow::autodiff {
 namespace {
 
-// A gradient array adds what is written to what it has, so that elements stay
-// when what is written is taken from their gradient. Its flow begins with that
-// of the array that it is the gradient of, on whose elements it does not
-// depend. What is written and read under one name of a source is one array,
-// whatever the flows are: hidden writes were refused (Paths).
+// A gradient array adds written values to its elements, so the gradient of an
+// element stays after a write takes its value's gradient from it. Its flow
+// begins with that of the array whose gradient it is, on whose elements it does
+// not depend. All writes and reads under one source name are of one array,
+// regardless of the flows: hidden writes were rejected (Paths).
 bool adds(RuleContext& r) {
   return r.region().analysis().is_gradient_array(r.node().inputs()[0]);
 }
@@ -44,9 +44,8 @@ void array_concat_rule(RuleContext& r) {
   set_flow(r, 1, part_gradients(r, r.grad(), r.output(1)));
 }
 
-// No element is written twice: so what is left in the gradient is looked for by
-// no earlier write. Of a gradient array it is what earlier writes have added
-// to.
+// No element is written twice, so no earlier write reads the rest of the
+// gradient. In a gradient array, earlier writes have added to it.
 void array_split_rule(RuleContext& r) {
   if (r.wants(1)) r.set(1, gradient_parts(r, r.grad(), r.input(2), 1));
   set_flow(r, 3, r.grad());

@@ -14,8 +14,8 @@ void gradient_get_rule(RuleContext& r) {
   r.set(0, one_gradient(r, r.input(1), r.grad()));
 }
 
-// Where nobody asks for the gradient of the value, it may be an empty variant,
-// which only empties the place.
+// Where the gradient of the value is not wanted, it may be an empty variant,
+// which only clears the place.
 void gradient_put_rule(RuleContext& r) {
   const Scope& s = r.scope();
   if (!r.wants(2)) {
@@ -29,8 +29,8 @@ void gradient_put_rule(RuleContext& r) {
   r.set(2, taken[1]);
 }
 
-// What was taken is not in the list that is left, whatever the gradient of that
-// has there.
+// The taken element is not in the remaining list, so the gradient of the list
+// has no effect there.
 void gradient_take_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const Output value = r.has_grad(1) ? r.grad(1) : no_gradients(s);

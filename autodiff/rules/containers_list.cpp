@@ -13,7 +13,8 @@ Output length_after(RuleContext& r) {
   return r.forward("TensorListLength", {{const_cast<Node*>(&r.node()), 0}});
 }
 
-// Without what an op has put between the end of its list and `end`.
+// Without the elements that an op has put between the end of its list and
+// `end`.
 Output without_new(RuleContext& r, const Output& gradients,
                    const graph::Input& end) {
   return r.scope().op("GradientListDrop", {gradients, length_before(r), end});
@@ -57,7 +58,7 @@ void list_from_tensor_rule(RuleContext& r) {
   r.set(0, gradient_rows_at(r, r.grad(), input_row_indices(r, 0), 0));
 }
 
-// Of rows with the same index only the last one is in the list.
+// For rows with the same index, only the last one is in the list.
 void list_scatter_rule(RuleContext& r) {
   r.set(0, r.scope().op("GradientListTakeRows",
                         {r.grad(), r.input(1), input_row_shape(r, 0)},

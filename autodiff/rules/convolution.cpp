@@ -13,8 +13,8 @@ namespace ops = graph::ops;
 namespace {
 
 // A convolution y of x with the filter f, and its gradients. All three are
-// linear in each of the two tensors that they take, and so each gradient of
-// one of them is another one of them:
+// linear in each of their two tensors, so each gradient of one of them is
+// another one of them:
 //
 //            takes                gradients of what it takes
 //   forward  x, f                 to_input(f, g), to_filter(x, g)
@@ -98,7 +98,7 @@ void bias_add_rule(RuleContext& r) {
   r.set(1, r.scope().op("BiasAddGrad", {r.grad()}, {{"data_format", format}}));
 }
 
-// The sum of the channels goes to all of their elements, as a bias does.
+// The channel's sum is broadcast to all of its elements, like a bias.
 void bias_add_grad_rule(RuleContext& r) {
   r.set(0, ops::bias_add(r.scope(), r.zeros_like_input(0), r.grad(),
                          r.attr<std::string>("data_format")));

@@ -89,7 +89,7 @@ void lu_rule(RuleContext& r) {
 // (gQ + Q H) R^-H.
 //
 // A wide A is (X Y) = Q (U V), and X = Q U. As V = Q^H Y, the gradient of Y is
-// Q gV, and that of Q, by which X is reached, has Y gV^H = Q V gV^H on top.
+// Q gV, and the gradient of Q, which leads to X, also has Y gV^H = Q V gV^H.
 void qr_rule(RuleContext& r) {
   if (r.attr<bool>("full_matrices") && !known_wide(r))
     return r.fail(

@@ -1,4 +1,4 @@
-// Matrix decompositions: what their rules share. They are a part of
+// Helpers for the rules of matrix decompositions, which are a part of
 // add_linalg_rules().
 #pragma once
 
@@ -11,13 +11,13 @@ void add_svd_rules(RuleTable& table);            // svd.cpp
 
 // The last element of a shape, as a vector.
 Output last_of(RuleContext& r, const Output& shape);
-// The first columns of matrices, as many as `count` says, a vector of one
-// element; and the others.
+// The first `count` columns of matrices, and the others; `count` is a vector of
+// one element.
 Output first_columns(RuleContext& r, const Output& x, const Output& count);
 Output other_columns(RuleContext& r, const Output& x, const Output& count);
 
-// Whether it is known that the matrices of input 0 have no more columns than
-// rows; or no more rows than columns.
+// Whether the matrices of input 0 are known to have at most as many columns as
+// rows, or at most as many rows as columns.
 bool known_tall(const RuleContext& r);
 bool known_wide(const RuleContext& r);
 

@@ -16,12 +16,12 @@ namespace {
 // Note [The gradient of Einsum]
 // Of C = einsum(A, B) the gradient of A is an einsum itself, of the gradient of
 // C and of B, by the same labels. A label that is repeated in A or in C, where
-// the op takes or writes a diagonal, then writes or takes it. Two things are
-// beyond one einsum:
-//   1. A label that A alone has was summed over, and the gradient is the same
-//      along it. It comes from a second factor, of ones.
-//   2. Dimensions that stand for the ellipsis were broadcast. The gradient of A
-//      has them as C has, until it is summed over what was repeated.
+// the op reads or writes a diagonal, then writes or reads it. One einsum does
+// not cover two cases:
+//   1. A label that only A has was summed over, and the gradient is constant
+//      along it. A second factor, of ones, adds the label.
+//   2. Dimensions of the ellipsis were broadcast. The gradient of A has those
+//      of C, until it is summed over the repeated ones.
 
 // The labels of an operand or of the result.
 struct Term {
@@ -80,7 +80,7 @@ class EinsumGradient {
         own_(terms.inputs[size_t(input)]) {}
 
   Output make() {
-    // What the gradient has before it is summed.
+    // The labels of the gradient before it is summed.
     Term full = own_;
     if (!own_.has_ellipsis && terms_.output.has_ellipsis)
       full = {"", own_.letters(), true};
@@ -98,8 +98,8 @@ class EinsumGradient {
                                      : &terms_.inputs[size_t(1 - input_)];
   }
 
-  // The gradient with the labels of `full`, of which some may be the operand's
-  // alone.
+  // The gradient with the labels of `full`, of which only the operand may have
+  // some.
   Output times_ones(const Term& full) {
     std::string alone;
     for (char label : full.letters())
@@ -126,7 +126,7 @@ class EinsumGradient {
     return einsum(s_, {r_.grad()}, from + "->" + to.text());
   }
 
-  // Of the sizes that these labels have in the operand.
+  // Ones of the sizes that these labels have in the operand.
   Output ones(const std::string& labels) {
     const Output shape = r_.input_shape(input_);
     graph::Inputs sizes;
@@ -144,7 +144,7 @@ class EinsumGradient {
     return ops::fill(s_, all, r_.scalar(1, r_.grad()));
   }
 
-  // Over the dimensions of an ellipsis in front, which the operand has not.
+  // Sums over leading dimensions of an ellipsis that the operand lacks.
   Output sum_leading(const Output& gradient) {
     const auto kept = int64_t(own_.letters().size());
     if (!gradient.shape().has_rank()) {
@@ -158,7 +158,7 @@ class EinsumGradient {
                         : ops::reduce_sum(s_, gradient, r_.ints(axes));
   }
 
-  // Over the dimensions of the ellipsis along which the operand was repeated.
+  // Sums over dimensions of the ellipsis along which the operand was repeated.
   Output sum_repeated(const Output& gradient) {
     if (keeps_shape(known_ellipsis(input_), known_ellipsis(1 - input_)))
       return gradient;
@@ -171,7 +171,7 @@ class EinsumGradient {
                         r_.input_shape(input_));
   }
 
-  // The part of an operand's shape for which its ellipsis stands.
+  // The part of an operand's shape for its ellipsis.
   Output ellipsis(int input) {
     const Term& term = terms_.inputs[size_t(input)];
     graph::ops::StridedSliceMasks masks;

@@ -5,8 +5,8 @@
 
 namespace tagflow::autodiff {
 
-// Of one or two operands, with all that the op knows: labels that repeat, that
-// are summed over, and an ellipsis.
+// For one or two operands, with all features of the op: repeated labels, labels
+// that are summed over, and an ellipsis.
 void einsum_rule(RuleContext& r);
 
 }  // namespace tagflow::autodiff

@@ -17,7 +17,7 @@ void set_by_divisor(RuleContext& r, const Output& divisor) {
   r.set(0, ops::real_div(r.scope(), r.grad(), r.conj(divisor)));
 }
 
-// (1 - x)(1 + x): near 1 more exact than 1 - x^2.
+// (1 - x)(1 + x), which is more exact near 1 than 1 - x^2.
 Output one_minus_square(const Scope& s, const Output& x) {
   return ops::mul(s, ops::sub(s, 1, x), ops::add(s, 1, x));
 }
@@ -26,9 +26,9 @@ Output one_plus_square(const Scope& s, const Output& x) {
   return ops::add(s, 1, ops::square(s, x));
 }
 
-// Constant but for complex numbers, where y = x / |x|. With g the gradient of
-// y, and dy = dx / |x| - x Re(conj(x) dx) / |x|^3, that of x is
-// (g - y Re(conj(y) g)) / |x|.
+// Constant, except for complex numbers, where y = x / |x|. With g the gradient
+// of y, and dy = dx / |x| - x Re(conj(x) dx) / |x|^3, that of x is (g - y
+// Re(conj(y) g)) / |x|.
 void sign_rule(RuleContext& r) {
   const DataType dtype = r.input_dtype(0);
   if (!is_complex(dtype)) return;
@@ -49,8 +49,8 @@ void add_linear_rules(RuleTable& table) {
     set_by_slope(r, ops::sign(r.scope(), r.input(0)));
   });
   table.add("Sign", sign_rule);
-  // Of a complex number that becomes real the gradient is real, and the other
-  // way round only the real part of the gradient counts: Cast does both.
+  // If a complex number becomes real, the gradient is real; the other way round
+  // only the real part of the gradient counts. Cast does both.
   table.add("Cast", [](RuleContext& r) {
     r.set(0, ops::cast(r.scope(), r.grad(), r.input_dtype(0)));
   });

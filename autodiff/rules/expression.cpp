@@ -5,8 +5,8 @@
 
 namespace tagflow::autodiff {
 
-// The inputs pass Identities, so that what they come from has no part in it,
-// and which are live where the gradient is.
+// The inputs pass Identities, which are live where the gradient is, so that the
+// gradient does not include their sources.
 void set_by_expression(RuleContext& r, Expression express) {
   const Scope& s = r.scope();
   Outputs grads;

@@ -1,6 +1,6 @@
-// Rules of forward mode: of ops that hand tensors on, are linear, or have a
-// derivative that is easy to say. The rules of all others are transposed (Note
-// [Transposed rules] in autodiff/transpose.h).
+// Rules of forward mode, for ops that forward tensors, are linear, or have a
+// simple derivative. The rules of all others are transposed (Note [Transposed
+// rules] in autodiff/transpose.h).
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -18,7 +18,7 @@ namespace ops = graph::ops;
 
 namespace {
 
-// Whether no input but these has a tangent.
+// Whether only these inputs have tangents.
 bool has_only(const ForwardContext& r, std::span<const int> inputs) {
   for (int i = 0; i < r.num_inputs(); ++i)
     if (r.has_tangent(i) && std::ranges::find(inputs, i) == inputs.end())
@@ -46,7 +46,7 @@ void multilinear(ForwardContext& r) {
     r.set_transposed();
 }
 
-// From input `first` on, `but_last` inputs apart.
+// Inputs from `first` on, except the last `but_last`.
 std::vector<int> inputs_from(const ForwardContext& r, int first,
                              int but_last = 0) {
   std::vector<int> inputs(size_t(r.num_inputs() - first - but_last));
@@ -134,8 +134,7 @@ void add_arithmetic(RuleTable& table) {
 
 // --- Choices ----------------------------------------------------------------
 
-// Of the larger one, or of the smaller one; by the one that the gradient goes
-// to.
+// The tangent of the larger or smaller input, the one that gets the gradient.
 void choice_of_two(ForwardContext& r, std::string_view takes_first) {
   const Scope& s = r.scope();
   const Output first = s.op(takes_first, {r.input(0), r.input(1)});
@@ -157,7 +156,7 @@ void add_choices(RuleTable& table) {
 // --- Functions of one tensor ------------------------------------------------
 
 void add_functions(RuleTable& table) {
-  // Those that work by elements have diagonal matrices.
+  // Element-wise functions have diagonal Jacobians.
   table.add_forward({"Abs",           "Square",
                      "Sqrt",          "Rsqrt",
                      "Reciprocal",    "Inv",

@@ -27,7 +27,7 @@ void matrix_inverse_rule(RuleContext& r) {
   r.set(0, ops::neg(r.scope(), product(r, y, right, {.of_a = !adjoint})));
 }
 
-// Of each matrix x: the number that `factors` has for it, times x^-H.
+// For each matrix x: its number in `factors`, times x^-H.
 void set_inverse_adjoint(RuleContext& r, const Output& factors) {
   const Scope& s = r.scope();
   const Output numbers =
@@ -39,9 +39,9 @@ void determinant_rule(RuleContext& r) {
   set_inverse_adjoint(r, ops::mul(r.scope(), r.grad(), r.conj(r.output())));
 }
 
-// With t = tr(x^-1 dx), log|det| moves by Re(t); the sign, a complex number of
-// absolute value 1, by i Im(t) times itself. So the gradient g of the first
-// counts by its real part, and that of the sign, h, by -i Im(conj(h) sign). A
+// With t = tr(x^-1 dx), log|det| changes by Re(t), and the sign, a complex
+// number of absolute value 1, by i Im(t) sign. So the gradient g of the first
+// contributes its real part, and that of the sign, h, -i Im(conj(h) sign). A
 // real sign is constant.
 void log_determinant_rule(RuleContext& r) {
   const Scope& s = r.scope();

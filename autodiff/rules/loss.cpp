@@ -1,4 +1,4 @@
-// Softmax and the losses that are made of it.
+// Softmax and the losses based on it.
 #include "autodiff/rule.h"
 #include "autodiff/rules/matrices.h"
 #include "autodiff/rules/rules.h"
@@ -24,18 +24,18 @@ Output gradient_of_softmax(const Scope& s, const Output& y, const Output& g) {
 
 // --- Cross entropies --------------------------------------------------------
 
-// Both cross entropies have two outputs: of each row its loss, and `backprop`,
-// the loss's gradient by the logits, softmax(logits) - labels. It is taken for
-// that whatever the labels are, though it is so only where they add up to 1.
-// As backprop is an output as any other, it has a gradient, too: by it come the
-// second derivatives of the loss.
+// Both cross entropies have two outputs: the loss of each row, and `backprop`,
+// its gradient by the logits, softmax(logits) - labels. The rules assume this
+// for all labels, though it holds only where they add up to 1.
+// Like any output, backprop has a gradient, too: it gives the second
+// derivatives of the loss.
 
 // The gradient of the losses, so that it broadcasts to their rows.
 Output by_rows(RuleContext& r) {
   return ops::expand_dims(r.scope(), r.grad(0), 1);
 }
 
-// By the logits; `logits` are needed for the gradient of backprop alone.
+// The gradient by the logits; only the gradient of backprop needs `logits`.
 template <class Logits>
 Output gradient_of_logits(RuleContext& r, Logits logits) {
   const Scope& s = r.scope();
@@ -59,8 +59,8 @@ void set_broadcast_rows(RuleContext& r, int input, const Output& gradient) {
   r.set(input, ops::reshape(s, ops::reduce_sum(s, gradient, axes), shape));
 }
 
-// The logits with all their classes, of which there is one where they are
-// repeated for those of the labels.
+// The logits with all classes; they have one class where they are broadcast to
+// those of the labels.
 Output logits_of_classes(RuleContext& r) {
   const PartialShape& own = r.known_input_shape(0);
   const PartialShape& all = r.known_output_shape(1);

@@ -1,29 +1,30 @@
-// What rules of ops on matrices, the last two dimensions of tensors, share.
+// Helpers that rules of matrix ops share. Matrices are the last two dimensions
+// of tensors.
 #pragma once
 
 #include "autodiff/rule.h"
 
 namespace tagflow::autodiff {
 
-// Whether it is known that a tensor of shape `own` keeps its shape where it is
+// Whether a tensor of shape `own` is known to keep its shape when it is
 // broadcast with one of shape `other`.
 bool keeps_shape(const PartialShape& own, const PartialShape& other);
 
-// Sets the gradient of input 0 or 1 of an op that broadcasts its inputs but for
-// their last two dimensions: `gradient`, summed over the dimensions along which
-// that input was repeated.
+// For an op that broadcasts all but the last two dimensions of its inputs: sets
+// the gradient of input 0 or 1 to `gradient`, summed over the dimensions along
+// which that input was repeated.
 void set_batch_broadcast(RuleContext& r, int input, const Output& gradient);
 
-// a b, each of them read as its adjoint where that is said.
+// a b, or with the adjoints of a and b.
 struct Adjoints {
   bool of_a = false;
   bool of_b = false;
 };
 Output product(const RuleContext& r, const Output& a, const Output& b,
                Adjoints adjoints = {});
-// a + b, each of which may be invalid: then it is zero.
+// a + b, where an invalid Output counts as zero.
 Output plus(const RuleContext& r, const Output& a, const Output& b);
-// The conjugate transposes.
+// The conjugate transpose of each matrix.
 Output adjoint(const RuleContext& r, const Output& x);
 
 // The elements from `lower` diagonals below the main one to `upper` above it;
@@ -32,11 +33,11 @@ Output matrix_band(const RuleContext& r, const Output& x, int64_t lower,
                    int64_t upper);
 Output lower_triangle(const RuleContext& r, const Output& x);
 Output upper_triangle(const RuleContext& r, const Output& x);
-// The lower triangle, its diagonal halved: of a matrix to which its adjoint is
-// added afterwards, or was added before, what counts once.
+// The lower triangle with its diagonal halved, for a matrix to which its
+// adjoint is added before or afterwards: so the diagonal counts once.
 Output halved_lower_triangle(const RuleContext& r, const Output& x);
 
-// X of A X = b for a triangular A, or of A^H X = b.
+// The solution X of A X = b for a triangular A, or of A^H X = b.
 struct Triangle {
   bool lower = true;
   bool adjoint = false;
@@ -44,7 +45,7 @@ struct Triangle {
 Output solve_triangular(const RuleContext& r, const Output& a, const Output& b,
                         Triangle triangle);
 
-// Matrices times diagonal ones, given as vectors: scales their columns.
+// Products of matrices with diagonal ones, given as vectors.
 Output scale_columns(const RuleContext& r, const Output& x, const Output& by);
 Output scale_rows(const RuleContext& r, const Output& x, const Output& by);
 

@@ -1,5 +1,6 @@
-// Ops through which no gradient goes, by the reason, or in an error. Each op of
-// the table of ops is here, has a rule, or is control flow, which needs none.
+// Ops without gradients, with the reason, and ops for which a gradient is an
+// error. Each op of the table of ops is here, has a rule, or is control flow,
+// which needs none.
 #include <algorithm>
 
 #include "autodiff/rule.h"
@@ -8,7 +9,7 @@
 namespace tagflow::autodiff {
 namespace {
 
-// Several ops, with spaces between them.
+// Adds several ops, separated by spaces.
 void no_gradient(RuleTable& table, std::string_view names,
                  std::string_view reason) {
   while (!names.empty()) {
@@ -33,7 +34,7 @@ void add_discrete(RuleTable& table) {
       "BitwiseAnd BitwiseOr BitwiseXor Invert LeftShift PopulationCount "
       "RightShift",
       "it is about integers");
-  no_gradient(table, "Bitcast", "it takes a number for its bits");
+  no_gradient(table, "Bitcast", "it reinterprets the bits of a number");
   no_gradient(
       table,
       "ArgMax ArgMin ConcatOffset DataFormatDimMap DataFormatVecPermute "
@@ -87,7 +88,7 @@ void add_random(RuleTable& table) {
               "what it draws depends on integers alone");
 }
 
-// Strings, and what is kept outside of the graph.
+// Strings, and values that are kept outside the graph.
 void add_outside(RuleTable& table) {
   no_gradient(table,
               "AsString DecodeBase64 DecodeRaw EncodeBase64 MergeSummary "
@@ -146,11 +147,11 @@ void add_outside(RuleTable& table) {
       "SparseConditionalAccumulator",
       "an accumulator may have got its gradients in any step");
   no_gradient(table, "ConsumeMutexLock MutexLock MutexV2",
-              "it is about who runs when");
+              "it only orders runs");
 }
 
-// A variable counts as what it was at each read: how it came to be that does
-// not matter.
+// Each read of a variable counts with the value that it saw: assigned values
+// are constants.
 void add_updates(RuleTable& table) {
   no_gradient(table,
               "IsVariableInitialized VarIsInitializedOp TemporaryVariable "
@@ -171,7 +172,7 @@ void add_updates(RuleTable& table) {
       "it changes a variable");
 }
 
-// What training does to variables.
+// Updates of variables in training.
 void add_training(RuleTable& table) {
   no_gradient(
       table,
@@ -204,11 +205,11 @@ void add_training(RuleTable& table) {
 
 // --- Ops that end in an error -----------------------------------------------
 
-// What passes make of other ops when a graph runs.
+// Ops that passes make when a graph runs.
 void fused_rule(RuleContext& r) {
   r.fail(
-      "it comes of a graph that has been made to run; take the gradient of "
-      "the graph that was written");
+      "it is in a graph that was compiled to run; differentiate the "
+      "original graph");
 }
 
 }  // namespace

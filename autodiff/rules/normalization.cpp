@@ -22,8 +22,8 @@ namespace {
 //
 //   dx = n^-beta dy - 2 alpha beta x W(q dy)
 //
-// It reads y, too, but is differentiated here as a function of x and dy. A
-// gradient a of dx makes, with u = W(a x),
+// It reads y, too, but is differentiated here as a function of x and dy. From a
+// gradient a of dx come, with u = W(a x),
 //
 //   of dy  n^-beta a - 2 alpha beta q u
 //   of x   -2 alpha beta (x W(n^(-beta-1) a dy) + a W(q dy) + n^(-beta-1) dy u
@@ -77,8 +77,8 @@ void add_lrn_rules(RuleTable& table) {
 
 // --- Images -----------------------------------------------------------------
 
-// Resized images are linear in the image, and so each op's gradient has the op
-// as its gradient.
+// Resizing is linear in the image, so the gradient of each gradient op is the
+// op.
 constexpr std::string_view kResizeAttrs[] = {"align_corners",
                                              "half_pixel_centers"};
 
@@ -93,7 +93,7 @@ void set_resized(RuleContext& r, const char* op, const graph::Input& size) {
 }
 
 void add_resize_rules(RuleTable& table) {
-  // Of the image, the gradient op reads shape and type.
+  // The gradient op reads only the shape and type of the image.
   table.add("ResizeBilinear", [](RuleContext& r) {
     set_resized(r, "ResizeBilinearGrad", r.input(0));
   });

@@ -19,9 +19,9 @@ constexpr std::string_view kPoolAttrs[] = {"ksize", "strides", "padding",
 
 // Note [Max pools]
 // MaxPoolGrad(x, y, dy) adds the gradient of each window to the largest element
-// under it; MaxPoolGradGrad(x, y, dx) takes from there what it gives to each
+// under it; MaxPoolGradGrad(x, y, dx) gathers from there the value for each
 // window. Both are linear in their last tensor, and each is the other's
-// gradient by it. By x and y their derivative is zero wherever there is one.
+// gradient by it. Their derivatives by x and y are zero where they exist.
 //
 // The ops of V2 have sizes and strides as inputs behind these tensors.
 
@@ -36,7 +36,7 @@ void set_max_pool_grad(RuleContext& r, const char* op, AttrMap attrs) {
                      std::move(attrs)));
 }
 
-// Of one of the two ops, by the other one.
+// The gradient of one of the two ops, by the other one.
 void set_max_pool_dual(RuleContext& r, const char* op) {
   r.set(2,
         r.scope().op(op, with_sizes(r, {r.input(0), r.input(1), r.grad()}, 3),
@@ -50,9 +50,9 @@ void max_pool_rule(RuleContext& r) {
   set_max_pool_grad(r, "MaxPoolGrad", std::move(attrs));
 }
 
-// MaxPoolGradGrad knows no explicit paddings: x and its gradient are padded
-// before. No window consists of padding alone, and so the largest element under
-// it stays the same.
+// MaxPoolGradGrad does not support explicit paddings, so x and its gradient are
+// padded before. No window consists only of padding, so the largest element
+// under it stays the same.
 void max_pool_grad_rule(RuleContext& r) {
   if (r.attr<std::string>("padding") != "EXPLICIT")
     return set_max_pool_dual(r, "MaxPoolGradGrad");
@@ -91,8 +91,8 @@ void add_max_pool_rules(RuleTable& table) {
             [](RuleContext& r) { set_max_pool_dual(r, "MaxPool3DGrad"); });
 }
 
-// The same, with the places of the largest elements in place of y: the inputs
-// of the gradients are x, dy or dx, and these.
+// The same with the indices of the largest elements instead of y: the inputs of
+// the gradients are x, dy or dx, and these.
 Output with_argmax(RuleContext& r, const char* op, const Output& argmax) {
   constexpr std::string_view kAttrs[] = {"ksize", "strides", "padding",
                                          "include_batch_in_index"};
@@ -114,8 +114,8 @@ void add_argmax_pool_rules(RuleTable& table) {
 
 // --- Averages ---------------------------------------------------------------
 
-// They are linear: the gradient needs only the shape of what was averaged, and
-// its gradient is an average again.
+// They are linear: the gradient needs only the input's shape, and its gradient
+// is an average again.
 void set_average_grad(RuleContext& r, const char* op) {
   r.set(0, r.scope().op(op, {r.input_shape(0), r.grad()},
                         copied_attrs(r.node(), kPoolAttrs)));

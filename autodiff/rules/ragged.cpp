@@ -1,10 +1,11 @@
-// Ragged tensors, which are row splits and values: gradients are by the values.
+// Ragged tensors, which consist of row splits and values: gradients are by the
+// values.
 #include "autodiff/rules/array_parts.h"
 
 namespace tagflow::autodiff {
 namespace {
 
-// The numbers of the rows, gathered in the same way, tell where each came from.
+// The row numbers, gathered in the same way, give the origin of each row.
 void ragged_gather_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const int values = r.num_inputs() - 2;
@@ -19,8 +20,8 @@ void ragged_gather_rule(RuleContext& r) {
   r.set_slices(values, r.grad(r.num_outputs() - 1), rows[rows.size() - 1]);
 }
 
-// The numbers of the rows of values, laid out in the same way, tell where each
-// went, and -1 where the default value is.
+// The row numbers of the values, laid out in the same way, give the place of
+// each row, and -1 for the default value.
 void ragged_to_dense_rule(RuleContext& r) {
   const Scope& s = r.scope();
   constexpr int kPartitions = 3;
@@ -54,7 +55,7 @@ void ragged_to_dense_rule(RuleContext& r) {
   }
 }
 
-// Row i is starts[i] + j * deltas[i]; how many there are does not change.
+// Row i is starts[i] + j * deltas[i]; the number of elements is constant.
 void ragged_range_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const Output splits = r.output(0);
@@ -64,7 +65,7 @@ void ragged_range_rule(RuleContext& r) {
                                           ops::expand_dims(s, numbers, 0)});
   const Output rows = ops::sub(s, ops::squeeze(s, ends, {0}), 1);
   const Output count = ops::sub(s, ops::size(s, splits), 1);
-  // A scalar goes with every row.
+  // A scalar is used for every row.
   const auto set_by_rows = [&](int input, const Output& gradient) {
     const Output sums = ops::unsorted_segment_sum(s, gradient, rows, count);
     r.set(input,

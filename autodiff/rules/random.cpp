@@ -1,5 +1,5 @@
-// Random ops whose samples move with a parameter while what was drawn stays the
-// same, and shuffles.
+// Random ops whose samples depend on a parameter for fixed random numbers, and
+// shuffles.
 #include "autodiff/rules/array_parts.h"
 
 namespace tagflow::autodiff {
@@ -35,13 +35,13 @@ Output density_ratio(const Scope& s, const Output& bound, const Output& z) {
 }
 
 // x = mean + stddev z lies between two limits, a and b in units of the standard
-// normal distribution. What was drawn is u, with which
+// normal distribution. The random number is u, with
 //
 //   cdf(z) = (1 - u) cdf(a) + u cdf(b)
 //   dz = (1 - u) p(a) / p(z) da + u p(b) / p(z) db
 //
-// where p is the density. `shapes` are those of the parameters as they are
-// broadcast to the samples.
+// where p is the density. `shapes` are the parameters' shapes for broadcasting
+// to the samples.
 void truncated_rule(RuleContext& r, int first,
                     const std::vector<Output>& shapes) {
   const Scope& s = r.scope();
@@ -55,7 +55,7 @@ void truncated_rule(RuleContext& r, int first,
   };
   const Output z = standard(r.output());
   const Output a = standard(parameters[2]), b = standard(parameters[3]);
-  // Near 1 the function has few digits left: limits above 0 are mirrored.
+  // Near 1 the function loses digits, so limits above 0 are mirrored.
   const Output is_high = ops::greater(s, a, 0);
   const auto cdf = [&](const Output& x) {
     return normal_cdf(s, ops::select(s, is_high, ops::neg(s, x), x));
@@ -79,7 +79,7 @@ void truncated_rule(RuleContext& r, int first,
   }
 }
 
-// Parameters by rows of the output: scalars, or vectors along dimension 0.
+// Parameters per row of the output: scalars, or vectors along dimension 0.
 void truncated_rows_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const Output rank = ops::size(s, r.output_shape());
@@ -94,7 +94,7 @@ void truncated_rows_rule(RuleContext& r) {
   truncated_rule(r, 1, shapes);
 }
 
-// The same key and counter shuffle the rows' numbers as they did the rows.
+// The same key and counter shuffle the row numbers in the same way.
 void shuffle_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const PartialShape& known = r.known_input_shape(0);

@@ -1,5 +1,5 @@
-// Fused recurrent cells, by the ops that are their gradients. What those do not
-// compute, as second derivatives, is made of primitives.
+// Fused recurrent cells, by their gradient ops. Gradients that these do not
+// compute, such as second derivatives, are made of primitives.
 #include <algorithm>
 #include <initializer_list>
 
@@ -48,8 +48,9 @@ void block_lstm_rule(RuleContext& r) {
   for (int i = 1; i < r.num_inputs(); ++i) r.set(i, grads[i - 1]);
 }
 
-// One step: the gradient op leaves the products with weights to be made of the
-// gradients of the gates. Inputs: x, cs_prev, h_prev, w, wci, wcf, wco, b.
+// One step: the gradient op returns the gradients of the gates; the products
+// with weights are made from these. Inputs: x, cs_prev, h_prev, w, wci, wcf,
+// wco, b.
 void lstm_cell_rule(RuleContext& r) {
   if (has_gates(r, {kI, kF, kO, kCi, kCo}))
     return set_by_expression(r, express_lstm);

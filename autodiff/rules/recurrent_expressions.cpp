@@ -8,8 +8,8 @@
 namespace tagflow::autodiff {
 namespace {
 
-// What is computed has the shape of `like`, also where inference does not see
-// it, as a loop wants to know.
+// Sets the shape of a value to that of `like`, since a loop needs it, also
+// where inference cannot derive it.
 Output with_shape_of(const Scope& s, const Output& x, const Output& like) {
   if (!s.ok()) return x;
   if (auto shape = x.shape().merge(like.shape()); shape.ok())
@@ -26,7 +26,7 @@ Output product(const Scope& s, const Output& a, const Output& b,
   return product(s, ops::mul(s, a, b), more...);
 }
 
-// 1 - x, the factor that sigmoid's derivative has besides x; with x^2 tanh's.
+// 1 - x, a factor of sigmoid's derivative, or, with x^2, tanh's derivative.
 Output rest(const Scope& s, const Output& x) { return ops::sub(s, 1, x); }
 
 Output joined(const Scope& s, const Outputs& parts, int axis) {
@@ -58,7 +58,7 @@ Output times_transposed(const Scope& s, const Output& a, const Output& b) {
 
 // --- LSTM -------------------------------------------------------------------
 
-// How an LSTM op or its gradient computes, by the node.
+// The parameters of an LSTM op or its gradient, from the node.
 struct LstmForm {
   explicit LstmForm(const Node& node)
       : has_time(node.op().starts_with("Block")),
@@ -97,7 +97,7 @@ struct LstmInputs {
     while (next < in.size()) more.push_back(in[next++]);
   }
 
-  Output length;  // of the steps, those that are computed
+  Output length;  // the number of computed steps
   Output x, cs_prev, h_prev, w, wci, wcf, wco, b;
   Outputs more;
 };
@@ -111,7 +111,7 @@ Output computed_only(const Scope& s, const Output& length, const Output& x) {
   return ops::select(s, mask, x, 0);
 }
 
-// By LstmPort. Clipping is not seen by gradients, as in TensorFlow.
+// By LstmPort. Gradients ignore clipping, as in TensorFlow.
 Outputs lstm_step(const Scope& s, const LstmForm& form, const LstmInputs& in,
                   const Output& x, const Output& cs_prev,
                   const Output& h_prev) {
@@ -145,7 +145,7 @@ Outputs lstm_step(const Scope& s, const LstmForm& form, const LstmInputs& in,
   return out;
 }
 
-// What the forward pass of a step gave, and the gradients of cs and h.
+// The results of the forward pass of a step, and the gradients of cs and h.
 struct LstmStep {
   Output i, cs, f, o, ci, co, cs_prev, cs_grad, h_grad;
   TAGFLOW_FIELDS(i, cs, f, o, ci, co, cs_prev, cs_grad, h_grad)
@@ -186,7 +186,7 @@ Outputs peephole_gradients(const Scope& s, const LstmForm& form,
           of(LstmForm::kOutput, cs)};
 }
 
-// What was before each step: `first`, and `all` but the last.
+// The state before each step: `first`, and `all` but the last.
 Output before(const Scope& s, const Output& first, const Output& all) {
   const Output joined = ops::concat(s, {ops::expand_dims(s, first, 0), all}, 0);
   return ops::slice(s, joined, {0, 0, 0}, ops::shape(s, all));
@@ -227,7 +227,7 @@ Outputs sequence_grad(const Scope& s, const LstmForm& form,
                              with_shape_of(t, h, none)};
       },
       steps, last, {.reverse = true});
-  // Of no steps there is nothing at the first one.
+  // For 0 steps there is no first one.
   const auto first = [&](const Output& sequence) {
     return ops::gather(
         s, ops::concat(s, {sequence, ops::expand_dims(s, none, 0)}, 0), 0);

@@ -1,4 +1,4 @@
-// Fused recurrent cells and their gradient ops, as primitives: for gradients
+// Expressions of fused recurrent cells and their gradient ops, for gradients
 // that no fused op computes (set_by_expression).
 #pragma once
 

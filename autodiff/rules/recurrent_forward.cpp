@@ -1,6 +1,6 @@
-// Fused recurrent cells in forward mode, from what they give: their rules,
-// transposed, would compute all of it again. As the gradients, this does not
-// see where a cell was clipped.
+// Fused recurrent cells in forward mode, from their outputs: transposed rules
+// would compute all of them again. Like the gradients, this ignores clipping of
+// cells.
 #include <array>
 #include <initializer_list>
 
@@ -19,7 +19,7 @@ namespace ops = graph::ops;
 
 namespace {
 
-// Of tangents that may be invalid, which is zero.
+// Sums of tangents, where invalid means zero.
 Output scaled(const Scope& s, const Output& a, const Output& b) {
   return a.valid() && b.valid() ? ops::mul(s, a, b) : Output();
 }
@@ -73,8 +73,8 @@ class LstmTangents {
       r_.set(port, made[size_t(port)]);
   }
 
-  // All steps, by a loop over them. What does not depend on the step before is
-  // multiplied for all of them at once.
+  // All steps, by a loop over them. Products that do not depend on the previous
+  // step are computed for all steps at once.
   void set_sequence() {
     const Scope& s = r_.scope();
     const Output shape = r_.input_shape(first_);
@@ -147,7 +147,7 @@ class LstmTangents {
     const Scope& s = r_.scope();
     return ops::reshape(s, x, ops::pack(s, {-1, columns}));
   }
-  // What a state was before each step.
+  // A state before each step.
   Output before(const Output& first, const Output& all, const Output& steps) {
     const Scope& s = r_.scope();
     const Output joined =
@@ -155,7 +155,7 @@ class LstmTangents {
     return ops::slice(s, joined, {0, 0, 0}, ops::pack(s, {steps, -1, -1}));
   }
 
-  // The tangents of the gates, with what comes by weights and biases.
+  // The tangents of the gates, including those through weights and biases.
   Output with_weights(Output gates, const Output& x, const Output& h) {
     const Scope& s = r_.scope();
     if (const Output w = tangent(3); w.valid())
@@ -163,7 +163,7 @@ class LstmTangents {
     return sum_of(s, {gates, tangent(7)});
   }
 
-  // What the gate number `gate` of the peepholes sees of a cell.
+  // The tangent of gate `gate` through its peephole to a cell.
   Output seen(const Scope& s, size_t gate, const Output& cell,
               const Output& tangent) {
     return sum_of(s, {scaled(s, tangent, peepholes_[gate]),

@@ -11,8 +11,8 @@
 namespace tagflow::autodiff {
 namespace {
 
-// Which dimensions of an input of that rank the node reduces, where the graph
-// knows it.
+// The dimensions of an input of that rank that the node reduces, where the
+// graph knows them.
 std::optional<std::vector<bool>> known_reduced(const Node& node, int rank) {
   const Tensor* axes = graph::known_constant(node.inputs()[1]);
   if (axes == nullptr) return {};
@@ -28,9 +28,9 @@ std::optional<std::vector<bool>> known_reduced(const Node& node, int rank) {
   return reduced;
 }
 
-// The shapes of a reduction's input and results. What is not known when the
-// graph is built becomes ops, made once for each rule: in a loop they save what
-// they need of each iteration.
+// The shapes of a reduction's input and results. Values that are unknown when
+// the graph is built are computed by ops, made once for each rule: in a loop
+// they save values of each iteration.
 class ReductionShapes {
  public:
   explicit ReductionShapes(RuleContext& r) : r_(r), s_(r.scope()) {}
@@ -43,7 +43,7 @@ class ReductionShapes {
   Output spread(const Output& x) {
     return ops::broadcast_to(s_, with_dims(x), input_shape());
   }
-  // How many elements become one: a scalar of the type of `like`.
+  // The number of elements that become one: a scalar of the type of `like`.
   Output count(const Output& like);
 
  private:
@@ -113,7 +113,7 @@ Output ReductionShapes::count(const Output& like) {
 void mean_rule(RuleContext& r) {
   const Scope& s = r.scope();
   ReductionShapes shapes(r);
-  // Larger counts than 16 bits can tell are usual.
+  // Counts often exceed 16 bits.
   const DataType dtype = r.input_dtype(0);
   const bool is_short =
       dtype == DataType::kHalf || dtype == DataType::kBFloat16;
@@ -133,7 +133,7 @@ void prod_rule(RuleContext& r) {
   r.set(0, ops::mul(s, shapes.with_dims(r.grad()), others));
 }
 
-// The elements that are equal to the extreme one share its gradient.
+// The elements that are equal to the extremum share its gradient.
 void extreme_rule(RuleContext& r) {
   const Scope& s = r.scope();
   ReductionShapes shapes(r);
@@ -153,7 +153,7 @@ void add_reduction_rules(RuleTable& table) {
   table.add("Mean", mean_rule);
   table.add("Prod", prod_rule);
   table.add({"Max", "Min"}, extreme_rule);
-  // The root of the sum of |x|^2, a real number: x / y, and 0 where y is.
+  // The root of the sum of |x|^2, a real number: x / y, and 0 where y is 0.
   table.add("EuclideanNorm", [](RuleContext& r) {
     const Scope& s = r.scope();
     const Output ratio = ops::div_no_nan(s, real_part(s, r.grad()), r.output());

@@ -28,11 +28,11 @@ void add_recurrent_rules(RuleTable& table);      // recurrent.cpp
 void add_container_rules(RuleTable& table);      // containers.cpp
 void add_state_rules(RuleTable& table);          // state.cpp
 void add_sparse_rules(RuleTable& table);         // sparse.cpp
-// Of a node whose op is a function of the library, with a gradient function.
+// The rule for a node whose op is a library function with a gradient function.
 void function_rule(RuleContext& r);  // call.cpp
 // Ops without a derivative, each with its reason.
 void add_constant_rules(RuleTable& table);  // none.cpp
-// Those of forward mode, of ops that have rules already.
+// Rules of forward mode, for ops that have rules already.
 void add_forward_rules(RuleTable& table);            // forward.cpp
 void add_recurrent_forward_rules(RuleTable& table);  // recurrent_forward.cpp
 

@@ -1,4 +1,4 @@
-// Sums, products and logarithms of sums so far along one dimension.
+// Cumulative sums, products and logarithms of sums along one dimension.
 #include "autodiff/rules/arithmetic.h"
 #include "autodiff/rules/rules.h"
 #include "graph/builder/ops_reduction.h"
@@ -10,7 +10,7 @@ ops::ScanAttrs scan_attrs(RuleContext& r) {
   return {r.attr<bool>("exclusive"), r.attr<bool>("reverse")};
 }
 
-// What an element takes part in is what comes after it.
+// An element contributes to the results after it.
 ops::ScanAttrs backwards(const ops::ScanAttrs& attrs) {
   return {attrs.exclusive, !attrs.reverse};
 }
@@ -67,11 +67,10 @@ void cumprod_rule(RuleContext& r) {
 // Note [Weighted scans]
 // With y = CumulativeLogsumexp(x), the gradient of x_k is
 //   u_k = e^(p_k) (sum of v_i e^(q_i) over i from k on)
-// for v = g, p = x, q = -y. Its factors may be too large or too small for
-// floating point where u_k is not, so that it is computed in logarithms, and
-// those of positive v apart from those of negative ones. This cannot be
-// differentiated where v is 0. But the gradients of u are like u itself, with h
-// the gradient of u:
+// for v = g, p = x, q = -y. Its factors may overflow or underflow where u_k
+// does not, so it is computed in logarithms, separately for positive and
+// negative v. This cannot be differentiated where v is 0. But the gradients of
+// u are like u itself, with h the gradient of u:
 //   of v: e^(q_i) (sum of h_k e^(p_k) over k up to i),
 //   of p: h u,  of q: v times that of v.
 // So u passes an IdentityN, with v, p and q as further inputs, which has this
@@ -118,7 +117,7 @@ void weighted_scan_rule(RuleContext& r) {
 void cumulative_logsumexp_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const Output y = r.output();
-  // The sum of nothing has no part in what comes after.
+  // An empty sum contributes nothing to later results.
   const Output sums = ops::select(s, ops::is_finite(s, y), y, 0);
   r.set(0, weighted_scan(s, r.grad(), r.input(0), ops::neg(s, sums), r.input(1),
                          backwards(scan_attrs(r))));

@@ -33,7 +33,7 @@ Output with_data_rank(RuleContext& r, const Output& x, const Output& shape) {
 void segment_mean_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const Output ids = r.input(1);
-  // Segments without rows have no part in the result, but must not divide by 0.
+  // Segments without rows do not affect the result, but must not divide by 0.
   const Output counts =
       ops::maximum(s, ops::segment_sum(s, ops::ones_like(s, ids), ids), 1);
   const Output divisors =
@@ -55,7 +55,7 @@ void segment_prod_rule(RuleContext& r) {
   r.set(0, ops::mul(s, ops::gather(s, r.grad(), ids), others));
 }
 
-// What is equal to the extreme of its segment shares its gradient.
+// Elements that are equal to the extremum of their segment share its gradient.
 void segment_extreme_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const Output ids = r.input(1);
@@ -78,7 +78,7 @@ void add_sorted_segment_rules(RuleTable& table) {
 
 // --- Ids in any order -------------------------------------------------------
 
-// Which rows of the data belong to segments: those of negative ids do not.
+// The rows of the data that belong to segments: those with negative ids do not.
 class UnsortedRows {
  public:
   explicit UnsortedRows(RuleContext& r)
@@ -90,7 +90,8 @@ class UnsortedRows {
 
   // A bool for each row, broadcast to the data.
   const Output& is_member() const { return is_member_; }
-  // For each row what its segment has; any segment's where it has none.
+  // For each row the value of its segment, or an arbitrary one where it has
+  // none.
   Output of_segments(const Output& x) const {
     return ops::gather(r_.scope(), x, rows_);
   }
@@ -151,7 +152,7 @@ void add_unsorted_segment_rules(RuleTable& table) {
 
 // --- Rows that are picked ---------------------------------------------------
 
-// "SparseSegmentMean" of all ops that begin so.
+// The common prefix of an op's name, such as "SparseSegmentMean".
 std::string sparse_segment_op(const Node& node) {
   const std::string& op = node.op();
   return op.substr(0, std::min(op.find("WithNumSegments"), op.find("Grad")));
@@ -171,8 +172,8 @@ void sparse_segment_rule(RuleContext& r) {
   r.set_slices(0, rows[0], rows[1]);
 }
 
-// The gradient op is linear: what it adds to row `picked` of its result comes
-// from a segment, and so goes back to it.
+// The gradient op is linear: it adds a segment's value to row `picked` of its
+// result, so the gradient of that row goes back to the segment.
 void set_picked(RuleContext& r, const Output& picked) {
   r.set(0, r.scope().op(sparse_segment_op(r.node()) + "WithNumSegments",
                         {r.grad(), picked, r.input(2), rows_of_input(r)}));

@@ -1,18 +1,18 @@
-// Sparse tensors, which are indices, values and a shape: gradients are by the
-// values. Ops that only move elements are asked where they do: given the
-// numbers of the elements in the place of their values, they give the order.
+// Sparse tensors, which consist of indices, values and a shape: gradients are
+// by the values. Ops that only move elements run once more on the numbers of
+// the elements instead of their values, which gives the order.
 #include "autodiff/rules/array_parts.h"
 #include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {
 
-// How many elements a vector among the inputs has.
+// The number of elements of an input, a vector.
 Output element_count(RuleContext& r, int input) {
   return ops::gather(r.scope(), r.input_shape(input), 0);
 }
 
-// What came in the order `order` as it was before.
+// Undoes the order `order`.
 Output in_old_order(const Scope& s, const Output& grad, const Output& order) {
   return ops::gather(s, grad, ops::invert_permutation(s, order));
 }
@@ -96,8 +96,8 @@ void add_part_rules(RuleTable& table) {
 
 // --- Dense tensors ----------------------------------------------------------
 
-// The indices as a matrix of a row each; they may be a vector or a scalar,
-// along one dimension.
+// The indices as a matrix with a row for each; they may be a vector or a
+// scalar, along one dimension.
 Output index_matrix(RuleContext& r, int input, const Output& rank) {
   const Scope& s = r.scope();
   const PartialShape& known = r.known_input_shape(input);
@@ -107,8 +107,8 @@ Output index_matrix(RuleContext& r, int input, const Output& rank) {
       ops::concat(s, {r.ints({-1}), ops::reshape(s, rank, {1})}, 0));
 }
 
-// Where indices repeat, the last one counts; a node that validates them has
-// none. One value may stand for all.
+// Where indices repeat, the last one counts; a node that validates them rejects
+// repeated ones. A single value may be used for all.
 void to_dense_rule(RuleContext& r) {
   const Scope& s = r.scope();
   const Output rank = ops::size(s, r.output_shape());

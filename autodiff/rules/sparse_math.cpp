@@ -18,8 +18,8 @@ Output flat_numbers(const Scope& s, const Output& indices,
 
 // --- Sums of two ------------------------------------------------------------
 
-// Where the elements of a and b went among those of their sum, -1 where they
-// are not there. Inputs: those of SparseAddGrad, its gradients left out.
+// The positions of the elements of a and b in their sum, -1 where they are
+// missing. Inputs: those of SparseAddGrad without its gradients.
 std::vector<Output> places_in_sum(const Scope& s, const Output& a,
                                   const Output& b, const Output& sum) {
   const Output numbers = count_to(s, ops::gather(s, ops::shape(s, sum), 0));
@@ -41,8 +41,8 @@ void add_grad_rule(RuleContext& r) {
   r.set(0, ops::add_n(s, terms));
 }
 
-// The one that is larger, or smaller, has the gradient, the first of two that
-// are equal. An element that is missing counts as 0.
+// The larger, or smaller, element gets the gradient; of two equal ones the
+// first. A missing element counts as 0.
 void sparse_extreme_rule(RuleContext& r, std::string_view comparison) {
   const Scope& s = r.scope();
   const std::vector<Output> places =
@@ -75,8 +75,8 @@ void add_pair_rules(RuleTable& table) {
 
 // --- A sparse and a dense one -----------------------------------------------
 
-// The gradient of a dense operand that was broadcast, input 3, by what came for
-// the elements at which it was used.
+// The gradient of a broadcast dense operand, input 3, from those of the
+// elements at which it was used.
 void set_dense(RuleContext& r, const Output& gradient) {
   const Scope& s = r.scope();
   const Output shape = r.input_shape(3, DataType::kInt64);
@@ -144,8 +144,8 @@ void sparse_product_rule(RuleContext& r) {
 
 // --- Reductions -------------------------------------------------------------
 
-// For each element the number of the output's element that it went to; `port`
-// is that of the output's values. A sparse output is sorted.
+// For each element the number of its output element; `port` is that of the
+// output's values. A sparse output is sorted.
 Output places_in_reduction(RuleContext& r, int port) {
   const Scope& s = r.scope();
   const Output rank = ops::size(s, r.input(2));
@@ -170,7 +170,7 @@ void reduce_sum_rule(RuleContext& r, int port) {
                        places_in_reduction(r, port)));
 }
 
-// Shared equally among the elements that are the largest.
+// Shared equally among the largest elements.
 void reduce_max_rule(RuleContext& r, int port) {
   const Scope& s = r.scope();
   const Output places = places_in_reduction(r, port);

@@ -20,7 +20,7 @@ void set_special_slope(RuleContext& r, int input, const Output& slope) {
     r.set_broadcast(input, ops::mul(r.scope(), r.grad(), slope));
 }
 
-// For ops of float and double alone.
+// For ops of float and double only.
 Output at_least_float(const Scope& s, const Output& x) {
   const bool is_short =
       x.dtype() == DataType::kHalf || x.dtype() == DataType::kBFloat16;
@@ -41,7 +41,8 @@ void add_error_function_rules(RuleTable& table) {
   table.add("Erfc", [](RuleContext& r) {
     set_special_slope(r, ops::neg(r.scope(), erf_slope(r)));
   });
-  // Of an inverse, the reciprocal of the slope at the result.
+  // The slope of an inverse function: the reciprocal of the slope at the
+  // result.
   table.add("Erfinv", [](RuleContext& r) {
     const Scope& s = r.scope();
     const Output bell = ops::exp(s, ops::square(s, r.output()));
@@ -65,7 +66,7 @@ Output gamma_density(const Scope& s, const Output& a, const Output& x) {
   return ops::exp(s, ops::sub(s, power, size));
 }
 
-// What the density's logarithm gains with a: log(x) - digamma(a).
+// The derivative of the density's logarithm by a: log(x) - digamma(a).
 Output density_growth(const Scope& s, const Output& a, const Output& x) {
   return ops::sub(s, ops::log(s, x), s.op("Digamma", {a}));
 }

@@ -6,7 +6,7 @@
 namespace tagflow::autodiff {
 namespace {
 
-// Only what was selected has a part in the result.
+// Only the selected input gets the gradient.
 void ref_select_rule(RuleContext& r) {
   const Scope& s = r.scope();
   for (int i = 1; i < r.num_inputs(); ++i) {

@@ -6,14 +6,14 @@
 namespace tagflow::autodiff {
 namespace {
 
-// Of A = U S V^H, U and V without the columns that S has not. With
-// X = U^H gU, Y = V^H gV and F as above, of the squares of S:
+// Of A = U S V^H, with U and V without the columns that S lacks. With X = U^H
+// gU, Y = V^H gV and F as above, of the squares of S:
 //
 //   U (F (X - X^H) S + S F (Y - Y^H) + gS) V^H
 //     + (1 - U U^H) gU S^-1 V^H + U S^-1 gV^H (1 - V V^H)
 //
-// In complex numbers columns of U and V may be turned together, and what turns
-// those of U alone moves A: (X - X^H) S^-1 / 2 on the diagonal.
+// For complex matrices, columns of U and V may be rotated together, while a
+// rotation of U only changes A: this adds (X - X^H) S^-1 / 2 on the diagonal.
 class SvdGradient {
  public:
   explicit SvdGradient(RuleContext& r)
@@ -49,9 +49,9 @@ class SvdGradient {
   }
 
  private:
-  // U or V, without the columns that S has not, and its gradient. With U2 those
-  // columns, U2^H dU = -dU2^H U as long as U2 turns by no angle of its own: so
-  // their gradient is -U2 gU2^H U of U.
+  // U or V, without the columns that S lacks, and its gradient. With U2 those
+  // columns, U2^H dU = -dU2^H U if U2 does not rotate within its own space. So
+  // their gradient adds -U2 gU2^H U to that of U.
   Output take(int port, bool is_square, Output& grad) {
     const Output all = r_.output(port);
     if (r_.has_grad(port)) grad = r_.grad(port);

@@ -21,7 +21,7 @@ std::vector<Gradient> all_unique(const Scope& s,
   return gradients;
 }
 
-// Of a gradient with each row once.
+// The sum of squares of a gradient with unique rows.
 Output squares_of(const Scope& s, const Gradient& gradient, DataType dtype) {
   const Output values = typed_value(s, gradient.values, dtype, "values");
   return ops::reduce_sum(s, ops::square(s, values));
@@ -34,8 +34,8 @@ Output root_of(const Scope& s, const Output& sum) {
   return ops::select(s, is_more, ops::sqrt(s, safe), sum);
 }
 
-// limit / max(norm, limit). What is subtracted makes it NaN where the norm is
-// not finite: else gradients would become 0 without notice.
+// limit / max(norm, limit). The subtraction makes it NaN where the norm is not
+// finite: otherwise gradients would silently become 0.
 Output factor_of(const Scope& s, const Output& norm, const Input& limit) {
   const Output most = typed_value(s, limit, norm.dtype(), "limit");
   const Output factor = ops::real_div(s, most, ops::maximum(s, norm, most));

@@ -15,7 +15,7 @@ using graph::VariableScope;
 
 namespace {
 
-// Where a layer has its ops and its variables.
+// The scopes of a layer's ops and of its variables.
 struct Place {
   Scope in;
   VariableScope vars;
@@ -39,7 +39,7 @@ struct Place {
         .get(in, name, shape, {.dtype = dtype, .initializer = initializer})
         .read(in);
   }
-  // What layers with kernels do after the product.
+  // The common part of layers with kernels after the product.
   template <class Options>
   Output finish(Output y, int64_t units, const Options& o) const {
     if (o.use_bias && in.ok())
@@ -134,7 +134,7 @@ Output embedding(const Scope& s, const VariableScope& vars, const Input& ids,
                           ? options.initializer
                           : graph::initializers::random_uniform(-0.05, 0.05)});
   if (!place.in.ok()) return {};
-  // A handle is needed to read rows alone.
+  // Reading single rows needs a handle.
   if (table.parts().size() != 1)
     return ops::gather(place.in, table.read(place.in), ids);
   return place.in.op("ResourceGather", {table.parts()[0].variable.handle, ids},

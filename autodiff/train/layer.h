@@ -7,16 +7,16 @@
 //
 // Names are those of TensorFlow 1's tf.layers: "dense/kernel", "dense/bias".
 // A layer without a name gets the first of "dense", "dense_1", ... that is
-// free; a name, and a scope with Reuse::kAuto, let calls share it. Variables
-// have the floating-point type of the input. Kernels begin as the scope says
-// where no initializer is given, biases as 0. Recurrent layers are in
+// free. Calls with the same name share variables if the scope has Reuse::kAuto.
+// Variables have the floating-point type of the input. Kernels without an
+// initializer use that of the scope; biases begin as 0. Recurrent layers are in
 // graph/builder/rnn.h:
 //
 //   dynamic_rnn(s, vars, *lstm_cell({.units = 64}), x).outputs
 //
-// Thread-compatible, as the graph. The scope fails, and the result is invalid,
-// where sizes are not positive or an input does not have the dimensions that
-// are asked for.
+// Thread-compatible, like the graph. The scope fails, and the result is
+// invalid, where sizes are not positive or an input does not have the required
+// dimensions.
 #pragma once
 
 #include <array>
@@ -37,8 +37,8 @@ struct DenseOptions {
   graph::Initializer bias_initializer = {};
   std::string name = {};  // "": "dense"
 };
-// activation(x kernel + bias): of x of [..., inputs] to [..., units]. x has two
-// dimensions or more, of which the last is known. Kernel: [inputs, units].
+// activation(x kernel + bias): maps [..., inputs] to [..., units]. x has two or
+// more dimensions, and the last one is known. Kernel: [inputs, units].
 Output dense(const graph::Scope& s, const graph::VariableScope& vars,
              const Output& x, const DenseOptions& options);
 
@@ -53,8 +53,8 @@ struct Conv2dOptions {
   graph::Initializer bias_initializer = {};
   std::string name = {};  // "": "conv2d"
 };
-// Of images [batch, height, width, channels] to [batch, ..., ..., filters]; the
-// channels are known. Kernel: [height, width, channels, filters].
+// Maps images [batch, height, width, channels] to [batch, ..., ..., filters];
+// the number of channels is known. Kernel: [height, width, channels, filters].
 Output conv2d(const graph::Scope& s, const graph::VariableScope& vars,
               const Output& x, const Conv2dOptions& options);
 
@@ -70,34 +70,35 @@ Output avg_pool(const graph::Scope& s, const Output& x,
                 const PoolOptions& options = {});
 
 struct BatchNormOptions {
-  // A bool scalar, literal or tensor: by the batch's own mean and variance, or
-  // by the moving ones.
+  // A bool scalar, literal or tensor: whether the batch's own mean and variance
+  // are used, or the moving ones.
   graph::Input training = false;
-  double momentum = 0.99;  // what moving ones keep of themselves at a step
+  double momentum = 0.99;  // the factor of moving averages per step
   double epsilon = 1e-3;
   std::string name = {};  // "": "batch_normalization"
 };
 struct BatchNorm {
   Output output;  // as x
-  // Operations that move the averages, if `training` is not the literal false.
-  // Steps wait for them: minimize(s.with_control_dependencies(updates), ...).
+  // Operations that update the averages, if `training` is not the literal
+  // false. Let steps wait for them:
+  // minimize(s.with_control_dependencies(updates), ...).
   graph::Outputs updates;
 };
 // (x - mean) / sqrt(variance + epsilon) gamma + beta, for each of the channels,
 // which are the known last dimension of two or more (Ioffe and Szegedy, "Batch
 // normalization", 2015, algorithm 1). The variance is the mean of the squared
-// distances, also of what moves "moving_variance"; of half and bfloat16 all is
-// computed in float, which their variables are of.
+// deviations, also for "moving_variance". For half and bfloat16, computation
+// and variables are in float.
 BatchNorm batch_norm(const graph::Scope& s, const graph::VariableScope& vars,
                      const Output& x, const BatchNormOptions& options = {});
 
 struct DropoutOptions {
-  double rate = 0.5;             // of what is dropped: 0 or more, below 1
-  graph::Input training = true;  // a bool scalar; x stays where it is false
+  double rate = 0.5;             // of dropped elements: in [0, 1)
+  graph::Input training = true;  // a bool scalar; false: returns x
 };
-// Elements of x become 0 with probability `rate`, others x / (1 - rate). Which
-// ones follows from the seed, an int32 or int64 vector of 2: let one number
-// tell layers apart, and the other one be the step.
+// Elements of x become 0 with probability `rate`, others x / (1 - rate). The
+// seed, an int32 or int64 vector of 2, determines which ones: use one number
+// for the layer, and the other one for the step.
 Output dropout(const graph::Scope& s, const Output& x, const graph::Input& seed,
                const DropoutOptions& options = {});
 
@@ -108,13 +109,13 @@ struct EmbeddingOptions {
   graph::Initializer initializer = {};  // left out: uniform in [-0.05, 0.05)
   std::string name = {};                // "": "embedding"
 };
-// The rows of the variable "embeddings" that `ids`, int32 or int64, name: of
-// [...] to [..., columns]. Its gradient is sparse, unless it is partitioned.
-// The run fails where an id is negative, or not below `rows`.
+// Looks up the rows `ids`, int32 or int64, of the variable "embeddings": maps
+// [...] to [..., columns]. The variable's gradient is sparse, unless it is
+// partitioned. The run fails where an id is negative, or not below `rows`.
 Output embedding(const graph::Scope& s, const graph::VariableScope& vars,
                  const graph::Input& ids, const EmbeddingOptions& options);
 
-// Of [batch, ...] to [batch, the product of the others].
+// Maps [batch, ...] to [batch, the product of the others].
 Output flatten(const graph::Scope& s, const Output& x);
 
 }  // namespace tagflow::autodiff::layers

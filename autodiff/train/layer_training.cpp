@@ -1,4 +1,4 @@
-// Layers that do something else in training than afterwards.
+// Layers that behave differently in training and inference.
 #include <numeric>
 
 #include "autodiff/train/layer.h"
@@ -91,7 +91,7 @@ BatchNorm batch_norm(const Scope& s, const VariableScope& vars, const Output& x,
   };
   const bool is_training = is_known(options.training, true);
   const bool is_over = is_known(options.training, false);
-  // Where a tensor says that training is over, the updates add zeros.
+  // If `training` is a tensor that is false, the updates add zeros.
   const Outputs moments =
       is_training ? by_batch(in)
       : is_over   ? by_moving(in)
@@ -124,7 +124,7 @@ Output dropout(const Scope& s, const Output& x, const Input& seed,
   const Output drawn = in.op("StatelessRandomUniformV2",
                              {ops::shape(in, x), key[0], key[1], kPhilox},
                              {{"dtype", x.dtype()}});
-  // A choice, not a product: what is dropped may be infinite.
+  // A select, not a product: dropped elements may be infinite.
   const Output kept = ops::select(in, ops::greater_equal(in, drawn, rate),
                                   ops::mul(in, x, 1 / (1 - rate)), 0);
   if (is_known(options.training, true)) return kept;

@@ -44,7 +44,7 @@ struct Pair {
   }
 };
 
-// Logits as a matrix, and how its rows get back to the shape of the labels.
+// Logits as a matrix, and the shape of the labels for its rows.
 class Rows {
  public:
   Rows(const Scope& in, const Output& logits) : in_(in) {
@@ -113,7 +113,7 @@ Output sparse_softmax_cross_entropy(const Scope& s, const Output& logits,
   return reduced(in, rows.back(losses), reduction);
 }
 
-// By choices instead of max(x, 0) and |x|, whose slopes at 0 would not add up
+// Uses selects instead of max(x, 0) and |x|, whose slopes at 0 would not add up
 // to that of the loss, 1/2 - z.
 Output sigmoid_cross_entropy(const Scope& s, const Output& logits,
                              const Input& labels, Reduction reduction) {

@@ -1,12 +1,13 @@
-// Losses: how far predictions are from what they should be.
+// Losses: measure how far predictions are from their labels.
 //
 //   const Output loss = losses::sparse_softmax_cross_entropy(s, logits,
 //   labels);
 //
 // Predictions and logits are of a floating-point type; labels are tensors or
-// literals, and get that type where they are no indices. The loss has it, too.
-// In formulas, x is a prediction or logit, z a label. Thread-compatible, as the
-// graph. The scope fails, or the run, where shapes or types do not fit.
+// literals, and are cast to that type unless they are indices. The loss has
+// that type, too. In formulas, x is a prediction or logit, z a label.
+// Thread-compatible, like the graph. The scope or the run fails where shapes or
+// types do not match.
 #pragma once
 
 #include "graph/builder/scope.h"
@@ -15,11 +16,11 @@ namespace tagflow::autodiff::losses {
 
 using graph::Output;
 
-// What becomes of the losses of single elements, or rows.
+// How the losses of elements, or rows, are reduced.
 enum class Reduction : uint8_t {
   kMean,  // their mean, a scalar; NaN where there are none
   kSum,   // their sum, a scalar
-  kNone,  // they stay
+  kNone,  // not reduced
 };
 
 // (x - z)^2 of each element. Labels have the shape of the predictions.
@@ -27,21 +28,21 @@ Output mean_squared_error(const graph::Scope& s, const Output& predictions,
                           const graph::Input& labels,
                           Reduction reduction = Reduction::kMean);
 
-// -sum(z log softmax(x)) over the last dimension, of each row. Logits are of
-// [..., classes], and so are labels, a distribution in each row.
+// -sum(z log softmax(x)) over the last dimension, of each row. Logits and
+// labels are of [..., classes]; each row of labels is a distribution.
 Output softmax_cross_entropy(const graph::Scope& s, const Output& logits,
                              const graph::Input& labels,
                              Reduction reduction = Reduction::kMean);
 
 // -log softmax(x)[z] of each row. Logits are of [..., classes], labels int32 or
-// int64 of [...], from 0 on and below `classes`.
+// int64 of [...], in [0, classes).
 Output sparse_softmax_cross_entropy(const graph::Scope& s, const Output& logits,
                                     const graph::Input& labels,
                                     Reduction reduction = Reduction::kMean);
 
-// -z log(sigmoid(x)) - (1 - z) log(1 - sigmoid(x)) of each element, as
-// max(x, 0) - x z + log(1 + exp(-|x|)), in which nothing overflows. Labels have
-// the shape of the logits and are probabilities.
+// -z log(sigmoid(x)) - (1 - z) log(1 - sigmoid(x)) of each element, as max(x,
+// 0) - x z + log(1 + exp(-|x|)), which does not overflow. Labels have the shape
+// of the logits and are probabilities.
 Output sigmoid_cross_entropy(const graph::Scope& s, const Output& logits,
                              const graph::Input& labels,
                              Reduction reduction = Reduction::kMean);

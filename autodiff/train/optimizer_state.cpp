@@ -11,7 +11,8 @@ using graph::ScopedVariable;
 
 namespace {
 
-// For what is cut as the variable is; null where that is in one piece.
+// The partitioner for slots, which are partitioned like the variable; null
+// where it is in one piece.
 graph::Partitioner same_cut(const ScopedVariable& variable) {
   if (!variable.is_partitioned()) return {};
   const auto parts = int64_t(variable.parts().size());
@@ -25,7 +26,7 @@ graph::Partitioner same_cut(const ScopedVariable& variable) {
 
 }  // namespace
 
-// A variable of the first of "name", "name_1", ... that there is none of.
+// Makes a variable with the first free name of "name", "name_1", ....
 ScopedVariable Optimizer::State::make(const Scope& s, const std::string& name,
                                       const Shape& shape, double initial,
                                       graph::VariableOptions options) const {

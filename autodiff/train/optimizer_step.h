@@ -1,4 +1,4 @@
-// What an Optimizer is made of. Of autodiff/train.
+// The implementation of Optimizer. Internal to autodiff/train.
 #pragma once
 
 #include <map>
@@ -10,16 +10,16 @@
 
 namespace tagflow::autodiff {
 
-// What its copies share.
+// The state that copies share.
 struct Optimizer::State {
   graph::VariableScope vars;
   graph::Input learning_rate;
   UpdateRule rule;
-  // By the name of their variable, in the order of the rule's.
+  // By the name of their variable, in the order of the rule's slots.
   std::map<std::string, std::vector<graph::ScopedVariable>> slots = {};
   std::vector<graph::ScopedVariable> powers = {};
 
-  // Makes them where there are none yet.
+  // Makes the slots where there are none yet.
   const std::vector<graph::ScopedVariable>& slots_of(
       const graph::Scope& s, const graph::ScopedVariable& variable);
   const std::vector<graph::ScopedVariable>& all_powers(const graph::Scope& s,
@@ -46,13 +46,13 @@ class Optimizer::Step {
                  const GradientTransform& fn) const;
   Status check(const std::vector<VariableGradient>& list,
                const ApplyOptions& options) const;
-  // The parts of the last work, after all updates.
+  // Adds the last operations, which run after all updates.
   graph::Outputs finish(const graph::Outputs& updates,
                         const ApplyOptions& options);
   Output update(const VariableGradient& one);
-  // As the ops take it: rows once each, or all of them.
+  // The gradient as the ops take it: dense, or with unique rows.
   Gradient usable(const Gradient& gradient, const Shape& shape) const;
-  // Takes off what the weights decay by, of all rows or those of the gradient.
+  // Subtracts the weight decay, from all rows or those of the gradient.
   Output decay(const graph::ops::Variable& v, const Gradient& gradient);
   // An input of the op.
   graph::Input argument(const std::string& name, const VariableGradient& one,
@@ -65,7 +65,7 @@ class Optimizer::Step {
   }
 
   const graph::Scope in_;
-  graph::Scope after_;  // the gradients
+  graph::Scope after_;  // waits for the gradients
   State& state_;
   const UpdateRule& rule_;
   std::map<std::pair<std::string, DataType>, Output> scalars_;

@@ -18,7 +18,7 @@ using graph::Scope;
 
 namespace {
 
-// What schedules have in common: a rate, and how far they are.
+// The common part of schedules: a rate and the progress.
 struct Course {
   Scope in;
   Output rate;
@@ -88,7 +88,7 @@ Output piecewise_constant(const Scope& s, const Input& step,
   const Tensor ends =
       Tensor::of<int64_t>({int64_t(boundaries.size())}, boundaries);
   const Output now = in.resolve(step, DataType::kInt64, "step");
-  // How many boundaries are behind.
+  // The number of boundaries already passed.
   const Output limits =
       typed_value(in, ops::constant(in, ends), now.dtype(), "boundaries");
   const Output passed = ops::greater(in, ops::expand_dims(in, now, -1), limits);

@@ -1,5 +1,4 @@
-// What optimizers, clipping and losses do to values and gradients. Of
-// autodiff/train.
+// Helpers of optimizers, clipping and losses. Internal to autodiff/train.
 #pragma once
 
 #include <string_view>
@@ -14,15 +13,15 @@ namespace tagflow::autodiff {
 Output typed_value(const graph::Scope& s, const graph::Input& value,
                    DataType dtype, std::string_view name);
 
-// Half and bfloat16 have too few digits for sums: float in place of them, else
-// the type itself.
+// Float for half and bfloat16, which have too few digits for sums; any other
+// type itself.
 DataType sum_type(DataType dtype);
 
-// The gradient with each row once: rows of one index are added. A dense one
-// stays as it is.
+// The gradient with unique rows: rows with the same index are summed. A dense
+// gradient is returned as it is.
 Gradient with_unique_rows(const graph::Scope& s, const Gradient& gradient);
 
-// The gradient of a tensor of `rows` rows, all of them.
+// The gradient of a tensor of `rows` rows, as a dense tensor.
 Output dense_rows(const graph::Scope& s, const Gradient& gradient,
                   int64_t rows);
 

@@ -12,14 +12,14 @@
 namespace tagflow::checkpoint {
 namespace {
 
-// What is smaller is copied, to be written with others.
+// Smaller pieces are copied, and written together.
 constexpr size_t kWrittenAsIs = size_t{64} << 10;
 constexpr size_t kGathered = 4 * kWrittenAsIs;
 // Fits in a core's own cache, so that a checksum and a copy read memory once.
 constexpr size_t kCachedPiece = size_t{256} << 10;
 
-// No other writer's, of this process or another; one of a process that is gone,
-// whose number came again, may be in the way.
+// A unique name among writers of all running processes. A file of an ended
+// process with the same number may be in the way.
 std::string temporary_name(const std::string& target) {
   static std::atomic<uint64_t> count{0};
   return fmt::format("{}.tmp-{}-{}", target, ::getpid(),
@@ -35,7 +35,8 @@ Result<std::unique_ptr<AtomicFile>> AtomicFile::create(
     std::string target, const WriteOptions& options) {
   FileSystem& files = options.file_system();
   TAGFLOW_RETURN_IF_ERROR(files.make_folder(folder_of(target)));
-  // Before the file is there: nobody would remove it where memory is short.
+  // Before the file exists: otherwise nobody would remove it if memory is
+  // short.
   std::unique_ptr<AtomicFile> made(new AtomicFile(std::move(target), options));
   constexpr int kAttempts = 100;
   for (int i = 0;; ++i) {
@@ -53,7 +54,7 @@ Result<std::unique_ptr<AtomicFile>> AtomicFile::create(
 
 AtomicFile::~AtomicFile() {
   file_.reset();
-  // Nobody hears of an error: the file is of no use, and of no harm.
+  // An error is not reported: the leftover file does no harm.
   if (!exists_) return;
   static_cast<void>(
       guarded([this] { return options_.file_system().remove(temporary_); }));

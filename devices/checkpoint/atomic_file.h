@@ -1,4 +1,4 @@
-// AtomicFile: a file that is there as a whole or not at all.
+// AtomicFile: a file that appears as a whole or not at all.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace tagflow::checkpoint {
 
-// How files are written.
+// Options for writing files.
 struct WriteOptions {
   // Outlives every use; null: local_files().
   FileSystem* files = nullptr;
-  // Waits for the disk, so that what was published survives the end of the
-  // machine, and not of the process alone.
+  // Waits for the disk, so that published files survive a crash of the machine,
+  // and not only of the process.
   bool sync = true;
 
   FileSystem& file_system() const {
@@ -26,30 +26,30 @@ struct WriteOptions {
 
 // Life cycle: *open* from create() on, appended to under a temporary name
 // beside its target; *finished* when all of it is on the disk; *published* when
-// it has its name. What is not published removes itself with its end, or, where
-// the process was killed, stays as a file that nobody takes for another.
+// it has its name. An unpublished file is removed by the destructor; if the
+// process is killed, it stays under a name that nobody mistakes for another.
 //
 // Thread-compatible.
 class AtomicFile {
  public:
-  // Makes the folder where it is missing.
+  // Creates the folder if it is missing.
   static Result<std::unique_ptr<AtomicFile>> create(
       std::string target, const WriteOptions& options);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
 
-  // Small pieces are gathered, large ones written as they are. After an error
-  // the file cannot be finished. REQUIRES: open.
+  // Small pieces are buffered, large ones written directly. After an error the
+  // file cannot be finished. REQUIRES: open.
   Status append(std::string_view bytes);
   // The same, and extends a checksum by the bytes while they are in the cache.
   Status append(std::string_view bytes, uint32_t& crc);
   // REQUIRES: open.
   Status finish();
-  // The name; sync_folder() makes it last. REQUIRES: finished.
+  // Gives it its name; sync_folder() makes it durable. REQUIRES: finished.
   Status publish();
 
-  // How many bytes were appended.
+  // The number of bytes appended.
   uint64_t size() const { return size_; }
   const std::string& target() const { return target_; }
   bool is_published() const { return published_; }

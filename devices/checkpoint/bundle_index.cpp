@@ -12,7 +12,7 @@ namespace {
 // cannot be destroyed.
 namespace pb = google::protobuf;
 
-// Of the format; a later one that old readers cannot read says so.
+// The format's version; later versions that old readers cannot read say so.
 constexpr int kBundleVersion = 1;
 
 Status broken_index(std::string_view name, std::string_view what) {
@@ -26,7 +26,7 @@ Result<int> parse_bundle_header(const std::string& bytes,
   auto& header =
       *pb::Arena::CreateMessage<tensorflow::BundleHeaderProto>(&arena);
   if (!header.ParseFromString(bytes))
-    return broken_index(name, "its header is no message");
+    return broken_index(name, "its header is not a protobuf message");
   if (header.endianness() != tensorflow::BundleHeaderProto::LITTLE)
     return error(Code::kUnimplemented,
                  "[checkpoint] \"{}\" is of a big-endian machine; only "
@@ -53,12 +53,13 @@ Result<TensorSlice> slice_of_proto(const tensorflow::TensorSliceProto& proto) {
   return TensorSlice(std::move(extents));
 }
 
-// What of an entry is wrong, without its name.
+// Errors about an entry, without its name.
 Status fill_bundle_entry(const std::string& bytes, int num_shards,
                          BundleEntry& entry) {
   pb::Arena arena;
   auto& proto = *pb::Arena::CreateMessage<tensorflow::BundleEntryProto>(&arena);
-  if (!proto.ParseFromString(bytes)) return invalid_argument("is no message");
+  if (!proto.ParseFromString(bytes))
+    return invalid_argument("is not a protobuf message");
   entry.dtype = int(proto.dtype());
   if (proto.shape().unknown_rank())
     return invalid_argument("has a shape of unknown rank");
@@ -90,7 +91,7 @@ std::string format_bundle_entry(const BundleEntry& entry) {
   pb::Arena arena;
   auto& proto = *pb::Arena::CreateMessage<tensorflow::BundleEntryProto>(&arena);
   proto.set_dtype(tensorflow::DataType(entry.dtype));
-  // An entry of a scalar has a shape, too.
+  // A scalar's entry has a shape, too.
   proto.mutable_shape();
   for (const int64_t dim : entry.shape.dims())
     proto.mutable_shape()->add_dim()->set_size(dim);

@@ -1,12 +1,12 @@
 // The index of a tensor bundle, TensorFlow's checkpoint format V2.
 //
-//   PREFIX.index                 which tensors there are, and where: a table
+//   PREFIX.index                 a table of all tensors and their places
 //   PREFIX.data-SSSSS-of-NNNNN   their bytes, row-major and little-endian
 //
 // The table has a header under the empty key, and an entry under each tensor's
 // name. A tensor that was saved in slices has an entry without a place, which
-// lists the slices; each of those is an entry of its own, under its
-// slice_key(), which begins with a zero byte.
+// lists the slices; each slice is an entry under its slice_key(), which begins
+// with a zero byte.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@
 
 namespace tagflow::checkpoint {
 
-// More slices of one tensor are refused.
+// The maximum number of slices of one tensor; more are rejected.
 inline constexpr size_t kMaxSlices = 10'000;
 
 struct BundleEntry {
   std::string key;
-  // GraphDef's number; of a type that no tensor of ours has, too.
+  // The number in GraphDef, also for types that we do not support.
   int dtype = 0;
   Shape shape;
-  // Where the bytes are; not of a tensor in slices.
+  // The place of the bytes; unused for a tensor in slices.
   int shard = 0;
   uint64_t offset = 0, size = 0;
   uint32_t crc = 0;  // masked
   std::vector<TensorSlice> slices;
 
   bool is_sliced() const { return !slices.empty(); }
-  // Of a slice, not of a tensor.
+  // Whether it is a slice, not a tensor.
   bool is_slice() const { return key.starts_with('\0'); }
-  // Each of them by its place in the tensor.
+  // Each slice, resolved to its place in the tensor.
   std::vector<TensorSlice> resolved_slices() const;
   // "float", or "type 24".
   std::string dtype_text() const;
@@ -46,12 +46,12 @@ struct BundleEntry {
 
 struct BundleIndex {
   int num_shards = 1;
-  std::vector<BundleEntry> entries;  // by ascending key
+  std::vector<BundleEntry> entries;  // in ascending order of keys
 };
 
-// DataLoss where the bytes are damaged, Unimplemented where they are of a
-// bundle that cannot be read: of a big-endian machine, of a later version.
-// `name` is the file's, for errors. Thread-safe.
+// DataLoss where the bytes are damaged; Unimplemented for a bundle that cannot
+// be read: from a big-endian machine, or a later version. `name` is the file's,
+// for errors. Thread-safe.
 Result<BundleIndex> parse_bundle_index(std::string_view bytes,
                                        std::string_view name);
 // REQUIRES: the keys are ascending and not empty. Thread-safe.

@@ -11,7 +11,7 @@ namespace {
 
 using MergedEntries = std::map<std::string, BundleEntry>;
 
-// Adds the slices of a tensor of which some are there.
+// Merges slices of a tensor that has an entry already.
 Status merge_slices(const BundleEntry& entry, const std::string& source,
                     BundleEntry& merged) {
   const auto refuse = [&](std::string_view what) {
@@ -58,8 +58,8 @@ Result<BundleMerge> BundleMerge::prepare(std::span<const std::string> sources,
   }
   if (readers.empty())
     return error(Code::kNotFound,
-                 "[checkpoint] there is none of the {} checkpoints to merge "
-                 "into \"{}\"",
+                 "[checkpoint] none of the {} checkpoints to merge into "
+                 "\"{}\" exists",
                  sources.size(), target);
 
   MergedEntries merged;

@@ -1,5 +1,5 @@
-// Several bundles made one, as savers of several devices do: each writes its
-// own tensors, and one of them merges.
+// Merges several bundles into one, for savers of several devices: each writes
+// its own tensors, and one of them merges.
 #pragma once
 
 #include <memory>
@@ -14,20 +14,20 @@ namespace tagflow::checkpoint {
 
 struct MergeOptions {
   WriteOptions write;
-  // Sources that are not there are left out, as long as there is one.
+  // Missing sources are skipped, as long as one exists.
   bool allow_missing = false;
 };
 
-// The shards of the sources become those of the new one, by new names: no bytes
+// The shards of the sources become those of the new one, by renaming: no bytes
 // are copied. Slices of one tensor may be in several sources. The sources' own
-// indices are removed at the end. Where the process ends in between, shards
-// have moved while no index names them: there is no new checkpoint, and some
-// sources are not complete any more.
+// indices are removed at the end. If the process ends before that, some shards
+// have moved, but no index names them: there is no new checkpoint, and some
+// sources are incomplete.
 class BundleMerge {
  public:
   // Reads the sources' indices, and writes the new one under a temporary name.
-  // NotFound where a source is not there, InvalidArgument where two have a
-  // tensor of the same name or slices that overlap; errors of files.
+  // NotFound where a source is missing, InvalidArgument where two have a tensor
+  // of the same name or slices that overlap; errors of files.
   static Result<BundleMerge> prepare(std::span<const std::string> sources,
                                      const std::string& target,
                                      const MergeOptions& options);

@@ -12,13 +12,12 @@
 namespace tagflow::checkpoint {
 namespace {
 
-// Far more than there are tensors for.
+// Far more than any number of tensors needs.
 constexpr uint64_t kMaxIndexBytes = uint64_t{1} << 30;
-// Read at a time: fits in a core's own cache, where the checksum finds it.
+// Read at a time: fits in a core's own cache, where the checksum reads it.
 constexpr size_t kReadPiece = size_t{256} << 10;
 
-// The type of an entry that can be read, and how many bytes an element has: 0
-// for strings.
+// The type of an entry, and the bytes of an element: 0 for strings.
 struct EntryType {
   DataType dtype = DataType::kInvalid;
   size_t element_bytes = 0;
@@ -34,12 +33,12 @@ Result<EntryType> type_of(const BundleEntry& entry) {
                entry.dtype_text());
 }
 
-// That the bytes of an entry can be the elements of its shape.
+// Checks that the bytes of an entry can be the elements of its shape.
 Status check_size(const BundleEntry& entry, const EntryType& type) {
   const int64_t count = entry.shape.num_elements();
   const auto bytes = checked_multiply(
       count, std::max<int64_t>(1, int64_t(type.element_bytes)));
-  // A string has a byte at least.
+  // A string needs at least one byte.
   const bool fits =
       bytes && (type.element_bytes == 0 ? uint64_t(*bytes) <= entry.size
                                         : uint64_t(*bytes) == entry.size);
@@ -57,11 +56,11 @@ void normalize_bools(Tensor& tensor) {
 
 }  // namespace
 
-// Elements of a tensor in slices, and whose they are.
+// A stored slice of a tensor, and the part of it to read.
 struct BundleReader::Part {
   const BundleEntry* entry = nullptr;
-  TensorSlice slice;   // where the entry's elements are, resolved
-  TensorSlice common;  // what of them is wanted
+  TensorSlice slice;   // the entry's elements, resolved
+  TensorSlice common;  // the part to read
 };
 
 bool is_v1_checkpoint(const std::string& path, FileSystem& files) {
@@ -115,7 +114,7 @@ Result<const BundleEntry*> BundleReader::find_tensor(
   if (entry != nullptr && !entry->is_slice()) return entry;
   std::vector<std::string> names;
   for (const BundleEntry& other : tensors()) names.push_back(other.key);
-  // TensorFlow's keys have a long end, which nobody writes.
+  // TensorFlow's keys have a long suffix, which nobody types.
   const auto longer = std::ranges::find_if(names, [&](const std::string& key) {
     return key.starts_with(fmt::format("{}/", name));
   });
@@ -153,12 +152,12 @@ Status BundleReader::check_end(const BundleEntry& entry,
                                uint64_t file_size) const {
   if (entry.offset + entry.size <= file_size) return {};
   return error(Code::kDataLoss,
-               "[checkpoint] \"{}\" has {} bytes, but {:?} is to end at {}",
+               "[checkpoint] \"{}\" has {} bytes, but {:?} should end at {}",
                data_path(prefix_, entry.shard, index_.num_shards), file_size,
                entry.key, entry.offset + entry.size);
 }
 
-// Some of an entry's bytes. All are read, since the checksum is of all.
+// Reads part of an entry's bytes. The checksum needs all of them.
 Status BundleReader::read_bytes(const BundleEntry& entry, uint64_t skipped,
                                 std::span<char> bytes) const {
   TAGFLOW_ASSIGN(const ReadableFile* file, file_of(entry));
@@ -234,7 +233,7 @@ Result<std::vector<BundleReader::Part>> BundleReader::parts_of(
     return error(status.code() == Code::kInvalidArgument ? Code::kDataLoss
                                                          : status.code(),
                  "{}", status.message());
-  // It cannot overflow: all are within one tensor, and disjoint.
+  // This cannot overflow: all slices are within one tensor, and disjoint.
   int64_t covered = 0;
   for (const Part& part : parts) {
     TAGFLOW_ASSIGN(const Shape shape, part.common.shape_in(entry.shape));
@@ -319,8 +318,8 @@ Result<Tensor> BundleReader::read_slice(std::string_view name,
 }
 
 Status BundleReader::check_complete() const {
-  // Not by shard(), which keeps each file open: there may be more of them than
-  // a process may have.
+  // shard() would keep each file open: there may be more of them than the limit
+  // of open files.
   std::vector<uint64_t> sizes;
   for (int i = 0; i < index_.num_shards; ++i) {
     TAGFLOW_ASSIGN(const auto file,

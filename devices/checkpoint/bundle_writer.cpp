@@ -95,9 +95,9 @@ Status BundleWriter::add_slice(std::string_view name, const Shape& whole,
   const auto shape = slice.shape_in(whole);
   if (!shape.ok()) return refuse(shape.status().message());
   if (!(*shape == tensor.shape()))
-    return refuse(fmt::format("it is to be {}, not {}", shape->to_string(),
-                              tensor.shape().to_string()));
-  // TensorFlow writes such as what it is: a whole tensor.
+    return refuse(fmt::format("its shape must be {}, not {}",
+                              shape->to_string(), tensor.shape().to_string()));
+  // TensorFlow writes such a slice as a whole tensor.
   if (*shape == whole) return add(name, tensor);
 
   const auto it = entries_.find(name);
@@ -154,7 +154,7 @@ Status BundleWriter::publish() {
   Status status = publish_files();
   if (status.ok()) return status;
   FileSystem& files = options_.file_system();
-  // The index first: shards that it names are left where it cannot be removed.
+  // The index first: if it cannot be removed, its shards must stay.
   const std::string index = index_path(prefix_);
   if (files.exists(index) && !files.remove(index).ok()) return status;
   for (const auto& shard : shards_)

@@ -15,23 +15,23 @@
 namespace tagflow::checkpoint {
 
 // Life cycle: *open* from create() on, *finished* when all is on the disk under
-// temporary names, *published* when the files have their names. Whatever was
-// not published is removed with the writer.
+// temporary names, *published* when the files have their names. The destructor
+// removes unpublished files.
 //
 // Note [Publishing]
-// The index is what makes files a checkpoint. So it is the last to get its
-// name, after all others have theirs on the disk: whoever finds an index, at
-// whatever moment the process or the machine ended, has all of it. Where a
-// checkpoint of the same prefix is replaced, its index goes first: the shards
-// of the two have the same names, and must not be mixed. So in between there is
-// none; who cannot bear that gives each checkpoint a prefix of its own, as
-// savers do, which number them.
+// Files become a checkpoint by their index. So it is the last to get its name,
+// after all others have theirs on the disk: an index always has all of its
+// files, at whatever moment the process or the machine ended. If a checkpoint
+// of the same prefix is replaced, its index is removed first: the shards of the
+// two have the same names, and must not be mixed. So in between there is no
+// checkpoint. To avoid that, give each checkpoint its own prefix, as savers do,
+// which number them.
 //
 // Thread-compatible.
 class BundleWriter {
  public:
-  // InvalidArgument for a prefix that cannot have files ("", "folder/").
-  // REQUIRES: num_shards >= 1.
+  // InvalidArgument for an invalid prefix ("", "folder/"). REQUIRES: num_shards
+  // >= 1.
   static Result<std::unique_ptr<BundleWriter>> create(
       std::string prefix, int num_shards, const WriteOptions& options);
   BundleWriter(const BundleWriter&) = delete;
@@ -39,19 +39,19 @@ class BundleWriter {
   ~BundleWriter();
 
   // Writes a tensor of host memory to the shard with the fewest bytes.
-  // InvalidArgument where the name is taken, empty, or begins with a zero byte,
-  // Unimplemented for handles, which no file can hold; errors of files, after
+  // InvalidArgument where the name is taken, empty, or begins with a zero byte;
+  // Unimplemented for handles, which cannot be saved; errors of files, after
   // which nothing else can be added. REQUIRES: open.
   Status add(std::string_view name, const Tensor& tensor);
   // Writes a slice of a tensor that is of shape `whole`. The same errors, and
-  // InvalidArgument where the tensor has not the shape of the slice, or other
-  // slices of the name are of another tensor, or the same.
+  // InvalidArgument where the tensor does not have the shape of the slice, or
+  // does not match the earlier slices of the name, or repeats one.
   Status add_slice(std::string_view name, const Shape& whole,
                    const TensorSlice& slice, const Tensor& tensor);
 
   // InvalidArgument where slices of a tensor overlap. REQUIRES: open.
   Status finish();
-  // After an error nothing of it is left; what was there before may be gone.
+  // After an error no new file is left; an earlier checkpoint may be gone.
   // REQUIRES: finished.
   Status publish();
 
@@ -69,11 +69,11 @@ class BundleWriter {
   std::unique_ptr<AtomicFile> index_;  // when finished
 };
 
-// That files of a checkpoint can be named so. Thread-safe.
+// Checks that files of a checkpoint can have this prefix. Thread-safe.
 Status check_prefix(std::string_view prefix);
 
-// Removes the index of a checkpoint that is about to be replaced, if there is
-// one: Note [Publishing].
+// Removes the index of a checkpoint that is about to be replaced, if it exists:
+// Note [Publishing].
 Status remove_index(const std::string& prefix, const WriteOptions& options);
 
 }  // namespace tagflow::checkpoint

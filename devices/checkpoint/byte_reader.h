@@ -1,4 +1,4 @@
-// Numbers in a text of bytes, read with bounds.
+// Reads numbers from bytes, with bounds checks.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tagflow::checkpoint {
 
-// Nothing where the bytes end before. What was read is taken off the front.
+// Nothing where the bytes end too early. Removes the bytes read from the front.
 inline std::optional<uint64_t> take_varint(std::string_view& bytes) {
   constexpr int kMaxBits = 64;
   uint64_t value = 0;

@@ -30,16 +30,16 @@ constexpr uint32_t crc_product(uint32_t a, uint32_t b) {
   return product;
 }
 
-// By which a checksum is multiplied when so many zero bytes follow.
+// The factor of a checksum when so many zero bytes follow.
 constexpr uint32_t crc_shift(uint64_t bytes) {
-  uint32_t power = kOne >> 8;  // x to the 8th: of one byte
+  uint32_t power = kOne >> 8;  // x to the 8th: for one byte
   uint32_t shift = kOne;
   for (; bytes != 0; bytes >>= 1, power = crc_product(power, power))
     if ((bytes & 1) != 0) shift = crc_product(shift, power);
   return shift;
 }
 
-// kCrcTables[k][b]: what byte b, followed by k zero bytes, contributes.
+// kCrcTables[k][b]: the contribution of byte b, followed by k zero bytes.
 using CrcTables = std::array<std::array<uint32_t, 256>, 8>;
 constexpr CrcTables make_crc_tables() {
   CrcTables tables{};
@@ -76,8 +76,8 @@ uint32_t extend_by_tables(uint32_t state, const char* at, size_t count) {
 
 #if defined(__x86_64__)
 
-// The instruction takes one cycle but answers after three: three checksums of
-// adjacent parts are computed side by side, and joined.
+// The instruction has a throughput of one cycle and a latency of three: so
+// three checksums of adjacent parts are computed side by side, and joined.
 constexpr size_t kCrcPart = 8192;
 constexpr uint32_t kCrcPartShift = crc_shift(kCrcPart);
 

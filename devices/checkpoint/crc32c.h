@@ -6,22 +6,22 @@
 
 namespace tagflow::checkpoint {
 
-// The checksum of what `crc` is the checksum of, followed by `bytes`; that of
-// nothing is 0. By the processor's instruction where there is one: faster than
-// memory. Thread-safe.
+// Extends `crc`, the checksum of earlier bytes, by `bytes`; the checksum of no
+// bytes is 0. Uses the CPU's instruction if there is one: faster than memory.
+// Thread-safe.
 uint32_t extend_crc32c(uint32_t crc, std::string_view bytes);
 inline uint32_t crc32c(std::string_view bytes) {
   return extend_crc32c(0, bytes);
 }
-// The same without the instruction: what the fast one is compared with.
+// The same without the instruction; tests compare the fast one with it.
 uint32_t extend_crc32c_portable(uint32_t crc, std::string_view bytes);
 
-// The checksum of two texts, one after the other, of `first` that of the one
-// and `second` that of the other, which has `second_bytes`. Thread-safe.
+// The checksum of a concatenation: `first` is that of the first text, `second`
+// that of the second one, which has `second_bytes`. Thread-safe.
 uint32_t join_crc32c(uint32_t first, uint32_t second, uint64_t second_bytes);
 
-// The form that files hold: a checksum over bytes that have one among them
-// would be weak. Thread-safe.
+// The form in files: a checksum over bytes that contain a checksum would be
+// weak. Thread-safe.
 inline uint32_t mask_crc32c(uint32_t crc) {
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }

@@ -44,7 +44,7 @@ Code code_of_errno(int number) {
   }
 }
 
-// By errno.
+// Maps errno to a status.
 Status file_error(std::string_view what, const std::string& path) {
   const int number = errno;
   return error(code_of_errno(number), "[checkpoint] cannot {} \"{}\": {}", what,
@@ -103,7 +103,7 @@ class LocalWritableFile final : public WritableFile {
   explicit LocalWritableFile(std::string path) : path_(std::move(path)) {}
 
   Status create() {
-    constexpr mode_t kMode = 0666;  // less the umask
+    constexpr mode_t kMode = 0666;  // reduced by the umask
     descriptor_ = Descriptor(
         ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
     return descriptor_.get() < 0 ? file_error("create", path_) : Status();
@@ -133,7 +133,7 @@ class LocalWritableFile final : public WritableFile {
 class LocalFiles final : public FileSystem {
  public:
   Result<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
-    // Not blocking: the other end of a pipe may never come.
+    // Non-blocking: the other end of a pipe may never be opened.
     Descriptor descriptor(
         ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat info {};
@@ -147,7 +147,7 @@ class LocalFiles final : public FileSystem {
 
   Result<std::unique_ptr<WritableFile>> create(
       const std::string& path) override {
-    // What needs memory comes before the file is there, or it would stay.
+    // Allocates before the file exists, or an error would leave it behind.
     auto file = std::make_unique<LocalWritableFile>(path);
     TAGFLOW_RETURN_IF_ERROR(file->create());
     return std::unique_ptr<WritableFile>(std::move(file));
@@ -183,7 +183,7 @@ class LocalFiles final : public FileSystem {
         ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (descriptor.get() < 0) return file_error("open the folder", path);
     while (::fsync(descriptor.get()) != 0) {
-      // Some file systems have nothing to do for a folder.
+      // Some file systems cannot sync a folder, and need not.
       if (errno == EINVAL || errno == ENOTSUP) return {};
       if (errno != EINTR) return file_error("write to the disk", path);
     }
@@ -204,8 +204,7 @@ std::string folder_of(const std::string& path) {
   return parent.empty() ? "." : parent.string();
 }
 
-// Not by std::filesystem, whose iterator ends the process where memory is
-// short.
+// std::filesystem's iterator would end the process when out of memory.
 Result<std::vector<std::string>> names_in(const std::string& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> opened(::opendir(folder.c_str()),
                                                    ::closedir);
@@ -237,7 +236,7 @@ void prepare_memory(std::span<char> bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
   const uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;
   const uintptr_t last = (begin + bytes.size()) / kLargePage * kLargePage;
-  // No more than advice: whatever comes of it, the memory is as it was.
+  // This is only advice: if it fails, the memory is unchanged.
   if (first < last)
     ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }

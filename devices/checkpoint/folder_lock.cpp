@@ -11,7 +11,7 @@
 namespace tagflow::checkpoint {
 namespace {
 
-// By errno.
+// Maps errno to a status.
 Status folder_error(std::string_view what, const std::string& folder) {
   const int number = errno;
   return error(number == EACCES || number == EROFS ? Code::kPermissionDenied
@@ -24,7 +24,7 @@ Status folder_error(std::string_view what, const std::string& folder) {
 
 Result<std::unique_ptr<FolderLock>> FolderLock::take(
     const std::string& folder) {
-  // Before there is a lock that nobody would let go of.
+  // Allocates before the lock exists, or an error would leave it locked.
   std::unique_ptr<FolderLock> lock(new FolderLock(folder));
   lock->descriptor_ =
       ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

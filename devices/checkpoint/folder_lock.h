@@ -1,4 +1,4 @@
-// FolderLock: a folder that one writer at a time saves to.
+// FolderLock: ensures that one writer at a time saves to a folder.
 #pragma once
 
 #include <memory>
@@ -10,23 +10,22 @@
 namespace tagflow::checkpoint {
 
 // The system's own lock of the folder: it leaves no file, and ends with the
-// process, however that ends. Where a file system has no locks, nobody is kept
-// out.
+// process in any case. On a file system without locks, it excludes nobody.
 class FolderLock {
  public:
-  // FailedPrecondition where another one, of this process or another, has it;
-  // errors of opening the folder, and PermissionDenied where it cannot be
-  // written to. Thread-safe.
+  // FailedPrecondition where another lock, of this process or another, exists;
+  // errors of opening the folder, and PermissionDenied where it is not
+  // writable. Thread-safe.
   static Result<std::unique_ptr<FolderLock>> take(const std::string& folder);
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
   ~FolderLock();
 
-  // FailedPrecondition where the folder's name no longer leads to what is
-  // locked: it was moved or removed, and another one may be somebody else's.
+  // FailedPrecondition where the folder's name no longer refers to the locked
+  // folder: it was moved or removed, and a new one may be somebody else's.
   // Thread-safe.
   Status check_place() const;
-  // Whether others are kept out.
+  // Whether others are excluded.
   bool is_exclusive() const { return is_exclusive_; }
 
  private:

@@ -27,7 +27,7 @@ Result<std::string> text_input(const KernelContext& context, int input,
   return context.fail("{} must be one string, not {}", name, tensor.describe());
 }
 
-// Where nobody waits for the step any more, nothing is published.
+// If the step has been answered, nothing is published.
 Status too_late(const KernelContext& context) {
   return error(Code::kCancelled, "[{}] the step is over", context.node().op());
 }
@@ -37,7 +37,7 @@ Status of_op(const KernelContext& context, Status status) {
       fmt::format("[{}] ", context.node().op()));
 }
 
-// Names and slices, of which there is one for each tensor.
+// The names and slices, one for each tensor.
 struct SavedNames {
   std::string prefix;
   std::span<const std::string> names, specs;
@@ -61,7 +61,7 @@ Result<ShapeAndSlice> slice_of(const KernelContext& context,
   return context.fail("tensor {:?}: {}", name, slice.status().message());
 }
 
-// At least: files are opened, written and renamed.
+// A lower bound: files are opened, written and renamed.
 constexpr double kFileNanoseconds = 1e6;
 
 class SaveKernel final : public Kernel {
@@ -115,14 +115,14 @@ class RestoreKernel final : public Kernel {
     const int tensors = context.num_outputs();
     TAGFLOW_ASSIGN(const SavedNames saved, read_names(context, tensors));
     TAGFLOW_ASSIGN(const auto reader, BundleReader::open(saved.prefix));
-    // What is wrong is said before anything is read.
+    // All errors are reported before anything is read.
     double bytes = 0;
     for (int i = 0; i < tensors; ++i)
       TAGFLOW_RETURN_IF_ERROR(check(context, *reader, saved, i, bytes));
     std::mutex mutex;
     Status first;
     std::atomic<bool> has_failed = false;
-    // Of reading a byte, and of its page.
+    // The time to read a byte, and its share of a page.
     constexpr double kNanosecondsPerByte = 0.5;
     context.parallel_for(
         tensors, kNanosecondsPerByte * bytes / tensors,
@@ -140,7 +140,7 @@ class RestoreKernel final : public Kernel {
     return first;
   }
 
-  // That there is such a tensor, of the type that the node wants.
+  // Checks that the tensor exists, and has the type that the node declares.
   static Status check(const KernelContext& context, const BundleReader& reader,
                       const SavedNames& saved, int i, double& bytes) {
     const std::string& name = saved.names[size_t(i)];
@@ -207,7 +207,7 @@ class MergeKernel final : public Kernel {
     if (!deletes_) return {};
     const std::string folder = checkpoint::folder_of(target);
     for (const std::string& source : sources) {
-      // Those that are empty now; others stay without a word.
+      // Removes folders that are empty now; others silently stay.
       std::error_code ignored;
       if (const std::string old = checkpoint::folder_of(source); old != folder)
         std::filesystem::remove(old, ignored);
@@ -219,7 +219,7 @@ class MergeKernel final : public Kernel {
   bool allows_missing_ = false;
 };
 
-// "BASE-00003-of-00012"; of the spec, question marks stand for the shard.
+// "BASE-00003-of-00012"; in the spec, question marks replace the shard.
 class ShardedNameKernel final : public CheapKernel {
  public:
   explicit ShardedNameKernel(const KernelInfo& info)

@@ -6,7 +6,7 @@ namespace tagflow::devices {
 class KernelRegistry;
 
 // SaveV2, RestoreV2, MergeV2Checkpoints, ShardedFilename, ShardedFilespec, and
-// those of V1, which are refused.
+// the V1 ops, which are rejected.
 void register_checkpoint_kernels(KernelRegistry& registry);
 
 }  // namespace tagflow::devices

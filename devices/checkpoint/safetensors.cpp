@@ -23,13 +23,13 @@ Result<std::unique_ptr<SafetensorsReader>> SafetensorsReader::open(
       *file, 0, {reinterpret_cast<char*>(&length), sizeof(length)}, path));
   if (length > kMaxSafetensorsHeader)
     return of_file(invalid_argument(
-        "[safetensors] the header is to have {} bytes; the limit is {}", length,
+        "[safetensors] the header has {} bytes; the limit is {}", length,
         kMaxSafetensorsHeader));
   const uint64_t data = sizeof(length) + length;
   if (data > file->size())
     return of_file(error(Code::kDataLoss,
-                         "[safetensors] the header is to have {} bytes, but "
-                         "the file ends before",
+                         "[safetensors] the header has {} bytes, but the file "
+                         "ends inside it",
                          length));
   std::string text(size_t(length), '\0');
   TAGFLOW_RETURN_IF_ERROR(read_exactly(*file, sizeof(length), text, path));
@@ -80,7 +80,7 @@ Result<Tensor> SafetensorsReader::read(std::string_view name,
                  "[safetensors] tensor {:?} of \"{}\" is of type {}, which "
                  "cannot be read",
                  name, path_, entry->type);
-  // The file has as many bytes: its header was checked.
+  // The header was checked: the file has these bytes.
   TAGFLOW_ASSIGN(Tensor tensor,
                  Tensor::allocate(dtype, entry->shape, allocator));
   auto* bytes = static_cast<char*>(tensor.mutable_raw());
@@ -105,7 +105,7 @@ Status write_safetensors(const std::string& path,
       return invalid_argument("[safetensors] {:?} is no name of a tensor",
                               item.name);
   }
-  // The largest elements first: so all are aligned.
+  // The largest elements come first: so all are aligned.
   std::ranges::sort(items, [](const auto& a, const auto& b) {
     const size_t a_size = dtype_size(a.dtype), b_size = dtype_size(b.dtype);
     return a_size != b_size ? a_size > b_size : a.name < b.name;

@@ -1,5 +1,5 @@
-// safetensors files, read and written: devices/checkpoint/safetensors_header.h
-// has the format.
+// Reads and writes safetensors files: devices/checkpoint/safetensors_header.h
+// describes the format.
 #pragma once
 
 #include <functional>
@@ -21,20 +21,19 @@ namespace tagflow::checkpoint {
 // Thread-safe.
 class SafetensorsReader {
  public:
-  // Reads the header. NotFound where there is no file, DataLoss where it is cut
-  // short; errors of parse_safetensors_header(). `files` is not kept.
+  // Reads the header. NotFound where the file does not exist, DataLoss where it
+  // is truncated; errors of parse_safetensors_header(). `files` is not kept.
   static Result<std::unique_ptr<SafetensorsReader>> open(
       std::string path, FileSystem& files = local_files());
 
   const std::string& path() const { return path_; }
-  // By their place in the file.
+  // In the order of their places in the file.
   std::span<const SafetensorsEntry> tensors() const { return header_.entries; }
   const SafetensorsHeader& header() const { return header_; }
-  // NotFound, which says what there is.
+  // NotFound, which lists the existing ones.
   Result<const SafetensorsEntry*> find_tensor(std::string_view name) const;
-  // NotFound; Unimplemented for a type that no tensor of ours has; errors of
-  // files. The format has no checksums. `allocator` is of memory that the host
-  // sees.
+  // NotFound; Unimplemented for a type that we do not support; errors of files.
+  // The format has no checksums. `allocator` is of host-visible memory.
   Result<Tensor> read(std::string_view name,
                       Allocator& allocator = host_allocator()) const;
 
@@ -44,23 +43,24 @@ class SafetensorsReader {
 
   const std::string path_;
   const std::unique_ptr<ReadableFile> file_;
-  const uint64_t data_;  // where they begin
+  const uint64_t data_;  // where the data begin
   const SafetensorsHeader header_;
-  std::vector<size_t> by_name_;  // places in the header
+  std::vector<size_t> by_name_;  // indices into the header's entries
 };
 
-// A tensor that is to be written: what it will be, and how to get it.
+// A tensor that is to be written: its type and shape, and how to load it.
 struct SafetensorsItem {
   std::string name;
   DataType dtype = DataType::kInvalid;
   Shape shape;
-  // Called once, when its turn has come. The error is that of the writing.
+  // Called once, when it is about to be written. Its error is that of the
+  // writing.
   std::function<Result<Tensor>()> load;
 };
 
-// Writes the file, there as a whole or not at all. InvalidArgument where a name
-// comes twice or cannot be written, Unimplemented for a type that the format
-// does not have, Internal where a tensor is not what was said.
+// Writes the file, as a whole or not at all. InvalidArgument where a name is
+// repeated or cannot be written, Unimplemented for a type that the format does
+// not have, Internal where a tensor differs from its item.
 Status write_safetensors(const std::string& path,
                          std::vector<SafetensorsItem> items,
                          const WriteOptions& options);

@@ -14,7 +14,7 @@ struct SafetensorsType {
   DataType dtype = DataType::kInvalid;
 };
 
-// All of the format; elements of some have no whole bytes.
+// All types of the format; some have elements smaller than a byte.
 constexpr SafetensorsType kSafetensorsTypes[] = {
     {"F64", 64, DataType::kDouble},
     {"F32", 32, DataType::kFloat},
@@ -54,8 +54,8 @@ Status header_error(fmt::format_string<Args...> format, Args&&... args) {
                           fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Reads the JSON as it comes: nothing is built that is not kept, and a name
-// that comes twice is seen. False ends the parsing.
+// Parses the JSON as a stream: it stores only what is kept, and detects
+// repeated names. Returning false ends the parsing.
 class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
  public:
   SafetensorsHeader header;
@@ -193,8 +193,8 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
   SafetensorsEntry entry_;
 };
 
-// That the entries, by place, are as large as they have to be, and side by
-// side.
+// Checks that the entries, in the order of their places, have the right sizes
+// and leave no gaps.
 Status check_safetensors_places(const std::vector<SafetensorsEntry>& entries,
                                 uint64_t data_bytes) {
   uint64_t end = 0;
@@ -240,7 +240,7 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
                                                    uint64_t data_bytes) {
   if (!text.starts_with('{'))
     return header_error("the header does not begin with '{{'");
-  // The parser would take it for the end.
+  // The parser would take a zero byte for the end.
   if (text.find('\0') != text.npos)
     return header_error("the header has a byte that is zero");
   HeaderParser parser;

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The paths of the folder's files whose names are wanted.
+// The paths of the folder's files whose names match.
 Result<std::vector<std::string>> files_in(
     const std::string& folder,
     const std::function<bool(std::string_view name)>& is_wanted) {
@@ -31,7 +31,7 @@ bool is_digits(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// As AtomicFile makes them: "TARGET.tmp-PROCESS-NUMBER".
+// A name that AtomicFile makes: "TARGET.tmp-PROCESS-NUMBER".
 bool is_temporary(std::string_view name) {
   const size_t mark = name.rfind(".tmp-");
   if (mark == name.npos) return false;
@@ -69,7 +69,7 @@ void remove_temporary_files(const std::string& folder, const std::string& name,
     return is_temporary(file) &&
            (file.starts_with(name) || file.starts_with("checkpoint."));
   };
-  // What cannot be found or removed is in nobody's way.
+  // A file that cannot be found or removed does no harm.
   const auto left = files_in(folder, is_left);
   if (!left.ok()) return;
   for (const std::string& path : *left)

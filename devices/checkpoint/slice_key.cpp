@@ -1,5 +1,5 @@
-// The keys of slices: texts and numbers written so that the bytes sort as they
-// do.
+// Keys of slices: texts and numbers are encoded so that the bytes sort in the
+// same order.
 #include <bit>
 
 #include "devices/checkpoint/tensor_slice.h"
@@ -7,7 +7,7 @@
 namespace tagflow::checkpoint {
 namespace {
 
-// The two bytes that could be taken for the end are followed by another.
+// The two bytes that could be taken for the end are escaped by another.
 void append_ordered_text(std::string& key, std::string_view text) {
   for (const char c : text) {
     key += c;
@@ -18,16 +18,16 @@ void append_ordered_text(std::string& key, std::string_view text) {
   key += '\1';
 }
 
-// How many bytes, and the bytes, the highest first.
+// The number of bytes, then the bytes, the highest first.
 void append_ordered_count(std::string& key, uint64_t value) {
   const int bytes = (std::bit_width(value) + 7) / 8;
   key += char(bytes);
   for (int i = bytes; i-- > 0;) key += char(uint8_t(value >> (8 * i)));
 }
 
-// Of n bytes the first n bits are ones, followed by a zero; all are flipped in
-// a negative number. What follows is the number in two's complement. So a byte
-// holds six bits and the sign, and ten bytes are enough.
+// In an encoding of n bytes the first n bits are ones, followed by a zero; a
+// negative number has all of them flipped. Then follows the number in two's
+// complement. So a byte holds six bits and the sign, and ten bytes are enough.
 void append_ordered_number(std::string& key, int64_t value) {
   constexpr int kMaxBytes = 10;
   const uint64_t magnitude = uint64_t(value < 0 ? ~value : value);

@@ -40,7 +40,7 @@ std::string relative_to(const std::string& folder, const std::string& prefix) {
                                                         : relative;
 }
 
-// Whether it is whole, but for what only reading it tells.
+// Whether it is complete; damage that only reading reveals is not checked.
 Status check(const std::string& prefix, const DamagedCheckpoints& known) {
   if (const auto it = known.find(prefix); it != known.end()) return it->second;
   const auto reader = BundleReader::open(prefix);
@@ -71,9 +71,9 @@ void split_step(Found& found) {
   found.step = step;
 }
 
-// Prefixes of the bundles in a folder. The series that was written to last goes
-// first; within one it is the step that counts, since copied files may all be
-// of one time.
+// Prefixes of the bundles in a folder. The series that was written to last
+// comes first; within a series the step decides, since copied files may all
+// have the same time.
 Result<std::vector<std::string>> bundles_in(const std::string& folder) {
   constexpr std::string_view kSuffix = ".index";
   std::deque<Found> found;                              // series point into it
@@ -175,19 +175,21 @@ Result<NewestCheckpoint> find_newest_checkpoint(
       newest.prefix = prefix;
       return newest;
     }
-    // Anything else may pass, and the one before would be taken for the newest.
+    // Other errors may be temporary; then an older checkpoint would be taken
+    // for the newest.
     if (status.code() != Code::kDataLoss && status.code() != Code::kNotFound)
       return status;
     newest.damaged.push_back({prefix, std::string(status.message())});
     if (first.ok()) first = std::move(status);
   }
   if (first.ok())
-    return error(Code::kNotFound, "[checkpoint] there is none in \"{}\"",
-                 folder);
-  // It is not for the caller to take this for an empty folder.
+    return error(Code::kNotFound,
+                 "[checkpoint] there is no checkpoint in \"{}\"", folder);
+  // The caller must not mistake this for an empty folder.
   return error(Code::kDataLoss,
-               "[checkpoint] there is no whole one in \"{}\": {}; to begin "
-               "anew, take another folder, or remove them and the list \"{}\"",
+               "[checkpoint] there is no complete checkpoint in \"{}\": {}; "
+               "to start anew, use another folder, or remove the checkpoints "
+               "and the list \"{}\"",
                folder, first.message(), state_path(folder));
 }
 

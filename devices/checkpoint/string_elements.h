@@ -16,14 +16,14 @@
 namespace tagflow::checkpoint {
 
 // Calls append(bytes) with the bytes, piece by piece. Returns the entry's
-// checksum, not masked; an error is append's. REQUIRES: a tensor of strings.
+// checksum, not masked, or an error of append(). REQUIRES: a tensor of strings.
 Result<uint32_t> write_string_elements(
     const Tensor& tensor,
     const std::function<Status(std::string_view)>& append);
 
 // The tensor of that shape. `crc` is the entry's checksum, masked. DataLoss
-// where the bytes are not those of such a tensor; nothing is allocated that
-// they cannot fill. Thread-safe.
+// where the bytes are not those of such a tensor; allocations never exceed what
+// they can fill. Thread-safe.
 Result<Tensor> parse_string_elements(std::string_view bytes, uint32_t crc,
                                      const Shape& shape, Allocator& allocator);
 

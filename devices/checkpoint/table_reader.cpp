@@ -11,10 +11,10 @@ namespace {
 
 constexpr uint64_t kTableMagic = 0xdb4775248b80fb57;
 constexpr size_t kFooterBytes = 48;
-constexpr size_t kTrailerBytes = 5;  // how it is compressed, the checksum
+constexpr size_t kTrailerBytes = 5;  // the type of compression, the checksum
 constexpr char kNotCompressed = 0, kSnappy = 1;
-// Of a block that fits 64 times, snappy needs a byte and a half for each copy
-// of 64 bytes at least.
+// A bound on compression: snappy needs at least a byte and a half for each copy
+// of 64 bytes.
 constexpr size_t kMaxSnappyRatio = 64;
 
 Status broken_table(std::string_view name, std::string_view what) {
@@ -33,7 +33,7 @@ std::optional<BlockPlace> take_place(std::string_view& bytes) {
   return BlockPlace{*offset, *size};
 }
 
-// A block's bytes: within those of the file, or, where it was compressed, in
+// A block's bytes: within those of the file, or, if it was compressed, in
 // `storage`.
 Result<std::string_view> read_block(std::string_view file, BlockPlace place,
                                     std::string_view name,
@@ -87,7 +87,7 @@ Status visit_block(std::string_view block, std::string_view name, Visit visit) {
   return {};
 }
 
-// Keys share their beginnings: what a small file says may be large.
+// Keys share prefixes: a small file can expand to a large one.
 class TableLimit {
  public:
   TableLimit(std::string_view file, std::string_view name)
@@ -118,7 +118,7 @@ Result<std::vector<TableEntry>> parse_table(std::string_view bytes,
   if (!is_table(bytes))
     return broken_table(name, "it does not end like a LevelDB table");
   std::string_view footer = bytes.substr(bytes.size() - kFooterBytes);
-  const auto unused = take_place(footer);  // of filters
+  const auto unused = take_place(footer);  // the block of filters
   const auto index_place = take_place(footer);
   if (!unused || !index_place) return broken_table(name, "its footer is wrong");
 
@@ -133,7 +133,7 @@ Result<std::vector<TableEntry>> parse_table(std::string_view bytes,
     return Status();
   };
   std::string index_storage, storage;
-  // Else a small file could have many entries for one large block.
+  // Otherwise a small file could have many entries for one large block.
   uint64_t read_until = 0;
   TAGFLOW_ASSIGN(const std::string_view index,
                  read_block(bytes, *index_place, name, index_storage));

@@ -7,7 +7,7 @@
 namespace tagflow::checkpoint {
 namespace {
 
-// What LevelDB takes for a file.
+// A string that LevelDB writes to as a file.
 class TextFile final : public leveldb::WritableFile {
  public:
   leveldb::Status Append(const leveldb::Slice& data) override {
@@ -25,15 +25,15 @@ class TextFile final : public leveldb::WritableFile {
 
 Result<std::string> format_table(const std::vector<TableEntry>& entries) {
   leveldb::Options options;
-  // As TensorFlow writes them: the same entries are the same bytes.
+  // As TensorFlow writes them: equal entries give equal bytes.
   options.compression = leveldb::kNoCompression;
   options.block_size = size_t{256} << 10;
   TextFile file;
   leveldb::TableBuilder builder(options, &file);
   try {
     for (const auto& [key, value] : entries) builder.Add(key, value);
-    // So that nothing is left to do for Finish() before it is taken for
-    // finished, which the destructor asserts.
+    // The destructor asserts that the builder was finished. After Flush(),
+    // Finish() has nothing left to do before it sets that.
     builder.Flush();
   } catch (...) {
     builder.Abandon();

@@ -1,4 +1,4 @@
-// TensorFile: named tensors in files, of whatever format.
+// TensorFile: named tensors in files of any supported format.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace tagflow::checkpoint {
 
-// What is known of a tensor before it is read.
+// The description of a tensor, available before it is read.
 struct TensorInfo {
   std::string name;
-  std::string dtype;  // as dtype_name(), or the format's own where we have none
+  std::string dtype;  // dtype_name(), or the format's own name
   Shape shape;
   uint64_t bytes = 0;  // in the file
   int shard = 0;       // -1 where its slices are in several
@@ -33,18 +33,17 @@ class TensorFile {
   virtual ~TensorFile() = default;
   // "bundle" or "safetensors".
   virtual std::string_view format() const = 0;
-  // The prefix of a bundle; of a folder, that of its newest.
+  // The prefix of a bundle; for a folder, that of its newest bundle.
   virtual const std::string& path() const = 0;
   virtual int num_shards() const = 0;
   // By name.
   virtual const std::vector<TensorInfo>& tensors() const = 0;
   // Errors of BundleReader::read() and SafetensorsReader::read().
   virtual Result<Tensor> read(std::string_view name) const = 0;
-  // Null where there is none of the name.
+  // Null where the name does not exist.
   const TensorInfo* find(std::string_view name) const;
-  // Where the path was a folder's: the checkpoints that were passed over, since
-  // they are damaged. Empty otherwise. Whoever asked for the newest one should
-  // hear of it.
+  // If the path was a folder's: the damaged checkpoints that were skipped.
+  // Empty otherwise. A caller that asked for the newest one should report them.
   const std::vector<DamagedCheckpoint>& damaged() const { return damaged_; }
 
  protected:
@@ -56,9 +55,9 @@ class TensorFile {
 };
 
 // `path` is a .safetensors file, the prefix of a bundle or its .index, or a
-// folder, of which the newest whole checkpoint is taken, none of `known`.
-// NotFound where there is none; errors of BundleReader, SafetensorsReader and
-// find_newest_checkpoint(). Thread-safe.
+// folder, whose newest complete checkpoint is used, without those in `known`.
+// NotFound where it does not exist; errors of BundleReader, SafetensorsReader
+// and find_newest_checkpoint(). Thread-safe.
 Result<std::unique_ptr<TensorFile>> open_tensor_file(
     const std::string& path, const DamagedCheckpoints& known = {});
 

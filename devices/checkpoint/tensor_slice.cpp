@@ -11,7 +11,7 @@ Status slice_error(fmt::format_string<Args...> format, Args&&... args) {
   return error(Code::kInvalidArgument, format, std::forward<Args>(args)...);
 }
 
-// The text before the next `separator`, which is taken off with it.
+// Returns the text before the next `separator`, and removes both.
 std::string_view take_until(std::string_view& text, char separator) {
   const size_t at = std::min(text.find(separator), text.size());
   const std::string_view part = text.substr(0, at);
@@ -29,7 +29,7 @@ std::optional<int64_t> number_in(std::string_view text) {
 
 int64_t end_of(const Extent& extent) { return extent.start + extent.length; }
 
-// How many pairs of slices have something in common in that dimension.
+// The number of pairs of slices that overlap in that dimension.
 size_t pairs_alike(std::span<const TensorSlice> slices, size_t dim) {
   std::vector<int64_t> starts, ends;
   for (const TensorSlice& slice : slices) {
@@ -40,7 +40,8 @@ size_t pairs_alike(std::span<const TensorSlice> slices, size_t dim) {
   }
   std::ranges::sort(starts);
   std::ranges::sort(ends);
-  // With each that begins, those that have begun before and not ended.
+  // For each slice that begins, count those that have begun before and not
+  // ended.
   size_t pairs = 0, ended = 0;
   for (size_t begun = 0; begun < starts.size(); ++begun) {
     while (ends[ended] <= starts[begun]) ++ended;
@@ -49,7 +50,7 @@ size_t pairs_alike(std::span<const TensorSlice> slices, size_t dim) {
   return pairs;
 }
 
-// Which dimension tells most slices apart.
+// The dimension that distinguishes most slices.
 size_t telling_dimension(std::span<const TensorSlice> slices) {
   size_t best = 0, fewest = SIZE_MAX;
   for (size_t d = 0; d < size_t(slices[0].rank()); ++d) {
@@ -61,8 +62,8 @@ size_t telling_dimension(std::span<const TensorSlice> slices) {
   return best;
 }
 
-// Whether two slices have an element in common; adds to `looks` how many
-// dimensions that took.
+// Whether two slices have an element in common; adds the number of dimensions
+// compared to `looks`.
 bool have_common(const TensorSlice& a, const TensorSlice& b, size_t& looks) {
   for (size_t d = 0; d < a.extents().size(); ++d) {
     ++looks;
@@ -203,9 +204,9 @@ SliceCopy::SliceCopy(const TensorSlice& part, const TensorSlice& from,
                      const TensorSlice& to) {
   if (std::ranges::any_of(part.extents(),
                           [](const Extent& p) { return p.length == 0; }))
-    return;  // whatever the other dimensions are
-  // From the innermost dimension out: a dimension joins the run as long as
-  // those within it are taken whole on both sides.
+    return;  // regardless of the other dimensions
+  // From the innermost dimension outwards: a dimension joins the run while the
+  // dimensions inside it are complete on both sides.
   int64_t from_stride = 1, to_stride = 1;
   bool is_inner = true;
   first_.count = 1;

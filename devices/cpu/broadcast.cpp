@@ -6,7 +6,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// Dimension `from_end` (1 is the last) of a shape seen as one of higher rank.
+// Dimension `from_end` (1 is the last) of a shape extended to a higher rank.
 int64_t aligned_dim(const Shape& shape, int from_end) {
   return from_end <= shape.rank() ? shape.dim(shape.rank() - from_end) : 1;
 }
@@ -49,7 +49,8 @@ BroadcastPlan::BroadcastPlan(const Shape& result,
       if (moves[i]) sizes[i] *= count;
       ++i;
     }
-    // Merged where all go on moving, or repeating, as in the loop before.
+    // Merged if all operands continue to move, or to repeat, as in the loop
+    // before.
     const auto same_kind = [&](const Loop& inner) {
       for (size_t k = 0; k < operands.size(); ++k)
         if (loop.strides[k] != inner.strides[k] * inner.count) return false;

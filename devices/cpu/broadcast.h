@@ -1,9 +1,9 @@
-// Broadcasting: tensors of different shapes, read as if they had one.
+// Broadcasting: tensors of different shapes are read as if they had one shape.
 //
 // Dimensions are aligned at the last one; an operand that lacks a dimension,
 // or has 1 there, repeats along it. Neighbouring dimensions along which every
-// operand either moves or repeats are one loop, so that most broadcasts are
-// two or three loops whatever their rank.
+// operand either moves or repeats are merged into one loop, so most broadcasts
+// are two or three loops at any rank.
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@
 
 namespace tagflow::devices {
 
-// The common shape of all. InvalidArgument naming the two that do not fit.
+// The common shape of all. InvalidArgument names the two that do not fit.
 Result<Shape> broadcast_shapes(std::initializer_list<const Shape*> shapes);
 
 // The loops of one broadcast, for up to three operands.
 class BroadcastPlan {
  public:
   static constexpr size_t kMaxOperands = 3;
-  // Per operand: an offset in elements.
+  // An offset in elements for each operand.
   using Offsets = std::array<int64_t, kMaxOperands>;
 
   // A loop around the innermost one, and how far each operand moves in it.
@@ -32,17 +32,17 @@ class BroadcastPlan {
   };
   using Loops = boost::container::small_vector<Loop, 6>;
 
-  // REQUIRES: at most kMaxOperands shapes, which broadcast to `result`, which
+  // REQUIRES: at most kMaxOperands shapes; they broadcast to `result`, which
   // has elements.
   BroadcastPlan(const Shape& result,
                 std::initializer_list<const Shape*> operands);
 
-  // Elements of the innermost loop: `row_size` consecutive ones of the result,
-  // and of each operand as many, or one again and again.
+  // Elements of the innermost loop: `row_size` consecutive ones of the result;
+  // each operand has as many, or one that repeats.
   int64_t row_size() const { return row_size_; }
   bool moves(size_t operand) const { return moves_[operand]; }
-  // Repetitions of the innermost loop: row r makes result elements from
-  // r * row_size() on.
+  // Repetitions of the innermost loop: row r computes result elements from r *
+  // row_size() on.
   int64_t rows() const { return rows_; }
 
   // The loops around the rows, innermost first.

@@ -1,4 +1,4 @@
-// What kernels whose making may fail have in common.
+// Creation of kernels whose build() may fail.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace tagflow::devices {
 
-// A kernel of type K, after its build(info), whose errors name the node.
+// Makes a kernel of type K and calls its build(info); its errors name the node.
 template <class K>
 Result<std::unique_ptr<Kernel>> make_built(const KernelInfo& info) {
   auto kernel = std::make_unique<K>();

@@ -1,4 +1,4 @@
-// Tensors whose channels are one of their dimensions.
+// Tensors with a channel dimension.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ struct Channels {
   int64_t outer = 1, count = 0, inner = 1;
 };
 
-// Whether the attribute data_format says that channels are dimension 1, not
-// the last one.
+// Whether the attribute data_format says that channels are dimension 1 instead
+// of the last one.
 Result<bool> channels_first(const KernelInfo& info);
 
-// InvalidArgument for fewer than two dimensions. Of a tensor without elements
-// only `count` has a meaning.
+// InvalidArgument for fewer than two dimensions. For a tensor without elements
+// only `count` is valid.
 Result<Channels> split_channels(const KernelContext& context,
                                 const Tensor& value, bool first);
 
-// The sum over all but the channels of a tensor of so many elements.
+// The plan that sums `count` elements over all dimensions but the channels.
 ReductionPlan channel_sums(const Channels& channels, int64_t num_elements);
 
 }  // namespace tagflow::devices

@@ -1,6 +1,6 @@
-// Kernels that pass on, check or show values. Switch, Merge, Enter, Exit,
-// NextIteration, LoopCond and what lies at the borders of a partition are the
-// engine's own and have no kernel here.
+// Kernels that pass on, check or print values. Switch, Merge, Enter, Exit,
+// NextIteration, LoopCond and the nodes at the borders of a partition are
+// implemented by the engine and have no kernel here.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -53,7 +53,7 @@ class IdentityKernel : public CheapKernel {
   }
 };
 
-// What a resource stands for is never constant.
+// The target of a resource is never constant.
 class GuaranteeConstKernel : public IdentityKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
@@ -65,7 +65,7 @@ class GuaranteeConstKernel : public IdentityKernel {
   using IdentityKernel::IdentityKernel;
 };
 
-// Passes on the reference that the index says.
+// Passes on the reference that the index selects.
 class RefSelectKernel : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;
@@ -177,7 +177,7 @@ class AssertKernel : public CheapKernel {
   int64_t limit_;
 };
 
-// Who reads what is printed may take their time.
+// The reader of the output may be slow.
 constexpr double kPrintCost = 100e3;
 
 class PrintKernel : public Kernel {
@@ -265,7 +265,7 @@ class PrintV2Kernel : public Kernel {
   std::string end_;
 };
 
-// Stops the step, not the process: a graph must not be able to end us.
+// Stops the step, not the process: a graph must not be able to end the process.
 class AbortKernel : public CheapKernel {
  public:
   explicit AbortKernel(std::string message) : message_(std::move(message)) {}
@@ -294,7 +294,7 @@ class CheckNumericsKernel : public Kernel {
 
   Status compute(KernelContext& context) const override {
     const auto values = context.input(0).flat<T>();
-    // One fast pass; a second one finds out what was wrong.
+    // One fast pass; a second one locates the error.
     bool finite = true;
     for (const T& value : values) finite &= is_finite(value);
     if (!finite) return describe_failure(context, values);
@@ -330,7 +330,7 @@ class CheckNumericsKernel : public Kernel {
   std::string message_;
 };
 
-// How often a For from start to limit by delta runs its body.
+// The number of times that a For from start to limit by delta runs its body.
 class ForTripCountKernel final : public CheapKernel {
  public:
   explicit ForTripCountKernel(const KernelInfo&) {}

@@ -10,9 +10,9 @@ namespace {
 
 class CpuDevice final : public Device {
  public:
-  // Counting costs some 50 ns for each buffer, three times of what the host's
-  // allocator takes, and threads would contend for the counters: it is done
-  // where there is a limit to keep.
+  // Counting costs some 50 ns for each buffer, three times the host allocator's
+  // time, and threads would contend for the counters: it is done only where
+  // there is a limit.
   explicit CpuDevice(graph::DeviceInfo info) : Device(std::move(info)) {
     if (this->info().memory_limit > 0)
       tracking_ = TrackingAllocator::make(

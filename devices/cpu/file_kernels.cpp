@@ -20,7 +20,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// Above what is folded: what is in a file is read when the step runs.
+// Above the limit for constant folding: a file is read when the step runs.
 constexpr double kFileNanoseconds = 2 * Kernel::kMostFoldedNanoseconds;
 
 Status file_error(const KernelContext& context, const std::string& path,
@@ -74,7 +74,7 @@ class ReadFileKernel : public Kernel {
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const std::string path, path_input(context, 0));
-    // Not to wait for the other end of a pipe.
+    // Non-blocking: the other end of a pipe may never be opened.
     const File file(path, O_RDONLY | O_NONBLOCK);
     struct stat facts {};
     if (!file.is_open() || fstat(file.descriptor(), &facts) != 0)
@@ -125,7 +125,7 @@ class WriteFileKernel : public Kernel {
     std::error_code failure;
     const auto folder = std::filesystem::path(path).parent_path();
     if (!folder.empty()) std::filesystem::create_directories(folder, failure);
-    // What went wrong there shows here.
+    // Write errors can appear on closing.
     const File file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK);
     if (!file.is_open()) return file_error(context, path, errno);
     std::string_view rest = contents.scalar_value<std::string>();
@@ -171,8 +171,8 @@ class MatchingFilesKernel : public Kernel {
   double cost(const KernelContext&) const override { return kFileNanoseconds; }
 
  private:
-  // Adds what exists of `path`, which does, followed by `pattern`. Folders that
-  // cannot be read have nothing in them.
+  // Adds the existing paths for `path`, which exists, followed by `pattern`.
+  // Folders that cannot be read count as empty.
   static void expand(const KernelContext& context, const std::string& path,
                      std::string_view pattern,
                      std::vector<std::string>& found) {

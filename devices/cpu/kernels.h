@@ -5,7 +5,7 @@ namespace tagflow::devices {
 
 class KernelRegistry;
 
-// All of the below.
+// Calls all functions below.
 void register_cpu_kernels(KernelRegistry& registry);
 
 // cpu/control_flow.cpp: Const, Identity, NoOp, Assert, Print, ...

@@ -1,4 +1,4 @@
-// How oneDNN is used: on one thread.
+// oneDNN on one thread.
 #pragma once
 
 #include <omp.h>
@@ -11,15 +11,15 @@
 
 namespace tagflow::devices {
 
-// What makes and runs all primitives.
+// The engine of all primitives.
 inline const dnnl::engine& onednn_engine() {
   static const dnnl::engine the_engine(dnnl::engine::kind::cpu, 0);
   return the_engine;
 }
 
-// While this lives, what the calling thread asks of OpenMP runs on it alone:
-// kernels shard their work themselves. Afterwards the thread, which may be the
-// user's, has the number of threads again that it had before.
+// While this lives, OpenMP regions of the calling thread run on that thread
+// alone: kernels shard their work themselves. Afterwards the thread, which may
+// be the user's, has its former number of threads again.
 class SingleThreaded {
  public:
   SingleThreaded() : before_(omp_get_max_threads()) {
@@ -35,13 +35,13 @@ class SingleThreaded {
   const int before_;
 };
 
-// How shapes are computed, as worked out once for each. A Plan has a flag
-// `works`: the library does it. Calls may come from any thread.
+// A cache of plans by shape; each is computed once. A Plan has a flag `works`:
+// the library supports it. Thread-safe.
 template <class Key, class Plan>
 class PlanCache {
  public:
-  // The plan of `key`, which fill(plan) works out where it is new. What throws
-  // a dnnl::error does not work. Throws std::bad_alloc.
+  // The plan of `key`; fill(plan) computes a new one. If that throws a
+  // dnnl::error, the plan does not work. Throws std::bad_alloc.
   template <class Fill>
   std::shared_ptr<const Plan> find(const Key& key, Fill&& fill) {
     const std::lock_guard lock(mutex_);

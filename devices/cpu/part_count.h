@@ -1,4 +1,4 @@
-// How many parts a computation is worth.
+// The number of parts into which a computation is worth dividing.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 
 namespace tagflow::devices {
 
-// Of so many nanoseconds of one thread, where sharing costs each part the
-// moving of so many bytes.
+// For a computation that takes so many nanoseconds on one thread, where sharing
+// costs each part a copy of so many bytes.
 inline int64_t parts_worth_sharing(double nanoseconds, double bytes_each) {
   constexpr double kLeast = 60e3, kBytesPerNs = 8, kMost = 16;
   return int64_t(

@@ -1,4 +1,4 @@
-// Which paths are not for reading to the end.
+// A check for paths that cannot be read to the end.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 namespace tagflow::devices {
 
-// Whether the path leads to something that is no regular file: a folder, a
+// Whether the path leads to something other than a regular file: a folder, a
 // device, or a pipe, whose reader waits for a writer that may never come. False
-// where there is nothing: who opens it says why. Thread-safe.
+// where the path does not exist: opening it gives the reason. Thread-safe.
 inline bool is_irregular_file(const std::string& path) {
   std::error_code unknown;
   const auto status = std::filesystem::status(path, unknown);

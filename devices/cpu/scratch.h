@@ -1,4 +1,4 @@
-// Memory for the time of one call.
+// Memory for the duration of one call.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace tagflow::devices {
 
-// Memory that a call needs beside its arguments, aligned for any element. Up to
-// a mebibyte of it is kept by the calling thread, for its next calls.
+// Memory that a call needs beside its arguments, aligned for any element. The
+// calling thread keeps up to a mebibyte of it for its next calls.
 // Thread-compatible.
 class Scratch {
  public:
-  // Throws std::bad_alloc. REQUIRES: no other Scratch of the thread lives: two
-  // may have the same memory.
+  // Throws std::bad_alloc. REQUIRES: no other Scratch of the thread lives, as
+  // both could have the same memory.
   explicit Scratch(size_t bytes) {
     constexpr size_t kMostKept = 1 << 20;
     Block& block = bytes > kMostKept ? own_ : kept();
@@ -25,7 +25,7 @@ class Scratch {
   void* at(size_t offset) const {
     return static_cast<std::byte*>(start_) + offset;
   }
-  // So many that what is behind them is aligned, too.
+  // Rounds up, so that what follows is aligned, too.
   static size_t rounded(size_t bytes) {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }

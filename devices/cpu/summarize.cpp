@@ -13,7 +13,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// With as few digits as are read back as the same number, of two choices.
+// The shorter of two numbers of digits that is read back as the same number.
 template <class T>
 std::string number_text(T value) {
   if (std::isnan(value)) return "nan";
@@ -26,7 +26,7 @@ std::string number_text(T value) {
                            kDigits + 3 - std::is_same_v<T, double>);
 }
 
-// As C writes it, but for what is not ASCII.
+// Escaped as in C; bytes outside ASCII stay.
 std::string escaped(std::string_view text) {
   constexpr std::string_view kPlain = "\n\r\t\"'\\", kNames = "nrt\"'\\";
   std::string result;

@@ -52,7 +52,7 @@ class MergeSummaryKernel final : public BytesKernel {
           return context.fail("input {} has {} bytes that are no summary", i,
                               text.size());
         for (const auto& value : summary.value()) {
-          // A value without a tag is told from others by what it is in.
+          // A value without a tag is identified by its summary.
           if (!value.tag().empty() && !tags.insert(value.tag()).second)
             return context.fail("two values have the tag {:?}", value.tag());
         }

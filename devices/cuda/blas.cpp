@@ -7,8 +7,8 @@
 namespace tagflow::devices {
 namespace {
 
-// The library of the version that this was compiled for: where the system
-// finds it, or where the toolkit was that built us.
+// Opens the library of the version that this was compiled for: from the
+// system's path, or from the toolkit of the build.
 Result<void*> open_library() {
   const std::string name = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
   std::string problem;

@@ -1,6 +1,6 @@
-// cuBLAS, loaded when it is needed: it takes hundreds of megabytes of memory
-// and a good part of a second, which programs without products on a GPU should
-// not pay.
+// cuBLAS, loaded on first use: it takes hundreds of megabytes of memory and a
+// good part of a second. Programs without products on a GPU should not pay
+// that.
 #pragma once
 
 #include <cublas_v2.h>
@@ -9,7 +9,7 @@
 
 namespace tagflow::devices {
 
-// The functions of the library that we use, under its own names.
+// The functions of the library that we use, with its own names.
 struct BlasLibrary {
   decltype(&cublasCreate_v2) create = nullptr;
   decltype(&cublasDestroy_v2) destroy = nullptr;
@@ -18,10 +18,10 @@ struct BlasLibrary {
   decltype(&cublasGetStatusString) status_string = nullptr;
   decltype(&cublasGemmStridedBatchedEx_64) multiply = nullptr;
 
-  // Once for the process, which keeps it. Unavailable where the library is not
-  // there. Thread-safe.
+  // Loads it once for the process, which keeps it. Unavailable where the
+  // library is not installed. Thread-safe.
   static Result<const BlasLibrary*> load();
-  // ResourceExhausted where memory is, Internal for other failures.
+  // ResourceExhausted when out of memory, Internal for other failures.
   Status check(cublasStatus_t result, std::string_view what) const;
 };
 

@@ -1,13 +1,13 @@
-// What the threads of a block do together.
+// Cooperation of the threads of a block.
 #pragma once
 
 #include "devices/cuda/device_code.cuh"
 
 namespace tagflow::devices::cuda {
 
-// The values of all threads of the block combined, in an order that depends on
-// their number alone; the same for each thread. `shared` has kThreads elements.
-// REQUIRES: every thread of the block calls it.
+// Combines the values of all threads of the block, in an order that depends
+// only on their number; every thread gets the same result. `shared` has
+// kThreads elements. REQUIRES: every thread of the block calls it.
 template <class T, class Combine>
 __device__ T combine_block(T value, T* shared, Combine combine) {
   const int thread = int(threadIdx.x);

@@ -1,5 +1,5 @@
-// Kernels of the CPU that serve a GPU as they are: those that look at shapes
-// only, and those that plan how elements are moved; see ElementMover.
+// CPU kernels that serve a GPU unchanged: those that read only shapes, and
+// those that plan how elements are moved; see ElementMover.
 #include "devices/cuda/cuda_kernel.h"
 
 namespace tagflow::devices {
@@ -9,7 +9,7 @@ using Runs = CudaKernel::Runs;
 
 const std::vector<DataType> kIntegers = {DataType::kInt32, DataType::kInt64};
 
-// Shapes, and what passes tensors on.
+// Kernels of shapes, and those that pass tensors on.
 void register_on_host(KernelRegistry& registry) {
   const auto add = [&](const char* op, Steering steering = {},
                        TypeLimits types = {}) {
@@ -31,13 +31,13 @@ void register_on_host(KernelRegistry& registry) {
        {"BroadcastArgs", "BroadcastGradientArgs", "ConcatOffset",
         "InvertPermutation", "Range", "LinSpace", "_ForTripCount"})
     add(op, Steering::everything());
-  // What can fail by an element of many would be seen too late on a GPU.
+  // If one of many elements can be invalid, a GPU would detect it too late.
   for (const char* op : {"Div", "FloorDiv", "TruncateDiv", "FloorMod", "Mod",
                          "TruncateMod", "Pow"})
     add(op, Steering::everything(), {{"T", kIntegers}});
 }
 
-// Elements that only change their places, and products.
+// Kernels that only move elements, and products.
 void register_by_mover(KernelRegistry& registry) {
   const auto add = [&](const char* op, std::vector<int> steers) {
     add_borrowed(registry, op, {.steering = {.inputs = std::move(steers)}});
@@ -58,7 +58,7 @@ void register_by_mover(KernelRegistry& registry) {
   for (const char* op : {"Pad", "PadV2"}) add(op, {1});
   add("StridedSliceGrad", {0, 1, 2, 3});
   for (const char* op : {"ZerosLike", "OnesLike"}) add(op, {});
-  // cuBLAS reads the GPU's memory only.
+  // cuBLAS reads only the GPU's memory.
   for (const char* op : {"MatMul", "BatchMatMul", "BatchMatMulV2"})
     add_borrowed(registry, op,
                  {.types = {{"T", kCudaFloats}}, .takes_values = false});

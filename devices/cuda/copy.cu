@@ -1,4 +1,4 @@
-// Kernels that move elements without looking at them.
+// Kernels that move elements without reading their values.
 #include "devices/cuda/device_code.cuh"
 
 namespace tagflow::devices::cuda {

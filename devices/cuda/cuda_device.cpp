@@ -18,7 +18,7 @@ constexpr size_t kSmallInputBytes = size_t(1) << 20;
 constexpr size_t kArrivingBytes = size_t(16) << 20;
 constexpr size_t kDepartingBytes = size_t(8) << 20;
 
-// The context with another memory, and without other workers.
+// Calls f with another memory in the context, and without other workers.
 template <class F>
 Status with_memory(KernelContext& context, Allocator& allocator, F&& f,
                    bool may_forward = true) {
@@ -46,19 +46,19 @@ CudaDevice::CudaDevice(graph::DeviceInfo info, CudaMemory::Owner memory)
 
 CudaDevice::~CudaDevice() {
   swapper_->close();
-  // None is gone before the last callback, which may use any of them. Launches
-  // wait for copies to the device: were their thread gone first, a callback on
-  // that of the copies, which may launch, would wait for itself.
+  // None is destroyed before the last callback, which may use any of them.
+  // Launches wait for copies to the device: if their thread ended first, a
+  // callback on the copies' thread, which may launch, would wait for itself.
   to_device_.stop();
   to_device_.join();
   for (Stream* stream : {&launching_, &to_host_}) stream->stop();
   for (Stream* stream : {&launching_, &to_host_}) stream->join();
   const OnDevice on(memory_->device());
-  // Nothing may use the pinned memory any more when it goes.
+  // Nothing may use the pinned memory any more when it is freed.
   (void)memory_->compute().drain().ok();
   (void)memory_->arrivals().drain().ok();
   if (departures_ != nullptr) (void)departures_->drain().ok();
-  departures_.reset();  // while the GPU is this thread's
+  departures_.reset();  // while the GPU is the thread's current one
 }
 
 Status CudaDevice::open() {
@@ -86,8 +86,8 @@ Status CudaDevice::open() {
 
 // --- Launches ---------------------------------------------------------------
 
-// Calls go_on(), which hands `done` on and returns ok, or leaves it: then it is
-// answered here, also with what is thrown.
+// Calls go_on(), which either passes `done` on and returns OK, or leaves it:
+// then its error or exception is answered here.
 template <class F>
 void CudaDevice::step(const KernelContext& context, Completion& done,
                       F&& go_on) {
@@ -128,8 +128,8 @@ Status CudaDevice::fetch_steering(const CudaKernel& kernel,
   return {};
 }
 
-// What the host has too much of for the launch to take along comes by the
-// other stream, while launches before it go on.
+// Host inputs that are too large to be sent with the launch are copied on the
+// other stream, while earlier launches continue.
 Status CudaDevice::begin(const CudaKernel& kernel, KernelContext& context,
                          Completion& done) {
   const bool on_host = kernel.runs() == CudaKernel::Runs::kOnHost;
@@ -149,7 +149,7 @@ Status CudaDevice::begin(const CudaKernel& kernel, KernelContext& context,
   bool any_large = false;
   for (int i = 0; i < context.num_inputs(); ++i)
     any_large = any_large || is_large(i);
-  // All that it needs is there before anything is enqueued.
+  // Everything that it needs is allocated before anything is enqueued.
   auto launch = answer_task<Completion>(
       [this, &kernel, &context](Stream::Turn turn, Completion& tell) {
         Status status = guarded(context.node().op(), [&]() -> Status {
@@ -162,7 +162,7 @@ Status CudaDevice::begin(const CudaKernel& kernel, KernelContext& context,
   if (any_large)
     bring = Stream::task([this, is_large, &context](Stream::Turn turn) {
       if (turn == Stream::Turn::kAbandon || context.cancelled()) return;
-      // What cannot come now, for want of memory, comes with the launch.
+      // If memory is short, the input is copied at the launch's turn.
       for (int i = 0; i < context.num_inputs(); ++i) {
         if (!is_large(i)) continue;
         Tensor& input = context.mutable_inputs()[size_t(i)];
@@ -171,13 +171,13 @@ Status CudaDevice::begin(const CudaKernel& kernel, KernelContext& context,
       }
     });
   launch->done = std::move(done);
-  // In any case before the kernel's end: a copy may be using the context.
+  // Always before the kernel's end: a copy may be using the context.
   if (bring != nullptr) launch->after = to_device_.enqueue(std::move(bring));
   launching_.enqueue(std::move(launch));
   return {};
 }
 
-// ResourceExhausted where it is for the GPU after all, since results are not
+// ResourceExhausted if it must run on the GPU after all, since results are not
 // as small as the inputs. Nothing is written in place before that is known.
 Status CudaDevice::compute_on_host(const CudaKernel& kernel,
                                    KernelContext& context) {
@@ -192,7 +192,7 @@ Status CudaDevice::compute_on_host(const CudaKernel& kernel,
   return with_memory(context, *small, compute, false);
 }
 
-// Results that are no small values belong into the GPU's memory.
+// Results that are not small values belong in the GPU's memory.
 Status CudaDevice::finish_on_host(KernelContext& context, Completion& done) {
   const auto is_large = [this](const Tensor& output) {
     const Result<bool> comes = has_to_come(output);
@@ -222,7 +222,7 @@ Status CudaDevice::finish_on_host(KernelContext& context, Completion& done) {
 Status CudaDevice::run(const CudaKernel& kernel, KernelContext& context) {
   TAGFLOW_RETURN_IF_ERROR(usable());
   if (context.cancelled()) return home_.step_cancelled();
-  cudaGetLastError();  // what is left of others is not this launch's
+  cudaGetLastError();  // an earlier error is not this launch's
   for (int i = 0; i < context.num_inputs(); ++i) {
     Tensor& input = context.mutable_inputs()[size_t(i)];
     if (kernel.steers(i)) continue;
@@ -236,11 +236,11 @@ Status CudaDevice::run(const CudaKernel& kernel, KernelContext& context) {
   }
   Status status =
       guarded(context.node().op(), [&] { return enqueue(kernel, context); });
-  // What was taken out of a container may still be arriving.
+  // A value taken from a container may still be arriving.
   for (const Tensor& output : context.mutable_outputs())
     if (status.ok())
       status = memory_->hold_for(output, memory_->compute().stream());
-  // Also after an error, which may have come when some was enqueued.
+  // Also after an error, which may come when part was enqueued.
   TAGFLOW_ASSIGN(const uint64_t ticket, memory_->compute().record());
   small_inputs_->close(ticket);
   TAGFLOW_RETURN_IF_ERROR(std::move(status));
@@ -266,8 +266,8 @@ Status CudaDevice::enqueue(const CudaKernel& kernel, KernelContext& context) {
   return moved;
 }
 
-// Replaces a tensor of the host by a copy in the order of launches; one that
-// is too large for it had no memory to come to earlier, and gets it now.
+// Replaces a host tensor by a copy in the order of launches; a tensor that is
+// too large for that had no memory earlier, and is allocated now.
 Status CudaDevice::stage(Tensor& input, uint64_t step) {
   TAGFLOW_ASSIGN(Tensor copy,
                  Tensor::allocate(input.dtype(), input.shape(), *memory_));
@@ -303,7 +303,7 @@ Result<bool> CudaDevice::has_to_come(const Tensor& tensor) const {
   return home_.has_to_come(tensor);
 }
 
-// One of the copies below: by copied(), on the stream's thread.
+// Runs one of the copies below, through copied(), on the stream's thread.
 template <class F>
 void CudaDevice::enqueue_copy(Stream& stream, Copied done, F copied) {
   auto take_turn = [this, copied = std::move(copied)](
@@ -323,7 +323,7 @@ void CudaDevice::copy_to_host(Tensor tensor, Copied done, uint64_t step) {
   if (!begun.ok()) return done(std::move(begun));
   enqueue_copy(to_host_, std::move(done),
                [this, step, tensor = std::move(tensor)]() mutable {
-                 // Who is told may count on the memory.
+                 // The callback may count on the memory being freed.
                  const Tensor gone = std::move(tensor);
                  return fetch(gone, step);
                });
@@ -355,7 +355,7 @@ Result<Tensor> CudaDevice::send(const Tensor& tensor, uint64_t step) {
   TAGFLOW_RETURN_IF_ERROR(usable());
   Result<Tensor> allocated =
       Tensor::allocate(tensor.dtype(), tensor.shape(), memory_->for_arrivals());
-  // A GPU that has failed has no memory either.
+  // A GPU that has failed cannot allocate, either.
   if (!allocated.ok()) return checked(allocated.status());
   Tensor copy = std::move(*allocated);
   CudaLane& lane = memory_->arrivals();
@@ -385,7 +385,7 @@ Result<Tensor> CudaDevice::send(const Tensor& tensor, uint64_t step) {
   return copy;
 }
 
-// In two halves of the pinned memory in turn: while one is filled by the GPU,
+// Uses the two halves of the pinned memory in turn: while the GPU fills one,
 // the other is emptied.
 Result<Tensor> CudaDevice::fetch(const Tensor& tensor, uint64_t step) {
   TAGFLOW_RETURN_IF_ERROR(usable());
@@ -396,7 +396,7 @@ Result<Tensor> CudaDevice::fetch(const Tensor& tensor, uint64_t step) {
   auto* to = static_cast<std::byte*>(copy.mutable_raw());
   const auto piece = [&](size_t i) { return departing_.data() + i % 2 * half; };
   const size_t pieces = (bytes + half - 1) / half;
-  uint64_t before = 0;  // the ticket of the piece before
+  uint64_t before = 0;  // the previous piece's ticket
   TAGFLOW_RETURN_IF_ERROR(
       checked(memory_->hold_for(tensor, departures_->stream())));
   std::optional<CudaStopwatch::Lap> lap;
@@ -434,8 +434,7 @@ Status CudaDevice::usable() const {
   return failure_;
 }
 
-// CUDA repeats an error for ever where it is one that the GPU does not recover
-// from.
+// CUDA repeats an error forever if the GPU does not recover from it.
 Status CudaDevice::checked(Status status) {
   if (status.ok()) return status;
   const cudaError_t state = cudaStreamQuery(memory_->compute().stream());

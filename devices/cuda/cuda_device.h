@@ -18,34 +18,33 @@ namespace tagflow::devices {
 
 // Note [Three threads of a GPU]
 //
-// All calls of CUDA that take long, or may block, are made by three threads of
-// the device, each with a queue of tasks and a CUDA stream: one enqueues
-// kernels (the lane `compute` of the memory), one copies from the host (the
-// lane `arrivals`), one copies to it. Note [Stream order] says how the streams
-// wait for one another; the threads hardly do.
+// Three threads of the device make all calls of CUDA that take long, or may
+// block. Each has a queue of tasks and a CUDA stream: one enqueues kernels (the
+// lane `compute` of the memory), one copies from the host (the lane
+// `arrivals`), one copies to it. Note [Stream order] says how the streams wait
+// for one another; the threads hardly do.
 //
-// A launch is answered when it is enqueued. It waits in the queue, not in its
-// caller, while CudaMemory::kLaunchesInFlight are. A copy from the host is
-// answered when it is enqueued, too, a copy to the host when the bytes are
-// there. So a loop whose predicate is computed here has it fetched as soon as
-// it is there, while launches go on.
+// A launch is answered when it is enqueued. While CudaMemory::kLaunchesInFlight
+// others are enqueued, it waits in the queue, not in its caller. A copy from
+// the host is answered when it is enqueued, too; a copy to the host when the
+// bytes have arrived. So the predicate of a loop, computed here, is fetched as
+// soon as it is ready, while launches continue.
 //
-// The first two may wait for saved values to leave, where memory is short: Note
-// [Swapping] in devices/swapper.h.
+// The first two threads may wait for saved values to be swapped out when memory
+// is short: Note [Swapping] in devices/swapper.h.
 //
-// Every copy goes through pinned memory, of which there is a fixed amount: the
-// rest of a large one waits for its beginning. CudaMover::readable() is the one
-// exception.
+// Every copy goes through pinned memory of a fixed size: a large copy waits for
+// its first part before the rest. CudaMover::readable() is the one exception.
 //
-// An error that the GPU does not recover from is kept, and is the answer to
-// all that is asked for from then on.
+// An error that the GPU does not recover from is kept; every later request gets
+// it as its answer.
 class CudaDevice final : public Device, public Accelerator {
  public:
   // See make_cuda_device().
   static Result<std::unique_ptr<Device>> make(graph::DeviceInfo info,
                                               const CudaOptions& options);
-  // What is queued is answered Cancelled; what is enqueued comes to its end.
-  // REQUIRES: not called from a callback of this device.
+  // Queued work is answered Cancelled; enqueued work is finished. REQUIRES: not
+  // called from a callback of this device.
   ~CudaDevice() override;
 
   Allocator& allocator() override { return *memory_; }
@@ -56,11 +55,11 @@ class CudaDevice final : public Device, public Accelerator {
   void launch(const Kernel& kernel, KernelContext& context,
               Completion done) override;
   void copy_to_host(Tensor tensor, Copied done, uint64_t step = 0) override;
-  // Small values stay with the host; see Note [Small values].
+  // Small values stay on the host; see Note [Small values].
   void copy_from_host(Tensor tensor, Copied done, uint64_t step = 0) override;
   Result<Tensor> upload(const Tensor& tensor) override;
-  // What ends after the observer was replaced is not told of, nor what was
-  // enqueued before it was set.
+  // Activity that ends after the observer was replaced, or that was enqueued
+  // before it was set, is not reported.
   void observe(Observer observer) override {
     stopwatch_.observe(std::move(observer));
   }
@@ -69,8 +68,8 @@ class CudaDevice final : public Device, public Accelerator {
   CudaDevice(graph::DeviceInfo info, CudaMemory::Owner memory);
   Status open();
 
-  // Launching, step by step; each may go on on another thread, and takes
-  // `done` along. With an error, or where something is thrown, it has not.
+  // The steps of a launch; each may continue on another thread, which takes
+  // `done`. If it returns an error or throws, it has not taken it.
   template <class F>
   void step(const KernelContext& context, Completion& done, F&& go_on);
   Status fetch_steering(const CudaKernel& kernel, KernelContext& context,
@@ -82,22 +81,22 @@ class CudaDevice final : public Device, public Accelerator {
   template <class F>
   void enqueue_copy(Stream& stream, Copied done, F copied);
 
-  // On the thread that launches.
+  // On the launching thread.
   Status run(const CudaKernel& kernel, KernelContext& context);
   Status enqueue(const CudaKernel& kernel, KernelContext& context);
   Status stage(Tensor& input, uint64_t step);
 
   // On the thread that copies from the host.
   Result<Tensor> send(const Tensor& tensor, uint64_t step);
-  // On the thread that copies to it.
+  // On the thread that copies to the host.
   Result<Tensor> fetch(const Tensor& tensor, uint64_t step);
 
-  // As TensorHome says, but that small values stay.
+  // As TensorHome::has_to_come(), except that small values stay.
   Result<bool> has_to_come(const Tensor& tensor) const;
 
-  // Ok, or why nothing works any more.
+  // OK, or the error that made the GPU unusable.
   Status usable() const;
-  // Passes a result on; where the GPU has failed for good, keeps that in mind.
+  // Passes a status on; records it where the GPU has failed permanently.
   Status checked(Status status);
 
   const CudaMemory::Owner memory_;
@@ -106,12 +105,12 @@ class CudaDevice final : public Device, public Accelerator {
   CudaStopwatch stopwatch_;
   CudaMover mover_;
   std::unique_ptr<CudaLane> departures_;      // of copies to the host
-  std::unique_ptr<PinnedRing> small_inputs_;  // that come with launches
+  std::unique_ptr<PinnedRing> small_inputs_;  // sent with launches
   std::unique_ptr<PinnedRing> arriving_;
   PinnedBlock departing_;
   std::atomic<bool> failed_{false};
   mutable std::mutex failure_mutex_;
-  Status failure_;  // by the mutex
+  Status failure_;  // guarded by the mutex
   Stream launching_;
   Stream to_device_;
   Stream to_host_;

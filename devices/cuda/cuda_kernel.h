@@ -1,4 +1,4 @@
-// CudaKernel: what every kernel registered for GPUs is.
+// CudaKernel: the base of every kernel registered for GPUs.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,42 +16,42 @@ namespace tagflow::devices {
 
 // Note [Small values]
 //
-// What steers kernels, as shapes, axes and counters, is small, and is read on
-// the host. So it stays there: a node whose inputs are all small values of the
-// host is computed by the CPU's kernel, unless its results are large. A GPU's
-// kernel takes such a value along with the launch. An input that steers and is
-// on the GPU, since it was computed from much, is fetched before the launch;
-// launches that come after it do not wait.
+// Parameters of kernels, such as shapes, axes and counters, are small and are
+// read on the host. So they stay there: a node whose inputs are all small host
+// values is computed by the CPU's kernel, unless its results are large. A GPU
+// kernel receives such a value with the launch. A parameter input (it *steers*)
+// that is on the GPU, since it was computed from large data, is fetched before
+// the launch; later launches do not wait for it.
 
-// Small enough, and what steers: held in the token, or some integers or bools.
+// Whether it is small and may steer: inline, or a few integers or bools.
 bool is_small_value(const Tensor& tensor);
 
 class CudaKernel : public Kernel, public SavedReader {
  public:
-  // Who does the work.
+  // Where the work is done.
   enum class Runs : uint8_t {
-    kOnHost,   // the CPU's kernel, which looks at no element but those of
+    kOnHost,   // the CPU's kernel, which reads only elements of
                // inputs that steer
-    kByMover,  // the same, but elements are moved by an ElementMover
+    kByMover,  // the same, but an ElementMover moves elements
     kOnGpu,    // enqueue()
   };
   struct Traits {
     Runs runs = Runs::kOnGpu;
     // Inputs that must be in the host's memory.
     std::vector<bool> steers;
-    // Whether others may be in the host's memory where an Operand holds them.
+    // Whether other inputs may be on the host where an Operand holds them.
     bool takes_values = true;
-    // Whether small values may stay with the host: they are only handed on.
+    // Whether small values may stay on the host: they are only passed on.
     bool hands_on = false;
   };
 
-  // `cpu` is the CPU's kernel of the node.
+  // `cpu` is the node's CPU kernel.
   CudaKernel(std::unique_ptr<Kernel> cpu, Traits traits)
       : cpu_(std::move(cpu)), traits_(std::move(traits)) {}
 
   // Not used.
   Status compute(KernelContext& context) const final;
-  // Launched, not computed, it takes no worker's time.
+  // It is launched, not computed, and takes no worker's time.
   bool may_be_expensive() const final { return false; }
   ScalarFunction scalar_function() const final {
     return cpu_->scalar_function();
@@ -61,7 +61,7 @@ class CudaKernel : public Kernel, public SavedReader {
     return devices::next_saved(*cpu_, context);
   }
 
-  // The CPU's.
+  // The CPU kernel.
   const Kernel& inner() const final { return *cpu_; }
   Runs runs() const { return traits_.runs; }
   bool steers(int input) const {
@@ -71,11 +71,11 @@ class CudaKernel : public Kernel, public SavedReader {
   bool takes_values() const { return traits_.takes_values; }
   bool hands_on() const { return traits_.hands_on; }
 
-  // What is wrong with values that only the host can look at: called before
-  // the launch, when inputs of the host are still there. Thread-safe.
+  // Checks values that only the host can read: called before the launch, when
+  // host inputs are still there. Thread-safe.
   virtual Status check(const KernelContext&) const { return {}; }
-  // Enqueues the work on the stream, for which outputs are allocated in its
-  // order. Inputs are in the GPU's memory, but for what the traits say.
+  // Enqueues the work on the stream; outputs are allocated in its order. Inputs
+  // are in the GPU's memory, except as the traits say.
   virtual Status enqueue(KernelContext& context, cudaStream_t stream) const = 0;
 
  private:
@@ -95,35 +95,35 @@ struct Steering {
 };
 
 using TypeLimits = std::map<std::string, std::vector<DataType>>;
-// Those that kernels for GPUs compute with.
+// The types that GPU kernels compute with.
 inline const std::vector<DataType> kCudaFloats = {
     DataType::kFloat, DataType::kDouble, DataType::kHalf, DataType::kBFloat16};
 inline const std::vector<DataType> kCudaNumbers = {
     DataType::kFloat,    DataType::kDouble, DataType::kHalf,
     DataType::kBFloat16, DataType::kInt32,  DataType::kInt64};
 
-// How a kernel of the CPU is run for a GPU.
+// How a CPU kernel is run for a GPU.
 struct Borrowing {
   CudaKernel::Runs runs = CudaKernel::Runs::kByMover;
   Steering steering = {};
   TypeLimits types = {};
   bool takes_values = true;  // this and `hands_on`: see CudaKernel::Traits
   bool hands_on = false;
-  // Also nodes with handles, references or variants. Where the kernel looks at
-  // these only (Kernel::is_bookkeeping), it serves as it is.
+  // Also for nodes with handles, references or variants. A kernel that uses
+  // only these (Kernel::is_bookkeeping) is used unchanged.
   bool takes_handles = false;
 };
 void add_borrowed(KernelRegistry& registry, const std::string& op,
                   Borrowing how);
 
-// A kernel that `make` makes of the node and the CPU's kernel for it.
+// Makes a kernel from the node and its CPU kernel.
 using CudaFactory = std::function<Result<std::unique_ptr<Kernel>>(
     const KernelInfo& info, std::unique_ptr<Kernel> cpu)>;
 void add_cuda_kernel(KernelRegistry& registry, const std::string& op,
                      TypeLimits types, CudaFactory make,
                      bool takes_handles = false);
 
-// One per cuda_*.cpp with kernels; all are called by register_cuda_kernels().
+// One per file of kernels; register_cuda_kernels() calls all.
 void register_cuda_borrowed_kernels(KernelRegistry& registry);
 void register_cuda_elementwise_kernels(KernelRegistry& registry);
 void register_cuda_select_kernels(KernelRegistry& registry);

@@ -1,5 +1,5 @@
-// What the .cu files share. Every kernel is a loop over a grid of any size, by
-// blocks of any size: how many threads there are is a matter of speed alone.
+// Shared parts of the .cu files. Every kernel is a loop over a grid of any
+// size, with blocks of any size: the number of threads affects only the speed.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -16,18 +16,18 @@ namespace tagflow::devices::cuda {
 using Half = __half;
 using BFloat16 = __nv_bfloat16;
 
-constexpr int kThreads = 256;          // of a block
-constexpr int64_t kMostBlocks = 4096;  // of a grid
+constexpr int kThreads = 256;          // per block
+constexpr int64_t kMostBlocks = 4096;  // per grid
 
 inline int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Blocks of kThreads for so many threads.
+// The grid of blocks of kThreads for so many threads.
 inline dim3 blocks_for(int64_t threads) {
   const int64_t blocks = ceil_divide(threads, kThreads);
   return dim3(unsigned(blocks < kMostBlocks ? blocks : kMostBlocks));
 }
 
-// This thread's number in the grid, and how many there are.
+// This thread's number in the grid, and the number of threads.
 __device__ inline int64_t first_index() {
   return int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
 }
@@ -57,7 +57,7 @@ __device__ inline const T* elements_of(const Operand& operand) {
                                                        : operand.value);
 }
 
-// The type in which elements of T are computed with.
+// The type in which elements of T are computed.
 template <class T>
 struct WideOf {
   using type = T;
@@ -161,7 +161,7 @@ cudaError_t with_number(Element type, F&& f) {
   return is_floating(type) ? with_floating(type, f) : with_integer(type, f);
 }
 
-// Calls f with a value of so many bytes, for who only moves elements.
+// Calls f with a value of so many bytes, for kernels that only move elements.
 struct alignas(16) Bytes16 {
   uint64_t words[2];
 };

@@ -5,7 +5,7 @@
 
 namespace tagflow::devices::cuda {
 
-// Where the operands of an output element are.
+// The positions of the operands of an output element.
 template <int kOperands>
 struct Positions {
   int64_t at[kOperands];

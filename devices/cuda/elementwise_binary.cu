@@ -1,6 +1,6 @@
-// Functions of two operands; see devices/cpu/elementwise/arithmetic.cpp and
-// its neighbours for what they mean. Division and powers of integers, which
-// can fail, are not among them.
+// Functions of two operands; devices/cpu/elementwise/arithmetic.cpp and its
+// neighbours define them. Division and powers of integers are missing, because
+// they can fail.
 #include "devices/cuda/elementwise.cuh"
 
 namespace tagflow::devices::cuda {
@@ -17,7 +17,7 @@ TAGFLOW_BINARY(Add, wrap(a) + wrap(b))
 TAGFLOW_BINARY(Subtract, wrap(a) - wrap(b))
 TAGFLOW_BINARY(Multiply, wrap(a) * wrap(b))
 TAGFLOW_BINARY(SquaredDifference, (wrap(a) - wrap(b)) * (wrap(a) - wrap(b)))
-// The first where they are equal; NaN where one of them is.
+// The first operand where both are equal; NaN where one of them is.
 TAGFLOW_BINARY(Maximum, a >= b || a != a ? a : b)
 TAGFLOW_BINARY(Minimum, a <= b || a != a ? a : b)
 TAGFLOW_BINARY(Divide, a / b)

@@ -6,7 +6,7 @@
 namespace tagflow::devices::cuda {
 namespace {
 
-// Towards zero; the least number for NaN and what does not fit.
+// Towards zero; the smallest number for NaN and values that do not fit.
 template <class Int, class Real>
 __device__ Int truncate(Real x) {
   constexpr Int kLeast = Int(Int(1) << (8 * sizeof(Int) - 1));
@@ -37,7 +37,7 @@ struct Cast {
   }
 };
 
-// Bits of a mantissa; 0 of what is no floating type.
+// Bits of a mantissa; 0 for types that are not floating.
 template <class T>
 constexpr int kMantissa = 0;
 template <>
@@ -49,13 +49,13 @@ constexpr int kMantissa<Half> = 10;
 template <>
 constexpr int kMantissa<BFloat16> = 7;
 
-// Whether a cast from this wide type has something to cut off.
+// Whether a cast from this wide type can truncate bits.
 template <class From, class To>
 constexpr bool kCanTruncate =
     kMantissa<To> > 0 && kMantissa<From> > kMantissa<To>;
 
-// Without the bits of the mantissa that `To` has no room for; see
-// truncate_row() in elementwise/cast.h.
+// Clears the bits of the mantissa that `To` cannot hold; see truncate_row() in
+// elementwise/cast.h.
 template <class To>
 __device__ float cut_off(float x) {
   constexpr uint32_t kLost = (uint32_t(1) << (23 - kMantissa<To>)) - 1;

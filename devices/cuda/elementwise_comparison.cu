@@ -1,4 +1,4 @@
-// Functions of two operands that are true or false, and the choice by one.
+// Functions of two operands with a bool result, and select.
 #include "devices/cuda/elementwise.cuh"
 
 namespace tagflow::devices::cuda {

@@ -52,11 +52,11 @@ class UnaryCudaKernel final : public CudaKernel {
   Element type_;
 };
 
-// What a binary op does about shapes.
+// How a binary op treats shapes.
 enum class Shapes : uint8_t {
   kBroadcast,
   kAlike,    // they must be the same
-  kLenient,  // shapes that do not fit are not equal
+  kLenient,  // not equal where shapes do not fit
 };
 
 class BinaryCudaKernel final : public CudaKernel {
@@ -130,7 +130,7 @@ class CastCudaKernel final : public CudaKernel {
   bool truncates_;
 };
 
-// In groups, where there are more terms than a kernel takes.
+// Sums in groups, if there are more terms than a kernel supports.
 class AddNCudaKernel final : public CudaKernel {
  public:
   AddNCudaKernel(std::unique_ptr<Kernel> cpu, Element type)
@@ -175,7 +175,7 @@ class AddNCudaKernel final : public CudaKernel {
 // --- Registering
 // --------------------------------------------------------------
 
-// Those of `types` for which `has` says yes.
+// Those of `types` for which `has` returns true.
 template <class Has>
 std::vector<DataType> types_with(Has has) {
   std::vector<DataType> types;
@@ -212,7 +212,7 @@ void add_binary(KernelRegistry& registry, const char* op, Binary function,
       registry, op, limits,
       [function, shapes](const KernelInfo& info, std::unique_ptr<Kernel> cpu)
           -> Result<std::unique_ptr<Kernel>> {
-        // Each has a default where the op has it at all.
+        // Each has a default if the op has it at all.
         const Result<bool> strict = info.attr<bool>("incompatible_shape_error");
         const bool is_lenient = strict.ok() && !*strict;
         const Result<float> alpha = info.attr<float>("alpha");
@@ -303,7 +303,7 @@ void register_binary(KernelRegistry& registry) {
       {"SoftplusGrad", Binary::kSoftplusGradient},
       {"SoftsignGrad", Binary::kSoftsignGradient},
       {"LeakyReluGrad", Binary::kLeakyRelu},
-      {"LeakyRelu", Binary::kLeakyRelu},  // of one input, which is both
+      {"LeakyRelu", Binary::kLeakyRelu},  // of one input, used as both
   };
   for (const auto& [op, function] : kAlike)
     add_binary(registry, op, function, Shapes::kAlike);

@@ -1,5 +1,5 @@
-// Functions of one operand; see devices/cpu/elementwise/unary.cpp and its
-// neighbours for what they mean.
+// Functions of one operand; devices/cpu/elementwise/unary.cpp and its
+// neighbours define them.
 #include <math_constants.h>
 
 #include <type_traits>
@@ -46,12 +46,12 @@ TAGFLOW_UNARY(Softplus, (x < T(0) ? T(0) : x) + log1p(exp(-fabs(x))))
 TAGFLOW_UNARY(Softsign, x / (T(1) + fabs(x)))
 #undef TAGFLOW_UNARY
 
-// The least integer stays what it is.
+// The smallest integer stays the same.
 template <class T>
 struct Absolute {
   static __device__ T apply(T x, double) {
     if constexpr (std::is_floating_point<T>::value) {
-      return fabs(x);  // of -0, too
+      return fabs(x);  // also for -0
     } else {
       return x < T(0) ? T(-wrap(x)) : x;
     }

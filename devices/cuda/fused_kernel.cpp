@@ -1,4 +1,4 @@
-// _FusedElementwise on a GPU: its ops one after another.
+// _FusedElementwise on a GPU: runs its ops one after another.
 #include "devices/cpu/elementwise/fused_columns.h"
 #include "devices/cpu/elementwise/fused_program.h"
 #include "devices/cuda/cuda_kernel.h"
@@ -42,7 +42,7 @@ class FusedCudaKernel final : public CudaKernel {
         operands.push_back(number < num_inputs_
                                ? inputs[number]
                                : results[number - num_inputs_]);
-      // In stream order the memory of a result serves again after its last
+      // In stream order, the memory of a result can be reused after its last
       // use.
       for (const size_t number : step.operands)
         if (number >= num_inputs_ && last_use_[number - num_inputs_] == i)
@@ -62,7 +62,7 @@ class FusedCudaKernel final : public CudaKernel {
   }
 
  private:
-  // The inputs; of those of which only columns are seen, a copy of these.
+  // The inputs; if only some columns of one are used, a copy of these.
   Result<std::vector<Tensor>> seen_inputs(KernelContext& context,
                                           cudaStream_t stream) const {
     TAGFLOW_RETURN_IF_ERROR(check_fused_columns(context, columns_));
@@ -95,7 +95,7 @@ class FusedCudaKernel final : public CudaKernel {
     TAGFLOW_ASSIGN(const auto program, info.attr<Strings>("program"));
     TAGFLOW_ASSIGN(const auto names, info.attr<Strings>("names"));
     TAGFLOW_ASSIGN(columns_, read_fused_columns(info));
-    // Passes make several for a CPU only.
+    // Passes create several outputs only for a CPU.
     TAGFLOW_ASSIGN(const auto outputs,
                    info.attr<std::vector<int64_t>>("outputs"));
     if (info.num_outputs() != 1 || !outputs.empty())
@@ -132,7 +132,7 @@ class FusedCudaKernel final : public CudaKernel {
 
   graph::Graph graph_;  // of the ops
   std::vector<FusedStep> steps_;
-  std::vector<size_t> last_use_;  // of each result: the step that needs it last
+  std::vector<size_t> last_use_;       // of each result: its last user
   std::vector<FusedColumns> columns_;  // by input; or empty
   size_t num_inputs_ = 0;
 };

@@ -1,5 +1,6 @@
-// Gather and GatherV2. An index out of range is an error where the host knows
-// it. One that only the GPU knows gives zeros: to look at it would take a wait.
+// Gather and GatherV2. An index out of range is an error if the host has the
+// index. If it is only on the GPU, the result is zeros: a check would have to
+// wait.
 #include "devices/cpu/array/args.h"
 #include "devices/cpu/array/gather_plan.h"
 #include "devices/cuda/cuda_kernel.h"

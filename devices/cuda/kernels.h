@@ -1,8 +1,8 @@
-// What .cu files offer to the rest: functions that enqueue kernels on a stream.
+// The interface of the .cu files: functions that enqueue kernels on a stream.
 //
-// Plain C++ on both sides, since the CUDA compiler takes little of what our
-// headers include. All pointers are to the GPU's memory. What a call returns
-// is the error of the launch; those of its execution come later.
+// Plain C++ on both sides, since the CUDA compiler rejects much of what our
+// headers include. All pointers are to the GPU's memory. A call returns the
+// error of the launch; errors of its execution come later.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,19 +26,19 @@ enum class Element : uint8_t {
   kUInt8,
 };
 
-// Of nested loops that a kernel takes.
+// The maximum number of nested loops in a kernel.
 inline constexpr int kMaxLoops = 8;
 
-// An array, or a few elements that travel with the launch.
+// An array, or a few elements that are sent with the launch.
 struct Operand {
   static constexpr size_t kValueBytes = 24;
   const void* data = nullptr;                         // null: value
-  alignas(16) unsigned char value[kValueBytes] = {};  // as any element
+  alignas(16) unsigned char value[kValueBytes] = {};  // of any type
 };
 
 // --- copy.cu ----------------------------------------------------------------
 
-// to[k] = from[f(k)] for the k of nested loops, outermost first, by strides in
+// to[k] = from[f(k)] for all k of nested loops, outermost first, by strides in
 // elements.
 struct CopyArgs {
   int loops = 0;
@@ -50,7 +50,7 @@ struct CopyArgs {
   int64_t from_offset = 0;  // of the first element read
   void* to = nullptr;       // the first element written
 };
-// `size` is that of an element: 1, 2, 4, 8 or 16. REQUIRES: total > 0
+// `size` is the size of an element: 1, 2, 4, 8 or 16. REQUIRES: total > 0
 cudaError_t copy_strided(const CopyArgs& args, size_t size,
                          cudaStream_t stream);
 
@@ -65,14 +65,14 @@ struct GatherArgs {
   bool wide_indices = false;  // int64, not int32
   void* out = nullptr;
 };
-// REQUIRES: there is something to gather, and params have elements.
+// REQUIRES: the output has elements, and so have params.
 cudaError_t gather(const GatherArgs& args, size_t size, cudaStream_t stream);
 
 // --- elementwise_*.cu -------------------------------------------------------
 
 // out[i] = f(in[0][..], ...), for the elements of nested loops, outermost
-// first; the output is dense in that order. Without loops: as many of each, or
-// of an operand whose single stride is 0, its first.
+// first; the output is dense in that order. Without loops, operands are read in
+// order, or at their first element only where their single stride is 0.
 struct ElementwiseArgs {
   int loops = 0;
   int64_t total = 0;  // elements of the output
@@ -151,11 +151,11 @@ enum class Binary : uint8_t {
   kOr,
 };
 
-// Whether there is such a function of such elements.
+// Whether this function exists for elements of the type.
 bool has_unary(Unary op, Element type);
 bool has_binary(Binary op, Element type);
 
-// REQUIRES of all: total > 0, and that there is such a function.
+// REQUIRES for all: total > 0, and the function exists.
 cudaError_t unary(Unary op, Element type, const ElementwiseArgs& args,
                   cudaStream_t stream);
 cudaError_t binary(Binary op, Element type, const ElementwiseArgs& args,
@@ -168,17 +168,17 @@ cudaError_t select(size_t size, const ElementwiseArgs& args,
 cudaError_t cast(Element from, Element to, bool truncates,
                  const ElementwiseArgs& args, cudaStream_t stream);
 
-// out[i] = the sum of terms[..][i]; 16-bit floats are summed in float. What is
-// too much for one launch is summed by several, which pass on what they have.
+// out[i] = the sum of terms[..][i]; 16-bit floats are summed in float. If there
+// are too many terms for one launch, several launches pass on partial sums.
 struct SumArgs {
   static constexpr int kMaxTerms = 32;
   int count = 0;
   int64_t total = 0;
   Operand terms[kMaxTerms];
-  void* out = nullptr;     // of the last launch
-  bool continues = false;  // the sums so far are there
+  void* out = nullptr;     // in the last launch
+  bool continues = false;  // so_far has sums already
   bool ends = true;
-  void* so_far = nullptr;  // float for 16-bit floats; else it may be out
+  void* so_far = nullptr;  // float for 16-bit floats; else may be out
 };
 // REQUIRES: total > 0; numbers.
 cudaError_t sum_terms(Element type, const SumArgs& args, cudaStream_t stream);
@@ -196,7 +196,7 @@ enum class Reduction : uint8_t {
   kHalfSquares,  // half the sum of the squares
 };
 
-// Runs of dimensions, outermost first, as ReductionPlan has them.
+// Runs of dimensions, outermost first, as in ReductionPlan.
 struct Runs {
   int count = 0;
   int64_t sizes[kMaxLoops] = {};
@@ -210,13 +210,13 @@ struct ReductionArgs {
   bool ends_reduced = false;
   const void* in = nullptr;
   void* out = nullptr;
-  // Each result is put together of so many parts, for which there is memory.
+  // Each result is combined from so many parts, for which memory is allocated.
   int64_t parts = 1;
   void* partial = nullptr;
 };
 
 bool has_reduction(Reduction op, Element type);
-// How many parts make the GPU busy; 1: no memory is needed for them.
+// The number of parts that keep the GPU busy; 1: they need no memory.
 int64_t reduction_parts(const ReductionArgs& args);
 // Bytes of memory for the parts of a result.
 inline constexpr size_t kPartialBytes = 8;
@@ -224,8 +224,8 @@ inline constexpr size_t kPartialBytes = 8;
 cudaError_t reduce(Reduction op, Element type, const ReductionArgs& args,
                    cudaStream_t stream);
 
-// The first position of the greatest, or least, of `count` elements each
-// `inner` apart, for each of [outer, inner]; NaN is neither.
+// The first position of the greatest, or smallest, of `count` elements each
+// `inner` apart, for each of [outer, inner]; NaN is never chosen.
 struct ArgArgs {
   int64_t outer = 1, count = 1, inner = 1;
   const void* in = nullptr;
@@ -252,7 +252,7 @@ cudaError_t softmax(Element type, const SoftmaxArgs& args, cudaStream_t stream);
 struct CrossEntropyArgs {
   int64_t rows = 0, classes = 0;
   const void* logits = nullptr;
-  int64_t logits_row = 0, logits_column = 0;  // how far apart elements are
+  int64_t logits_row = 0, logits_column = 0;  // element distances
   Operand labels;
   int64_t labels_row = 0, labels_column = 0;
   bool sparse = false;
@@ -267,11 +267,11 @@ cudaError_t cross_entropy(Element type, const CrossEntropyArgs& args,
 // --- training.cu ------------------------------------------------------------
 
 // A step of an optimizer: element i of the variable and of each slot by element
-// i of the gradient. What is after may be what is before.
+// i of the gradient. `after` may be equal to `before`.
 struct TrainingArgs {
   static constexpr int kMostStates = 4;
   int64_t total = 0;
-  const double* scalars = nullptr;  // in the host's memory, for the launch
+  const double* scalars = nullptr;  // in host memory; used at launch
   bool option = false;
   Operand gradient;
   Operand before[kMostStates];
@@ -280,7 +280,7 @@ struct TrainingArgs {
 // REQUIRES: total > 0; floating types.
 using TrainingStep = cudaError_t (*)(Element type, const TrainingArgs& args,
                                      cudaStream_t stream);
-// By the name of a rule of devices/training_rules.h; null: there is no such.
+// By the name of a rule of devices/training_rules.h; null where it is unknown.
 TrainingStep find_training_step(std::string_view rule);
 
 }  // namespace tagflow::devices::cuda

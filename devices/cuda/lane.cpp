@@ -42,7 +42,7 @@ Result<uint64_t> CudaLane::record() {
 bool CudaLane::passed(uint64_t ticket) const {
   if (ticket <= passed_.load(std::memory_order_acquire)) return true;
   const cudaError_t state = cudaEventQuery(event_of(ticket));
-  // CUDA keeps this answer as the thread's last error, where the next launch
+  // CUDA keeps this result as the thread's last error, where the next launch
   // would find it.
   if (state == cudaErrorNotReady) cudaGetLastError();
   if (state != cudaSuccess) return false;
@@ -56,7 +56,7 @@ Status CudaLane::hold(cudaStream_t other, uint64_t ticket) const {
                      "waiting for an event");
 }
 
-// First awake, since a sleeping thread takes long to wake; then asleep.
+// Spins first, since a sleeping thread takes long to wake; then sleeps.
 Status CudaLane::wait(uint64_t ticket) const {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kSpin{50};

@@ -12,14 +12,14 @@
 
 namespace tagflow::devices {
 
-// Each ticket is a point in the stream, passed when all that was enqueued
-// there before it is done. At most `depth` of them are open at a time, each an
-// event of a ring: the one of ticket t serves t + depth once t has passed. Who
-// waits for t then waits for a later point, which is as good.
+// Each ticket is a point in the stream; it has passed when everything enqueued
+// before it is done. At most `depth` of them are open at a time, each an event
+// of a ring: ticket t + depth reuses the event of t once t has passed. A waiter
+// for t then waits for a later point, which is correct, too.
 //
-// One thread, the lane's own, enqueues and records; it is the one that waits
-// where the ring is full. All else is thread-safe. REQUIRES of all: the GPU is
-// the calling thread's.
+// One thread, the lane's own, enqueues and records; it waits where the ring is
+// full. Everything else is thread-safe. REQUIRES for all: the GPU is the
+// calling thread's current one.
 class CudaLane {
  public:
   // Internal where CUDA fails. REQUIRES: depth > 0
@@ -31,16 +31,16 @@ class CudaLane {
 
   cudaStream_t stream() const { return stream_; }
 
-  // The next ticket, from 1, behind all that was enqueued so far.
+  // Records the next ticket, from 1, after everything enqueued so far.
   Result<uint64_t> record();
-  // Whether it has passed. False also where the GPU has failed. Ticket 0 has.
+  // Whether it has passed; false where the GPU has failed. Ticket 0 has passed.
   bool passed(uint64_t ticket) const;
-  // Makes what is enqueued on `other` from now on wait for it. REQUIRES: it was
-  // recorded.
+  // Makes work enqueued on `other` from now on wait for the ticket. REQUIRES:
+  // it was recorded.
   Status hold(cudaStream_t other, uint64_t ticket) const;
-  // Blocks until then; an error of the GPU ends it too.
+  // Blocks until the ticket has passed, or the GPU has failed.
   Status wait(uint64_t ticket) const;
-  // Blocks until all that was enqueued is done.
+  // Blocks until all enqueued work is done.
   Status drain() const;
 
  private:
@@ -52,7 +52,7 @@ class CudaLane {
 
   cudaStream_t stream_ = nullptr;
   std::vector<cudaEvent_t> events_;
-  uint64_t issued_ = 0;  // of the lane's thread
+  uint64_t issued_ = 0;  // only for the lane's thread
   mutable std::atomic<uint64_t> passed_{0};
 };
 

@@ -1,6 +1,6 @@
-// Cross entropies and their gradients. A label that is no class is an error
-// where the host knows it. One that only the GPU knows makes NaN of its row: to
-// look at it would take a wait.
+// Cross entropies and their gradients. An invalid label is an error if the host
+// has the label. If it is only on the GPU, its row becomes NaN: a check would
+// have to wait.
 #include "devices/cpu/nn/loss.h"
 #include "devices/cuda/cuda_kernel.h"
 #include "devices/cuda/operands.h"

@@ -1,15 +1,15 @@
-// What there is of GPUs, and what placement has to know of one.
+// Finds the GPUs of the machine, and the costs that placement uses.
 #include "devices/cuda/cuda_device.h"
 #include "devices/cuda/status.h"
 
 namespace tagflow::devices {
 namespace {
 
-// What an engine pays for a launch: a thread is told, enqueues, and tells.
+// The engine's cost of a launch: a thread is woken, enqueues, and answers.
 constexpr double kLaunchNanoseconds = 6000;
 constexpr double kCopyNanoseconds = 10000;
 constexpr double kHostBytesPerNanosecond = 10;  // through pinned memory
-constexpr double kFlopsPerClock = 2 * 128;      // of a multiprocessor
+constexpr double kFlopsPerClock = 2 * 128;      // per multiprocessor
 
 Result<int> attribute(cudaDeviceAttr which, int device) {
   int value = 0;
@@ -30,7 +30,7 @@ Status fill_in_costs(graph::DeviceInfo& info, int device) {
   info.host_memory = false;
   info.flops_per_ns =
       kFlopsPerClock * double(processors) * double(kilohertz) / 1e6;
-  // Twice a clock.
+  // Memory transfers twice per clock.
   info.bytes_per_ns = 2 * double(memory_kilohertz) / 1e6 * double(bus_bits) / 8;
   info.launch_ns = kLaunchNanoseconds;
   info.link_latency_ns = kCopyNanoseconds;

@@ -8,9 +8,9 @@
 namespace tagflow::devices {
 
 struct CudaMemory::CudaBuffer : Buffer {
-  // Of the ticket and, in the last bit, whether it is one of `arrivals`.
+  // The ticket and, in the last bit, whether it is one of `arrivals`.
   std::atomic<uint64_t> ready{0};
-  CudaBuffer* next = nullptr;  // of those that wait to be freed
+  CudaBuffer* next = nullptr;  // in the list of buffers to be freed
 };
 
 Result<CudaMemory::Owner> CudaMemory::make(Options options) {
@@ -37,7 +37,7 @@ Status CudaMemory::open() {
   props.location.id = options_.device;
   TAGFLOW_RETURN_IF_ERROR(
       cuda_status(cudaMemPoolCreate(&pool_, &props), "making a memory pool"));
-  // What is freed stays with us, for the next allocation.
+  // Freed memory stays in the pool, for the next allocation.
   uint64_t kept = std::numeric_limits<uint64_t>::max();
   TAGFLOW_RETURN_IF_ERROR(cuda_status(
       cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &kept),
@@ -49,12 +49,12 @@ Status CudaMemory::open() {
 
 CudaMemory::~CudaMemory() {
   const OnDevice on(options_.device);
-  // Errors have no one left to be told to.
+  // Nobody is left to receive errors.
   free_pending();
   if (arrivals_ != nullptr) (void)arrivals_->drain().ok();
   if (compute_ != nullptr) (void)compute_->drain().ok();
   if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
-  // While the GPU is this thread's.
+  // While the GPU is the thread's current one.
   arrivals_.reset();
   compute_.reset();
 }
@@ -99,7 +99,7 @@ Buffer* CudaMemory::try_allocate(const CudaLane& lane, DataType dtype,
   free_pending();
   if (bytes > 0 && cudaMallocFromPoolAsync(&buffer->data, bytes, pool_,
                                            lane.stream()) != cudaSuccess) {
-    cudaGetLastError();  // it is told by what we return
+    cudaGetLastError();  // the return value reports it
     ledger_.give_back(bytes);
     return nullptr;
   }
@@ -130,11 +130,11 @@ void CudaMemory::free_pending() {
     freed = std::exchange(pending_, nullptr);
   }
   if (freed == nullptr) return;
-  // The order does not matter: they go in that of the compute stream.
+  // Any order will do: frees happen in that of the compute stream.
   const OnDevice on(options_.device);
   while (freed != nullptr) {
     CudaBuffer* const buffer = std::exchange(freed, freed->next);
-    // Of a GPU that has failed nothing more is wanted.
+    // On a GPU that has failed, errors no longer matter.
     (void)hold_for(*buffer, compute_->stream()).ok();
     if (buffer->data != nullptr)
       cudaFreeAsync(buffer->data, compute_->stream());

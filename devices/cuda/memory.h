@@ -1,4 +1,4 @@
-// CudaMemory: the memory of one GPU, given out in the order of its streams.
+// CudaMemory: the memory of one GPU, allocated in the order of its streams.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,58 +17,58 @@ namespace tagflow::devices {
 
 // Note [Stream order]
 //
-// Kernels run on the lane `compute`, and their outputs are handed on when they
-// are enqueued, long before they are computed. So a buffer notes when its
-// bytes will be there, as a ticket of the lane that makes them: `compute`, or
-// `arrivals`, by which copies from the host come. Who uses it on another
-// stream has that one wait for the ticket; on the same stream nobody waits.
+// Kernels run on the lane `compute`, and their outputs are passed on when they
+// are enqueued, long before they are computed. So a buffer records when its
+// bytes will be ready, as a ticket of the lane that writes them: `compute`, or
+// `arrivals` for copies from the host. A user on another stream makes that
+// stream wait for the ticket; on the same stream nobody waits.
 //
-// A buffer that nobody holds any more is freed in the order of `compute`: all
-// launches that use it were enqueued before, as they held it, and a copy to
-// the host holds it until the bytes are there. What a launch allocates next
-// may then be the same memory, though the GPU is still reading it now.
+// A buffer without holders is freed in the order of `compute`: all launches
+// that use it were enqueued before, as they held it, and a copy to the host
+// holds it until the bytes have arrived. The next launch may then allocate the
+// same memory, though the GPU still reads it at that moment.
 //
-// Frees are noted, and carried out before the next allocation: so no worker
-// that drops a tensor calls CUDA.
+// Frees are recorded, and done before the next allocation: so no worker that
+// drops a tensor calls CUDA.
 //
-// Counts, with a limit where there is one. Thread-safe. Tensors may outlive
-// the device: the memory is held by references, of its owner and its buffers.
+// Counts its bytes, with an optional limit. Thread-safe. Tensors may outlive
+// the device: the memory is reference-counted by its owner and its buffers.
 class CudaMemory final : public Allocator, public SwappableMemory {
  public:
   struct Options {
     std::string name;   // of the device, for messages
     int device = 0;     // CUDA's number
-    int64_t limit = 0;  // bytes; 0: what the GPU has
+    int64_t limit = 0;  // bytes; 0: all of the GPU's
   };
   struct Release {
     void operator()(CudaMemory* memory) const { memory->close(); }
   };
   using Owner = std::unique_ptr<CudaMemory, Release>;
 
-  // At most this many launches are enqueued and not done.
+  // The maximum number of launches that are enqueued and not done.
   static constexpr int kLaunchesInFlight = 1024;
   static constexpr int kArrivalsInFlight = 64;
 
-  // An error where the GPU lacks something, or CUDA fails.
+  // An error where the GPU lacks a feature, or CUDA fails.
   static Result<Owner> make(Options options);
   CudaMemory(const CudaMemory&) = delete;
   CudaMemory& operator=(const CudaMemory&) = delete;
 
-  // What does not fit has saved values leave from here on. REQUIRES: nothing
-  // was allocated yet.
+  // If an allocation does not fit, saved values are swapped out from here on.
+  // REQUIRES: nothing was allocated yet.
   void swap_by(std::shared_ptr<Swapper> swapper) {
     swapper_ = std::move(swapper);
   }
   Swapper* swapper() const override { return swapper_.get(); }
 
-  // For launches. Null where the limit or the memory is exhausted. Strings and
-  // handles are the host's, as are their buffers.
+  // For launches. Null where the limit or the memory is exhausted. Buffers of
+  // strings and handles are in the host's memory.
   Buffer* allocate(DataType dtype, int64_t count) override;
   void deallocate(Buffer* buffer) override;
   bool host_visible() const override { return false; }
   std::string describe() const override;
 
-  // The same memory for what the lane `arrivals` writes.
+  // The same memory for buffers that the lane `arrivals` writes.
   Allocator& for_arrivals() { return for_arrivals_; }
   MemoryStats stats() const;
   MemoryLedger& ledger() { return ledger_; }
@@ -80,10 +80,10 @@ class CudaMemory final : public Allocator, public SwappableMemory {
   bool holds(const Tensor& tensor) const {
     return tensor.buffer() != nullptr && tensor.buffer()->allocator == this;
   }
-  // Says that the bytes are there when the ticket of the lane has passed.
+  // Records that the bytes are ready when the ticket of the lane has passed.
   // REQUIRES: the tensor is held here; the lane is one of the two.
   void note_ready(const Tensor& tensor, const CudaLane& lane, uint64_t ticket);
-  // Makes what is enqueued on the stream from now on wait for the bytes of the
+  // Makes work enqueued on the stream from now on wait for the bytes of the
   // tensor. No effect for tensors that are not held here.
   Status hold_for(const Tensor& tensor, cudaStream_t stream);
 
@@ -109,7 +109,7 @@ class CudaMemory final : public Allocator, public SwappableMemory {
   ~CudaMemory() override;
 
   Status open();
-  // Gives up the owner's reference.
+  // Releases the owner's reference.
   void close();
   void release();
   Buffer* allocate_on(const CudaLane& lane, DataType dtype, int64_t count);
@@ -126,7 +126,7 @@ class CudaMemory final : public Allocator, public SwappableMemory {
   std::unique_ptr<CudaLane> compute_, arrivals_;
   ForArrivals for_arrivals_{*this};
   std::mutex mutex_;
-  CudaBuffer* pending_ = nullptr;  // to be freed; by the mutex
+  CudaBuffer* pending_ = nullptr;  // to be freed; guarded by the mutex
   std::atomic<bool> closed_{false};
   std::atomic<int64_t> refs_{1};  // buffers, and the owner
 };

@@ -10,7 +10,7 @@
 namespace tagflow::devices {
 namespace {
 
-// How cuBLAS calls a type, and the one in which it sums.
+// cuBLAS's name of a type, and the type in which it sums.
 struct BlasType {
   cudaDataType_t data;
   cublasComputeType_t compute;
@@ -37,7 +37,7 @@ const std::byte* at(const Tensor& tensor, int64_t element) {
          size_t(element) * dtype_size(tensor.dtype());
 }
 
-// Of the loops [first, end) of a copy.
+// The arguments for the loops [first, end) of a copy.
 cuda::CopyArgs copy_args(const StridedCopy& copy, size_t first) {
   cuda::CopyArgs args;
   for (size_t i = first; i < copy.loops.size(); ++i) {
@@ -58,8 +58,8 @@ CudaMover::~CudaMover() {
   if (handle_ != nullptr) blas_->destroy(handle_);
 }
 
-// A kernel takes so many loops; those around them are run here, which no
-// program that is not made for it needs.
+// A kernel supports only so many loops; the loops around them run here. Only
+// programs made for it need more.
 void CudaMover::move(const StridedCopy& copy, const Tensor& from, Tensor& to) {
   const size_t size = dtype_size(to.dtype());
   const size_t rank = copy.loops.size();
@@ -105,7 +105,7 @@ Result<Tensor> CudaMover::readable(const Tensor& tensor) {
   if (fits_operand(tensor)) return tensor;
   TAGFLOW_ASSIGN(Tensor copy,
                  Tensor::allocate(tensor.dtype(), tensor.shape(), memory_));
-  // From memory that is not pinned: CUDA has read it when this returns.
+  // The source is not pinned: CUDA has read it when this returns.
   note(cudaMemcpyAsync(copy.mutable_raw(), tensor.raw(), tensor.bytes(),
                        cudaMemcpyHostToDevice, memory_.compute().stream()));
   return copy;
@@ -128,15 +128,15 @@ Status CudaMover::start_blas() {
     TAGFLOW_RETURN_IF_ERROR(check(blas_->create(&handle_)));
   TAGFLOW_RETURN_IF_ERROR(
       check(blas_->set_stream(handle_, memory_.compute().stream())));
-  // Parts of a sum are not to be put together in 16 bits either.
+  // Partial sums must not be combined in 16 bits, either.
   TAGFLOW_RETURN_IF_ERROR(check(blas_->set_math_mode(
       handle_, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
   blas_started_ = true;
   return {};
 }
 
-// cuBLAS has matrices column by column: it computes the transposed product of
-// the transposed factors, in the other order.
+// cuBLAS stores matrices by columns: so it computes the transposed product, of
+// the transposed factors in reverse order.
 Status CudaMover::multiply(const KernelContext& context,
                            const ProductBatch& batch, const Tensor& a,
                            const Tensor& b, Tensor& out) {
@@ -156,7 +156,7 @@ Status CudaMover::multiply(const KernelContext& context,
   const auto form = [](const FactorForm& factor) {
     return factor.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   };
-  // The innermost dimension of the batch is one call; so is a single product.
+  // One call covers the innermost dimension of the batch, or a single product.
   const int64_t per_call = batch.dims.empty() ? 1 : batch.dims.back().size;
   const int64_t a_step = batch.dims.empty() ? 0 : batch.dims.back().a_step;
   const int64_t b_step = batch.dims.empty() ? 0 : batch.dims.back().b_step;

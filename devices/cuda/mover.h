@@ -1,4 +1,4 @@
-// CudaMover: what kernels of the CPU plan, carried out on a GPU.
+// CudaMover: runs the plans of CPU kernels on a GPU.
 #pragma once
 
 #include <utility>
@@ -10,8 +10,8 @@
 namespace tagflow::devices {
 
 // The memory of a GPU, as an allocator whose elements can be moved: for
-// contexts of kernels that are the CPU's own. Everything is enqueued on the
-// lane `compute`. For the thread that launches.
+// contexts of CPU kernels. Everything is enqueued on the lane `compute`. Only
+// for the launching thread.
 class CudaMover final : public Allocator, public ElementMover {
  public:
   // REQUIRES: the memory outlives it.
@@ -20,7 +20,7 @@ class CudaMover final : public Allocator, public ElementMover {
   CudaMover(const CudaMover&) = delete;
   CudaMover& operator=(const CudaMover&) = delete;
 
-  // Buffers are the memory's: they may outlive this.
+  // Buffers belong to the memory: they may outlive this.
   Buffer* allocate(DataType dtype, int64_t count) override {
     return memory_.allocate(dtype, count);
   }
@@ -31,9 +31,9 @@ class CudaMover final : public Allocator, public ElementMover {
 
   void move(const StridedCopy& copy, const Tensor& from, Tensor& to) override;
   void clear(Tensor& to) override;
-  // The first error of what was enqueued since this was called last.
+  // The first error of the operations enqueued since the last call.
   Status take_error() { return std::exchange(error_, Status()); }
-  // By cuBLAS, 16-bit floats with sums in float. Unimplemented for all but
+  // Uses cuBLAS; 16-bit floats are summed in float. Unimplemented for all but
   // floating types.
   Status multiply(const KernelContext& context, const ProductBatch& batch,
                   const Tensor& a, const Tensor& b, Tensor& out) override;
@@ -47,23 +47,23 @@ class CudaMover final : public Allocator, public ElementMover {
     if (error_.ok()) error_ = std::move(status);
   }
   void note(cudaError_t result);
-  // For the first product, which takes long.
+  // Called for the first product; takes long.
   Status start_blas();
-  // What a kernel can read, once it has arrived: the tensor, or a copy of what
-  // is the host's and too large to travel with the launch. That is rare: values
-  // that went to the host for want of memory, and are summed up there.
+  // A tensor that a kernel can read once it has arrived: the tensor itself, or
+  // a copy of one on the host that is too large to be sent with the launch.
+  // That is rare: values that were swapped out, and are summed there.
   Result<Tensor> readable(const Tensor& tensor);
-  // The same for what is written, perhaps in place.
+  // The same for a tensor that is written, perhaps in place.
   void await(const Tensor& tensor) {
     note(memory_.hold_for(tensor, memory_.compute().stream()));
   }
-  // Says when its bytes are there, at once: it may be part of a container or a
-  // variable, which other threads read before the launch has been answered.
+  // Records at once when its bytes are ready: it may be part of a container or
+  // a variable, which other threads read before the launch has been answered.
   void note_written(const Tensor& tensor);
 
   CudaMemory& memory_;
   Status error_;
-  const BlasLibrary* blas_ = nullptr;  // where there is a handle
+  const BlasLibrary* blas_ = nullptr;  // set where there is a handle
   cublasHandle_t handle_ = nullptr;
   bool blas_started_ = false;
 };

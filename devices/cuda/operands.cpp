@@ -57,11 +57,11 @@ Result<cuda::ElementwiseArgs> broadcast_args(
   if (loops.size() >= size_t(cuda::kMaxLoops))
     return error(Code::kUnimplemented,
                  "[{}] broadcasting to {} takes {} nested loops, a GPU's "
-                 "kernels have {}",
+                 "kernels support {}",
                  context.node().op(), result.to_string(), loops.size() + 1,
                  cuda::kMaxLoops);
   if (!loops.empty()) args.loops = int(loops.size()) + 1;
-  // The plan has the innermost of its outer loops first; ours comes last.
+  // The plan has its outer loops from the innermost on; ours end with it.
   const size_t row = loops.size();
   args.counts[row] = plan.row_size();
   for (size_t k = 0; k < operands.size(); ++k)

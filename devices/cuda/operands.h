@@ -1,4 +1,4 @@
-// From tensors to what kernels on a GPU take.
+// Conversion of tensors to the arguments of GPU kernels.
 #pragma once
 
 #include <initializer_list>
@@ -9,17 +9,17 @@
 
 namespace tagflow::devices {
 
-// The type for kernels; none for those they do not compute with.
+// The type for kernels; none for types that they do not compute with.
 std::optional<cuda::Element> element_of(DataType dtype);
 
-// Whether a launch can take the elements along, though they are the host's.
+// Whether the elements can be sent with a launch, though they are on the host.
 bool fits_operand(const Tensor& tensor);
 // The tensor as an argument. REQUIRES: it is in the GPU's memory, or
 // fits_operand().
 cuda::Operand operand_of(const Tensor& tensor);
 
 // The loops in which `operands`, at most three, broadcast to `result`, which
-// has elements. Unimplemented where there are more than kernels take.
+// has elements. Unimplemented where there are more loops than kernels support.
 Result<cuda::ElementwiseArgs> broadcast_args(
     const KernelContext& context, const Shape& result,
     std::initializer_list<const Shape*> operands);

@@ -34,14 +34,14 @@ PinnedBlock::~PinnedBlock() {
 Result<std::byte*> PinnedRing::take(size_t bytes) {
   constexpr size_t kAlignment = 16;
   bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  // What is left before the end goes unused where the piece does not fit.
+  // If the piece does not fit before the end, the rest stays unused.
   const size_t left = block_.size() - next_;
   const size_t skipped = bytes > left ? left : 0;
   while (in_use_ + skipped + bytes > block_.size()) {
     if (used_.empty())
       return error(Code::kInternal,
-                   "[cuda] {} bytes of pinned memory are taken, none are "
-                   "copied",
+                   "[cuda] {} bytes of pinned memory are in use, but no copy "
+                   "of them is pending",
                    in_use_);
     TAGFLOW_RETURN_IF_ERROR(lane_.wait(used_.front().ticket));
     in_use_ -= used_.front().bytes;

@@ -1,4 +1,4 @@
-// Memory of the host that the GPU copies from and to by itself.
+// Pinned host memory, which the GPU copies from and to by itself.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace tagflow::devices {
 // A block of it. Movable.
 class PinnedBlock {
  public:
-  // ResourceExhausted, or Internal, where CUDA has none.
+  // ResourceExhausted, or Internal, where CUDA cannot allocate it.
   static Result<PinnedBlock> make(size_t bytes);
   PinnedBlock() = default;
   PinnedBlock(PinnedBlock&& other) noexcept;
@@ -27,27 +27,26 @@ class PinnedBlock {
   size_t size_ = 0;
 };
 
-// A block given out piece by piece, round and round, to the copies of a lane:
-// a piece serves again when the ticket after it has passed. For the lane's own
-// thread.
+// A block used as a ring, piece by piece, by the copies of a lane: a piece is
+// reused when the ticket after it has passed. Only for the lane's own thread.
 class PinnedRing {
  public:
   // REQUIRES: the lane outlives it.
   PinnedRing(PinnedBlock block, const CudaLane& lane)
       : block_(std::move(block)), lane_(lane) {}
 
-  // The most that one piece may have.
+  // The maximum size of one piece.
   size_t largest() const { return block_.size() / 4; }
-  // A piece aligned to 16 bytes; blocks until there is one.
-  // REQUIRES: bytes <= largest(), and the ring is not crowded.
+  // A piece aligned to 16 bytes; blocks until one is free. REQUIRES: bytes <=
+  // largest(), and the ring is not crowded.
   Result<std::byte*> take(size_t bytes);
-  // So much was taken since the last close() that it is time for another.
+  // Whether enough was taken since the last close() that another one is due.
   bool crowded() const { return open_ > block_.size() / 4; }
-  // Says that `ticket` comes after all copies of the pieces taken so far.
+  // Records that `ticket` follows all copies of the pieces taken so far.
   void close(uint64_t ticket);
 
  private:
-  // What was taken up to a ticket.
+  // The bytes taken up to a ticket.
   struct Span {
     uint64_t ticket;
     size_t bytes;
@@ -57,8 +56,8 @@ class PinnedRing {
   const CudaLane& lane_;
   std::deque<Span> used_;  // the oldest first
   size_t next_ = 0;        // where the next piece begins
-  size_t in_use_ = 0;      // bytes before `next_`, round the end
-  size_t open_ = 0;        // the last of them, without a ticket so far
+  size_t in_use_ = 0;      // bytes before `next_`, wrapping around
+  size_t open_ = 0;        // of these, the last, which have no ticket yet
 };
 
 }  // namespace tagflow::devices

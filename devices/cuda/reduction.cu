@@ -1,6 +1,6 @@
-// Reductions along dimensions; see devices/cpu/reduction/ops.h for what they
-// mean. Where there are many results each is one thread's work; otherwise it
-// is a block's, or that of several, whose parts are put together at last.
+// Reductions along dimensions; devices/cpu/reduction/ops.h defines them. With
+// many results, each thread computes one; otherwise one block, or several whose
+// parts are combined at the end, compute a result.
 #include <math_constants.h>
 
 #include "devices/cuda/block.cuh"
@@ -8,7 +8,7 @@
 namespace tagflow::devices::cuda {
 namespace {
 
-// Sums of integers wrap around as their low bits do in 64.
+// Integer sums wrap around like their low bits in 64-bit sums.
 template <class T>
 struct AccumulatorOf {
   using type = Wide<T>;
@@ -41,7 +41,7 @@ struct Mean : Sum<T> {
     return narrow<T>(Wide<T>(sum / Acc(count)));
   }
 };
-// Towards zero; 0 of nothing.
+// Towards zero; 0 for no elements.
 template <>
 __device__ int32_t Mean<int32_t>::finish(Acc sum, int64_t count) {
   return count == 0 ? 0 : int32_t(int64_t(sum) / count);
@@ -115,7 +115,7 @@ struct Any : All {
   static __device__ int combine(int a, int b) { return a | b; }
 };
 
-// Elements combined in short chains, and these in chains again: so rounding
+// Elements are combined in short chains, and these in chains again: so rounding
 // errors grow slowly with the number of elements, as on the CPU.
 template <class Op>
 class Chains {
@@ -153,7 +153,7 @@ __device__ int64_t offset_of(const Runs& runs, int64_t index) {
   return sum;
 }
 
-// A result for each thread.
+// Each thread computes a result.
 template <class Op, class T>
 __global__ void reduce_threads(const __grid_constant__ ReductionArgs args) {
   const T* const in = static_cast<const T*>(args.in);
@@ -167,7 +167,7 @@ __global__ void reduce_threads(const __grid_constant__ ReductionArgs args) {
   }
 }
 
-// A part of a result for each block: all of it where there is one part.
+// Each block computes a part of a result: all of it if there is one part.
 template <class Op, class T>
 __global__ void reduce_blocks(const __grid_constant__ ReductionArgs args) {
   using Acc = typename Op::Acc;
@@ -197,7 +197,7 @@ __global__ void reduce_blocks(const __grid_constant__ ReductionArgs args) {
   }
 }
 
-// Puts the parts of each result together.
+// Combines the parts of each result.
 template <class Op, class T>
 __global__ void join_parts(const __grid_constant__ ReductionArgs args) {
   using Acc = typename Op::Acc;
@@ -259,8 +259,8 @@ bool has_reduction(Reduction op, Element type) {
 }
 
 int64_t reduction_parts(const ReductionArgs& args) {
-  constexpr int64_t kBlocks = 1024;  // that make a GPU busy
-  constexpr int64_t kLeast = 4096;   // elements that are worth a block
+  constexpr int64_t kBlocks = 1024;  // enough to keep a GPU busy
+  constexpr int64_t kLeast = 4096;   // elements that justify a block
   if (suits_threads(args)) return 1;
   const int64_t wanted = kBlocks / args.kept_count;
   const int64_t most = args.reduced_count / kLeast;

@@ -20,7 +20,7 @@ Result<cuda::Runs> runs_of(const KernelContext& context,
   if (runs.size() > size_t(cuda::kMaxLoops))
     return error(Code::kUnimplemented,
                  "[{}] a reduction over {} runs of dimensions, a GPU's kernels "
-                 "have {}",
+                 "support {}",
                  context.node().op(), runs.size(), cuda::kMaxLoops);
   cuda::Runs result;
   for (const ReductionPlan::Run& run : runs) {
@@ -30,7 +30,7 @@ Result<cuda::Runs> runs_of(const KernelContext& context,
   return result;
 }
 
-// Reduces input 0 to output 0, which is made here.
+// Reduces input 0 to output 0, which is allocated here.
 Status run_reduction(KernelContext& context, const ReductionPlan& plan,
                      Reduction op, Element type, cudaStream_t stream) {
   TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, plan.output_shape));

@@ -19,8 +19,8 @@ __global__ void softmax_kernel(const __grid_constant__ SoftmaxArgs args) {
     for (int64_t i = threadIdx.x; i < args.classes; i += blockDim.x)
       sum += exp(widen(in[i]) - best);
     sum = combine_block(sum, shared, [](W a, W b) { return a + b; });
-    // Every thread has read what it needs of the others' elements, so that
-    // `out` may be `in`.
+    // Every thread has read the others' elements that it needs, so `out` may be
+    // `in`.
     const W log_sum = args.logarithm ? log(sum) : W(0);
     const W factor = W(1) / sum;
     for (int64_t i = threadIdx.x; i < args.classes; i += blockDim.x) {
@@ -31,7 +31,7 @@ __global__ void softmax_kernel(const __grid_constant__ SoftmaxArgs args) {
   }
 }
 
-// The class of a row; negative where there is no such.
+// The class of a row; negative if it does not exist.
 __device__ int64_t class_of(const CrossEntropyArgs& args, int64_t row) {
   const int64_t label = args.wide_labels
                             ? elements_of<int64_t>(args.labels)[row]
@@ -70,7 +70,7 @@ __global__ void cross_entropy_kernel(
     W loss = 0;
     for (int64_t i = threadIdx.x; i < args.classes; i += blockDim.x) {
       const W shifted = logit(i) - best, wants = label(i);
-      // A class that is not wanted adds nothing, be its logit -inf.
+      // Other classes add nothing, even if their logit is -inf.
       loss += args.sparse && i != wanted && wanted >= 0
                   ? W(0)
                   : wants * (log_sum - shifted);
@@ -81,14 +81,14 @@ __global__ void cross_entropy_kernel(
   }
 }
 
-// An element and where it is; none where the position is negative.
+// An element and its position; none where the position is negative.
 template <class W>
 struct Candidate {
   W value;
   int64_t at;
 };
 
-// The better one; of two equal ones the first. NaN is never better.
+// The better one; the first of two equal ones. NaN is never better.
 template <class W>
 __device__ Candidate<W> better(Candidate<W> a, Candidate<W> b, bool least) {
   if (a.at < 0) return b;

@@ -13,7 +13,7 @@ namespace {
 
 class SelectCudaKernel final : public CudaKernel {
  public:
-  // `by_rows`: as Select, whose condition may choose whole rows.
+  // `by_rows`: for Select, whose condition may choose whole rows.
   SelectCudaKernel(std::unique_ptr<Kernel> cpu, bool by_rows)
       : CudaKernel(std::move(cpu), {}), by_rows_(by_rows) {}
 
@@ -21,7 +21,8 @@ class SelectCudaKernel final : public CudaKernel {
     const Tensor& condition = context.input(0);
     const Tensor& x = context.input(1);
     const Tensor& y = context.input(2);
-    // What the host knows is settled without a copy, and so are errors.
+    // If the host has the condition, no kernel is needed; errors are found,
+    // too.
     if (host_readable(condition) && condition.is_scalar() && same_dims(x, y)) {
       context.set_output(0, condition.scalar_value<bool>() ? x : y);
       return {};

@@ -1,5 +1,5 @@
-// Containers and variables whose contents are in a GPU's memory: kernels of the
-// CPU, which move and change elements by an ElementMover only.
+// Containers and variables whose contents are in a GPU's memory: CPU kernels,
+// which move and change elements only through an ElementMover.
 #include "devices/cuda/cuda_kernel.h"
 #include "devices/training_rules.h"
 #include "graph/op_registry.h"
@@ -7,15 +7,15 @@
 namespace tagflow::devices {
 namespace {
 
-// What a GPU can add, and so may be in a container, which may be summed up; and
-// what is never added.
+// Types that may be in a container: those that a GPU can add, since contents
+// may be summed, and those that are never added.
 std::vector<DataType> held_types() {
   std::vector<DataType> types = kCudaNumbers;
   types.insert(types.end(), {DataType::kBool, DataType::kVariant});
   return types;
 }
 
-// Inputs that are no handles, and not the gradient.
+// Inputs that are neither handles nor the gradient.
 std::vector<int> scalars_of(const graph::OpDef& op) {
   std::vector<int> scalars;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -45,8 +45,8 @@ struct RegisterOptimizers {
 }  // namespace
 
 void register_cuda_container_kernels(KernelRegistry& registry) {
-  // `type` is the attribute that says what the container holds, or is added to
-  // it; null where another op of the same container does.
+  // `type` is the attribute with the type of the container's elements; null
+  // where another op of the same container has it.
   const auto add = [&](const char* op, std::vector<int> steers,
                        const char* type = nullptr) {
     Borrowing how{.steering = {.inputs = std::move(steers)},

@@ -1,4 +1,4 @@
-// Errors of the CUDA run time as ours.
+// Converts errors of the CUDA runtime to ours.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,11 +9,11 @@
 
 namespace tagflow::devices {
 
-// Ok for success. Otherwise "[cuda] WHAT: " and CUDA's words for it:
-// ResourceExhausted where memory is, Internal for all else.
+// OK for success. Otherwise "[cuda] WHAT: " and CUDA's text: ResourceExhausted
+// when out of memory, Internal for everything else.
 Status cuda_status(cudaError_t result, std::string_view what);
 
-// Makes a GPU the calling thread's, and gives the thread back the one it had.
+// Makes a GPU current for the calling thread, and restores the previous one.
 class OnDevice {
  public:
   explicit OnDevice(int device);

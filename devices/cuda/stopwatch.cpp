@@ -24,7 +24,7 @@ void CudaStopwatch::observe(Accelerator::Observer observer) {
   observer_.set(std::move(observer));
 }
 
-// On a stream of its own, where nothing is waited for.
+// On its own stream, which waits for nothing.
 Status CudaStopwatch::set_zero() {
   const std::lock_guard lock(mutex_);
   if (zero_ == nullptr)
@@ -118,7 +118,7 @@ void CudaStopwatch::tell() {
         row.pop_front();
       }
     }
-    cudaGetLastError();  // that an event has not passed is no error
+    cudaGetLastError();  // an event that has not passed is no error
   }
   for (auto& [activity, what] : ended) {
     activity.what = what;

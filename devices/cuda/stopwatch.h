@@ -1,4 +1,4 @@
-// CudaStopwatch: when a GPU was at work, for who observes it.
+// CudaStopwatch: measures when a GPU was busy, for its observer.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,24 +17,23 @@
 
 namespace tagflow::devices {
 
-// Takes times by pairs of events on the GPU's streams, and only where somebody
-// observes. Where CUDA fails, or memory is out, a time is not told, and nothing
-// else happens.
-// Thread-safe.
+// Measures times by pairs of events on the GPU's streams, only while there is
+// an observer. Where CUDA fails, or memory is exhausted, a time is not
+// reported, with no other effect. Thread-safe.
 class CudaStopwatch {
  public:
   // `device` is CUDA's number.
   explicit CudaStopwatch(int device) : device_(device) {}
-  // REQUIRES: nothing is timed.
+  // REQUIRES: nothing is being timed.
   ~CudaStopwatch();
   CudaStopwatch(const CudaStopwatch&) = delete;
   CudaStopwatch& operator=(const CudaStopwatch&) = delete;
 
-  // See Accelerator::observe(). What the GPU has ended is told of before.
+  // See Accelerator::observe(). First reports what the GPU has finished.
   void observe(Accelerator::Observer observer);
 
-  // Times what is enqueued on `stream` in its life, by one thread. REQUIRES:
-  // the GPU is the thread's; the stopwatch lives as long.
+  // Times the work that one thread enqueues on `stream` during its life.
+  // REQUIRES: the GPU is the thread's current one; the stopwatch outlives this.
   class Lap {
    public:
     Lap(CudaStopwatch& watch, AcceleratorActivity::Stream kind,
@@ -54,7 +53,8 @@ class CudaStopwatch {
     cudaEvent_t start_ = nullptr;  // null: not timed
   };
 
-  // Tells of what the GPU has ended. REQUIRES: the GPU is the thread's.
+  // Reports what the GPU has finished. REQUIRES: the GPU is the thread's
+  // current one.
   void tell();
 
  private:
@@ -65,9 +65,9 @@ class CudaStopwatch {
     uint64_t step = 0;
   };
 
-  // A moment of the GPU, and of the host.
+  // Takes the same moment on the clocks of the GPU and of the host.
   Status set_zero();
-  // Null where CUDA fails. REQUIRES of these: mutex_ is held.
+  // Null where CUDA fails. REQUIRES for these: mutex_ is held.
   cudaEvent_t take_event();
   void give_event(cudaEvent_t event);
   std::chrono::steady_clock::time_point time_of(cudaEvent_t event) const;
@@ -76,7 +76,7 @@ class CudaStopwatch {
   ActivityObserver observer_;
   std::mutex mutex_;  // guards the below
   std::vector<cudaEvent_t> free_;
-  std::array<std::deque<Timed>, 3> timed_;  // by stream, not told yet
+  std::array<std::deque<Timed>, 3> timed_;  // by stream, not reported yet
   cudaEvent_t zero_ = nullptr;
   std::chrono::steady_clock::time_point zero_time_;
 };

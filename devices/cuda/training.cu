@@ -1,4 +1,4 @@
-// Steps of optimizers, by the rules that all devices have in common.
+// Steps of optimizers, by the rules that all devices share.
 #include "devices/cuda/device_code.cuh"
 #include "devices/training_rules.h"
 

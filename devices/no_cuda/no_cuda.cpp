@@ -1,4 +1,4 @@
-// What stands for devices/cuda in a build without it.
+// The stub of devices/cuda in a build without CUDA.
 #include "devices/cuda_type.h"
 
 namespace tagflow::devices {

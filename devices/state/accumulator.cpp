@@ -10,7 +10,7 @@
 namespace tagflow::devices {
 namespace {
 
-// value / count, in a buffer of its own: somebody else may have the value's.
+// value / count, in a new buffer: somebody else may hold the value's.
 Result<Tensor> divided(const KernelContext& context, Tensor value,
                        int64_t count) {
   Tensor quotient = value;
@@ -94,7 +94,7 @@ Status ConditionalAccumulator::add_rows(const KernelContext& context,
                         row_shape_.to_string());
   std::vector<Tensor> rows;
   TAGFLOW_RETURN_IF_ERROR(unstack_rows(context, values, rows));
-  // Aside, so that an error changes nothing.
+  // Kept aside, so that an error changes nothing.
   std::map<int64_t, Row> changed;
   for (size_t i = 0; i < rows.size(); ++i) {
     const int64_t index = indices.data<int64_t>()[i];
@@ -135,7 +135,7 @@ Status ConditionalAccumulator::take(KernelContext& context) {
   return {};
 }
 
-// Each row is divided by how many gradients had it.
+// Each row is divided by the number of gradients that had it.
 Status ConditionalAccumulator::take_rows(KernelContext& context) {
   std::vector<Tensor> sums;
   TAGFLOW_ASSIGN(Tensor * indices,

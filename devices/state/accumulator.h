@@ -1,4 +1,4 @@
-// Accumulators: gradients of several runs, summed until there are enough.
+// Accumulators: gradients of several runs, summed until enough have arrived.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 
 namespace tagflow::devices {
 
-// What the node that makes an accumulator asks for.
+// The settings from the node that makes an accumulator.
 struct AccumulatorSpec {
   bool operator==(const AccumulatorSpec&) const = default;
   std::string describe() const;
@@ -19,9 +19,9 @@ struct AccumulatorSpec {
   bool is_sparse = false;
 };
 
-// A gradient comes with the step that it was computed for. Those of an earlier
-// step than the accumulator's are dropped; to take the result begins the next
-// step.
+// A gradient comes with the step that it was computed for. A gradient of an
+// earlier step than the accumulator's is dropped; taking the result begins the
+// next step.
 class ConditionalAccumulator final : public StateActor {
  public:
   static constexpr std::string_view kKind = "accumulator";
@@ -32,20 +32,20 @@ class ConditionalAccumulator final : public StateActor {
   const AccumulatorSpec& spec() const { return spec_; }
   std::string describe() const override;
   std::string describe_state() const override;
-  // InvalidArgument unless it is of that type, and sparse or not. Thread-safe.
+  // InvalidArgument unless dtype and sparseness match. Thread-safe.
   Status check_use(const KernelContext& context, DataType dtype,
                    bool is_sparse) const;
-  // How many gradients it has. Thread-safe.
+  // The number of gradients in it. Thread-safe.
   int64_t count() const { return count_.load(std::memory_order_relaxed); }
 
   // --- Called inside.
   bool is_stale(int64_t local_step) const { return local_step < step_; }
   void set_step(int64_t step) { step_ = step; }
   Status add(const KernelContext& context, const Tensor& gradient);
-  // Rows `indices` of a gradient whose others are zeros.
+  // Adds rows `indices` of a gradient whose other rows are zeros.
   Status add_rows(const KernelContext& context, const Tensor& indices,
                   const Tensor& values);
-  // Output 0, or the three of a sparse one.
+  // Sets output 0, or the three outputs of a sparse one.
   Status take(KernelContext& context);
 
  protected:
@@ -54,7 +54,7 @@ class ConditionalAccumulator final : public StateActor {
  private:
   struct Row {
     Tensor sum;
-    int64_t count = 0;  // of gradients that had it
+    int64_t count = 0;  // gradients that had it
   };
   Status take_rows(KernelContext& context);
 

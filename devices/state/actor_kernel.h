@@ -1,4 +1,4 @@
-// ActorKernel: the base of what is done to a StateActor.
+// ActorKernel: the base of the kernels that operate on a StateActor.
 #pragma once
 
 #include "devices/state/handle_input.h"
@@ -16,21 +16,21 @@ class ActorKernel : public AsyncKernel {
   void compute_async(KernelContext& context, Completion done) const final;
   std::string describe_wait(const KernelContext& context) const final;
 
-  // Whose operation it is. Thread-safe.
+  // The actor that it operates on. Thread-safe.
   virtual Result<Ref<StateActor>> find(const KernelContext& context) const = 0;
-  // Checks the inputs, and says what is asked for. Not inside: reads only what
-  // never changes of the actor. Thread-safe.
+  // Checks the inputs, and determines the errand. Called outside of the actor:
+  // reads only its constant parts. Thread-safe.
   virtual Status check(const KernelContext& context, const StateActor& actor,
                        Errand& errand) const;
-  // Nothing: it never waits.
+  // The line in which it waits; none: it never waits.
   virtual std::optional<Line> line() const { return std::nullopt; }
   // --- Called inside.
   // Whether it can be performed, if only to fail.
   virtual Readiness readiness(const KernelContext& context,
                               const StateActor& actor,
                               const Errand& errand) const;
-  // Does what can be done: all, or, of a part, as much as it notes in
-  // `errand`. Where it fails, or throws, nothing has changed.
+  // Does what can be done: everything, or, for a part, as much as it notes in
+  // `errand`. If it fails or throws, nothing has changed.
   virtual Status perform(KernelContext& context, StateActor& actor,
                          Errand& errand) const = 0;
 };

@@ -48,7 +48,7 @@ Status Barrier::insert(const KernelContext& context, const Tensor& keys,
   TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, part));
   std::vector<Tensor> rows;
   TAGFLOW_RETURN_IF_ERROR(unstack_rows(context, values, rows));
-  // Aside what takes memory, so that an error changes nothing.
+  // Allocations come first, so that an error changes nothing.
   const size_t width = spec_.types.size();
   const std::string* const names = keys.data<std::string>();
   std::unordered_map<std::string, Incomplete> begun;

@@ -1,4 +1,4 @@
-// Barrier: tuples that come together part by part, by key.
+// Barrier: tuples that are assembled part by part, by key.
 #pragma once
 
 #include <map>
@@ -10,18 +10,18 @@
 
 namespace tagflow::devices {
 
-// What the node that makes a barrier asks for.
+// The settings from the node that makes a barrier.
 struct BarrierSpec {
   bool operator==(const BarrierSpec&) const = default;
   std::vector<DataType> types;  // of the parts of a tuple
   std::vector<Shape> shapes;    // as many
 };
 
-// A tuple is *incomplete* while a part is missing, then *ready*. Ready ones
-// are taken in the order of the insertions that brought their first parts.
+// A tuple is *incomplete* while a part is missing, then *ready*. Ready tuples
+// are taken in the order of the insertions of their first parts.
 //
-// Life cycle: open; closed: takes no new keys, but parts of those that are
-// incomplete, unless it was closed so that these are dropped; ended, with its
+// Life cycle: open; closed: rejects new keys, but accepts parts of incomplete
+// tuples, unless it was closed in a way that drops these; ended, with its
 // container.
 class Barrier final : public StateActor {
  public:
@@ -42,14 +42,14 @@ class Barrier final : public StateActor {
   // --- Called inside.
   bool is_closed() const { return is_closed_; }
   bool drops_incomplete() const { return drops_incomplete_; }
-  // Part `part` of the tuples of these keys, by rows. All or nothing:
-  // InvalidArgument where one is there, Cancelled where it is closed, and what
-  // lack of memory is.
-  // REQUIRES: they are of the part's type and shape.
+  // Inserts part `part` of the tuples of these keys, by rows. All or nothing:
+  // InvalidArgument where a part exists already, Cancelled where the barrier is
+  // closed; also errors of memory. REQUIRES: they are of the part's type and
+  // shape.
   Status insert(const KernelContext& context, const Tensor& keys, size_t part,
                 const Tensor& values);
-  // The next ones as the outputs: numbers of insertions, keys and parts.
-  // REQUIRES: so many are ready.
+  // Takes the next tuples as the outputs: numbers of insertions, keys and
+  // parts. REQUIRES: so many are ready.
   Status take(KernelContext& context, int64_t count);
   void close(bool drops_incomplete) noexcept;
 
@@ -66,13 +66,13 @@ class Barrier final : public StateActor {
     std::string key;
     std::vector<Tensor> parts;
   };
-  // The insertion, and the number of the completion.
+  // The numbers of the insertion and of the completion.
   using Order = std::pair<int64_t, int64_t>;
 
   Status check_keys(const KernelContext& context, const Tensor& keys,
                     size_t part) const;
-  // Carries out an insertion of which all is ready: what it begins, for which
-  // there is room, and what it completes.
+  // Commits an insertion that is fully prepared: the tuples that it begins, for
+  // which memory is reserved, and those that it completes.
   void commit(const Tensor& keys, size_t part, std::vector<Tensor>& rows,
               std::unordered_map<std::string, Incomplete>& begun,
               std::map<Order, Ready>& completed) noexcept;
@@ -82,7 +82,7 @@ class Barrier final : public StateActor {
   const BarrierSpec spec_;
   std::unordered_map<std::string, Incomplete> incomplete_;
   std::map<Order, Ready> ready_;
-  // Those of TensorFlow begin there, too.
+  // TensorFlow starts there, too.
   int64_t insertions_ = std::numeric_limits<int64_t>::min();
   int64_t completions_ = 0;
   bool is_closed_ = false;

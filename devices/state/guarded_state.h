@@ -6,18 +6,18 @@
 
 namespace tagflow::devices {
 
-// Thread-safe, but for its contents, which its lock guards.
+// Thread-safe, except for its contents, which its lock guards.
 class GuardedState : public StateObject {
  public:
-  // What guards the contents: Note [Parking] in state_lock.h.
+  // Guards the contents: Note [Parking] in state_lock.h.
   StateLock& lock() { return lock_; }
 
-  // Lets go of the contents. REQUIRES: the lock is held exclusively.
+  // Drops the contents. REQUIRES: the lock is held exclusively.
   virtual void clear() noexcept = 0;
 
  protected:
-  // Clears it, but not while a kernel uses it: then when those that have the
-  // lock, or wait for it, have let go of it.
+  // Clears it, but not while a kernel uses it: then after all current holders
+  // of the lock, and those that wait for it, have released it.
   void on_end(const Status& reason) final;
 
  private:

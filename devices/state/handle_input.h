@@ -8,12 +8,12 @@
 
 namespace tagflow::devices {
 
-// Why an input is no handle of one object of that kind.
+// The error for an input that is not the handle of one object of that kind.
 Status wrong_handle(const KernelContext& context, int input,
                     std::string_view kind);
 
-// The T that a handle or reference input means. InvalidArgument where it is
-// something else. T::kKind is its name.
+// The T of a handle or reference input. InvalidArgument where it is something
+// else. T::kKind is its name.
 template <class T>
 Result<T*> handle_input(const KernelContext& context, int input) {
   const Tensor& tensor = context.input(input);

@@ -1,4 +1,4 @@
-// Mailbox: operations on one object, one at a time, without thread or lock.
+// Mailbox: operations on one object, one at a time, without a thread or a lock.
 #pragma once
 
 #include <atomic>
@@ -7,24 +7,25 @@
 namespace tagflow::devices {
 
 // A lock-free stack of messages, linked through themselves (`Message* next`),
-// in the same word that says whether anybody is inside of the object.
+// in the same word that records whether a thread is inside the object.
 //
-// Who posts a message while nobody is inside goes in, handles it, and all that
-// others post meanwhile; whose message finds somebody inside leaves it there,
-// and goes on with something else. So the object is an actor that is run by
-// whoever finds it idle.
+// A thread that posts a message while nobody is inside goes in; it handles the
+// message, and all that others post meanwhile. A thread that finds somebody
+// inside leaves its message there, and goes on with something else. So the
+// object is an actor that is run by the thread that finds it idle.
 //
 // Invariants:
-//   1. word_ is idle(), or null or the newest of the messages while somebody
-//      is inside. Only who moved it from idle() is inside: one thread at a
+//   1. word_ is idle() while nobody is inside, else null or the newest message.
+//      Only the thread that moved it from idle() is inside: one thread at a
 //      time.
-//   2. Who posts learns by one compare-exchange whether he is inside. If he is
-//      not, the message is published, and he does not touch it or the mailbox
-//      any more: who is inside may be gone with both.
+//   2. A posting thread learns by one compare-exchange whether it is inside. If
+//      not, the message is published, and the thread no longer accesses it or
+//      the mailbox: the thread inside may have destroyed both.
 //   3. The mailbox becomes idle only by a compare-exchange from null: a message
-//      that comes before it is handled by who wanted to leave. None is left.
+//      that comes before is handled by the thread that wanted to leave. None is
+//      left.
 //   4. Messages of one thread are handled in the order in which it posted them.
-//   5. What is handled may post: the thread is inside, so that is no recursion.
+//   5. A handler may post: its thread is inside, so this is no recursion.
 //
 // Thread-safe.
 template <class Message>
@@ -34,8 +35,8 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // True where nobody was inside: the caller is now, handles the message, which
-  // was not published, and leaves. False: it will be handled by who is inside.
+  // True where nobody was inside: the caller now is, handles the message, which
+  // was not published, and leaves. False: the thread inside will handle it.
   [[nodiscard]] bool post(Message& message) noexcept {
     Message* word = word_.load(std::memory_order_relaxed);
     for (;;) {
@@ -47,14 +48,14 @@ class Mailbox {
         return is_idle;
     }
   }
-  // Goes in, unless somebody is inside.
+  // Goes inside, unless somebody is there.
   [[nodiscard]] bool try_enter() noexcept {
     Message* word = idle();
     return word_.compare_exchange_strong(
         word, nullptr, std::memory_order_acquire, std::memory_order_relaxed);
   }
-  // Handles what was posted, handle(message), which must not throw and may free
-  // the message; then leaves. REQUIRES: the caller is inside.
+  // Calls handle(message) for every posted message; it must not throw and may
+  // free the message. Then leaves. REQUIRES: the caller is inside.
   template <class F>
   void leave(const F& handle) noexcept {
     Message* word = nullptr;

@@ -95,8 +95,8 @@ Status Queue::check_values(const KernelContext& context,
 
 // --- Inside -----------------------------------------------------------------
 
-// What waits for several elements waits for all by priority: a later one may
-// come first.
+// A waiting dequeue_many from a priority queue reserves nothing: a later
+// element may come first.
 int64_t Queue::reserved() const {
   const Operation* const next = first(Line::kOut);
   if (next == nullptr || spec_.order == QueueSpec::Order::kPriority) return 0;
@@ -154,7 +154,7 @@ void Queue::take(KernelContext& context) {
 
 namespace {
 
-// Rows of one type, whose elements are the corner of each row of the result.
+// Pads rows of one type: each fills the corner of a row of the result.
 Result<Tensor> pad_rows(const KernelContext& context, DataType dtype,
                         std::span<const Tensor> rows, const Shape& row_shape) {
   Shape shape = row_shape;
@@ -178,7 +178,7 @@ Result<Tensor> pad_rows(const KernelContext& context, DataType dtype,
 
 }  // namespace
 
-// The largest of each dimension; of none, 0 where it is not known.
+// The largest size in each dimension; without rows, 0 where it is unknown.
 Shape Queue::batch_shape(std::span<const Tensor> rows, size_t i) const {
   const PartialShape& declared = spec_.shapes[i];
   Shape shape;

@@ -6,7 +6,8 @@
 
 namespace tagflow::devices {
 
-// --- In their order ---------------------------------------------------------
+// --- In order
+// -----------------------------------------------------------------
 
 void FifoElements::reserve(int64_t more) {
   if (size_ + more <= capacity_) return;
@@ -69,7 +70,7 @@ uint32_t ShuffledElements::draw() {
 
 namespace {
 
-// Makes room for `wanted` without asking for more at each call.
+// Reserves memory for `wanted`, growing geometrically.
 template <class T>
 void reserve_for(std::vector<T>& vector, size_t wanted) {
   if (wanted > vector.capacity())
@@ -103,7 +104,7 @@ void PriorityElements::reserve(int64_t more) {
   reserve_for(heap_, wanted);
   const size_t places = tensors_.size() / width();
   if (wanted <= places) return;
-  // `free_` never holds more than all places.
+  // `free_` never holds more than the number of all places.
   const size_t all = std::max(wanted, 2 * places);
   free_.reserve(all);
   tensors_.resize(all * width());

@@ -1,4 +1,4 @@
-// QueueElements: what is in a queue, and in which order it comes out.
+// QueueElements: the contents of a queue, and the order of their removal.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ class QueueElements {
 
   size_t width() const { return width_; }
   virtual int64_t size() const = 0;
-  // Room for so many more: pushing them throws nothing. Throws std::bad_alloc.
+  // Reserves for so many more: pushes do not throw. Throws std::bad_alloc.
   virtual void reserve(int64_t more) = 0;
-  // Takes the tensors of one element. REQUIRES: there is room.
+  // Takes the tensors of one element. REQUIRES: memory is reserved.
   virtual void push(Tensor* element) noexcept = 0;
-  // Moves the next element there. REQUIRES: there is one.
+  // Moves the next element to `element`. REQUIRES: there is one.
   virtual void pop(Tensor* element) noexcept = 0;
-  // Puts back what was popped last, of what was not put back.
+  // Puts the most recently popped element back, of those not put back yet.
   virtual void unpop(Tensor* element) noexcept = 0;
-  // What was large once need not stay so. Nothing can be put back afterwards.
+  // Frees unused memory. Nothing can be put back afterwards.
   virtual void trim() noexcept {}
   virtual void clear() noexcept = 0;
 
@@ -78,14 +78,14 @@ class ShuffledElements final : public QueueElements {
   uint32_t draw();
 
   std::vector<Tensor> tensors_;
-  // Seeded as TensorFlow seeds it, so that its sequences are the same.
+  // Seeded as in TensorFlow, so that its sequences are the same.
   Philox random_;
   Philox::Block numbers_{};
-  size_t used_ = 4;  // of them
+  size_t used_ = 4;  // of numbers_
 };
 
-// Those of the least first tensor, an int64 scalar, come first; of equal ones
-// whichever the heap gives, as in TensorFlow, whose order this is.
+// Elements with the smallest first tensor, an int64 scalar, come first; equal
+// ones come in the heap's order, as in TensorFlow.
 class PriorityElements final : public QueueElements {
  public:
   using QueueElements::QueueElements;
@@ -99,8 +99,8 @@ class PriorityElements final : public QueueElements {
  private:
   struct Entry {
     int64_t priority;
-    size_t place;                               // of its tensors
-    bool operator<(const Entry& other) const {  // of std::push_heap
+    size_t place;                               // index of its tensors
+    bool operator<(const Entry& other) const {  // for std::push_heap
       return priority > other.priority;
     }
   };

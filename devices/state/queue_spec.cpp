@@ -1,4 +1,4 @@
-// What nodes that make queues ask for.
+// The settings of queues, from the nodes that make them.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -124,7 +124,7 @@ Status QueueSpec::check_same(std::string_view queue,
   if (min_after_dequeue != other.min_after_dequeue)
     return differs(fmt::format("min_after_dequeue {}", min_after_dequeue),
                    other.min_after_dequeue);
-  // Unless one of them has none.
+  // Compared only if both have seeds.
   const bool have_seeds =
       (seed != 0 || seed2 != 0) && (other.seed != 0 || other.seed2 != 0);
   if (have_seeds && (seed != other.seed || seed2 != other.seed2))

@@ -69,8 +69,8 @@ bool ResourceManager::remove(const ResourceKey& key, Status reason) {
 }
 
 void ResourceManager::reset(std::span<const std::string> containers) {
-  // Errors are made before anything is gone: what waits in an object must hear
-  // of its end.
+  // Errors are made before anything is removed: operations that wait in an
+  // object must receive its end.
   std::vector<std::pair<Status, Ref<StateObject>>> gone;
   {
     std::lock_guard lock(mutex_);

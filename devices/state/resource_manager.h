@@ -1,4 +1,4 @@
-// ResourceManager: what outlives a step: variables, queues, tables, readers.
+// ResourceManager: state that outlives a step, as variables and queues.
 #pragma once
 
 #include <atomic>
@@ -18,28 +18,28 @@
 namespace tagflow::devices {
 
 // Note [State]
-// State lives in a ResourceManager, which a session owns or shares with others.
-// There a resource has a name, within its container and its kind: a variable
-// and a queue may have the same. Handles refer to the resource itself, by a
-// counted reference: to use one costs no lookup. So a handle from before a
-// reset means a resource that has *ended*, and says so when it is used.
+// State is kept in a ResourceManager, which a session owns or shares with
+// others. There a resource has a name, within its container and its kind: a
+// variable and a queue may have the same name. Handles refer to the resource
+// itself, by a counted reference: using one needs no lookup. So a handle from
+// before a reset refers to a resource that has *ended*, and its use is an
+// error.
 //
 // A resource has a device, that of the node that made it first, and its
-// contents are in the memory of that. Placement asks for it, so that nodes of
-// other signatures come to be there, too (actors/plan/state_homes.h).
+// contents are in the memory of that device. Placement looks it up, so that
+// nodes of other signatures are placed there, too (actors/plan/state_homes.h).
 //
-// What has no name of its own has that of its node, as it was before functions
-// were put in the place of their calls: all calls of a function share it. An
-// *anonymous* resource has no name, is found by nobody, and ends with its last
-// handle.
+// A resource without a name of its own has the name of its node from before
+// functions were inlined: all calls of a function share it. An *anonymous*
+// resource has no name, cannot be looked up, and ends with its last handle.
 
 // A mutable object that outlives a step. Thread-safe.
 class StateObject : public Resource {
  public:
-  // Lets go of its contents; what waits in it ends with `reason`, and so does
-  // every later use. The first reason stays.
+  // Drops its contents; operations that wait in it end with `reason`, and so
+  // does every later use. The first reason stays.
   void end(Status reason);
-  // OK, or why it has ended.
+  // OK, or the reason why it has ended.
   Status ended() const;
   bool has_ended() const { return ended_.load(std::memory_order_acquire); }
 
@@ -53,16 +53,16 @@ class StateObject : public Resource {
   Status reason_;
 };
 
-// What a resource is found by. The kind is as kind_of() says (state_kind.h); an
-// empty container is the one named "".
+// The key of a resource. kind_of() (state_kind.h) gives the kind; an empty
+// container is the one named "".
 struct ResourceKey {
   std::string container;
   std::string kind;
   std::string name;
   auto operator<=>(const ResourceKey&) const = default;
-  // 'variable "w"', with the container where that has a name.
+  // 'variable "w"', with the container if that has a name.
   std::string describe() const;
-  // The name; where the container has one, that and a slash before it.
+  // The name; if the container has a name, that and a slash before it.
   std::string path() const;
 };
 
@@ -72,21 +72,21 @@ class ResourceManager {
   using Make = std::function<Result<Ref<StateObject>>()>;
 
   ResourceManager() = default;
-  // Ends all, as reset() does.
+  // Ends all resources, as reset() does.
   ~ResourceManager();
   ResourceManager(const ResourceManager&) = delete;
   ResourceManager& operator=(const ResourceManager&) = delete;
 
-  // The resource of that key; what `make` gives where there is none. It is made
-  // once, however many ask at the same time.
+  // The resource of that key; if it does not exist, `make` makes it, once even
+  // for concurrent calls.
   Result<Ref<StateObject>> find_or_make(const ResourceKey& key,
                                         const Make& make);
-  // Null where there is none.
+  // Null where it does not exist.
   Ref<StateObject> find(const ResourceKey& key) const;
-  // Takes it out of the table, and ends it. False where there is none.
+  // Removes it from the table, and ends it. False where it does not exist.
   bool remove(const ResourceKey& key, Status reason);
-  // Empties the containers, in all kinds: "" is the default one. What waits in
-  // them ends as Cancelled.
+  // Empties the containers, of all kinds: "" is the default one. Operations
+  // that wait in them end as Cancelled.
   void reset(std::span<const std::string> containers);
   // Calls `visit` with each, in the order of their keys. It must not call this.
   void for_each(
@@ -94,19 +94,19 @@ class ResourceManager {
   size_t size() const;
 
   // --- Homes ---
-  // By resource, the device that has it, or is to have it: its home. The first
-  // claim of a home stays, beyond a reset, since what was placed by it does.
+  // The home of a resource is the device that has it or will have it. The first
+  // claim stays, even after a reset, since placements depend on it.
   using Homes = std::map<ResourceKey, std::string>;
   struct HomeClaim {
     ResourceKey key;
     std::string device;
-    // Resources that are not claimed, but whose home, where they have one, must
-    // be the same device.
+    // Resources that are not claimed; but if they have a home, it must be the
+    // same device.
     std::span<const ResourceKey> tied;
   };
-  // All homes as of one moment.
+  // A snapshot of all homes.
   Homes homes() const;
-  // Gives all of them their homes, or none. False where one of them, or what is
+  // Sets all of the homes, or none. False where one of the resources, or one
   // tied to it, had another home before.
   bool claim_homes(std::span<const HomeClaim> claims);
 
@@ -123,8 +123,8 @@ class ResourceManager {
   Table table_;
 };
 
-// The T that a handle means, or null where it means something else. Valid for
-// as long as the handle.
+// The T of a handle, or null where it refers to something else. Valid as long
+// as the handle.
 template <class T>
 T* state_object(const ResourceHandle& handle) {
   Resource* resource = handle.get();

@@ -48,7 +48,7 @@ Result<Ref<StateObject>> ResourceOp::find_or_make(
   ResourceManager* const manager = context.step().state;
   if (manager == nullptr)
     return error(Code::kFailedPrecondition,
-                 "[{}] there is no session whose state it could be in",
+                 "[{}] there is no session to keep its state",
                  context.node().op());
   std::lock_guard lock(mutex_);
   if (!known_ || manager_ != manager || known_->has_ended()) {

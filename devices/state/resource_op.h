@@ -1,4 +1,4 @@
-// ResourceOp: what the ops that make resources have in common.
+// ResourceOp: the common part of the ops that make resources.
 #pragma once
 
 #include <mutex>
@@ -9,13 +9,13 @@
 
 namespace tagflow::devices {
 
-// The attribute `shared_name` that asks for a resource of no name: as
-// TensorFlow 2 writes it.
+// The value of the attribute `shared_name` that requests a resource without a
+// name, as TensorFlow 2 writes it.
 inline constexpr std::string_view kAnonymousName =
     "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
 
 // Finds the resource that a node names by its attributes `container` and
-// `shared_name`, or by its own name. Keeps it: the next call costs no lookup.
+// `shared_name`, or by its own name. Caches it: the next call needs no lookup.
 // Thread-safe.
 class ResourceOp {
  public:
@@ -23,8 +23,8 @@ class ResourceOp {
 
   const ResourceKey& key() const { return key_; }
   bool is_anonymous() const { return is_anonymous_; }
-  // The resource; made by `make` where there is none, and each time where it is
-  // anonymous. FailedPrecondition outside of a session.
+  // The resource; made by `make` where it does not exist, and each time where
+  // it is anonymous. FailedPrecondition outside of a session.
   Result<Ref<StateObject>> find_or_make(
       const KernelContext& context, const ResourceManager::Make& make) const;
   // The same as a handle: a scalar in output 0.
@@ -36,14 +36,14 @@ class ResourceOp {
   bool is_anonymous_ = false;
   mutable std::mutex mutex_;  // guards the below
   mutable Ref<StateObject> known_;
-  mutable const ResourceManager* manager_ = nullptr;  // whose it is
+  mutable const ResourceManager* manager_ = nullptr;  // its manager
 };
 
-// The key of what a node makes, by its op, its attributes and its name.
+// The key of a node's resource, from its op, its attributes and its name.
 ResourceKey resource_key(const graph::Node& node);
 ResourceKey resource_key(const graph::NodeDef& node);
 
-// Whether the node makes a resource that is found by a key, and hands it on.
+// Whether the node makes a resource that has a key, and outputs it.
 bool makes_resource(const graph::Node& node);
 
 }  // namespace tagflow::devices

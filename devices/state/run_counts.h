@@ -1,4 +1,4 @@
-// RunCounts: in how many runs each random op took part.
+// RunCounts: the number of runs in which each random op took part.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace tagflow::devices {
 
-// The counts of a session's state, by the names of nodes. They are state as
-// variables are: who restores them draws the numbers that would have come next,
-// whatever was run in between without these nodes. Thread-safe.
+// The counts of a session's state, by the names of nodes. They are state like
+// variables: after a restore, random ops draw the numbers that would have come
+// next, regardless of runs in between without these nodes. Thread-safe.
 class RunCounts {
  public:
-  // How many runs there were before this one, which counts from now on.
+  // The number of earlier runs; counts this one.
   int64_t take(std::string_view node_name);
 
   // All of them, by name.
@@ -40,7 +40,7 @@ class NumberedRun final : public RandomRuns {
 
  private:
   RunCounts& counts_;
-  std::mutex mutex_;  // guards the below; before that of the counts
+  std::mutex mutex_;  // guards the below; locked before the counts' mutex
   std::map<std::string, int64_t, std::less<>> numbers_;
 };
 

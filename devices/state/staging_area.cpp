@@ -48,7 +48,8 @@ bool StagingArea::has_space(int64_t tuples, int64_t bytes) const {
          (limits_.bytes == 0 || bytes_ + bytes <= limits_.bytes);
 }
 
-// --- In their order ---------------------------------------------------------
+// --- In order
+// -----------------------------------------------------------------
 
 void StagingList::put(std::span<const Tensor> values) {
   tuples_.emplace_back(values.begin(), values.end());
@@ -75,7 +76,7 @@ void StagingList::clear() noexcept {
 
 bool StagingMap::may_put(int64_t key, int64_t bytes) const {
   const bool is_known = incomplete_.contains(key);
-  // What is not complete takes a place, too.
+  // An incomplete tuple takes a place, too.
   const int64_t others = incomplete();
   return has_space(others + (is_known ? 0 : 1), bytes);
 }
@@ -96,7 +97,7 @@ Status StagingMap::put(const KernelContext& context, int64_t key, size_t width,
   if (!status.ok()) return status;
   for (size_t i = 0; i < indices.size(); ++i)
     tuple[size_t(indices[i])] = values[i];
-  // Of a key that is complete already, the first one stays.
+  // If a key is complete already, its first tuple stays.
   if (std::ranges::all_of(tuple, &Tensor::valid)) {
     if (auto node = incomplete_.extract(it); complete_.contains(key)) {
       note(size(), bytes() - bytes_of(node.mapped()));

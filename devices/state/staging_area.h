@@ -1,4 +1,4 @@
-// Staging areas: tuples that runs leave for others.
+// Staging areas: tuples that runs pass to other runs.
 #pragma once
 
 #include <deque>
@@ -11,14 +11,14 @@
 
 namespace tagflow::devices {
 
-// How much a staging area holds before who puts in has to wait.
+// The limits of a staging area; a put beyond them waits.
 struct StagingLimits {
   int64_t capacity = 0;  // tuples; 0: any number
   int64_t bytes = 0;     // 0: any number
 };
 
-// What both kinds have in common: they count what they hold. Who waits is
-// served as soon as may be, whoever waits before.
+// The common part of both kinds: they count their contents. Waiting operations
+// are served as soon as possible, in any order.
 class StagingArea : public StateActor {
  public:
   StagingArea(std::string name, const StagingLimits& limits)
@@ -29,12 +29,12 @@ class StagingArea : public StateActor {
   std::string describe_state() const override;
   // Thread-safe.
   int64_t size() const { return size_.load(std::memory_order_relaxed); }
-  // ResourceExhausted where so many bytes can never be put in. Thread-safe.
+  // ResourceExhausted where so many bytes can never fit. Thread-safe.
   Status check_bytes(const KernelContext& context, int64_t bytes) const;
 
  protected:
   bool is_in_order() const override { return false; }
-  // Whether a tuple, if it is one more, and so many bytes may be put in.
+  // Whether so many more tuples and bytes may be put in.
   bool has_space(int64_t tuples, int64_t bytes) const;
   void note(int64_t tuples, int64_t bytes) {
     size_.store(tuples, std::memory_order_relaxed);
@@ -49,7 +49,7 @@ class StagingArea : public StateActor {
   int64_t bytes_ = 0;
 };
 
-// The bytes of tensors, strings apart.
+// The bytes of tensors, without strings.
 int64_t bytes_of(std::span<const Tensor> tensors);
 
 // First in, first out.
@@ -62,7 +62,7 @@ class StagingList final : public StagingArea {
   // --- Called inside.
   bool may_put(int64_t bytes) const { return has_space(1, bytes); }
   void put(std::span<const Tensor> values);
-  // Null where there is none.
+  // Null where it does not exist.
   const Tuple* at(int64_t index) const;
   // REQUIRES: there is one.
   Tuple pop() noexcept;
@@ -72,27 +72,27 @@ class StagingList final : public StagingArea {
   std::deque<Tuple> tuples_;
 };
 
-// By key. Tuples come in part by part, and may be taken so.
+// By key. Tuples are put in part by part, and may be taken that way.
 class StagingMap final : public StagingArea {
  public:
   static constexpr std::string_view kKind = "staging map";
-  // Not valid: not there yet, or any more.
+  // An invalid tensor is a part that is missing, or was taken.
   using Tuple = std::vector<Tensor>;
   using StagingArea::StagingArea;
 
   // --- Called inside.
   int64_t incomplete() const { return int64_t(incomplete_.size()); }
-  // Whether the parts of a key may be put in: one of a tuple that is there
-  // takes no further place.
+  // Whether the parts of a key may be put in: a part of an existing tuple needs
+  // no further place.
   bool may_put(int64_t key, int64_t bytes) const;
-  // Parts `indices` of a tuple of `width`. InvalidArgument where one is there.
+  // Puts parts `indices` of a tuple of `width`; InvalidArgument if one exists.
   Status put(const KernelContext& context, int64_t key, size_t width,
              std::span<const int32_t> indices, std::span<const Tensor> values);
-  // The whole tuple of a key, or of any; null where there is none.
+  // The whole tuple of a key, or of any; null where it does not exist.
   const Tuple* find(int64_t key) const;
   std::optional<int64_t> any_key() const;
-  // Takes parts of a tuple, and the tuple with its last one.
-  // REQUIRES: they are there.
+  // Takes parts of a tuple; removes the tuple with its last part. REQUIRES:
+  // they exist.
   void take(int64_t key, std::span<const int32_t> indices) noexcept;
   void clear() noexcept override;
 

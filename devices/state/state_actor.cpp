@@ -45,13 +45,13 @@ void Operation::on_cancel() {
   const std::shared_ptr<Operation> self = shared_from_this();
   int use = kFree;
   while (!use_.compare_exchange_weak(use, kOver)) {
-    // Who holds it answers it.
+    // The holder answers it.
     if (use == kHeld && use_.compare_exchange_weak(use, kHeldAndCancelled))
       return;
     use = kFree;
   }
   answer(cancelled());
-  // It may stand in a line, and others behind it.
+  // It may wait in a line, with others behind it.
   actor_->post(cancelled_, self);
 }
 
@@ -127,7 +127,7 @@ void StateActor::arrive(std::shared_ptr<Operation> operation) {
     if (arrived.claim()) arrived.answer(ended());
     return;
   }
-  // Cancelled before it came.
+  // It was cancelled before it arrived.
   if (arrived.use_.load(std::memory_order_acquire) == Operation::kOver) return;
   if (line && arrived.errand_.amount > 0) {
     at(*line).push_back(arrived);
@@ -162,7 +162,7 @@ void StateActor::end_line(Line line, const Status& reason) {
   }
 }
 
-// What one line does may be what the other waits for.
+// An operation of one line may be what the other line waits for.
 void StateActor::serve_lines() {
   bool changed;
   do {
@@ -201,7 +201,7 @@ StateActor::Outcome StateActor::attempt(Operation& operation, Status& status) {
   if (readiness == Readiness::kNotYet)
     return operation.let_go() ? Outcome::kNothing : Outcome::kDropped;
   const bool is_last = readiness == Readiness::kWhole;
-  // Claimed first: what is done for one that was cancelled would be lost.
+  // Claimed first: work for a cancelled operation would be lost.
   if (is_last && !operation.claim()) {
     operation.let_go();
     return Outcome::kDropped;
@@ -254,7 +254,7 @@ void ActorKernel::compute_async(KernelContext& context, Completion done) const {
     operation->answer(operation->cancelled());
     return;
   }
-  // From here on the context may be gone.
+  // From here on the context may be destroyed.
   (*actor)->post(operation);
 }
 

@@ -15,18 +15,18 @@
 namespace tagflow::devices {
 
 // Note [Operations that wait]
-// To take from a queue that is empty is to wait, perhaps for long, and no
-// thread may block for it. So a queue is an actor: an operation is a message in
-// its mailbox (Mailbox), and what cannot be done yet stands in a *line* until
-// it can. Whoever changes the queue serves the lines before he leaves.
+// Taking from an empty queue means to wait, perhaps for long, and no thread may
+// block for it. So a queue is an actor: an operation is a message in its
+// mailbox (Mailbox), and an operation that cannot be done yet waits in a
+// *line*. A thread that changes the queue serves the lines before it leaves.
 //
 // An operation changes nothing while it waits, so that a cancellation has
-// nothing to undo: who wants ten elements takes ten at once, when they are
-// there. The one exception are the elements of an enqueue_many that is larger
-// than the space: those that went in stay in.
+// nothing to undo: a dequeue of ten elements takes all ten at once, when they
+// are there. The only exception is an enqueue_many that is larger than the
+// space: elements that were put in stay in.
 //
-// Most operations can be done at once. For these there is no message: the
-// thread goes into the mailbox if nobody is inside, and does it
+// Most operations can be done at once. These need no message: the thread enters
+// the mailbox if nobody is inside, and performs them
 // (ActorKernel::try_compute).
 //
 //             kernel            inside of the actor           cancellation
@@ -34,31 +34,31 @@ namespace tagflow::devices {
 //                             \--------------------> answered, taken out
 //
 // Invariants:
-//   1. An operation is answered once: by who claims its CancelHook, or by the
-//      cancellation. One that is held (Operation::hold), because some of it is
-//      being done, is answered by who holds it.
-//   2. The context of an operation is used only by who holds or claimed it: its
-//      step can end only when it was answered.
-//   3. State changes inside of the actor, and of the gate of the operation's
-//      step (devices/commit_gate.h).
-//   4. Operations of a line are performed in the order of their arrival, where
-//      the actor is in order.
-//   5. After the actor has ended nothing stands in a line.
+//   1. An operation is answered once: by the thread that claims its CancelHook,
+//      or by the cancellation. If an operation is held (Operation::hold),
+//      because part of it is being done, its holder answers it.
+//   2. The context of an operation is used only by the thread that holds or
+//      claimed it: its step can end only after it was answered.
+//   3. State changes only inside the actor, and inside the gate of the
+//      operation's step (devices/commit_gate.h).
+//   4. Operations of a line are performed in the order of their arrival, if the
+//      actor is in order.
+//   5. After the actor has ended no operation waits in a line.
 
 class ActorKernel;
 class Operation;
 class StateActor;
 
-// Where an operation waits: behind others that put something in, or that take
-// something out.
+// The line in which an operation waits: of those that put something in, or of
+// those that take something out.
 enum class Line : uint8_t { kIn, kOut };
 
 // How far an operation can be performed now.
 enum class Readiness : uint8_t { kNotYet, kPart, kWhole };
 
-// What one execution of a kernel asks for, in the unit of its actor.
+// What one execution of a kernel requests, in the unit of its actor.
 struct Errand {
-  int64_t amount = 1;  // of 0 nothing waits
+  int64_t amount = 1;  // 0: never waits
   int64_t done = 0;
 };
 
@@ -67,7 +67,7 @@ struct ActorMessage {
   enum class Kind : uint8_t { kArrived, kCancelled, kEnd };
   Kind kind;
   ActorMessage* next = nullptr;
-  std::shared_ptr<Operation> operation = nullptr;  // kept while it is under way
+  std::shared_ptr<Operation> operation = nullptr;  // kept while in progress
 };
 
 // One execution of a kernel that could not be done at once.
@@ -111,35 +111,35 @@ class Operation final
   std::shared_ptr<Operation> self_;  // while it stands in a line
 };
 
-// Thread-safe, but for what is called inside.
+// Thread-safe, except for the functions that are called inside.
 class StateActor : public StateObject {
  public:
-  // 'queue "q" has 0 of 10 elements, 3 dequeues wait', for who waits. Reads
-  // nothing but what any thread may. Thread-safe.
+  // 'queue "q" has 0 of 10 elements, 3 dequeues wait', for waits. Reads only
+  // what any thread may read. Thread-safe.
   virtual std::string describe_state() const = 0;
   size_t waiting(Line line) const {
     return waiting_[size_t(line)].load(std::memory_order_relaxed);
   }
 
-  // Does it now, as far as nobody is inside and nothing has to wait.
+  // Performs it now, if nobody is inside and nothing has to wait.
   std::optional<Status> try_now(const ActorKernel& kernel,
                                 KernelContext& context, Errand& errand);
-  // The same, now or later, by whoever is inside then.
+  // The same, now or later, by the thread that is inside then.
   void post(std::shared_ptr<Operation> operation);
 
   // --- Called inside, by kernels.
-  // The one that is served next; null where none waits.
+  // The next operation to be served; null where none waits.
   const Operation* first(Line line) const;
-  // Answers all that wait there.
+  // Answers all operations that wait there.
   void end_line(Line line, const Status& reason);
 
  protected:
   // Whether only the first of a line is served.
   virtual bool is_in_order() const { return true; }
   // --- Called inside.
-  // Lets go of the contents.
+  // Drops the contents.
   virtual void clear() noexcept = 0;
-  // Who waits has changed.
+  // Called when a line has changed.
   virtual void on_lines_changed() noexcept {}
 
   void on_end(const Status& reason) final;
@@ -156,7 +156,7 @@ class StateActor : public StateObject {
   void serve_lines();
   bool serve(Line line);
   Outcome attempt(Operation& operation, Status& status);
-  // Out of its line.
+  // Removes it from its line.
   std::shared_ptr<Operation> take_out(Operation& operation);
   Waiting& at(Line line) { return lines_[size_t(line)]; }
 

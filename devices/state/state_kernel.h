@@ -1,4 +1,4 @@
-// StateKernel: a kernel that uses what steps share.
+// StateKernel: a kernel that uses state shared by steps.
 #pragma once
 
 #include "devices/kernel.h"
@@ -8,25 +8,25 @@
 
 namespace tagflow::devices {
 
-// A synchronous kernel that claims variables before it computes. Where one is
-// in use the engine parks it, and calls it again when it has all of them: Note
-// [Parking] in state_lock.h.
+// A synchronous kernel that claims variables before it computes. If one is in
+// use, the engine parks the kernel, and calls it again when it has all of them:
+// Note [Parking] in state_lock.h.
 class StateKernel : public Kernel {
  public:
   static constexpr bool kTakesHandles = true;
 
-  // Adds to the claim what compute_held() uses; an error is the kernel's. The
-  // inputs must outlive the claim. Thread-safe.
+  // Adds the state that compute_held() uses to the claim; an error is the
+  // kernel's. The inputs must outlive the claim. Thread-safe.
   virtual Status claim(const KernelContext& context,
                        StateClaim& claim) const = 0;
-  // Computes, while all that was claimed is held. Thread-safe.
+  // Computes while everything claimed is held. Thread-safe.
   virtual Status compute_held(KernelContext& context) const = 0;
 
-  // Both, for who cannot park a kernel: it blocks the thread.
+  // Both, for callers that cannot park a kernel: it blocks the thread.
   Status compute(KernelContext& context) const final;
 };
 
-// The variable that an input means; errors of handle_input().
+// The variable of an input; errors of handle_input().
 inline Result<Variable*> variable_input(const KernelContext& context,
                                         int input) {
   return handle_input<Variable>(context, input);
@@ -40,8 +40,8 @@ inline Status claim_variable(const KernelContext& context, int input,
   return {};
 }
 
-// What changes a variable: computes inside of the step's gate, which the answer
-// of the step closes (devices/commit_gate.h).
+// A kernel that changes a variable: it computes inside the step's gate, which
+// the answer of the step closes (devices/commit_gate.h).
 class UpdateKernel : public StateKernel {
  public:
   Status compute_held(KernelContext& context) const final;

@@ -13,7 +13,7 @@
 namespace tagflow::devices {
 namespace {
 
-// Without what tells generations of an op apart.
+// By op, without the suffixes of its versions.
 constexpr std::pair<std::string_view, std::string_view> kKindsOfOps[] = {
     {"VarHandleOp", Variable::kKind},
     {"Variable", Variable::kReferenceKind},

@@ -1,22 +1,22 @@
-// Kinds of state: which op makes what.
+// Kinds of state: the kind that each op makes.
 #pragma once
 
 #include <string_view>
 
 namespace tagflow::devices {
 
-// That of mutexes, whose class only their kernels see. Other classes have their
-// kinds with them: Variable::kKind, ...
+// The kind of mutexes, whose class is private to their kernels. Other classes
+// define their kinds: Variable::kKind, ...
 inline constexpr std::string_view kMutexKind = "mutex";
 
-// The kind of resource that nodes of that op make, in the words of its class,
+// The kind of resource that nodes of that op make, named after its class, such
 // as "variable". Two nodes that name the same resource of one kind share it,
-// whatever their ops are. For an op that is none of the engine's, it is the op
+// even if their ops differ. For an op that is not the engine's, it is the op
 // itself: only its kernel knows what it makes. Valid as long as `op`.
 // Thread-safe.
 std::string_view kind_of(std::string_view op);
 
-// Whether nodes of that op make a variable, known by a handle or by references.
+// Whether nodes of that op make a variable, used by a handle or by references.
 // Thread-safe.
 bool makes_variable(std::string_view op);
 

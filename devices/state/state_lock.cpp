@@ -12,11 +12,11 @@ void StateLock::wait(Mode mode, std::shared_ptr<Waiter> waiter) {
     queue_.push_back({mode, std::move(waiter)});
     word_.fetch_or(kWaited, std::memory_order_relaxed);
   }
-  // Who had it may have let go of it before the mark was there.
+  // The holder may have released it before the mark was set.
   grant();
 }
 
-// Nobody but this takes the lock while the mark is set.
+// Only this function takes the lock while the mark is set.
 void StateLock::grant() noexcept {
   for (;;) {
     std::shared_ptr<Waiter> waiter;

@@ -1,4 +1,4 @@
-// StateLock: who may use the contents of what steps share.
+// StateLock: access to contents that steps share.
 #pragma once
 
 #include <atomic>
@@ -17,18 +17,18 @@
 namespace tagflow::devices {
 
 // Note [Parking]
-// A kernel that uses a variable claims it before: to read it together with
+// A kernel claims a variable before it uses it: to read it together with
 // others, or to change it alone. Nobody blocks for it. A kernel that finds the
-// variable in use *parks*: it leaves a waiter in the variable's queue, and its
-// thread does something else. Who lets go of the variable hands it to those
-// that wait, in their order, and these go on where the engine has a place for
-// them. A cancellation ends the wait.
+// variable in use *parks*: it adds a waiter to the variable's queue, and its
+// thread does something else. A release hands the variable to the waiters, in
+// their order, and these continue where the engine has a place for them. A
+// cancellation ends the wait.
 //
 // A kernel of several variables claims them in the order of their addresses,
-// and keeps those that it has while it waits for the next one: so no two wait
-// for each other.
+// and keeps those that it has while it waits for the next one: this excludes
+// deadlocks.
 
-// Many readers, or one writer. What waits goes first, in its order: so a writer
+// A readers-writer lock. Waiters go first, in their order, so that a writer
 // gets its turn. Thread-safe.
 class StateLock {
  public:
@@ -38,9 +38,9 @@ class StateLock {
   // before it waits.
   class Waiter : public CancelHook {
    public:
-    // The lock is the waiter's, who lets go of it. Called once, unless the wait
-    // was cancelled, by who let go of the lock, or by wait() itself. Returns
-    // soon and must not throw.
+    // The waiter owns the lock, and must release it. Called once, unless the
+    // wait was cancelled, by the thread that released the lock, or by wait()
+    // itself. Returns soon and must not throw.
     virtual void on_granted() = 0;
   };
 
@@ -48,13 +48,13 @@ class StateLock {
   StateLock(const StateLock&) = delete;
   StateLock& operator=(const StateLock&) = delete;
 
-  // Takes the lock unless somebody else has it in a mode that excludes this
-  // one, or waits for it.
+  // Takes the lock unless somebody has it in a mode that excludes this one, or
+  // waits for it.
   bool try_lock(Mode mode) noexcept {
     return take(mode, mode == Mode::kShared ? kWriter | kWaited : ~uint32_t(0));
   }
   // Gives the lock to the waiter, now or later. Throws std::bad_alloc; then
-  // nobody waits.
+  // nothing waits.
   void wait(Mode mode, std::shared_ptr<Waiter> waiter);
   // REQUIRES: the caller has it in that mode.
   void unlock(Mode mode) noexcept {
@@ -64,7 +64,7 @@ class StateLock {
       grant();
   }
   // A wait was cancelled: those behind it need not wait for its turn. To be
-  // called before the owner of the lock may go.
+  // called before the owner of the lock may be destroyed.
   void pass_over() noexcept { grant(); }
 
  private:
@@ -76,7 +76,7 @@ class StateLock {
   static constexpr uint32_t kWriter = 1u << 30;
   static constexpr uint32_t kReaders = kWriter - 1;
 
-  // What one user in that mode adds to the word.
+  // The word's increment for one user in that mode.
   static uint32_t one(Mode mode) { return mode == Mode::kShared ? 1 : kWriter; }
   // Takes it unless the word has one of these bits.
   bool take(Mode mode, uint32_t excluded) noexcept {
@@ -88,18 +88,18 @@ class StateLock {
                                           std::memory_order_relaxed));
     return true;
   }
-  // Hands the lock on for as long as the first in the queue can have it.
+  // Hands the lock to waiters from the front while they can have it.
   void grant() noexcept;
 
-  std::atomic<uint32_t> word_{0};  // readers, and the marks
+  std::atomic<uint32_t> word_{0};  // readers, and the flags
   std::mutex mutex_;               // guards the queue; held briefly
   std::deque<Entry> queue_;
 };
 
-// The locks that one kernel needs at once. Lets go of them with its end. The
-// kernel's inputs keep the owners of the locks alive. Only where the kernel has
-// to wait for one does the claim take references of its own, which would be a
-// good part of the time of a small update. Thread-compatible.
+// The locks that one kernel needs at once; the destructor releases them. The
+// kernel's inputs keep the owners of the locks alive. The claim takes its own
+// references only if the kernel has to wait, since they would cost a good part
+// of the time of a small update. Thread-compatible.
 class StateClaim {
  public:
   using Mode = StateLock::Mode;
@@ -109,7 +109,7 @@ class StateClaim {
   StateClaim& operator=(StateClaim&& other) noexcept;
   ~StateClaim() { release(); }
 
-  // A lock that it asks for, and whose it is.
+  // A requested lock, and its owner.
   struct Part {
     StateLock* lock;
     Mode mode;
@@ -120,9 +120,9 @@ class StateClaim {
     }
   };
 
-  // Asks for the lock, which `owner` keeps alive. Twice is once, in the
-  // stronger mode. REQUIRES: nothing was taken yet; the owner lives until
-  // take() is false, or release().
+  // Requests the lock, which `owner` keeps alive. Repeated requests count once,
+  // in the stronger mode. REQUIRES: nothing was taken yet; the owner lives
+  // until take() is false, or release().
   void add(StateLock& lock, Mode mode, Resource& owner) {
     if (parts_.empty()) [[likely]]
       parts_.push_back(Part{&lock, mode, &owner, {}});
@@ -131,7 +131,7 @@ class StateClaim {
   }
   bool empty() const { return parts_.empty(); }
 
-  // Takes those that are left, in their order, up to one that is in use. Says
+  // Takes the remaining locks, in order, up to one that is in use. Returns
   // whether it has all of them.
   bool take() noexcept {
     for (; taken_ < parts_.size(); ++taken_)
@@ -141,19 +141,19 @@ class StateClaim {
       }
     return true;
   }
-  // The one at which take() stopped. Who waits for it has a copy, since a
+  // The lock at which take() stopped. A waiter for it has a copy, since a
   // cancellation may end the claim before the wait has begun. A waiter that is
-  // cancelled says so to the lock: StateLock::pass_over().
-  // REQUIRES: take() was false.
+  // cancelled reports it to the lock: StateLock::pass_over(). REQUIRES: take()
+  // was false.
   Part next() const { return parts_[taken_]; }
-  // That one has been given: it belongs to this claim, and take() goes on
-  // behind it.
+  // That lock was granted: it belongs to this claim, and take() continues after
+  // it.
   void note_granted() { ++taken_; }
-  // Blocks the thread until it has all. Where `hooks` is given and cancelled
-  // meanwhile, false.
+  // Blocks the thread until it has all. False where `hooks` is given and is
+  // cancelled meanwhile.
   bool take_blocking(CancelList* hooks);
   void release() noexcept {
-    // The owners go last: a lock may lie in one.
+    // Owners are released last: a lock may be a member of one.
     while (taken_ > 0) {
       --taken_;
       parts_[taken_].lock->unlock(parts_[taken_].mode);
@@ -166,7 +166,7 @@ class StateClaim {
   void keep_owners() noexcept;
 
   boost::container::small_vector<Part, 4> parts_;
-  size_t taken_ = 0;  // of them, from the first on
+  size_t taken_ = 0;  // the first ones of parts_
 };
 
 }  // namespace tagflow::devices

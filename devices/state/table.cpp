@@ -9,7 +9,7 @@
 namespace tagflow::devices {
 namespace {
 
-// Good in all bits: Steele et al., "Fast splittable pseudorandom number
+// Mixes all bits: Steele et al., "Fast splittable pseudorandom number
 // generators", with the constants of Stafford's variant 13.
 uint32_t mixed(uint64_t bits) {
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
@@ -23,7 +23,7 @@ bool ends_with(const Shape& shape, const Shape& end) {
          std::equal(last.begin(), last.end(), dims.end() - last.size());
 }
 
-// Of a table of kind kFixed.
+// For a table of kind kFixed.
 std::string text_of(const Tensor& keys, int64_t at) {
   if (keys.dtype() == DataType::kString)
     return fmt::format("{:?}", keys.data<std::string>()[at]);
@@ -48,9 +48,9 @@ Result<int64_t> Table::count_keys(const KernelContext& context,
     return context.fail("{} has keys of {}, not of {}", describe(),
                         dtype_name(spec_.key), dtype_name(keys.dtype()));
   if (!ends_with(keys.shape(), spec_.key_shape))
-    return context.fail("keys of {} are of shape {}, which {} does not end in",
-                        describe(), spec_.key_shape.to_string(),
-                        keys.describe());
+    return context.fail(
+        "keys of {} have shape {}, but the shape of {} does not end in it",
+        describe(), spec_.key_shape.to_string(), keys.describe());
   const int64_t each = spec_.key_shape.num_elements();
   const int64_t count = each == 0 ? 0 : keys.num_elements() / each;
   TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, count));
@@ -64,8 +64,8 @@ Status Table::check_keys(const KernelContext& context, const Tensor& keys,
     if (!reserved.valid()) return {};
     for (int64_t i = 0; i < count; ++i)
       if (same_key(keys, i, reserved, 0))
-        return context.fail("key {} is the {} of {}, which is no key", i, what,
-                            describe());
+        return context.fail("key {} is the {} of {}, which is reserved", i,
+                            what, describe());
     return {};
   };
   TAGFLOW_RETURN_IF_ERROR(check(spec_.empty_key, "empty_key"));
@@ -159,7 +159,7 @@ Status Table::find(KernelContext& context, const Tensor& keys,
   if (!is_initialized())
     return error(Code::kFailedPrecondition, "[{}] {} is not initialized",
                  context.node().op(), describe());
-  // As TensorFlow does it: for the others the first stands for all.
+  // As in TensorFlow: for the other kinds the first value serves for all keys.
   const bool is_by_key = !is_one && (spec_.kind == TableSpec::Kind::kScalar ||
                                      spec_.kind == TableSpec::Kind::kTensor);
   TAGFLOW_ASSIGN(Tensor * values, context.allocate_output(0, shape));
@@ -252,7 +252,7 @@ Status Table::remove(const KernelContext& context, const Tensor& keys) {
     const uint32_t row = row_of(keys, i, hash);
     if (row == TableIndex::kNone) continue;
     index_.erase(hash, row);
-    // The last row takes its place.
+    // The last row moves to its place.
     const auto last = uint32_t(--size_);
     if (row == last) continue;
     index_.renumber(hash_of(keys_, last), last, row);
@@ -279,7 +279,7 @@ Status Table::fill(const KernelContext& context, const Tensor& keys,
                  context.node().op(), describe());
   TAGFLOW_ASSIGN(const int64_t count, check_entries(context, keys, values));
   Status status = insert(context, keys, values);
-  // Where a key came twice, the last value stands: another one is an error.
+  // A repeated key gets its last value: if the values differ, that is an error.
   for (int64_t i = 0; status.ok() && size_ < count && i < count; ++i) {
     const uint32_t row = row_of(keys, i, hash_of(keys, i));
     bool is_same = true;

@@ -1,4 +1,4 @@
-// Table: values by keys, that outlive a step.
+// Table: a map of keys to values that outlives a step.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace tagflow::devices {
 
-// What the node that makes a table asks for.
+// The settings from the node that makes a table.
 struct TableSpec {
   enum class Kind : uint8_t {
     kFixed,   // HashTable: filled once
@@ -20,8 +20,8 @@ struct TableSpec {
     kDense,   // MutableDenseHashTable: keys may be tensors; two are reserved
   };
 
-  // InvalidArgument that names `table`, and what differs, unless a node that
-  // asks for `other` may share it.
+  // InvalidArgument that names `table`, and the difference, unless a node with
+  // the settings `other` may share it.
   Status check_same(std::string_view table, const TableSpec& other) const;
   std::string describe() const;
 
@@ -30,7 +30,7 @@ struct TableSpec {
   DataType value = DataType::kInvalid;
   Shape key_shape;
   Shape value_shape;
-  // Of kDense: what is no key. The second may be missing.
+  // For kDense: keys that mark free slots. The second may be missing.
   Tensor empty_key;
   Tensor deleted_key;
 };
@@ -52,27 +52,27 @@ class Table final : public GuardedState {
   // 'table "t" of string -> int64'.
   std::string describe() const override;
 
-  // --- REQUIRES: the lock is held, in any mode. Each checks what it is given.
+  // --- REQUIRES: the lock is held, in any mode. Each checks its arguments.
   int64_t size() const { return size_; }
   bool is_initialized() const {
     return is_filled_ || spec_.kind != TableSpec::Kind::kFixed;
   }
-  // Output 0: the values of keys, `defaults` where there is none: one for all,
-  // or one for each key.
+  // Output 0: the values of keys; missing keys get `defaults`: one for all, or
+  // one for each key.
   Status find(KernelContext& context, const Tensor& keys,
               const Tensor& defaults) const;
   // Outputs 0 and 1: all keys and values.
   Status export_to(KernelContext& context) const;
 
   // --- REQUIRES: the lock is held exclusively.
-  // A key that is there gets the new value. Where memory runs out, some may be
-  // in already.
+  // Sets existing keys to the new values. If memory is exhausted, some entries
+  // may be inserted already.
   Status insert(const KernelContext& context, const Tensor& keys,
                 const Tensor& values);
-  // Nothing where a key is not there.
+  // Ignores missing keys.
   Status remove(const KernelContext& context, const Tensor& keys);
-  // In place of all that there is. Where memory runs out, the table has some of
-  // the new entries, or none.
+  // Replaces all entries. If memory is exhausted, the table has some of the new
+  // entries, or none.
   Status import_all(const KernelContext& context, const Tensor& keys,
                     const Tensor& values);
   // Fills one of kFixed. FailedPrecondition where it has been filled, or a key
@@ -82,14 +82,14 @@ class Table final : public GuardedState {
   void clear() noexcept override;
 
  private:
-  // How many keys those are. `values_like` is what each has beside it.
+  // The number of keys in the tensor.
   Result<int64_t> count_keys(const KernelContext& context,
                              const Tensor& keys) const;
   Status check_keys(const KernelContext& context, const Tensor& keys,
                     int64_t count) const;
   Result<int64_t> check_entries(const KernelContext& context,
                                 const Tensor& keys, const Tensor& values) const;
-  // The shape that `count` says for the keys, of what each key stands for.
+  // The shape of the values for these keys.
   Shape shape_of_values(const Tensor& keys) const;
 
   uint32_t hash_of(const Tensor& keys, int64_t at) const;

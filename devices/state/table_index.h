@@ -1,4 +1,4 @@
-// TableIndex: finds rows by what is in them.
+// TableIndex: finds rows by their contents.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,8 @@
 
 namespace tagflow::devices {
 
-// A hash table of row numbers that holds no keys: whoever asks says whether a
-// row is the one. Linear probing; who is taken out leaves no gap.
-// Thread-compatible.
+// A hash table of row numbers that holds no keys: the caller compares the rows.
+// Linear probing; removal leaves no gap. Thread-compatible.
 class TableIndex {
  public:
   static constexpr uint32_t kNone = ~uint32_t(0);
@@ -20,22 +19,22 @@ class TableIndex {
     const size_t at = slot_of(hash, is_it);
     return at == kNowhere ? kNone : slots_[at].row;
   }
-  // REQUIRES: there is none like it yet.
+  // REQUIRES: no equal row exists yet.
   void insert(uint32_t hash, uint32_t row) {
     reserve(size_ + 1);
     place({hash, row});
     ++size_;
   }
-  // A row has another number from now on. REQUIRES: it is there.
+  // Changes a row's number. REQUIRES: it exists.
   void renumber(uint32_t hash, uint32_t row, uint32_t number) {
     slots_[slot_of(hash, [row](uint32_t other) { return other == row; })].row =
         number;
   }
-  // REQUIRES: it is there.
+  // REQUIRES: it exists.
   void erase(uint32_t hash, uint32_t row) {
     size_t gap = slot_of(hash, [row](uint32_t other) { return other == row; });
     for (size_t at = next(gap); slots_[at].row != kNone; at = next(at)) {
-      // What would be found at the gap as well as here moves there.
+      // Rows that would also be found at the gap move there.
       const size_t home = slots_[at].hash & mask();
       if (((at - home) & mask()) < ((at - gap) & mask())) continue;
       slots_[gap] = slots_[at];
@@ -44,7 +43,7 @@ class TableIndex {
     slots_[gap] = {};
     --size_;
   }
-  // Room for so many: inserting them throws nothing.
+  // Reserves memory for so many: inserting them throws nothing.
   void reserve(size_t rows) {
     if (2 * rows <= slots_.size()) return;
     size_t slots = 16;

@@ -1,4 +1,4 @@
-// What nodes that make tables ask for.
+// The settings of tables, from the nodes that make them.
 #include "devices/state/table.h"
 
 namespace tagflow::devices {

@@ -8,7 +8,7 @@ namespace {
 
 std::atomic<int64_t> bytes_copied_count{0};
 
-// Elements of its own, in the memory of the kernel.
+// A copy of the elements, in the memory of the kernel.
 Result<Tensor> copy_of(const KernelContext& context, const Tensor& from) {
   if (from.buffer() == nullptr) return from;
   TAGFLOW_ASSIGN(Tensor copy, Tensor::allocate(from.dtype(), from.shape(),
@@ -34,7 +34,7 @@ std::string Variable::describe() const {
 
 Result<PartialShape> declared_shape(const graph::Node& maker) {
   TAGFLOW_ASSIGN(PartialShape shape, maker.attr<PartialShape>("shape"));
-  // Of the oldest op, a scalar is no shape at all.
+  // For the oldest op, a scalar shape means an unknown shape.
   if (maker.op() == "Variable" && shape.has_rank() && shape.rank() == 0)
     return PartialShape();
   return shape;

@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A few times of what it takes to wake a thread.
+// A few times the time that waking a thread takes.
 constexpr std::chrono::microseconds kSpin{20};
 
 template <class Condition>
@@ -18,7 +18,7 @@ bool spin_until(Condition condition) {
   const Clock::time_point end = Clock::now() + kSpin;
   do {
     if (condition()) return true;
-    std::this_thread::yield();  // others may have more to do
+    std::this_thread::yield();  // other threads may have work
   } while (Clock::now() < end);
   return condition();
 }
@@ -55,7 +55,7 @@ StreamEvent Stream::enqueue(std::unique_ptr<Task> task) noexcept {
 }
 
 void Stream::run_task(std::unique_ptr<Task> task, Turn turn) {
-  // Whose answer it was is not known here: the others are to have theirs.
+  // The error cannot be assigned to an answer here; later tasks must still run.
   (void)guarded([&] { task->run(turn); }).ok();
 }
 

@@ -17,13 +17,13 @@ namespace tagflow::devices {
 
 class Stream;
 
-// A point in a stream: passed when all that was enqueued there before it is
-// done. The default one is passed always. Not to be used after its stream.
+// A point in a stream: passed when everything enqueued before it is done. The
+// default event has always passed. Not to be used after its stream.
 class StreamEvent {
  public:
   StreamEvent() = default;
-  // Blocks until then: for the threads of other streams, never for an actor.
-  // Thread-safe.
+  // Blocks until it has passed: for the threads of other streams, never for an
+  // actor. Thread-safe.
   void wait() const;
 
  private:
@@ -32,22 +32,22 @@ class StreamEvent {
       : stream_(stream), ticket_(ticket) {}
 
   Stream* stream_ = nullptr;
-  uint64_t ticket_ = 0;  // how many tasks have ended then
+  uint64_t ticket_ = 0;  // the number of tasks ended by then
 };
 
-// Life cycle: running; stopping, when what is queued is abandoned in order; its
-// thread has ended, when what comes is abandoned by who brings it.
+// Life cycle: running; stopping: queued tasks are abandoned in order; ended:
+// the thread has ended, and a caller of enqueue() abandons its task itself.
 class Stream {
  public:
   enum class Turn : uint8_t {
     kRun,
-    kAbandon,  // the stream is stopping: answer only
+    kAbandon,  // the stream is stopping: only answer
   };
   class Task {
    public:
     virtual ~Task() = default;
-    // Called once, with what is to be done. Must not throw; the stream goes on
-    // where it does.
+    // Called once, with the action. Must not throw; if it does, the stream
+    // continues.
     virtual void run(Turn turn) = 0;
 
    private:
@@ -61,11 +61,11 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // After all that was enqueued before. The event passes when the task has
+  // Runs the task after all earlier ones. The event passes when the task has
   // ended and was destroyed. Never blocks, and needs no memory. Thread-safe.
   StreamEvent enqueue(std::unique_ptr<Task> task) noexcept;
-  // The task that calls body(turn). Where there is no memory for it, nothing is
-  // enqueued, and std::bad_alloc is thrown. Thread-safe.
+  // Enqueues a task that calls body(turn). If there is no memory for it,
+  // nothing is enqueued, and std::bad_alloc is thrown. Thread-safe.
   template <std::invocable<Turn> Body>
   StreamEvent enqueue(Body body) {
     return enqueue(task(std::move(body)));
@@ -75,7 +75,7 @@ class Stream {
     return std::make_unique<TaskOf<Body>>(std::move(body));
   }
 
-  // Begins to abandon tasks; the one that runs is not disturbed. Thread-safe.
+  // Begins to abandon tasks; the running one is not disturbed. Thread-safe.
   void stop();
   // Waits for the thread's end. REQUIRES: stop() was called; one caller.
   void join();
@@ -91,8 +91,8 @@ class Stream {
 
   static void run_task(std::unique_ptr<Task> task, Turn turn);
   void work();
-  // Until there is something to do: spins a while, since a sleeping thread
-  // takes long to wake, then sleeps.
+  // Waits for work: spins a while, since a sleeping thread takes long to wake,
+  // then sleeps.
   void rest(std::unique_lock<std::mutex>& lock);
   bool has_ended(uint64_t ticket) const {
     return ended_.load(std::memory_order_acquire) >= ticket;
@@ -100,22 +100,22 @@ class Stream {
   void wait_for(uint64_t ticket);
 
   std::mutex mutex_;
-  std::condition_variable wakes_;   // the thread
-  std::condition_variable passes_;  // who waits for an event
-  std::unique_ptr<Task> first_;     // of those that are queued
+  std::condition_variable wakes_;   // wakes the thread
+  std::condition_variable passes_;  // wakes waiters for an event
+  std::unique_ptr<Task> first_;     // the first queued task
   Task* last_ = nullptr;
   bool asleep_ = false;
   bool stopping_ = false;
-  bool gone_ = false;  // the thread takes no task any more
+  bool gone_ = false;  // the thread takes no more tasks
   int waiters_ = 0;
-  // Tasks so far. Changed under the mutex, read without it by who spins.
+  // Tasks so far. Changed under the mutex, read without it by spinning threads.
   std::atomic<uint64_t> enqueued_{0};
   std::atomic<uint64_t> ended_{0};
   std::thread thread_;  // last: it uses all of the above
 };
 
-// A task that calls body(turn, done), in which `done` is called. It is made
-// before who asks lets go of `done`: that there is no memory for it is then an
+// A task that calls body(turn, done), which calls `done`. It is made before the
+// caller gives up `done`, so that a lack of memory for it can be answered, too.
 // answer, too.
 template <class Done, std::invocable<Stream::Turn, Done&> Body>
 class AnswerTask final : public Stream::Task {
@@ -126,7 +126,7 @@ class AnswerTask final : public Stream::Task {
     body_(turn, done);
   }
 
-  StreamEvent after;  // waited for first, whatever the turn is
+  StreamEvent after;  // waited for first, for every turn
   Done done;
 
  private:
@@ -138,8 +138,8 @@ std::unique_ptr<AnswerTask<Done, Body>> answer_task(Body body) {
   return std::make_unique<AnswerTask<Done, Body>>(std::move(body));
 }
 
-// Enqueues such a task. Where it cannot be made, `done` gets that as an error
-// of `module`, at once.
+// Enqueues such a task. If it cannot be made, `done` is called at once with an
+// error of `module`.
 template <class Done, class Body>
 void enqueue_answer(Stream& stream, std::string_view module, Done done,
                     Body body) {

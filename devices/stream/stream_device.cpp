@@ -12,14 +12,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-// What an engine pays for a launch here besides the latency asked for: a
-// thread is told, and tells.
+// The engine's cost of a launch besides the requested latency: a thread is
+// woken, and answers.
 constexpr double kHandOverNanoseconds = 2000;
-// Of copies without a limit, for estimates.
+// For copies without a limit, for estimates.
 constexpr double kHostBytesPerNanosecond = 8;
 
-// Returns at `end`, not before and hardly after: sleeps where there is time to
-// wake up late.
+// Returns at `end`, not before and hardly after: sleeps where there is enough
+// time to wake up late.
 void hold_until(Clock::time_point end) {
   constexpr std::chrono::microseconds kLate{100};
   if (end - Clock::now() > 2 * kLate)
@@ -44,13 +44,13 @@ graph::DeviceInfo with_costs(graph::DeviceInfo info,
 
 }  // namespace
 
-// Something that a stream does: counted and reported when it ends.
+// An activity of a stream: counted and reported when it ends.
 class StreamDevice::Activity {
  public:
   Activity(StreamDevice& device, AcceleratorActivity::Stream stream,
            std::string_view what, int64_t bytes, uint64_t step)
       : device_(device), record_{stream, what, bytes, Clock::now(), {}, step} {}
-  // What is thrown besides has its error already.
+  // If end() was not called, an exception is being handled already.
   ~Activity() {
     if (!ended_) (void)end().ok();
   }
@@ -58,7 +58,7 @@ class StreamDevice::Activity {
   Activity& operator=(const Activity&) = delete;
 
   Clock::time_point start() const { return record_.start; }
-  // Ok, or what the observer has thrown.
+  // OK, or the exception of the observer.
   Status end() {
     ended_ = true;
     record_.end = Clock::now();
@@ -92,8 +92,8 @@ StreamDevice::StreamDevice(graph::DeviceInfo info, StreamOptions options)
 
 StreamDevice::~StreamDevice() {
   swapper_->close();
-  // All of them first, and none gone before the last callback, which may use
-  // any of them.
+  // All of them stop first, and none is destroyed before the last callback,
+  // which may use any of them.
   for (Stream* stream : {&execution_, &to_device_, &to_host_}) stream->stop();
   for (Stream* stream : {&execution_, &to_device_, &to_host_}) stream->join();
 }
@@ -107,7 +107,7 @@ void StreamDevice::launch(const Kernel& kernel, KernelContext& context,
             ? guarded(context.node().op(), [&] { return run(kernel, context); })
             : home_.destroyed());
   };
-  // All that it needs is there before anything is enqueued.
+  // Everything that it needs is allocated before anything is enqueued.
   decltype(answer_task<Completion>(take_turn)) launch;
   std::unique_ptr<Stream::Task> bring;
   Status begun = guarded(context.node().op(), [&] {
@@ -118,14 +118,14 @@ void StreamDevice::launch(const Kernel& kernel, KernelContext& context,
         }))
       bring = Stream::task([this, &context](Stream::Turn turn) {
         if (turn == Stream::Turn::kAbandon || context.cancelled()) return;
-        // An error has its cause then too when the kernel's turn comes.
+        // If this fails, the same error occurs when the kernel's turn comes.
         (void)bring_inputs(context, AcceleratorActivity::Stream::kToDevice)
             .ok();
       });
   });
   if (!begun.ok()) return done(std::move(begun));
   launch->done = std::move(done);
-  // In any case before the kernel's end: a copy may be using the context.
+  // Always before the kernel's end: a copy may be using the context.
   if (bring != nullptr) launch->after = to_device_.enqueue(std::move(bring));
   execution_.enqueue(std::move(launch));
 }
@@ -186,8 +186,8 @@ Status StreamDevice::bring_inputs(KernelContext& context,
   return {};
 }
 
-// A kernel of the CPU may make outputs by other means than its context; these
-// come over too.
+// A CPU kernel may set outputs that its context did not allocate; these are
+// copied over, too.
 Status StreamDevice::keep_outputs(KernelContext& context) {
   for (Tensor& output : context.mutable_outputs()) {
     TAGFLOW_ASSIGN(const bool elsewhere, is_elsewhere(output));
@@ -224,7 +224,7 @@ void StreamDevice::enqueue_copy(Stream& stream,
     if (turn == Stream::Turn::kAbandon) return tell(home_.destroyed());
     Result<Tensor> copied =
         guarded("stream", [&] { return copy(tensor, to, kind, step); });
-    tensor.reset();  // who is told may count on the memory
+    tensor.reset();  // the callback may count on its memory
     tell(std::move(copied));
   };
   enqueue_answer(stream, "stream", std::move(done), std::move(take_turn));

@@ -1,5 +1,5 @@
-// An accelerator that needs no hardware: its kernels are those of the CPU, its
-// memory is a part of the host's that the host keeps away from.
+// An accelerator without hardware: its kernels are those of the CPU, its memory
+// is a part of the host's that the host does not access.
 #pragma once
 
 #include <array>
@@ -22,9 +22,9 @@ struct StreamOptions {
   int64_t memory = int64_t(2) << 30;           // bytes; more than 0
   std::chrono::nanoseconds launch_latency{0};  // of each kernel, as busy time
   std::chrono::nanoseconds copy_latency{0};    // of each copy
-  int64_t bandwidth = 0;  // of copies, bytes per second; 0: what the host has
+  int64_t bandwidth = 0;  // bytes per second, of copies; 0: unlimited
 
-  // InvalidArgument for what would only stall: latencies above 1 s and
+  // InvalidArgument for values that would only stall: latencies above 1 s and
   // bandwidths below 1 MB/s; and for numbers out of the ranges above.
   Status check() const;
 };
@@ -32,23 +32,24 @@ struct StreamOptions {
 // Note [Streams]
 //
 // Three threads, each with a queue: one runs kernels in the order of their
-// launches, one copies from the host, one copies to it. They do not wait for
-// one another, but for one event: a launch with inputs in the host's memory has
-// them copied while kernels before it still run, and waits for the end of that.
-// What does not fit then is copied when its turn has come, as memory may have
-// become free. What still does not fit waits for saved values to leave: Note
-// [Swapping] in devices/swapper.h. A launch is answered when its kernel is
-// done; so who holds a tensor of this device may use it on any stream.
+// launches, one copies from the host, one copies to it. They wait for one
+// another in only one case: a launch with inputs in the host's memory has them
+// copied while earlier kernels still run, and waits for that copy. An input
+// that does not fit then is copied at the launch's turn, as memory may have
+// become free. If it still does not fit, the launch waits for saved values to
+// be swapped out: Note [Swapping] in devices/swapper.h. A launch is answered
+// when its kernel is done; so a tensor of this device may be used on any
+// stream.
 //
-// Copies and launches take at least the time that the options say. The threads
-// are awake for that time, for timers are too coarse.
+// Copies and launches take at least the time that the options give. The threads
+// spin for that time, because timers are too coarse.
 //
-// On destruction, kernels and copies that run come to their end; all others
-// are answered Cancelled.
+// On destruction, running kernels and copies finish; all others are answered
+// Cancelled.
 class StreamDevice final : public Device, public Accelerator {
  public:
-  // Of info, the costs are filled in from the options. REQUIRES: these pass
-  // their check().
+  // Fills the costs in `info` in from the options. REQUIRES: these pass their
+  // check().
   explicit StreamDevice(graph::DeviceInfo info, StreamOptions options = {});
   // REQUIRES: not called from a callback of this device.
   ~StreamDevice() override;
@@ -65,7 +66,7 @@ class StreamDevice final : public Device, public Accelerator {
   Result<Tensor> upload(const Tensor& tensor) override;
   void observe(Observer observer) override { observer_.set(observer); }
 
-  // How long the stream was at work so far, waiting for events left out.
+  // The time that the stream was busy so far, without waits for events.
   // Thread-safe.
   std::chrono::nanoseconds busy(AcceleratorActivity::Stream stream) const;
 
@@ -73,15 +74,14 @@ class StreamDevice final : public Device, public Accelerator {
   class Activity;
 
   Status run(const Kernel& kernel, KernelContext& context);
-  // Copies to this device's memory what is in the host's. `stream` is the one
-  // that does it.
+  // Copies inputs from the host's memory to this device's, on `stream`.
   Status bring_inputs(KernelContext& context,
                       AcceleratorActivity::Stream stream);
   Status keep_outputs(KernelContext& context);
-  // As TensorHome says, but that what lies in the token stays there.
+  // As TensorHome::is_elsewhere(), except that inline values stay in the token.
   Result<bool> is_elsewhere(const Tensor& tensor) const;
   Result<bool> has_to_come(const Tensor& tensor) const;
-  // The tensor in the memory of `to`, in the time that a copy takes.
+  // Copies the tensor to the memory of `to`, in the time that a copy takes.
   Result<Tensor> copy(const Tensor& tensor, Allocator& to,
                       AcceleratorActivity::Stream stream, uint64_t step);
   void enqueue_copy(Stream& stream, AcceleratorActivity::Stream kind,
@@ -101,8 +101,8 @@ class StreamDevice final : public Device, public Accelerator {
 // "stream", with the options memory, latency, bandwidth and copy-latency.
 DeviceType stream_device_type();
 
-// Lets devices of type "STREAM" run the CPU's kernels, where these are
-// synchronous and all that the node takes and gives is plain.
+// Lets devices of type "STREAM" run the CPU's kernels if they are synchronous
+// and all inputs and outputs of the node are plain.
 void register_stream_kernels(KernelRegistry& registry);
 
 }  // namespace tagflow::devices

@@ -1,4 +1,4 @@
-// How the stream device gets into the registries.
+// Registration of the stream device.
 #include "devices/kernel_registry.h"
 #include "devices/stream/stream_device.h"
 
@@ -44,10 +44,11 @@ DeviceType stream_device_type() {
   type.type = "STREAM";
   type.summary = "an accelerator emulated by threads of this process";
   type.options = {
-      {"memory", Quantity::kBytes, "how much it has (2GiB)"},
-      {"latency", Quantity::kDuration, "of each launch (0s)"},
-      {"bandwidth", Quantity::kBandwidth, "of copies (what the host has)"},
-      {"copy-latency", Quantity::kDuration, "of each copy (0s)"},
+      {"memory", Quantity::kBytes, "memory size (2GiB)"},
+      {"latency", Quantity::kDuration, "latency of each launch (0s)"},
+      {"bandwidth", Quantity::kBandwidth,
+       "bandwidth of copies (that of the host)"},
+      {"copy-latency", Quantity::kDuration, "latency of each copy (0s)"},
   };
   type.check_values = [](const DeviceSpec& spec) {
     return options_of(spec).check();

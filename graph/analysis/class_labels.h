@@ -1,4 +1,4 @@
-// What a node's attribute `_class` says: with which nodes it must be.
+// The attribute `_class` of nodes: with which nodes they must be.
 #pragma once
 
 #include <span>
@@ -12,11 +12,11 @@ namespace tagflow::graph {
 inline constexpr std::string_view kClassAttr = "_class";
 inline constexpr std::string_view kClassPrefix = "loc:@";
 
-// Its labels; none where the node has no such attribute. Those that begin with
-// kClassPrefix name a node. There need not be one of that name; whoever lists
-// the same label is together all the same. Other labels say nothing of devices.
-// InvalidArgument where the attribute is no list of strings, or a name is
-// empty. Valid until the node is changed.
+// Its labels; none if the node has no such attribute. Labels that begin with
+// kClassPrefix name a node, which need not exist: all nodes with the same label
+// are together. Other labels do not affect devices. InvalidArgument if the
+// attribute is not a list of strings, or a name is empty. Valid until the node
+// is changed.
 Result<std::span<const std::string>> class_labels(const Node& node);
 
 }  // namespace tagflow::graph

@@ -15,8 +15,8 @@ bool is_reference(const Endpoint& endpoint) {
          is_ref(endpoint.node->output_dtypes()[size_t(endpoint.port)]);
 }
 
-// The reference that an Enter's value was read from when nothing was to be
-// waited for; null otherwise.
+// The reference that an Enter's value was read from without control inputs;
+// null otherwise.
 Endpoint read_by(const Node& enter) {
   Endpoint source = enter.inputs()[0];
   if (source.node != nullptr && source.node->is_identity() &&
@@ -25,7 +25,7 @@ Endpoint read_by(const Node& enter) {
   return is_reference(source) ? source : Endpoint();
 }
 
-// Leads the readers of a loop's constants to the reference that the loop has.
+// Redirects readers of a loop's constants to the reference in the loop.
 Status follow_references(Graph& graph) {
   using Frame = std::pair<std::string, Endpoint>;
   const auto less = [](const Frame& a, const Frame& b) {
@@ -39,7 +39,7 @@ Status follow_references(Graph& graph) {
       references.try_emplace({std::move(frame), node->inputs()[0]}, node);
     }
   if (references.empty()) return {};
-  // From the outermost loop inwards: each round goes one deeper.
+  // From the outermost loop inwards: each round goes one level deeper.
   for (bool changed = true; std::exchange(changed, false);)
     for (Node* reader : graph.nodes())
       for (size_t i = 0; i < reader->inputs().size(); ++i) {
@@ -98,7 +98,7 @@ class Reads {
     return read;
   }
 
-  // What tells that the reader's other input is there, and alive.
+  // A node that has a live token once the reader's other input is live.
   Result<Node*> sign_of(const Endpoint& input) {
     if (control_tells_deadness(input)) return input.node;
     return graph_.add(graph_.unique_name(input.node->name() + "/there"),
@@ -111,7 +111,7 @@ class Reads {
     if (!reader.is_merge())
       for (const Endpoint& other : reader.inputs()) {
         if (other.node == nullptr || other == reference) continue;
-        // Another reference is not there before what it was made by.
+        // Another reference becomes available only after its source.
         TAGFLOW_ASSIGN(Node * sign, is_reference(other)
                                         ? Result<Node*>(other.node)
                                         : sign_of(other));

@@ -12,7 +12,7 @@ bool FrameMap::is_within(FrameId inner, FrameId outer) const {
   return inner == outer;
 }
 
-// Hands frames on along the edges into new nodes, in topological order.
+// Propagates frames along the edges into new nodes, in topological order.
 class FrameMap::Extension {
  public:
   Extension(FrameMap& map, const Graph& graph, const Limits& limits)
@@ -23,7 +23,7 @@ class FrameMap::Extension {
         old_warnings_(map.warnings_.size()),
         old_ids_(map.of_.size()) {}
 
-  // Where it is left by an error, or by an exception, the map is as before.
+  // If an error or an exception occurs, the map is restored.
   ~Extension() {
     if (!is_done_) take_back();
   }
@@ -51,7 +51,7 @@ class FrameMap::Extension {
     FrameId frame = FrameId::kRoot;
   };
 
-  // What may fail; nodes are in no list of a frame yet.
+  // The part that may fail; nodes are not in the lists of frames yet.
   Status place(std::span<Node* const> added) {
     map_.of_.resize(added.back()->id() + 1);
     map_.output_of_.resize(map_.of_.size());
@@ -75,8 +75,7 @@ class FrameMap::Extension {
           nodes->pop_back();
   }
 
-  // Names of frames that are gone do no harm in the index, but they would be
-  // more with each try.
+  // Names of removed frames are harmless in the index, but would accumulate.
   void forget_names() {
     if (map_.frames_.size() == old_frames_) return;
     NameIndex old(old_frames_);
@@ -94,7 +93,7 @@ class FrameMap::Extension {
     return fmt::format("frame \"{}\"", map_.frame(id).name);
   }
 
-  // The edges that say a node's frame: all but back edges.
+  // The edges that determine a node's frame: all but back edges.
   std::vector<Edge> edges_into(const Node& node) const {
     std::vector<Edge> edges;
     for (size_t i = 0; i < node.inputs().size(); ++i) {
@@ -144,7 +143,7 @@ class FrameMap::Extension {
     return {};
   }
 
-  // Two inputs of different frames. Says how to bring them together.
+  // The error for two inputs of different frames, with a remedy.
   Status conflict(const Node& node) const {
     const std::vector<Edge> edges = edges_into(node);
     const Edge& first = edges.front();
@@ -197,7 +196,7 @@ class FrameMap::Extension {
     if (window != frame.parallel_iterations)
       map_.warnings_.push_back(fmt::format(
           "{}it asks for parallel_iterations = {} of frame \"{}\", whose first "
-          "Enter asks for {}, and that holds",
+          "Enter asks for {}, which is used",
           prefix(node), window, name, frame.parallel_iterations));
     if (frame.parent != parent)
       return invalid_argument(
@@ -241,7 +240,7 @@ class FrameMap::Extension {
     return {};
   }
 
-  // A loop has one predicate. Of several that have more, the first is told.
+  // A loop has one predicate. The first loop with more is reported.
   Status check_predicates(std::span<Node* const> added) const {
     std::map<FrameId, boost::container::small_vector<const Node*, 2>> found;
     for (const Node* node : added)

@@ -1,13 +1,13 @@
-// Which loop each node of a graph runs in.
+// Finds the loop in which each node of a graph runs.
 //
 // Note [Static frames]
 // An Enter leads into the frame it names, an Exit out of the frame it runs in;
-// every other node hands its frame on along its out-edges, control edges too.
-// So each node has one static frame: the one its inputs arrive in. An Enter
-// runs in the parent and puts its output into the loop; an Exit runs in the
-// loop and puts its output into the parent. A node without inputs runs in the
-// root. The dynamic frames of a run (one per parent iteration) are instances
-// of these.
+// any other node passes its frame on along its out-edges, including control
+// edges. So each node has one static frame: that of its inputs. An Enter runs
+// in the parent frame, its output is in the loop; an Exit runs in the loop, its
+// output is in the parent frame. A node without inputs runs in the root. The
+// dynamic frames of a run (one per parent iteration) are instances of the
+// static ones.
 #pragma once
 
 #include <string>
@@ -27,9 +27,9 @@ struct StaticFrame {
   std::string name;                 // the Enters' frame_name; "" of the root
   FrameId parent = FrameId::kRoot;  // the root's is itself
   int depth = 0;                    // 0 of the root
-  int64_t parallel_iterations = 1;  // what the first Enter asks for
-  // In order of insertion into the graph. Enters lead into this frame; all
-  // others run in it.
+  int64_t parallel_iterations = 1;  // as given by the first Enter
+  // In order of insertion into the graph. Enters lead into this frame; the
+  // other nodes run in it.
   std::vector<Node*> enters;
   std::vector<Node*> exits;
   std::vector<Node*> next_iterations;
@@ -37,38 +37,38 @@ struct StaticFrame {
   std::vector<Node*> merges;
 };
 
-// The frames of one graph, parents before children. Valid while what the graph
-// has of nodes is unchanged. Thread-compatible.
+// The frames of one graph, parents before children. Valid while the nodes of
+// the graph are unchanged. Thread-compatible.
 class FrameMap {
  public:
   FrameMap();
-  // InvalidArgument where a node's inputs come from different frames, a back
-  // edge leaves its frame, an Exit or NextIteration is in no loop, the Enters
+  // InvalidArgument if a node's inputs come from different frames, a back edge
+  // leaves its frame, an Exit or NextIteration is outside of loops, the Enters
   // of one frame have different parents, a frame has two LoopConds, or edges
-  // form an illegal cycle; ResourceExhausted where loops nest too deep. The
-  // message names the edges, their frames, and what to do. A back edge may
+  // form an illegal cycle; ResourceExhausted if loops are nested too deeply.
+  // The message names the edges, their frames, and a remedy. A back edge may
   // still be open.
   static Result<FrameMap> build(const Graph& graph, const Limits& limits = {});
 
-  // Takes in the nodes that were added to the graph since, and looks at no
-  // others: what is there keeps its frame, since nothing can be put in front
-  // of it. The result, and the error, is that of build(); after an error this
-  // is as before. REQUIRES: nodes were added only, by Graph::extend() or so
-  // that none that was there reads one that was not.
+  // Adds the nodes that were added to the graph since the last call, without
+  // visiting others: existing nodes keep their frames, since nothing can be
+  // inserted before them. The result, or error, is that of build(); after an
+  // error this is unchanged. REQUIRES: nodes were only added, by
+  // Graph::extend() or such that no older node reads a newer one.
   Status extend(const Graph& graph, const Limits& limits = {});
 
-  // Of how many nodes of the graph it has the frames.
+  // The number of nodes whose frames are known.
   size_t num_nodes() const { return num_nodes_; }
   const std::vector<StaticFrame>& frames() const { return frames_; }
   const StaticFrame& frame(FrameId id) const { return frames_[size_t(id)]; }
-  // Where the node's inputs arrive. REQUIRES: a node of the graph.
+  // The frame of the node's inputs. REQUIRES: the node is in the graph.
   FrameId of(const Node& node) const { return of_[node.id()]; }
-  // Where its outputs arrive: differs for Enter and Exit.
+  // The frame of its outputs: differs for Enter and Exit.
   FrameId output_of(const Node& node) const { return output_of_[node.id()]; }
-  // Of Enters of one frame that disagree on parallel_iterations. Later warnings
-  // are appended.
+  // Warnings about Enters of one frame with different parallel_iterations. New
+  // warnings are appended.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // `inner` is `outer` or inside it.
+  // Whether `inner` is `outer` or inside it.
   bool is_within(FrameId inner, FrameId outer) const;
 
  private:
@@ -76,8 +76,8 @@ class FrameMap {
 
   size_t num_nodes_ = 0;
   std::vector<StaticFrame> frames_;
-  NameIndex by_name_;  // of frames_, the root apart
-  // By node id; kRoot where there is no such node.
+  NameIndex by_name_;  // of frames_, except the root
+  // By node id; kRoot if there is no such node.
   std::vector<FrameId> of_;
   std::vector<FrameId> output_of_;
   std::vector<std::string> warnings_;

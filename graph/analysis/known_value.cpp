@@ -5,15 +5,15 @@
 namespace tagflow::graph {
 namespace {
 
-// Bounds the work on graphs in which a value is used again and again.
+// Bounds the work on graphs with repeated use of values.
 constexpr int kMaxVisits = 256;
 
-// A chain of Identities of a hostile graph may be as long as the graph, and
-// each node asks anew.
+// A malicious graph may have very long chains of Identities, which are followed
+// for each node.
 constexpr int kMaxForwards = 64;
 
-// Passes over nodes that hand their input on unchanged; end(endpoint) is what
-// the reader of an endpoint reads.
+// Follows nodes that return their input unchanged; end(endpoint) is the actual
+// source for readers of an endpoint.
 template <class End>
 Endpoint origin(Endpoint source, const End& end) {
   source = end(source);
@@ -37,8 +37,8 @@ const Tensor* constant_of(const Endpoint& source) {
                                           : it->second.get_if<Tensor>();
 }
 
-// The integers of a tensor, or nothing where they are of another type or too
-// many to be a shape.
+// The integers of a tensor, or nothing if they have another type or are too
+// many for a shape.
 std::optional<Shape::Dims> integers(const Tensor& tensor) {
   if (tensor.rank() > 1 || tensor.num_elements() > kMaxRank) return {};
   Shape::Dims values;
@@ -61,7 +61,7 @@ std::optional<int64_t> known_integer(Endpoint source) {
 }
 
 // Computes the elements of one integer tensor of rank 0 or 1; kUnknown stands
-// for one that is not known.
+// for unknown elements.
 class ValueFinder {
  public:
   using Values = std::optional<Shape::Dims>;
@@ -111,7 +111,7 @@ class ValueFinder {
     return {};
   }
 
-  // int64 to int32: what does not fit is unknown.
+  // int64 to int32: values out of range become unknown.
   Values narrowed(Endpoint source) {
     if (source.node == nullptr) return {};
     const DataType type = source.node->output_dtypes()[size_t(source.port)];
@@ -123,7 +123,7 @@ class ValueFinder {
     return values;
   }
 
-  // Parts of that rank one after the other; the axis can only be the first.
+  // Concatenates parts of that rank; the axis can only be 0.
   Values joined(std::span<const Endpoint> parts, int rank) {
     Shape::Dims all;
     for (const Endpoint& part : parts) {
@@ -163,7 +163,7 @@ class ValueFinder {
       if (at < 0 || at >= n) return {};
       return Shape::Dims(1, (*values)[size_t(at)]);
     }
-    // Counted from the end where negative; clamped to where a step can stop.
+    // Counted from the end if negative; clamped to the possible positions.
     const bool forward = *stride > 0;
     auto place = [&](int64_t at) {
       if (at < 0) at += n;

@@ -10,7 +10,7 @@
 namespace tagflow::graph {
 namespace {
 
-// Of the list's way through the graph.
+// Limit of nodes on the list's way through the graph.
 constexpr size_t kMostNodes = 128;
 
 bool reserves(const Node& node) { return node.op() == "TensorListReserve"; }
@@ -36,7 +36,7 @@ class Walk {
     open_.push_back(from);
   }
 
-  // Whether it is known what this does to a list.
+  // Whether the effect of this op on a list is known.
   bool visit(const Node& node, int port) {
     const auto inputs = node.inputs();
     const std::string& op = node.op();
@@ -65,7 +65,7 @@ class Walk {
       return true;
     }
     if (op == "TensorListSetItem") {
-      // It may lengthen the list by elements that are not set.
+      // It may extend the list with unset elements.
       const auto resizes = node.attr<bool>("resize_if_index_out_of_bounds");
       if (!resizes.ok() || *resizes) return false;
       found_.tensors.push_back(inputs[2]);
@@ -81,8 +81,8 @@ class Walk {
   bool is_known_ = true;
 };
 
-// What a constant input says of the shape of elements; nothing where it is
-// none.
+// The shape of elements given by a constant input; nothing if it is not
+// constant.
 std::optional<PartialShape> constant_shape(const Node& node, int input) {
   const Endpoint& source = node.inputs()[size_t(input)];
   if (known_constant(source) == nullptr) return {};
@@ -139,14 +139,14 @@ std::optional<PartialShape> element_shape(const Node& reader,
   }
   if (!common) return {};
   for (const Node* maker : elements.makers) {
-    // What is stacked looks like this where there is nothing to stack, too.
+    // Stacked elements have this shape even if there are none.
     if (!reading.is_stacked && !reserves(*maker)) continue;
     const auto asked = constant_shape(reader, reading.element_shape);
     const auto declared =
         constant_shape(*maker, maker->op() == "TensorListFromTensor" ? 1 : 0);
     if (!asked || !declared) return {};
     const Result<PartialShape> both = asked->merge(*declared);
-    // Otherwise they look like those that are set, or cannot be read.
+    // Otherwise unset elements have the shape of others, or cannot be read.
     if (both.ok() && both->fully_known()) add(*both);
   }
   return common;

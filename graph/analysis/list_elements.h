@@ -1,4 +1,4 @@
-// What a tensor list may hold, as far as its graph shows it.
+// The possible elements of a tensor list, derived from its graph.
 #pragma once
 
 #include <optional>
@@ -10,38 +10,37 @@ namespace tagflow::graph {
 
 // Every element of a list is one of these. Valid while the graph is unchanged.
 struct ListElements {
-  std::vector<Endpoint> tensors;  // that were put in
-  std::vector<Endpoint> stacked;  // whose rows were
-  // What made the list. Of a TensorListReserve, elements may not be set: these
-  // are zeros, whose shape the reader and this node say together, or else the
-  // elements that are set.
+  std::vector<Endpoint> tensors;  // were put in as elements
+  std::vector<Endpoint> stacked;  // their rows were put in as elements
+  // The nodes that made the list. Elements of a TensorListReserve may be unset:
+  // they are zeros, whose shape comes from the reader and this node together,
+  // or else from the elements that are set.
   std::vector<const Node*> makers;
-  std::vector<const Node*> next_iterations;  // that the list came through
+  std::vector<const Node*> next_iterations;  // on the way of the list
 };
 
-// Follows the list back to where it was made, through loops and conditionals.
-// Nothing where an op in between is none that it knows, or they are more than
-// 128.
+// Finds the makers of the list, through loops and conditionals. Nothing if an
+// op on the way is unknown, or there are more than 128.
 std::optional<ListElements> find_list_elements(const Endpoint& list);
 
-// An op that gives an element of a list, or several on top of each other.
+// An op that returns one element of a list, or several stacked ones.
 struct ListReading {
   int list = 0;           // the input
-  int element_shape = 0;  // the input that says what zeros look like
+  int element_shape = 0;  // the input with the shape of zeros
   int output = 0;
   bool is_stacked = false;
 };
-// Nothing where the node is none.
+// Nothing if the node is not such an op.
 std::optional<ListReading> list_reading(const Node& node);
 
-// The elements of the reader's list, where it gives one of their `tensors`, and
-// there are some. Nothing where it may give a row of one, several, or an
-// element that is not set. REQUIRES: `reading` is the reader's.
+// The elements of the reader's list, if the reader returns one of their
+// `tensors`, and there are some. Nothing if it may return a row, several
+// elements, or an unset one. REQUIRES: `reading` is the reader's.
 std::optional<ListElements> tensors_read(const Node& reader,
                                          const ListReading& reading);
 
-// The shape of each element, by what is known of theirs at the moment. Nothing
-// where that is not enough. REQUIRES: `reading` is the reader's, and `elements`
+// The shape of each element, from the present shapes of `elements`. Nothing if
+// they are not sufficient. REQUIRES: `reading` is the reader's, and `elements`
 // those of its list.
 std::optional<PartialShape> element_shape(const Node& reader,
                                           const ListReading& reading,

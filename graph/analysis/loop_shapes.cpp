@@ -10,9 +10,9 @@
 namespace tagflow::graph {
 namespace {
 
-// Few loops need more. From then on, each round takes one variable, or one
-// reader of a list, that still changes for unknown; the last one takes all, as
-// there may be thousands that change one after the other.
+// Few loops need more. From then on, each round gives up one variable, or one
+// reader of a list, that still changes; the last round gives up all, since
+// there may be thousands of successive changes.
 constexpr int kMaxRounds = 8;
 constexpr int kLastRound = 64;
 
@@ -67,16 +67,16 @@ class LoopShapes {
   }
 
  private:
-  // A variable of a loop, a reader of a list, or what is made of one.
+  // A loop variable, a reader of a list, or a node that depends on one.
   struct Dependent {
     Node* node = nullptr;
-    std::vector<PartialShape> facts;  // by port; true whatever the others are
-    PartialShape assumed;             // of a variable
-    int back_edge = -1;               // its input; of others -1
-    std::optional<ListReading> reading;  // and what follows: of a list's reader
+    std::vector<PartialShape> facts;     // by port; hold unconditionally
+    PartialShape assumed;                // of a variable
+    int back_edge = -1;                  // its input number; otherwise -1
+    std::optional<ListReading> reading;  // of a list's reader, as the rest
     ListElements elements;
-    std::optional<PartialShape> element;  // as it was taken for
-    bool is_given_up = false;             // nothing beside the facts is assumed
+    std::optional<PartialShape> element;  // the assumed shape
+    bool is_given_up = false;             // only the facts are used
   };
 
   static std::vector<PartialShape> shapes_of(const Node& node) {
@@ -87,14 +87,14 @@ class LoopShapes {
   }
 
   static bool has_back_edge(const Node& node, size_t& index) {
-    // What a reference refers to may change its shape meanwhile.
+    // The shape of a variable behind a reference may change.
     if (!node.is_merge() || is_ref(node.output_dtypes()[0])) return false;
     for (index = 0; index < node.inputs().size(); ++index)
       if (is_back_edge(node, index)) return true;
     return false;
   }
 
-  // What is inferred, and what is true anyway.
+  // The inferred shape, combined with the unconditional facts.
   static PartialShape with_fact(const PartialShape& shape,
                                 const PartialShape& fact) {
     auto both = shape.merge(fact);
@@ -106,7 +106,7 @@ class LoopShapes {
     return with_fact(back.node->output_shape(back.port), variable.facts[0]);
   }
 
-  // Whether what comes around the loop, or is in the list, is what was assumed.
+  // Whether the back edge, or the list, has the assumed shape.
   static bool agrees(const Dependent& one) {
     if (one.reading)
       return one.element ==
@@ -121,7 +121,7 @@ class LoopShapes {
       assume(one, is_first);
       return;
     }
-    // Where the shapes contradict, a run would fail: nothing follows.
+    // If the shapes contradict, a run would fail: there is no conclusion.
     const bool fits = Graph::infer_shapes(*one.node).ok();
     if (fits && one.reading) look_at_list(one);
     for (size_t i = 0; i < one.facts.size(); ++i) {
@@ -166,7 +166,7 @@ class LoopShapes {
                             with_fact(variable.assumed, variable.facts[0]));
   }
 
-  // What the inputs have in common that come from before the loop.
+  // The common shape of the inputs from before the loop.
   static PartialShape entering(const Dependent& variable) {
     const auto inputs = variable.node->inputs();
     PartialShape shape;

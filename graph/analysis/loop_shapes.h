@@ -1,4 +1,4 @@
-// The shapes that the variables of loops keep, and those of lists' elements.
+// Infers shapes of loop variables and of elements of lists.
 #pragma once
 
 #include <span>
@@ -7,15 +7,14 @@
 
 namespace tagflow::graph {
 
-// When a Merge is added, its back edge is open, and so nothing is known of its
-// shape. This finds the shapes that variables have in every iteration, and what
-// follows from these: it takes each variable for what enters the loop, infers
-// what comes around, takes it for what both have in common, and so on until
-// nothing changes. In the same rounds what is read of a list gets the shape
-// that all its elements have, wherever they were put in. Also infers what
-// follows from `changed`: nodes whose output shapes were set to better ones
-// since. Shapes only become more exact. An error is a bug.
-// REQUIRES: the graph is valid
+// When a Merge is added, its back edge is open, so its shape is unknown. This
+// finds the shapes that variables have in every iteration, and infers the
+// shapes that depend on them. It starts with the shape that enters the loop,
+// infers that of the back edge, relaxes the variable's shape to both, and
+// repeats this until nothing changes. In the same rounds reads of lists get the
+// common shape of all elements. It also infers the shapes that depend on
+// `changed`: nodes whose output shapes were refined. Shapes only become more
+// exact. An error is a bug. REQUIRES: the graph is valid.
 Status infer_loop_shapes(Graph& graph, std::span<Node* const> changed = {});
 
 }  // namespace tagflow::graph

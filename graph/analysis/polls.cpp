@@ -6,7 +6,7 @@
 namespace tagflow::graph {
 namespace {
 
-// Makes a handle or a reference, and touches nothing.
+// Whether it makes a handle or a reference, without other effects.
 bool makes_handle(const Node& node) {
   return node.num_inputs() == 0 && node.num_outputs() > 0 &&
          std::ranges::all_of(node.output_dtypes(), [](DataType type) {
@@ -44,7 +44,7 @@ bool may_end_wait(const Node& node) {
 }
 
 std::vector<bool> find_polls(const Graph& graph, const FrameMap& frames) {
-  enum : uint8_t { kLiveness = 1, kValue = 2 };  // what is depended on
+  enum : uint8_t { kLiveness = 1, kValue = 2 };  // kinds of dependence
   struct Need {
     const Node* node;
     uint8_t what;
@@ -65,7 +65,7 @@ std::vector<bool> find_polls(const Graph& graph, const FrameMap& frames) {
   while (!open.empty()) {
     const auto [node, what] = open.back();
     open.pop_back();
-    // An effect may hand a value on along a control edge, as a stack does.
+    // An effect may pass a value on by a control edge, for example a stack.
     const bool chooses = node->is_switch() || node->op_def().is_stateful ||
                          may_see_others(*node);
     for (const Endpoint& input : node->inputs()) {

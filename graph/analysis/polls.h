@@ -1,5 +1,4 @@
-// Reads of variables: which are such, what orders them, and by which a loop
-// goes on.
+// Reads of variables: their detection, their order, and loops that poll them.
 #pragma once
 
 #include <vector>
@@ -9,28 +8,27 @@
 
 namespace tagflow::graph {
 
-// Whether it reads the value of a variable, and does nothing else.
+// Whether it only reads the value of a variable.
 bool reads_variable(const Node& node);
-// The same, or of several variables at once (Note [What is read ahead]).
+// The same, including reads of several variables (Note [What is read ahead]).
 bool reads_variables(const Node& node);
 
-// Whether it may see what other runs do, in a way that a read of a variable
-// after it must see, too: any stateful op that is neither such a read, nor
-// makes a handle, nor is about what one run has for itself; and any call.
+// Whether it may observe effects of other runs that a later read of a variable
+// must observe too: calls, and all stateful ops except reads of variables, ops
+// that make handles, and ops on state that belongs to one run.
 bool may_see_others(const Node& node);
 
-// Whether it is about a variable, by what its first input is called.
+// Whether it uses a variable, judging by the name of its first input.
 bool is_about_variable(const Node& node);
 
-// Whether something that waits for other runs, or for this one, may wait for
-// it: it sees others, and more than a variable.
+// Whether a node that waits for another run, or for this one, may wait for it:
+// it observes other runs, and more than a variable.
 bool may_end_wait(const Node& node);
 
-// By node id: reads in loops on whose values some LoopCond depends, by data or
-// by what a Switch takes. Such a loop may wait for another run to change the
-// variable. To wait for a read, as the end of an iteration does where effects
-// have an order, is not to depend on its value. REQUIRES: `frames` are the
-// graph's.
+// By node id: reads in loops whose values some LoopCond depends on, by data or
+// by the choice of a Switch. Such a loop may wait until another run changes the
+// variable. A control dependence on a read, such as at the end of an iteration
+// with ordered effects, does not count. REQUIRES: `frames` are the graph's.
 std::vector<bool> find_polls(const Graph& graph, const FrameMap& frames);
 
 }  // namespace tagflow::graph

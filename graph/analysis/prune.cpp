@@ -11,7 +11,7 @@ bool is_placeholder(const Node& node) {
          node.op() == "PlaceholderWithDefault";
 }
 
-// Calls found(node) for each node that is needed, once.
+// Calls found(node) once for each node that is needed.
 template <class Found>
 NodeSet walk(std::span<const Endpoint> fetches, std::span<Node* const> targets,
              std::span<const Endpoint> feeds, const Found& found) {
@@ -62,7 +62,7 @@ std::vector<Node*> needed_nodes(const Graph& graph,
   std::vector<Node*> nodes;
   const NodeSet needed =
       walk(fetches, targets, feeds, [&](Node* node) { nodes.push_back(node); });
-  // To look at all nodes takes as long as to sort a part of them.
+  // Scanning all nodes costs as much as sorting this fraction of them.
   constexpr size_t kMuch = 16;
   if (nodes.size() < graph.size() / kMuch) {
     std::ranges::sort(nodes, {}, &Node::id);

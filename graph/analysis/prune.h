@@ -1,4 +1,4 @@
-// Which nodes a run needs.
+// Finds the nodes that a run needs.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace tagflow::graph {
 
-// A set of nodes of one graph. It costs by what is in it. Thread-compatible.
+// A set of nodes of one graph. Memory depends on its size. Thread-compatible.
 class NodeSet {
  public:
   NodeSet() = default;
   bool contains(const Node& node) const {
     return (words_.at(node.id() / kBits) >> (node.id() % kBits) & 1) != 0;
   }
-  // True where it was not there yet.
+  // Returns true if it is new.
   bool insert(const Node& node);
   size_t size() const { return size_; }
 
@@ -28,11 +28,10 @@ class NodeSet {
   size_t size_ = 0;
 };
 
-// The nodes that the fetches and targets need: they and all that leads to
-// them, along data, control and back edges. An edge from a fed output is not
-// followed, nor a control edge from a Placeholder that is fed; so a fetch that
-// is fed needs nothing.
-// REQUIRES: all are of this graph.
+// The nodes that the fetches and targets need: they themselves and all nodes
+// that they depend on, along data, control and back edges. An edge from a fed
+// output is not followed, nor a control edge from a fed Placeholder; so a fed
+// fetch needs no nodes. REQUIRES: all are in this graph.
 NodeSet prune(const Graph& graph, std::span<const Endpoint> fetches,
               std::span<Node* const> targets, std::span<const Endpoint> feeds);
 // The same, as a list in order of insertion.

@@ -10,11 +10,11 @@ namespace {
 // How many nodes of a cycle a message names.
 constexpr size_t kShownCycle = 12;
 
-// Names a cycle among those not `placed`, each of which waits for another.
+// Names a cycle among the nodes not `placed`, each of which waits for another.
 Status cycle_error(const Precedence& before, const std::vector<bool>& placed,
                    const std::function<std::string_view(size_t)>& name) {
   auto at = size_t(std::ranges::find(placed, false) - placed.begin());
-  // Walking back must meet one of them twice.
+  // Walking back must reach one of them twice.
   std::vector<size_t> path;
   std::vector<bool> on_path(placed.size());
   while (!on_path[at]) {
@@ -38,7 +38,7 @@ Status cycle_error(const Precedence& before, const std::vector<bool>& placed,
       text);
 }
 
-// Most graphs are, and are spared the sorting.
+// Most graphs are in order already and need no sorting.
 bool is_in_order(const Precedence& before) {
   for (size_t i = 0; i < before.size(); ++i)
     for (size_t input : before.of(i))
@@ -46,7 +46,7 @@ bool is_in_order(const Precedence& before) {
   return true;
 }
 
-// Nodes of a graph by their place among some of its last ones.
+// The last nodes of a graph, by their position among them.
 class LastNodes {
  public:
   explicit LastNodes(std::span<Node* const> nodes)
@@ -56,8 +56,8 @@ class LastNodes {
       position_[nodes[i]->id() - first_id_] = uint32_t(i);
   }
 
-  // Calls found(position) for what each edge into node `i` comes from among
-  // them, back edges apart.
+  // Calls found(position) for the source of each edge into node `i`, if it is
+  // among them, except for back edges.
   template <class Found>
   void visit_edges(size_t i, const Found& found) const {
     const Node& node = *nodes_[i];

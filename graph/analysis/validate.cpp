@@ -11,7 +11,7 @@
 namespace tagflow::graph {
 namespace {
 
-// How deep functions nest in the values of attributes, or `limit` + 1.
+// The nesting depth of functions in values of attributes; at most `limit` + 1.
 int attr_depth(const AttrMap& attrs, int limit) {
   if (limit < 0) return 0;
   int deepest = 0;
@@ -20,7 +20,7 @@ int attr_depth(const AttrMap& attrs, int limit) {
   return deepest;
 }
 
-// What holds of a node or function by itself.
+// Checks of single nodes and functions.
 class Validator {
  public:
   Validator(const Graph& graph, const Limits& limits)
@@ -91,8 +91,8 @@ class Validator {
     return {};
   }
 
-  // Infers the types again, as if the node were added now, where an attribute
-  // was changed since.
+  // Infers the types again, as if the node were added now, if an attribute was
+  // changed since.
   static Status check_types(const Node& node) {
     if (node.has_inferred_types()) return {};
     for (const AttrDef& attr : node.op_def().attrs)
@@ -207,7 +207,7 @@ Status GrowingCheck::run(const Graph& graph) {
     TAGFLOW_RETURN_IF_ERROR(validator.check(*node));
   }
   TAGFLOW_RETURN_IF_ERROR(frames_.extend(graph, limits_));
-  // The first one by name that is wrong is told.
+  // Of several invalid functions the first one by name is reported.
   std::vector<const FunctionDef*> functions(added.begin(), added.end());
   std::ranges::sort(functions, {}, &FunctionDef::name);
   for (const FunctionDef* function : functions) {

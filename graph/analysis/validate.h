@@ -1,4 +1,4 @@
-// The rules that every graph keeps, as code.
+// Validation: the invariants of every graph, as code.
 #pragma once
 
 #include "graph/analysis/frames.h"
@@ -11,47 +11,48 @@ namespace tagflow::graph {
 //  1. the number of nodes is within the limits;
 //  2. names are legal and unique;
 //  3. each op is registered, or is a function of the library;
-//  4. attributes are complete, typed, in range, and nest within the limits;
-//  5. every input is there, is of this graph, has that port and the type that
-//     the attributes say; so is every control input;
-//  6. the value of a Const has the type that its attribute says;
-//  7. each back edge is closed, and cycles go through one only;
-//  8. static frames exist (Note [Static frames]), nest within the limits, and
-//     have at most one LoopCond each;
-//  9. a function is no op; its arguments, results and nodes have legal,
-//     unique names; inputs, results and control outputs are of what it has.
-// Passes run it on what they produce in debug builds. InvalidArgument or
-// ResourceExhausted for the first rule broken, naming the nodes.
+//  4. attributes are complete, have the right types and ranges, and are nested
+//     within the limits;
+//  5. every input exists, is in this graph, and has that port and the type
+//     given by the attributes; so does every control input;
+//  6. the value of a Const has the type of its attribute;
+//  7. each back edge is closed, and each cycle has exactly one back edge;
+//  8. static frames exist (Note [Static frames]), are nested within the limits,
+//     and have at most one LoopCond each;
+//  9. a function is not an op; its arguments, results and nodes have legal,
+//     unique names; inputs, results and control outputs refer to these.
+// In debug builds it runs after each pass. InvalidArgument or ResourceExhausted
+// for the first violation, naming the nodes.
 Status validate(const Graph& graph, const Limits& limits = {});
-// The same, with the frames that it found.
+// The same, and returns the frames.
 Result<FrameMap> validated_frames(const Graph& graph,
                                   const Limits& limits = {});
 
-// The same of a graph that grows, piece by piece: what is found to be right is
-// not looked at again. Thread-compatible.
+// Validates a growing graph incrementally: valid parts are not checked again.
+// Thread-compatible.
 class GrowingCheck {
  public:
   explicit GrowingCheck(const Limits& limits = {}) : limits_(limits) {}
 
-  // The result is that of validate() on the whole; it takes as long as what
-  // was added since the last call that was ok. REQUIRES: it is always the same
-  // graph, of which nothing that was found to be right was changed or removed;
-  // as for FrameMap::extend().
+  // The result is that of validate() for the whole graph; it takes time for the
+  // nodes added since the last successful call. REQUIRES: it is always the same
+  // graph, and nothing that was validated has been changed or removed; as for
+  // FrameMap::extend().
   Status run(const Graph& graph);
-  // Whether nothing was added since. May be called by several threads at once,
-  // as may frames().
+  // Whether nothing was added since. Several threads may call it at once, as
+  // well as frames().
   bool covers(const Graph& graph) const;
-  // After run() that was ok. Stays where it is, and grows.
+  // Valid after a successful run(). The address is stable, the map grows.
   const FrameMap& frames() const { return frames_; }
   FrameMap take_frames() && { return std::move(frames_); }
-  // How often it has looked at a node or a function.
+  // How many visits of nodes and functions it has made.
   size_t num_visits() const { return num_visits_; }
 
  private:
   const Limits limits_;
-  FrameMap frames_;            // of the nodes that are right
-  size_t num_functions_ = 0;   // those that are
-  size_t function_nodes_ = 0;  // of these
+  FrameMap frames_;            // of the validated nodes
+  size_t num_functions_ = 0;   // validated ones
+  size_t function_nodes_ = 0;  // of the validated functions
   size_t num_visits_ = 0;
 };
 

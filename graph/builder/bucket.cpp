@@ -9,7 +9,7 @@ namespace tagflow::graph {
 
 namespace {
 
-// More would be a graph of as many queues.
+// Each bucket needs a queue.
 constexpr int64_t kMostBuckets = 10'000;
 
 class BucketQueues {
@@ -94,7 +94,7 @@ class BucketQueues {
     return op.valid() ? op.node()->name() : "";
   }
 
-  // Puts an element into its bucket, again and again.
+  // Puts elements into their buckets repeatedly.
   QueueRunnerDef fill(const Output& number) {
     const auto into = [&](const Scope& in, size_t i) {
       return Outputs(ops::enqueue(in, queues_[i], components_));
@@ -154,7 +154,7 @@ class BucketQueues {
   ops::Queue batches_;
 };
 
-// How many boundaries there are up to the length.
+// The number of boundaries up to the length.
 Result<Output> bucket_of(const Scope& s, const Output& length,
                          const std::vector<int64_t>& boundaries) {
   const DataType dtype = length.dtype();

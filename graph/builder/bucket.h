@@ -1,5 +1,5 @@
-// Batches of elements of about the same length, by queues: for recurrent
-// networks, which compute as long as the longest of a batch.
+// Batches of elements of similar length, made with queues: for recurrent
+// networks, whose cost is that of the longest element of a batch.
 //
 //   const Buckets b = bucket_by_sequence_length(
 //       s, length, {tokens, label}, {10, 20}, {.batch_size = 32});
@@ -20,32 +20,33 @@ namespace tagflow::graph {
 
 struct BucketOptions {
   int64_t batch_size = 1;  // positive
-  // Of the queue of each bucket in elements, and of the queue of batches. At
-  // least batch_size.
+  // Capacity of each bucket's queue in elements, and of the queue of batches.
+  // At least batch_size.
   int64_t capacity = 32;
-  // At the end, whether what is left of a bucket makes a batch that is smaller.
+  // Whether the remainder of a bucket at the end makes a smaller batch.
   bool smaller_final_batch = false;
-  // Pads the components' unknown dimensions with zeros, as far as the longest
-  // element of a batch. Otherwise their shapes must be known.
+  // Pads unknown dimensions of the components with zeros to the longest element
+  // of a batch. Otherwise their shapes must be known.
   bool pad = false;
-  // That compute elements and put them into buckets: from 1 to 1024.
+  // Threads that compute elements and put them into buckets: from 1 to 1024.
   int64_t threads = 1;
 };
 
-// What runs fetch: one batch.
+// One batch, to be fetched.
 struct Buckets {
   Output bucket;       // its number, an int32 scalar
   Outputs components;  // with a new first dimension: the elements
   std::vector<QueueRunnerDef> runners;
 };
 
-// The elements with the same number of bucket, of `count` buckets, go into one
-// batch. `bucket` is an int32 scalar, computed anew for each element with
-// `components`; one that is out of range drops the element. Elements end with
-// an error OutOfRange of what computes them; the batches do, then. `count` is
-// from 1 to 10000. InvalidArgument, of the scope, where an option, the type of
-// `bucket`, or what is known of a component's shape is none of these; then
-// nothing of the result is valid. Thread-compatible, as the graph.
+// Puts elements with the same bucket number, below `count`, into one batch.
+// `bucket` is an int32 scalar, which is computed for each element together with
+// `components`; an element with a number out of range is dropped. The input
+// ends with an error OutOfRange of its source, and then the batches end too.
+// `count` is from 1 to 10000. The scope fails with InvalidArgument if an
+// option, the type of `bucket`, or the known shape of a component is invalid;
+// then nothing in the result is valid. Thread-compatible together with the
+// graph.
 Buckets bucket(const Scope& s, const Input& bucket, const Outputs& components,
                int64_t count, const BucketOptions& options);
 
@@ -54,9 +55,9 @@ struct LengthBuckets {
   Outputs components;
   std::vector<QueueRunnerDef> runners;
 };
-// The same by length, an int32 or int64 scalar: bucket i has those from
-// boundaries[i - 1] on that are less than boundaries[i], the last one all
-// longer ones. `boundaries` are positive and ascend.
+// The same by length, an int32 or int64 scalar: bucket i has the lengths from
+// boundaries[i - 1] up to, but without, boundaries[i]; the last one has all
+// longer ones. `boundaries` are positive and ascending.
 LengthBuckets bucket_by_sequence_length(const Scope& s, const Output& length,
                                         const Outputs& components,
                                         const std::vector<int64_t>& boundaries,

@@ -2,7 +2,7 @@
 //   Switch(p, p) -> switch_f, switch_t     the pivots
 //   pred_id = Identity(p)                  what captured tensors switch on
 //   Merge([false_i, true_i])               output i
-// As TensorFlow makes it, so that tools that know its graphs know ours.
+// TensorFlow makes the same structure, so its tools can read our graphs.
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_control.h"
 #include "graph/builder/ops_math.h"
@@ -83,7 +83,7 @@ Result<std::vector<Leaf>> build_branch(const BranchScope& branch,
   return leaves;
 }
 
-// Two branches return as many outputs; structures, those of the same paths.
+// Two branches return the same number of outputs; structures, the same paths.
 Status check_branches(const std::string& name, const std::vector<Leaf>& on_true,
                       const std::vector<Leaf>& on_false) {
   if (const std::string path = missing_path(on_true, on_false); !path.empty())
@@ -182,8 +182,8 @@ std::vector<LeavesFn> to_leaves(const std::vector<BranchFn>& branches) {
   return list;
 }
 
-// A conditional between other conditionals and branches of one construct: the
-// leaves of either, with the merged outputs.
+// A conditional of nested conditionals or branches: the leaves of either side,
+// with the merged outputs.
 std::vector<Leaf> merged_leaves(const Scope& scope, const Input& pred,
                                 const LeavesFn& then_fn,
                                 const LeavesFn& else_fn) {
@@ -197,7 +197,7 @@ std::vector<Leaf> merged_leaves(const Scope& scope, const Input& pred,
   return leaves;
 }
 
-// The one of branches [first, last) that has the index's number.
+// Runs the branch among [first, last) that has the index's number.
 std::vector<Leaf> search(const Scope& scope, const Output& index, size_t first,
                          size_t last, const std::vector<LeavesFn>& branches) {
   if (last - first == 1) return branches[first](scope);
@@ -212,14 +212,14 @@ std::vector<Leaf> first_true(
     const Scope& scope, const std::vector<std::pair<Input, LeavesFn>>& cases,
     size_t at, const LeavesFn& default_fn) {
   if (at == cases.size()) return default_fn(scope);
-  // Without a default, one of the others is known to be true.
+  // Without a default, one of the other predicates must be true.
   if (at + 1 == cases.size() && !default_fn) return cases[at].second(scope);
   return merged_leaves(
       scope, cases[at].first, cases[at].second,
       [&](const Scope& s) { return first_true(s, cases, at + 1, default_fn); });
 }
 
-// The scope in which the cases are as the options say, or the step fails.
+// The scope with an assertion that the cases satisfy the options.
 Scope check_cases(const Scope& scope,
                   const std::vector<std::pair<Input, LeavesFn>>& cases,
                   bool one_must_hold, bool exclusive) {
@@ -274,7 +274,7 @@ Outputs structure::case_(const Scope& outer,
       check_cases(scope, cases, !default_fn, options.exclusive);
   Outputs outputs = outputs_of(first_true(checked, cases, 0, default_fn));
   if (cases.size() != 1 || default_fn) return outputs;
-  // No conditional was needed to choose, but the outputs wait for the check.
+  // No conditional was needed, but the outputs must wait for the check.
   Outputs waiting;
   for (const Output& output : outputs)
     waiting.push_back(

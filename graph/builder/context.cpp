@@ -15,8 +15,8 @@ bool is_ref_output(Endpoint endpoint) {
   return is_ref(endpoint.node->output_dtypes()[size_t(endpoint.port)]);
 }
 
-// `prefix`, or with the first number from `suffix` on that is not taken;
-// `suffix` moves on, so that many of one prefix do not try all before them.
+// `prefix`, or with the first unused number from `suffix` on; `suffix` is
+// advanced, so that repeated prefixes do not try all numbers again.
 template <class Taken>
 std::string first_free(const std::string& prefix, int& suffix,
                        const Taken& taken) {
@@ -97,8 +97,8 @@ std::string BuilderState::unique_frame(const std::string& prefix) {
   return name;
 }
 
-// The context as which `source` counts when used in `context`: the innermost
-// one that encloses both. An error where that would leave a loop.
+// The context of `source` for uses in `context`: the innermost one that
+// encloses both. An error if this would leave a loop.
 Result<Context*> BuilderState::visible_from(const Node* source,
                                             Context* context,
                                             const std::string& user) const {
@@ -107,9 +107,9 @@ Result<Context*> BuilderState::visible_from(const Node* source,
   while (!is_within(context, from)) {
     if (from->kind == Context::Kind::kLoop)
       return invalid_argument(
-          "\"{}\" uses \"{}\" from inside the loop \"{}\": of a loop, only "
-          "its results can be used outside (and inside, only the Scope that "
-          "its body is given)",
+          "\"{}\" uses \"{}\" from inside the loop \"{}\": only the results of "
+          "a loop can be used outside (and inside, only the Scope that its "
+          "body is given)",
           user, source->name(), from->name);
     from = from->parent;
   }
@@ -161,7 +161,7 @@ Result<Node*> BuilderState::route_control(Node* source, Context* context,
   std::vector<Context*> path;
   for (Context* c = context; c != from; c = c->parent) path.push_back(c);
   for (size_t i = path.size(); i-- > 0;) {
-    // Into a branch, a control edge may go directly.
+    // Into a branch, a control edge can go directly.
     if (path[i]->kind == Context::Kind::kLoop) {
       TAGFLOW_ASSIGN(source, capture_control(source, path[i], user));
     }
@@ -170,7 +170,7 @@ Result<Node*> BuilderState::route_control(Node* source, Context* context,
 }
 
 // No control edge may enter a frame: a constant that waits for `outer` enters
-// instead, and what waits for the Enter has waited for both.
+// instead, and the control edge comes from the Enter.
 Result<Node*> BuilderState::capture_control(Node* outer, Context* context,
                                             const std::string& user) {
   auto it = context->captured_controls.find(outer->id());
@@ -188,7 +188,7 @@ Result<Node*> BuilderState::capture_control(Node* outer, Context* context,
   return entered.node;
 }
 
-// Dead, or not yet there, when the context's ops must not run.
+// Whether it is dead, or late, whenever the context's ops must not run.
 bool BuilderState::is_gated(const Node* node, const Context* context) const {
   const Context* owner = context_of(node);
   if (!is_within(owner, context) || node->id() < context->gated_from)
@@ -214,8 +214,8 @@ Result<Node*> BuilderState::add_here(NodeSpec spec, Context* context) {
     const auto gated = [&](const Node* node) {
       return node != nullptr && is_gated(node, context);
     };
-    // A constant Enter of a loop inside need not wait: the loop's variables
-    // do, and without them it does nothing.
+    // A constant Enter of an inner loop need not wait: the loop's variables do,
+    // and without them it has no effect.
     const auto constant = spec.attrs.find("is_constant");
     const bool enters_constant =
         constant != spec.attrs.end() && constant->second == AttrValue(true);

@@ -1,22 +1,23 @@
-// Contexts: which branch or loop the op being built is in, and how a tensor
-// from outside gets there. Of the builder; users see Scope.
+// Contexts: the branch or loop in which an op is built, and the routes of outer
+// tensors into it. Internal to the builder; users see Scope.
 //
 // Note [Capture]
 // Every node built inside a conditional or a loop belongs to a Context; the
-// contexts form a tree. An op may use tensors of its own context. One from
-// further out is routed inwards, one context at a time, and the result is
-// kept, so that each context has one route per tensor:
-//   - into a branch, through a Switch on the branch's predicate, of which the
-//     branch uses its own output: dead where the branch is not taken;
-//   - into a loop, through a constant Enter: there in every iteration.
-// A tensor of a branch may be used outside of it (it is dead where the branch
-// is not taken); one of a loop may not, only through the loop's Exits.
+// contexts form a tree. An op may use tensors of its own context. An outer
+// tensor is routed inwards, one context at a time, and the result is cached, so
+// that each context has one route per tensor:
+//   - into a branch, through a Switch on the branch's predicate; the branch
+//     uses its own output, which is dead if the branch is not taken;
+//   - into a loop, through a constant Enter: present in every iteration.
+// A tensor of a branch may be used outside (it is dead if the branch is not
+// taken); one of a loop is only accessible through the loop's Exits.
 //
 // Note [Gating]
-// An op fires as soon as all of its inputs are there. One that depends only
-// on what is always there (no inputs, or loop constants alone) would run in a
-// branch not taken, or in the iteration that only finds out that the loop is
-// over. It gets a control edge from the context's pivot, which is dead then.
+// An op fires as soon as all of its inputs are there. An op that depends only
+// on inputs that are always there (none, or only loop constants) would run in a
+// branch that is not taken, or in the last iteration, where only the predicate
+// should run. It gets a control edge from the context's pivot, which is dead
+// then.
 #pragma once
 
 #include <map>
@@ -31,18 +32,18 @@
 
 namespace tagflow::graph {
 
-// One branch of a conditional, or a loop. Created when its construction
-// begins; stays, since ops may be added to it as long as the graph grows.
+// One branch of a conditional, or a loop. Created when its construction begins;
+// kept afterwards, since ops may be added as long as the graph grows.
 struct Context {
   enum class Kind : uint8_t { kBranch, kLoop };
 
   Kind kind = Kind::kBranch;
-  Context* parent = nullptr;  // null: outside of all
+  Context* parent = nullptr;  // null: the outermost one
   std::string name;           // the name scope, for messages
 
-  // Control edge to what nothing else holds back: a branch's switch_t or
-  // switch_f; in a loop the first Merge while the predicate is built, the
-  // first body variable after.
+  // Source of control edges for ungated ops: a branch's switch_t or switch_f;
+  // in a loop the first Merge while the predicate is built, the first body
+  // variable after.
   Node* pivot = nullptr;
   // Older nodes of the context do not wait for the pivot: in a loop's body,
   // those of the predicate.
@@ -53,7 +54,7 @@ struct Context {
 
   std::string frame_name;  // of a loop
   int64_t parallel_iterations = 10;
-  // What the loop as a whole waits for: control inputs of all Enters.
+  // Control inputs of all Enters: the whole loop waits for them.
   std::vector<Node*> control_inputs;
 
   // Routes into this context, by endpoint in the parent.
@@ -61,16 +62,16 @@ struct Context {
   std::map<NodeId, Node*> captured_controls;
 };
 
-// What all scopes over one graph share. Thread-compatible.
+// The state that all scopes of one graph share. Thread-compatible.
 class BuilderState {
  public:
   explicit BuilderState(Graph& graph) : graph_(graph) {}
 
-  // What to make, and where.
+  // A description of the node to add.
   struct NodeSpec {
     std::string name;  // made unique
     std::string_view op;
-    std::vector<Endpoint> inputs;  // a null node: a back edge closed later
+    std::vector<Endpoint> inputs;  // null node: a back edge, closed later
     AttrMap attrs = {};
     std::vector<Node*> control_inputs = {};
     std::string device = {};
@@ -81,29 +82,29 @@ class BuilderState {
   // Keeps the first error.
   void fail(Status status);
 
-  // InvalidArgument where the node is of another graph.
+  // InvalidArgument if the node is in another graph.
   Status check_own(const Node* node, std::string_view user) const;
 
-  // Adds a node in `context`: routes its inputs and control inputs there and
-  // holds it back by the pivot where nothing else does. See Note [Capture].
+  // Adds a node in `context`: routes its inputs and control inputs there, and
+  // gates it by the pivot if nothing else does. See Note [Capture].
   Result<Node*> add(NodeSpec spec, Context* context);
-  // The tensor as seen from `context`. `user` names what is made for it.
+  // The tensor as seen from `context`. `user` is the prefix of new names.
   Result<Endpoint> route(Endpoint source, Context* context,
                          const std::string& user);
   Result<Node*> route_control(Node* source, Context* context,
                               const std::string& user);
-  // Says that the outputs of `node` are of another context than its inputs:
-  // those of an Enter or an Exit.
+  // Sets the context of the outputs of `node`, an Enter or Exit, which differs
+  // from that of its inputs.
   void set_context(const Node* node, Context* context);
-  // Null for what is outside of all contexts.
+  // Null outside of all contexts.
   Context* context_of(const Node* node) const;
   Context* new_context(Context context);
-  // The id that the next node will have, or a smaller one that is free.
+  // The id that the next node will have, or a smaller unused one.
   NodeId next_id() const;
 
-  // A name scope that nobody has: `prefix`, `prefix_1`, ...
+  // An unused name scope: `prefix`, `prefix_1`, ...
   std::string unique_scope(const std::string& prefix);
-  // A frame name that no Enter of the graph has.
+  // A frame name that no Enter of the graph uses.
   std::string unique_frame(const std::string& prefix);
 
  private:
@@ -120,7 +121,7 @@ class BuilderState {
   Graph& graph_;
   Status status_;
   std::vector<std::unique_ptr<Context>> contexts_;
-  // By id, not address: a removed node's memory may be used again.
+  // By id, not address: the memory of a removed node may be reused.
   std::unordered_map<NodeId, Context*> context_of_;
   std::unordered_map<std::string, int> suffixes_;  // the next to try
   std::unordered_set<std::string> scopes_;

@@ -15,7 +15,7 @@ Status about(const FunctionSpec& spec, Status status) {
       fmt::format("[function] \"{}\": ", spec.name));
 }
 
-// Outputs as declared, so that callers know their shapes.
+// Gives outputs their declared shapes, so that callers know them.
 ShapeFn declared(const std::vector<ResultSpec>& results) {
   return [results](ShapeContext& c) -> Status {
     for (int i = 0; i < c.num_outputs(); ++i)
@@ -24,7 +24,7 @@ ShapeFn declared(const std::vector<ResultSpec>& results) {
   };
 }
 
-// What the bodies see of a function that is not there yet.
+// A preliminary definition, so that bodies can call the function.
 FunctionDef promise(const FunctionSpec& spec) {
   FunctionDef function;
   function.signature.name = spec.name;

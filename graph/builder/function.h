@@ -1,4 +1,4 @@
-// Functions: subgraphs with a name, called from anywhere, themselves included.
+// Functions: named subgraphs, which any graph code can call, also recursively.
 //
 //   define_function(s, {.name = "fib",
 //                       .args = {{"n", DataType::kInt32, {}}},
@@ -13,7 +13,7 @@
 //   }});
 //   Output y = call(s, "fib", {x})[0];
 //
-// A body sees its arguments only: it cannot capture tensors from around it.
+// A body can only use its arguments: it cannot capture other tensors.
 #pragma once
 
 #include <functional>
@@ -32,8 +32,8 @@ struct ArgumentSpec {
 
 struct ResultSpec {
   DataType dtype = DataType::kInvalid;
-  // What callers may rely on. Where it does not follow from the body, it is
-  // checked in each call.
+  // Callers may rely on this shape. If it does not follow from the body, each
+  // call checks it.
   PartialShape shape = {};
 };
 
@@ -41,20 +41,20 @@ struct FunctionSpec {
   std::string name;
   std::vector<ArgumentSpec> args;
   std::vector<ResultSpec> results;
-  // Builds the body, of which it returns the results.
+  // Builds the body and returns its results.
   std::function<Outputs(const Scope&, const Outputs& args)> body;
 };
 
-// Adds a function to the library of the scope's graph. Its body may call it,
-// and all that the library has. The scope fails where the name is taken, or
-// the results are not what the specification says.
+// Adds a function to the library of the scope's graph. Its body may call itself
+// and any function of the library. The scope fails if the name is taken, or the
+// results do not match the specification.
 void define_function(const Scope& scope, const FunctionSpec& function);
-// The same of several functions, whose bodies may call all of them.
+// The same for several functions; their bodies may call all of them.
 void define_functions(const Scope& scope,
                       const std::vector<FunctionSpec>& functions);
 
-// A node that calls a function of the library; returns its outputs. Literal
-// inputs take the types of the arguments.
+// Adds a node that calls a function of the library, and returns its outputs.
+// Literal inputs take the types of the arguments.
 Outputs call(const Scope& scope, std::string_view function,
              const Inputs& inputs);
 

@@ -12,7 +12,7 @@ namespace tagflow::graph::initializers {
 
 namespace {
 
-// Of a normal distribution without what is beyond two standard deviations.
+// Of a normal distribution truncated at two standard deviations.
 constexpr double kTruncatedDeviation = 0.87962566103423978;
 
 Output dims_of(const Scope& s, const Shape& shape) {
@@ -45,7 +45,7 @@ Initializer filled(double number) {
   };
 }
 
-// scale * numbers + shift, where `op` draws the numbers.
+// scale * numbers + shift, with random numbers from `op`.
 Output drawn(const Scope& s, const char* name, const char* op,
              const InitialPart& part, double scale, double shift,
              ops::Seeds seeds) {
@@ -90,7 +90,7 @@ double fan_of(const Shape& shape, VarianceScaling::Fan fan) {
   return fans.in;
 }
 
-// The Q of a random matrix, with signs that make it uniform among all.
+// The Q of a random matrix, with signs that make its distribution uniform.
 Eigen::MatrixXd orthogonal_matrix(int64_t rows, int64_t columns,
                                   ops::Seeds seeds) {
   std::seed_seq sequence{uint32_t(seeds.seed),  uint32_t(seeds.seed >> 32),
@@ -135,7 +135,7 @@ Initializer zeros() { return filled(0); }
 Initializer ones() {
   return [](const Scope& s, const InitialPart& part) {
     if (part.dtype != DataType::kString) return filled(1)(s, part);
-    s.fail(invalid_argument("[initializers] \"{}\": no string is one",
+    s.fail(invalid_argument("[initializers] \"{}\": strings cannot be one",
                             ScopeAccess::name(s)));
     return Output();
   };

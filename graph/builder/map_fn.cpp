@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kUnknown = PartialShape::kUnknown;
 
-// The inputs of one map, scan or fold, taken apart.
+// The checked inputs of one map, scan or fold.
 class Elements {
  public:
   // On an error the scope fails.
@@ -23,7 +23,7 @@ class Elements {
       scope.fail(std::move(status));
   }
 
-  // As many as there are, an int32 scalar.
+  // The number of elements, an int32 scalar.
   const Output& count() const { return count_; }
   // The same, or kUnknown.
   int64_t static_count() const { return static_count_; }
@@ -58,7 +58,7 @@ class Elements {
     const Leaf& leaf = elems[i];
     if (leaf.handle.valid())
       return invalid_argument(
-          "[{}] \"{}\": {} is a TensorArray; give what it has stacked", what_,
+          "[{}] \"{}\": {} is a TensorArray; pass its stack() instead", what_,
           name(), describe(leaf));
     if (!leaf.output.has_tensor())
       return invalid_argument("[{}] \"{}\": {} is no tensor", what_, name(),
@@ -80,7 +80,7 @@ class Elements {
                             static_count_, describe(leaf), shape.dim(0));
   }
 
-  // Where some lengths are not known, the step fails unless all are the same.
+  // If some lengths are unknown, the step fails unless all are equal.
   void count_elements(const std::vector<Leaf>& elems) {
     Inputs lengths;
     for (const Leaf& leaf : elems) {
@@ -113,7 +113,7 @@ class Elements {
   const char* what_;
   Output count_;
   int64_t static_count_ = kUnknown;
-  size_t counted_ = 0;  // the leaf that said static_count_
+  size_t counted_ = 0;  // the leaf with static_count_ elements
   std::vector<TensorArray> arrays_;
 };
 
@@ -137,7 +137,7 @@ Status check_result(const Scope& scope, const char* what, const Leaf& leaf) {
                           ScopeAccess::name(scope), path);
 }
 
-// Whether an accumulator's next value may take the place of this one.
+// Whether an accumulator's next value has the type and shape of this one.
 bool stays(const Output& next, const Output& value) {
   return remove_ref(next.dtype()) == remove_ref(value.dtype()) &&
          next.shape().compatible(value.shape());
@@ -154,9 +154,9 @@ Output stacked(const Scope& scope, const TensorArray& array,
   return all;
 }
 
-// A scan or fold: a loop whose variables are the index of the next element,
-// the leaves of the accumulator and, of a scan, the flows of the arrays that
-// collect them.
+// A scan or fold: a loop whose variables are the index of the next element, the
+// leaves of the accumulator and, for a scan, the flows of the arrays of
+// results.
 class Fold {
  public:
   Fold(const Scope& scope, const structure::FoldFn& fn,
@@ -195,7 +195,7 @@ class Fold {
   }
 
  private:
-  // Makes the variables as they enter.
+  // Makes the initial values of the variables.
   Status start(const std::vector<Leaf>* initial) {
     step_ =
         scope_.resolve(kind_.from_the_right ? -1 : 1, DataType::kInt32, "step");
@@ -239,7 +239,7 @@ class Fold {
     for (const Leaf& value : values) all.push_back(named(value));
     for (size_t i = 0; i < results_.size() && i < values.size(); ++i) {
       TensorArray array = results_[i].with_flow(v[1 + count_ + i]);
-      // An accumulator that changed is refused by the loop.
+      // The loop rejects an accumulator whose type or shape has changed.
       if (stays(values[i].output, accumulator[i]))
         array = array.write(in, v[0], values[i].output);
       all.push_back({vars_[1 + count_ + i].path, array.flow(), array.handle()});
@@ -264,7 +264,7 @@ class Fold {
   const MapOptions& options_;
   const Elements elements_;
   size_t count_ = 0;  // leaves of the accumulator
-  // Outside of the loop, so that no iteration has to make it.
+  // Outside of the loop, so that iterations need not make it.
   Output step_;
   std::vector<Leaf> vars_;
   std::vector<TensorArray> results_;
@@ -279,9 +279,9 @@ Outputs structure::map_fn(const Scope& outer, const MapFn& fn,
   const Scope scope = ScopeAccess::construct_scope(outer, "map");
   const Elements elements(scope, "map_fn", elems);
   if (!scope.ok()) return {};
-  // Outside of the loop, so that no iteration has to make it.
+  // Outside of the loop, so that iterations need not make it.
   const Output one = scope.resolve(1, DataType::kInt32, "one");
-  // What the function returns is known once it has been called, in the body.
+  // The structure of the results is only known after the call, in the body.
   std::vector<TensorArray> results;
   const auto body = [&](const Scope& in, const Outputs& v,
                         const AddVariable& add_variable) {

@@ -1,4 +1,4 @@
-// map_fn, scan, foldl and foldr: functions over the first dimension of
+// map_fn, scan, foldl and foldr: functions applied along the first dimension of
 // tensors, as loops over TensorArrays.
 //
 //   Output squares = map_fn(s, [](const Scope& in, Output x) {
@@ -8,11 +8,11 @@
 //     return add(in, sum, x);
 //   }, xs, {.reverse = true});
 //
-// Elements, accumulators and results may be structures (structure.h): of
-// `std::pair(xs, ys)` the function gets the pairs of an x and a y. All leaves
-// have the same length, at least the same in every run, where an assertion
-// compares what is not known before. The function is called once, with the
-// scope of the loop's body.
+// Elements, accumulators and results may be structures (structure.h): for
+// `std::pair(xs, ys)` the function receives pairs of an x and a y. All leaves
+// must have the same length; if lengths are not known before, an assertion
+// compares them in the run. The function is called once, with the scope of the
+// loop's body.
 #pragma once
 
 #include <string>
@@ -25,10 +25,10 @@ namespace tagflow::graph {
 
 struct MapOptions {
   int64_t parallel_iterations = 10;  // at least 1
-  // Of scan: from the last element to the first; results stay where their
-  // elements are.
+  // For scan: runs from the last element to the first; results keep the
+  // positions of their elements.
   bool reverse = false;
-  // Whether all results have one shape, as stacking them asks for.
+  // Whether all results have one shape, as is needed to stack them.
   bool infer_shape = true;
 };
 
@@ -47,7 +47,7 @@ struct FoldKind {
   bool from_the_right = false;
   bool collects = false;  // every accumulator, not only the last
 };
-// Without an initial accumulator the first element is it.
+// Without an initial accumulator it is the first element.
 Outputs fold(const Scope& scope, const FoldFn& fn,
              const std::vector<Leaf>& elems, const std::vector<Leaf>* initial,
              const FoldKind& kind, const MapOptions& options);
@@ -68,7 +68,7 @@ A fold(const Scope& scope, const Fn& fn, const T& elems, const A* initial,
   return with_leaves(like, results);
 }
 
-// What a function returns, as a structure: an Output for an OpResult.
+// The result of a function as a structure: an Output for an OpResult.
 template <class T>
 using AsStructure =
     std::conditional_t<std::same_as<T, OpResult>, Output, std::decay_t<T>>;
@@ -92,8 +92,8 @@ auto map_fn(const Scope& scope, const Fn& fn, const T& elems,
   return with_leaves(std::move(result), stacked);
 }
 
-// fn(scope, accumulator, element) of every element, each with the result of
-// the one before as accumulator, the first with `initial`; all, stacked.
+// fn(scope, accumulator, element) of every element; the accumulator is the
+// previous result, at first `initial`. Returns all results, stacked.
 template <class Fn, Structure T, Structure A>
 A scan(const Scope& scope, const Fn& fn, const T& elems, const A& initial,
        const MapOptions& options = {}) {

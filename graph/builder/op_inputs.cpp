@@ -10,7 +10,7 @@ const std::string& list_attr(const ArgDef& arg) {
   return arg.number_attr.empty() ? arg.type_list_attr : arg.number_attr;
 }
 
-// The length of a list as `attrs` has it, or -1.
+// The length of a list given by `attrs`, or -1.
 int64_t known_length(const ArgDef& arg, const AttrMap& attrs) {
   auto it = attrs.find(list_attr(arg));
   if (it == attrs.end()) return -1;
@@ -24,7 +24,7 @@ int64_t known_length(const ArgDef& arg, const AttrMap& attrs) {
 Result<std::vector<int64_t>> lengths(const OpDef& def, size_t given,
                                      const AttrMap& attrs) {
   std::vector<int64_t> result;
-  std::string open;  // the list attribute that must follow from the inputs
+  std::string open;  // the list attribute to infer from the inputs
   int64_t open_args = 0;
   int64_t fixed = 0;
   for (const ArgDef& arg : def.inputs) {
@@ -53,7 +53,7 @@ Result<std::vector<int64_t>> lengths(const OpDef& def, size_t given,
   return result;
 }
 
-// The type that attribute `name` has, or would have by its default.
+// The type given by attribute `name`, or by its default.
 DataType type_of_attr(const OpDef& def, const AttrMap& attrs,
                       const std::string& name) {
   auto it = attrs.find(name);
@@ -76,7 +76,7 @@ Result<std::vector<InputType>> literal_types(const OpDef& def,
                  lengths(def, inputs.size(), attrs));
   std::vector<InputType> types;
   std::vector<const ArgDef*> args;  // of each input
-  // By type attribute: what it is, or becomes for weak literals alone.
+  // By type attribute: the known type, and that of weak literals alone.
   std::map<std::string_view, DataType> given, fallback;
   for (size_t a = 0; a < def.inputs.size(); ++a) {
     const ArgDef& arg = def.inputs[a];

@@ -1,4 +1,4 @@
-// How an op's inputs, as given, match its definition. Of the builder.
+// Matches the inputs given to an op with its definition. Internal.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace tagflow::graph {
 
-// What a literal at some input becomes.
+// The type to which a literal input is converted.
 struct InputType {
   std::string name;                     // of the argument
   DataType dtype = DataType::kInvalid;  // kInvalid: the literal's own type
 };
 
-// One for each input: a literal becomes what the other inputs of the same
-// type, the attributes or the definition ask for. InvalidArgument where the
-// number of inputs is wrong, or does not say how they are shared among
+// One for each input: a literal is converted to the type that the other inputs
+// of the same type, the attributes or the definition determine. InvalidArgument
+// if the number of inputs is wrong, or does not determine the lengths of
 // several lists.
 Result<std::vector<InputType>> literal_types(const OpDef& def,
                                              const Inputs& inputs,

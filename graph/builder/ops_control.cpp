@@ -62,14 +62,14 @@ size_t count(std::string_view text, std::string_view part) {
 
 }  // namespace
 
-// Literal strings go into the template. A string alone is printed as it is;
-// among other values, or in a vector, TensorFlow quotes it.
+// Literal strings become part of the template. A single string is printed
+// unquoted; among other values, or in a vector, TensorFlow quotes it.
 Output print_line(const Scope& s, const Inputs& values,
                   const PrintLineAttrs& a) {
   Inputs tensors;
   for (const Input& value : values)
     if (!is_text(value)) tensors.add(value);
-  // A placeholder that the strings do not contain, not even put together.
+  // A placeholder that does not occur in the concatenated strings.
   std::string placeholder = "{}";
   std::string text = print_template(values, a.separator, placeholder);
   while (count(text, placeholder) != tensors.size()) {

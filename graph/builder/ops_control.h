@@ -1,6 +1,6 @@
-// Op functions: sources, identities, the control-flow primitives, and what
-// orders ops. All of them follow graph/builder/scope.h: on an error the scope
-// keeps it and the outputs are invalid.
+// Op functions: sources, identities, control-flow primitives, and control
+// dependencies. Errors are handled as in graph/builder/scope.h: the scope keeps
+// them and the outputs are invalid.
 #pragma once
 
 #include <initializer_list>
@@ -10,7 +10,7 @@
 
 namespace tagflow::graph::ops {
 
-// A constant of exactly the C++ type given.
+// A constant with exactly the given C++ type.
 template <class T>
 requires std::is_arithmetic_v<T> Output constant(const Scope& s, T value) {
   return s.constant(Tensor::scalar(value));
@@ -27,13 +27,13 @@ inline Output constant(const Scope& s, const char* value) {
   return s.constant(Tensor::scalar(value));
 }
 
-// To be fed.
+// A tensor that must be fed.
 inline Output placeholder(const Scope& s, DataType dtype,
                           PartialShape shape = {}) {
   return s.op("Placeholder", {},
               {{"dtype", dtype}, {"shape", std::move(shape)}});
 }
-// May be fed.
+// A tensor that can be fed.
 inline Output placeholder_with_default(const Scope& s, const Input& value,
                                        PartialShape shape) {
   return s.op("PlaceholderWithDefault", {value}, {{"shape", std::move(shape)}});
@@ -49,19 +49,19 @@ inline Output prevent_gradient(const Scope& s, const Input& x,
                                std::string message = "") {
   return s.op("PreventGradient", {x}, {{"message", std::move(message)}});
 }
-// The same tensors, all there once the last of them is.
+// The same tensors, available once all of them are.
 Outputs identity_n(const Scope& s, const Inputs& inputs);
 
 inline Output no_op(const Scope& s) { return s.op("NoOp", {}); }
 inline Output control_trigger(const Scope& s) {
   return s.op("ControlTrigger", {});
 }
-// An operation that is done when all of these are.
+// An operation that completes when all of these have.
 inline Output group(const Scope& s, const Outputs& outputs) {
   return no_op(s.with_control_dependencies(outputs));
 }
-// The tensors among `outputs`, none of them there before all outputs and
-// `control_inputs` are done.
+// The tensors among `outputs`, available once all outputs and `control_inputs`
+// are.
 Outputs tuple(const Scope& s, const Outputs& outputs,
               const Outputs& control_inputs = {});
 
@@ -81,25 +81,25 @@ inline MergeOutputs merge(const Scope& s, const Inputs& inputs) {
   return {result[0], result[1]};
 }
 
-// `x`, not there before `dependencies` are done.
+// `x`, available once `dependencies` have completed.
 inline Output with_dependencies(const Scope& s, const Outputs& dependencies,
                                 const Input& x) {
   return identity(s.with_control_dependencies(dependencies), x);
 }
 
-// Fails the step where the condition is false, showing the first `summarize`
-// elements of each of `data` (all where it is negative). An operation: what
-// must not run otherwise has to wait for it.
+// Fails the step if the condition is false, with the first `summarize` elements
+// of each of `data` (all if it is negative) in the message. An operation: ops
+// that depend on the condition must wait for it.
 inline Output assert_(const Scope& s, const Input& condition,
                       const Inputs& data, int summarize = 3) {
   return s.op("Assert", Inputs{condition}.add(data),
               {{"summarize", summarize}});
 }
 struct PrintAttrs {
-  int64_t first_n = -1;  // prints that often; always where negative
-  int summarize = 3;     // elements of each tensor; all where negative
+  int64_t first_n = -1;  // how often it prints; always if negative
+  int summarize = 3;     // elements of each tensor; all if negative
 };
-// `x`; writes the message and `data` to stderr whenever it passes:
+// Returns `x`, and writes the message and `data` to stderr whenever it runs:
 // "message[1 2 3...][[4 5][6]]".
 inline Output print(const Scope& s, const Input& x, const Inputs& data,
                     std::string message = "", PrintAttrs a = {}) {
@@ -111,12 +111,13 @@ inline Output print(const Scope& s, const Input& x, const Inputs& data,
 struct PrintLineAttrs {
   std::string separator = " ";
   std::string end = "\n";
-  // Or stdout, log(info), log(warning), log(error), file://PATH (appended).
+  // Alternatives: stdout, log(info), log(warning), log(error), file://PATH
+  // (appends).
   std::string output_stream = "stderr";
-  int summarize = 3;  // elements at either end of a dimension; < 0: all
+  int summarize = 3;  // first and last elements per dimension; < 0: all
 };
 // An operation that writes the values in one line, as print() of TensorFlow 2:
-// literal strings as they are, tensors as "[1 2 3 ... 7 8 9]".
+// literal strings unquoted, tensors as "[1 2 3 ... 7 8 9]".
 Output print_line(const Scope& s, const Inputs& values,
                   const PrintLineAttrs& a = {});
 inline Output ensure_shape(const Scope& s, const Input& x, PartialShape shape) {

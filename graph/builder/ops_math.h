@@ -63,7 +63,7 @@ TAGFLOW_UNARY(is_finite, "IsFinite")
 #undef TAGFLOW_UNARY
 #undef TAGFLOW_BINARY
 
-// x where the condition holds, else y; broadcasts.
+// x if the condition holds, otherwise y; broadcasts.
 inline Output select(const Scope& s, const Input& condition, const Input& x,
                      const Input& y) {
   return s.op("SelectV2", {condition, x, y});

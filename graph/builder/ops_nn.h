@@ -67,7 +67,7 @@ inline CrossEntropy sparse_softmax_cross_entropy(const Scope& s,
   return {result[0], result[1]};
 }
 
-// Of images in NHWC; strides and windows have four entries.
+// For images in NHWC; strides and windows have four entries.
 inline Output conv2d(const Scope& s, const Input& x, const Input& filter,
                      std::vector<int64_t> strides, std::string padding) {
   return s.op(
@@ -91,7 +91,7 @@ inline Output avg_pool(const Scope& s, const Input& x,
                {"padding", std::move(padding)}});
 }
 
-// A seed of 0, 0 lets the session choose.
+// If both seeds are 0, the session chooses.
 struct Seeds {
   int64_t seed = 0;
   int64_t seed2 = 0;

@@ -15,15 +15,15 @@
 
 namespace tagflow::graph::ops {
 
-// What a queue's handle stands for, and the types of an element's components.
+// A queue's handle, and the types of an element's components.
 struct Queue {
   Output handle;
   std::vector<DataType> dtypes;
 };
 
 struct QueueArgs {
-  int64_t capacity = -1;  // elements; negative: any number
-  // Of the components: all of them, or none. dequeue_many() needs them.
+  int64_t capacity = -1;  // elements; negative: unlimited
+  // Shapes of all components, or empty. dequeue_many() needs them.
   std::vector<PartialShape> shapes = {};
   std::string container = {};
   std::string shared_name = {};  // empty: the name of the node
@@ -42,15 +42,16 @@ inline Queue fifo_queue(const Scope& s, std::vector<DataType> dtypes,
       s.op("FIFOQueueV2", {}, queue_attrs(dtypes, std::move(a)));
   return {handle, std::move(dtypes)};
 }
-// Shapes may have unknown dimensions, in which what comes out together is
-// padded with zeros.
+// Shapes may have unknown dimensions; elements that are dequeued together are
+// padded with zeros in them.
 inline Queue padding_fifo_queue(const Scope& s, std::vector<DataType> dtypes,
                                 QueueArgs a) {
   const Output handle =
       s.op("PaddingFIFOQueueV2", {}, queue_attrs(dtypes, std::move(a)));
   return {handle, std::move(dtypes)};
 }
-// Elements come out in any order, with `min_after_dequeue` left to choose from.
+// Dequeues in random order; at least `min_after_dequeue` elements remain to
+// choose from.
 inline Queue random_shuffle_queue(const Scope& s, std::vector<DataType> dtypes,
                                   int64_t min_after_dequeue, QueueArgs a = {},
                                   Seeds seeds = {}) {
@@ -62,8 +63,8 @@ inline Queue random_shuffle_queue(const Scope& s, std::vector<DataType> dtypes,
   return {handle, std::move(dtypes)};
 }
 
-// Operations, done when the elements are in the queue. Of enqueue_many() they
-// are the rows of the components.
+// Operations that complete when the elements are in the queue. For
+// enqueue_many() the elements are the rows of the components.
 inline Output enqueue(const Scope& s, const Queue& q,
                       const Inputs& components) {
   return s.op("QueueEnqueueV2", Inputs{q.handle}.add(components),
@@ -74,9 +75,9 @@ inline Output enqueue_many(const Scope& s, const Queue& q,
   return s.op("QueueEnqueueManyV2", Inputs{q.handle}.add(components),
               {{"Tcomponents", q.dtypes}});
 }
-// The components of one element, or of n (an int32 scalar) put together. They
-// fail with OutOfRange where a closed queue has not as many; dequeue_up_to()
-// only where it has none.
+// The components of one element, or of n (an int32 scalar) stacked. They fail
+// with OutOfRange if a closed queue has too few elements; dequeue_up_to() only
+// if it has none.
 inline Outputs dequeue(const Scope& s, const Queue& q) {
   return all_outputs(
       s.op("QueueDequeueV2", {q.handle}, {{"component_types", q.dtypes}}));
@@ -92,7 +93,7 @@ inline Outputs dequeue_up_to(const Scope& s, const Queue& q, const Input& n) {
 struct CloseAttrs {
   bool cancel_pending_enqueues = false;
 };
-// An operation: the queue takes nothing in any more.
+// An operation: the queue accepts no further elements.
 inline Output close_queue(const Scope& s, const Queue& q, CloseAttrs a = {}) {
   return s.op("QueueCloseV2", {q.handle},
               {{"cancel_pending_enqueues", a.cancel_pending_enqueues}});

@@ -9,11 +9,11 @@ struct ReduceAttrs {
   bool keep_dims = false;
 };
 
-// A vector of all axes of x: a constant where its rank is known.
+// A vector of all axes of x: a constant if its rank is known.
 Output all_axes(const Scope& s, const Input& x);
 
-// Each reduces along `axes`, an int32 or int64 scalar or vector; negative
-// ones count from the end. Without axes, along all.
+// Each reduces along `axes`, an int32 or int64 scalar or vector; negative axes
+// count from the end. Without axes, reduces along all.
 #define TAGFLOW_REDUCTION(function, op_name)                                \
   inline Output function(const Scope& s, const Input& x, const Input& axes, \
                          ReduceAttrs a = {}) {                              \

@@ -8,8 +8,8 @@
 
 namespace tagflow::graph::ops {
 
-// A variable, as TensorFlow 2 has them: what its handle stands for, and what is
-// declared of it. Its name is that of the node, or `shared_name`.
+// A variable of TensorFlow 2: its handle and its declared type and shape. Its
+// name is that of the node, or `shared_name`.
 struct Variable {
   Output handle;
   DataType dtype = DataType::kInvalid;
@@ -31,11 +31,11 @@ inline Variable variable(const Scope& s, DataType dtype,
           dtype, shape};
 }
 
-// The value of the moment when this runs: after its control inputs.
+// The value at the time when the op runs, after its control inputs.
 inline Output read(const Scope& s, const Variable& v) {
   return s.op("ReadVariableOp", {v.handle}, {{"dtype", v.dtype}});
 }
-// Operations: wait for them by control dependencies.
+// Operations: use control dependencies to wait for them.
 inline Output assign(const Scope& s, const Variable& v, const Input& value) {
   return s.op("AssignVariableOp", {v.handle, value}, {{"dtype", v.dtype}});
 }
@@ -51,9 +51,8 @@ inline Output is_initialized(const Scope& s, const Variable& v) {
   return s.op("VarIsInitializedOp", {v.handle});
 }
 
-// A variable as TensorFlow 1 has them: a reference. It is read when the op
-// fires that takes its value: Note [References] in
-// graph/analysis/dereference.h.
+// A variable of TensorFlow 1: a reference. It is read when the op that takes
+// its value fires: Note [References] in graph/analysis/dereference.h.
 inline Output reference_variable(const Scope& s, DataType dtype,
                                  const PartialShape& shape,
                                  VariableArgs a = {}) {
@@ -63,7 +62,7 @@ inline Output reference_variable(const Scope& s, DataType dtype,
                {"container", std::move(a.container)},
                {"shared_name", std::move(a.shared_name)}});
 }
-// Each gives the reference again.
+// Each returns the reference.
 inline Output assign(const Scope& s, const Output& reference,
                      const Input& value) {
   return s.op("Assign", {reference, value});

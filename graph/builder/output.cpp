@@ -32,14 +32,14 @@ DataType Input::dtype() const {
 
 namespace {
 
-// Whether the value survives the conversion; a float may round it.
+// Whether the conversion is exact; for floats, rounding is allowed.
 template <class T, class From>
 bool fits(From value) {
   if constexpr (std::is_integral_v<T>) {
     if constexpr (std::is_integral_v<From>) {
       return std::in_range<T>(value);
     } else {
-      // 2^digits is the first value too large, and exact in a double.
+      // 2^digits is the first value out of range, and exact in a double.
       const double limit = std::ldexp(1.0, std::numeric_limits<T>::digits);
       const double lowest = std::is_signed_v<T> ? -limit : 0.0;
       return value >= lowest && value < limit && std::trunc(value) == value;
@@ -87,7 +87,7 @@ Result<Tensor> convert(const Tensor& literal, DataType dtype) {
     }
   });
   if (!numeric)
-    return invalid_argument("a number stands where {} is wanted",
+    return invalid_argument("a number is given, but {} is wanted",
                             dtype_name(dtype));
   if (!status.ok()) return status;
   return result;

@@ -1,4 +1,4 @@
-// What op functions take and return: handles to tensors of a graph.
+// Arguments and results of op functions: handles to tensors of a graph.
 #pragma once
 
 #include <concepts>
@@ -11,10 +11,10 @@
 
 namespace tagflow::graph {
 
-// One output of a node of a Scope's graph, or the node itself where it has no
-// outputs (a NoOp): see is_operation(). Invalid where an error kept it from
-// being made; everything asked of an invalid Output has a harmless answer.
-// Valid as long as the graph has the node. A value.
+// One output of a node of a Scope's graph, or the node itself if it has no
+// outputs (a NoOp): see is_operation(). Invalid if an error prevented it; then
+// all functions return harmless values. Valid as long as the node is in the
+// graph. A value.
 class Output {
  public:
   Output() = default;
@@ -30,11 +30,11 @@ class Output {
   Node* node() const { return node_; }
   int port() const { return port_; }
   Endpoint endpoint() const { return {node_, port_}; }
-  // kInvalid where there is no tensor. May be a reference type.
+  // kInvalid if there is no tensor. May be a reference type.
   DataType dtype() const;
-  // What is known of it; of unknown rank where there is no tensor.
+  // The inferred shape; of unknown rank if there is no tensor.
   PartialShape shape() const;
-  // "name:port" to feed or fetch it, "name" of an operation, or "".
+  // "name:port" for feeds and fetches, "name" of an operation, or "".
   std::string name() const;
   bool operator==(const Output&) const = default;
 
@@ -51,7 +51,7 @@ class OpResult {
 
   Node* node() const { return node_; }
   int size() const { return node_ == nullptr ? 0 : node_->num_outputs(); }
-  // Invalid where there is no such output.
+  // Invalid if there is no such output.
   Output operator[](int port) const;
   operator Output() const { return Output(node_); }
 
@@ -59,8 +59,8 @@ class OpResult {
   Node* node_ = nullptr;
 };
 
-// A list of outputs that may be asked for more than it has: a function that
-// failed returns an empty one, and its caller need not look.
+// A list of outputs that can be indexed beyond its end: a function that failed
+// returns an empty list, which its caller need not check.
 class Outputs {
  public:
   Outputs() = default;
@@ -71,7 +71,7 @@ class Outputs {
 
   size_t size() const { return list_.size(); }
   bool empty() const { return list_.empty(); }
-  // Invalid where there is no such output.
+  // Invalid if there is no such output.
   Output operator[](size_t i) const {
     return i < list_.size() ? list_[i] : Output();
   }
@@ -83,11 +83,11 @@ class Outputs {
   std::vector<Output> list_;
 };
 
-// An input of an op function: an Output, or a literal of which a Const is
-// made. A C++ number, or list of numbers, is *weak*: it takes the type that
-// the op's other inputs or attributes ask for, so that add(s, x, 1) works
-// whatever x is; alone, integers are int32 (or int64 where too large) and
-// fractions float. Tensors, bools and strings have their own type.
+// An input of an op function: an Output, or a literal, for which a Const is
+// made. A C++ number, or list of numbers, is *weak*: it takes the type that the
+// op's other inputs or attributes require, so that add(s, x, 1) works for any
+// type of x. Otherwise integers are int32 (int64 if too large) and fractions
+// float. Tensors, bools and strings have their own type.
 class Input {
  public:
   Input() = default;  // invalid
@@ -111,9 +111,9 @@ class Input {
   bool is_weak() const { return weak_; }
   // REQUIRES: !is_literal()
   const Output& output() const { return output_; }
-  // REQUIRES: is_literal(). Of a weak literal: int64 or double.
+  // REQUIRES: is_literal(). int64 or double for a weak literal.
   const Tensor& literal() const { return literal_; }
-  // The type of the tensor, but kInvalid of a weak literal.
+  // The type of the tensor; kInvalid for a weak literal.
   DataType dtype() const;
 
  private:
@@ -132,7 +132,7 @@ class Input {
   bool weak_ = false;
 };
 
-// The inputs of an op: {a, b, 1}, or lists put together.
+// The inputs of an op: {a, b, 1}, or concatenated lists.
 class Inputs {
  public:
   Inputs() = default;
@@ -158,9 +158,9 @@ class Inputs {
   std::vector<Input> list_;
 };
 
-// A weak literal as a tensor of `dtype`; kInvalid stands for the type that it
-// has alone. InvalidArgument where a value is not one of the type, or the
-// type is not numeric.
+// Converts a weak literal to a tensor of `dtype`; kInvalid means its default
+// type. InvalidArgument if a value is outside the type's range, or the type is
+// not numeric.
 Result<Tensor> weak_to_dtype(const Tensor& literal, DataType dtype);
 
 }  // namespace tagflow::graph

@@ -31,8 +31,8 @@ int64_t element_bytes(DataType dtype, int64_t bytes_per_string) {
                                     : int64_t(dtype_size(dtype));
 }
 
-// What a shape that fits into memory has; as a double, where no product of
-// sizes that a caller chose overflows.
+// The size in bytes, as a double, to avoid overflow for shapes that a caller
+// chose.
 double bytes_of(const Shape& shape, int64_t element) {
   return double(shape.num_elements()) * double(element);
 }

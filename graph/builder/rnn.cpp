@@ -27,7 +27,7 @@ Result<int64_t> input_size_of(const std::string& name, const Output& inputs) {
   return shape.dim(2);
 }
 
-// The lengths as int32, no longer than `steps`: [batch].
+// The lengths as int32, limited to `steps`: [batch].
 Output checked_lengths(const Scope& s, const Input& given, const RnnSize& batch,
                        const RnnSize& steps) {
   Output lengths = s.resolve(given, DataType::kInt32, "lengths");
@@ -102,13 +102,13 @@ class DynamicRnn {
   }
 
  private:
-  // From batch first to time first, or the other way round.
+  // Swaps the batch and time dimensions.
   Output swapped(const Output& x) const {
     if (options_.time_major) return x;
     return ops::transpose(scope_, x, {1, 0, 2});
   }
 
-  // Makes the variables as they enter, and what all moments share.
+  // Makes the initial values of the variables, and tensors for all steps.
   Result<std::vector<Leaf>> start() {
     const Scope& s = scope_;
     Outputs state = options_.initial_state;
@@ -123,7 +123,7 @@ class DynamicRnn {
       const Output lengths =
           checked_lengths(s, options_.sequence_length, batch_, steps_);
       TAGFLOW_RETURN_IF_ERROR(s.status());
-      // What no sequence reaches stays zero, but that a cell runs once.
+      // Steps after the longest sequence are zero; a cell runs at least once.
       const Output longest = ops::maximum(s, ops::reduce_max(s, lengths), 1);
       bound_ = ops::minimum(s, steps_.value, longest);
       lengths_ = ops::expand_dims(s, lengths, 1);
@@ -139,7 +139,7 @@ class DynamicRnn {
         {"the time", s.resolve(0, DataType::kInt32, "zero")},
         {"the outputs", outputs_.flow(), outputs_.handle()}};
     for (size_t i = 0; i < state.size(); ++i) {
-      // The loop goes on with what is known of the state.
+      // The loop keeps the known shape of the state.
       const Output part =
           state[i].shape() == cell_.state_shape(i)
               ? state[i]
@@ -185,7 +185,7 @@ class DynamicRnn {
   const RnnSteps cell_;
   const int64_t output_size_;
   Output bound_, one_;
-  Output lengths_, zeros_;  // [batch, 1], [batch, outputs]; invalid: all go on
+  Output lengths_, zeros_;  // [batch, 1], [batch, outputs]; invalid if unused
   TensorArray elements_, outputs_;
 };
 

@@ -25,7 +25,7 @@ bool check_units(const Scope& s, const std::string& cell, int64_t units) {
   return false;
 }
 
-// A product with a kernel, and a bias, both of them variables.
+// A product with a kernel, and a bias; both are variables.
 class Dense {
  public:
   Dense() = default;

@@ -8,16 +8,16 @@ namespace tagflow::graph {
 
 namespace {
 
-// One probability, and what it does to tensors of `size` columns.
+// One probability, applied to tensors of `size` columns.
 class Dropout {
  public:
-  // `number` tells the random ops of a cell apart.
+  // `number` distinguishes the random ops of a cell.
   Dropout(const Scope& s, const char* what, const Input& keep, int64_t size,
           int number, const DropoutOptions& options, DataType dtype)
       : dtype_(dtype), seeds_(options.seeds) {
     if (keep.is_literal() && !check(s, what, keep)) return;
     if (keep.is_literal() && is_one(keep)) return;
-    // Equal seeds that are not 0 would drop the same of all.
+    // With equal nonzero seeds all would drop the same values.
     if (seeds_.seed != 0 || seeds_.seed2 != 0) seeds_.seed2 += number;
     keep_ = s.resolve(keep, dtype, what);
     if (keep_.has_tensor() && keep_.dtype() != dtype)
@@ -57,15 +57,15 @@ class Dropout {
         what, keep.literal().describe()));
     return false;
   }
-  // 1 with the probability, else 0, from numbers in [0, 1).
+  // 1 with the probability, otherwise 0; `drawn` has numbers in [0, 1).
   Output mask_of(const Scope& s, const Output& drawn) const {
     return ops::floor(s, ops::add(s, drawn, keep_));
   }
 
   DataType dtype_;
   ops::Seeds seeds_;
-  Output keep_;  // invalid: nothing is dropped
-  Output mask_;  // of all moments
+  Output keep_;  // invalid: no dropout
+  Output mask_;  // for all steps
 };
 
 class DropoutCell final : public RnnCell {

@@ -7,18 +7,18 @@ namespace tagflow::graph {
 
 namespace {
 
-// The tensors that all moments share.
+// The tensors that all steps share.
 struct LstmWeights {
   Output kernel, bias;
   Output f_peephole, i_peephole, o_peephole;  // invalid: none
   Output projection;
-  Output axis;                 // of the joined input, and of the gates
+  Output axis;                 // for joining the input and splitting gates
   Output forget_bias;          // invalid: none
   Output least, most;          // of c
-  Output least_out, most_out;  // of what is projected
+  Output least_out, most_out;  // of the projection
 };
 
-// x * weight is added to the gate.
+// Adds x * weight to the gate.
 Output with_peephole(const Scope& in, const Output& gate, const Output& weight,
                      const Output& c) {
   return weight.valid() ? Output(ops::add(in, gate, ops::mul(in, weight, c)))

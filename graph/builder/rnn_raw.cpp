@@ -13,9 +13,9 @@ namespace tagflow::graph {
 
 namespace {
 
-// One raw_rnn(): a loop whose variables are the time, which sequences are
-// finished, the input, the parts of the state, the variables of the function,
-// and the flows of what is emitted, in that order.
+// One raw_rnn(): a loop whose variables are the time, flags of finished
+// sequences, the input, the parts of the state, the variables of the function,
+// and the flows of emitted tensors, in that order.
 class RawRnn {
  public:
   RawRnn(const Scope& s, const RawRnnFn& fn, const RnnOptions& options)
@@ -69,7 +69,7 @@ class RawRnn {
     return arrays;
   }
 
-  // What the function begins with.
+  // Takes the results of the first call.
   Status take(const RawRnnNext& first) {
     TAGFLOW_RETURN_IF_ERROR(check(first));
     const PartialShape shape = first.input.shape();
@@ -104,8 +104,8 @@ class RawRnn {
       const auto shape = example.shape().to_shape();
       if (!example.has_tensor() || !shape)
         return invalid_argument(
-            "[raw_rnn] \"{}\": the shape of what is emitted must be known, of "
-            "\"{}\" it is {}",
+            "[raw_rnn] \"{}\": the shape of emitted tensors must be known, "
+            "that of \"{}\" is {}",
             name_, example.name(), example.shape().to_string());
       emits.emplace_back(remove_ref(example.dtype()), *shape);
     }
@@ -143,7 +143,7 @@ class RawRnn {
     return all;
   }
 
-  // Rows of `before` for sequences that are finished.
+  // `before` in the rows of finished sequences, `after` in the others.
   static Output unless(const Scope& in, const Output& finished,
                        const Output& before, const Output& now) {
     return in.op("Select", {finished, before, now});

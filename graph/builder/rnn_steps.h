@@ -1,4 +1,4 @@
-// What the loops of rnn.h share. Of the builder.
+// Helpers that the loops of rnn.h share. Internal to the builder.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct RnnSize {
 // Dimension `dim` of a tensor of that rank or more.
 RnnSize rnn_size(const Scope& s, const Output& x, int dim);
 
-// The same output, of which the shape says what is known of it besides.
+// The same output, with additional information about its shape.
 Output with_known_shape(const Scope& s, const Output& x,
                         const PartialShape& shape);
 
@@ -24,7 +24,7 @@ Output with_known_shape(const Scope& s, const Output& x,
 Output rnn_zeros(const Scope& s, const RnnSize& batch, const Shape& rest,
                  DataType dtype);
 
-// A cell as the body of a loop: what it is given and gives fits.
+// A cell as the body of a loop, with checks of its inputs and results.
 class RnnSteps {
  public:
   // `what` is the function, for messages. Builds the cell; on an error the
@@ -39,7 +39,7 @@ class RnnSteps {
   PartialShape output_shape() const;
   // InvalidArgument unless the tensors are a state of the cell.
   Status check_state(const char* which, const Outputs& state) const;
-  // One moment; on an error the scope fails and nothing is valid.
+  // Computes one step; on an error the scope fails and the result is invalid.
   CellStep operator()(const Scope& in, const Output& input,
                       const Outputs& state) const;
 

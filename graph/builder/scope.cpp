@@ -84,8 +84,7 @@ Scope Scope::without_control_dependencies() const {
   return scope;
 }
 
-// An Output that is invalid because of an earlier error makes no new one: the
-// first is kept.
+// If an Output is invalid because of an earlier error, that error is kept.
 Status Scope::check_input(const Output& output, std::string_view user,
                           size_t index) const {
   if (!output.valid())
@@ -139,7 +138,7 @@ Result<Node*> Scope::add(std::string_view op, const Inputs& inputs,
   return state_->add(std::move(spec), context_);
 }
 
-// A misspelt attribute would leave the right one at its default.
+// With a misspelt name, the intended attribute would keep its default.
 Status Scope::check_attr_names(std::string_view op,
                                const AttrMap& attrs) const {
   if (attrs.empty()) return {};

@@ -19,53 +19,53 @@ namespace tagflow::graph {
 class BuilderState;  // graph/builder/context.h
 struct Context;
 
-// A graph, and what the ops added through this scope have in common: a name
-// prefix, a device, attributes, control inputs, and the branch or loop that
-// they are in. A cheap value; scopes made from one another share the graph
-// and the status.
+// A graph with the common properties of the ops that are added through this
+// scope: a name prefix, a device, attributes, control inputs, and the enclosing
+// branch or loop. A cheap value; scopes derived from one another share the
+// graph and the status.
 //
-// The first error is kept, and everything after it does nothing and returns
-// invalid Outputs: a program builds first and looks at status() once. After
-// an error the graph holds an unfinished program and is of no use.
+// The first error is kept; later calls do nothing and return invalid Outputs,
+// so a program can check status() once, after building. After an error the
+// graph is incomplete and unusable.
 //
-// The graph must outlive the scope and stay where it is. Thread-compatible
+// The graph must outlive the scope and keep its address. Thread-compatible
 // together with the graph.
 class Scope {
  public:
   explicit Scope(Graph& graph);
 
   Graph& graph() const;
-  // The first error of all scopes over the graph that share this one's root.
+  // The first error of all scopes that share the root scope of this one.
   Status status() const;
   bool ok() const;
-  // Keeps `status` where it is the first error.
+  // Keeps `status` if it is the first error.
   void fail(Status status) const;
 
   // Ops are named "prefix/name"; the prefix is made unique among the scopes.
   Scope sub_scope(std::string_view name) const;
-  // The name of the next op, in place of that of its kind; a number is added
-  // where a node has it. Also names a cond() or while_loop().
+  // The name of the next op, instead of its type; a number is added if the name
+  // is taken. Also names a cond() or while_loop().
   Scope named(std::string_view name) const;
   // `device` is a full or partial device name; "" lets placement decide.
   Scope with_device(std::string device) const;
   // An attribute for every op, such as "_class". The name must start with _.
   Scope with_attr(std::string name, AttrValue value) const;
-  // Every op on the device of `node`.
+  // Places every op on the device of `output`'s node.
   Scope colocate_with(const Output& output) const;
-  // Every op also waits for these, in addition to those already waited for.
-  // In a loop that they are outside of, every iteration waits.
+  // Every op also waits for these, in addition to earlier dependencies. If they
+  // are outside of a loop, every iteration waits for them.
   Scope with_control_dependencies(const Outputs& outputs) const;
   Scope without_control_dependencies() const;
 
-  // Adds a node of any op, inputs flat and in order, lists included. Type
-  // attributes and list lengths follow from the inputs where `attrs` does not
-  // have them. On an error the status keeps it and the result is empty.
+  // Adds a node of any op, with a flat list of inputs in order. Type attributes
+  // and list lengths that `attrs` lacks are inferred from the inputs. On an
+  // error the status keeps it and the result is empty.
   OpResult op(std::string_view op, const Inputs& inputs,
               AttrMap attrs = {}) const;
-  // A Const, named `name` where named() does not say otherwise.
+  // A Const, named `name` unless named() gives another name.
   Output constant(Tensor value, std::string_view name = "Const") const;
-  // The Output of an Input: a literal becomes a Const of `dtype`, or of its
-  // own type for kInvalid.
+  // The Output of an Input: a literal becomes a Const of `dtype`, or of its own
+  // type for kInvalid.
   Output resolve(const Input& input, DataType dtype = DataType::kInvalid,
                  std::string_view name = "Const") const;
 

@@ -1,4 +1,4 @@
-// What constructs such as while_loop() may do with a Scope. Of the builder.
+// Access to internals of a Scope, for while_loop() and similar functions.
 #pragma once
 
 #include <string>
@@ -20,19 +20,19 @@ struct ScopeAccess {
   static std::string name(const Scope& scope) {
     return scope.prefix_.substr(0, scope.prefix_.size() - 1);
   }
-  // A name scope for a construct: named() goes before `fallback`.
+  // A name scope for a construct: named() takes precedence over `fallback`.
   static Scope construct_scope(const Scope& scope, std::string_view fallback) {
     return scope.sub_scope(
         scope.op_name_.empty() ? fallback : std::string_view(scope.op_name_));
   }
-  // Ops of the new scope are in `context`. Control inputs stay behind: what
-  // enters the context has waited for them.
+  // Ops of the new scope are in `context`. Control inputs are not inherited:
+  // the values that enter the context have waited for them.
   static Scope inside(const Scope& scope, Context* context) {
     Scope inner = scope.without_control_dependencies();
     inner.context_ = context;
     return inner;
   }
-  // Outside of all contexts, without a prefix and waiting for nothing.
+  // A scope outside of all contexts, without prefix and control inputs.
   static Scope root(const Scope& scope) {
     Scope outermost = inside(scope, nullptr);
     outermost.prefix_.clear();

@@ -57,7 +57,7 @@ Output ScopedVariable::assign(const Scope& s, const Input& value) const {
   if (parts().size() == 1) return ops::assign(s, parts()[0].variable, value);
   const Scope in = ScopeAccess::construct_scope(s, "assign");
   const Output whole = in.resolve(value, dtype(), "value");
-  // A slice would be taken of a value that is too large, too.
+  // Without this check, slices of a value that is too large would succeed.
   const Output checked = ops::ensure_shape(in, whole, shape());
   Outputs all;
   for (const VariablePart& part : parts()) {

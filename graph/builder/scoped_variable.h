@@ -1,4 +1,4 @@
-// ScopedVariable: what VariableScope::get() gives (variable_scope.h).
+// ScopedVariable: the result of VariableScope::get() (variable_scope.h).
 #pragma once
 
 #include <memory>
@@ -19,29 +19,30 @@ struct VariablePart {
   Shape shape;
 };
 
-// What get() gives. A value: copies mean the same variable. Invalid after an
-// error; then what is asked of it is harmless.
+// The result of get(). A value: copies refer to the same variable. Invalid
+// after an error; then its functions are harmless.
 class ScopedVariable {
  public:
   ScopedVariable() = default;
   bool valid() const { return data_ != nullptr; }
-  // With the names of its scopes, as checkpoints have it.
+  // Including the names of its scopes, as in checkpoints.
   const std::string& name() const;
   DataType dtype() const;
   const Shape& shape() const;
   bool trainable() const;
-  // One, or the slices in order. None where values take the place of variables.
+  // One part, or the slices in order. Empty if a value replaces the variable.
   const std::vector<VariablePart>& parts() const;
   bool is_partitioned() const;
-  // Along which the parts follow one another; 0 of a whole one.
+  // The dimension along which it is partitioned; 0 for a whole one.
   int partition_axis() const;
 
-  // The value of the moment when this runs; that of the slices, put together.
+  // The value at the time when the op runs; slices are concatenated.
   Output read(const Scope& s) const;
   // An operation that assigns a value of the whole shape to all parts.
   Output assign(const Scope& s, const Input& value) const;
-  // What SaveV2 and RestoreV2 call shape_and_slices: empty of a whole variable,
-  // "10 4 0,5:0,4" of rows 0 to 4 of ten. REQUIRES: part < parts().size()
+  // The value of shape_and_slices for SaveV2 and RestoreV2: empty for a whole
+  // variable, "10 4 0,5:0,4" for rows 0 to 4 of ten. REQUIRES: part <
+  // parts().size()
   std::string shape_and_slice(size_t part) const;
 
  private:

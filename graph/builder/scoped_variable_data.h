@@ -1,4 +1,4 @@
-// What the copies of a ScopedVariable share. Of the builder.
+// The shared data of the copies of a ScopedVariable. Internal.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct ScopedVariable::Data {
   std::vector<int64_t> partition;  // parts along each dimension
   int partition_axis = 0;
   std::vector<VariablePart> parts;
-  Output value;  // takes the place of parts
+  Output value;  // replaces the parts
 };
 
 }  // namespace tagflow::graph

@@ -12,8 +12,8 @@
 //
 // A structure is an Output, a struct that lists its fields, a TensorArray, or
 // one of Outputs, std::vector, std::array, std::pair, std::tuple and std::map
-// (with string keys) of structures. Its Outputs are its leaves, each with a
-// path, as errors name it: "cells[1].h" in a State.
+// (with string keys) of structures. Its Outputs are its leaves. Each has a
+// path, which errors show: "cells[1].h" in a State.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@
 
 #include "graph/builder/output.h"
 
-// In a struct: which of its members are fields, in the order of the leaves.
+// Declares the fields of a struct, in the order of the leaves.
 #define TAGFLOW_FIELDS(...)                             \
   auto fields() { return std::tie(__VA_ARGS__); }       \
   auto fields() const { return std::tie(__VA_ARGS__); } \
@@ -38,7 +38,7 @@ namespace tagflow::graph {
 struct Leaf {
   std::string path;
   Output output;
-  // Of a TensorArray its handle, which no loop or branch may change; else
+  // The handle of a TensorArray, which no loop or branch may change; otherwise
   // invalid.
   Output handle = {};
 };
@@ -86,8 +86,8 @@ struct Kind<std::array<T, n>> : Kind<std::vector<T>> {};
 template <class T>
 struct Kind<std::map<std::string, T>> : Kind<std::vector<T>> {};
 
-// Calls visit(leaf) for each leaf. Where `T` is not const, its Outputs become
-// those that `visit` leaves in the Leaf.
+// Calls visit(leaf) for each leaf. If `T` is not const, its Outputs are
+// replaced by those that `visit` stores in the Leaf.
 template <class T, class Visit>
 void walk(T& value, const std::string& path, const Visit& visit) {
   using Plain = std::remove_const_t<T>;
@@ -136,8 +136,8 @@ std::vector<Leaf> leaves_of(const T& value) {
   return leaves;
 }
 
-// The same structure with other Outputs as its leaves, in order; a leaf is
-// invalid where there are too few. A TensorArray keeps its handle.
+// The same structure with other Outputs as its leaves, in order; missing ones
+// are invalid. A TensorArray keeps its handle.
 template <Structure T>
 T with_leaves(T value, const Outputs& outputs) {
   size_t i = 0;
@@ -146,7 +146,7 @@ T with_leaves(T value, const Outputs& outputs) {
 }
 
 Outputs outputs_of(const std::vector<Leaf>& leaves);
-// The first path of `leaves` that `others` lacks; empty where there is none.
+// The first path of `leaves` that `others` lacks; empty if there is none.
 std::string missing_path(const std::vector<Leaf>& leaves,
                          const std::vector<Leaf>& others);
 

@@ -1,5 +1,5 @@
 // Conditionals and loops whose values are structures (structure.h), so that
-// variables have names and nest:
+// variables have names and can be nested:
 //
 //   struct State {
 //     Output i, sum;
@@ -14,9 +14,9 @@
 //       },
 //       State{constant(s, 0), constant(s, 0)});
 //
-// They are what control_flow.h says, leaf by leaf; its errors name the path of
-// the leaf. A TensorArray is a leaf: it goes through a loop or out of a branch
-// with what was written to it, and stays the same array.
+// They work as in control_flow.h, leaf by leaf; errors name the path of the
+// leaf. A TensorArray is a leaf: its elements pass through loops and branches,
+// and it stays the same array.
 #pragma once
 
 #include <concepts>
@@ -31,14 +31,14 @@
 
 namespace tagflow::graph {
 
-// The same with leaves instead of structures; those of the plain functions
-// have no path. Null functions as there.
+// The same with leaves instead of structures; leaves from control_flow.h have
+// no path. Null functions as there.
 namespace structure {
 
 using LeavesFn = std::function<std::vector<Leaf>(const Scope&)>;
-// Gives the loop one more variable while its body is built: from an initial
-// value outside of the loop to that in the body. The body returns its next
-// value after those of the others.
+// Adds a variable to the loop while its body is built: maps an initial value
+// outside of the loop to the value in the body. The body returns its next value
+// after those of the others.
 using AddVariable = std::function<Output(const Leaf& initial)>;
 using GrowingBodyFn = std::function<std::vector<Leaf>(
     const Scope&, const Outputs&, const AddVariable&)>;
@@ -54,7 +54,7 @@ Outputs while_loop(const Scope& scope, const PredicateFn& predicate,
                    const GrowingBodyFn& body, const std::vector<Leaf>& vars,
                    const WhileOptions& options);
 
-// Lists of tensors are for the functions of control_flow.h.
+// Lists of tensors use the functions of control_flow.h.
 template <class T>
 concept Variables = Structure<T> && !std::same_as<T, Outputs> &&
                     !std::same_as<T, std::vector<Output>>;
@@ -63,7 +63,7 @@ concept Maps = std::is_invocable_r_v<T, const F&, const Scope&, const T&>;
 template <class T>
 concept BranchResult = Variables<T> && !std::same_as<T, Output>;
 
-// Keeps in `result` what the branch returns; null where `fn` is.
+// Stores the branch's value in `result`; null if `fn` is.
 template <class T>
 LeavesFn leaves_fn(const std::function<T(const Scope&)>& fn, T& result) {
   if (!fn) return {};
@@ -86,7 +86,7 @@ T cond(const Scope& scope, const Input& pred, const Then& then_fn,
 }
 
 // A branch of case_<T>(s, {{p, f}, {q, g}}, h) and switch_case<T>(s, i, {f,
-// g}), which have to be told what the branches return.
+// g}), for which the result type must be given.
 template <class T>
 using Branch = std::function<T(const Scope&)>;
 
@@ -117,9 +117,9 @@ T switch_case(const Scope& scope, const Input& index,
   return with_leaves(std::move(result), merged);
 }
 
-// The last values of the variables. The functions take what the variables are
-// by value or const reference; the body returns the same leaves, with the
-// types that they enter with and shapes that their invariants allow.
+// The last values of the variables. The functions take the variables by value
+// or const reference; the body returns the same leaves, with their initial
+// types and with shapes that their invariants allow.
 template <structure::Variables T, class Predicate, structure::Maps<T> Body>
 T while_loop(const Scope& scope, const Predicate& predicate, const Body& body,
              const T& vars, const WhileOptions& options = {}) {

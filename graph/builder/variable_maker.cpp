@@ -108,7 +108,7 @@ Result<ScopedVariable> VariableMaker::make() {
     if (parts > 1) {
       const int axis = data_->partition_axis;
       const int64_t rows = shape.dim(axis);
-      // Those that are one longer come first.
+      // The first parts are one row longer.
       shape.set_dim(axis, rows / parts + (i < rows % parts ? 1 : 0));
     }
     TAGFLOW_RETURN_IF_ERROR(add_part(offset, shape));

@@ -1,4 +1,4 @@
-// How VariableScope::get() makes a variable. Of the builder.
+// The implementation of VariableScope::get(). Internal to the builder.
 #pragma once
 
 #include <memory>
@@ -17,16 +17,16 @@ class VariableMaker {
   VariableMaker(const Scope& s, std::string name, const Shape& shape,
                 const VariableOptions& options);
 
-  // How many parts there are along each dimension; empty where there is no
-  // partitioner. InvalidArgument where it asks for what cannot be.
+  // The number of parts along each dimension; empty without a partitioner.
+  // InvalidArgument if the partitioner's result is invalid.
   static Result<std::vector<int64_t>> partition(const std::string& name,
                                                 const Shape& shape,
                                                 const VariableOptions& options);
-  // InvalidArgument unless the variable is what is asked for.
+  // InvalidArgument unless the variable matches the request.
   static Status check_same(const ScopedVariable& variable, const Shape& shape,
                            const VariableOptions& options);
 
-  // One of the two.
+  // Call one of the two.
   Result<ScopedVariable> make_value(const VariableScope::ValueFn& value);
   Result<ScopedVariable> make();
 

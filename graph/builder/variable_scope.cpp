@@ -10,10 +10,10 @@
 
 namespace tagflow::graph {
 
-// What all scopes of a set share.
+// The data shared by all scopes of a set.
 struct VariableScope::Store {
   std::map<std::string, ScopedVariable, std::less<>> by_name;
-  std::vector<std::string> in_order;  // without those that are values
+  std::vector<std::string> in_order;  // without replaced ones
   std::map<std::string, std::vector<std::string>, std::less<>> collections;
   std::set<std::string> opened;  // names of scopes
 };
@@ -150,7 +150,7 @@ Output VariableScope::initialize(const Scope& s) const {
 
 namespace {
 
-// What a checkpoint has, in the order of the parts.
+// The entries of a checkpoint, in the order of the parts.
 struct Entries {
   explicit Entries(const std::vector<ScopedVariable>& variables) {
     for (const ScopedVariable& variable : variables) {

@@ -1,5 +1,5 @@
-// VariableScope: variables by names that nest, as TensorFlow 1 has them, so
-// that functions of a program share weights by asking for them again.
+// VariableScope: variables with nested names, as in TensorFlow 1. Functions of
+// a program share weights by requesting the same name.
 //
 //   const VariableScope vars;                       // of the program
 //   const auto layer = [&](const VariableScope& vars, const Output& x) {
@@ -11,9 +11,9 @@
 //   Output init = vars.initialize(s);  // an operation: run it once
 //
 // Variables are made outside of all loops and branches, with the device and
-// attributes of the Scope that asked first. Their names, by which checkpoints
-// have them, do not depend on the names of its ops. Thread-compatible, with all
-// scopes over one set of variables as one object.
+// attributes of the Scope of the first request. Their names, which checkpoints
+// use, do not depend on names of ops. Thread-compatible; all scopes over one
+// set of variables count as one object.
 #pragma once
 
 #include <functional>
@@ -29,23 +29,23 @@
 
 namespace tagflow::graph {
 
-// What get() does about a name.
+// What get() does if the name exists or not.
 enum class Reuse : uint8_t {
-  kNever,   // makes a variable; it is an error that there is one
-  kAlways,  // gives the variable; it is an error that there is none
-  kAuto,    // gives it, or makes it where there is none
+  kNever,   // makes a variable; an error if it exists
+  kAlways,  // returns the variable; an error if it does not exist
+  kAuto,    // returns it, or makes it if it does not exist
 };
 
 struct VariableOptions {
   DataType dtype = DataType::kFloat;
-  // Left out: that of the scope, or else glorot_uniform() of floating-point
-  // numbers and zeros() of others.
+  // If omitted, that of the scope, or glorot_uniform() for floating-point types
+  // and zeros() for others.
   Initializer initializer = {};
   bool trainable = true;
-  // Left out: that of the scope, or else one piece. Scalars always are.
+  // If omitted, that of the scope, or one piece. Scalars are never partitioned.
   Partitioner partitioner = {};
-  // Collections that the variable is in beside "variables" and, where it is
-  // trainable, "trainable_variables".
+  // Collections that contain the variable, in addition to "variables" and, if
+  // it is trainable, "trainable_variables".
   std::vector<std::string> collections = {};
 };
 
@@ -54,39 +54,40 @@ class VariableScope {
   // The outermost scope of a new set of variables, all of one graph.
   VariableScope();
 
-  // "" outermost, else "a/b".
+  // "" for the outermost one, otherwise "a/b".
   const std::string& name() const { return name_; }
-  // Names of variables begin with "name/". Opened twice, it is the same scope.
+  // Names of variables begin with "name/". A second call returns the same
+  // scope.
   VariableScope sub_scope(std::string_view name) const;
-  // The same with the first of "name", "name_1", ... that nobody opened here.
+  // The same with the first of "name", "name_1", ... that is unused here.
   VariableScope unique_scope(std::string_view name) const;
-  // Of this scope and those that are made from it, as all below.
+  // Applies to this scope and those that are derived from it, as all below.
   VariableScope with_reuse(Reuse reuse) const;
   VariableScope with_initializer(Initializer initializer) const;
   VariableScope with_partitioner(Partitioner partitioner) const;
-  // No variables: where one is asked for, `value` gives what stands for it, by
-  // its full name, such as a constant of a trained model. Called once a name.
+  // Replaces variables: if one is requested, `value` makes a replacement by its
+  // full name, such as a constant of a trained model. Called once per name.
   using ValueFn = std::function<Output(const Scope&, const std::string& name,
                                        const Shape&, DataType)>;
   VariableScope with_values(ValueFn value) const;
 
   // The variable "scope/name". On an error `s` fails: AlreadyExists or NotFound
-  // as Reuse says; InvalidArgument where the variable that is there has another
-  // type, shape or partition, or where it cannot be made.
+  // according to Reuse; InvalidArgument if an existing variable has another
+  // type, shape or partition, or if it cannot be made.
   ScopedVariable get(const Scope& s, std::string_view name, const Shape& shape,
                      const VariableOptions& options = {}) const;
 
-  // Those of all scopes of the set that are in the collection, in the order in
-  // which they were made: "variables" has all.
+  // The variables of all scopes of the set that are in the collection, in order
+  // of creation: "variables" has all.
   std::vector<ScopedVariable> collection(std::string_view name) const;
   std::vector<ScopedVariable> variables() const;
   std::vector<ScopedVariable> trainable_variables() const;
 
-  // An operation that gives all variables made so far their initial values.
+  // An operation that assigns their initial values to all existing variables.
   Output initialize(const Scope& s) const;
-  // Operations that write them to a checkpoint, and assign what one has; of
-  // partitioned ones the slices, by which they can be restored whole or in
-  // other slices. `prefix` is a string scalar.
+  // Operations that write them to a checkpoint, and restore them. Partitioned
+  // variables are saved as slices, which can be restored whole or in other
+  // slices. `prefix` is a string scalar.
   Output save(const Scope& s, const Input& prefix) const;
   Output restore(const Scope& s, const Input& prefix) const;
 

@@ -3,8 +3,8 @@
 //   Enter -> Merge([Enter, NextIteration]) -> Switch(Merge, LoopCond)
 //   Switch:0 -> Exit                       the result
 //   Switch:1 -> Identity -> body -> NextIteration
-// The predicate reads the Merges, the body the Identities. As TensorFlow
-// makes it, so that tools that know its graphs know ours.
+// The predicate reads the Merges, the body the Identities. TensorFlow makes the
+// same structure, so its tools can read our graphs.
 #include <algorithm>
 
 #include "graph/builder/ops_control.h"
@@ -17,7 +17,7 @@ namespace tagflow::graph {
 
 namespace {
 
-// Whether every tensor of the one shape is of the other.
+// Whether every tensor of the first shape also has the second one.
 bool implies(const PartialShape& shape, const PartialShape& invariant) {
   if (!invariant.has_rank()) return true;
   if (!shape.has_rank() || shape.rank() != invariant.rank()) return false;
@@ -28,10 +28,10 @@ bool implies(const PartialShape& shape, const PartialShape& invariant) {
   return true;
 }
 
-// Builds one loop, part after part; a member per row of the structure.
+// Builds one loop, step by step; a member per row of the structure.
 class LoopBuilder {
  public:
-  // `leaves` are empty where the variables are a plain list.
+  // `leaves` is empty if the variables are a plain list.
   LoopBuilder(const Scope& scope, const WhileOptions& options,
               std::vector<Leaf> leaves)
       : scope_(scope),
@@ -76,7 +76,7 @@ class LoopBuilder {
                      AttrMap attrs = {});
   // The user's variables, without the counter.
   Outputs user_vars(const Outputs& all) const;
-  // 'variable 1 ("x:0")', as the user counts them, or the path of a leaf.
+  // 'variable 1 ("x:0")', by the user's numbers, or the path of a leaf.
   std::string describe(size_t i) const;
   bool counted() const { return maximum_.valid(); }
 
@@ -264,7 +264,7 @@ Status LoopBuilder::add_predicate(const PredicateFn& predicate) {
   return add_save();
 }
 
-// Notes in the graph what gradients keep.
+// Records in the graph which values gradients save.
 Status LoopBuilder::add_save() {
   const Save& save = options_.save;
   const auto note = [&](std::string text) {
@@ -321,7 +321,7 @@ Status LoopBuilder::add_switches() {
   return {};
 }
 
-// The parts of a variable of which the loop hears when its body is built.
+// Adds a variable while the loop's body is built.
 Status LoopBuilder::add_variable(const Leaf& leaf) {
   const size_t i = initial_.size();
   leaves_.push_back(leaf);

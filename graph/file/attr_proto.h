@@ -1,4 +1,4 @@
-// Attributes to and from their message in files.
+// Conversion of attributes to and from their file messages.
 #pragma once
 
 #include "graph/attr.h"
@@ -10,7 +10,7 @@ class AttrValue;
 
 namespace tagflow::graph {
 
-// What is left of the limits while a file is read.
+// The remaining part of the limits while a file is read.
 struct ReadBudget {
   explicit ReadBudget(const Limits& l)
       : limits(l), tensor_bytes(l.max_tensor_bytes), nodes(l.max_nodes) {}
@@ -19,9 +19,8 @@ struct ReadBudget {
   size_t nodes;
 };
 
-// InvalidArgument, DataLoss, ResourceExhausted or Unimplemented, as
-// tensor_from_proto(); `depth` counts the functions around the value. The
-// caller names the attribute.
+// Errors are those of tensor_from_proto(). `depth` is the nesting of functions
+// around the value. The caller names the attribute.
 Result<AttrValue> attr_from_proto(const tensorflow::AttrValue& proto,
                                   ReadBudget& budget, int depth = 0);
 Status attr_to_proto(const AttrValue& value, tensorflow::AttrValue* proto);

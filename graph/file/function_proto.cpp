@@ -1,4 +1,4 @@
-// The functions of graph/file/graph_proto.h: those of a library.
+// Functions of a library: a part of graph/file/graph_proto.h.
 #include "graph/file/graph_proto.h"
 #include "graph/file/tensor_proto.h"
 #include "graph/proto/graph.pb.h"
@@ -69,7 +69,7 @@ Status attr_def_to_proto(const AttrDef& attr,
   return {};
 }
 
-// An attribute that an argument names must be there and fit.
+// Checks that an attribute that an argument names exists and has its type.
 Status check_arg_attr(const OpDef& op, const ArgDef& arg,
                       const std::string& attr, std::string_view type) {
   if (attr.empty()) return {};

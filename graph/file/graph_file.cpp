@@ -1,4 +1,4 @@
-// The functions of graph/file/graphdef.h that touch the file system.
+// The functions of graph/file/graphdef.h that access the file system.
 #include <fmt/ranges.h>
 #include <google/protobuf/arena.h>
 #include <unistd.h>
@@ -48,13 +48,13 @@ Result<std::string> read_bytes(const fs::path& path, const Limits& limits) {
   if (code || !file)
     return error(Code::kPermissionDenied, "[graphdef] cannot read \"{}\"",
                  path.string());
-  // It would be a graph without nodes; nobody writes one to read it again.
+  // It would be a valid graph without nodes, but nobody writes such a file.
   if (bytes.empty())
     return error(Code::kDataLoss, "[graphdef] \"{}\" is empty", path.string());
   return bytes;
 }
 
-// What a file may have as many of as of nodes: those of the program.
+// Limited like nodes: the objects of the program.
 constexpr const char* kObjects = "objects and references to them";
 
 Result<GraphFile> parse_meta_graph(std::string_view bytes,
@@ -69,7 +69,7 @@ Result<GraphFile> parse_meta_graph(std::string_view bytes,
   return meta_graph_from_proto(*proto, limits);
 }
 
-// Of several graphs of a model the one for inference, by its tag.
+// Chooses the graph for inference, by its tag.
 Result<tensorflow::MetaGraphDef*> graph_to_serve(
     tensorflow::SavedModel& model) {
   if (model.meta_graphs_size() == 0)
@@ -116,7 +116,7 @@ Status cannot_write(const fs::path& path, std::string_view why) {
                path.string(), why);
 }
 
-// Whoever reads meanwhile sees the old file or the new one.
+// Concurrent readers see the old file or the new one.
 Status replace_file(const fs::path& path, const std::string& bytes) {
   const fs::path temporary = fmt::format("{}.{}.tmp", path.string(), getpid());
   errno = 0;
@@ -137,10 +137,10 @@ Status replace_file(const fs::path& path, const std::string& bytes) {
   return cannot_write(path, why);
 }
 
-// Copies the other files of a SavedModel, links as what they lead to. The
-// fingerprint is left out, since it is that of the old graph.
+// Copies the other files of a SavedModel; links are followed. The fingerprint
+// is left out, since it is that of the old graph.
 Status copy_rest(const fs::path& from, const fs::path& to) {
-  // A SavedModel has folders in folders; a link that leads back has no end.
+  // Folders can be nested; a cycle of links has no end.
   constexpr int kDeepest = 8;
   std::error_code code;
   fs::recursive_directory_iterator it(
@@ -152,7 +152,7 @@ Status copy_rest(const fs::path& from, const fs::path& to) {
     if (it.depth() > kDeepest)
       return invalid_argument("[graphdef] \"{}\" nests folders {} deep",
                               from.string(), it.depth());
-    // Without the modes of the original, which may be read-only.
+    // Does not copy modes of the original, which may be read-only.
     std::error_code failed;
     if (it->is_directory(failed))
       fs::create_directory(to / name, failed);
@@ -168,7 +168,7 @@ Status copy_rest(const fs::path& from, const fs::path& to) {
                from.string(), code.message());
 }
 
-// Whether a folder can be made there of which nobody has anything.
+// Checks that the new folder would not overwrite anything.
 Status check_new(const fs::path& original, const fs::path& folder) {
   std::error_code code;
   const fs::path whole = fs::weakly_canonical(fs::absolute(folder), code);
@@ -238,7 +238,7 @@ Status save_model(const Graph& graph, const fs::path& original,
                               .with_prefix("[graphdef] "));
   TAGFLOW_ASSIGN(const std::string changed, write_message(*proto));
   TAGFLOW_RETURN_IF_ERROR(check_new(original, folder));
-  // Beside it, so that it is there as a whole or not at all.
+  // Written next to it, then renamed, so that it is created atomically.
   fs::path whole = fs::absolute(folder).lexically_normal();
   if (!whole.has_filename()) whole = whole.parent_path();
   const fs::path temporary = fmt::format("{}.{}.tmp", whole.string(), getpid());

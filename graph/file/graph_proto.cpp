@@ -13,10 +13,10 @@ namespace {
 
 namespace pb = google::protobuf;
 
-// How much of a name that is too long a message shows.
+// The length at which messages truncate a name that is too long.
 constexpr size_t kShownName = 60;
 
-// Each is a thread.
+// Each needs a thread.
 constexpr int kMostEnqueueOps = 1024;
 
 std::string shown(const std::string& name) {
@@ -32,15 +32,15 @@ Status check_length(const std::string& name, const char* what,
                name.size(), limits.max_name_length);
 }
 
-// Graphs say from which version on their readers understand them; no version
-// of TensorFlow up to 2.21 is beyond this one.
+// Graphs give the minimum version of their readers; no TensorFlow up to 2.21
+// writes a version above this one.
 constexpr int kReaderVersion = 2500;
 
 Status check_versions(const tensorflow::VersionDef& versions) {
   if (versions.min_consumer() > kReaderVersion)
     return error(Code::kUnimplemented,
-                 "[graphdef] the graph is for readers of version {} on, this "
-                 "one is of {}",
+                 "[graphdef] the graph requires a reader of version {}, this "
+                 "one has version {}",
                  versions.min_consumer(), kReaderVersion);
   if (versions.producer() < 0)
     return invalid_argument("[graphdef] its producer has the version {}",
@@ -48,8 +48,8 @@ Status check_versions(const tensorflow::VersionDef& versions) {
   return {};
 }
 
-// Up to this producer, a Placeholder without a shape was written with that of
-// a scalar.
+// Up to this producer version, a Placeholder without a shape was written as a
+// scalar.
 constexpr int kScalarMeansUnknown = 21;
 
 void open_placeholder(NodeDef& node) {
@@ -112,7 +112,7 @@ Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
   std::unordered_map<std::string_view, AttrMap> last;  // by op
   for (const auto& node : proto.node()) {
     TAGFLOW_ASSIGN(NodeDef def, node_from_proto(node, budget));
-    // Many nodes of an op have the same attributes: they are kept once.
+    // Many nodes of an op have the same attributes, which are shared.
     AttrMap& known = last[node.op()];
     if (known == def.attrs) {
       def.attrs = known;
@@ -148,7 +148,7 @@ Result<QueueRunnerDef> queue_runner_from(std::string_view bytes) {
                             proto.enqueue_op_name().end());
   runner.close_op = proto.close_op_name();
   runner.cancel_op = proto.cancel_op_name();
-  // Files of before there was a choice mean the end of the input.
+  // In older files, without this field, only the default is an end of input.
   if (proto.queue_closed_exception_types_size() > 0)
     runner.closed_codes.clear();
   for (const int32_t code : proto.queue_closed_exception_types()) {

@@ -1,4 +1,4 @@
-// Nodes, functions and graphs to and from their messages in files.
+// Conversion of nodes, functions and graphs to and from their file messages.
 #pragma once
 
 #include "graph/file/attr_proto.h"
@@ -14,21 +14,21 @@ class SavedObjectGraph;
 
 namespace tagflow::graph {
 
-// Each is refused with InvalidArgument, DataLoss, ResourceExhausted or
-// Unimplemented where an attribute is, or where a limit is passed; the message
-// names the function, node and attribute.
+// InvalidArgument, DataLoss, ResourceExhausted or Unimplemented if an attribute
+// is invalid or a limit is exceeded. The message names the function, node and
+// attribute.
 Result<NodeDef> node_from_proto(const tensorflow::NodeDef& proto,
                                 ReadBudget& budget);
 Result<FunctionDef> function_from_proto(const tensorflow::FunctionDef& proto,
                                         ReadBudget& budget);
 Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
                                    const Limits& limits);
-// Its graph, its signatures, and what it says of its state.
+// Its graph, its signatures, and the description of its state.
 Result<GraphFile> meta_graph_from_proto(const tensorflow::MetaGraphDef& proto,
                                         const Limits& limits);
-// DataLoss or InvalidArgument for a variable or an object that is not whole.
+// DataLoss or InvalidArgument if a variable or an object is incomplete.
 Result<SavedState> state_from_proto(const tensorflow::MetaGraphDef& proto);
-// InvalidArgument where an object refers to another that is not there.
+// InvalidArgument if an object refers to one that does not exist.
 Result<ObjectGraph> objects_from_proto(
     const tensorflow::SavedObjectGraph& proto);
 

@@ -25,7 +25,7 @@ Result<T> about_file(Result<T> result) {
 
 Result<GraphFile> parse_graphdef(std::string_view bytes,
                                  const Limits& limits) try {
-  // Where nodes are: in the graph, and in the library's functions.
+  // The paths to nodes: in the graph, and in the library's functions.
   TAGFLOW_RETURN_IF_ERROR(
       check_message(bytes, {{1}, {2, 1, 3}}, "GraphDef", limits));
   pb::Arena arena;

@@ -1,13 +1,13 @@
-// Graphs as files: TensorFlow's GraphDef, binary and as text.
+// Graph files: TensorFlow's GraphDef, binary and as text.
 //
-// Reading has two halves. parse_*() and load_file() give the nodes as they
-// were written, also where an op is unknown; build_graph() makes a Graph of
-// them. read_*() and load_graph() do both.
+// Reading has two steps. parse_*() and load_file() return the nodes as they are
+// in the file, even if an op is unknown; build_graph() makes a Graph of them.
+// read_*() and load_graph() do both.
 //
-// Errors: InvalidArgument or DataLoss for what is malformed, Unimplemented for
-// an unknown op (with the nearest name) or a value that no file can hold,
+// Errors: InvalidArgument or DataLoss for malformed input, Unimplemented for an
+// unknown op (with the nearest name) or a value that no file can hold,
 // ResourceExhausted beyond the limits. Messages name node and attribute.
-// Thread-safe: functions of their arguments.
+// Thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -24,20 +24,20 @@
 
 namespace tagflow::graph {
 
-// An entry point of a saved model: from its argument names to "node:port".
+// An entry point of a saved model: maps its argument names to "node:port".
 struct Signature {
   std::map<std::string, std::string> inputs;
   std::map<std::string, std::string> outputs;
 };
 
-// What a file says, before ops are looked up.
+// The contents of a file, before ops are looked up.
 struct GraphFile {
   std::vector<NodeDef> nodes;
   FunctionLibrary library;
   int producer = 0;  // GraphDef's version number
   // Of a MetaGraphDef or SavedModel, by name; empty for a GraphDef.
   std::map<std::string, Signature> signatures;
-  // Of the same: who is to fill the queues while they are used.
+  // Of a MetaGraphDef or SavedModel: they fill the queues during runs.
   std::vector<QueueRunnerDef> queue_runners;
   SavedState state;
 };
@@ -47,14 +47,14 @@ Result<GraphFile> parse_graphdef(std::string_view bytes,
 // Protocol buffers' text format.
 Result<GraphFile> parse_graphdef_text(std::string_view text,
                                       const Limits& limits = {});
-// Chooses by name: "*.pbtxt" and "*.txt" are text, "saved_model.pb" is a
-// SavedModel (its first graph; so is a folder that has one), "*.meta" is a
-// MetaGraphDef, all else a binary GraphDef. NotFound where there is no such
-// file.
+// Chooses the format by name: "*.pbtxt" and "*.txt" are text, "saved_model.pb"
+// or a folder that contains it is a SavedModel (the first graph is read),
+// "*.meta" is a MetaGraphDef, anything else a binary GraphDef. NotFound if
+// there is no such file.
 Result<GraphFile> load_file(const std::filesystem::path& path,
                             const Limits& limits = {});
 
-// A graph of the nodes, with library and version.
+// Makes a graph of the nodes, with library and version.
 Result<Graph> build_graph(GraphFile file);
 
 Result<Graph> read_graphdef(std::string_view bytes, const Limits& limits = {});
@@ -63,20 +63,18 @@ Result<Graph> read_graphdef_text(std::string_view text,
 Result<Graph> load_graph(const std::filesystem::path& path,
                          const Limits& limits = {});
 
-// The graph in the order of its nodes, with its library; reading it back gives
-// an equal graph. The same bytes for the same graph. Unimplemented for a
-// constant of handles.
+// The graph in the order of its nodes, with its library; reading it gives an
+// equal graph. Deterministic. Unimplemented for a constant of handles.
 Result<std::string> write_graphdef(const Graph& graph);
 Result<std::string> write_graphdef_text(const Graph& graph);
-// Text where the name ends in ".pbtxt" or ".txt". Replaces the file as one
-// step. Unknown where the system does not let it be written.
+// Writes text if the name ends in ".pbtxt" or ".txt". Replaces the file
+// atomically. Unknown if the system does not allow writing it.
 Status save_graph(const Graph& graph, const std::filesystem::path& path);
 // Writes the SavedModel of the folder `original` to a new folder, with this
-// graph in place of the one that load_file() reads. All else is copied: the
-// signatures, the values of variables, assets. The folder is there as a whole
-// or not at all. AlreadyExists where it is there and not empty, InvalidArgument
-// where it would be inside of `original`; else errors as load_file() and
-// save_graph().
+// graph instead of the one that load_file() reads. Everything else is copied:
+// signatures, values of variables, assets. The folder is created atomically.
+// AlreadyExists if it exists and is not empty, InvalidArgument if it would be
+// inside `original`; otherwise the errors of load_file() and save_graph().
 Status save_model(const Graph& graph, const std::filesystem::path& original,
                   const std::filesystem::path& folder);
 

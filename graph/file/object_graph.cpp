@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kUnknown = -1;
 
-// As TensorFlow writes a name within a path.
+// Escapes a name within a path as TensorFlow does.
 std::string escaped(std::string_view name) {
   std::string text;
   for (const char c : name)
@@ -25,7 +25,7 @@ std::string escaped(std::string_view name) {
   return text;
 }
 
-// What escaped() made of it.
+// The inverse of escaped().
 std::string unescaped(std::string_view text) {
   std::string name;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -36,9 +36,9 @@ std::string unescaped(std::string_view text) {
   return name;
 }
 
-// The shortest path from the root to each object, as "layers/0/kernel". Made
-// when it is asked for: those of all objects would take memory by the square of
-// the file's size.
+// The shortest path from the root to each object, as "layers/0/kernel". Made on
+// demand: the paths of all objects could take memory quadratic in the file's
+// size.
 class Paths {
  public:
   // REQUIRES: the model outlives it.
@@ -55,14 +55,14 @@ class Paths {
       }
   }
 
-  // Empty where nothing leads to it. ResourceExhausted where all that were made
-  // have too many bytes.
+  // Empty if there is no path. ResourceExhausted if all paths together have too
+  // many bytes.
   Result<std::string> path_of(int object) {
     std::vector<std::string_view> names;
     for (const Origin* origin = &origins_[size_t(object)];
          origin->parent != kUnknown;
          origin = &origins_[size_t(origin->parent)]) {
-      // Escapes take as much again, at most.
+      // Escapes at most double the size.
       const size_t bytes = 2 * origin->name->size() + 1;
       if (bytes > left_)
         return error(Code::kResourceExhausted,
@@ -83,15 +83,15 @@ class Paths {
  private:
   struct Origin {
     int parent = kUnknown;
-    const std::string* name = nullptr;  // by which the parent has it
+    const std::string* name = nullptr;  // in the parent
   };
-  // Far more than programs have.
+  // Far more than real programs need.
   static constexpr size_t kMaxBytes = size_t{64} << 20;
   std::vector<Origin> origins_;
   size_t left_ = kMaxBytes;
 };
 
-// The node that makes the handle, through Identities.
+// The node that makes the handle, behind Identities.
 const Node* maker_of(Endpoint input) {
   while (input.node != nullptr && input.node->op() == "Identity" &&
          !input.node->inputs().empty())
@@ -99,7 +99,7 @@ const Node* maker_of(Endpoint input) {
   return input.node;
 }
 
-// Of a conditional's or a loop's functions, all inputs are arguments.
+// For functions of conditionals and loops, all inputs are arguments.
 bool is_call(const Node& node) {
   return node.op() == "StatefulPartitionedCall" ||
          node.op() == "PartitionedCall";
@@ -163,7 +163,7 @@ class Captures {
     const std::string& name = model_.objects[size_t(object)].name;
     if (node == nullptr || node->op() != "VarHandleOp")
       return invalid_argument(
-          "[objects] input {} of \"{}\" is to be variable {:?}, but it is {}",
+          "[objects] input {} of \"{}\" must be variable {:?}, but it is {}",
           input, call.name(), name,
           node == nullptr ? std::string("missing")
                           : fmt::format("{} \"{}\"", node->op(), node->name()));
@@ -179,7 +179,7 @@ class Captures {
     }
     if (it->second.key == key) return {};
     return invalid_argument(
-        "[objects] variable \"{}\" is to have the values of both {:?} and {:?}",
+        "[objects] variable \"{}\" would have the values of both {:?} and {:?}",
         node->name(), it->second.key, key);
   }
 

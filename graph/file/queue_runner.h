@@ -1,5 +1,5 @@
-// QueueRunnerDef: who fills a queue, as the collection "queue_runners" of a
-// MetaGraph has it. actors/session/queue_runners.h starts them.
+// QueueRunnerDef: what fills a queue, as in the collection "queue_runners" of a
+// MetaGraph. actors/session/queue_runners.h starts the runners.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 namespace tagflow::graph {
 
 struct QueueRunnerDef {
-  std::string queue;  // the name of its node: for messages
-  // Operations that are run again and again, each by a thread of its own; a
-  // name may be there more than once.
+  std::string queue;  // the name of its node, for messages
+  // Operations that run repeatedly, each on its own thread; names may occur
+  // more than once.
   std::vector<std::string> enqueue_ops;
   std::string close_op;   // run at the end; "": none
-  std::string cancel_op;  // run instead where the end is a stop; "": none
-  // Errors of an enqueue operation that mean that there is nothing more.
+  std::string cancel_op;  // run instead if it is stopped; "": none
+  // Errors of an enqueue operation that mean the end of the input.
   std::vector<Code> closed_codes = {Code::kOutOfRange};
 };
 

@@ -1,5 +1,5 @@
-// What a saved model says of its state: how its variables, tables and queues
-// get what they hold. Names are as they are in the file: nothing is checked.
+// The description of a saved model's state: how its variables, tables and
+// queues are filled. Names are as they are in the file and are not checked.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tagflow::graph {
 
 // A file that comes with a model.
 struct Asset {
-  std::string tensor;  // "node:port": what is fed with the file's path
+  std::string tensor;  // "node:port": is fed with the file's path
   std::string file;    // relative to the folder of the model's assets
 };
 
@@ -25,11 +25,11 @@ struct SavedObject {
   };
 
   bool is_variable = false;
-  // Of a variable; those of several may be equal.
+  // Of a variable; several may have the same name.
   std::string name;
-  // Of a checkpoint's variable: the tensor that is its value.
+  // Of a checkpoint's variable: the key of the tensor with its value.
   std::string key;
-  // By which it has other objects, and which.
+  // Names and numbers of the objects that it refers to.
   std::vector<std::pair<std::string, int>> children;
   std::vector<Slot> slots;
 };
@@ -37,26 +37,26 @@ struct SavedObject {
 // Objects are numbered; the first one is the root.
 struct ObjectGraph {
   std::vector<SavedObject> objects;
-  // By function, the objects that it captures: its calls get them last.
+  // Maps a function to the objects that it captures: its last arguments.
   std::map<std::string, std::vector<int>> captures;
 };
 
-// A variable that is a part of another one, which checkpoints have by its name.
+// A variable that is a slice of a larger one; checkpoints use that one's name.
 struct SavedPart {
   std::string variable;  // the part's node
   std::string whole;
-  // Of the whole one, and where in it the part is.
+  // Shape of the whole variable, and the slice in it.
   std::vector<int64_t> shape, begin, size;
 };
 
 // Of a MetaGraphDef; empty for a GraphDef.
 struct SavedState {
-  // The graph's own saver. The node restores all variables from the checkpoint
-  // whose prefix the tensor is fed; empty where there is none.
+  // The graph's own saver. The tensor is fed the prefix of a checkpoint, and
+  // the node restores all variables from it; empty if there is none.
   std::string saver_filename, saver_restore;
-  // Writes of V1 checkpoints.
+  // Whether it writes V1 checkpoints.
   bool is_saver_v1 = false;
-  // Run once, when the variables have their values: a node; or empty.
+  // A node that runs once after the variables are restored; or empty.
   std::string init_op;
   std::vector<Asset> assets;
   std::vector<SavedPart> parts;

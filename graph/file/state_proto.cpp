@@ -1,4 +1,4 @@
-// What a MetaGraphDef, and a checkpoint, say of the state of a program.
+// The state of a program, as described in MetaGraphDefs and checkpoints.
 #include <google/protobuf/arena.h>
 
 #include "graph/fault.h"
@@ -12,12 +12,12 @@ namespace {
 
 namespace pb = google::protobuf;
 
-// TF2's signature that has no inputs, and an output that is a node.
+// A signature of TF2 without inputs, whose output is a node to run.
 constexpr const char* kInitSignature = "__saved_model_init_op";
 constexpr const char* kInitCollections[] = {"saved_model_main_op",
                                             "legacy_init_op"};
 constexpr const char* kVariables = "variables";
-// By which an object of a checkpoint has its tensor.
+// The name of the tensor of an object in a checkpoint.
 constexpr const char* kVariableValue = "VARIABLE_VALUE";
 
 // The node of "node", "node:0" or "^node".
@@ -41,7 +41,7 @@ std::string init_op_of(const tensorflow::MetaGraphDef& proto) {
   return "";
 }
 
-// Where a variable is a part of another one.
+// Reads the position of a variable that is a slice of a larger one.
 Status add_part(std::string_view bytes, std::vector<SavedPart>& parts) {
   pb::Arena arena;
   auto& variable = *pb::Arena::CreateMessage<tensorflow::VariableDef>(&arena);
@@ -56,15 +56,15 @@ Status add_part(std::string_view bytes, std::vector<SavedPart>& parts) {
   if (part.begin.size() != part.shape.size() ||
       part.size.size() != part.shape.size())
     return invalid_argument(
-        "variable \"{}\" is a part of \"{}\", which has {} dimensions, but is "
-        "at {} numbers, and of {}",
+        "variable \"{}\" is a part of \"{}\", which has {} dimensions, but its "
+        "offset has {} and its shape {}",
         part.variable, part.whole, part.shape.size(), part.begin.size(),
         part.size.size());
   parts.push_back(std::move(part));
   return {};
 }
 
-// What the objects of both kinds of files have.
+// The common part of the objects in both kinds of files.
 template <class Proto>
 Result<SavedObject> object_from_proto(const Proto& proto, int number,
                                       int count) {

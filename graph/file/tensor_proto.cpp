@@ -15,12 +15,12 @@ static_assert(std::endian::native == std::endian::little,
 
 using tensorflow::TensorProto;
 
-// Up to here elements are written one by one, which is shorter and, as text,
-// readable.
+// Up to this size elements are written one by one, which is shorter and
+// readable as text.
 constexpr int64_t kMaxListed = 8;
 
-// The C++ type of each element type in memory, also where nothing computes
-// on it; false for handles and unknown types.
+// Calls f with the C++ type of each element type in memory, including types
+// without kernels; false for handles and unknown types.
 template <class F>
 bool visit_stored(DataType t, F&& f) {
   switch (t) {
@@ -91,7 +91,7 @@ int64_t listed_count(const TensorProto& proto) {
   return field<T>(proto).size() / (kIsComplex<T> ? 2 : 1);
 }
 
-// Value `i` of the field; false where it does not fit a T.
+// Value `i` of the field; false if it is outside the range of T.
 template <class T>
 bool get_value(const TensorProto& proto, int i, T& value) {
   const auto& list = field<T>(proto);
@@ -131,7 +131,7 @@ void add_value(const T& value, TensorProto* proto) {
   }
 }
 
-// The memory of the elements, without what long strings need besides.
+// Subtracts the memory of the elements, without the contents of long strings.
 Status take_bytes(const std::string& what, int64_t count, int64_t each,
                   int64_t* budget) {
   const auto bytes = checked_multiply(count, each);
@@ -196,7 +196,7 @@ Status copy_values(const TensorProto& proto, const std::string& what,
   const int64_t listed = listed_count<T>(proto);
   if (kIsComplex<T> && field<T>(proto).size() % 2 != 0)
     return invalid_argument("{} has half a complex value", what);
-  // Files do have a value to repeat for no elements.
+  // Some files have one value although there are no elements.
   if (count == 0 && listed == 1) return {};
   if (listed > count)
     return invalid_argument("{} has {} values for {} elements", what, listed,
@@ -218,7 +218,7 @@ Status copy_values(const TensorProto& proto, const std::string& what,
 }  // namespace
 
 Result<DataType> dtype_from_proto(int number) {
-  // The types that files may have, known to us or not, and their references.
+  // The types that files may have, supported or not, and their references.
   if (number < 0 || number >= 2 * int(kRefOffset))
     return invalid_argument("{} is no number of a data type", number);
   return DataType(number);

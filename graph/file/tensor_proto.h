@@ -1,4 +1,4 @@
-// Tensors to and from their message in files.
+// Conversion of tensors to and from their file messages.
 #pragma once
 
 #include "graph/tensor.h"
@@ -10,12 +10,12 @@ class TensorShapeProto;
 
 namespace tagflow::graph {
 
-// Decodes the message. Fewer values than elements repeat the last one; none
-// are zeros. What the elements need in memory is taken from `*budget` before
-// it is allocated.
-// InvalidArgument for a bad shape, values that do not fit the type, or more
-// values than elements; DataLoss for tensor_content of the wrong length;
-// ResourceExhausted beyond the budget; Unimplemented for handles.
+// Decodes the message. If there are fewer values than elements, the last value
+// is repeated; without values, elements are zeros. The memory for the elements
+// is subtracted from `*budget` before it is allocated. InvalidArgument for an
+// invalid shape, values outside the type's range, or more values than elements;
+// DataLoss for tensor_content of the wrong length; ResourceExhausted beyond the
+// budget; Unimplemented for handles.
 Result<Tensor> tensor_from_proto(const tensorflow::TensorProto& proto,
                                  int64_t* budget);
 
@@ -28,8 +28,8 @@ Result<PartialShape> shape_from_proto(
 void shape_to_proto(const PartialShape& shape,
                     tensorflow::TensorShapeProto* proto);
 
-// The type of that number in a file; numbers that we do not know are kept.
-// InvalidArgument for what no file of the format has.
+// The type with that number in a file; unsupported types are accepted.
+// InvalidArgument for numbers that the format does not define.
 Result<DataType> dtype_from_proto(int number);
 
 }  // namespace tagflow::graph

@@ -19,7 +19,7 @@ namespace pb = google::protobuf;
 constexpr int kMaxNesting = 100;
 constexpr uint32_t kLengthDelimited = 2;
 
-// Judged by the first bytes: binary messages begin with a tag and a length.
+// Checks the first bytes: binary messages begin with a tag and a length.
 bool looks_like_text(std::string_view bytes) {
   constexpr size_t kLooked = 64;
   return std::ranges::all_of(bytes.substr(0, kLooked), [](unsigned char c) {
@@ -36,7 +36,7 @@ Status not_a(std::string_view what, std::string_view bytes) {
 }
 
 Status check_size(size_t size, std::string_view what, const Limits& limits) {
-  // The library counts bytes in an int.
+  // Protobuf counts bytes in an int.
   const size_t limit = std::min<size_t>(limits.max_bytes, INT_MAX);
   if (size <= limit) return {};
   return error(Code::kResourceExhausted,
@@ -44,8 +44,8 @@ Status check_size(size_t size, std::string_view what, const Limits& limits) {
                limit);
 }
 
-// Passes over the value of a field; false where it is malformed. Groups,
-// which no format of ours has, count as malformed.
+// Skips the value of a field; false if it is malformed. Groups, which none of
+// these formats uses, count as malformed.
 bool skip_value(pb::io::CodedInputStream& in, uint32_t wire_type) {
   uint64_t number = 0;
   uint32_t word = 0;
@@ -66,8 +66,8 @@ bool skip_value(pb::io::CodedInputStream& in, uint32_t wire_type) {
 // The field numbers of a NodeDef, and of an entry of its map of attributes.
 constexpr uint32_t kNodeName = 1, kNodeAttr = 5, kEntryKey = 1;
 
-// Calls visit(field number, bytes) for each field of bytes; false where the
-// message is malformed.
+// Calls visit(field number, bytes) for each field; false if the message is
+// malformed.
 template <class Visit>
 bool for_each_field(std::string_view message, const Visit& visit) {
   pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(message.data()),
@@ -102,8 +102,8 @@ Status attr_twice(std::string_view node, std::string_view attr) {
                           node.substr(0, kShown), attr.substr(0, kShown));
 }
 
-// Nodes counted, and the first attribute that a node has twice. The parser
-// keeps the last of them without a word.
+// Counts nodes, and finds the first duplicate attribute of a node. The parser
+// silently keeps the last one.
 class NodeScan {
  public:
   size_t nodes = 0;
@@ -138,7 +138,7 @@ bool scan_messages(std::string_view bytes, std::span<const int> path,
   });
 }
 
-// How deep braces nest, strings and comments apart.
+// The nesting depth of braces outside of strings and comments.
 int nesting(std::string_view text) {
   int depth = 0;
   int deepest = 0;
@@ -154,8 +154,8 @@ int nesting(std::string_view text) {
   return deepest;
 }
 
-// Keeps the first error. Unknown fields are warnings of the parser; those
-// that files of newer versions have and that mean nothing here are let pass.
+// Keeps the first error. Unknown fields are warnings of the parser; those that
+// newer versions write and that have no effect here are ignored.
 class Collector : public pb::io::ErrorCollector {
  public:
   void AddError(int line, pb::io::ColumnNumber column,
@@ -179,8 +179,9 @@ class Collector : public pb::io::ErrorCollector {
   std::string first_;
 };
 
-// A map keeps what the text had until it is used as a map: then the last entry
-// of a key wins. REQUIRES: just parsed. `node` is the name around.
+// Until it is used as a map, a map field has all entries of the text; then the
+// last entry of a key wins. REQUIRES: just parsed. `node` is the name of the
+// enclosing node.
 Status check_maps(const pb::Message& message, const std::string& node) {
   const pb::Reflection& reflection = *message.GetReflection();
   std::vector<const pb::FieldDescriptor*> fields;
@@ -248,8 +249,8 @@ Status parse_message(std::string_view bytes, std::string_view what,
   pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
                               int(bytes.size()));
   in.SetRecursionLimit(kMaxNesting);
-  // What is wrong is in the Status, not on the user's terminal. (It holds for
-  // all of the process, for as long as this takes.)
+  // Errors are returned in the Status, not printed. (This silences the whole
+  // process meanwhile.)
   const pb::LogSilencer quiet;
   if (message->ParseFromCodedStream(&in) && in.ConsumedEntireMessage())
     return {};

@@ -1,4 +1,4 @@
-// Protocol buffers from outside, read with bounds.
+// Reads protocol buffers from untrusted sources, with limits.
 #pragma once
 
 #include <initializer_list>
@@ -15,33 +15,32 @@ class Message;
 
 namespace tagflow::graph {
 
-// Checks a message before it is parsed: its size, how many nodes it has, and
+// Checks a message before it is parsed: its size, the number of its nodes, and
 // that no node has an attribute twice. `paths` are the field numbers that lead
-// to nodes. A node of two bytes would need a hundred in memory.
-// ResourceExhausted beyond the limits; DataLoss for what is no message;
-// InvalidArgument for the attribute. `what` is for errors, as below.
+// to nodes. (A node of two bytes would need a hundred in memory.)
+// ResourceExhausted beyond the limits; DataLoss if it is not a message;
+// InvalidArgument for a duplicate attribute. `what` is for errors, as below.
 Status check_message(std::string_view bytes,
                      std::initializer_list<std::vector<int>> paths,
                      std::string_view what, const Limits& limits);
 
-// Likewise, how many messages of another kind there are, which `what` names.
-// ResourceExhausted where they are more than the limit; what is no message is
-// left to the parser.
+// Checks the number of submessages of another kind; `what` names them.
+// ResourceExhausted beyond the limit. A malformed message is left to the
+// parser.
 Status check_count(std::string_view bytes,
                    std::initializer_list<std::vector<int>> paths,
                    std::string_view what, size_t limit);
 
-// DataLoss where the bytes are no such message.
+// DataLoss if the bytes are not such a message.
 Status parse_message(std::string_view bytes, std::string_view what,
                      google::protobuf::Message* message);
 
-// The same bytes for the same message. ResourceExhausted beyond 2 GiB, where
-// the format ends.
+// Deterministic. ResourceExhausted beyond 2 GiB, the maximum of the format.
 Result<std::string> write_message(const google::protobuf::Message& message);
 
-// InvalidArgument, with line and column, where the text is no such message, or
-// a node has an attribute twice;
-// ResourceExhausted where it is too long or nests too deep.
+// InvalidArgument, with line and column, if the text is not such a message, or
+// a node has an attribute twice; ResourceExhausted if it is too long or nested
+// too deeply.
 Status parse_text(std::string_view text, std::string_view what,
                   const Limits& limits, google::protobuf::Message* message);
 std::string print_text(const google::protobuf::Message& message);

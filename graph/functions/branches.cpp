@@ -13,8 +13,8 @@ Status Lowering::lower_call(Draft& draft, const FunctionRef& reference) {
   site.controls = draft.controls;
   TAGFLOW_ASSIGN(Inlined made,
                  inline_call(draft, function, "", std::move(site)));
-  // The results by Identities of their own: a control edge from an output of
-  // a Switch would not say whether that is dead.
+  // The results are separate Identities: a control edge from an output of a
+  // Switch would not transmit its deadness.
   for (size_t i = 0; i < made.results.size(); ++i)
     draft.outputs.push_back(
         put(draft, fmt::format("result_{}", i), "Identity", {made.results[i]}) +
@@ -22,7 +22,7 @@ Status Lowering::lower_call(Draft& draft, const FunctionRef& reference) {
   std::vector<std::string> last;
   add_controls(draft.outputs, last);
   add_controls(made.effects, last);
-  // Without a result, the inputs say whether the call was live.
+  // Without a result, the inputs determine whether the call was live.
   if (made.results.empty()) {
     std::vector<std::string> live;
     for (const std::string& input : draft.inputs)
@@ -50,10 +50,10 @@ Status Lowering::lower_if(Draft& draft) {
   const Endpoint& predicate = node.inputs()[0];
   std::string selector = draft.inputs[0];
   const PartialShape& shape = predicate.node->output_shape(predicate.port);
-  const Result<bool> is_lowered =  // by TensorFlow, too
+  const Result<bool> is_lowered =  // as in TensorFlow
       get_attr<bool>(node.attrs(), "_lower_using_switch_merge");
-  // What is no bool is true where it is not zero, or not empty; a Switch takes
-  // a scalar only.
+  // A value that is not a bool is true if it is not zero, or not empty; a
+  // Switch needs a scalar.
   const bool is_strict = is_lowered.ok() && *is_lowered;
   if (node.input_dtypes()[0] != DataType::kBool ||
       (!is_strict && !(shape.has_rank() && shape.rank() == 0)))
@@ -80,7 +80,7 @@ Status Lowering::lower_branches(Draft& draft, const std::string& selector,
   const Node& node = *draft.node;
   const bool is_case = node.op().ends_with("Case");
   const size_t count = branches.size();
-  // All else waits for the selector, which waits for what the node waits for.
+  // All others wait for the selector, which has the node's control inputs.
   std::vector<std::string> first = {selector};
   add_controls(draft.controls, first);
   const std::string index =

@@ -15,7 +15,7 @@
 namespace tagflow::graph {
 namespace {
 
-// More are counted, not named.
+// Further ops are counted, not named.
 constexpr size_t kMostOpsNamed = 50;
 
 bool is_known_op(std::string_view op, const FunctionLibrary& library) {
@@ -23,7 +23,7 @@ bool is_known_op(std::string_view op, const FunctionLibrary& library) {
          library.find(op) != nullptr;
 }
 
-// Where the nodes of an op are.
+// The nodes with an op.
 struct Uses {
   size_t count = 0;
   std::string first;
@@ -50,7 +50,7 @@ std::string describe_unknown(const std::string& op, const Uses& uses) {
       uses.count == 1 ? "" : fmt::format(" and {} more", uses.count - 1));
 }
 
-// A call as the only thing that a program does.
+// A program with a single call.
 class LoneCall {
  public:
   LoneCall(const FunctionLibrary& library, size_t& budget) : budget_(budget) {
@@ -84,7 +84,7 @@ class LoneCall {
  private:
   Graph& graph() { return program_.graph; }
 
-  // What the node sees of an input: its type and shape, or its value.
+  // A replacement for an input, with its type and shape, or its value.
   Result<Endpoint> stand_in(const Node& node, const Endpoint& input) {
     const Node& source = *input.node;
     if (!source.is_const())
@@ -104,7 +104,7 @@ class LoneCall {
     return Endpoint{made, 0};
   }
 
-  // Not the node's, nor below it.
+  // A name other than the node's, and not below it.
   std::string name_of_input(const std::string& node) {
     return graph().unique_name(node + "_input");
   }
@@ -128,7 +128,7 @@ class LoneCall {
   Program program_;
 };
 
-// Finds the functions that nodes lead to.
+// Finds the functions that nodes reach.
 class Reach {
  public:
   explicit Reach(const FunctionLibrary& library) : library_(library) {}
@@ -141,7 +141,7 @@ class Reach {
     }
   }
 
-  // Sorted by name, with those that they lead to in turn.
+  // Sorted by name, including those reached indirectly.
   std::vector<const FunctionDef*> all() {
     for (size_t i = 0; i < reached_.size(); ++i) {
       for (const NodeDef& node : reached_[i]->nodes) visit(node.op, node.attrs);
@@ -227,7 +227,7 @@ Status check_function(const FunctionDef& function,
   }
   Status status = LoneCall(library, budget).check(*instance);
   if (status.ok()) return status;
-  // There is no node but the one made here.
+  // There is only the node that was made here.
   const std::string made = fmt::format("[{}] node \"{}\": ", function.name(),
                                        to_node_name(function.name()));
   std::string_view message = status.message();

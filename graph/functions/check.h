@@ -1,4 +1,4 @@
-// What a run would refuse about ops and functions, found without a run.
+// Finds errors in ops and functions without a run.
 #pragma once
 
 #include <span>
@@ -11,37 +11,38 @@
 
 namespace tagflow::graph {
 
-// The functions that nodes lead to, by their ops and attributes and in turn by
-// those of the functions; sorted by name. What the library lacks is left out.
+// The functions that nodes reach, by their ops and attributes, and recursively
+// by those of the functions; sorted by name. Functions that the library lacks
+// are left out.
 std::vector<const FunctionDef*> reached_functions(
     const std::vector<NodeDef>& nodes, const FunctionLibrary& library);
 std::vector<const FunctionDef*> reached_functions(
     std::span<Node* const> nodes, const FunctionLibrary& library);
-// The functions that one node names, there or not.
+// The functions that one node names, whether they exist or not.
 std::vector<std::string> named_functions(std::string_view op,
                                          const AttrMap& attrs,
                                          const FunctionLibrary& library);
 
-// What the message of check_ops() begins with.
+// The prefix of messages of check_ops().
 inline constexpr std::string_view kOpsModule = "[ops] ";
-// Unimplemented where nodes, or those of the functions, have ops that are
-// neither registered nor in the library: names each such op, and where the
-// first of its nodes is.
+// Unimplemented if nodes, or those of the functions, have ops that are neither
+// registered nor in the library. The message names each such op and the place
+// of its first node.
 Status check_ops(const std::vector<NodeDef>& nodes,
                  const std::vector<const FunctionDef*>& functions,
                  const FunctionLibrary& library);
 
-// Lowers a node that calls functions, in a graph of its own: the error is that
-// of a run that needs the node, of which nothing but the shapes and constants
-// it reads matters. OK for a node that calls none. REQUIRES: all its inputs
-// are there.
+// Lowers a node that calls functions, in a separate graph: the error is that of
+// a run that needs the node. Of the graph only the shapes and constants that
+// the node reads matter. OK if it calls no function. REQUIRES: all its inputs
+// exist.
 //
-// Functions that call functions can stand for very many nodes: `budget` says
-// how many may be made, and what was made is taken off. What needs more is
-// ResourceExhausted, and leaves none.
+// Nested functions can expand to very many nodes: `budget` is the maximum, from
+// which the number of new nodes is subtracted. ResourceExhausted beyond it;
+// then the budget is 0.
 Status check_call(const Graph& graph, const Node& node, size_t& budget);
-// The same for a call of the function. OK where it needs attributes of its
-// caller, which decide what it means.
+// The same for a call of the function. OK if it needs attributes of its caller,
+// which determine its meaning.
 Status check_function(const FunctionDef& function,
                       const FunctionLibrary& library, size_t& budget);
 

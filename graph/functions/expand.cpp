@@ -1,4 +1,4 @@
-// Functions in the place of their calls.
+// Replaces calls by the bodies of functions.
 #include <unordered_map>
 #include <unordered_set>
 
@@ -10,7 +10,7 @@
 namespace tagflow::graph {
 namespace {
 
-// `attrs` with the placeholders in it replaced by what `bound` says.
+// `attrs` with its placeholders replaced by values of `bound`.
 Result<AttrMap> substitute(const AttrMap& attrs, const AttrMap& bound);
 
 Result<AttrValue> substitute(const AttrValue& value, const AttrMap& bound) {
@@ -106,8 +106,8 @@ class FunctionInstance::Expander {
   static Status twice(const std::string& name) {
     return invalid_argument("two arguments or nodes are named \"{}\"", name);
   }
-  // The full name of a node that the body does not have: `name`, or with a
-  // number behind.
+  // The full name of a node that is not in the body: `name`, with a number if
+  // necessary.
   std::string free_name(const std::string& name) {
     std::string free = name;
     for (size_t i = 1; args_.contains(free) || bodies_.contains(free) ||
@@ -128,7 +128,7 @@ class FunctionInstance::Expander {
     return {};
   }
 
-  // An Identity for each argument, which keeps what a call waits for.
+  // An Identity for each argument, with the control inputs of the call.
   void add_args() {
     for (const ArgDef& arg : function_.signature.inputs) {
       const PortRange range = args_.at(arg.name);
@@ -177,14 +177,14 @@ class FunctionInstance::Expander {
     };
     if (!pivot_.empty() && std::ranges::all_of(node.inputs, is_there))
       node.inputs.push_back("^" + pivot_);
-    // Frames and colocation go by name.
+    // Frames and colocation use names.
     if (const auto frame = node.attrs.find("frame_name");
         frame != node.attrs.end())
       if (const auto* name = frame->second.get_if<std::string>())
         node.attrs.insert_or_assign("frame_name", full(*name));
     rename_classes(node.attrs);
-    // What the node makes beyond its step has its name as it is in the
-    // function: all calls share it.
+    // An object that outlives the step has its name from the function: all
+    // calls share it.
     if (const auto shared = node.attrs.find("shared_name");
         shared != node.attrs.end() && body.op->is_stateful)
       if (const auto* name = shared->second.get_if<std::string>();
@@ -199,7 +199,7 @@ class FunctionInstance::Expander {
     return {};
   }
 
-  // Which nodes are inside loops that the body has of the primitives.
+  // Finds the nodes inside loops of primitives in the body.
   void find_loops() {
     std::unordered_map<std::string_view, std::vector<const NodeDef*>> users;
     std::vector<const NodeDef*> open;
@@ -210,14 +210,14 @@ class FunctionInstance::Expander {
       }
       if (node.op == "Enter") open.push_back(&node);
     }
-    // How deep the outputs are of what has been seen; an Enter's are one
-    // deeper than itself.
+    // The depth of the outputs of visited nodes; an Enter's outputs are one
+    // level deeper than the Enter.
     std::unordered_map<const NodeDef*, int> depth;
     for (const NodeDef* enter : open) depth[enter] = 1;
     while (!open.empty()) {
       const NodeDef* node = open.back();
       open.pop_back();
-      // Deeper are cycles of Enters, or what is refused later.
+      // Deeper ones are cycles of Enters, or rejected later.
       if (depth[node] <= 0 || depth[node] > limits_.max_frame_depth) continue;
       for (const NodeDef* user : users[node->name]) {
         const int inside = depth[node];
@@ -261,7 +261,7 @@ class FunctionInstance::Expander {
     return {};
   }
 
-  // What an input or a result of the body stands for.
+  // The tensors of an input or a result of the body.
   Result<std::vector<std::string>> tensors_of(const std::string& text) const {
     const TensorText split = split_tensor(text);
     PortRange range;
@@ -339,7 +339,7 @@ class FunctionInstance::Expander {
     return {};
   }
 
-  // The argument, where the body runs.
+  // The argument, gated so that it is live only if the body runs.
   std::string gated(const std::string& arg) {
     NodeDef node{free_name(fmt::format("result_{}", made_.results.size())),
                  "Identity",
@@ -358,10 +358,10 @@ class FunctionInstance::Expander {
   std::unordered_set<std::string> always_there_;  // of made_.args
   std::unordered_map<std::string, PortRange> args_;
   std::unordered_map<std::string, Body> bodies_;
-  std::unordered_set<std::string> made_names_;  // what free_name() gave
-  // Of nodes inside loops, how many these are.
+  std::unordered_set<std::string> made_names_;  // results of free_name()
+  // For nodes inside loops, the number of enclosing loops.
   std::unordered_map<std::string, int> loop_depth_;
-  std::vector<std::string> exits_;  // of the outermost ones
+  std::vector<std::string> exits_;  // of the outermost loops
   Expansion made_;
 };
 

@@ -5,8 +5,8 @@
 namespace tagflow::graph {
 namespace {
 
-// Where it extends one that the library has and that gives less: a circle of
-// functions that extend one another ends.
+// The function that it extends, if the library has it and it has fewer results:
+// so a cycle of extensions ends.
 const FunctionRef* smaller_function(const FunctionLibrary& library,
                                     const FunctionDef& function) {
   const FunctionRef* smaller = extended_function(function);

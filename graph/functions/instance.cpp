@@ -14,11 +14,11 @@ bool is_identity_def(const NodeDef& node) {
   return node.op == "Identity" && node.inputs.size() == 1;
 }
 
-// How many values the attributes of a function may have, those of functions
-// in them included.
+// The maximum number of values in a function's attributes, including those of
+// nested functions.
 constexpr size_t kMostValues = size_t(1) << 12;
 
-// Counts down `left` for each value, and goes as deep as the limit.
+// Subtracts 1 from `left` for each value, down to the maximum depth.
 Status check_extent(const AttrMap& attrs, const Limits& limits, int depth,
                     size_t& left) {
   if (depth > limits.max_attr_depth)
@@ -54,7 +54,7 @@ Result<FunctionInstance> FunctionInstance::bind(const FunctionLibrary& library,
     return std::move(status).with_prefix(
         fmt::format("function \"{}\": ", reference.name));
   };
-  // What nobody declares and begins with _ is about the node that calls.
+  // Undeclared attributes that begin with _ are about the calling node.
   for (const auto& [name, value] : reference.attrs)
     if (!name.starts_with('_') || signature.find_attr(name) != nullptr)
       instance.attrs_.emplace(name, value);
@@ -84,12 +84,12 @@ Result<FunctionInstance> FunctionInstance::bind(const FunctionLibrary& library,
 std::vector<int> FunctionInstance::passed_arguments() const {
   const OpDef& signature = function_->signature;
   std::vector<int> passed(result_types_.size(), -1);
-  // Only where each argument and result stands for one tensor.
+  // Only if each argument and result is one tensor.
   if (signature.inputs.size() != arg_types_.size() ||
       signature.outputs.size() != result_types_.size())
     return passed;
-  // What each name stands for: an argument, or, of an Identity, its input's
-  // name, until that is known.
+  // The meaning of a name: an argument, or for an Identity, the name of its
+  // input, until that is resolved.
   struct Meaning {
     int argument = -1;
     std::string_view input = {};
@@ -113,7 +113,7 @@ std::vector<int> FunctionInstance::passed_arguments() const {
       passed[i] = meaning.argument;
       if (meaning.input.empty()) break;
       path.push_back(&meaning);
-      // So that each is walked once, and a circle ends.
+      // So each is visited once, and cycles end.
       name = std::exchange(meaning.input, {});
     }
     for (Meaning* meaning : path) meaning->argument = passed[i];

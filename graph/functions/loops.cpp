@@ -4,8 +4,8 @@
 
 namespace tagflow::graph {
 
-// The frame of a loop in the making: open(), then the predicate, split(), then
-// the body, close().
+// The frame of a loop during construction: open(), then the predicate, split(),
+// then the body, close().
 struct Lowering::Loop {
   Lowering& lowering;
   Draft& draft;
@@ -15,7 +15,7 @@ struct Lowering::Loop {
 
   std::string frame() const { return draft.own + "/frame"; }
 
-  // Lets a value in. What is constant is the same in each iteration.
+  // Adds an Enter. A constant is the same in each iteration.
   std::string enter(std::string_view name, const std::string& value,
                     bool is_constant) const {
     std::vector<std::string> inputs = {value};
@@ -40,7 +40,7 @@ struct Lowering::Loop {
   }
   // The condition's nodes without inputs wait for this one.
   const std::string& pivot() const { return merges[0]; }
-  // All variables go by the predicate, which waits for `effects`.
+  // All variables are switched by the predicate, which waits for `effects`.
   void split(const std::string& predicate,
              const std::vector<std::string>& effects) {
     std::vector<std::string> inputs = {predicate};
@@ -69,7 +69,7 @@ struct Lowering::Loop {
                         {switches[i] + ":0"}) +
            ":0";
   }
-  // A constant, outside.
+  // A constant, as seen outside.
   std::string pass(size_t i, const std::string& value) const {
     std::vector<std::string> inputs = {value};
     add_controls(draft.controls, inputs);
@@ -77,7 +77,7 @@ struct Lowering::Loop {
                         std::move(inputs)) +
            ":0";
   }
-  // What stands for the node when all variables have left.
+  // Defines the replacement of the node once all variables have left.
   void end(const std::vector<std::string>& exits, bool has_effects) const {
     std::vector<std::string> controls;
     add_controls(exits, controls);
@@ -106,10 +106,10 @@ Status Lowering::lower_while(Draft& draft) {
   TAGFLOW_ASSIGN(loop.window,
                  get_attr<int64_t>(node.attrs(), "parallel_iterations"));
 
-  // What the body hands on unchanged need not go round.
+  // Arguments that the body returns unchanged need not be loop variables.
   const std::vector<std::string>& inputs = draft.inputs;
   std::vector<bool> is_constant(inputs.size());
-  std::vector<size_t> variables;  // their arguments
+  std::vector<size_t> variables;  // argument numbers
   std::vector<std::string> values;
   const std::vector<int> passed = body.passed_arguments();
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -122,12 +122,12 @@ Status Lowering::lower_while(Draft& draft) {
       values.push_back(loop.open(inputs[i]));
     }
   }
-  // Something has to go round.
+  // There must be at least one variable.
   const bool has_tick = variables.empty();
   if (has_tick) {
-    // It starts where the rest does, which may be inside another loop, or on a
-    // branch: by an Identity, since a control edge from an output of a Switch
-    // would not say whether that is dead.
+    // It starts with the other nodes, which may be inside another loop, or on a
+    // branch. It uses an Identity, since a control edge from an output of a
+    // Switch would not transmit its deadness.
     std::vector<std::string> after;
     if (!inputs.empty())
       add_controls({put(draft, "tick_input", "Identity", {inputs[0]})}, after);
@@ -164,7 +164,7 @@ Status Lowering::lower_while(Draft& draft) {
   return {};
 }
 
-// A While over the number of the trip, from which comes the index.
+// A While over the iteration number, from which the index is computed.
 Status Lowering::lower_for(Draft& draft) {
   const Node& node = *draft.node;
   const std::span<const DataType> types = node.input_dtypes();

@@ -24,7 +24,7 @@ constexpr std::string_view kFunctionalOps[] = {
     "SymbolicGradient",
 };
 
-// Of an Enter; null for other nodes.
+// The frame name of an Enter; null for other nodes.
 const std::string* frame_of(const AttrMap& attrs) {
   const auto it = attrs.find("frame_name");
   return it == attrs.end() ? nullptr : it->second.get_if<std::string>();
@@ -100,7 +100,7 @@ Result<std::unique_ptr<Program>> Lowering::Bodies::make(
   Site site;
   site.prefix = to_node_name(name_of_body(library, function.function()));
   for (const DataType type : function.arg_types()) {
-    // Not below the prefix, where the body may have any name.
+    // Not below the prefix, where the body may use any name.
     TAGFLOW_ASSIGN(Node * arg, graph.add(fmt::format("{}_arg_{}", site.prefix,
                                                      body->feeds.size()),
                                          "Placeholder", {}, {{"dtype", type}}));
@@ -123,7 +123,7 @@ Result<std::unique_ptr<Program>> Lowering::Bodies::make(
 }
 
 Status Lowering::Bodies::lower_all() {
-  // Lowering one may add others.
+  // Lowering a body may add others.
   for (size_t i = 0; i < program_.bodies.size(); ++i)
     TAGFLOW_RETURN_IF_ERROR(
         Lowering(*program_.bodies[i], *this, &functions_[i].function()).run());
@@ -193,7 +193,7 @@ Status Lowering::replace(Node* node, Detour& detour) {
   }
   Draft draft{.node = node, .prefix = name};
   Status status = dispatch(draft);
-  // Twice as far each time, so that names that are there cost few attempts.
+  // Doubles the step each time, so that existing names cost few attempts.
   constexpr int64_t kLastSuffix = int64_t(1) << 40;
   for (int64_t i = 1; status.ok() && i <= kLastSuffix; i *= 2) {
     const Clash clash = clash_of(draft);
@@ -226,7 +226,7 @@ Status Lowering::keep_call(Node& node) {
                        controls);
 }
 
-// How many of its outputs are read, with all before them.
+// The number of outputs up to the last one that is read.
 size_t Lowering::num_read(const Node& node) {
   if (num_read_.empty()) {
     const auto read = [&](const Endpoint& tensor) {
@@ -290,7 +290,7 @@ Status Lowering::add(const Draft& draft, Detour& detour) {
   return {};
 }
 
-// --- What drafts are made with ----------------------------------------------
+// --- Making drafts ----------------------------------------------------------
 
 std::string Lowering::put(Draft& draft, std::string_view name,
                           std::string_view op, std::vector<std::string> inputs,
@@ -300,9 +300,9 @@ std::string Lowering::put(Draft& draft, std::string_view name,
   return draft.defs.emplace_back(std::move(def)).name;
 }
 
-// An op is computed only if none of its inputs is dead, but the nodes that
-// replace it do not all depend on all of them: where inputs may be dead, a gate
-// that waits for all holds the rest back.
+// An op is computed only if none of its inputs is dead, but its replacement may
+// have nodes that do not depend on all inputs: if inputs may be dead, a gate
+// that waits for all of them delays the others.
 void Lowering::start(Draft& draft) const {
   const Node& node = *draft.node;
   for (const Endpoint& input : node.inputs())
@@ -344,7 +344,7 @@ void Lowering::find_mortal() {
   }
 }
 
-// Names of frames may be anything, also what a new loop's would be.
+// Names of frames are arbitrary and may equal that of a new loop.
 void Lowering::find_frames() {
   if (!frames_.empty()) return;
   for (const Node* node : graph_.nodes())
@@ -354,7 +354,7 @@ void Lowering::find_frames() {
 
 namespace {
 
-// What stands for all of a function's nodes, in one part of a draft.
+// The prefix of all of a function's nodes, in one part of a draft.
 std::string name_in(std::string_view part, std::string_view name) {
   return part.empty() ? std::string(name) : fmt::format("{}_{}", part, name);
 }

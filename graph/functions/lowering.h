@@ -1,4 +1,4 @@
-// Lowering: the work of lower_functions(). Internal to graph/functions.
+// Lowering: the implementation of lower_functions(), internal to this folder.
 #pragma once
 
 #include <deque>
@@ -20,14 +20,14 @@
 namespace tagflow::graph {
 
 // Lowers one graph: the program's, or that of a body. Works in rounds: each
-// replaces all functional nodes that are there, and what it puts in their
-// place may hold others, for the next one.
+// replaces all present functional nodes, and the replacements may contain
+// others, for the next round.
 class Lowering {
  public:
-  // What all graphs of one program share: the bodies, made on demand.
+  // The bodies, made on demand; shared by all graphs of one program.
   class Bodies;
 
-  // The graph is the body of `function`, or, where that is null, no body.
+  // The graph is the body of `function`, or the program's if that is null.
   Lowering(Program& program, Bodies& bodies, const FunctionDef* function);
 
   Status run();
@@ -39,57 +39,57 @@ class Lowering {
     const Origin* outer;  // null for the graph's own nodes
   };
 
-  // A result as its function declares it.
+  // A result as declared by its function.
   struct Promise {
     const FunctionDef* function;
     size_t result;
     DataType type;
-    std::string tensor;  // what gives it
+    std::string tensor;  // the tensor that provides it
   };
 
   // The texts of the nodes that replace one.
   struct Draft {
     Node* node;
-    // Names begin with it: those of the nodes of bodies, which follow the
-    // names there, and those of all others. They are two where such a body has
-    // a name that another node has.
+    // Prefixes of names: of the nodes of bodies, which keep their names in the
+    // body, and of all others. The two differ if a body has a node name that
+    // another node has.
     std::string prefix;
     std::string own = prefix;
     std::vector<std::string> inputs = {};    // tensors
-    std::vector<std::string> controls = {};  // nodes that all of it waits for
+    std::vector<std::string> controls = {};  // nodes that all others wait for
     std::vector<NodeDef> defs = {};
-    // Of these, what stands for the node:
+    // The parts of these that replace the node:
     std::vector<std::string> outputs = {};          // "name:port", by port
     std::string done = {};                          // instead of "^node"
-    bool must_run = false;                          // `done`
+    bool must_run = false;                          // whether `done` must
     std::vector<std::string> must_run_inside = {};  // nodes in loops of bodies
     std::vector<Promise> promises = {};
-    // Of the functional nodes among `defs`, by name.
+    // The functional nodes among `defs`, by name.
     std::vector<std::pair<std::string, const Origin*>> origins = {};
   };
 
-  // A call that becomes a `_Call` as it is: it has a frame of its own.
+  // Turns the call into a `_Call`: it has a frame of its own.
   Status keep_call(Node& node);
   size_t num_read(const Node& node);
   static AttrMap call_attrs(const FunctionInstance& function, int64_t body);
 
-  // What keeps a draft from being added.
+  // The reason why a draft cannot be added.
   enum class Clash { kNone, kInside, kWithGraph };
 
-  // What one call became, in a draft.
+  // The nodes of one expanded call, in a draft.
   struct Inlined {
     std::vector<std::string> results;
-    // Nodes, for what waits for the call's side effects, if it has any. Live
-    // also where these are on a branch of the body that is not taken.
+    // Nodes to wait for the call's side effects, if it has any. They are live
+    // even if the side effects are on an untaken branch of the body.
     std::vector<std::string> effects;
   };
 
   bool is_functional(std::string_view op) const;
   bool is_functional(const Node& node) const;
-  // What uses the node is led to what replaces it, once the detour is applied.
+  // Edges from the node go to its replacement once the detour is applied.
   Status replace(Node* node, Detour& detour);
   Status dispatch(Draft& draft);
-  // Two nodes of one name, or two loops of one frame.
+  // Two nodes with one name, or two loops with one frame.
   Clash clash_of(const Draft& draft) const;
   Status add(const Draft& draft, Detour& detour);
 
@@ -109,18 +109,19 @@ class Lowering {
   Status lower_while(Draft& draft);
   Status lower_for(Draft& draft);
 
-  // Checked against the types that the node has.
+  // Checked against the types of the node.
   Result<FunctionInstance> bind(const FunctionRef& reference,
                                 std::span<const DataType> args,
                                 std::span<const DataType> results) const;
-  // Expands a function in place, or calls it where it is being expanded. Its
-  // nodes are below `part` of the draft, or, where that is empty, the draft.
+  // Expands a function in place, or calls it if it is already being expanded.
+  // Its nodes are below `part` of the draft; if that is empty, directly in the
+  // draft.
   Result<Inlined> inline_call(Draft& draft, const FunctionInstance& function,
                               std::string_view part, Site site);
   Result<Inlined> call_body(Draft& draft, const FunctionInstance& function,
                             std::string_view part, const Site& site);
 
-  // The draft's own node `name`, by its full name.
+  // Adds a node of the draft, `name`; returns its full name.
   std::string put(Draft& draft, std::string_view name, std::string_view op,
                   std::vector<std::string> inputs, AttrMap attrs = {}) const;
   // Sets the draft's inputs and controls.
@@ -135,9 +136,9 @@ class Lowering {
   std::unordered_map<std::string, const Origin*> origin_of_;  // by node
   std::unordered_set<std::string> frames_;  // names of the graph's frames
   const Origin* origin_ = nullptr;  // of the node that is being replaced
-  // Nodes of this round whose inputs may be dead: what control flow leads to.
+  // Nodes of this round whose inputs may be dead: they depend on control flow.
   std::unordered_set<const Node*> mortal_;
-  // Of this round, by node; empty until it is asked for.
+  // For this round, by node; computed on demand.
   std::unordered_map<const Node*, size_t> num_read_;
 };
 
@@ -149,12 +150,12 @@ class Lowering::Bodies {
   Result<int64_t> find(const FunctionLibrary& library,
                        const FunctionInstance& function);
   const FunctionLibrary& library() const { return program_.graph.library(); }
-  // Takes in functions that were made meanwhile. AlreadyExists where there is
-  // another one of the name.
+  // Adds functions that were made meanwhile. AlreadyExists if another one has
+  // the name.
   Status add_functions(const FunctionLibrary& made);
   // Lowers all bodies, and those that they call in turn.
   Status lower_all();
-  // ResourceExhausted where `more` nodes are too many.
+  // ResourceExhausted if `more` nodes are too many.
   Status count(size_t more);
   size_t num_nodes() const { return nodes_; }
   const Limits& limits() const { return limits_; }
@@ -174,8 +175,8 @@ class Lowering::Bodies {
   std::optional<LibraryTraits> traits_;      // made when needed
 };
 
-// InvalidArgument where the body's tensor is of another type than the function
-// says. What is a reference there is none outside.
+// InvalidArgument if the body's tensor has another type than the function
+// declares. Outside the body a reference counts as its value.
 Status check_result(const FunctionDef& function, size_t result, DataType type,
                     const Endpoint& tensor);
 

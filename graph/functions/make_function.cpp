@@ -7,7 +7,8 @@
 namespace tagflow::graph {
 namespace {
 
-// An output as a function's body says it: "argument", or "node:output:index".
+// An output in the format of a function's body: "argument", or
+// "node:output:index".
 Result<std::string> body_text(const Endpoint& endpoint,
                               std::span<const Endpoint> args) {
   const Node& node = *endpoint.node;

@@ -1,5 +1,4 @@
-// Which of a node's flat ports its op's arguments are, and the texts that name
-// what a node reads.
+// Maps arguments of ops to flat ports of nodes, and parses texts of inputs.
 #pragma once
 
 #include <optional>
@@ -11,8 +10,8 @@
 
 namespace tagflow::graph {
 
-// The types that an argument stands for, given its op's attributes.
-// InvalidArgument where these do not say.
+// The types of an argument, given its op's attributes. InvalidArgument if the
+// attributes do not determine them.
 Result<std::vector<DataType>> types_of(const ArgDef& arg, const AttrMap& attrs);
 
 // An argument that is one tensor.
@@ -24,24 +23,24 @@ struct PortRange {
   size_t count = 0;
 };
 
-// Those of the output of that name. InvalidArgument where there is none.
+// The ports of the output with that name. InvalidArgument if there is none.
 Result<PortRange> find_output(const OpDef& op, const AttrMap& attrs,
                               std::string_view name);
-// The other way round: "name:index". REQUIRES: there is such a port.
+// The inverse: "name:index". REQUIRES: the port exists.
 Result<std::string> output_text(const OpDef& op, const AttrMap& attrs,
                                 size_t port);
 
-// "a", "a:b" or "a:b:2" taken apart; the index is 0 where there is none.
+// "a", "a:b" or "a:b:2", split; the index is 0 if it is omitted.
 struct TensorText {
   std::string_view name;
-  std::string_view output;  // empty where there is none
+  std::string_view output;  // empty if omitted
   std::optional<int> index;
 };
 
 TensorText split_tensor(std::string_view text);
 
-// Adds to what a node reads "^node" for each of `sources`: "node", or a tensor
-// "node:port".
+// Adds "^node" to the inputs of a node for each of `sources`: "node", or a
+// tensor "node:port".
 void add_controls(const std::vector<std::string>& sources,
                   std::vector<std::string>& inputs);
 

@@ -1,6 +1,6 @@
-// Lowering of SymbolicGradient, which has the arguments of a function and the
-// gradients of its results, and gives the gradients of the arguments: the
-// function is computed once more, with its gradient behind it.
+// Lowering of SymbolicGradient, whose inputs are the arguments of a function
+// and the gradients of its results, and whose outputs are the gradients of the
+// arguments: the function is computed again, followed by its gradient.
 #include "graph/functions/symbolic_gradient.h"
 
 #include <atomic>
@@ -13,8 +13,8 @@ namespace {
 
 std::atomic<GradientMaker*> maker{nullptr};
 
-// The body of a function with its gradient, in a graph of its own, where
-// placeholders stand for the node's inputs.
+// The body of a function with its gradient, in a separate graph with
+// placeholders for the node's inputs.
 class GradientBody {
  public:
   GradientBody(const FunctionInstance& function, std::string prefix)
@@ -42,10 +42,10 @@ class GradientBody {
     return {};
   }
 
-  // That of the graph, and the functions that the gradient calls.
+  // The library of the graph, with the functions that the gradient calls.
   const FunctionLibrary& library() const { return graph_.library(); }
 
-  // What replaces a node whose inputs are `inputs`.
+  // The replacement of a node with these inputs.
   std::vector<NodeDef> nodes(const std::vector<std::string>& inputs) const {
     std::vector<NodeDef> defs;
     for (const Node* node : graph_.nodes()) {
@@ -76,7 +76,7 @@ class GradientBody {
     return {};
   }
 
-  // Constants of the gradient are in the frame of the node, and on its branch.
+  // Puts constants of the gradient into the frame and the branch of the node.
   void hold_sources(const Expansion& made) {
     if (made.args.empty()) return;
     Node* arg = graph_.find(made.args[0]);
@@ -86,7 +86,7 @@ class GradientBody {
         graph_.add_control_input(node, arg);
   }
 
-  // Which input it is; -1 where it is none.
+  // The number of an input; -1 for other names.
   int place_of(std::string_view name) const {
     for (size_t i = 0; i < inputs_.size(); ++i)
       if (inputs_[i] == name) return int(i);
@@ -131,7 +131,7 @@ Status Lowering::lower_symbolic_gradient(Draft& draft) {
   TAGFLOW_ASSIGN(const FunctionInstance function,
                  bind(reference, types.subspan(0, args), types.subspan(args)));
   GradientBody body(function, draft.prefix);
-  // From those of the whole program, so that what is made has a new name.
+  // From the library of the whole program, so that new names are unique.
   TAGFLOW_RETURN_IF_ERROR(
       body.make(bodies_.library(), types, bodies_.limits()));
   TAGFLOW_RETURN_IF_ERROR(bodies_.add_functions(body.library()));

@@ -1,5 +1,5 @@
-// What a SymbolicGradient node is lowered by: gradients, of which graph/ knows
-// nothing but this.
+// The interface to gradients for lowering SymbolicGradient nodes; graph/ itself
+// has no gradients.
 #pragma once
 
 #include <span>
@@ -15,10 +15,10 @@ class GradientMaker {
  public:
   virtual ~GradientMaker() = default;
 
-  // Adds to the graph the gradients by `xs` of the sum of all `ys`, each times
-  // its element of `grads`: dense, of the types of xs, and zeros where no y
-  // depends on the x. New nodes are named `prefix` and a slash and more. An
-  // error leaves the graph unusable.
+  // Adds the gradients of the sum of all `ys`, weighted with `grads`, by `xs`
+  // to the graph: dense, of the types of xs, and zeros if no y depends on the
+  // x. New nodes are named `prefix`, a slash and a name. An error leaves the
+  // graph unusable.
   virtual Result<std::vector<Endpoint>> make(Graph& graph,
                                              const std::string& prefix,
                                              std::span<const Endpoint> ys,
@@ -26,9 +26,9 @@ class GradientMaker {
                                              std::span<const Endpoint> xs) = 0;
 };
 
-// From now on SymbolicGradients are lowered by `maker`, which lives for ever.
+// Sets the maker that lowers SymbolicGradients; it must never be destroyed.
 void set_gradient_maker(GradientMaker* maker);
-// Null where none was set.
+// Null if none was set.
 GradientMaker* gradient_maker();
 
 }  // namespace tagflow::graph

@@ -14,8 +14,7 @@ void merge(Traits& traits, const Traits& more) {
   traits.may_die |= more.may_die;
 }
 
-// Calls visit(name) for the functions that attributes name, and those that
-// the attributes of these do.
+// Calls visit(name) for functions that attributes name, also indirectly.
 template <class Visit>
 void visit_functions(const AttrMap& attrs, const Visit& visit) {
   for (const FunctionRef* function : functions_of(attrs)) {
@@ -24,7 +23,7 @@ void visit_functions(const AttrMap& attrs, const Visit& visit) {
   }
 }
 
-// Of the nodes themselves; calls visit(name) for what they call.
+// For the nodes themselves; calls visit(name) for the functions they call.
 template <class Visit>
 Traits own_traits(const FunctionDef& function, const Visit& visit) {
   Traits own;
@@ -53,7 +52,7 @@ void LibraryTraits::learn(std::string_view name) {
     return !traits_.contains(called) && library_.find(called) != nullptr;
   };
   if (!is_new(name)) return;
-  // What was known before reaches nothing that is new.
+  // Functions that are already known do not reach new ones.
   std::unordered_map<std::string_view, std::vector<std::string_view>> callers;
   std::vector<std::string_view> met;
   const auto meet = [&](std::string_view called) {
@@ -69,7 +68,7 @@ void LibraryTraits::learn(std::string_view name) {
       if (is_new(called)) meet(called);
       if (traits_.contains(called)) callers[called].push_back(caller);
     };
-    // What extends a function does what that does: Note [Extended functions].
+    // An extension has the traits of its base: Note [Extended functions].
     const FunctionRef* extended = extended_function(function);
     if (extended != nullptr && library_.find(extended->name) != nullptr)
       visit(library_.find(extended->name)->name());

@@ -1,4 +1,4 @@
-// What calls of functions may do beside giving results.
+// Properties of calls of functions, besides their results.
 #pragma once
 
 #include <string_view>
@@ -11,32 +11,32 @@
 namespace tagflow::graph {
 
 struct Traits {
-  // Nodes that run for what they do: stateful ones, and those that the
-  // function names.
+  // Nodes that must run for their effects: stateful ones, and control outputs
+  // of the function.
   bool has_effects = false;
-  // A result may be dead though no argument is: there are primitives of
+  // A result may be dead even if no argument is: the body has primitives of
   // control flow.
   bool may_die = false;
 
   bool operator==(const Traits&) const = default;
 };
 
-// Those of a library's functions, found out when they are asked for: a program
-// that calls a few of many costs by these. A function that is not named, but
-// given as an attribute, counts where that attribute gets its value.
+// The traits of a library's functions, computed on demand, so a program pays
+// only for the functions that it calls. A function that is not named, but
+// passed as an attribute, counts where the attribute gets its value.
 class LibraryTraits {
  public:
   explicit LibraryTraits(FunctionLibrary library)
       : library_(std::move(library)) {}
 
-  // Of all that a node of that op and those attributes may call.
+  // The traits of all that a node of that op and attributes may call.
   Traits of(std::string_view op, const AttrMap& attrs);
   Traits of(const FunctionInstance& function);
-  // How many functions it has looked at.
+  // How many functions it has visited.
   size_t num_known() const { return traits_.size(); }
 
  private:
-  // Finds out about the function and all that it reaches.
+  // Visits the function and all functions that it reaches.
   void learn(std::string_view name);
 
   const FunctionLibrary library_;

@@ -1,4 +1,4 @@
-// Array ops: the registration of all, and what their shape functions share.
+// Array ops: registration, and helpers of their shape functions.
 #include "graph/ops/array_ops.h"
 #include "graph/ops/ops.h"
 

@@ -9,7 +9,7 @@ namespace tagflow::graph {
 
 namespace {
 
-// Each output is the shape of the input at its place.
+// Each output is the shape of the corresponding input.
 Status shape_shape(ShapeContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) {
     const PartialShape& input = c.input(i);
@@ -40,8 +40,8 @@ Status reshape_shape(ShapeContext& c) {
   }
   const bool fits =
       num_unknown > 0 ? known <= 0 || count % known == 0 : known == count;
-  // Dimensions that only look unknown may come from a Shape: those of a
-  // constant fail in the kernel in any case.
+  // Unknown dimensions may come from a Shape; with a constant, the kernel fails
+  // in any case.
   if (!fits)
     return c.fail(fmt::format("cannot reshape {} elements of {} to {}", count,
                               input.to_string(), shape.to_string()));
@@ -79,7 +79,7 @@ Status squeeze_shape(ShapeContext& c) {
   PartialShape output = PartialShape::scalar();
   for (int i = 0; i < input.rank(); ++i) {
     if (axes.empty()) {
-      // An unknown dimension may be 1: even the rank is unknown then.
+      // An unknown dimension may be 1, so even the rank is unknown.
       if (!input.dim_known(i)) return unknown_shape(c);
       squeezed[size_t(i)] = input.dim(i) == 1;
     }
@@ -97,15 +97,15 @@ Status fill_shape(ShapeContext& c) {
   return {};
 }
 
-// The number of values of a constant Range; unknown where it has errors, which
-// the kernel reports.
+// The number of values of a constant Range; unknown if it is invalid, which the
+// kernel reports.
 template <class T>
 int64_t range_length(const Tensor& start, const Tensor& limit,
                      const Tensor& delta) {
   const auto from = double(start.scalar_value<T>());
   const auto to = double(limit.scalar_value<T>());
   const auto step = double(delta.scalar_value<T>());
-  // Beyond 2^53 doubles do not count exactly.
+  // Doubles are not exact beyond 2^53.
   if (std::fmax(std::fabs(from), std::fabs(to)) > 9e15)
     return PartialShape::kUnknown;
   const double length = std::ceil((to - from) / step);

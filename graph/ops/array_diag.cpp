@@ -86,7 +86,7 @@ Status matrix_diag_v2_shape(ShapeContext& c) {
   const auto num_cols = constant_index(c, 3);
   int64_t rows = num_rows.value_or(PartialShape::kUnknown);
   int64_t cols = num_cols.value_or(PartialShape::kUnknown);
-  // Beyond that, with a diagonal's offset, 64 bits do not hold the size.
+  // With the offset of a diagonal, larger values would overflow 64 bits.
   constexpr int64_t kLongest = std::numeric_limits<int64_t>::max() / 2;
   if (length >= 0 && length <= kLongest && num_rows && num_cols) {
     const int64_t min_rows = length - std::min<int64_t>(band->upper, 0);

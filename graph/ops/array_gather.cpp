@@ -52,7 +52,7 @@ Status gather_v2_shape(ShapeContext& c) {
   return {};
 }
 
-// How many dimensions of the params each index consumes; -1 if unknown.
+// The number of dimensions of params that each index selects; -1 if unknown.
 // REQUIRES: indices of rank >= 1.
 int64_t index_depth(const PartialShape& indices) {
   return indices.dim(indices.rank() - 1);
@@ -67,7 +67,7 @@ Status gather_nd_shape(ShapeContext& c) {
 Status scatter_nd_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 1).status());
   TAGFLOW_ASSIGN(PartialShape output, c.constant_as_shape(2));
-  // An empty output with updates for it is the kernel's to refuse.
+  // The kernel rejects updates of an empty output.
   const int64_t count = output.has_rank() ? output.num_elements() : -1;
   if (count != 0)
     TAGFLOW_RETURN_IF_ERROR(
@@ -121,7 +121,7 @@ Status check_slice_updates(const ShapeContext& c, const PartialShape& output,
 }
 
 void register_array_gather_ops(OpRegistry& registry) {
-  // Of a variable that comes as a reference they read the rows only.
+  // If a variable is given by reference, they only read its rows.
   registry.add(OpDefBuilder("GatherV2")
                    .input("params: Tparams")
                    .input("indices: Tindices")

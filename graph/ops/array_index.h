@@ -1,5 +1,5 @@
-// Integers that steer array ops: shapes, axes, indices. They come as tensors of
-// several integer types.
+// Integer parameters of array ops: shapes, axes, indices. They are given as
+// tensors of several integer types.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tagflow::graph {
 
-// Element i as an int64_t; 0 for a type that is none of int8 to int64 or uint8
+// Element i as an int64_t; 0 if the type is not one of int8 to int64 or uint8
 // to uint32. REQUIRES: 0 <= i < num_elements().
 int64_t index_at(const Tensor& tensor, int64_t i);
 

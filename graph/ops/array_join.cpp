@@ -8,7 +8,7 @@ namespace tagflow::graph {
 
 namespace {
 
-// `shape` with a dimension put in before `at`.
+// `shape` with a dimension inserted before `at`.
 PartialShape insert_dim(const PartialShape& shape, int at, int64_t dim) {
   return concatenate(concatenate(sub_shape(shape, 0, at), {dim}),
                      sub_shape(shape, at, shape.rank()));
@@ -44,7 +44,7 @@ Status unpack_shape(ShapeContext& c) {
   return {};
 }
 
-// Inputs [first, first + count) joined along the axis of input `axis_input`.
+// Concatenates inputs [first, first + count) along input `axis_input`.
 Status joined_shape(ShapeContext& c, int first, int count, int axis_input) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(axis_input, 0).status());
   int rank = -1;
@@ -106,7 +106,7 @@ Status concat_offset_shape(ShapeContext& c) {
   return {};
 }
 
-// All outputs the same part of input `value`, the axis known or not.
+// All outputs are equal parts of input `value`; the axis may be unknown.
 Status split_shape(ShapeContext& c) {
   const PartialShape& value = c.input(1);
   if (!value.has_rank()) return unknown_shape(c);
@@ -149,7 +149,7 @@ Status split_v_shape(ShapeContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) {
     PartialShape output = value;
     int64_t size = sizes ? (*sizes)[size_t(i)] : PartialShape::kUnknown;
-    // One size of -1 takes what the others leave.
+    // A size of -1 is what the other sizes leave.
     if (sizes && size == -1) size = rest;
     output.set_dim(at, size < 0 ? PartialShape::kUnknown : size);
     c.set_output(i, std::move(output));
@@ -176,7 +176,7 @@ Status tile_shape(ShapeContext& c) {
 }
 
 // Indices are inputs [0, N), data [N, 2N). Every data shape is that of its
-// indices and a common rest.
+// indices followed by the same dimensions.
 Status dynamic_stitch_shape(ShapeContext& c) {
   const int n = c.num_inputs() / 2;
   PartialShape rest;

@@ -1,5 +1,5 @@
-// Transpose, Pad, Reverse, Roll, SpaceToBatch, DepthToSpace and what else moves
-// elements about without looking at them.
+// Transpose, Pad, Reverse, Roll, SpaceToBatch, DepthToSpace and other ops that
+// move elements.
 #include <limits>
 
 #include "graph/ops/array_ops.h"
@@ -38,8 +38,8 @@ Status transpose_shape(ShapeContext& c) {
   return {};
 }
 
-// The input of rank n, or of that rank if it is unknown and the paddings are
-// known to be n x 2.
+// The input; if its rank is unknown and the paddings have shape n x 2, with
+// rank n.
 Result<PartialShape> padded_input(const ShapeContext& c) {
   TAGFLOW_ASSIGN(PartialShape paddings, c.with_rank(1, 2));
   PartialShape input = c.input(0);
@@ -53,7 +53,7 @@ Result<PartialShape> padded_input(const ShapeContext& c) {
   return input;
 }
 
-// Each dimension changed by its paddings times `sign`.
+// Adds the paddings times `sign` to each dimension.
 Status padded_shape(ShapeContext& c, int sign) {
   TAGFLOW_ASSIGN(PartialShape input, padded_input(c));
   if (!input.has_rank()) return unknown_shape(c);
@@ -111,15 +111,15 @@ Status reverse_sequence_shape(ShapeContext& c) {
   return unchanged_shape(c);
 }
 
-// A block op moves `block` values of a spatial dimension into the batch (or
-// the depth), or back. What does not divide fails in the kernel.
+// A block op moves `block` values of a spatial dimension into the batch (or the
+// depth), or back. The kernel rejects dimensions that are not divisible.
 int64_t divide(int64_t dim, int64_t by) {
   return dim < 0 || by <= 0 || dim % by != 0 ? PartialShape::kUnknown
                                              : dim / by;
 }
 
-// The common part of both directions. `blocks` and `margins`, pairs of
-// paddings or crops, where they are known.
+// The common part of both directions. `blocks` and `margins`, pairs of paddings
+// or crops, are given if they are known.
 Status block_shape(ShapeContext& c, bool to_batch, int num_blocks,
                    const std::optional<Shape::Dims>& blocks,
                    const std::optional<Shape::Dims>& margins) {

@@ -1,5 +1,5 @@
-// Private to graph/ops/array*.cpp: the tables of array ops by theme, and what
-// their shape functions share.
+// Private to graph/ops/array*.cpp: registration of array ops by theme, and
+// helpers of their shape functions.
 #pragma once
 
 #include <initializer_list>
@@ -23,8 +23,8 @@ void register_array_search_ops(OpRegistry& registry);  // unique, top-k, ...
 void register_array_string_ops(OpRegistry& registry);
 void register_array_update_ops(OpRegistry& registry);  // rows in place, buckets
 
-// Adds an op from OpDefBuilder's texts for inputs, outputs and attributes, and
-// what else its definition says.
+// Adds an op, given OpDefBuilder's texts for inputs, outputs and attributes,
+// and further properties.
 using Texts = std::initializer_list<std::string_view>;
 void define(OpRegistry& registry, std::string name, Texts inputs, Texts outputs,
             Texts attrs, ShapeFn shape_fn, Work work = Work::kElementwise);
@@ -34,21 +34,21 @@ std::optional<int64_t> constant_index(const ShapeContext& c, int input);
 // The values of a constant integer input.
 std::optional<Shape::Dims> constant_indices(const ShapeContext& c, int input);
 
-// 0 <= axis < rank, counted from the end where negative; InvalidArgument where
+// The axis in [0, rank); a negative one counts from the end. InvalidArgument if
 // it is outside [-rank, rank).
 Result<int> shape_axis(const ShapeContext& c, int64_t axis, int rank);
 
-// Sums, products and quotients of dimensions, unknown where a part is, or
-// where the result overflows.
+// Sums, products and quotients of dimensions; unknown if an operand is, or if
+// the result overflows.
 int64_t add_dims(int64_t a, int64_t b);
 int64_t multiply_dims(int64_t a, int64_t b);
 
 // Dimensions [begin, end) of a shape of known rank. REQUIRES: in range.
 PartialShape sub_shape(const PartialShape& shape, int begin, int end);
-// What begin, end and strides, inputs 1 to 3 of the node, select of a shape.
+// The part of a shape selected by begin, end and strides, inputs 1 to 3.
 Result<PartialShape> sliced_shape(const ShapeContext& c,
                                   const PartialShape& input);
-// The dimensions of `a`, then those of `b`; of unknown rank where one is.
+// The dimensions of `a`, then those of `b`; of unknown rank if one of them is.
 PartialShape concatenate(const PartialShape& a, const PartialShape& b);
 
 }  // namespace tagflow::graph

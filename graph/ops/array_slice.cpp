@@ -10,14 +10,14 @@ namespace tagflow::graph {
 
 namespace {
 
-// How many steps of `stride` lead from begin up to end, exclusively.
+// The number of steps of `stride` from begin up to end, exclusive.
 int64_t count_steps(int64_t begin, int64_t end, int64_t stride) {
   const int64_t length = end - begin;
   if (length == 0 || (length < 0) != (stride < 0)) return 0;
   return length / stride + (length % stride != 0 ? 1 : 0);
 }
 
-// Resolves one dimension after the other.
+// Resolves the dimensions one by one.
 class SliceResolver {
  public:
   SliceResolver(const SliceSpec& spec, const PartialShape& input)
@@ -29,7 +29,7 @@ class SliceResolver {
       return invalid_argument("multiple ellipses in the slice");
     for (int i = 0; i < entries; ++i) {
       if (bit(spec_.masks.ellipsis, i)) {
-        int after = 0;  // dimensions that later entries use up
+        int after = 0;  // dimensions for later entries
         for (int j = i + 1; j < entries; ++j)
           after += bit(spec_.masks.new_axis, j) ? 0 : 1;
         while (used() < input_.rank() - after) add_whole();
@@ -47,7 +47,7 @@ class SliceResolver {
   static bool bit(int64_t mask, int i) {
     return i < 64 && ((uint64_t(mask) >> i) & 1) != 0;
   }
-  // Dimensions of the input that are resolved.
+  // How many dimensions of the input are resolved.
   int used() const { return int(result_.begin.size()); }
 
   void add(int64_t begin, int64_t stride, int64_t count) {
@@ -79,7 +79,7 @@ class SliceResolver {
       add(0, stride, PartialShape::kUnknown);
       return {};
     }
-    // The range of positions before, on and after the dimension.
+    // The valid positions, including one before or after the dimension.
     const int64_t low = stride > 0 ? 0 : -1;
     const int64_t high = stride > 0 ? dim : dim - 1;
     auto position = [&](int64_t index) {
@@ -95,7 +95,7 @@ class SliceResolver {
     return {};
   }
 
-  // An entry that selects one index; begin and end masks do not count here.
+  // An entry with one index; begin and end masks are ignored here.
   Status add_index(size_t at, int64_t dim, int64_t stride) {
     if (stride < 0)
       return invalid_argument("strides[{}] of a single index is negative", at);
@@ -117,7 +117,7 @@ class SliceResolver {
   SliceGeometry result_;
 };
 
-// Each size of -1 takes the rest of its dimension.
+// A size of -1 means the rest of its dimension.
 Status slice_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(PartialShape begin_shape, c.with_rank(1, 1));
   TAGFLOW_ASSIGN(PartialShape size_shape, c.with_rank(2, 1));
@@ -200,7 +200,7 @@ Result<PartialShape> sliced_shape(const ShapeContext& c,
 
 Result<SliceGeometry> resolve_slice(const SliceSpec& spec,
                                     const PartialShape& input) {
-  // As TensorFlow reads them.
+  // TensorFlow's masks are int32.
   const SliceMasks& masks = spec.masks;
   for (const int64_t mask : {masks.begin, masks.end, masks.ellipsis,
                              masks.new_axis, masks.shrink_axis})

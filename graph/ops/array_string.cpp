@@ -7,7 +7,7 @@ namespace tagflow::graph {
 
 namespace {
 
-// All inputs of one shape; scalars go with any.
+// All inputs have one shape, or are scalars.
 Status string_join_shape(ShapeContext& c) {
   PartialShape output = PartialShape::scalar();
   for (int i = 0; i < c.num_inputs(); ++i) {
@@ -44,7 +44,7 @@ Status reduce_join_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(const bool keep, c.attr<bool>("keep_dims"));
   const auto axes = constant_indices(c, 1);
   if (!input.has_rank() || !axes) return unknown_shape(c);
-  // No axis stands for all of them.
+  // Without axes, all dimensions are joined.
   std::vector<bool> joined(size_t(input.rank()), axes->empty());
   for (int64_t axis : *axes) {
     TAGFLOW_ASSIGN(const int at, shape_axis(c, axis, input.rank()));
@@ -67,7 +67,7 @@ Status decode_raw_shape(ShapeContext& c) {
   return {};
 }
 
-// The parts of a list of strings as a sparse matrix.
+// The parts of strings in a list, as a sparse matrix.
 Status string_split_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 1).status());
   c.set_output(0, {PartialShape::kUnknown, 2});

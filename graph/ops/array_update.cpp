@@ -1,5 +1,5 @@
-// Tensors some rows of which are replaced, and elements by their rank among
-// others: Empty, Inplace*, TensorStridedSliceUpdate, Bucketize, NthElement, ...
+// Ops that replace rows of tensors, or classify elements by rank: Empty,
+// Inplace*, TensorStridedSliceUpdate, Bucketize, NthElement, ...
 #include "graph/ops/array_ops.h"
 
 namespace tagflow::graph {
@@ -13,7 +13,7 @@ Status empty_shape(ShapeContext& c) {
   return {};
 }
 
-// Rows of x, as many as there are indices.
+// As many rows of x as there are indices.
 Status inplace_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(const PartialShape x, c.with_rank_at_least(0, 1));
   TAGFLOW_ASSIGN(const PartialShape i, c.with_rank(1, 1));
@@ -54,7 +54,7 @@ Status unravel_shape(ShapeContext& c) {
 }  // namespace
 
 void register_array_update_ops(OpRegistry& registry) {
-  // Not stateful, as it is in TensorFlow: here it always has zeros.
+  // Stateful in TensorFlow, but here its elements are always zeros.
   define(registry, "Empty", {"shape: int32"}, {"output: dtype"},
          {"dtype: type", "init: bool = false"}, empty_shape);
   for (const char* name : {"InplaceUpdate", "InplaceAdd", "InplaceSub"})

@@ -9,7 +9,7 @@ namespace tagflow::graph {
 
 namespace {
 
-// Inputs of these ranks, from the first one on.
+// Checks the ranks of inputs, from the first one on.
 Status check_ranks(const ShapeContext& c, std::initializer_list<int> ranks) {
   int i = 0;
   for (const int rank : ranks)
@@ -17,8 +17,7 @@ Status check_ranks(const ShapeContext& c, std::initializer_list<int> ranks) {
   return {};
 }
 
-// That a vector input, where its length is known, has one element for each
-// tensor.
+// Checks that a vector input of known length has one element for each tensor.
 Status check_length(const ShapeContext& c, int input, int tensors) {
   const PartialShape& shape = c.input(input);
   if (!shape.has_rank() || !shape.dim_known(0) || shape.dim(0) == tensors)
@@ -35,8 +34,8 @@ Status save_v2_shape(ShapeContext& c) {
   return check_length(c, 2, tensors);
 }
 
-// The shape at the end of "4 6 0,2:-"; of unknown rank where the text is wrong,
-// which the kernel says.
+// The shape at the end of "4 6 0,2:-"; of unknown rank if the text is
+// malformed, which the kernel reports.
 PartialShape restored_shape(std::string_view spec) {
   if (spec.empty()) return {};
   PartialShape shape = PartialShape::scalar();
@@ -110,8 +109,8 @@ void register_checkpoint_ops(OpRegistry& registry) {
          {"filename: string"}, {}, sharded_name_shape);
   define(registry, "ShardedFilespec", {"basename: string", "num_shards: int32"},
          {"filename: string"}, {}, sharded_name_shape);
-  // Of the format V1, which nothing writes any more: graphs that have them
-  // load, and run where they are not used.
+  // Ops of the obsolete format V1: graphs with them can be loaded, and run
+  // unless they are needed.
   define_stateful(registry, "Save",
                   {"filename: string", "tensor_names: string", "data: T"}, {},
                   {"T: list(type) >= 1"}, no_output_shape);

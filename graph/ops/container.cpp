@@ -1,5 +1,5 @@
-// Ops of stacks, tensor arrays, tensor lists and optionals: the registration
-// of all, and what their shape functions share.
+// Ops of stacks, tensor arrays, tensor lists and optionals: registration, and
+// helpers of their shape functions.
 #include "graph/ops/container_ops.h"
 #include "graph/ops/ops.h"
 

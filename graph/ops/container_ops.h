@@ -1,6 +1,6 @@
 // Private to the ops of stacks, tensor arrays, tensor lists and optionals, and
-// of their gradients: the tables by theme, and what their shape functions
-// share.
+// of their gradients: registration by theme, and helpers of their shape
+// functions.
 #pragma once
 
 #include "graph/ops/array_ops.h"
@@ -14,7 +14,7 @@ void register_gradient_list_ops(OpRegistry& registry);
 void register_tensor_map_ops(OpRegistry& registry);
 void register_optional_ops(OpRegistry& registry);
 
-// define() for an op that must run as often as its node says.
+// define() for a stateful op, which is never merged, folded or run twice.
 void define_stateful(OpRegistry& registry, std::string name, Texts inputs,
                      Texts outputs, Texts attrs, ShapeFn shape_fn,
                      Work work = Work::kElementwise);
@@ -24,7 +24,7 @@ void define_changing(OpRegistry& registry, std::string name, Texts inputs,
                      Texts outputs, Texts attrs, ShapeFn shape_fn,
                      Work work = Work::kElementwise);
 
-// What input i says of the shape of elements: a vector of dimensions, or -1.
+// The shape of elements given by input i: a vector of dimensions, or -1.
 Result<PartialShape> element_shape_input(const ShapeContext& c, int i);
 
 }  // namespace tagflow::graph

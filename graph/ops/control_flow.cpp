@@ -1,5 +1,6 @@
-// Definitions of what moves tokens without computing: constants, identities,
-// placeholders, the control-flow primitives, assertions and printing.
+// Definitions of ops that forward tokens without computing: constants,
+// identities, placeholders, the control-flow primitives, assertions and
+// printing.
 #include "graph/op_registry.h"
 #include "graph/ops/ops.h"
 #include "graph/shape_context.h"
@@ -24,7 +25,7 @@ Status placeholder_shape(ShapeContext& c) {
   return {};
 }
 
-// The attribute must not contradict the default, which may say less.
+// The attribute may be less specific than the default, but must match it.
 Status placeholder_with_default_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(PartialShape shape, c.attr<PartialShape>("shape"));
   if (!shape.compatible(c.input(0)))
@@ -44,21 +45,21 @@ Status ensure_shape(ShapeContext& c) {
   return {};
 }
 
-// Output i like input i.
+// Output i has the shape of input i.
 Status elementwise_list_shape(ShapeContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, c.input(i));
   return {};
 }
 
-// Every output like input 0; input 1 chooses among them.
+// Every output has the shape of input 0; input 1 selects one of them.
 Status switch_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, c.input(0));
   return {};
 }
 
-// What the inputs agree on. An open back edge is of unknown shape, and so is
-// then the output: what comes around a loop need not look like what entered.
+// The common shape of the inputs. An open back edge, and then the output, has
+// unknown shape: later values may differ from the first.
 Status merge_shape(ShapeContext& c) {
   PartialShape shape = c.input(0);
   for (int i = 1; i < c.num_inputs(); ++i) shape = shape.relax(c.input(i));
@@ -84,7 +85,7 @@ Status loop_cond_shape(ShapeContext& c) {
 // No outputs; input 0 is a scalar.
 Status scalar_sink_shape(ShapeContext& c) { return c.with_rank(0, 0).status(); }
 
-// An op whose output is its only input.
+// An op that returns its only input.
 OpDefBuilder identity_op(const char* name) {
   return OpDefBuilder(name)
       .input("input: T")
@@ -148,7 +149,7 @@ void register_identities(OpRegistry& registry) {
                    .shape(elementwise_list_shape));
 }
 
-// What the engine itself puts at the borders of a graph or a partition.
+// Ops that the engine adds at the borders of a graph or a partition.
 void register_borders(OpRegistry& registry) {
   registry.add(OpDefBuilder("_Arg")
                    .output("output: T")

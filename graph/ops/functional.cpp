@@ -1,5 +1,5 @@
-// Functions as ops, and control flow over functions. Lowered before a run:
-// graph/functions/lower.h.
+// Function calls, and control flow over functions. They are lowered before a
+// run: graph/functions/lower.h.
 #include "graph/op_registry.h"
 #include "graph/ops/ops.h"
 #include "graph/shape_context.h"
@@ -7,7 +7,7 @@
 namespace tagflow::graph {
 namespace {
 
-// What "output_shapes" says, where it says it.
+// The shapes in "output_shapes", if it is given.
 Status declared_shapes(ShapeContext& c) {
   if (!c.node().attrs().contains("output_shapes")) return {};
   TAGFLOW_ASSIGN(const auto shapes,
@@ -29,7 +29,7 @@ Status argument_shapes(ShapeContext& c) {
   return {};
 }
 
-// The three numbers that the loop is over are scalars.
+// Start, limit and step of the loop are scalars.
 Status for_shape(ShapeContext& c) {
   for (int i = 0; i < 3; ++i)
     TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 0).status());
@@ -42,7 +42,7 @@ Status trip_count_shape(ShapeContext& c) {
   return {};
 }
 
-// Tensors of any types go in, others come out.
+// Inputs and outputs of any types.
 OpDefBuilder with_ports(OpDefBuilder builder, const char* input) {
   return builder.input(input)
       .output("output: Tout")
@@ -64,11 +64,11 @@ void register_calls(OpRegistry& registry) {
   };
   add(OpDefBuilder("PartitionedCall"));
   add(OpDefBuilder("StatefulPartitionedCall").stateful());
-  // Of f(x) = y: takes x and the gradients of y, gives those of x.
+  // For f(x) = y: takes x and the gradients of y, returns those of x.
   registry.add(with_ports(OpDefBuilder("SymbolicGradient"), "input: Tin")
                    .attr("f: func")
                    .shape(argument_shapes));
-  // What is left of a call of a recursive function: body number `body` of the
+  // The remaining call of a recursive function: body number `body` of the
   // program, in a frame of its own.
   registry.add(with_ports(OpDefBuilder("_Call").stateful(), "args: Tin")
                    .attr("f: func")
@@ -94,14 +94,14 @@ void register_branches(OpRegistry& registry) {
   add_case(OpDefBuilder("StatelessCase"));
 }
 
-// What goes round a loop has the same types all the time.
+// Loop variables have the same types in all iterations.
 OpDefBuilder with_variables(OpDefBuilder builder) {
   return builder.input("input: T")
       .output("output: T")
       .attr("T: list(type) >= 0");
 }
 
-// The numbers of a For.
+// Start, limit and step of a For.
 OpDefBuilder with_range(OpDefBuilder builder) {
   return builder.input("start: int32")
       .input("limit: int32")
@@ -121,7 +121,7 @@ void register_functional_loops(OpRegistry& registry) {
                    .attr("body: func")
                    .stateful()
                    .shape(for_shape));
-  // How often a For runs its body.
+  // The number of iterations of a For.
   registry.add(with_range(OpDefBuilder("_ForTripCount"))
                    .output("trips: int32")
                    .work(Work::kNoData)

@@ -1,4 +1,4 @@
-// What passes make of other ops; graphs from elsewhere need not have it.
+// Ops that passes make of other ops; graphs from outside do not need them.
 #include <cstdlib>
 
 #include "graph/op_registry.h"
@@ -8,15 +8,15 @@
 namespace tagflow::graph {
 namespace {
 
-// "_Fused" and the op's name: the op itself, and what is done to its result.
-// Where `has_bias` is set, the first of the `others` is a bias for each of its
-// channels, the last dimension. Then comes `program`, which may be empty, with
-// its `outputs`, as in _FusedElementwise: there the result is number 0, and the
-// other `others` are numbered from 1 on. Where there are several `segments`,
-// the result is as many numbers: its channels, `width` to each. Where there is
-// `more`, the op's first input is a ConcatV2 of that one and these, along the
-// last dimension. `names` are the nodes', for messages: of the ConcatV2 and the
-// bias if there are such, before and after the op's, then of the program's.
+// "_Fused" and the op's name: the op with further ops on its result. If
+// `has_bias` is set, the first of the `others` is a bias for each of its
+// channels, the last dimension. Then follows `program`, which may be empty,
+// with its `outputs`, as in _FusedElementwise: the result has number 0, and the
+// other `others` are numbered from 1. If there are several `segments`, the
+// result has as many numbers: each is `width` of its channels. If `more` is not
+// empty, the op's first input is a ConcatV2 of that one and these, along the
+// last dimension. `names` are the nodes' names, for messages: the ConcatV2 and
+// the bias, if they exist, before and after the op, then those of the program.
 void add_layer(OpRegistry& registry, const std::string& op) {
   OpDef def = *registry.find_or_null(op);
   def.name = "_Fused" + op;
@@ -45,16 +45,16 @@ void add_layer(OpRegistry& registry, const std::string& op) {
 }  // namespace
 
 void register_fused_ops(OpRegistry& registry) {
-  // `program` lists element-wise ops in the order in which they are computed,
-  // each "Op a" or "Op a b": the numbers count the inputs and then the results
-  // so far. `outputs` are the numbers of results, each once, or, where it is
-  // empty, the last one is the output. Where `joined` is not empty, it has an
-  // output for each of them, in which they are next to each other along the
-  // last dimension, in this order. An error is the first, as the ops one by one
-  // would give it. `names` are their nodes', for messages. Where `columns` is
-  // not empty, it has two numbers for each input, a first column and a count:
-  // of the input's last dimension, the ops see that many columns from the first
-  // one on, or, where the count is 0, all of them.
+  // `program` lists element-wise ops in topological order, each "Op a" or
+  // "Op a b": the numbers count the inputs and then the previous results.
+  // `outputs` are the numbers of results, each once; if it is empty, the last
+  // one is the output. If `joined` is not empty, it has an output number for
+  // each of them: results with the same number are concatenated along the last
+  // dimension, in this order. Errors are the same as for the single ops in
+  // sequence. `names` are the names of their nodes, for messages. If `columns`
+  // is not empty, it has two numbers for each input, a first column and a
+  // count: the ops read that many columns of the input's last dimension from
+  // the first one on, or all of them if the count is 0.
   registry.add(OpDefBuilder("_FusedElementwise")
                    .input("inputs: N * T")
                    .output("output: M * T")
@@ -66,8 +66,8 @@ void register_fused_ops(OpRegistry& registry) {
                    .attr("program: list(string) >= 1")
                    .attr("names: list(string) >= 1")
                    .attr("columns: list(int) = []"));
-  // Note [What is summed] in graph/passes/sums.cpp. `sum` is that value, and
-  // the products that were added to it.
+  // Note [What is summed] in graph/passes/sums.cpp. `sum` is that value plus
+  // the products added to it.
   const auto sums = "T: {float, double}";
   registry.add(OpDefBuilder("_ProductSum")
                    .input("value: T")
@@ -91,8 +91,8 @@ void register_fused_ops(OpRegistry& registry) {
   for (const char* op :
        {"Conv2D", "DepthwiseConv2dNative", "MatMul", "BatchMatMulV2"})
     add_layer(registry, op);
-  // Note [What is packed] in graph/passes/pack.cpp. Of a matrix, or, where
-  // `count` is not 0, of so many rows of one that is transposed.
+  // Note [What is packed] in graph/passes/pack.cpp. Packs a matrix or, if
+  // `count` is not 0, so many rows of a transposed one.
   registry.add(OpDefBuilder("_PackWeights")
                    .input("weights: float")
                    .output("packed: variant")
@@ -100,7 +100,7 @@ void register_fused_ops(OpRegistry& registry) {
                    .attr("first: int >= 0 = 0")
                    .attr("count: int >= 0 = 0")
                    .shape(scalar_shape));
-  // A _FusedMatMul of such weights; `weights` is their shape.
+  // A _FusedMatMul with such weights; `weights` is their shape.
   registry.add(OpDefBuilder("_PackedMatMul")
                    .input("a: T")
                    .input("b: variant")

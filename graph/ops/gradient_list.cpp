@@ -1,15 +1,15 @@
-// Gradients of containers: a list of those of single elements, by their
-// indices. What has no gradient has zeros, and ZeroVariant is the gradient of a
-// container of which no element has one. Add and Get are the derivatives of
-// each other, and so are Put and Take, which leave nothing of what was there.
+// Gradients of containers: a list of the gradients of single elements, by
+// index. Elements without gradient are zeros, and ZeroVariant is the gradient
+// of a container in which no element has one. Add and Get are the derivatives
+// of each other, and so are Put and Take, which remove the present elements.
 #include "graph/ops/container_ops.h"
 
 namespace tagflow::graph {
 
 namespace {
 
-// Output `port`: elements of the shape that input `i` says, below `outer`; for
-// variants, of which nobody asks it, scalars.
+// Output `port`: elements of the shape given by input `i`, after `outer`; for
+// variants, whose shapes are not needed, scalars.
 Status set_elements(ShapeContext& c, int port, int i, PartialShape outer) {
   PartialShape element = PartialShape::scalar();
   if (c.node().output_dtypes()[size_t(port)] != DataType::kVariant) {
@@ -64,7 +64,7 @@ Status join_gradients_shape(ShapeContext& c) {
   return set_elements(c, 0, 2, {PartialShape::kUnknown});
 }
 
-// As many lists as input `i` has elements; an empty variant stands for all of
+// As many lists as input `i` has elements; an empty variant represents all of
 // them.
 Status set_lists(ShapeContext& c, int port, int i) {
   if (c.input(0).has_rank() && c.input(0).rank() != 0) {
@@ -124,7 +124,7 @@ void register_gradient_list_ops(OpRegistry& registry) {
                   {list, "begin: int32", "end: int32"}, {next}, {},
                   drop_gradients_shape, Work::kNoData);
 
-  // Row i is that of element indices[i].
+  // Row i is for element indices[i].
   for (const char* op : {"GradientListAddRows", "GradientListPutRows"})
     define_changing(registry, op, {list, indices, values}, {next}, {type},
                     add_gradients_shape, Work::kMove);
@@ -134,14 +134,14 @@ void register_gradient_list_ops(OpRegistry& registry) {
                   {next, values}, {type, shape_type}, get_gradients_shape,
                   Work::kMove);
 
-  // lengths[i] rows, each of a shape, are those of element i.
+  // lengths[i] rows, each of a shape, are for element i.
   define_changing(registry, "GradientListAddSplit",
                   {list, values, "lengths: int64"}, {next}, {type},
                   split_gradients_shape, Work::kMove);
   define(registry, "GradientListGetConcat", {list, "lengths: int64", shape},
          {values}, {type, shape_type}, join_gradients_shape, Work::kMove);
 
-  // Take and Put of a tensor of lists: row i is element indices[i] of list i.
+  // Take and Put for a tensor of lists: row i is element indices[i] of list i.
   const auto lists = "lists: variant";
   const auto next_lists = "output_lists: variant";
   define_changing(registry, "GradientListTakeBatch", {lists, indices, shape},
@@ -149,8 +149,8 @@ void register_gradient_list_ops(OpRegistry& registry) {
                   Work::kMove);
   define_changing(registry, "GradientListPutBatch", {lists, indices, values},
                   {next_lists}, {type}, put_batch_shape, Work::kMove);
-  // The elements of list i before lengths[i], and those from there on, counted
-  // from 0 again. Join is the inverse, and the derivative.
+  // The elements of list i before lengths[i], and the others, with indices from
+  // 0. Join is the inverse, and the derivative.
   const auto lengths = "lengths: int32";
   define_changing(registry, "GradientListSplit", {lists, lengths},
                   {"first: variant", "rest: variant"}, {}, split_lists_shape,

@@ -9,7 +9,7 @@ namespace tagflow::graph {
 
 namespace {
 
-// The sets of types that ops share, for "T: {...}".
+// Sets of types that several ops use, for "T: {...}".
 constexpr char kFloating[] = "bfloat16, half, float, double";
 constexpr char kInexact[] =
     "bfloat16, half, float, double, complex64, complex128";
@@ -18,7 +18,7 @@ constexpr char kInteger[] =
 constexpr char kReal[] =
     "bfloat16, half, float, double, int8, int16, int32, int64, uint8, uint16, "
     "uint32, uint64";
-// Numbers with a sign.
+// Signed number types.
 constexpr char kSigned[] =
     "bfloat16, half, float, double, int8, int16, int32, int64, complex64, "
     "complex128";
@@ -54,7 +54,7 @@ OpDefBuilder binary(const char* name, const char* types,
       .shape(broadcast_shape);
 }
 
-// That of input 0; input 1 has as many elements.
+// The shape of input 0; input 1 has the same number of elements.
 Status paired_shape(ShapeContext& c) {
   const PartialShape &y = c.input(0), &dy = c.input(1);
   if (y.fully_known() && dy.fully_known() &&

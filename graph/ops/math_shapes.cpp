@@ -8,7 +8,7 @@ bool is_scalar(const PartialShape& shape) {
   return shape.has_rank() && shape.rank() == 0;
 }
 
-// Where `scalars_fit`, a scalar goes with any shape.
+// If `scalars_fit`, a scalar is compatible with any shape.
 Status merged_shape(ShapeContext& c, bool scalars_fit) {
   PartialShape shape = c.input(0);
   for (int i = 1; i < c.num_inputs(); ++i) {
@@ -34,7 +34,7 @@ Status sum_shape(ShapeContext& c) {
 Status equality_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(const bool refuses, c.attr<bool>("incompatible_shape_error"));
   if (refuses) return broadcast_shape(c);
-  // Only full knowledge excludes that the shapes turn out incompatible.
+  // Incompatibility is only certain if both are fully known.
   if (!c.input(0).fully_known() || !c.input(1).fully_known()) return {};
   Result<PartialShape> shape = broadcast(c.input(0), c.input(1));
   c.set_output(0, shape.ok() ? *shape : PartialShape::scalar());
@@ -54,7 +54,7 @@ Status select_shape(ShapeContext& c) {
       shape.dim(0) != condition.dim(0))
     return c.fail(fmt::format("a condition of shape {} for values of shape {}",
                               condition.to_string(), shape.to_string()));
-  // Where nothing is known of one side, nothing more can be said.
+  // If one side is unknown, no error can be found.
   const bool alike = condition.has_rank() && condition.rank() > 1;
   if (alike && !condition.compatible(shape))
     return c.fail(fmt::format("a condition of shape {} for values of shape {}",

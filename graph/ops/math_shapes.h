@@ -5,20 +5,20 @@
 
 namespace tagflow::graph {
 
-// Inputs of one shape, which is the output's: nothing is broadcast.
+// All inputs have the shape of the output: no broadcasting.
 Status same_shape(ShapeContext& c);
-// The same of a sum. Of variants an empty one, a scalar, is a zero of any
-// shape.
+// The same for sums. An empty variant, a scalar, is a zero of any shape.
 Status sum_shape(ShapeContext& c);
-// Equal, NotEqual: may compare what cannot be broadcast, to one bool.
+// Equal, NotEqual: shapes that cannot be broadcast may give one bool.
 Status equality_shape(ShapeContext& c);
-// Select: the condition is like the values, a scalar, or a vector of rows.
+// Select: the condition has the values' shape, or is a scalar, or a vector with
+// one element per row.
 Status select_shape(ShapeContext& c);
 // SelectV2: the three inputs are broadcast together.
 Status select_v2_shape(ShapeContext& c);
-// ClipByValue: the limits are scalars or like the value.
+// ClipByValue: the limits are scalars or have the value's shape.
 Status clip_shape(ShapeContext& c);
-// Bitcast: the last dimension appears, vanishes or stays.
+// Bitcast: adds or removes a last dimension, or keeps the shape.
 Status bitcast_shape(ShapeContext& c);
 // BroadcastTo: input 1 is the shape.
 Status broadcast_to_shape(ShapeContext& c);

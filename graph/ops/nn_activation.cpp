@@ -143,7 +143,7 @@ Status in_top_k_shape(ShapeContext& c) {
   return Status();
 }
 
-// The number of the dimension of channels.
+// The dimension of channels.
 Result<int> channel_dim(const ShapeContext& c, const PartialShape& value) {
   if (c.node().op() == "BiasAddV1") return value.rank() - 1;
   TAGFLOW_ASSIGN(const std::string format, c.attr<std::string>("data_format"));

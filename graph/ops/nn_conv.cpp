@@ -49,7 +49,7 @@ Status conv_shape(ShapeContext& c, int rank, bool depthwise) {
   return Status();
 }
 
-// The output has the shape that input `sizes` holds.
+// The output has the shape given by input `sizes`.
 Status shape_from_input(ShapeContext& c, int sizes, int rank) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(sizes, 1).status());
   TAGFLOW_ASSIGN(const PartialShape shape, c.constant_as_shape(sizes));

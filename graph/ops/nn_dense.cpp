@@ -7,7 +7,7 @@ namespace tagflow::graph {
 namespace {
 
 // The shape of the product of matrices whose last two dimensions are those of
-// `a` and `b`, each read transposed where said. `batch` comes in front.
+// `a` and `b`, transposed if requested. `batch` precedes them.
 Result<PartialShape> product_shape(const ShapeContext& c, const PartialShape& a,
                                    bool transpose_a, const PartialShape& b,
                                    bool transpose_b, PartialShape batch) {

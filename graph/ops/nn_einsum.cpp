@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kDots = "...";
 
-// `rank` < 0: the ellipsis stands for `ellipsis_rank` dimensions. Otherwise
-// it stands for what is left, and ellipsis_rank becomes at least that.
+// If `rank` < 0, the ellipsis represents `ellipsis_rank` dimensions. Otherwise
+// it represents the remaining ones, and ellipsis_rank becomes at least that.
 Result<Labels> parse_labels(std::string_view text, int rank,
                             int& ellipsis_rank) {
   const size_t dots = text.find(kDots);
@@ -50,7 +50,7 @@ Result<Labels> parse_labels(std::string_view text, int rank,
   return labels;
 }
 
-// The dimension of each label, from the shapes that are known.
+// The dimension of each label, from the known shapes.
 Status einsum_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(const std::string text, c.attr<std::string>("equation"));
   std::vector<int> ranks;

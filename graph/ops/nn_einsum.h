@@ -9,8 +9,8 @@
 
 namespace tagflow::graph {
 
-// A dimension's name: a letter of the equation, or for the dimensions that an
-// ellipsis stands for, the innermost first, kEllipsis, kEllipsis + 1, ...
+// A dimension's name: a letter of the equation; or kEllipsis, kEllipsis + 1,
+// ... for the dimensions of an ellipsis, starting with the innermost.
 using Label = int;
 inline constexpr Label kEllipsis = 256;
 
@@ -22,12 +22,11 @@ struct Equation {
   Labels output;
 };
 
-// "ij,jk->ik" for operands of these ranks. An ellipsis, once per operand,
-// stands for the dimensions that are left over; they broadcast. A label may
-// repeat, which takes (or writes) a diagonal.
-// InvalidArgument where the equation is malformed, has other operands, has
-// more than two, does not fit a rank, or names in its output what no input
-// has. The message names no op.
+// Parses "ij,jk->ik" for operands of these ranks. An ellipsis, once per
+// operand, stands for the remaining dimensions, which are broadcast. A repeated
+// label reads (or writes) a diagonal. InvalidArgument if the equation is
+// malformed, has the wrong number of operands or more than two, does not match
+// a rank, or has an output label that no input has. The message names no op.
 Result<Equation> parse_equation(std::string_view text,
                                 const std::vector<int>& ranks);
 

@@ -12,9 +12,9 @@ constexpr const char* kMaxTypes =
     "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, "
     "uint16} = float";
 
-// The shape of the windows' positions; of unknown dimensions where a size or
-// a stride is an input that is not constant. Windows of MaxPool and its like
-// slide over the channels, too.
+// The shape of the windows' positions; dimensions are unknown if a size or a
+// stride is an input that is not constant. Windows of MaxPool and similar ops
+// also slide over the channels.
 Result<PartialShape> pooled_shape(ShapeContext& c, const PartialShape& in,
                                   const WindowAttrs& window) {
   const bool over_channels =
@@ -42,7 +42,7 @@ Result<PartialShape> pooled_shape(ShapeContext& c, const PartialShape& in,
 }
 
 // The shape of a pool of input 0, whose sizes and strides are attributes, or,
-// where `sizes_at` is not negative, the inputs from there.
+// if `sizes_at` is not negative, the inputs from there.
 Result<PartialShape> pool_output(ShapeContext& c, int rank, int sizes_at) {
   TAGFLOW_ASSIGN(WindowAttrs window, window_attrs(c.node(), rank));
   TAGFLOW_ASSIGN(const PartialShape in, c.with_rank(0, rank));
@@ -72,7 +72,7 @@ Status pool_v2_shape(ShapeContext& c) {
   return Status();
 }
 
-// Argmax pools know windows over height and width only.
+// Argmax pools have windows over height and width only.
 Status argmax_pool_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(WindowAttrs window, window_attrs(c.node(), 4));
   TAGFLOW_ASSIGN(const PartialShape in, c.with_rank(0, 4));
@@ -92,8 +92,8 @@ Status like_input_shape(ShapeContext& c, int rank) {
   return Status();
 }
 
-// The gradient of a gradient has that of the pool's output, and its third input
-// the shape of the first.
+// The gradient of a gradient has the shape of the pool's output; its third
+// input has the shape of the first.
 Status like_output_shape(ShapeContext& c, int rank) {
   TAGFLOW_ASSIGN(PartialShape out,
                  pool_output(c, rank, c.num_inputs() == 5 ? 3 : -1));

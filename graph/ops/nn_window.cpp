@@ -7,7 +7,7 @@
 namespace tagflow::graph {
 namespace {
 
-// Where it is larger, sums of sizes, strides and paddings could overflow.
+// Larger values could cause overflow in sums of sizes, strides and paddings.
 constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
 
 Status check_list(const char* what, const std::vector<int64_t>& list, int rank,
@@ -128,7 +128,7 @@ Result<WindowAttrs> window_attrs(const Node& node, int rank) {
        {std::pair("ksize", &window.size), std::pair("strides", &window.stride),
         std::pair("dilations", &window.dilation)}) {
     TAGFLOW_RETURN_IF_ERROR(read_if_there(node, name, *list));
-    // An empty list would pass as one that is not there.
+    // An empty list would be treated as a missing one.
     if (list->empty() && node.attrs().contains(name))
       return invalid_argument("{} has 0 values, not {}", name, rank);
   }

@@ -1,5 +1,5 @@
-// How the windows of convolutions and pools slide over their input: the same
-// arithmetic for shape functions and kernels.
+// Window positions of convolutions and pools: the arithmetic shared by shape
+// functions and kernels.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ enum class Padding { kSame, kValid, kExplicit };
 
 // A window along one dimension.
 struct WindowDim {
-  int64_t size = 1;                       // elements it covers; 0: of a filter
-  int64_t stride = 1;                     // from one position to the next
+  int64_t size = 1;                       // covered elements; 0: of a filter
+  int64_t stride = 1;                     // step between positions
   int64_t dilation = 1;                   // distance of neighbouring elements
-  int64_t pad_before = 0, pad_after = 0;  // where padding is explicit
+  int64_t pad_before = 0, pad_after = 0;  // for explicit padding
 };
 
 // The positions of a window.
@@ -25,19 +25,19 @@ struct Positions {
   int64_t pad_before = 0;  // padding in front of the first element
 };
 
-// InvalidArgument where the size is negative, another number not positive or
-// the window, with padding, is so much larger than the input that the count
-// would be negative. The message names no op. `input` >= 0.
+// InvalidArgument if the size is negative, another number is not positive, or
+// the window is so much larger than the padded input that the count would be
+// negative. The message names no op. `input` >= 0.
 Result<Positions> slide(const WindowDim& window, int64_t input,
                         Padding padding);
-// The count as shape functions know it. As in TensorFlow, they are stricter
-// than kernels: InvalidArgument also where the window is larger than the
-// input with its padding and the count would be 0.
+// The count for shape functions. As in TensorFlow, they are stricter than
+// kernels: InvalidArgument also if the window is larger than the padded input,
+// so that the count would be 0.
 Result<int64_t> inferred_count(const WindowDim& window, int64_t input,
                                Padding padding);
 
-// The attributes, of whatever the node has, that describe its windows. Lists
-// have one entry per dimension of the input, in its order.
+// The attributes of a node that describe its windows, as far as it has them.
+// Lists have one entry per dimension of the input, in its order.
 struct WindowAttrs {
   int rank = 4;  // of the input: 4 or 5
   bool channels_first = false;
@@ -55,7 +55,7 @@ struct WindowAttrs {
     return spatial(i, size[size_t(spatial_dim(i))]);
   }
   // InvalidArgument unless lists have the right length and numbers are in
-  // range. `size` and `stride` may be empty where they come as inputs.
+  // range. `size` and `stride` may be empty if they are inputs.
   Status check() const;
 };
 

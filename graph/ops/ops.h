@@ -1,12 +1,12 @@
-// The definitions of the built-in ops, one registering function per family and
-// file.
+// Definitions of the built-in ops: one registration function and file per
+// family.
 #pragma once
 
 namespace tagflow::graph {
 
 class OpRegistry;
 
-// All of the below.
+// Registers all families below.
 void register_ops(OpRegistry& registry);
 
 void register_control_flow_ops(OpRegistry& registry);  // control_flow.cpp

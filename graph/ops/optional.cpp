@@ -1,6 +1,6 @@
-// Optionals, which hold values or none, and what functional control flow needs
-// besides: FakeParam stands for a value that a branch never makes, DeviceIndex
-// says where a branch runs.
+// Optionals, which hold values or none, and helpers of functional control flow:
+// FakeParam represents a value that a branch never makes, DeviceIndex returns
+// where a branch runs.
 #include "graph/ops/container_ops.h"
 
 namespace tagflow::graph {

@@ -1,4 +1,4 @@
-// Random ops that draw other numbers in each run.
+// Random ops whose numbers differ in each run.
 #include "graph/ops/array_ops.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/random_ops.h"
@@ -36,7 +36,7 @@ Status uniform_int_shape(ShapeContext& c) {
   return filled_shape(c);
 }
 
-// Each parameter a scalar, or a vector of as many as the output has rows.
+// Each parameter is a scalar, or a vector with one element per output row.
 Status truncated_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(filled_shape(c));
   const PartialShape& shape = c.outputs()[0];
@@ -54,7 +54,7 @@ Status truncated_shape(ShapeContext& c) {
   return {};
 }
 
-// As many samples as input 0 says, of each element of input 1.
+// For each element of input 1, the number of samples given by input 0.
 Status samples_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(filled_shape(c));
   c.set_output(0, concatenate(c.outputs()[0], c.input(1)));
@@ -67,7 +67,7 @@ OpDefBuilder random_op(const char* name) {
   return builder;
 }
 
-// Classes to be told from the true ones, and how often each is expected.
+// Sampled candidate classes, and their expected counts.
 Status candidates_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(const int64_t count, c.attr<int64_t>("num_sampled"));
   TAGFLOW_ASSIGN(const int64_t per_row, c.attr<int64_t>("num_true"));
@@ -151,7 +151,7 @@ void register_random_ops(OpRegistry& registry) {
                    .attr("dtype: {half, bfloat16, float, double}")
                    .attr("T: {int32, int64}")
                    .shape(truncated_shape));
-  // Without seeds: each run of each session draws others.
+  // It has no seeds: each run of each session differs.
   registry.add(OpDefBuilder("NonDeterministicInts")
                    .stateful()
                    .input("shape: shape_dtype")

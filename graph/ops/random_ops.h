@@ -8,10 +8,9 @@ namespace tagflow::graph {
 
 void register_stateless_random_ops(OpRegistry& registry);
 
-// Output 0 has the shape that input 0 is the vector of.
+// The shape of output 0 is the value of input 0.
 Status filled_shape(ShapeContext& c);
-// Output 0 has as many rows as input 0, logits, and input 1 says how many
-// columns.
+// Output 0 has the rows of input 0, logits; input 1 gives the columns.
 Status multinomial_shape(ShapeContext& c);
 // The inputs from `first` on are scalars.
 Status scalars_from(const ShapeContext& c, int first);

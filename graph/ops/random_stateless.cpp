@@ -1,12 +1,12 @@
 // Random ops that are functions of their inputs: a seed, a key and a counter,
-// or a variable that has these.
+// or a variable that contains them.
 #include "graph/ops/random_ops.h"
 
 namespace tagflow::graph {
 
 namespace {
 
-// A vector of `size`.
+// Checks that the input is a vector of `size`.
 Status vector_of(const ShapeContext& c, int input, int64_t size) {
   TAGFLOW_ASSIGN(const PartialShape shape, c.with_rank(input, 1));
   if (shape.dim_known(0) && shape.dim(0) != size)
@@ -233,7 +233,7 @@ void register_key_ops(OpRegistry& registry) {
                    .output("alg: int32")
                    .attr("Tseed: {int32, int64} = int64")
                    .shape(key_shape));
-  // Stateful in TensorFlow, for the device it asks: here it is a constant.
+  // Stateful in TensorFlow, since it depends on the device; constant here.
   registry.add(OpDefBuilder("StatelessRandomGetAlg")
                    .output("alg: int32")
                    .shape(scalar_shape));

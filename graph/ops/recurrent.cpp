@@ -39,7 +39,7 @@ Status lstm_shape(ShapeContext& c) {
   return {};
 }
 
-// Gradients like what they are of.
+// Each gradient has the shape of its tensor.
 Status lstm_grad_shape(ShapeContext& c) {
   const int ranks[] = {3, 2, 2, 2, 1, 1, 1, 1};
   for (int i = 0; i < 8; ++i) {
@@ -66,7 +66,7 @@ Status gru_grad_shape(ShapeContext& c) {
   return {};
 }
 
-// The inputs and outputs of LSTM ops, which come in this order.
+// The inputs and outputs of LSTM ops, in this order.
 void add_texts(OpDefBuilder& op, std::initializer_list<const char*> names,
                bool as_input) {
   for (const char* name : names) {

@@ -19,8 +19,8 @@ std::vector<int64_t> integers(const Tensor& tensor) {
   return values;
 }
 
-// Input 0 without the dimensions that input 1 names; those stay as 1 with
-// keep_dims. Duplicates are left for the kernel to refuse.
+// Input 0 without the dimensions given by input 1; with keep_dims, these are 1.
+// The kernel rejects duplicates.
 Status reduction_shape(ShapeContext& c) {
   const PartialShape& in = c.input(0);
   TAGFLOW_ASSIGN(const bool keep_dims, c.attr<bool>("keep_dims"));
@@ -51,7 +51,7 @@ Status reduction_shape(ShapeContext& c) {
   return Status();
 }
 
-// Input 0 without the one dimension that input 1 names.
+// Input 0 without the one dimension given by input 1.
 Status arg_reduction_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
   const PartialShape& in = c.input(0);

@@ -14,8 +14,8 @@ PartialShape with_first(int64_t first, const PartialShape& data, int from) {
   return out;
 }
 
-// The value of a constant scalar as a dimension; unknown where it is not
-// known. InvalidArgument where it is negative.
+// The value of a constant scalar as a dimension; unknown if it is not constant.
+// InvalidArgument if it is negative.
 Result<int64_t> size_of(const ShapeContext& c, int input) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(input, 0).status());
   const Tensor* value = c.constant(input);
@@ -28,7 +28,7 @@ Result<int64_t> size_of(const ShapeContext& c, int input) {
   return size;
 }
 
-// data, segment_ids; as many rows as the last id says.
+// data, segment_ids; the last id determines the number of rows.
 Status segment_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank_at_least(0, 1).status());
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
@@ -72,7 +72,7 @@ Status sized_sparse_segment_shape(ShapeContext& c) {
   return Status();
 }
 
-// A row for each index that there is.
+// One row for each index.
 Status unique_sparse_segment_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(sparse_segment_shape(c));
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(3, 0).status());

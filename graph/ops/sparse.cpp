@@ -1,5 +1,5 @@
-// Ops on sparse tensors, which are three dense ones each: indices, values and a
-// shape; and on ragged tensors: row splits and values.
+// Ops on sparse tensors, each of which is three dense ones: indices, values and
+// a shape; and on ragged tensors: row splits and values.
 #include <algorithm>
 
 #include "graph/ops/array_ops.h"
@@ -16,7 +16,7 @@ struct Ports {
   int indices = 0, values = 1, shape = 2;
 };
 
-// What is known of a sparse tensor.
+// The known properties of a sparse tensor.
 struct Sparse {
   int64_t count = kUnknown, rank = kUnknown;
   PartialShape shape;  // the value of its shape
@@ -55,7 +55,7 @@ Status sparse_add_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(const Sparse b, sparse_input(c, {3, 4, 5}));
   TAGFLOW_ASSIGN(const int64_t rank,
                  same_dim(c, a.rank, b.rank, "the ranks of both"));
-  if (c.num_inputs() == 7) {  // SparseAdd, which has the shape as an output
+  if (c.num_inputs() == 7) {  // SparseAdd, which has a third output, the shape
     TAGFLOW_RETURN_IF_ERROR(c.with_rank(6, 0).status());
     set_sparse(c, kUnknown, rank);
     return {};
@@ -177,7 +177,7 @@ Status fill_empty_rows_grad_shape(ShapeContext& c) {
   return {};
 }
 
-// Of the elements of a sparse tensor, each by itself.
+// For ops on single elements of a sparse tensor.
 Status sparse_values_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(const Sparse sparse, sparse_input(c));
   c.set_output(0, {sparse.count});
@@ -233,8 +233,8 @@ Status ragged_range_shape(ShapeContext& c) {
   return {};
 }
 
-// Where the shape that is wanted leaves a dimension open it is the longest
-// row's, or the values'.
+// If the requested shape leaves a dimension open, it is that of the longest
+// row, or of the values.
 Status ragged_to_dense_shape(ShapeContext& c) {
   constexpr int kPartitions = 3;
   TAGFLOW_ASSIGN(const auto types,

@@ -28,7 +28,7 @@ Status persistent_pop_shape(ShapeContext& c) {
   return {};
 }
 
-// Of a variant that may be missing the shape is not asked for.
+// The shape is not needed for a variant, which may be missing.
 Status persistent_pop_or_zero_shape(ShapeContext& c) {
   c.set_output(0, PartialShape::scalar());
   if (c.node().output_dtypes()[1] == DataType::kVariant) {
@@ -78,9 +78,9 @@ void register_stack_ops(OpRegistry& registry) {
                   {"output: variant", "elem: elem_type"},
                   {"elem_type: type", "elem_shape: shape = <unknown>"},
                   persistent_pop_shape, Work::kNoData);
-  // Of stacks that hold gradients, aligned at the top. An empty variant is one
-  // without elements, and missing elements are zeros: Push and PopOrZero are
-  // the derivatives of each other, and so are PushZero and Drop.
+  // For stacks of gradients, aligned at the top. An empty variant has no
+  // elements, and missing elements are zeros: Push and PopOrZero are the
+  // derivatives of each other, and so are PushZero and Drop.
   define_changing(registry, "PersistentStackPushZero", {"handle: variant"},
                   {"output: variant"}, {"elem_type: type"}, scalar_shape,
                   Work::kNoData);

@@ -1,5 +1,5 @@
-// Ops of what outlives a step: the registration of all, and what their shape
-// functions share.
+// Ops on state that outlives a step: registration, and helpers of their shape
+// functions.
 #include "graph/analysis/known_value.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/state_ops.h"

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kDtype = "dtype: numbertype";
 
-// The gradient has the accumulator's shape, where that is known.
+// The gradient has the accumulator's shape, if that is known.
 Status take_gradient_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
   c.set_output(0, variable_shape(c, 0));

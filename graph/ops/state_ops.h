@@ -1,5 +1,5 @@
-// Private to the ops of state: the tables by theme, and what their shape
-// functions share.
+// Private to the ops of state: registration by theme, and helpers of their
+// shape functions.
 #pragma once
 
 #include "graph/ops/container_ops.h"
@@ -17,13 +17,13 @@ void register_accumulator_ops(OpRegistry& registry);
 void register_barrier_ops(OpRegistry& registry);
 void register_session_ops(OpRegistry& registry);  // state_session.cpp
 
-// Of an op that gives a reference to a handle: it looks like two strings.
+// For an op that returns a reference to a handle: a vector of two strings.
 Status handle_reference_shape(ShapeContext& c);
 
-// The shape of the variable that a resource input stands for, where the node
-// that made the handle is known; else of unknown rank.
+// The shape of the variable of a resource input, if the node that made the
+// handle is known; otherwise of unknown rank.
 PartialShape variable_shape(const ShapeContext& c, int input);
-// The same of an input that is a resource or a reference.
+// The same for an input that is a resource or a reference.
 PartialShape state_shape(const ShapeContext& c, int input);
 
 }  // namespace tagflow::graph

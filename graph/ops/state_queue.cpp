@@ -7,8 +7,8 @@ namespace tagflow::graph {
 
 namespace {
 
-// The shapes of the components of the elements of the queue of input 0, where
-// they are declared, and as many as the node has outputs.
+// The shapes of the components of elements of the queue of input 0, if they are
+// declared and match the number of outputs.
 PartialShapes component_shapes(const ShapeContext& c) {
   PartialShapes shapes(size_t(c.num_outputs()), PartialShape());
   const Node* maker = known_maker(c.node().inputs()[0]);
@@ -73,8 +73,9 @@ void define_queue(OpRegistry& registry, const std::string& name,
   }
 }
 
-// Both generations of an op on a queue. All are stateful, though TensorFlow
-// says so of the second only: what takes a reference is never merged there.
+// Both generations of an op on a queue. All are stateful. In TensorFlow only
+// the second generation is marked so, but ops that take a reference are never
+// merged there.
 struct QueueOp {
   std::string name;
   std::vector<const char*> inputs, outputs, attrs;

@@ -1,5 +1,5 @@
-// Reading and changing some rows of a variable: ResourceGather, Scatter*,
-// ScatterNd* and what they are for resources.
+// Reads and changes of some rows of a variable: ResourceGather, Scatter*,
+// ScatterNd* and their variants for resources.
 #include "graph/ops/array_gather.h"
 #include "graph/ops/state_ops.h"
 
@@ -51,8 +51,8 @@ Status scatter_shape(ShapeContext& c) {
   PartialShape variable = state_shape(c, 0);
   const PartialShape& indices = c.input(1);
   const PartialShape& updates = c.input(2);
-  // That of a resource is one row: what TensorFlow does, where the update is a
-  // scalar, too.
+  // For a resource, the update is one row, as in TensorFlow, even if it is a
+  // scalar.
   const bool is_resource = c.node().input_dtypes()[0] == DataType::kResource;
   if (variable.has_rank() && variable.rank() < 1 && !is_resource)
     return c.fail("the variable must be at least a vector, not a scalar");
@@ -72,8 +72,8 @@ Status scatter_shape(ShapeContext& c) {
 
 Status scatter_slices_shape(ShapeContext& c) {
   PartialShape variable = state_shape(c, 0);
-  // An empty variable with updates for it is the kernel's to refuse; and so is
-  // what is declared of a handle: the value may be of another shape.
+  // The kernel rejects updates of an empty variable; for a handle the kernel
+  // checks the shape, since the value may differ from the declared shape.
   const int64_t count = variable.has_rank() ? variable.num_elements() : -1;
   if (count != 0 && c.node().input_dtypes()[0] != DataType::kResource)
     TAGFLOW_RETURN_IF_ERROR(

@@ -1,4 +1,4 @@
-// Mutexes, and tensors that one run leaves in the session for others.
+// Mutexes, and tensors that one run stores in the session for others.
 #include "graph/ops/state_ops.h"
 
 namespace tagflow::graph {

@@ -1,4 +1,4 @@
-// Staging areas: tuples that runs leave for others, in their order (Stage) or
+// Staging areas: tuples that runs store for others, in their order (Stage) or
 // by key (MapStage, OrderedMapStage).
 #include "graph/ops/state_ops.h"
 
@@ -6,7 +6,7 @@ namespace tagflow::graph {
 
 namespace {
 
-// All ops of an area say what it is to be, and by which name.
+// All ops of an area have its properties and its name as attributes.
 void define_staging(OpRegistry& registry, const std::string& name,
                     const std::vector<const char*>& inputs,
                     const std::vector<const char*>& outputs,

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kMaxLoad = "max_load_factor: float = 0.8";
 
-// The op that made the table of input 0; empty where it is not known.
+// The op that made the table of input 0; empty if it is not known.
 std::string_view maker_of(const ShapeContext& c) {
   const Node* maker = known_maker(c.node().inputs()[0]);
   return maker == nullptr ? std::string_view() : maker->op();
@@ -42,7 +42,7 @@ Status initialize_shape(ShapeContext& c) {
 
 Status text_file_shape(ShapeContext& c) { return c.with_rank(1, 0).status(); }
 
-// A table of all three generations: by reference, by handle, without a name.
+// A table in three generations: by reference, by handle, without a name.
 struct TableOp {
   std::string name;
   std::vector<const char*> attrs;

@@ -1,13 +1,13 @@
-// What optimizers do to a variable and its slots: ApplyAdam and the like, dense
-// and sparse, by reference and by handle.
+// Optimizers' updates of a variable and its slots: ApplyAdam and similar ops,
+// dense and sparse, by reference and by handle.
 #include "graph/ops/state_ops.h"
 
 namespace tagflow::graph {
 
 namespace {
 
-// An optimizer, of which up to four ops are made: Apply*, ResourceApply*,
-// SparseApply* and ResourceSparseApply*. Names are separated by blanks.
+// An optimizer with up to four ops: Apply*, ResourceApply*, SparseApply* and
+// ResourceSparseApply*. Names are separated by blanks.
 struct Optimizer {
   const char* name;
   const char* states;     // the variable and its slots
@@ -18,8 +18,8 @@ struct Optimizer {
   bool has_sparse_reference = true;
 };
 
-// As TensorFlow has them; but for SparseApplyAdam, which does to the rows of a
-// gradient, and their slots, what ApplyAdam does to all.
+// As in TensorFlow, except for SparseApplyAdam, which applies ApplyAdam to the
+// rows of a gradient and their slots.
 constexpr Optimizer kOptimizers[] = {
     {.name = "GradientDescent",
      .states = "var",
@@ -70,8 +70,7 @@ bool is_gradient(std::string_view name) {
   return name == "grad" || name == "delta";
 }
 
-// Of the inputs from the first on that is no variable: scalars, the gradient,
-// indices.
+// Checks the inputs after the variables: scalars, the gradient, indices.
 Status check_arguments(const ShapeContext& c, int first, PartialShape variable,
                        PartialShape& rows) {
   for (int i = first; i < c.num_inputs(); ++i) {
@@ -94,8 +93,8 @@ Status check_arguments(const ShapeContext& c, int first, PartialShape variable,
   return {};
 }
 
-// The gradient's first dimension is that of the indices; where these are known
-// and it is not, the row's own dimensions are compared.
+// The shape with an unknown first dimension, to compare only the dimensions of
+// rows: a gradient's first dimension is that of the indices.
 PartialShape any_rows(const PartialShape& shape) {
   if (!shape.has_rank() || shape.rank() == 0) return shape;
   return concatenate(PartialShape({-1}), sub_shape(shape, 1, shape.rank()));

@@ -8,14 +8,14 @@ namespace {
 
 Status declared_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(PartialShape shape, c.attr<PartialShape>("shape"));
-  // The oldest op has no other way to say that the shape is unknown.
+  // The oldest op cannot express an unknown shape otherwise.
   if (c.node().op() == "Variable" && shape.has_rank() && shape.rank() == 0)
     shape = PartialShape();
   c.set_output(0, std::move(shape));
   return {};
 }
 
-// The variable keeps its shape, unless the node says that it need not.
+// The variable keeps its shape, unless the node allows a change.
 Status assign_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(const bool validates, c.attr<bool>("validate_shape"));
   if (!validates) {
@@ -106,7 +106,7 @@ void register_references(OpRegistry& registry) {
                   declared_shape);
   define(registry, "DestroyTemporaryVariable", {"ref: Ref(T)"}, {"value: T"},
          {"T: type", "var_name: string"}, unchanged_shape);
-  // Not of TensorFlow: Note [References] in graph/analysis/dereference.h.
+  // Not in TensorFlow: Note [References] in graph/analysis/dereference.h.
   define_stateful(registry, "_Dereference", {"ref: Ref(T)"}, {"value: T"},
                   {"T: type"}, unchanged_shape);
   registry.add(OpDefBuilder("IsVariableInitialized")
@@ -154,7 +154,7 @@ void register_handles(OpRegistry& registry) {
                   scalar_shape);
   define_stateful(registry, "ReadVariableOp", {"resource: resource"},
                   {"value: dtype"}, {"dtype: type"}, read_shape);
-  // Not of TensorFlow: Note [What is read ahead] in graph/passes/ahead.cpp.
+  // Not in TensorFlow: Note [What is read ahead] in graph/passes/ahead.cpp.
   define_stateful(registry, "_ReadVariablesAhead", {"resources: N * resource"},
                   {"values: dtypes", "codes: int32", "messages: string"},
                   {"N: int >= 1", "dtypes: list(type)", "shapes: list(shape)"},
@@ -189,7 +189,7 @@ void register_handles(OpRegistry& registry) {
                   strided_assign_shape);
 }
 
-// Of generators whose state is a variable.
+// Ops on generators whose state is a variable.
 void register_counters(OpRegistry& registry) {
   define_stateful(registry, "RngSkip",
                   {"resource: resource", "algorithm: int64", "delta: int64"},

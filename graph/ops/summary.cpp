@@ -1,4 +1,4 @@
-// Summaries: numbers with names, as messages.
+// Summaries: named numbers, as serialized messages.
 #include "graph/ops/array_ops.h"
 #include "graph/ops/ops.h"
 

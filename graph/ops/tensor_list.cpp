@@ -1,5 +1,5 @@
-// TensorList: lists of tensors as values; an op gives a changed copy. What a
-// list may hold is known at run time only.
+// TensorList: lists of tensors as values; an op returns a changed copy. The
+// elements of a list are known at run time only.
 #include "graph/ops/container_ops.h"
 
 namespace tagflow::graph {
@@ -31,8 +31,8 @@ Status set_item_shape(ShapeContext& c) {
   return scalar_shape(c);
 }
 
-// The element may have another shape than the input says, which is for those
-// not set.
+// An element may have another shape than the input, which applies to unset
+// elements.
 Status get_item_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
   TAGFLOW_RETURN_IF_ERROR(element_shape_input(c, 2).status());
@@ -65,7 +65,7 @@ Status list_from_tensor_shape(ShapeContext& c) {
   return scalar_shape(c);
 }
 
-// A tensor's rows by indices; ScatterV2 says how long the list is to be.
+// Distributes rows of a tensor by indices; ScatterV2 gives the list's length.
 Status list_scatter_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank_at_least(0, 1).status());
   TAGFLOW_RETURN_IF_ERROR(element_shape_input(c, 2).status());
@@ -79,7 +79,8 @@ Status scatter_into_shape(ShapeContext& c) {
   return scalar_shape(c);
 }
 
-// The joined elements: all dimensions of an element but the first are known.
+// The concatenated elements: all dimensions of an element but the first are
+// known.
 Status list_concat_shape(ShapeContext& c) {
   PartialShape element;
   if (c.num_inputs() > 1) {
@@ -88,7 +89,7 @@ Status list_concat_shape(ShapeContext& c) {
   } else {
     TAGFLOW_ASSIGN(element, c.attr<PartialShape>("element_shape"));
   }
-  // Scalars cannot be joined: an error where it comes to that.
+  // Scalars cannot be concatenated: the kernel reports it.
   if (element.has_rank() && element.rank() > 0) {
     element.set_dim(0, PartialShape::kUnknown);
     c.set_output(0, std::move(element));
@@ -138,7 +139,7 @@ void register_tensor_list_ops(OpRegistry& registry) {
                   {element_dtype}, pop_back_shape, Work::kNoData);
   define(registry, "TensorListLength", {"input_handle: variant"},
          {"length: int32"}, {}, scalar_shape, Work::kNoData);
-  // Of each of a tensor of lists.
+  // For each list in a tensor of lists.
   define(registry, "TensorListLengths", {"input_handles: variant"},
          {"lengths: int32"}, {}, unchanged_shape, Work::kNoData);
   define(registry, "TensorListElementShape", {"input_handle: variant"},

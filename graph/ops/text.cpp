@@ -6,7 +6,7 @@ namespace tagflow::graph {
 
 namespace {
 
-// What goes with every string is a scalar.
+// Everything but the strings is a scalar.
 Status regex_shape(ShapeContext& c) {
   for (int i = 1; i < c.num_inputs(); ++i)
     TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 0).status());

@@ -1,4 +1,4 @@
-// The loops that start a device's Recvs once in each iteration.
+// Control loops, which start a device's Recvs once in each iteration.
 #include "graph/partition/cutter.h"
 
 namespace tagflow::graph {
@@ -18,7 +18,7 @@ void Cutter::note_share(const Visit& visit) {
   if (frame == FrameId::kRoot) return;
   Share& share = this->share(frame, device_of(*visit.node));
   share.has_next_iteration |= visit.node->is_next_iteration();
-  // What reads anything else is there when that is.
+  // If it reads any other value, that value has a token when the node does.
   bool reads_any = false, reads_constants_only = true;
   const auto note = [&](const Node& source) {
     reads_any = true;
@@ -30,7 +30,7 @@ void Cutter::note_share(const Visit& visit) {
     share.constant_readers.push_back(visit.node);
 }
 
-// They have tokens in every iteration, but start none.
+// These nodes have tokens in every iteration, but start none.
 Status Cutter::drive_constant_readers() {
   for (size_t i = 0; i < shares_.size(); ++i) {
     const auto [frame, device] = share_of_[i];
@@ -40,8 +40,8 @@ Status Cutter::drive_constant_readers() {
     const std::vector<Node*> readers = shares_[i].constant_readers;
     TAGFLOW_RETURN_IF_ERROR(
         make_loop({frame, nullptr, readers.front(), device}));
-    // So that the control loop, which may have been made for something that is
-    // not wanted after all, is needed by what is.
+    // Makes the control loop needed, which may have been made for a node that
+    // is not needed after all.
     for (Node* reader : readers) drives_.emplace_back(reader, shares_[i].merge);
   }
   return {};
@@ -107,7 +107,7 @@ Status Cutter::make_loop(const Reading& reading) {
   return graph_.set_input(merge, 1, {next, 0});
 }
 
-// What enters the outermost control loops of a device.
+// The constant that enters the outermost control loops of a device.
 Result<Node*> Cutter::start_of_loops(const Reading& reading,
                                      const Node& origin) {
   Node*& start = starts_of_loops_[reading.device];

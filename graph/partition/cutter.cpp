@@ -12,10 +12,10 @@ bool can_be_sent(DataType type) {
   return !is_ref(type) && type != DataType::kResource;
 }
 
-// Runs wherever it is read, and what it reads is sent instead. A constant
-// costs nothing to have twice. A token of an Enter or a NextIteration is for
-// the first or for later iterations only, which a Merge tells by the kind of
-// node that it comes from.
+// A copied node runs on every device that reads it; its inputs are sent
+// instead. Constants are cheap to duplicate. A token of an Enter, or of a
+// NextIteration, is for the first, or for later, iterations only; a Merge
+// distinguishes them by the kind of their source.
 bool is_copied(const Node& node) {
   if (node.is_const()) return node.control_inputs().empty();
   return (node.is_enter() || node.is_next_iteration()) &&
@@ -90,7 +90,7 @@ Status Cutter::visit(const Visit& visit) {
 Status Cutter::fetch() {
   const auto host = std::ranges::find(devices_, true, &DeviceInfo::host_memory);
   for (Endpoint& fetch : program_.fetches) {
-    // A handle is the host's, wherever it comes from.
+    // Handles are always in host memory.
     if (devices_[device_of(*fetch.node)].host_memory ||
         !can_be_sent(fetch.node->output_dtypes()[size_t(fetch.port)])) {
       need(fetch.node);
@@ -132,7 +132,7 @@ Result<Endpoint> Cutter::bring(const Endpoint& source, const Node* reader,
   need(source.node);
   TAGFLOW_ASSIGN(Node * started_by,
                  starter(reading(source.node, reader, device)));
-  // With the control loop its predicate has come.
+  // The control loop has brought its predicate.
   if (const auto known = arrived.find(wanted); known != arrived.end())
     return known->second;
   TAGFLOW_ASSIGN(const Endpoint made,
@@ -155,7 +155,7 @@ Result<Node*> Cutter::bring_control(Node* source, const Node* reader,
   Endpoint& arrived = arrived_[device][key(*source, kControl)];
   if (arrived.node != nullptr) return arrived.node;
   if (is_plain_identity(*source)) {
-    // Came what it hands on, which is as dead as it is?
+    // Has the input, which is equally dead, been sent already?
     const Endpoint& value = source->inputs()[0];
     const auto known = arrived_[device].find(key(*value.node, value.port));
     if (known != arrived_[device].end()) return (arrived = known->second).node;

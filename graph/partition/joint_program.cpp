@@ -3,7 +3,7 @@
 namespace tagflow::graph {
 namespace {
 
-// A Send and its Recv have the same.
+// The key that a Send and its Recv share.
 Result<std::string> transfer_key(const Node& node) {
   TAGFLOW_ASSIGN(const auto from, node.attr<std::string>("send_device"));
   TAGFLOW_ASSIGN(const auto to, node.attr<std::string>("recv_device"));
@@ -47,7 +47,7 @@ uint32_t JointProgram::send_of(const Node& recv) const {
 
 Precedence JointProgram::precedence() const {
   Precedence before(size(), 4 * size());
-  std::vector<std::vector<uint32_t>> within(size());  // of ends
+  std::vector<std::vector<uint32_t>> within(size());  // by end of a frame
   for (const Part& part : parts_) {
     std::unordered_multimap<const Node*, uint32_t> turns;
     for (const Turn& turn : part.program->turns)

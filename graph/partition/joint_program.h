@@ -1,5 +1,5 @@
-// The partitions of one program, seen as one again: what comes before what, on
-// whatever device.
+// Joins the partitions of one program again: the order of dependence across
+// devices.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace tagflow::graph {
 
-// A number for each node, partition by partition, and after them for the end of
-// each frame, which is the end of it on every device. Thread-compatible.
+// Numbers ("things") for all nodes, partition by partition, then for the end of
+// each frame; a frame ends on all devices together. Thread-compatible.
 class JointProgram {
  public:
   struct Part {
@@ -25,8 +25,8 @@ class JointProgram {
     std::vector<uint32_t> things;  // by node id
   };
 
-  // The programs outlive this. REQUIRES: they are valid, and all partitions of
-  // one program, or one body.
+  // The programs outlive this. REQUIRES: they are valid, and are all partitions
+  // of one program, or of one body.
   static Result<JointProgram> make(std::span<Program* const> programs);
 
   const std::vector<Part>& parts() const { return parts_; }
@@ -40,13 +40,13 @@ class JointProgram {
   uint32_t end_of(const Part& part, FrameId frame) const {
     return ends_.at(part.frames.frame(frame).name);
   }
-  // The Send of what a Recv receives; num_nodes() where there is none.
+  // The Send that matches a Recv; num_nodes() if there is none.
   uint32_t send_of(const Node& recv) const;
 
-  // What each waits for: its inputs, back edges apart, and control inputs; a
-  // Recv its Send; the end of a frame all that is in it; an Exit, which may be
-  // dead, the end of its frame; and who has a turn (Program::turns) whoever is
-  // first.
+  // The dependences: a node waits for its inputs without back edges, and its
+  // control inputs; a Recv for its Send; the end of a frame for all nodes in
+  // it; an Exit, which may be dead, for the end of its frame; and in a turn
+  // (Program::turns), the second node for the first.
   Precedence precedence() const;
 
  private:

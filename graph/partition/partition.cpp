@@ -9,7 +9,7 @@
 namespace tagflow::graph {
 namespace {
 
-// The nodes stay where they are in order and by id.
+// Copies feeds, fetches and targets; nodes keep their order and ids.
 void copy_ends(const Program& from, Program& to) {
   const auto twin = [&](const Endpoint& end) {
     Node* node = to.graph.node(end.node->id());
@@ -21,7 +21,7 @@ void copy_ends(const Program& from, Program& to) {
     if (Node* node = to.graph.node(target->id())) to.targets.push_back(node);
 }
 
-// Gives a program, and the bodies it gets, the bodies that their calls name.
+// Copies the bodies that a program's calls name, recursively.
 class BodyCopier {
  public:
   BodyCopier(const Program& whole, Program& part)
@@ -64,7 +64,7 @@ class BodyCopier {
 
 #ifndef NDEBUG
 bool is_valid(const Program& program) {
-  // What is cut may have more nodes than the limit.
+  // The cut program may have more nodes than the limit.
   const Limits limits{.max_nodes = std::numeric_limits<size_t>::max()};
   return validate(program.graph, limits).ok();
 }

@@ -13,7 +13,7 @@
 namespace tagflow::graph {
 namespace {
 
-// How far back from a writer is looked for readers that it waits for anyway.
+// How many ancestors of a writer are searched for readers.
 constexpr size_t kMostAncestors = 64;
 
 bool is_writer(const Node& node) { return node.op_def().changed_input >= 0; }
@@ -23,7 +23,7 @@ bool has_writer(const Graph& graph) {
                              [](const Node* node) { return is_writer(*node); });
 }
 
-// The outputs that may be what data input `input` is: those from `first` on.
+// The outputs that may be data input `input`: those from `first` on.
 struct Handed {
   int first = 0;
   int count = 0;
@@ -36,8 +36,8 @@ Handed handed_on(const Node& node, size_t input) {
   return {};
 }
 
-// A writer, and who has to go first: a node, or an Enter for the loop that it
-// enters.
+// A writer, and the node that has to precede it; an Enter stands for the loop
+// that it enters.
 struct Pair {
   uint32_t before = 0;
   uint32_t writer = 0;
@@ -62,7 +62,7 @@ class TurnFinder {
     if (!pairs_.empty()) set_turns();
   }
 
-  // Whether anything may answer at any time, or not at all.
+  // Whether any node may answer at any time, or never.
   bool may_wait() {
     for (uint32_t thing = 0; thing < program_.size(); ++thing)
       if (is_late_source(thing)) return true;
@@ -74,10 +74,10 @@ class TurnFinder {
   }
 
  private:
-  // What is known of the outputs that may all be the same value.
+  // Outputs that may all be the same value.
   struct Group {
     std::vector<uint32_t> writers;
-    int origins = 0;  // of them that nobody has handed on
+    int origins = 0;  // how many of them are not forwarded
   };
 
   bool is_odd(const StaticFrame& frame) const {
@@ -137,7 +137,7 @@ class TurnFinder {
   }
 
   void add_pairs(const Part& part) {
-    // More are not worth their tokens.
+    // More turns are not worth their cost.
     const size_t most = 8 * program_.size();
     for (Node* reader : part.program->graph.nodes())
       for (size_t i = 0; i < reader->inputs().size(); ++i) {
@@ -158,7 +158,7 @@ class TurnFinder {
       }
   }
 
-  // --- What may come late, or never -----------------------------------------
+  // --- Nodes that may answer late, or never ---------------------------------
 
   bool is_late_source(uint32_t thing) const {
     const Node* node = program_.node(thing);
@@ -170,13 +170,14 @@ class TurnFinder {
     return options_.may_wait && options_.may_wait(*node);
   }
 
-  // Whether input `i` is a list that a writer of it has from the same source:
-  // what the list waits for, the writer waits for.
+  // Whether input `i` is a list that a writer has from the same source, so that
+  // the writer waits for the same nodes.
   bool is_shared(const Part& part, const Node& reader, size_t i) {
     const Endpoint& from = reader.inputs()[i];
     const Group* group = this->group(part, from);
     if (group == nullptr || group->origins > 1) return false;
-    // What is handed on may wait for more than the list: for a predicate.
+    // A forwarding node may have other inputs than the list, such as a
+    // predicate.
     for (size_t k = 0; k < from.node->inputs().size(); ++k)
       if (handed_on(*from.node, k).count > 0) return false;
     return true;
@@ -235,9 +236,9 @@ class TurnFinder {
                   [&](const Pair& pair) { return is_late[pair.before]; });
   }
 
-  // --- What is first in any case --------------------------------------------
+  // --- Existing dependences -------------------------------------------------
 
-  // Some nodes of the iteration that have fired whenever the writer does.
+  // Some nodes of the iteration that always fire before the writer.
   std::vector<const Node*> ancestors_of(const Node& writer) const {
     std::vector<const Node*> found = {&writer};
     const auto add = [&](const Node* node) {
@@ -247,7 +248,7 @@ class TurnFinder {
     };
     for (size_t i = 0; i < found.size(); ++i) {
       const Node& node = *found[i];
-      // A Merge waits for one input only; the rest is of other iterations.
+      // A Merge waits for one input only; other frames do not count.
       if (node.is_merge() || node.is_exit() || node.is_enter()) continue;
       for (const Endpoint& input : node.inputs()) add(input.node);
       for (const Node* control : node.control_inputs()) add(control);
@@ -275,8 +276,9 @@ class TurnFinder {
 
   // --- An order -------------------------------------------------------------
 
-  // Each thing after those it depends on, writers after their readers as far as
-  // that goes: by place. Empty where frames depend on their own ends.
+  // Positions in an order in which each thing comes after its dependences and,
+  // if possible, writers come after their readers. Empty if frames depend on
+  // their own ends.
   std::vector<uint32_t> find_places() const {
     const Precedence before = program_.precedence();
     const Precedence after = before.reversed();
@@ -289,7 +291,7 @@ class TurnFinder {
       writers_of[pair.before].push_back(pair.writer);
     }
     std::deque<uint32_t> ready;
-    std::deque<uint32_t> held;  // wait for their turn alone
+    std::deque<uint32_t> held;  // wait only for their turns
     const auto release = [&](uint32_t thing) {
       (turns[thing] == 0 ? ready : held).push_back(thing);
     };
@@ -335,7 +337,7 @@ class TurnFinder {
   std::vector<Pair> pairs_;
 };
 
-// Those of the loops of one graph.
+// The frames of one graph whose loops could not be cut.
 Result<std::set<std::string>> odd_frames_of(const Program& program) {
   std::set<std::string> odd;
   TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(program.graph));
@@ -346,7 +348,7 @@ Result<std::set<std::string>> odd_frames_of(const Program& program) {
   return odd;
 }
 
-// Whether a result of any body may come at any time, or not at all.
+// Whether a result of any body may come at any time, or never.
 Result<bool> may_bodies_wait(const Program& program,
                              const ReadersFirstOptions& options) {
   for (const auto& body : program.bodies) {

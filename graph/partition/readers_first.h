@@ -1,37 +1,38 @@
-// Who reads a list goes before who changes it.
+// Orders the readers of a list before its writer.
 //
 // Note [Readers first]
-// Lists are values: TensorListSetItem gives a new one. Its kernel changes the
-// old one in place where nobody else holds that, and copies all of it where
-// somebody does: a loop that reads its list and writes to it in each iteration
-// is linear if the reader has fired when the writer does, and quadratic if not.
-// Nothing in the graph says which comes first, so the plan does:
+// Lists are values: TensorListSetItem returns a new one. Its kernel changes the
+// old list in place if nobody else holds it, and copies the whole list
+// otherwise. A loop that reads and writes a list in each iteration takes linear
+// time if the reader fires before the writer, and quadratic time if not. The
+// graph does not define this order, so the plan does:
 //
 //   list -> TensorListGetItem -> ...
 //      \            : a turn
 //       \           v
 //        -> TensorListSetItem -> NextIteration
 //
-// A turn is no control edge: a reader that is dead has had its turn as well.
-// What may hold the same list are all readers of what Identities, Switches and
-// Merges hand on of it in the iteration; a loop that the list enters holds it
-// until it is over. Other writers are not waited for: of two writers that both
-// run one has to copy.
+// A turn is not a control edge: a dead reader also lets the writer go on. The
+// nodes that may hold the same list are all readers in the iteration, including
+// those behind Identities, Switches and Merges; a loop that the list enters
+// holds it until the loop ends. Writers do not wait for other writers: if both
+// run, one has to copy.
 //
-// Why nobody waits for ever:
-//   1. All turns together agree with one order of all nodes on all devices, in
-//      which each comes after what it depends on. A writer that no such order
-//      has room for waits for fewer readers, and copies.
-//   2. A writer waits only for what comes in each iteration, dead or alive. So
-//      it is in a loop that could be cut (Note [Loops that can be cut] in
-//      graph/placement/whole_loops.h), or in none; and so is all that its
-//      readers depend on.
-//   3. It waits for no reader that depends on what answers when it likes: an
-//      asynchronous kernel, which might wait for what comes of the writer by
-//      ways that no graph shows; a Recv for which no partition sends.
-//      Of the list itself this may well depend: so does the writer.
-// What none of this allows is as it would be without turns: right, but with as
-// many copies as the order of firing makes of it.
+// Why there is no deadlock:
+//   1. All turns together are consistent with one order of all nodes on all
+//      devices that respects all dependences. If no such order allows a turn,
+//      the writer does not wait for this reader, and copies.
+//   2. A writer waits only for nodes that get a token, dead or live, in each
+//      iteration. So it is in no loop, or in one that could be cut (Note [Loops
+//      that can be cut] in graph/placement/whole_loops.h); the same holds for
+//      everything that its readers depend on.
+//   3. It waits for no reader that depends on a node that may answer at any
+//      time: an asynchronous kernel, which may wait for the writer in ways that
+//      the graph does not show, or a Recv for which no partition sends. The
+//      list itself may depend on such a node, since the writer depends on it
+//      too.
+// If these rules exclude a turn, the result is the same, but the number of
+// copies depends on the order of firing.
 #pragma once
 
 #include <functional>
@@ -43,22 +44,23 @@
 
 namespace tagflow::graph {
 
-// The frames whose loops could not be cut, where any node of the program
-// changes an input in place (OpDef::changed_input). Asked before the cut, which
-// takes loops apart. REQUIRES: the program is valid, its functions lowered.
+// The frames whose loops could not be cut; empty unless some node of the
+// program changes an input in place (OpDef::changed_input). Call it before the
+// cut, which takes loops apart. REQUIRES: the program is valid, its functions
+// are lowered.
 Result<std::set<std::string>> find_odd_frames(const Program& program);
 
 struct ReadersFirstOptions {
-  // As find_odd_frames() gave them.
+  // The result of find_odd_frames().
   std::set<std::string> odd_frames;
-  // Whether the node may answer at any time. Null: none does.
+  // Whether the node may answer at any time. Null: no node does.
   std::function<bool(const Node&)> may_wait;
 };
 
 // Sets the turns of all partitions of a program, and of their bodies. Takes
-// time about proportional to the program, and hardly any where nothing in it
-// changes an input in place. Another rewrite must not follow.
-// REQUIRES: the partitions are valid.
+// time about proportional to the program, and very little if nothing in it
+// changes an input in place. It must be the last rewrite. REQUIRES: the
+// partitions are valid.
 Status put_readers_first(std::span<Partition> partitions,
                          const ReadersFirstOptions& options);
 

@@ -10,7 +10,7 @@
 namespace tagflow::graph {
 namespace {
 
-// So that no sum of costs overflows.
+// Avoids overflow of sums of costs.
 constexpr int64_t kMaxCost = int64_t(1) << 40;
 
 struct Times {
@@ -25,7 +25,7 @@ bool is_transfer(const Node& node) {
   return node.op() == "_Send" || node.op() == "_Recv";
 }
 
-// Its only output is known to have fewer bytes.
+// Whether its only output is known to have fewer bytes.
 bool is_below(const Node& recv, int64_t bytes) {
   const int64_t elements = recv.output_shape(0).num_elements();
   const DataType type = recv.output_dtypes()[0];
@@ -60,7 +60,7 @@ class RecvScheduler {
 
  private:
   using Part = JointProgram::Part;
-  // What a Recv could wait for.
+  // A node that a Recv could wait for.
   struct Candidate {
     Node* node = nullptr;
     int64_t latest_end = 0;
@@ -87,7 +87,7 @@ class RecvScheduler {
     }
   }
 
-  // In a loop what depends on an earlier iteration depends on all of it.
+  // In a loop, a dependence on an earlier iteration includes all of it.
   bool may_block(const Part& part, const Node& node) const {
     if (may_block_[part.things[node.id()]]) return true;
     for (FrameId at = part.frames.output_of(node); at != FrameId::kRoot;
@@ -96,9 +96,9 @@ class RecvScheduler {
     return false;
   }
 
-  // The last times to end: of all with the last; of NextIterations with the
-  // last of their frame, so that the next iteration does not start later; of
-  // what tells the predicate to others at once.
+  // The latest end times: of the program for all nodes; of the frame for
+  // NextIterations, so that the next iteration is not delayed; immediate for
+  // nodes that provide the predicate to others.
   std::vector<int64_t> latest_ends(const Precedence& before,
                                    const std::vector<uint32_t>& order) const {
     int64_t last = 0;
@@ -144,10 +144,10 @@ class RecvScheduler {
     }
   }
 
-  // By frame, those that run in every iteration, by when they have to end;
-  // each stands for those before it, too: the one that can end last. In a loop
-  // that is cut that is so of all but what enters it or goes around, and where
-  // there is no loop, of all.
+  // By frame, the nodes that run in every iteration, sorted by their latest
+  // end; each entry is the one of these that can end last. In a loop that is
+  // cut, these are all nodes except those that enter it or its variables;
+  // outside of loops, all nodes.
   std::vector<std::vector<Candidate>> candidates(const Part& part) const {
     std::vector<std::vector<Candidate>> all(part.frames.frames().size());
     for (Node* node : part.program->graph.nodes()) {
@@ -181,7 +181,7 @@ class RecvScheduler {
       if (is_below(*recv, options_.min_bytes)) continue;
       const Times& times = times_[part.things[recv->id()]];
       const auto& frame = all[size_t(part.frames.of(*recv))];
-      // The ControlTrigger takes 1.
+      // The ControlTrigger has cost 1.
       const auto above = std::ranges::upper_bound(frame, times.alap - 1, {},
                                                   &Candidate::latest_end);
       if (above == frame.begin()) continue;
@@ -204,9 +204,9 @@ class RecvScheduler {
 
   const JointProgram& program_;
   const RecvScheduleOptions& options_;
-  // By number.
+  // By thing.
   std::vector<Times> times_;
-  std::vector<bool> may_block_;  // it, or what it depends on
+  std::vector<bool> may_block_;  // it, or one of its dependences
 };
 
 }  // namespace

@@ -1,24 +1,22 @@
-// What is done to the result of a convolution or a matrix product by constants
-// is done to its weights, once.
+// Moves constant scales and shifts of the result of a convolution or a matrix
+// product into its weights.
 //
 // Note [What is absorbed]
-// A product by constant weights whose result is only scaled and shifted, by
-// constants with an element per output channel or a single one, is the same
-// product by other weights, and one bias:
+// If the result of a product by constant weights is only scaled and shifted, by
+// constants with an element per output channel or a single one, it equals the
+// same product by other weights, and one bias:
 //
 //   x -> Conv2D -> Mul -> AddV2 -> Mul ->      x -> Conv2D -> BiasAdd ->
 //          ^        ^       ^       ^     is          ^          ^
 //          w        s       b       t               w s t       b t
 //
-// A normalisation by given means and variances is such a scale and shift. A
-// chain of shifts alone is left as it is. Zeros that a Pad puts around the
-// input of a convolution are part of its own padding.
-// These are the passes that round otherwise: a sum of products of which each
-// is scaled is not the scaled sum to the last bit, nor is it infinite at quite
-// the same places. Where a new weight, or the bias, is not finite, nothing is
-// done.
-// Nobody else may see a result in between, or use the weights, which there
-// would be twice then.
+// A normalisation by constant means and variances is such a scale and shift. A
+// chain of shifts alone is unchanged. Zeros that a Pad adds around the input of
+// a convolution become part of its own padding. This pass changes rounding: a
+// sum of scaled products differs from the scaled sum in the last bits, and may
+// overflow in other places. If a new weight, or the bias, is not finite,
+// nothing is changed. Nobody else may read a result in between, or use the
+// weights, which would then exist twice.
 #include <algorithm>
 #include <cmath>
 
@@ -35,7 +33,7 @@ namespace {
 
 using Numbers = std::vector<double>;  // by output channel
 
-// Of a constant that is not known to be a tensor of floats: empty.
+// Empty if the constant is not a known tensor of floats.
 Numbers numbers_of(const Tensor& tensor) {
   Numbers numbers;
   detail::visit_among<float, double>(tensor.dtype(), [&]<class T>(TypeTag<T>) {
@@ -79,12 +77,12 @@ class Absorption {
   }
 
  private:
-  // What is put together for one product.
+  // The parts that are combined for one product.
   struct Chain {
     Chain(Node* node, const Product& product)
         : last(node), affine(product.channels) {}
 
-    Node* last;  // its result is the chain's
+    Node* last;  // its result is that of the chain
     Affine affine;
     bool scales = false, shifts = false;
     NodeList weights_wait, wait;  // control inputs
@@ -102,13 +100,13 @@ class Absorption {
     if (chain.scales) value = scaled_weights(*node, product, chain.affine);
     if (!value.valid()) {
       if (pad == nullptr) return {};
-      // The padding alone.
+      // Only the padding.
       chain = Chain(node, product);
     }
     return rebuild(node, product, pad, chain, std::move(value));
   }
 
-  // The Const of the weights, where only this node reads them.
+  // The Const of the weights, if only this node reads it.
   Node* own_weights(const Node& node) const {
     Node* const weights = node.inputs()[1].node;
     const DataType dtype = node.output_dtypes()[0];
@@ -121,7 +119,7 @@ class Absorption {
 
   // --- Chains ---------------------------------------------------------------
 
-  // Takes the only reader of the chain's end into it, if it is of the kind.
+  // Adds the only reader of the chain's end, if it has a suitable op.
   bool extend(Chain& chain, const Node& of, const Product& product) {
     const auto reader = readers_.only_reader(*chain.last);
     if (!reader || !is_pure(*reader->node) ||
@@ -193,8 +191,8 @@ class Absorption {
     return format.ok() && (format->starts_with("NC")) == product.first;
   }
 
-  // An operand that is a constant with an element for each channel, or one for
-  // all; `wait` gets what it waits for. Else none.
+  // An operand that is a constant with an element for each channel, or a single
+  // one; `wait` gets its control inputs. Otherwise empty.
   Numbers by_channel(const Node& node, int input, const Product& product,
                      NodeList& wait, bool vector = false) const {
     const Endpoint& source = node.inputs()[size_t(input)];
@@ -219,7 +217,7 @@ class Absorption {
 
   // --- Padding --------------------------------------------------------------
 
-  // The Pad before a convolution, where its zeros can be the convolution's.
+  // The Pad before a convolution, if the convolution can add its zeros.
   Node* padding_of(const Node& node, const Product& product) const {
     if (!product.window || product.window->padding == Padding::kSame)
       return nullptr;
@@ -234,7 +232,7 @@ class Absorption {
     return paddings(*pad, *product.window).empty() ? nullptr : pad;
   }
 
-  // Of both together. None where a Pad does what a window cannot.
+  // The paddings of both together. Empty if a window cannot pad like the Pad.
   static std::vector<int64_t> paddings(const Node& pad,
                                        const WindowAttrs& window) {
     const Tensor* sizes = known_constant(pad.inputs()[1]);
@@ -259,7 +257,7 @@ class Absorption {
 
   // --- Writing --------------------------------------------------------------
 
-  // Invalid where an element would not be finite.
+  // Invalid if an element would not be finite.
   static Tensor scaled_weights(const Node& node, const Product& product,
                                const Affine& affine) {
     const Tensor& old = *known_constant(node.inputs()[1]);

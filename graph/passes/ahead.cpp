@@ -1,30 +1,30 @@
-// Variables that a loop reads, and leaves alone.
+// Reads variables that a loop only reads before the loop.
 //
 // Note [What is read ahead]
-// A loop reads its variables in each iteration, as other runs may change them
-// meanwhile. To see no change is right as well, where all reads of the loop are
-// taken to be of one moment, and that moment is after all that the reads come
+// A loop reads its variables in each iteration, since other runs may change
+// them meanwhile. It is also correct to see no changes: then all reads of the
+// loop happen at one time, which must be after everything that the reads come
 // after:
 //
 //   v -> Enter -> Read  is  v -> _ReadVariablesAhead -> Enter -> Identity
 //        pivot ---^                    pivot -> _CheckReadAhead ---^
 //
-// _ReadVariablesAhead reads all variables of the loop, at once, when all that
-// enters the loop has come. What it gives is a loop constant, of which other
-// passes make more. _CheckReadAhead is in the place of each read: it is live
-// where the read was, comes after and before the same, and fails where the
-// variable had no value. For such a variable _ReadVariablesAhead gives zeros,
-// which nobody in the loop gets to see, even if it has a value by then.
+// _ReadVariablesAhead reads all variables of the loop, at once, when all inputs
+// of the loop have arrived. Its results are loop constants, which other passes
+// can use. _CheckReadAhead replaces each read: it is live if the read was, has
+// the same control edges, and fails if the variable had no value. For such a
+// variable _ReadVariablesAhead returns zeros, which no node in the loop sees,
+// even if the variable has a value by then.
 //
 // This is done for a loop
-//   - in which nothing is read, written or waited for that other runs see, nor
-//     anything inside it, beside these reads;
-//   - which does not go on by what they give, for it may wait for another run;
-//   - which can be cut (Note [Loops that can be cut]), and of which all that
-//     enters is live where the reads are, so that to wait for it says nothing
-//     more;
-//   - of which nothing that enters waits for what comes after the reads, by an
-//     edge, or, as far as can be seen, by a queue or the like.
+//   - in which, and inside which, these reads are the only nodes that read,
+//     write or wait for state that other runs see;
+//   - whose LoopCond does not depend on their values, since it may wait for
+//     another run;
+//   - which can be cut (Note [Loops that can be cut]), and whose inputs are all
+//     live if the reads are, so that waiting for them adds no condition;
+//   - whose inputs do not wait for nodes after the reads, by an edge, or, as
+//     far as it is known, by a queue or similar.
 #include <algorithm>
 #include <vector>
 
@@ -38,7 +38,7 @@
 namespace tagflow::graph {
 namespace {
 
-// What other runs may see, or change: its order matters.
+// State that other runs may see or change: its order matters.
 bool is_seen(const Node& node) {
   return reads_variables(node) || may_see_others(node);
 }
@@ -71,7 +71,7 @@ class ReadingAhead {
  private:
   void sort(Node* node, bool is_poll) {
     const FrameId frame = frames_.of(*node);
-    FrameId open = frame;  // what other runs may see into, with all around
+    FrameId open = frame;  // visible to other runs, with all outer frames
     if (node->op() == "ReadVariableOp" && frame != FrameId::kRoot && !is_poll &&
         is_loop_constant(*node->inputs()[0].node) &&
         node->output_shape(0).fully_known()) {
@@ -82,8 +82,8 @@ class ReadingAhead {
       is_closed_[size_t(open)] = false;
   }
 
-  // What is, or comes after, something that other runs see, or that may wait
-  // for them.
+  // Finds nodes that are, or come after, effects that other runs see, or that
+  // may wait for other runs.
   void find_order() {
     std::vector<const Node*> seen, waiting;
     for (const Node* node : graph_.nodes()) {
@@ -99,8 +99,8 @@ class ReadingAhead {
     return read.inputs()[0].node->inputs()[0];
   }
 
-  // Whether the reads of the loop can be one node, and that can wait for what
-  // enters.
+  // Whether the reads of the loop can be one node, and that node can wait for
+  // all inputs of the loop.
   bool can_wait_for_all(const StaticFrame& frame) {
     const std::vector<Node*>& reads = reads_[size_t(frame.id)];
     if (reads.empty() || !facts_.whole_loops[size_t(frame.id)].empty() ||
@@ -116,10 +116,10 @@ class ReadingAhead {
     });
   }
 
-  // Whether something that enters may wait for what comes after the reads.
+  // Whether an input of the loop may wait for nodes after the reads.
   bool may_be_waited_for(const StaticFrame& frame) const {
     const auto& reads = reads_[size_t(frame.id)];
-    // The next iteration of a loop around has another instance of this one.
+    // The next iteration of an outer loop has another instance of this one.
     const std::vector<bool> later =
         all_after(next_, {reads.begin(), reads.end()}, [&](const Node& node) {
           return node.is_next_iteration() &&
@@ -137,7 +137,7 @@ class ReadingAhead {
             }));
   }
 
-  // Adds what says that the input of an Enter has come.
+  // Adds a node that has a token once the input of an Enter has arrived.
   Status wait_for(const Node& enter, NodeList& waits) {
     const Endpoint& input = enter.inputs()[0];
     if (add_dependence(waits, input)) return {};
@@ -154,7 +154,7 @@ class ReadingAhead {
     std::vector<Endpoint> handles;
     std::vector<DataType> types;
     std::vector<PartialShape> shapes;
-    std::vector<size_t> numbers;  // by read: of its value
+    std::vector<size_t> numbers;  // by read: of its variable
     for (const Node* read : reads) {
       const Endpoint handle = handle_of(*read);
       const DataType type = read->output_dtypes()[0];
@@ -181,7 +181,7 @@ class ReadingAhead {
                                          {"dtypes", std::move(types)},
                                          {"shapes", std::move(shapes)}},
                                         waits));
-    std::vector<Endpoint> constants;  // in the loop: what it gives
+    std::vector<Endpoint> constants;  // in the loop: its outputs
     for (int i = 0; i < made->num_outputs(); ++i) {
       TAGFLOW_ASSIGN(Node * enter,
                      add_constant_enter(graph_, *reads[0], frame, {made, i}));
@@ -192,7 +192,7 @@ class ReadingAhead {
     return {};
   }
 
-  // By its value among the constants, of which the last two say what failed.
+  // The constants are the values, then two that describe failures.
   Status replace(Node* read, std::span<const Endpoint> constants,
                  size_t number) {
     TAGFLOW_ASSIGN(
@@ -211,9 +211,9 @@ class ReadingAhead {
   const GraphFacts facts_;
   Detour detour_;
   std::vector<std::vector<Node*>> reads_;  // by frame: of loop constants
-  std::vector<bool> is_closed_;            // by frame: nobody else sees into it
+  std::vector<bool> is_closed_;            // by frame: invisible to other runs
   Successors next_;
-  // By node id, as find_order() says.
+  // By node id: the results of find_order().
   std::vector<bool> is_ordered_, comes_after_wait_;
 };
 
@@ -228,7 +228,7 @@ Result<bool> read_ahead(Program& program, const MayWait& may_wait) {
   TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(program.graph));
   TAGFLOW_ASSIGN(const bool changed,
                  ReadingAhead(program, frames, may_wait).run());
-  // Who puts it on a list shall read the constant itself.
+  // Nodes that put it on a list should read the constant itself.
   if (changed)
     TAGFLOW_RETURN_IF_ERROR(remove_identities(program, nullptr).status());
   return changed;

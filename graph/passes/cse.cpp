@@ -1,7 +1,8 @@
 // Common subexpressions.
 //
-// Nodes of the same op, attributes, inputs, control inputs and device are one:
-// with the same inputs they are of the same frame, and dead together.
+// Merges nodes with the same op, attributes, inputs, control inputs and device:
+// since their inputs are the same, they are in the same frame, and dead
+// together.
 #include <algorithm>
 #include <bit>
 #include <boost/container/small_vector.hpp>
@@ -17,15 +18,16 @@
 namespace tagflow::graph {
 namespace {
 
-// Tensors of which a hash does not see all. Those that begin alike, it must:
-// they would be compared pairwise.
+// Large tensors whose hashes do not include all elements. Those with equal
+// beginnings must be hashed completely: otherwise they would be compared
+// pairwise.
 class LongTensors {
  public:
-  // To be told of all.
+  // Must be called for all of them.
   void expect(const Tensor& tensor) {
     if (is_long(tensor)) ++alike_[start_of(tensor)];
   }
-  // How much to hash.
+  // How many bytes to hash.
   size_t bytes_to_see(const Tensor& tensor) const {
     if (!is_long(tensor)) return AttrHash::kTensorBytes;
     const auto alike = alike_.find(start_of(tensor));
@@ -44,10 +46,10 @@ class LongTensors {
     return hash.value();
   }
 
-  std::unordered_map<size_t, int> alike_;  // how many, by their start's hash
+  std::unordered_map<size_t, int> alike_;  // count, by hash of the beginning
 };
 
-// What a node computes, told by its sources.
+// The expression that a node computes, given by its inputs.
 struct Expression {
   Node* node = nullptr;
   boost::container::small_vector<Endpoint, 4> inputs;
@@ -88,22 +90,22 @@ class Sharing {
   }
 
  private:
-  // Whether a commutative op gives the same, to the bit, for its inputs in any
-  // order; NaNs count as one. A sum of more than two is rounded otherwise, and
-  // which of +0 and -0 is taken for the larger one goes by their order.
+  // Whether a commutative op gives the same bits for its inputs in any order;
+  // all NaNs count as equal. A sum of more than two depends on the order, and
+  // so does the choice between +0 and -0 in a maximum.
   static bool ignores_order(const Node& node) {
     if (node.num_inputs() != 2) return false;
     const DataType type = node.input_dtypes()[0];
-    // It joins strings: so its definition cannot say that it is commutative.
+    // It also joins strings, so its definition is not commutative.
     if (node.op() == "Add") return type != DataType::kString;
     if (node.op() == "Maximum" || node.op() == "Minimum")
       return !is_floating(type);
     return node.op_def().is_commutative;
   }
 
-  // The node that was known to compute it; null where it is new.
+  // An existing node with the same expression; null if it is new.
   Node* find_or_keep(Expression made) {
-    // The low bits of the hash are not its best ones.
+    // The low bits of the hash are badly distributed.
     constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
     const auto hash = uint32_t((made.hash * kGolden) >> 32);
     const uint32_t number = index_.find(
@@ -120,7 +122,7 @@ class Sharing {
     made.node = of;
     for (const Endpoint& input : node.inputs())
       made.inputs.push_back(detour_.end(input));
-    // In a fixed order.
+    // Sorts them.
     if (ignores_order(node))
       std::ranges::sort(made.inputs, {}, [](const Endpoint& input) {
         return std::pair(input.node->id(), input.port);
@@ -145,7 +147,7 @@ class Sharing {
     for (const Node* control : made.controls) hash.add_number(control->id());
     if (!node.device().empty()) hash.add_text(node.device());
     for (const auto& [name, value] : node.attrs()) {
-      // The other names are the same for all nodes of an op.
+      // The names of other attributes are the same for all nodes of an op.
       if (name.starts_with('_')) hash.add_text(name);
       if (const auto* tensor = value.get_if<Tensor>()) {
         hash.add_tensor(*tensor, long_tensors_.bytes_to_see(*tensor));

@@ -1,14 +1,14 @@
 // Dead branches.
 //
-// A token may become live only if all that its node reads and waits for may
-// be, of a Merge one input; and of a Switch whose predicate is a constant only
-// one output. What this cannot reach, beginning with the nodes that wait for
-// nothing, is dead in every run; loops included, since what only goes around
-// is never reached. A Merge loses its dead inputs, and is an Identity where
-// one is left; so is such a Switch where nothing needs its dead output.
+// A token may become live only if all inputs and control inputs of its node may
+// be live; for a Merge, one input; and for a Switch with a constant predicate
+// only one output may. Nodes that cannot be reached in this way from the nodes
+// without inputs are dead in every run; this includes loops without a live
+// Enter. A Merge loses its dead inputs, and becomes an Identity if one is left;
+// so does such a Switch if nothing needs its dead output.
 //
-// What is dead for certain but fetched stays, and gives its error; so does
-// what a ControlTrigger or a Merge waits for.
+// A fetch that is certainly dead stays, and gives its error; so do control
+// inputs of a ControlTrigger or a Merge.
 #include "graph/analysis/known_value.h"
 #include "graph/analysis/prune.h"
 #include "graph/passes/passes.h"
@@ -17,7 +17,7 @@
 namespace tagflow::graph {
 namespace {
 
-// Which tokens may become live.
+// Finds the tokens that may become live.
 class MayBeLive {
  public:
   explicit MayBeLive(const Graph& graph) {
@@ -60,7 +60,7 @@ class MayBeLive {
   }
   size_t count() const { return live_.size(); }
 
-  // Of a Switch whose predicate is a constant.
+  // For a Switch with a constant predicate.
   static std::optional<bool> known_predicate(const Node& node) {
     if (!node.is_switch() || node.op() != "Switch" || reads_reference(node))
       return {};
@@ -148,8 +148,8 @@ class DeadBranches {
     return detour.apply();
   }
 
-  // In the first iteration nothing comes around a loop: a Merge then says so,
-  // by a dead output where its other inputs are dead; an Identity would not.
+  // In the first iteration a loop's Merge has no input from the back edge: if
+  // its other inputs are dead, its output is dead; an Identity would differ.
   Status make_identity(Node* merge, const Endpoint& source, int index,
                        Detour& detour) {
     if (source.node->is_next_iteration()) return {};
@@ -168,8 +168,8 @@ class DeadBranches {
     return {};
   }
 
-  // What is done for its effect and not certainly dead is done also where
-  // nothing needs it any more.
+  // A stateful node that is not certainly dead still runs, even if no other
+  // node needs it any more.
   void keep_effects(const MayBeLive& live) {
     const NodeSet needed =
         prune(graph_, program_.fetches, program_.targets, {});

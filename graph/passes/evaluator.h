@@ -1,4 +1,4 @@
-// Evaluator: what constant folding computes with; graph/ has no kernels.
+// Evaluator: executes nodes for constant folding; graph/ has no kernels.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@ namespace tagflow::graph {
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
-  // The outputs of one execution of the node, with these values for its
-  // inputs. An error where that fails, where nothing here can execute the
-  // node, or where it takes long, or more than `max_bytes` of memory for
-  // elements. What strings hold beside is not counted: the caller sees to it.
-  // What it throws is such an error. REQUIRES: the op is not stateful.
+  // The outputs of one execution of the node, with these values as inputs. An
+  // error if the node fails, cannot be executed here, takes long, or needs more
+  // than `max_bytes` of memory for elements. The contents of strings are not
+  // counted; the caller checks them. An exception counts as such an error.
+  // REQUIRES: the op is not stateful.
   virtual Result<std::vector<Tensor>> evaluate(const Node& node,
                                                std::span<const Tensor> inputs,
                                                size_t max_bytes) const = 0;

@@ -1,12 +1,12 @@
 // Constant folding.
 //
-// A node whose inputs are all known becomes a Const in its place. What its
-// inputs waited for, and died with, become control inputs of the Const: those
-// of a constant input, or that input's node itself (an Enter of a constant).
-// The same goes for Shape, Size and Rank of a tensor whose shape is known.
-// Where a list holds one and the same few integers at all places, as the list
-// of the shapes that a backward loop goes by, so does what is read of it. The
-// reader stays, and the Const waits for it: it may find no element.
+// A node whose inputs are all known is replaced by a Const. The control inputs
+// of its constant inputs become control inputs of the Const, or the input's
+// node itself (an Enter of a constant), so that order and deadness are the
+// same. The same applies to Shape, Size and Rank of a tensor whose shape is
+// known. If all elements of a list are the same few integers, as in the list of
+// shapes for a backward loop, so are the results of its readers. The reader
+// stays, and the Const waits for it, since it may find no element.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -25,15 +25,15 @@ namespace tagflow::graph {
 namespace {
 
 // A folded node may not take more memory than this, or than its inputs, up to
-// the larger bound; nor may the text of its strings.
+// the larger bound; the same holds for the text of its strings.
 constexpr size_t kAlwaysSmall = size_t(64) << 10;
 constexpr size_t kNeverSmall = size_t(16) << 20;
-// What all of them may take.
+// The limit for all folded nodes together.
 constexpr size_t kMostInAll = size_t(256) << 20;
 
 using Values = std::vector<Tensor>;
 
-// What the characters of strings take.
+// The memory of the characters of strings.
 size_t text_bytes(const Tensor& tensor) {
   size_t bytes = 0;
   if (tensor.dtype() == DataType::kString)
@@ -70,7 +70,7 @@ class Folding {
     }
     if (!changed_) return false;
     TAGFLOW_RETURN_IF_ERROR(detour_.finish().status());
-    std::vector<Node*> known;  // what somebody needed after all
+    std::vector<Node*> known;  // still needed by other nodes
     for (const NodeId id : read_)
       if (Node* made = graph_.node(id)) known.push_back(made);
     if (!known.empty())
@@ -79,7 +79,7 @@ class Folding {
   }
 
  private:
-  // --- What is read of a list ------------------------------------------------
+  // --- Readers of lists -----------------------------------------------------
 
   Status read_list(Node* node) {
     const auto reading = list_reading(*node);
@@ -106,7 +106,7 @@ class Folding {
     return readers_->is_read(output);
   }
 
-  // That of all of these; null where it is not known, or no few integers.
+  // The common value of all of these; null if it is unknown or too large.
   const Tensor* only_value(const std::vector<Endpoint>& tensors) const {
     const Tensor* only = nullptr;
     for (const Endpoint& tensor : tensors) {
@@ -122,9 +122,9 @@ class Folding {
     return only;
   }
 
-  // --- What is computed ------------------------------------------------------
+  // --- Values ---------------------------------------------------------------
 
-  // Nothing where they are not known.
+  // Empty if they are not known.
   Values values_of(const Node& node) {
     if (!is_pure(node) || node.num_inputs() == 0 ||
         node.control_inputs().size() > kMaxControls)
@@ -135,8 +135,8 @@ class Folding {
     return values.empty() ? computed(node) : values;
   }
 
-  // What a Const in place of the node has to wait for beside the node's own
-  // control inputs. False where that is too much, or no control edge says it.
+  // The control inputs that a Const needs in place of the node's data inputs.
+  // False if they are too many, or control edges cannot express them.
   bool add_dependences(const Node& node, NodeList& controls) const {
     for (const Endpoint& input : node.inputs())
       if (!add_dependence(controls, detour_.end(input)) ||
@@ -145,7 +145,7 @@ class Folding {
     return true;
   }
 
-  // Of Shape, ShapeN, Size and Rank.
+  // For Shape, ShapeN, Size and Rank.
   static Values known_shapes(const Node& node) {
     const std::string& op = node.op();
     const bool is_shape = op == "Shape" || op == "ShapeN";
@@ -173,7 +173,7 @@ class Folding {
     return values;
   }
 
-  // Of int32 or int64; none where one does not fit.
+  // For int32 or int64; invalid if a value is out of range.
   static Tensor integers(DataType type, const std::vector<int64_t>& values,
                          bool scalar) {
     Shape shape;
@@ -226,9 +226,10 @@ class Folding {
     return std::move(outputs).value();
   }
 
-  // What a node may make, in bytes: elements, and what strings hold beside.
+  // The maximum size of a node's outputs in bytes: elements, and text of
+  // strings.
   struct Bounds {
-    size_t elements = 0;  // 0: it stays
+    size_t elements = 0;  // 0: no folding
     size_t text = 0;
   };
 
@@ -244,8 +245,8 @@ class Folding {
         node.output_dtypes().end())
       return {most, 0};
     if (bytes > kNeverSmall) return {};
-    // The evaluator does not see how long strings get: each may be the text of
-    // all inputs, and that of an attribute between any two.
+    // The evaluator does not limit the length of strings: each may be the text
+    // of all inputs, with that of an attribute between any two.
     size_t text = count * text_bytes(node.attrs());
     for (const Tensor& input : inputs) text += text_bytes(input);
     if (text > kNeverSmall) return {};
@@ -265,7 +266,7 @@ class Folding {
         source, [this](const Endpoint& from) { return detour_.end(from); });
   }
 
-  // As far as that is known before.
+  // As far as it is known in advance.
   static bool fits(const Node& node, size_t limit) {
     for (int i = 0; i < node.num_outputs(); ++i) {
       const int64_t count = node.output_shape(i).num_elements();
@@ -298,10 +299,10 @@ class Folding {
   const Program& program_;
   Graph& graph_;
   const Evaluator* evaluator_;
-  std::optional<Readers> readers_;  // before anything is folded
+  std::optional<Readers> readers_;  // of the program before folding
   Detour detour_;
   size_t left_ = kMostInAll;
-  std::vector<NodeId> read_;  // constants that are read of lists
+  std::vector<NodeId> read_;  // constants that replace reads of lists
   bool changed_ = false;
 };
 

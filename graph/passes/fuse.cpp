@@ -1,20 +1,19 @@
 // Fusion of element-wise ops.
 //
 // Note [What is fused]
-// A tree of element-wise ops on floating tensors, each of whose results only
-// ops of the tree read, becomes one node `_FusedElementwise`. That computes
-// tile by tile what the ops would one by one, to the same bits, but what goes
-// from op to op stays in the cache. Since nothing else sees the results in
-// between, it makes no difference that they come no earlier than the last one:
-// the one node waits for all that the tree waited for, and dies with it.
-// Where nothing but such trees reads the columns that a Split makes, as in the
-// cell of an LSTM, the trees take the columns from the whole tensor themselves,
-// and the Split is left out. For that, a single op may be a tree, too.
-// Small tensors gain what it costs to run a node for each op. Nothing is gained
-// where tensors are known to be next to nothing, or must be broadcast: then the
-// ops stay as they are. So they do in loops and functions where not
-// even the rank is known: that may be a scalar, for which the engine is quicker
-// without, time and again.
+// A tree of element-wise ops on floating tensors whose inner results only ops
+// of the tree read becomes one node `_FusedElementwise`. It computes the same
+// bits as the single ops, but tile by tile, so that intermediate results stay
+// in the cache. Since no other node reads the inner results, their delay is not
+// visible: the node has all inputs and control inputs of the tree, and is dead
+// if one of them is. If only such trees read the columns that a Split makes, as
+// in the cell of an LSTM, the trees read the columns from the whole tensor
+// themselves, and the Split is removed. For that, a single op may be a tree,
+// too. Small tensors gain the cost of running a node for each op. Ops are not
+// fused if tensors are known to be tiny, or must be broadcast: then nothing is
+// gained. They are not fused either in loops and functions if even the rank is
+// unknown: the tensors may be scalars, for which the engine is faster without
+// fusion.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -29,10 +28,10 @@
 namespace tagflow::graph {
 namespace {
 
-// The engine is as quick with ops on less.
+// On fewer elements the engine is as fast with single ops.
 constexpr int64_t kLeastElements = 8;
 constexpr size_t kMaxFused = 16;  // ops
-// Of fewer columns a row would take longer than a Split's copy of it.
+// With fewer columns, a row would take longer than its copy in a Split.
 constexpr int64_t kLeastColumns = 16;
 
 // REQUIRES: the rank is known
@@ -41,13 +40,13 @@ bool is_worth_it(const PartialShape& shape) {
   return shape.num_elements() >= kLeastElements;
 }
 
-// Whether the shape may be `result`, or that of a single element.
+// Whether the shape may be `result`, or have a single element.
 bool may_fit(const PartialShape& shape, const PartialShape& result) {
   if (!shape.has_rank() || shape.num_elements() == 1) return true;
   return !result.has_rank() || shape.compatible(result);
 }
 
-// What can be said without its frame and its operands.
+// The conditions that do not depend on its frame and its operands.
 bool may_fuse(const Node& node) {
   if (fused_op_name(node).empty() || !is_floating(node.output_dtypes()[0]))
     return false;
@@ -77,7 +76,7 @@ class Fusion {
     for (const Endpoint& fetch : program_.fetches) outside_.insert(*fetch.node);
     for (const Node* target : program_.targets) outside_.insert(*target);
     find_splits(order);
-    // From the readers to what they read, so that trees are as tall as can be.
+    // From readers to their inputs, so that trees are as tall as possible.
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       Node* const node = *it;
       if (taken_.contains(*node) || !can_fuse(*node)) continue;
@@ -135,10 +134,10 @@ class Fusion {
            });
   }
 
-  // The root and what only it needs, in the order in which it is computed.
+  // The root and the nodes that only it needs, in topological order.
   std::vector<Node*> grow(Node* root) const {
     std::vector<Node*> tree = {root};
-    std::unordered_map<const Node*, uint32_t> uses;  // by the tree
+    std::unordered_map<const Node*, uint32_t> uses;  // inside the tree
     for (size_t i = 0; i < tree.size() && tree.size() < kMaxFused; ++i)
       for (const Endpoint& input : tree[i]->inputs()) {
         Node* const node = input.node;
@@ -196,7 +195,7 @@ class Fusion {
     return {};
   }
 
-  // As it is, or as columns of what was to be split.
+  // Adds the input, or columns of the input of its Split.
   void add_input(const Endpoint& input, std::vector<Endpoint>& inputs,
                  std::vector<int64_t>& columns, NodeList& controls) const {
     const Node& split = *input.node;
@@ -220,9 +219,9 @@ class Fusion {
   Detour detour_;
   std::vector<size_t> place_;   // by node id, in topological order
   std::vector<uint32_t> uses_;  // by node id, as an input
-  NodeSet outside_;             // needed otherwise than as an input
+  NodeSet outside_;             // needed by other edges than inputs
   NodeSet taken_;
-  std::unordered_set<const Node*> splits_;  // that trees do themselves
+  std::unordered_set<const Node*> splits_;  // replaced by columns in trees
 };
 
 }  // namespace

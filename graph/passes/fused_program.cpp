@@ -30,7 +30,7 @@ std::vector<FusedOperand> fused_operands(const Node& node) {
 
 std::string_view fused_op_name(const Node& node) {
   if (is_elementwise(node)) return node.op();
-  // Of one shape: none is left for it to refuse.
+  // With equal shapes AddN cannot fail.
   const bool adds_two = node.op() == "AddN" && node.num_inputs() == 2 &&
                         is_pure(node) && has_one_known_shape(node);
   return adds_two ? "AddV2" : "";

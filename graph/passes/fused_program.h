@@ -1,4 +1,4 @@
-// FusedProgram: the lines of a _FusedElementwise, as passes write them.
+// FusedProgram: builds the lines of a _FusedElementwise.
 #pragma once
 
 #include <span>
@@ -10,24 +10,24 @@
 
 namespace tagflow::graph {
 
-// Of inputs and segments together, and of lines: what kernels take.
+// The maximum of lines, and of inputs and segments together, for kernels.
 inline constexpr size_t kMostFused = 64;
 
-// A value, or so many columns of it from one on, as an op sees it.
+// An operand of an op: a value, or a range of its columns.
 struct FusedOperand {
   Endpoint value;
-  int64_t first = 0, count = 0;  // columns; all where 0
+  int64_t first = 0, count = 0;  // columns; all if count is 0
 
   bool operator==(const FusedOperand&) const = default;
 };
 
 bool is_fused(const Node& node);
-// What the node's op, or its program, sees of its inputs.
+// The operands of the node's op, or of its program.
 std::vector<FusedOperand> fused_operands(const Node& node);
-// How the op is called in a line: an AddN of two is an AddV2. Empty where the
-// node can be no line, whatever its operands are.
+// The op's name in a line: an AddN of two becomes AddV2. Empty if the node
+// cannot be a line with any operands.
 std::string_view fused_op_name(const Node& node);
-// 1 where the node is no program.
+// 1 if the node is not a _FusedElementwise.
 size_t num_fused_lines(const Node& node);
 
 // Operands are numbered: the inputs, then the results of the lines.
@@ -36,11 +36,11 @@ class FusedProgram {
   explicit FusedProgram(size_t num_inputs) : next_(num_inputs) {}
 
   // Adds the node's op, or its whole program. `operands` has the number of each
-  // of its inputs. Returns these, and behind them the numbers of its results.
+  // of its inputs. Returns them, followed by the numbers of its results.
   std::vector<size_t> add(const Node& node, std::vector<size_t> operands);
 
   const std::vector<std::string>& lines() const { return lines_; }
-  // Of the nodes, for messages.
+  // The names of the nodes, for messages.
   const std::vector<std::string>& names() const { return names_; }
 
  private:

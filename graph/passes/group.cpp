@@ -2,19 +2,19 @@
 //
 // Note [What is a group]
 // Trees of element-wise ops (Note [What is fused]) on floating tensors of one
-// shape that feed each other, or see columns of one tensor, become one node
-// `_FusedElementwise`, whoever else reads what is in between: those results are
-// its outputs, too. So the gates of a recurrent cell, of which a gradient needs
-// each, are one node, and so is what their gradients are made of. Where nothing
-// but a ConcatV2 of columns reads some results, the node writes them where they
-// belong, and the ConcatV2 is left out. The node waits for all that some op of
-// it waits for, and all outputs are as dead as any input. So all ops of a group
-// are live under the same conditions (Note [Liveness]), and none of them needs
-// what is made of another's output outside of the group. Nor can what it waits
-// for wait for an output by ways that the graph does not show, as a queue or
-// another device is. Nodes are looked at in an order in which what may be in a
-// group comes as late as it can, and then all of it that can: so as much as
-// possible is there when a group is computed.
+// shape that feed each other, or read columns of one tensor, become one node
+// `_FusedElementwise`. Other nodes may read the inner results, which become
+// outputs of the node. So the gates of a recurrent cell, all of which a
+// gradient reads, are one node, and so are the ops of their gradients. If only
+// a ConcatV2 of columns reads some results, the node writes them to their
+// place, and the ConcatV2 is removed.
+// The node waits for all inputs of its ops, and all outputs are dead if one
+// input is. So all ops of a group are live under the same conditions (Note
+// [Liveness]), and none of them depends on another's output through nodes
+// outside of the group. Nor may an input wait for an output in ways that the
+// graph does not show, such as by a queue or another device. Nodes are visited
+// in an order in which candidates come as late as possible, and then all that
+// are ready: so as many inputs as possible are available when a group runs.
 #include <algorithm>
 #include <unordered_map>
 
@@ -34,10 +34,10 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 constexpr int64_t kLeastOfGroup = 8;  // elements
-// Of a kernel's kMostFused, so that a layer has room for more.
+// Below a kernel's kMostFused, so that a layer has room for more.
 constexpr size_t kMaxLines = 48, kMaxInputs = 48;
 
-// Whether the node may be part of a group, whatever it reads.
+// Whether the node may be part of a group, for any inputs.
 bool is_candidate(const Node& node) {
   if (node.num_outputs() != 1 || !is_floating(node.output_dtypes()[0]))
     return false;
@@ -93,9 +93,9 @@ class Grouping {
            facts_.whole_loops[size_t(frames_.of(node))].empty();
   }
 
-  // All nodes by id, and then the ends of frames, where all of their iterations
-  // are over: an Exit may wait for any node of the loop, as only so many
-  // iterations may be open at a time.
+  // All nodes by id, and then the ends of frames, when all of their iterations
+  // are over: an Exit may wait for any node of the loop, since the number of
+  // concurrent iterations is limited.
   using Thing = uint32_t;
   using Things = std::vector<std::vector<Thing>>;
 
@@ -103,7 +103,7 @@ class Grouping {
     return Thing(graph_.end_id() + size_t(frame));
   }
 
-  // What comes right after each thing, and right after each back edge.
+  // The direct successors of each thing, and those over back edges.
   void link_things() {
     next_.resize(graph_.end_id() + frames_.frames().size());
     iterates_.resize(next_.size());
@@ -128,8 +128,8 @@ class Grouping {
         next_[end_of(frame.id)].push_back(end_of(frame.parent));
   }
 
-  // What comes after something that may wait for what no edge shows, and what
-  // comes before something that may be waited for.
+  // Finds the nodes after one that may wait in ways that no edge shows, and the
+  // nodes before one that may be waited for.
   void find_hidden_ways() {
     std::vector<Thing> begins, ends, unknown;
     for (const Node* node : graph_.nodes()) {
@@ -168,18 +168,18 @@ class Grouping {
   bool waits(const Node& node) const {
     return hides_deadness(node) || may_wait_(node);
   }
-  // Whatever is in its body.
+  // Its body may have any nodes.
   static bool is_call(const Node& node) {
     return node.op().starts_with("_Call");
   }
-  // Nothing waits for a variable to change.
+  // Nothing waits until a variable is changed.
   bool may_be_waited_for(const Node& node) const {
     if (node.op() == "_Send" || is_call(node) || may_wait_(node)) return true;
     return node.op_def().is_stateful && !is_about_variable(node);
   }
 
-  // A topological order, back edges apart. Without loops that begin with what
-  // leaves them, and what comes after these.
+  // A topological order without back edges. Loops that depend on their own ends
+  // are left out, and so are the nodes after them.
   std::vector<Node*> candidates_last() const {
     std::vector<uint32_t> waits(next_.size());
     std::vector<Node*> order;
@@ -217,10 +217,10 @@ class Grouping {
   struct Group {
     std::vector<Node*> nodes;  // in topological order
     size_t lines = 0, inputs = 0;
-    bool is_after = false, is_before = false;  // some node
+    bool is_after = false, is_before = false;  // of some node
   };
 
-  // To the first group that it may join, or to one of its own.
+  // Adds the node to the first group that allows it, or to a new one.
   void add(Node* node) {
     const std::vector<FusedOperand> operands = fused_operands(*node);
     size_t number = 0;  // of the group, from 1 on
@@ -263,9 +263,9 @@ class Grouping {
            can_wait_with(node, number);
   }
 
-  // Whether all that the node reads beside the group is there when the group is
-  // computed: at the place of its first node. So there is an order for all
-  // groups, and no way from one through others back to it.
+  // Whether all other inputs of the node are available when the group runs,
+  // which is at the position of its first node. So all groups have a consistent
+  // order, without cycles between them.
   bool can_wait_with(const Node& node, size_t number) const {
     const size_t place = place_of_group(number);
     const auto is_before = [&](const Node& source) {
@@ -300,7 +300,7 @@ class Grouping {
       }
     }
     FusedProgram program(inputs.size());
-    std::unordered_map<const Node*, size_t> results;  // their numbers
+    std::unordered_map<const Node*, size_t> results;  // by number
     for (const Node* node : group.nodes) {
       std::vector<size_t> numbers;
       for (const FusedOperand& operand : fused_operands(*node)) {
@@ -313,7 +313,7 @@ class Grouping {
       results.emplace(node, program.add(*node, std::move(numbers)).back());
     }
     std::vector<Node*> outputs;
-    Ints values, joined;  // by value that is an output
+    Ints values, joined;  // by number of the output's value
     const auto add_output = [&](Node* output, std::span<Node* const> parts) {
       for (const Node* part : parts) {
         values.push_back(int64_t(results.at(part)));
@@ -351,7 +351,7 @@ class Grouping {
     return {};
   }
 
-  // The attribute; empty where no columns are chosen.
+  // The attribute; empty if all columns are read.
   static Ints columns_of(std::span<const FusedOperand> inputs) {
     Ints columns;
     for (const FusedOperand& input : inputs)
@@ -362,8 +362,8 @@ class Grouping {
     return columns;
   }
 
-  // The ConcatV2 that alone reads the node, and others of the group, each once,
-  // by columns; null where there is none.
+  // The ConcatV2 that is the only reader of the node and of other nodes of the
+  // group, reads each once, and joins columns; null if there is none.
   Node* find_join(const Node& node, const NodeSet& inside) const {
     const auto reader = readers_.only_reader(node);
     if (!reader || !joins_columns(*reader->node, node)) return nullptr;
@@ -387,7 +387,7 @@ class Grouping {
     return values;
   }
 
-  // Whether it joins columns of such shapes as the node's.
+  // Whether it joins columns of tensors with the node's shape.
   bool joins_columns(const Node& join, const Node& node) const {
     if (join.op() != "ConcatV2" || !is_pure(join) ||
         !join.control_inputs().empty() || awaited_.contains(join) ||
@@ -410,15 +410,15 @@ class Grouping {
   const Readers readers_;
   Detour detour_;
   std::vector<Node*> nodes_;      // by id
-  Things next_, iterates_;        // by thing, as link_things() says
+  Things next_, iterates_;        // by thing: see link_things()
   std::vector<size_t> place_;     // by node id, in topological order
-  std::vector<size_t> group_of_;  // by node id, from 1 on; 0: in none
+  std::vector<size_t> group_of_;  // by node id, from 1; 0: none
   std::vector<uint32_t> uses_;    // by node id, as an input or a fetch
-  NodeSet awaited_;               // needed otherwise
-  NodeSet after_, before_;        // as find_hidden_ways() says
-  NodeSet unknown_;               // what may be dead for unknown reasons
+  NodeSet awaited_;               // needed by other edges
+  NodeSet after_, before_;        // see find_hidden_ways()
+  NodeSet unknown_;               // may be dead for unknown reasons
   std::vector<Group> groups_;
-  // Of which columns are seen: the last group that does.
+  // By tensor whose columns are read: the last group that reads them.
   std::unordered_map<Endpoint, size_t, EndpointHash> columns_;
 };
 

@@ -1,17 +1,16 @@
 // Loop-invariant code.
 //
 // Note [What is hoisted]
-// A pure node in a loop all of whose inputs and control inputs are loop
-// constants (Enters with is_constant, or what was hoisted before). Nothing in
-// the loop guards such a node: it runs in iteration 0, also where the loop
-// makes no trip, as soon as the Enters' inputs are there, and is dead where
-// one of them is. In front of the loop it runs then too, and is dead then too.
-// So nothing is computed, and no error met, that was not before; only less
-// often. What depends on a Switch of the loop, if only by a control edge from
-// the pivot of the body, may run in no iteration at all: it stays.
-// A Const in the loop whose control inputs are loop constants gets a twin in
-// front of it, for what is hoisted to read.
-// Inner loops come first, so that a node can leave several.
+// A pure node in a loop is hoisted if all its inputs and control inputs are
+// loop constants (Enters with is_constant, or nodes hoisted before). Nothing in
+// the loop guards such a node: it runs in iteration 0, even if the loop makes
+// no trip, once the Enters' inputs are there, and is dead if one of them is.
+// Before the loop it runs and is dead in the same cases. So no computation or
+// error is added; they only occur less often. A node that depends on a Switch
+// of the loop, even if only by a control edge from the pivot of the body, may
+// never run: it stays. A Const in the loop whose control inputs are loop
+// constants gets a twin before the loop, for hoisted nodes to read. Inner loops
+// are processed first, so that a node can leave several.
 #include <algorithm>
 #include <unordered_map>
 
@@ -47,8 +46,8 @@ class Hoisting {
 
  private:
   Status empty_frame(const StaticFrame& frame) {
-    // What is hoisted joins the nodes of the frame around, in an order that
-    // must suit them: behind all that it reads.
+    // Hoisted nodes join those of the outer frame, in topological order: after
+    // all of their inputs.
     std::vector<Node*>& around = by_frame_[size_t(frame.parent)];
     const std::vector<Node*> nodes = std::move(by_frame_[size_t(frame.id)]);
     for (Node* node : nodes) {
@@ -70,7 +69,7 @@ class Hoisting {
     return {};
   }
 
-  // What a node would read in front of the loop.
+  // The inputs of a node before the loop.
   struct Outside {
     std::vector<Endpoint> inputs;
     NodeList controls;
@@ -95,7 +94,7 @@ class Hoisting {
     return true;
   }
 
-  // What a loop constant is in front of the loop.
+  // The value of a loop constant before the loop.
   std::optional<Endpoint> in_front(const Endpoint& source) const {
     const Node& node = *source.node;
     if (is_loop_constant(node) && !reads_reference(node))
@@ -105,13 +104,13 @@ class Hoisting {
     return Endpoint{known->second, 0};
   }
 
-  // Its twin in front of the loop.
+  // The node's twin before the loop.
   Result<Node*> copy(const Node& node, const Outside& outside) {
     return graph_.add(name_after(graph_, node), node.op(), outside.inputs,
                       node.attrs(), outside.controls, node.device());
   }
 
-  // Enters for the outputs of the twin, in place of those of the node.
+  // Replaces the node's outputs by Enters of the twin's outputs.
   Status bring_in(Node* node, const StaticFrame& frame, Node* twin) {
     changed_ = true;
     for (int i = 0; i < node->num_outputs(); ++i) {
@@ -129,10 +128,10 @@ class Hoisting {
   Graph& graph_;
   const FrameMap& frames_;
   Detour detour_;
-  std::vector<std::vector<Node*>> by_frame_;  // in order of the tokens' flow
+  std::vector<std::vector<Node*>> by_frame_;       // in topological order
   std::unordered_map<const Node*, Node*> twins_;   // of Consts
-  std::vector<Node*> made_;                        // these twins
-  std::unordered_map<const Node*, Node*> enters_;  // of what was hoisted
+  std::vector<Node*> made_;                        // all such twins
+  std::unordered_map<const Node*, Node*> enters_;  // of hoisted nodes
   bool changed_ = false;
 };
 

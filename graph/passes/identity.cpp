@@ -1,11 +1,10 @@
-// Identities, and what changes nothing of a tensor of known shape.
+// Removes identities, and ops that do not change a tensor of known shape.
 //
-// An Identity that asks for another device than its source does is how a tensor
-// is brought there, once for all that read it: it stays.
-// Who waits for a constant, or a NoOp, waits for what that waits for: a frozen
-// graph's result waits for all weights, of which each pass would have to ask
-// who else needs it.
-// Where an Identity waits for something, who reads it waits for that itself.
+// An Identity with another device than its source moves the tensor there once
+// for all readers: it stays. A node that waits for a constant, or a NoOp, waits
+// for the control inputs of that instead: the result of a frozen graph would
+// wait for all weights, and passes would have to consider this. If an Identity
+// has control inputs, its readers get them themselves.
 #include <algorithm>
 #include <array>
 
@@ -42,7 +41,7 @@ class Identities {
   }
 
  private:
-  // Asked in the order in which tokens flow, so that a chain goes at once.
+  // In topological order, so that a chain is removed at once.
   void shorten_waits(Node* node) {
     NodeList waits;
     for (Node* control : node->control_inputs()) {
@@ -59,14 +58,14 @@ class Identities {
     shortened_ = true;
   }
 
-  // For one other node at the most, lest there be more edges than before.
+  // At most one other node, so that the number of edges does not grow.
   static bool only_waits(const Node& node) {
     return (node.is_const() || node.op() == "NoOp") &&
            node.control_inputs().size() <= 1;
   }
 
-  // Reads what an Identity reads that waits, and waits in its stead: an op on
-  // elements between others can be fused then.
+  // Reads past an Identity with control inputs, and takes over these: then an
+  // op can be fused with its neighbours.
   Status read_past_waits(Node* node) {
     if (!is_pure(*node) || node->is_identity()) return {};
     NodeList waits(node->control_inputs());
@@ -89,7 +88,7 @@ class Identities {
     return {};
   }
 
-  // Whether nobody needs the Identity for where it is.
+  // Whether the Identity is not needed for its device.
   static bool may_go(const Node& identity, const Endpoint& source) {
     return is_unconstrained(identity) ||
            has_same_constraints(identity, *source.node);
@@ -98,7 +97,7 @@ class Identities {
   void bypass(Node* node) {
     const Endpoint source = detour_.end(node->inputs()[0]);
     if (!may_go(*node, source)) return;
-    // What a Merge can expect in an iteration depends on who feeds it.
+    // The expected inputs of a Merge in an iteration depend on their sources.
     if (merged_.contains(*node) &&
         (source.node->is_enter() || source.node->is_next_iteration()))
       return;
@@ -107,9 +106,10 @@ class Identities {
       detour_.lead_control(node, {source.node});
   }
 
-  // An IdentityN of several tensors is dead where one of them is. So what
-  // reads one of its outputs may read the input itself where all others come
-  // with that: Keras' activations hand on what their gradients would need.
+  // An IdentityN of several tensors is dead if one of them is. So the reader of
+  // an output may read the input itself if that input is live only when all
+  // others are: Keras' activations pass on the tensors for their gradients in
+  // this way.
   void bypass_each(Node* node) {
     if (!node->control_inputs().empty() || !is_unconstrained(*node) ||
         reads_reference(*node) || merged_.contains(*node))
@@ -123,7 +123,7 @@ class Identities {
     }
   }
 
-  // Whether a tensor is live wherever another one of its iteration is: it is a
+  // Whether a tensor is live whenever another one of its iteration is: it is a
   // constant, or the other one is computed from it.
   bool comes_with(const Endpoint& tensor, const Endpoint& other) const {
     constexpr size_t kMostVisits = 32;
@@ -140,7 +140,7 @@ class Identities {
     return false;
   }
 
-  // An Identity of its first input, which waits for the others.
+  // An Identity of its first input, with the others as control inputs.
   Status make_identity(Node* node) {
     NodeList controls(node->control_inputs());
     for (size_t i = 1; i < node->inputs().size(); ++i)
@@ -156,7 +156,7 @@ class Identities {
         .status();
   }
 
-  // Output 0, the only one, is input 0.
+  // Whether output 0, the only one, equals input 0.
   static bool changes_nothing(const Node& node) {
     if (!is_pure(node) || node.num_outputs() != 1 || node.num_inputs() == 0 ||
         node.input_dtypes()[0] != node.output_dtypes()[0])
@@ -174,7 +174,7 @@ class Identities {
     return shape.fully_known() && shape == from.node->output_shape(from.port);
   }
 
-  // One that leaves an element alone as it is.
+  // A reduction that returns a single element unchanged.
   static bool is_reduction(const std::string& op) {
     constexpr std::array kReductions = {"Sum", "Mean", "Prod", "Max",
                                         "Min", "All",  "Any"};
@@ -204,7 +204,7 @@ class Identities {
 
   Graph& graph_;
   Detour detour_;
-  NodeSet merged_;  // what Merges read
+  NodeSet merged_;  // sources of Merges
   bool shortened_ = false;
 };
 

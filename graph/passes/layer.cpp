@@ -1,26 +1,25 @@
-// Layers: products together with what is done to each element of them.
+// Layers: products together with element-wise ops on their results.
 //
 // Note [What is a layer]
-// A convolution or a matrix product by weights that are known before the graph
-// runs, the bias that is added to its result, and one element-wise op or tree
-// of such (Note [What is fused]) on that become one node, where nobody else
-// reads what is in between:
+// A convolution or a matrix product by weights that are known before the run,
+// the bias that is added to its result, and one element-wise op or tree of ops
+// (Note [What is fused]) on that become one node, if nobody else reads the
+// intermediate results:
 //
 //   x -> Conv2D -> BiasAdd -> AddV2 -> Relu ->         x -> _FusedConv2D ->
 //          ^          ^         ^               is            ^   ^   ^
 //          w          b         y                             w   b   y
 //
-// Its kernel brings the weights into the order that it likes best, once, and
-// does the rest to a part of the result while that is in the cache. The other
-// operands of the element-wise ops are of the result's shape, or single
-// elements. Of a matrix product a tree may see segments, which are columns of
-// equal number, and it may have several outputs (Note [What is a group]): so a
-// recurrent cell is one layer. Where the matrix product reads a ConcatV2 of
-// columns, for it alone, the layer takes what that joins. A tree that reads two
-// products belongs to the later one. The sums of a product, and the bias in
-// them, may be rounded in another order than apart. This is a matter of what
-// kernels a device has, so it is done where it is known which: after nodes are
-// placed.
+// Its kernel packs the weights once, and applies the other ops to a part of the
+// result while that is in the cache. The other operands of the element-wise ops
+// have the result's shape, or are single elements. For a matrix product a tree
+// may read segments, which are columns of equal number, and may have several
+// outputs (Note [What is a group]): so a recurrent cell is one layer. If only
+// the matrix product reads a ConcatV2 of columns, the layer reads the inputs of
+// that instead. A tree that reads two products belongs to the later one. The
+// sums of a product, including the bias, may be rounded in another order than
+// by single ops. The pass depends on the kernels of a device, so it runs after
+// nodes are placed.
 #include <algorithm>
 
 #include "graph/analysis/known_value.h"
@@ -54,7 +53,7 @@ class Layers {
 
  private:
   struct Layer {
-    Node* last = nullptr;  // whose output is the layer's
+    Node* last = nullptr;  // its output is the layer's
     std::vector<Endpoint> inputs;
     bool has_bias = false;
     int64_t segments = 1, width = 0;
@@ -78,7 +77,7 @@ class Layers {
     return known_constant(node.inputs()[1])->num_elements() >= kLeastWeights;
   }
 
-  // As the pass `pack` makes it: with nothing done to the product.
+  // As made by the pass `pack`: the product alone.
   static bool is_packed(const Node& node) {
     return node.op() == "_PackedMatMul" && node.num_inputs() == 2 &&
            node.num_outputs() == 1 &&
@@ -120,10 +119,10 @@ class Layers {
     return {};
   }
 
-  // Where what is multiplied is made of the columns of a few tensors, for this
-  // product only, these come instead: so many after the first.
+  // If only this product reads a ConcatV2 of columns, its inputs replace it:
+  // returns the number of those after the first.
   size_t add_join(Layer& layer, const Node& product) const {
-    constexpr int kMostParts = 16;  // as many as the kernel takes
+    constexpr int kMostParts = 16;  // the kernel's maximum
     Node* const join = layer.inputs[0].node;
     const int num_parts = join->num_inputs() - 1;
     const PartialShape& shape = join->output_shape(0);
@@ -150,7 +149,7 @@ class Layers {
     layer.parts.add(node);
   }
 
-  // What alone reads the layer, and may be part of it.
+  // The only reader of the layer, if it may be part of it.
   std::optional<Readers::Reader> next(const Layer& layer,
                                       const Node& product) const {
     auto reader = readers_.only_reader(*layer.last);
@@ -205,7 +204,7 @@ class Layers {
     extend(layer, reader);
   }
 
-  // How the tree sees the product; false where it cannot be part of a layer.
+  // How the tree reads the product; false if it cannot be part of a layer.
   static bool find_segments(Layer& layer, const Node& product,
                             const Node& tree) {
     const PartialShape& whole = layer.last->output_shape(0);
@@ -244,8 +243,8 @@ class Layers {
            (shape.has_rank() && shape.compatible(result));
   }
 
-  // The tree's program. Its numbers become those of the layer's: the segments,
-  // the other inputs, the results.
+  // Adds the tree's program with the layer's numbers: the segments, the other
+  // inputs, the results.
   static void add_program(Layer& layer, const Node& tree) {
     std::vector<size_t> numbers;
     auto next = size_t(layer.segments);
@@ -271,7 +270,7 @@ class Layers {
   Graph& graph_;
   const Readers readers_;
   Detour detour_;
-  NodeSet taken_;  // element-wise ops of some layer
+  NodeSet taken_;  // element-wise ops that are in a layer
 };
 
 }  // namespace

@@ -1,28 +1,27 @@
-// Weights that a loop multiplies by.
+// Packs weights for the products of a loop.
 //
 // Note [What is packed]
 // A recurrent network multiplies by the same matrix in each iteration. Such a
-// matrix comes into the loop as a constant. It is brought once, before the
-// loop, into the order that the kernel of the product likes best:
+// matrix enters the loop as a constant. It is packed once, before the loop, in
+// the order that the product's kernel needs:
 //
 //   w -> Enter -> MatMul     is     w -> _PackWeights -> Enter -> _PackedMatMul
 //
-// Where a Split or SplitV alone reads the product, and others read one of its
-// outputs only, as where a gradient by an input is not wanted, the columns of
-// that output are all that is packed, and the split is left out. This is done
-// for weights that are transposed only: a column of the product is a row of
-// theirs, so that the rows are next to each other. What is packed
-// is a variant, and lives as long as the loop. The product may be part of a
-// layer (Note [What is a layer]). It is rounded as the layer of a constant is.
-// A constant is packed by its layer. Where only some columns of its product are
-// read, it is cut to them here, outside loops, too.
+// If only a Split or SplitV reads the product, and only one of its outputs is
+// read, as when a gradient by an input is not needed, only the columns of that
+// output are packed, and the split is removed. This is done only for transposed
+// weights: a column of the product is a row of these weights, so the rows are
+// contiguous. The packed matrix is a variant, and lives as long as the loop.
+// The product may be part of a layer (Note [What is a layer]). Its rounding is
+// the same as for constant weights. Constant weights are packed by their layer.
+// If only some columns of their product are read, they are cut here, also
+// outside of loops.
 //
 // A sum of two such products that nobody else reads, as of the input and the
-// state of a recurrent cell, is one product: of both columns next to each other
-// by both weights on top of each other. Its sums are rounded in another order
-// than one by one.
+// state of a recurrent cell, becomes one product: of both inputs side by side,
+// by both weights on top of each other. Its sums are rounded in another order.
 //
-// Like the layers, this is a matter of what kernels a device has.
+// Like layers, this depends on the kernels of a device.
 #include <map>
 
 #include "graph/analysis/known_value.h"
@@ -93,7 +92,7 @@ class Packing {
       return {};
     const Sum sum{add->inputs()[0].node, add->inputs()[1].node, add};
     for (const Node* product : {sum.first, sum.second}) {
-      // Nothing is broadcast.
+      // No broadcasting.
       if (!can_pack(*product) ||
           known_constant(weights_of(*product)) != nullptr ||
           !readers_.only_reader(*product) ||
@@ -108,8 +107,8 @@ class Packing {
     return sum;
   }
 
-  // A width that is wrong fails: of two together, one may make up for the
-  // other.
+  // Unequal widths must fail: in a combined product two errors could cancel
+  // each other out.
   static bool has_known_width(const Node& product) {
     const Endpoint& columns = product.inputs()[0];
     const PartialShape& shape = columns.node->output_shape(columns.port);
@@ -118,7 +117,7 @@ class Packing {
                                .dim(is_set(product, "transpose_b") ? 1 : 0);
   }
 
-  // Whether they come from one frame, in which a Const can be.
+  // Whether they come from one frame, in which a Const is possible.
   static bool can_join(Endpoint a, Endpoint b) {
     while (is_loop_constant(*a.node) && is_loop_constant(*b.node)) {
       a = a.node->inputs()[0];
@@ -159,7 +158,7 @@ class Packing {
     return {};
   }
 
-  // Two matrices next to each other, or on top; `beside` is in their frame.
+  // Joins two matrices side by side, or on top; `beside` is in their frame.
   Result<Endpoint> join(const Node& like, std::span<const Endpoint> parts,
                         int32_t axis, Node* beside) {
     Node* const waits[] = {beside};
@@ -181,24 +180,24 @@ class Packing {
 
   // --- Single products -------------------------------------------------------
 
-  // How weights are packed, or, where they are known, cut.
+  // How weights are packed, or, if they are known, cut.
   struct Form {
     bool is_transposed = false;
     bool is_known = false;
-    int64_t first = 0, count = 0;  // columns of the product; all where 0
+    int64_t first = 0, count = 0;  // columns of the product; all if count is 0
 
     auto operator<=>(const Form&) const = default;
   };
 
-  // What a split hands on of a product.
+  // The part of a product that a split returns.
   struct Part {
     Node* split = nullptr;
     int port = 0;
     int64_t first = 0, count = 0;  // columns
-    NodeList controls;             // what it waits for besides
+    NodeList controls;             // additional control inputs
   };
 
-  // The only part of it that is read; nothing where there is no such thing.
+  // The only part of it that is read; nothing if there is none.
   std::optional<Part> find_part(const Node& product, int64_t columns) const {
     Node* const split = readers_.only_reading_node(product);
     if (split == nullptr || !is_pure(*split) ||
@@ -235,7 +234,7 @@ class Packing {
     PartialShape shape_of_weights = shape_outside(weights);
     Form form{.is_transposed = is_set(*product, "transpose_b"),
               .is_known = known_constant(weights) != nullptr};
-    // A column of the product is a row of weights that are transposed.
+    // A column of the product is a row of transposed weights.
     std::optional<Part> part;
     if (form.is_transposed) part = find_part(*product, shape_of_weights.dim(0));
     if (part) {
@@ -267,7 +266,7 @@ class Packing {
     return {};
   }
 
-  // Of a product of nothing but the two.
+  // Attributes of a plain product.
   static AttrMap attrs_of(const Form& form, const PartialShape& weights) {
     return {{"T", DataType::kFloat},
             {"transpose_b", form.is_transposed},
@@ -276,8 +275,8 @@ class Packing {
             {"S", int64_t(0)}};
   }
 
-  // The weights, on top of each other, packed outside of all loops that they
-  // come into.
+  // Packs the weights, on top of each other, outside of all loops that they
+  // enter.
   Result<Endpoint> pack(std::span<const Endpoint> weights, const Form& form) {
     Key key;
     key.second = form;
@@ -293,7 +292,7 @@ class Packing {
         parts.push_back(part.node->inputs()[0]);
       TAGFLOW_ASSIGN(const Endpoint outside, pack(parts, form));
       AttrMap attrs;
-      // Without those that tell more of its value.
+      // Without annotations of the value.
       for (const auto& [name, attr] : enter.attrs())
         if (!name.starts_with('_')) attrs.insert_or_assign(name, attr);
       attrs.insert_or_assign("T", outside.node->output_dtypes()[outside.port]);
@@ -320,7 +319,7 @@ class Packing {
     return packed_.emplace(key, Endpoint{made, 0}).first->second;
   }
 
-  // A Const of some of the rows of weights that are known, where these are.
+  // A Const of some rows of known weights, in their frame.
   Result<Node*> cut(const Endpoint& weights, const Form& form) {
     const Tensor& whole = *known_constant(weights);
     const int64_t dims[] = {form.count, whole.dim(1)};
@@ -342,7 +341,7 @@ class Packing {
   Graph& graph_;
   const Readers readers_;
   Detour detour_;
-  // By the nodes and ports of what is packed, and how.
+  // By nodes and ports of the weights, and the form.
   using Key = std::pair<std::vector<std::pair<NodeId, int>>, Form>;
   std::map<Key, Endpoint> packed_;
 };

@@ -1,4 +1,4 @@
-// PassSet: which passes a session applies to what it runs.
+// PassSet: the passes that a session applies to its programs.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tagflow::graph {
 
-// What each does stands with its entry in the list of graph/passes/passes.h.
+// They are described in the list of graph/passes/passes.h.
 enum class Pass : uint8_t {
   kFold,
   kIdentity,
@@ -45,11 +45,11 @@ class PassSet {
   }
   constexpr bool operator==(const PassSet&) const = default;
 
-  // Names separated by commas. "-name" takes one away, from all where it comes
-  // first; "all" and "none" are what they say, and an empty text is "all".
-  // InvalidArgument for any other name, listing what there is.
+  // Parses names separated by commas. "-name" removes a pass; if it comes
+  // first, from all of them. "all" and "none" are allowed, and an empty text
+  // means "all". InvalidArgument, with a list of all names, for any other name.
   static Result<PassSet> parse(std::string_view text);
-  // A text that parse() understands: "all", "none" or names.
+  // A text for parse(): "all", "none" or names.
   std::string to_string() const;
 
  private:

@@ -12,53 +12,48 @@ namespace {
 
 constexpr std::array<PassItem, kNumPasses> kPasses = {{
     {Pass::kFold, "fold",
-     "computes what depends on constants and known shapes only",
+     "replaces nodes that only depend on constants and known shapes",
      fold_constants},
     {Pass::kIdentity, "identity",
-     "takes out what changes nothing: identities, reshapes, casts, waits",
+     "removes identities, reshapes, casts and waits without effect",
      remove_identities},
-    {Pass::kCse, "cse", "computes once what several nodes compute alike",
+    {Pass::kCse, "cse", "merges nodes that compute the same",
      share_subexpressions},
     {Pass::kDead, "dead",
-     "takes out branches that are never taken, and what nothing needs",
+     "removes branches that are never taken, and unneeded nodes",
      remove_dead_branches},
-    {Pass::kHoist, "hoist",
-     "moves what is the same in every iteration in front of the loop",
+    {Pass::kHoist, "hoist", "moves loop-invariant nodes out of loops",
      hoist_invariants},
     {Pass::kFuse, "fuse",
      "computes trees of element-wise ops on large tensors tile by tile",
      fuse_elementwise},
     {Pass::kInplace, "inplace",
-     "lets kernels write over inputs that nobody else needs", nullptr},
+     "lets kernels overwrite inputs that nobody else needs", nullptr},
     {Pass::kEdges, "edges",
      "compiles constants, identities and control-flow nodes to edges", nullptr},
     {Pass::kAbsorb, "absorb",
-     "takes scales and shifts by constants into the weights before them",
-     absorb_scales},
+     "moves constant scales and shifts into preceding weights", absorb_scales},
     {Pass::kLayer, "layer",
-     "computes products by constants, with what is done to their elements",
+     "fuses products by constants with element-wise ops on the result",
      nullptr},
     {Pass::kFreeze, "freeze",
-     "takes variables for constants while nobody changes them", nullptr},
+     "treats variables as constants while nobody changes them", nullptr},
     {Pass::kSums, "sums",
-     "adds up the products of a loop's iterations several at a time", nullptr},
+     "sums the products of a loop's iterations several at a time", nullptr},
     {Pass::kGroup, "group",
-     "makes one node, with several outputs, of element-wise ops that feed each "
-     "other",
+     "merges connected element-wise ops into a node with several outputs",
      nullptr},
     {Pass::kPack, "pack",
-     "brings matrices that a loop multiplies by into the order that products "
-     "like, before the loop",
-     nullptr},
+     "packs the weights of a loop's matrix products before the loop", nullptr},
     {Pass::kShapes, "shapes",
-     "compiles a signature again for the shapes of what it is fed", nullptr},
+     "compiles a signature again for the shapes of its feeds", nullptr},
     {Pass::kAhead, "ahead",
-     "reads variables that a loop leaves alone once, before the loop", nullptr},
+     "reads variables that a loop does not change once, before it", nullptr},
     {Pass::kSaved, "saved",
-     "asks no list for a constant that a loop puts there each time", nullptr},
+     "reads saved constants of a loop directly instead of from lists", nullptr},
 }};
 
-// A pass can make work for those before it; few rounds find nearly all.
+// A pass can enable earlier ones; few rounds find nearly everything.
 constexpr int kMaxRounds = 3;
 
 Result<bool> run_pass(Pass pass, Program& program, const PassSet& set,
@@ -67,7 +62,7 @@ Result<bool> run_pass(Pass pass, Program& program, const PassSet& set,
   if (!set.has(pass) || item.run == nullptr) return false;
   TAGFLOW_ASSIGN(const bool changed, item.run(program, evaluator));
 #ifndef NDEBUG
-  // What a pass makes of a graph may have more nodes than that.
+  // Passes may make a graph larger than the limit.
   const Limits limits{.max_nodes = std::numeric_limits<size_t>::max()};
   const Status valid = validate(program.graph, limits);
   assert(valid.ok());
@@ -93,7 +88,7 @@ Status optimize(Program& program, const PassSet& set,
     TAGFLOW_ASSIGN(const bool pruned,
                    run_pass(Pass::kDead, program, set, evaluator));
     if (pruned) continue;
-    // What a permutation or a shape is may be known only now.
+    // Permutations or shapes may have become known.
     if (folded)
       TAGFLOW_RETURN_IF_ERROR(
           run_pass(Pass::kIdentity, program, set, evaluator).status());

@@ -1,21 +1,21 @@
-// The passes: rewrites of a program that keep what it means.
+// The passes: rewrites of a program that preserve its results.
 //
 // Note [What a pass keeps]
-//   1. Values, to the bit but for what Notes [What is absorbed], [What is a
-//      layer], [What is summed] and [What is packed] say; what variables a loop
-//      reads, but for Note [What is read ahead]; and deadness: a fetch is dead
-//      exactly where it was.
-//      A node that goes hands on what it waited for, and with that what it
-//      would have died with: as inputs, or as control inputs of what stands
-//      for it. A control edge cannot say "this output of the Switch", so what
-//      would need one stays.
-//   2. Errors: a node whose result is needed fails where it did, with the same
-//      code. What fails only for a dead branch need not.
-//   3. Effects: a stateful op that ran runs, once; its neighbours by control
-//      edges stay so.
-//   4. Ids: a node that stays has its id, by which tables know it.
-// A token that never comes (a Recv nobody sends to) counts as dead or alive,
-// whichever lets the program end.
+//   1. Values are unchanged to the last bit, except as described in Notes [What
+//      is absorbed], [What is a layer], [What is summed] and [What is packed].
+//      A loop reads the same values of variables, except as described in Note
+//      [What is read ahead]. A fetch is dead exactly if it was dead before. If
+//      a node is removed, its inputs and control inputs, which it waited for
+//      and could die with, become inputs or control inputs of its replacement.
+//      A control edge cannot express "this output of the Switch", so a node
+//      that would need such an edge stays.
+//   2. Errors: a node whose result is needed fails as before, with the same
+//      code. An error may be lost if it only affects a dead branch.
+//   3. Effects: a stateful op still runs exactly once, and keeps its neighbours
+//      by control edges.
+//   4. Ids: a remaining node keeps its id, since tables refer to it.
+// A token that never comes (for a Recv without a Send) counts as dead or live,
+// as needed for the program to end.
 #pragma once
 
 #include <functional>
@@ -28,64 +28,63 @@
 
 namespace tagflow::graph {
 
-// Rewrites the program; says whether it did. An error is a bug, or says that
-// the result has more outputs than a graph can have. REQUIRES: it is valid, and
-// so are its bodies.
+// Rewrites the program and returns whether it changed. An error is a bug, or
+// means that the result has too many outputs for a graph. REQUIRES: the program
+// and its bodies are valid.
 using PassFunction = Result<bool> (*)(Program& program,
                                       const Evaluator* evaluator);
 
 struct PassItem {
   Pass pass = Pass::kFold;
-  std::string_view name;  // as PassSet::parse() takes it
+  std::string_view name;  // for PassSet::parse()
   std::string_view summary;
-  PassFunction run = nullptr;  // null: not by optimize(); the engine does it
+  PassFunction run = nullptr;  // null: applied by the engine, not optimize()
 };
 
-// All of them, as Pass counts them.
+// All passes, in the order of Pass.
 std::span<const PassItem> passes();
 
-// Applies the passes of the set that have a function. Without an evaluator
-// nothing is folded but shapes and identities. Where assertions are on, the
-// validator looks at the result of each. REQUIRES: as for each of them.
+// Applies the passes of the set that have a function. Without an evaluator only
+// shapes and identities are folded. In builds with assertions the validator
+// checks each result. REQUIRES: as for each pass.
 Status optimize(Program& program, const PassSet& set,
                 const Evaluator* evaluator);
 
-// Nodes of constants, where all inputs, or the shapes asked for, are known.
+// Replaces nodes whose inputs, or requested shapes, are known by constants.
 Result<bool> fold_constants(Program& program, const Evaluator* evaluator);
-// Identities, reshapes, casts and the like that change nothing, and waits for
-// what is always there.
+// Removes identities, reshapes, casts and other nodes that change nothing, and
+// control inputs from nodes that always have a token.
 Result<bool> remove_identities(Program& program, const Evaluator* evaluator);
-// One node for several that compute the same.
+// Merges nodes that compute the same.
 Result<bool> share_subexpressions(Program& program, const Evaluator* evaluator);
-// What can never be live, and what chooses between it and the rest.
+// Removes nodes that can never be live, and the control flow around them.
 Result<bool> remove_dead_branches(Program& program, const Evaluator* evaluator);
-// Scales and shifts by constants, into the weights of the products before them.
+// Moves constant scales and shifts into the weights of preceding products.
 Result<bool> absorb_scales(Program& program, const Evaluator* evaluator);
-// What every iteration of a loop computes anew from loop constants.
+// Moves computations of loop constants out of loops.
 Result<bool> hoist_invariants(Program& program, const Evaluator* evaluator);
-// One node for element-wise ops that only feed each other.
+// Merges element-wise ops that only feed each other into one node.
 Result<bool> fuse_elementwise(Program& program, const Evaluator* evaluator);
-// One node for a product by constants and what is done to its elements. Not
-// among those of optimize(): Note [What is a layer]. Also of the bodies.
+// Merges a product by constants with the element-wise ops on its result. Not
+// run by optimize(): Note [What is a layer]. Includes bodies.
 Result<bool> fuse_layers(Program& program, const Evaluator* evaluator);
-// One node for element-wise ops of a shape that feed each other, or see columns
-// of one tensor, whoever else reads them. Not among those of optimize(): Note
-// [What is a group]. Not of the bodies.
-// `may_wait` says which nodes answer when they like.
+// Merges element-wise ops of one shape that feed each other, or that read
+// columns of one tensor, even if others read them too. Not run by optimize():
+// Note [What is a group]. Excludes bodies. `may_wait` says which nodes may
+// answer at any time.
 using MayWait = std::function<bool(const Node&)>;
 Result<bool> group_elementwise(Program& program, const MayWait& may_wait);
-// Loop constants for variables that a loop only reads. Not among those of
-// optimize(): Note [What is read ahead]. Not of the bodies.
+// Reads variables that a loop only reads once, before the loop. Not run by
+// optimize(): Note [What is read ahead]. Excludes bodies.
 Result<bool> read_ahead(Program& program, const MayWait& may_wait);
-// The constant itself, where a loop puts one on a list in each iteration. Not
-// among those of optimize(): Note [What is saved alike]. Not of the bodies.
+// Reads a constant directly if a loop pushes it onto a list in each iteration.
+// Not run by optimize(): Note [What is saved alike]. Excludes bodies.
 Result<bool> read_saved_constants(Program& program, const Evaluator* evaluator);
-// Weights in the order that products like, for a loop, and one product for the
-// sum of two. Not among those of optimize(): Note [What is packed]. Also of the
-// bodies.
+// Packs weights for the products of a loop, and replaces a sum of two products
+// by one. Not run by optimize(): Note [What is packed]. Includes bodies.
 Result<bool> pack_weights(Program& program, const Evaluator* evaluator);
-// A variant that puts products off, for a loop's sum of them. Not among those
-// of optimize(): Note [What is summed]. Also of the bodies.
+// Sums products of a loop in a variant that delays them. Not run by optimize():
+// Note [What is summed]. Includes bodies.
 Result<bool> sum_products(Program& program, const Evaluator* evaluator);
 
 }  // namespace tagflow::graph

@@ -42,7 +42,7 @@ std::optional<Product> product_of(const Node& node) {
   product.channels = weights->dim(transposed ? 0 : 1);
   product.stride = transposed ? weights->dim(1) : 1;
   if (!is_batch) return product;
-  // What is broadcast to the result must not have more dimensions.
+  // An operand that is broadcast must not have more dimensions.
   const PartialShape& shape = node.output_shape(0);
   product.rank = shape.has_rank() ? shape.rank() : 2;
   return product;

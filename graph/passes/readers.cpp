@@ -68,7 +68,7 @@ Readers::Readers(const Program& program, Waits waits)
   if (waits == Waits::kNotLast) last.emplace(program);
   if (last && !last->empty() &&
       std::ranges::none_of(program.graph.nodes(), [](const Node* node) {
-        // What comes after the list may be waited for by no edge.
+        // Nodes after the list may be waited for without edges.
         return hides_deadness(*node) || may_end_wait(*node);
       }))
     if (Result<FrameMap> frames = FrameMap::build(program.graph); frames.ok())

@@ -1,4 +1,4 @@
-// Readers: which node, and that one alone, reads what another makes.
+// Readers: whether a node's output has a single reader, and which.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace tagflow::graph {
 
-// Constants that wait for a node, and are put on lists for the next iteration:
-// the shapes that a backward loop will go by. Nothing of this iteration comes
-// after them. So the node may become part of a larger one that is live exactly
-// where it is, for which they wait then. Of a program as it is when this is
-// made. Thread-compatible.
+// Constants that wait for a node by control edges and are pushed onto lists for
+// the next iteration: the shapes for a backward loop. No node of this iteration
+// depends on them. So the node may become part of a larger node with the same
+// liveness, for which they wait instead. Describes the program at construction.
+// Thread-compatible.
 class LastWaits {
  public:
   explicit LastWaits(const Program& program);
@@ -26,20 +26,20 @@ class LastWaits {
  private:
   bool goes_on_lists(const Node& node, int depth) const;
 
-  // By node id: all readers, and what waits, of constants, lists and
-  // Identities. A null stands for the end of the program.
+  // By node id: all readers of constants, lists and Identities, and nodes that
+  // wait for them. Null stands for the end of the program.
   std::vector<std::vector<const Node*>> readers_;
   NodeSet waits_;
 };
 
-// Of a program as it is when this is made; nodes that are added later have no
+// Describes the program at construction; nodes that are added later have no
 // readers. Thread-compatible.
 class Readers {
  public:
-  // kNotLast: LastWaits do not count, where nothing may be waited for but by
-  // edges. Who replaces a node leads its control edges to what stands for it.
-  // Where there are LastWaits, a node that is not equally live is not the only
-  // reader of another.
+  // kNotLast: LastWaits are ignored, for programs in which nodes wait only by
+  // edges. If a node is replaced, its control edges go to the replacement. If
+  // the program has LastWaits, a reader whose liveness differs from its
+  // source's is not its only reader.
   enum class Waits : uint8_t { kAll, kNotLast };
   explicit Readers(const Program& program, Waits waits = Waits::kAll);
 
@@ -47,28 +47,28 @@ class Readers {
     Node* node = nullptr;
     size_t input = 0;
   };
-  // Where output 0 of the node is one input of one other, and nothing else
-  // needs the node: no control edge, fetch or target. Nothing otherwise.
+  // The input that reads output 0 of the node, if nothing else needs the node:
+  // no other input, control edge, fetch or target. Otherwise nothing.
   std::optional<Reader> only_reader(const Node& node) const;
-  // The same of any output, where others may have readers, too.
+  // The same for any output; other outputs may have readers.
   std::optional<Reader> only_reader(const Endpoint& output) const;
-  // What reads output 0, by one or more of its inputs, where that is all that
-  // needs the node; null otherwise.
+  // The node that reads output 0, with one or more inputs, if nothing else
+  // needs the node; otherwise null.
   Node* only_reading_node(const Node& node) const;
-  // Whether an input of some node is the output.
+  // Whether some node has the output as an input.
   bool is_read(const Endpoint& output) const;
   // Whether a control edge, a fetch or a target needs the node.
   bool is_awaited(const Node& node) const {
     return node.id() < uses_.size() && uses_[node.id()].is_awaited;
   }
-  // Whether nobody reads, or fetches, an output beside output 0.
+  // Whether no output except output 0 is read or fetched.
   bool only_first_output(const Node& node) const;
 
  private:
   struct Reads {
     Reader first;
-    bool is_more = false;     // than that one
-    bool has_others = false;  // nodes than that of the first
+    bool is_more = false;     // more inputs than the first reader
+    bool has_others = false;  // readers other than the node of the first
     void add(const Reader& reader) {
       is_more = first.node != nullptr;
       if (!is_more) first = reader;
@@ -78,12 +78,12 @@ class Readers {
   struct Use {
     Reads reads;              // of output 0
     bool is_awaited = false;  // by a control edge, a fetch or a target
-    bool has_others = false;  // of outputs beside output 0
+    bool has_others = false;  // readers of outputs other than output 0
   };
 
   bool are_alike(const Node& node, const Node& reader) const;
 
-  // Of a program with LastWaits; else null.
+  // Set for a program with LastWaits, otherwise null.
   struct Lives;
   std::shared_ptr<const Lives> lives_;
   std::vector<Use> uses_;  // by node id

@@ -24,7 +24,7 @@ bool is_pure(const Node& node) {
     return false;
   if (node.op().starts_with("Placeholder") || node.op().starts_with('_'))
     return false;
-  // What a handle or a reference stands for may change meanwhile.
+  // The object behind a handle or a reference may change meanwhile.
   const auto is_state = [](DataType type) {
     return is_ref(type) || type == DataType::kResource;
   };
@@ -86,7 +86,7 @@ bool hides_deadness(const Node& node) {
 
 namespace {
 
-// What is malformed was refused before any pass.
+// Malformed ones were rejected before any pass.
 std::span<const std::string> classes_of(const Node& node) {
   const auto labels = class_labels(node);
   return labels.ok() ? *labels : std::span<const std::string>();

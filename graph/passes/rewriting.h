@@ -1,4 +1,4 @@
-// What the passes share: questions about nodes, and edges led elsewhere.
+// Utilities of passes: queries about nodes, and redirection of edges.
 #pragma once
 
 #include <initializer_list>
@@ -13,16 +13,16 @@
 
 namespace tagflow::graph {
 
-// Computing it twice, elsewhere or not at all is no difference but in time: a
-// registered op with outputs that is neither stateful nor control flow, no
-// source of tokens, and has to do with no reference or resource.
+// Computing the node twice, elsewhere or not at all only affects run time: its
+// op is registered, has outputs, and is not stateful or control flow; it is not
+// a source of tokens, and has no reference or resource.
 bool is_pure(const Node& node);
 
-// An input comes as a reference, to something that may change meanwhile.
+// Whether an input is a reference, whose value may change meanwhile.
 bool reads_reference(const Node& node);
 
-// Hands its only input on, whatever that is: an Identity by any name, without
-// control inputs, and no reader of a reference.
+// Whether it returns its only input unchanged: an Identity of any op name,
+// without control inputs, and not the reader of a reference.
 bool is_plain_identity(const Node& node);
 
 // A pure node of a fusible op: OpDefBuilder::fusible().
@@ -31,30 +31,30 @@ bool is_elementwise(const Node& node);
 // Whether all inputs have the same shape, which is fully known.
 bool has_one_known_shape(const Node& node);
 
-// Whether the node has the bool attribute, and it is true.
+// Whether the bool attribute exists and is true.
 bool is_set(const Node& node, std::string_view flag);
 
-// Whether it is known to be one number, the last of so many dimensions.
+// Whether the axis is a known scalar, and is the last one of that rank.
 bool is_last_axis(const Endpoint& axis, int rank);
 
-// An Enter, visible in every iteration, that waits for its input only.
+// Whether it is an Enter of a loop constant without control inputs.
 bool is_loop_constant(const Node& node);
 
-// Whether a control edge from the node of `source` is as dead as `source`:
-// not so for an output of a Switch, or of a call.
+// Whether a control edge from the node of `source` is dead exactly if `source`
+// is: false for an output of a Switch, or of a call.
 bool control_tells_deadness(const Endpoint& source);
 
-// Whether its tokens may be dead where the graph does not show it, so that
-// liveness says nothing of what comes after it: a _Recv, or a call.
+// Whether its tokens may be dead for reasons that the graph does not show, so
+// that liveness of its readers is unknown: a _Recv, or a call.
 bool hides_deadness(const Node& node);
 
-// Whether the nodes ask for the same of where they run: Note [Constraints and
+// Whether the nodes have the same placement constraints: Note [Constraints and
 // passes].
 bool has_same_constraints(const Node& a, const Node& b);
-// Whether the node asks for nothing of where it runs.
+// Whether the node has no placement constraint.
 bool is_unconstrained(const Node& node);
 
-// Nodes in the order in which they were added, each once.
+// Unique nodes in the order in which they were added.
 class NodeList {
  public:
   NodeList() = default;
@@ -73,73 +73,73 @@ class NodeList {
 
  private:
   std::vector<Node*> nodes_;
-  std::unordered_set<const Node*> known_;  // where they are many
+  std::unordered_set<const Node*> known_;  // for long lists only
 };
 
-// A Const with more control inputs costs more than it saves.
+// Replacing a Const with more control inputs costs more than it saves.
 inline constexpr size_t kMaxControls = 16;
-// Adds what a reader of `source` waits for, and dies with, if it no longer
-// reads the value: of a constant its control inputs, or itself where these are
-// more than kMaxControls, lest each reader get them all. False where no control
-// edge can say it.
+// Adds the control inputs that a reader of `source` needs if it no longer reads
+// the value: for a constant, its control inputs, or the constant itself if it
+// has more than kMaxControls of them. They keep the reader's order and
+// deadness. False if no control edge can express the dependence.
 bool add_dependence(NodeList& list, const Endpoint& source);
 
-// For what a pass makes of the node: a unique name, of as much of the node's as
-// there is room for, and of `ending`.
+// A unique name for a node that a pass derives from `node`: its name, cut if it
+// is too long, and `ending`.
 std::string name_after(const Graph& graph, const Node& node,
                        std::string_view ending = "");
 
-// Adds a node that takes over a part of what `old` did, with its constraints.
+// Adds a node that replaces a part of `old`, with the same constraints.
 Result<Node*> add_for(Graph& graph, const Node& old, std::string name,
                       std::string_view op, std::span<const Endpoint> inputs,
                       AttrMap attrs, std::span<Node* const> controls);
 
-// A loop constant of the frame with this value, where `old` is asked to run.
-// REQUIRES: the value is of the frame's parent.
+// Adds a loop constant of the frame with this value, with the constraints of
+// `old`. REQUIRES: the value is of the frame's parent.
 Result<Node*> add_constant_enter(Graph& graph, const Node& old,
                                  const StaticFrame& frame,
                                  const Endpoint& value);
 
-// An Identity of what the node makes, live where `waits` is besides.
+// Adds an Identity of the constant that is live only if `waits` are.
 Result<Node*> add_waiting(Graph& graph, const Node& old, Node* constant,
                           Node* waits);
 
-// Edges to be led elsewhere, all in one walk over the program.
+// Redirected edges, applied in one walk over the program.
 class Detour {
  public:
   explicit Detour(Program& program) : program_(program) {}
 
-  // Readers of `from` read `to` instead. REQUIRES: `to` is not led elsewhere
-  // later on; so ask in the order in which tokens flow.
+  // Redirects readers of `from` to `to`. REQUIRES: `to` is not redirected
+  // later; so calls must follow the order of the data flow.
   void lead(const Endpoint& from, const Endpoint& to);
-  // What waits for `from` waits for all of `to`. REQUIRES: as for lead(), and
-  // `to` is not empty.
+  // Nodes that wait for `from` wait for all of `to` instead. REQUIRES: as for
+  // lead(), and `to` is not empty.
   void lead_control(Node* from, const NodeList& to);
-  // A new node for an old one, whose outputs, deadness and constraints it has.
+  // Adds a node that replaces `old`: same outputs, deadness and constraints.
   Result<Node*> replace(Node* old, std::string_view op,
                         std::span<const Endpoint> inputs, AttrMap attrs,
                         std::span<Node* const> controls);
   bool empty() const { return leads_.empty(); }
-  // Where readers of `from` read.
+  // The output to which readers of `from` are redirected.
   Endpoint end(const Endpoint& from) const;
-  // What waits for `from` waits for all of these; for itself where none are.
+  // The nodes that replace `from` in control inputs; `from` itself if none do.
   std::span<Node* const> control_ends(const Node& from) const;
-  // Changes inputs, control inputs, fetches and targets. Types must agree.
+  // Updates inputs, control inputs, fetches and targets. Types must agree.
   Status apply();
-  // The same, at the end of a pass: removes what nobody needs any more, too,
-  // and returns true.
+  // Like apply(), at the end of a pass: also removes nodes that are no longer
+  // needed, and returns true.
   Result<bool> finish();
 
  private:
-  // Where one node's edges lead.
+  // The redirection of one node.
   struct Lead {
-    Endpoints outputs;  // by port; of null: as before
+    Endpoints outputs;  // by port; a null node: unchanged
     boost::container::small_vector<Node*, 1> controls;
   };
-  // Null where there is none.
+  // Null if there is none.
   const Lead* find(const Node& from) const;
   Lead& lead_of(const Node& from);
-  // These, led on.
+  // The final targets of the nodes.
   std::vector<Node*> ends_of(std::span<Node* const> nodes) const;
 
   Program& program_;
@@ -147,7 +147,7 @@ class Detour {
   std::vector<uint32_t> lead_index_;  // by node id, + 1; 0: none
 };
 
-// Removes what neither a feed, fetch nor target needs.
+// Removes nodes that no feed, fetch or target needs.
 void sweep(Program& program);
 
 }  // namespace tagflow::graph

@@ -1,17 +1,17 @@
-// Constants that a loop saves.
+// Replaces reads of constants that a loop saves.
 //
 // Note [What is saved alike]
-// Where a loop puts a loop constant on a list in each of its iterations, and
+// If a loop puts a loop constant on a list in each of its iterations, and
 // another loop beside it reads that list, as the gradient of a loop does, every
 // element is that constant:
 //
 //   c -> Enter -> Push -> ... list ... -> Pop -> Mul
 //
-//   is the same for the list, and  c -> Enter -> Identity -> Mul
+//   becomes, for the same list,     c -> Enter -> Identity -> Mul
 //                                         Pop ------^
 //
-// So the reader is not asked for its value, but only waited for: it may find no
-// element.
+// So the reader's value is not used, but its token is waited for: it may find
+// no element.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -25,7 +25,7 @@
 namespace tagflow::graph {
 namespace {
 
-// Readers of lists that hold one loop constant.
+// Readers of lists whose elements are one loop constant.
 class SavedConstants {
  public:
   SavedConstants(Program& program, const FrameMap& frames)
@@ -60,7 +60,7 @@ class SavedConstants {
     for (const Endpoint& tensor : elements->tensors)
       if (!is_loop_constant(*tensor.node) || tensor.node->inputs()[0] != value)
         return {};
-    // In another iteration around, it was another constant.
+    // In another iteration of an outer loop the constant may differ.
     for (const Node* next : elements->next_iterations)
       if (frames_.of(*next) == around ||
           !frames_.is_within(frames_.of(*next), around))

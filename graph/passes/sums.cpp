@@ -1,22 +1,22 @@
 // Sums of products over the iterations of a loop.
 //
 // Note [What is summed]
-// Where a loop adds a matrix product to a variable in each of its iterations,
-// as the gradient of a loop does for weights, and nothing else reads that
-// variable, the products need not be made one by one:
+// If a loop adds a matrix product to a variable in each of its iterations, as
+// the gradient of a loop does for weights, and nothing else reads that
+// variable, the products need not be computed one by one:
 //
 //   value -> Enter -> Merge -> Switch -> AddN -> NextIteration
 //                                 |        ^
 //                                Exit    MatMul(a, b)
 //
-// becomes the same loop of a variant, which starts as _ProductSum(value). The
-// body has _ProductSumAdd(variant, a, b) in place of AddN and MatMul, and
-// behind the Exit is a _ProductSumValue. The variant holds factors back, until
-// their product is worth going through the whole sum: a b + c d is one product,
-// of rows [a c] and columns [b d]. So sums are rounded in another order than
-// one by one, which depends on shapes only. An AddN may have several products.
-// What becomes of the loop where it makes no iteration, or is dead, stays. Like
-// the layers, this is a matter of what kernels a device has.
+// is replaced by the same loop with a variant, which starts as
+// _ProductSum(value). The body has _ProductSumAdd(variant, a, b) in place of
+// AddN and MatMul, and a _ProductSumValue follows the Exit. The variant
+// collects factors until their product is worth a pass over the whole sum: a b
+// + c d is one product, of rows [a c] and columns [b d]. So sums are rounded in
+// another order than one by one, which depends on shapes only. An AddN may have
+// several products. The result is the same if the loop makes no iteration, or
+// is dead. Like layers, this depends on the kernels of a device.
 #include <algorithm>
 #include <optional>
 
@@ -50,7 +50,7 @@ class Sums {
     std::vector<Node*> products;
   };
 
-  // What alone reads the output; null where there is no such thing.
+  // The only reader of the output; null if there is none.
   Node* only_reader(const Node& node, int port = 0) const {
     const auto reader =
         readers_.only_reader(Endpoint{const_cast<Node*>(&node), port});
@@ -78,13 +78,13 @@ class Sums {
     if (sum.add == nullptr || sum.exit == nullptr || !sum.exit->is_exit() ||
         only_reader(*sum.add) != sum.next || !find_products(sum))
       return {};
-    // What these wait for would have to go with them.
+    // Control inputs of these would have to be moved.
     for (const Node* node : {sum.merge, sum.choice, sum.next, sum.exit})
       if (!node->control_inputs().empty()) return {};
     return sum;
   }
 
-  // Whether the sum is of the variable, once, and products.
+  // Whether the sum is of the variable, once, and of products.
   bool find_products(Sum& sum) const {
     const Node& add = *sum.add;
     if (!adds_up(add)) return false;
@@ -113,7 +113,7 @@ class Sums {
   // The node's twin, of a variant.
   Result<Node*> twin(const Node& node, std::vector<Endpoint> inputs) {
     AttrMap attrs;
-    // Without those that tell more of its value.
+    // Without annotations of the value.
     for (const auto& [name, attr] : node.attrs())
       if (!name.starts_with('_')) attrs.insert_or_assign(name, attr);
     attrs.insert_or_assign("T", DataType::kVariant);

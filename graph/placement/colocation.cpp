@@ -14,7 +14,7 @@
 namespace tagflow::graph {
 namespace {
 
-// How many ties of a conflict a message tells.
+// How many ties of a conflict a message lists.
 constexpr size_t kShownTies = 4;
 
 bool is_state(DataType type) {
@@ -90,9 +90,9 @@ class Colocation::Builder {
     return {};
   }
 
-  // Where all can be that have to do with the same resource as the node, and
-  // may by what they say; by their number in groups_, which has nothing but
-  // those yet. With what stays on the host goes all of them.
+  // The devices on which all users of the node's resource can run and are
+  // allowed to; by number in groups_, which has only these groups so far. Users
+  // that stay on the host keep all of them there.
   struct State {
     DeviceSets::Id set = DeviceSets::kAll;
     bool stays_on_host = false;
@@ -112,8 +112,8 @@ class Colocation::Builder {
     return states;
   }
 
-  // Those of a class are in one group, but for those that stay on the host
-  // where only accelerators can hold the others.
+  // Nodes of a class are in one group, except for those that stay on the host
+  // while only accelerators can run the others.
   void unite_classes() {
     const std::vector<State> states = find_states();
     std::vector<const State*> state_of(program_.graph.end_id());
@@ -176,7 +176,7 @@ class Colocation::Builder {
         whole_[frame] =
             fmt::format("the loop of frame \"{}\" has to be on one device: {}",
                         frames_.frame(FrameId(frame)).name, whole_[frame]);
-    // The first node of each whole loop, of those inside it too.
+    // The first node of each whole loop, including those inside it.
     std::vector<const Node*> first(whole_.size());
     for (const Node* node : nodes()) {
       if (const FrameId frame = whole_loop_of(*node); frame != FrameId::kRoot) {
@@ -193,8 +193,8 @@ class Colocation::Builder {
     return {};
   }
 
-  // The outermost loop that cannot be cut and has the node or what it enters,
-  // or the root.
+  // The outermost loop that cannot be cut and contains the node, or what it
+  // enters; otherwise the root.
   FrameId whole_loop_of(const Node& node) const {
     FrameId frame = frames_.of(node);
     if (whole_[size_t(frame)].empty()) frame = frames_.output_of(node);
@@ -206,7 +206,7 @@ class Colocation::Builder {
 
   // --- Devices of groups ----------------------------------------------------
 
-  // What leads from each of them to the next.
+  // The ties from each of them to the next.
   std::string ties_of(std::span<const Member* const> members) const {
     std::vector<std::string> reasons;
     for (size_t i = 1; i < members.size(); ++i)
@@ -296,8 +296,8 @@ class Colocation::Builder {
   Colocation result_;
   DeviceSets& sets_;
   NodeDemands demands_;
-  FrameMap frames_;                 // empty where there are no loops
-  std::vector<std::string> whole_;  // by frame, that and why it is not cut
+  FrameMap frames_;                 // empty if there are no loops
+  std::vector<std::string> whole_;  // by frame, why it is not cut
   Ties ties_;
   UnionFind classes_;
   std::vector<const Node*> in_class_;

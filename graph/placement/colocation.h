@@ -1,22 +1,22 @@
-// Which nodes must be on one device, and on which they can be.
+// Colocation: groups of nodes that must share a device, and their devices.
 //
 // Note [Groups]
-// Nodes are in one group where
-//   - an attribute `_class` lists "loc:@NAME": with the node of that name and
-//     with all others that list it, also where there is no such node. These
-//     are a class; what stays on the host (Note [What stays on the host]) has
-//     no part in one that only accelerators can hold;
-//   - a reference, a resource or a variant goes from one to the other: what it
-//     stands for is on one device;
-//   - a loop's back edge, or the edge of an Enter that is no constant, leads
-//     into a Merge; or the loop cannot be cut (Note [Loops that can be cut]).
-// A group runs where all of its nodes can and each may by its constraint.
-// Then, where that leaves a device, control flow joins its data: Switch and
-// Exit that which they read, Enter and NextIteration the first that reads
-// them.
+// Two nodes are in one group if
+//   - they are in one class: an attribute `_class` of both lists the same
+//     "loc:@NAME", or one is the node NAME. NAME need not exist. Nodes that
+//     stay on the host (Note [What stays on the host]) are excluded from a
+//     class that only accelerators can run;
+//   - a reference, a resource or a variant goes from one to the other, since
+//     the object that it refers to is on one device;
+//   - a loop's back edge, or an Enter's edge that is not constant, leads from
+//     one to the other, a Merge; or both are in a loop that cannot be cut (Note
+//     [Loops that can be cut]).
+// A group runs on a device that all of its kernels and constraints allow. Then,
+// if a common device remains, control flow joins the group of its data: Switch
+// and Exit join their inputs, Enter and NextIteration their first reader.
 //
 // A function that runs in frames of its own is on the device of its call: the
-// call asks for all that the nodes of the body do.
+// call has the constraints of all nodes of the body.
 #pragma once
 
 #include <cstdint>
@@ -32,28 +32,27 @@
 namespace tagflow::graph {
 
 struct ColocationOptions {
-  // A constraint that cannot be met gives way, with a warning: to the devices
-  // of type CPU, or, within a group, to what the others of the group need.
+  // A constraint that cannot be met is relaxed, with a warning: to devices of
+  // type CPU, or, within a group, to the devices that the others need.
   bool soft = false;
-  // The program is still to be rewritten: a node that has a kernel nowhere is
-  // no error yet.
+  // Passes will still rewrite the program, so a node without any kernel is not
+  // an error yet.
   bool passes_follow = false;
 };
 
-// What counts of a node's constraint.
+// Which part of a node's constraint applies.
 enum class Counting : uint8_t { kAll, kNothing, kAnyCpu };
 
-// The groups of one program's graph, numbered from 0 on in the order of their
+// The groups of one program's graph, numbered from 0 in the order of their
 // first nodes. Immutable; valid while the graph is unchanged. Thread-safe.
 class Colocation {
  public:
-  // InvalidArgument where a constraint or a class is malformed, or matches no
-  // device, or only such as have no kernel of the op; where a node has a kernel
-  // nowhere; and where the nodes of a group have no device in common. The
-  // message names nodes, constraints, the types of devices that there are
-  // kernels for, and what ties the nodes together. The devices and the catalog
-  // are not needed later on.
-  // REQUIRES: the program is valid, and its functions are lowered.
+  // InvalidArgument if a constraint or a class is malformed, or matches no
+  // device with a kernel of the op; if a node has no kernel; and if the nodes
+  // of a group have no common device. The message names nodes, constraints, the
+  // device types that have kernels, and the reasons why the nodes are together.
+  // The devices and the catalog are not used later. REQUIRES: the program is
+  // valid, and its functions are lowered.
   static Result<Colocation> build(const Program& program,
                                   std::span<const DeviceInfo> devices,
                                   const KernelCatalog& catalog,
@@ -65,23 +64,23 @@ class Colocation {
   std::span<const uint32_t> devices_of(uint32_t group) const {
     return sets_.of(set_of_[group]);
   }
-  // What the node asks for itself and gets; "" for nothing, "/device:CPU:*"
-  // where that is what its constraint gave way to.
+  // The constraint that applies to the node itself: "" for none, and
+  // "/device:CPU:*" if it was relaxed to that.
   std::string_view constraint_of(const Node& node) const {
     return text(node, counting_.front()[node.id()]);
   }
-  // The same of a node of the program's body of that number.
+  // The same for a node of the program's body with that number.
   std::string_view constraint_of(const Node& node, size_t body) const {
     return text(node, counting_[body + 1][node.id()]);
   }
   bool is_constrained(const Node& node) const {
     return !constraint_of(node).empty();
   }
-  // A number that the node shares with its class, and with all that must be
-  // where that is; kNoClass where there is no class.
+  // A number shared by a node's class and all nodes that must be with it;
+  // kNoClass if it has no class.
   static constexpr uint32_t kNoClass = ~uint32_t(0);
   uint32_t class_of(const Node& node) const { return class_of_[node.id()]; }
-  // Which constraints gave way, and why.
+  // The relaxed constraints, with reasons.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:

@@ -7,8 +7,8 @@
 namespace tagflow::graph {
 namespace {
 
-// How many predicates may decide between inputs of one Merge, one after the
-// other; more than conditionals as they are built have.
+// The maximum of successive predicates that choose between inputs of one Merge;
+// more than builders make.
 constexpr size_t kMostChoices = 8;
 
 size_t mix(size_t hash, size_t value) {
@@ -95,8 +95,8 @@ Conditions::Ids::const_iterator Conditions::find_like(
   });
 }
 
-// Looks for a predicate that all of them depend on. Whatever port it takes, one
-// of those for that port has to be certain.
+// Looks for a predicate that all of them depend on, such that for each port one
+// of the sets with that port is certain.
 bool Conditions::has_certain(const std::vector<Ids>& choices, int depth) const {
   const Ids& shortest = *std::ranges::min_element(choices, {}, &Ids::size);
   if (shortest.empty()) return true;

@@ -1,4 +1,4 @@
-// Sets of conditions under which something is live.
+// Sets of conditions for liveness.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace tagflow::graph {
 
-// One thing that decides: a predicate takes the port `port` out of `ports`; or,
-// where `ports` is 0, the source is live, of which no more is known.
+// A condition: a predicate selects port `port` of `ports`; or, if `ports` is 0,
+// the source is live for unknown reasons.
 struct Condition {
   Endpoint source;
   int port = 0;
   int ports = 0;
-  int depth = 0;  // of the frame that the source has its tokens in
+  int depth = 0;  // nesting depth of the source's frame
 
   bool operator==(const Condition&) const = default;
 };
 
-// Sets of conditions that all have to hold. Equal sets have equal numbers, so
-// that it is quick to compare two, and to join two that were joined before.
+// Sets of conditions that all must hold. Equal sets have equal numbers, so
+// comparing two is fast, and so is joining two that were joined before.
 //
-// A set with a condition on what a predicate takes also has those under which
-// the predicate is live. So where all others hold, one port of it is taken.
+// A set with a condition on a predicate also contains the conditions for the
+// predicate to be live. So if all others hold, one of its ports is selected.
 // Thread-compatible.
 class Conditions {
  public:
@@ -35,21 +35,21 @@ class Conditions {
 
   Conditions();
 
-  // The set of just this one.
+  // The set of this single condition.
   Set only(const Condition& condition);
   const Condition& condition(Id id) const { return conditions_[id]; }
   // Ascending.
   std::span<const Id> of(Set set) const { return *sets_[set]; }
 
   Set both(Set a, Set b);
-  // What is in `a` and not in `b`.
+  // The conditions in `a` that are not in `b`.
   Set without(Set a, Set b);
   bool includes(Set a, Set b) { return both(a, b) == a; }
-  // What all have in common. REQUIRES: at least one.
+  // The conditions that all sets share. REQUIRES: at least one set.
   Set common(std::span<const Set> sets);
-  // Whether of these, but for what they have in common, one holds whatever the
-  // predicates take. May be false where that is hard to tell.
-  // REQUIRES: at least one.
+  // Whether at least one of the sets holds for all values of the predicates,
+  // given the conditions that they share. May be false if that is hard to
+  // prove. REQUIRES: at least one set.
   bool is_any_certain(std::span<const Set> sets);
 
  private:
@@ -61,14 +61,14 @@ class Conditions {
 
   Set number(Ids ids);
   bool has_certain(const std::vector<Ids>& choices, int depth) const;
-  // Where the ids have a condition on the predicate of `like`.
+  // The position of a condition on the predicate of `like`.
   Ids::const_iterator find_like(const Ids& ids, const Condition& like) const;
 
   std::vector<Condition> conditions_;
   std::unordered_map<Condition, Id, Hash> ids_;
   std::vector<const Ids*> sets_;  // the keys of numbers_
   std::unordered_map<Ids, Set, Hash> numbers_;
-  std::unordered_map<uint64_t, Set> joined_;  // by two numbers
+  std::unordered_map<uint64_t, Set> joined_;  // by pairs of numbers
 };
 
 }  // namespace tagflow::graph

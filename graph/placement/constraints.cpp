@@ -15,7 +15,7 @@ bool has_constraints(const Graph& graph) {
   });
 }
 
-// Writes what was found into the nodes.
+// Writes the resolved constraints into the nodes.
 class Resolver {
  public:
   Resolver(Program& program, std::span<const DeviceInfo> devices,
@@ -36,11 +36,11 @@ class Resolver {
   }
 
  private:
-  // What some nodes ask for together.
+  // The common constraint of some nodes.
   struct Shared {
     DeviceName device;
-    std::string text;   // of the device; none where all are meant
-    std::string label;  // none of bodies
+    std::string text;   // of the device; empty if all devices are allowed
+    std::string label;  // empty for bodies
   };
   struct Change {
     Graph* graph = nullptr;
@@ -55,7 +55,7 @@ class Resolver {
     return labels;
   }
 
-  // A large graph says the same few names again and again.
+  // Names are cached, since a large graph repeats few of them.
   Result<const DeviceName*> parse(std::string_view text) {
     const auto it = names_.find(std::string(text));
     if (it != names_.end()) return &it->second;
@@ -63,8 +63,8 @@ class Resolver {
     return &names_.emplace(text, std::move(name)).first->second;
   }
 
-  // What the node asks for counts for all of them. These have devices in
-  // common, so no two names contradict one another.
+  // Adds a node's constraint to the common one. The nodes have common devices,
+  // so names do not contradict one another.
   Status add(Shared& shared, std::string_view constraint) {
     if (constraint.empty()) return {};
     TAGFLOW_ASSIGN(const DeviceName* name, parse(constraint));
@@ -80,7 +80,7 @@ class Resolver {
   }
 
   Status change(Graph& graph, Node* node, const Shared& shared) {
-    // As the node says it, where that is the same.
+    // Keeps the node's own text if it has the same meaning.
     TAGFLOW_ASSIGN(const DeviceName* own, parse(node->device()));
     const bool is_own = !shared.text.empty() && *own == shared.device;
     changes_.push_back(
@@ -101,7 +101,7 @@ class Resolver {
     for (const Node* node : graph.nodes()) {
       Shared& shared = shared_by(*node);
       TAGFLOW_RETURN_IF_ERROR(add(shared, colocation_.constraint_of(*node)));
-      // On one device, all are together anyway.
+      // On a single device, all nodes are together anyway.
       if (shared.label.empty() && devices_.size() > 1 &&
           colocation_.class_of(*node) != Colocation::kNoClass)
         shared.label = std::string(kClassPrefix) + node->name();
@@ -131,7 +131,7 @@ class Resolver {
   const std::span<const DeviceInfo> devices_;
   const Colocation& colocation_;
   std::unordered_map<std::string, DeviceName> names_;
-  // Made when all is known: it is the nodes' texts that are read.
+  // Applied at the end, since the nodes' texts are read before.
   std::vector<Change> changes_;
 };
 

@@ -1,19 +1,20 @@
-// What nodes ask of where they run, found out before passes rewrite them.
+// Placement constraints of nodes, resolved before passes rewrite the program.
 //
 // Note [Constraints and passes]
-// A pass removes nodes, and with them what they ask for. So constraints are
-// resolved first, over the program as it came: whatever cannot be
-// is refused in its author's names, and no pass can hide it. Then each node's
-// own fields say all that is asked of it:
-//   - of a class, with what else must be where it is, all have one label, and
-//     the device that they ask for together;
-//   - a function's body is on one device: all of its nodes have that;
-//   - what counts no longer is gone: what every device meets, what gave way,
-//     and the accelerator of what stays on the host.
-// So whichever nodes go, those that stay are where they would have been, and
-// passes have little to heed: what is made in place of a node has its
-// constraints, nodes that become one have the same, and an Identity that asks
-// for another device than its source stays.
+// A pass removes nodes, and their constraints with them. So constraints are
+// resolved first, on the original program: an impossible one is rejected with
+// the user's node names, even if a pass would remove the node. Then the fields
+// of each node contain all of its constraints:
+//   - all nodes of a class, and the nodes that must be with it, have one label
+//     and their common device;
+//   - all nodes of a function's body have the single device of the function;
+//   - constraints without effect are removed: those that every device meets,
+//     those that were relaxed, and accelerators for nodes that stay on the
+//     host.
+// So removing some nodes does not change the placement of the others, and
+// passes have simple rules: a replacement of a node has its constraints, merged
+// nodes have equal constraints, and an Identity with another device than its
+// source stays.
 #pragma once
 
 #include <span>
@@ -25,9 +26,9 @@
 
 namespace tagflow::graph {
 
-// Resolves the program's constraints; gives a warning for those that give way,
-// which they do with `soft`. Errors as those of Colocation::build(), but that a
-// node that has a kernel nowhere is none yet. Does nothing where no node has a
+// Resolves the program's constraints and returns a warning for each one that is
+// relaxed, which requires `soft`. Errors are those of Colocation::build(), but
+// a node without any kernel is not an error yet. No effect if no node has a
 // constraint. REQUIRES: the program is valid, and its functions are lowered.
 Result<std::vector<std::string>> resolve_constraints(
     Program& program, std::span<const DeviceInfo> devices,

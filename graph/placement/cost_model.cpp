@@ -8,7 +8,7 @@
 namespace tagflow::graph {
 namespace {
 
-// Figures of a device that make no sense must not divide by nothing.
+// Avoids division by zero for invalid properties of a device.
 constexpr double kLeastRate = 1e-6;
 
 double static_time(const NodeWork& work, const DeviceInfo& device) {

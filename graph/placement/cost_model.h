@@ -1,18 +1,17 @@
-// What nodes are thought to cost on a device, and transfers between two.
+// Estimated costs of nodes on a device, and of transfers between devices.
 //
 // Note [Costs]
-// A kernel takes the device's launch time, and then as long as the slower of
-// its arithmetic and its memory traffic does, at the device's figures. Both are
-// estimated from shapes, by a rule for each kind of Work, which the op's
-// definition names: products, convolutions, windows, reductions, element-wise
-// ops, movement of data. What only hands a token on - control flow, identities,
-// constants - is free. Of a shape of which something is unknown, a dimension
+// A kernel takes the device's launch time plus the longer of its arithmetic and
+// its memory traffic, at the device's rates. Both are estimated from shapes,
+// with a rule for each kind of Work in op definitions: products, convolutions,
+// windows, reductions, element-wise ops, data movement. Nodes that only forward
+// tokens (control flow, identities, constants) are free. An unknown dimension
 // counts as kAssumedDimension, and an unknown rank as kAssumedElements
 // elements.
 //
-// Where a node has been measured on a type of device, that counts instead; on
-// other types the estimate is corrected by the same factor. So does the
-// measured size of its outputs, and how often a loop was seen to go around.
+// If a node has been measured on a device type, the measurement replaces the
+// estimate; for other types the estimate is corrected by the same factor.
+// Measured sizes of outputs and trip counts of loops are used as well.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@
 
 namespace tagflow::graph {
 
-// What it takes to run a node once, on any device.
+// The cost of one execution of a node, independent of the device.
 struct NodeWork {
   double flops = 0;
   double bytes = 0;         // read and written
@@ -44,17 +43,17 @@ class CostModel {
  public:
   static constexpr int64_t kAssumedDimension = 32;
   static constexpr int64_t kAssumedElements = 1024;
-  // What a measurement may be at most: years, or petabytes.
+  // Maximum of a measurement: years, or petabytes.
   static constexpr double kMostMeasured = 1e18;
-  // Of a loop that has not been seen.
+  // The trip count of a loop that has not been measured.
   static constexpr double kAssumedTrips = 10;
-  // Of a token from one device's partition to another's, without a copy.
+  // The time to pass a token between partitions, without a copy.
   static constexpr double kHandOverNs = 1'000;
-  // Older measurements than so many count less and less.
+  // The weight of older measurements decreases.
   static constexpr int kMeasurements = 16;
 
-  // Of measurements; none where the count is 0. More than kMeasurements count
-  // as so many.
+  // Mean of measurements; empty if the count is 0. Counts are capped at
+  // kMeasurements.
   struct Mean {
     double value = 0;
     int count = 0;
@@ -62,7 +61,7 @@ class CostModel {
     void add(double sample);
     bool operator==(const Mean&) const = default;
   };
-  // What was measured of the node of a name.
+  // The measurements of the node with a name.
   struct NodeCosts {
     std::string node;
     Mean output_bytes;
@@ -70,7 +69,7 @@ class CostModel {
 
     bool operator==(const NodeCosts&) const = default;
   };
-  // How often the loop of a frame name went around.
+  // The measured trip count of the loop with a frame name.
   struct LoopCosts {
     std::string frame;
     Mean trips;
@@ -78,40 +77,39 @@ class CostModel {
     bool operator==(const LoopCosts&) const = default;
   };
 
-  // From shapes alone.
+  // The estimate from shapes alone.
   static NodeWork estimate(const Node& node);
-  // Of one output, as far as its shape says.
+  // The size of one output, as far as its shape is known.
   static double output_bytes(const Node& node, int port);
-  // Between two devices that share the host's memory, no more than the
-  // hand-over and what the devices say of their latency. Else through the
-  // host, a copy for each end whose memory the host does not read.
-  // REQUIRES: they are not the same.
+  // Between two devices that share the host's memory, only the hand-over and
+  // the latencies of the devices. Otherwise through the host, with a copy for
+  // each device whose memory the host cannot access. REQUIRES: the devices
+  // differ.
   static double transfer_ns(const DeviceInfo& from, const DeviceInfo& to,
                             double bytes);
 
-  // Of one run of the node of that name, on a device of the type. What is
-  // no number from 0 on does not count.
+  // Adds a measurement of one run of the node with that name, on a device of
+  // the type. Negative and non-finite numbers are ignored.
   void measure(std::string_view node, std::string_view device_type,
                double nanoseconds, double output_bytes);
-  // How often the loop of that frame name goes around each time that the loop
-  // around it does, or in a run. What is no number from 0 on does not count.
+  // Adds the trip count of the loop with that frame name, per iteration of the
+  // surrounding loop or per run. Negative and non-finite numbers are ignored.
   void measure_trips(std::string_view frame, double trips);
 
-  // All that was measured, in the order of names: to be kept for another
-  // session.
+  // All measurements, sorted by name, for use in another session.
   std::vector<NodeCosts> node_costs() const;
   std::vector<LoopCosts> loop_costs() const;
-  // What was kept, in place of what is known of that node or loop.
-  // InvalidArgument unless every mean is a number from 0 to kMostMeasured and
-  // of 0 to kMeasurements measurements; then nothing has changed.
+  // Restores saved measurements of a node or loop and replaces existing ones.
+  // InvalidArgument unless every mean is a number from 0 to kMostMeasured, of 0
+  // to kMeasurements measurements; then nothing is changed.
   Status set(NodeCosts costs);
   Status set(LoopCosts costs);
 
-  // With the size of outputs that was measured.
+  // The estimate, with the measured size of outputs.
   NodeWork work(const Node& node) const;
-  // How often the loop goes around; none where it was not measured.
+  // The trip count of the loop; none if it was not measured.
   std::optional<double> trips(std::string_view frame) const;
-  // For each of the devices, as long as the node takes there.
+  // The node's time on each of the devices.
   void find_times(const Node& node, const NodeWork& work,
                   std::span<const DeviceInfo> devices,
                   std::span<double> nanoseconds) const;
@@ -127,7 +125,7 @@ class CostModel {
       return std::hash<std::string_view>()(name);
     }
   };
-  // Null where there is nothing.
+  // Null if there are no measurements.
   const Measured* find(const Node& node) const;
 
   std::unordered_map<std::string, Measured, NameHash, std::equal_to<>>

@@ -10,7 +10,7 @@ namespace {
 // How many devices a message lists.
 constexpr size_t kShownDevices = 8;
 
-// Gets its value from the caller; there is no kernel for it.
+// Whether the caller provides its value; there is no kernel for it.
 bool gets_fed(const Node& node) {
   return node.op() == "Placeholder" || node.op() == "PlaceholderV2";
 }
@@ -33,7 +33,7 @@ bool needs_host(const Node& node) {
          has_strings(node.output_dtypes());
 }
 
-// What a kernel is chosen by: the op, and the types in ports and attributes.
+// Writes the key for kernel lookup: the op, and types in ports and attributes.
 void write_kernel_key(const Node& node, std::string& key) {
   key = node.op();
   const auto add = [&](std::span<const DataType> types) {
@@ -43,7 +43,7 @@ void write_kernel_key(const Node& node, std::string& key) {
   add(node.input_dtypes());
   add(node.output_dtypes());
   for (const auto& [name, value] : node.attrs()) {
-    if (name.starts_with('_')) continue;  // notes of tools
+    if (name.starts_with('_')) continue;  // annotations by tools
     if (const auto* type = value.get_if<DataType>()) add({type, 1});
     if (const auto* list = value.get_if<std::vector<DataType>>()) add(*list);
   }
@@ -74,7 +74,7 @@ Demands::Demands(std::span<const DeviceInfo> devices,
 Result<Demand> Demands::of(const Node& node) {
   TAGFLOW_ASSIGN(const DeviceSets::Id said, find_asked(node));
   Demand demand{find_able(node), said, said, needs_host(node)};
-  // What handles stand for has kernels on some accelerators only.
+  // Objects behind handles have kernels on some accelerators only.
   if (has_handles(node))
     demand.stays_on_host =
         sets_.intersection(demand.runnable, hosts_) == demand.runnable;
@@ -86,7 +86,7 @@ Result<Demand> Demands::of(const Node& node) {
 
 DeviceSets::Id Demands::find_able(const Node& node) {
   if (gets_fed(node) || is_call(node)) return hosts_;
-  // What passes make may differ in more than types.
+  // For nodes made by passes, kernels may depend on more than types.
   const bool is_known_by_types = !node.op().starts_with('_');
   if (is_known_by_types) {
     write_kernel_key(node, key_);
@@ -156,8 +156,8 @@ std::string Demands::explain(const Node& node, const Demand& demand) const {
 std::string Demands::limits_of(const Node& node, const Demand& demand) const {
   if (is_call(node))
     return fmt::format(
-        "calls a function that needs memory that the host reads and runs as "
-        "one, on {}",
+        "calls a function that needs memory that the host reads and runs on "
+        "one device, {}",
         names_of(demand.runnable));
   if (gets_fed(node)) return "needs memory that the host reads";
   std::string text;

@@ -1,5 +1,4 @@
-// What placement and partitioning know of devices: names and numbers, nothing
-// that runs.
+// Properties of devices for placement and partitioning: names and numbers only.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +13,9 @@ namespace tagflow::graph {
 
 struct DeviceInfo {
   DeviceName name;           // full
-  uint64_t incarnation = 1;  // of this life of the device; in transfer keys
-  // The host reads its tensors where they are. Feeds and fetches are on such
-  // a device.
+  uint64_t incarnation = 1;  // changes with each restart; in transfer keys
+  // Whether the host can access its tensors directly. Feeds and fetches are on
+  // such a device.
   bool host_memory = true;
   int64_t memory_limit = 0;      // bytes; 0: none
   double flops_per_ns = 8;       // of one kernel
@@ -24,17 +23,17 @@ struct DeviceInfo {
   double launch_ns = 100;        // for each kernel
   int kernels_at_once = 1;       // workers, or streams
   double link_latency_ns = 0;    // of a copy between it and the host
-  double link_bytes_per_ns = 0;  // 0: nothing is copied
+  double link_bytes_per_ns = 0;  // 0: no copies are needed
 };
 
-// Which kernels exist: the registry of devices/, seen from here.
+// Which kernels exist: the view of the registry of devices/ from here.
 class KernelCatalog {
  public:
   virtual ~KernelCatalog() = default;
-  // Whether the node can run on devices of the type, given its attributes.
-  // Control flow runs everywhere. Thread-safe.
+  // Whether the node, with its attributes, has a kernel for devices of the
+  // type. Control flow runs everywhere. Thread-safe.
   virtual bool has_kernel(const Node& node, std::string_view type) const = 0;
-  // The types of devices that have some kernel of the op, each once.
+  // The device types that have any kernel of the op, each once.
   virtual std::vector<std::string> types_of(std::string_view op) const = 0;
 };
 

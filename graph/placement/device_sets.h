@@ -1,4 +1,4 @@
-// Sets of devices, each kept once: a large graph has few different ones.
+// Sets of devices, stored once each: a large graph has few different ones.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,7 @@
 
 namespace tagflow::graph {
 
-// Sets of the numbers of devices, and what they have in common.
-// Movable. Thread-compatible.
+// Sets of device numbers, and their intersections. Movable. Thread-compatible.
 class DeviceSets {
  public:
   // Equal sets have equal numbers.
@@ -25,7 +24,7 @@ class DeviceSets {
   Id add(std::vector<uint32_t> devices);
   Id intersection(Id a, Id b);
   bool is_empty(Id set) const { return of(set).empty(); }
-  // Ascending. Valid as long as this is.
+  // Ascending. Valid as long as this object.
   std::span<const uint32_t> of(Id set) const { return *sets_[set]; }
 
  private:

@@ -7,11 +7,11 @@
 namespace tagflow::graph {
 namespace {
 
-// More depth of loops and conditionals than programs have. Beyond it nothing is
-// known, so that a long chain of Switches takes no square of its length.
+// More nested loops and conditionals than real programs have. Beyond it nothing
+// is known, so that long chains of Switches do not take quadratic time.
 constexpr size_t kMostConditions = 128;
 
-// What a reference stands for may change between two readers.
+// The value behind a reference may change between two readers.
 bool hands_on(const Node& node) {
   return (node.is_identity() || node.is_loop_cond() ||
           node.is_constant_enter()) &&
@@ -53,7 +53,7 @@ Conditions::Set Liveness::of_inputs(Node& node) {
 }
 
 Conditions::Set Liveness::of_merge(Node& node) {
-  // A loop variable's back edge is live wherever it comes.
+  // A loop variable's back edge is live whenever it has a token.
   std::vector<Conditions::Set> inputs;
   for (size_t i = 0; i < node.inputs().size(); ++i)
     if (node.inputs()[i].node != nullptr && !is_back_edge(node, i))
@@ -76,7 +76,7 @@ void Liveness::end(Node& loop_cond) {
   const FrameId frame = frames_.of(loop_cond);
   const int depth = frames_.frame(frame).depth;
   const Conditions::Set live = of(loop_cond);
-  // It may die of something inside, and then no Exit is live.
+  // A node inside may make it dead, and then no Exit is live.
   for (const Conditions::Id id : conditions_.of(live))
     if (conditions_.condition(id).depth >= depth) return;
   ends_[size_t(frame)] = End{where({&loop_cond, 0}, 0, 2), live};

@@ -95,8 +95,8 @@ Status NodeDemands::relax(const Node& node, Demand& demand) {
   return {};
 }
 
-// Bodies call one another: what one needs spreads to those that call it until
-// nothing changes. What is soft does not spread.
+// Bodies call one another: the demands of a body spread to its callers until
+// nothing changes. Soft constraints do not spread.
 Status NodeDemands::find_demands_of_bodies() {
   std::vector<std::vector<Demand>> demands;
   for (const auto& body : program_.bodies) {
@@ -105,14 +105,14 @@ Status NodeDemands::find_demands_of_bodies() {
       return std::move(of_body).status().with_prefix(
           fmt::format("[function] \"{}\": ", body->name));
     demands.push_back(std::move(of_body).value());
-    // All of it is on one device anyway.
+    // All of the body is on one device anyway.
     for (const Node* node : body->graph.nodes())
       TAGFLOW_RETURN_IF_ERROR(class_labels(*node).status());
   }
   for (bool changed = true; changed;) {
     changed = false;
     for (size_t b = 0; b < demands.size(); ++b) {
-      // Where its calls can be.
+      // The devices where its calls can be.
       DeviceSets::Id able = demands_.hosts();
       limits_of_bodies_[b].clear();
       for (const Member& member : members_of_body(b, demands[b])) {
@@ -125,7 +125,7 @@ Status NodeDemands::find_demands_of_bodies() {
   }
   for (size_t b = 0; b < demands.size(); ++b) {
     const auto why_together = [&](std::span<const Member* const>) {
-      return fmt::format("function \"{}\" runs as one",
+      return fmt::format("function \"{}\" runs on one device",
                          program_.bodies[b]->name);
     };
     TAGFLOW_ASSIGN(of_bodies_[b].requested,
@@ -176,9 +176,9 @@ Result<DeviceSets::Id> NodeDemands::common_set(
                               member.demand.requested) != strict(member);
   };
   if (std::ranges::none_of(members, is_soft)) return set;
-  // Of those that ask for the same, the same is said.
+  // Nodes with the same demand get the same reason.
   std::unordered_map<DeviceSets::Id, std::string> reasons;
-  // What has given way already asks last.
+  // Nodes whose constraints were relaxed come last.
   std::vector<size_t> order;
   for (const bool was_relaxed : {false, true})
     for (size_t i = 0; i < members.size(); ++i)
@@ -188,8 +188,8 @@ Result<DeviceSets::Id> NodeDemands::common_set(
     const DeviceSets::Id asked = members[i].demand.requested;
     const DeviceSets::Id fewer = sets_.intersection(set, asked);
     if (sets_.is_empty(fewer)) {
-      // What it has to do with is on a host, as if it were one of those nodes
-      // that stay there.
+      // If its object is on a host, the node is treated like nodes that stay
+      // there.
       if (has_handles(*members[i].node) &&
           sets_.intersection(set, demands_.hosts()) == set &&
           sets_.is_empty(sets_.intersection(asked, demands_.hosts()))) {
@@ -209,8 +209,8 @@ Result<DeviceSets::Id> NodeDemands::common_set(
 }
 
 DeviceSets::Id NodeDemands::strict(const Member& member) const {
-  // State is where it is: what is said of those that have to do with it gives
-  // way to that.
+  // State is not moved: constraints of the nodes that use it are relaxed if
+  // necessary.
   return options_.soft || has_handles(*member.node)
              ? member.demand.runnable
              : sets_.intersection(member.demand.runnable,
@@ -261,7 +261,7 @@ Status NodeDemands::conflict(std::span<const Member> members,
     reasons += (reasons.empty() ? "" : "; ") + explain(*member);
   }
   return invalid_argument(
-      "[placement] nodes {} must be on one device, and none will do: {}; "
+      "[placement] nodes {} must be on one device, and none is possible: {}; "
       "they are together because {}",
       names, reasons, why_together(shown));
 }

@@ -6,9 +6,9 @@
 namespace tagflow::graph {
 namespace {
 
-// Operations for an element of a transcendental function.
+// Operations per element of a transcendental function.
 constexpr double kTranscendentalFlops = 20;
-// Of a pooling window whose size is an input.
+// For a pooling window whose size is an input.
 constexpr double kAssumedWindow = 4;
 
 double input_elements(const Node& node, size_t i) {
@@ -24,15 +24,16 @@ double most_output_elements(const Node& node) {
   return most;
 }
 
-// Of the shape's last dimensions, assumed where unknown.
+// Number of elements in the last dimensions; unknown ones are assumed.
 double last_elements(const PartialShape& shape, int dims) {
   if (!shape.has_rank() || shape.rank() < dims)
     return std::pow(double(CostModel::kAssumedDimension), dims);
   return assumed_elements(PartialShape(shape.dims().last(size_t(dims))));
 }
 
-// For a of m x k and b of k x n, m n k is the root of what all three have; of a
-// batch of them, that times the root of their number.
+// For a of m x k and b of k x n, m n k is the square root of the product of all
+// three element counts; for a batch of them, multiplied by the square root of
+// its size.
 double product_flops(const Node& node) {
   if (node.num_outputs() == 0) return 0;
   if (const auto weights = node.attr<PartialShape>("weights");
@@ -48,7 +49,7 @@ double product_flops(const Node& node) {
                        most_output_elements(node) / std::max(1.0, batch));
 }
 
-// Each element on the output's side meets the filter of its channel once.
+// Each output element meets the filter of its channel once.
 double convolution_flops(const Node& node, int channel_dims) {
   const bool to_filter = node.op().find("BackpropFilter") != std::string::npos;
   const bool is_forward = node.op().find("Backprop") == std::string::npos;
@@ -69,7 +70,7 @@ double window_flops(const Node& node) {
     window = 1;
     for (const int64_t dim : *size) window *= double(std::max<int64_t>(dim, 1));
   }
-  // Of the smaller side of the two: the other has the windows' elements.
+  // Uses the smaller of the two sides: the other has the windows' elements.
   return window * std::min(most_output_elements(node), input_elements(node, 0));
 }
 
@@ -90,7 +91,7 @@ double assumed_elements(const PartialShape& shape) {
   for (const int64_t dim : shape.dims())
     elements *= double(
         dim == PartialShape::kUnknown ? CostModel::kAssumedDimension : dim);
-  // No memory has more, and sums of such times are still numbers.
+  // No memory is larger, and sums of such times stay finite.
   constexpr double kMost = 1e15;
   return std::min(elements, kMost);
 }

@@ -1,22 +1,22 @@
-// What nodes are thought to take, by the Work of their ops.
+// Estimated costs of nodes, by the Work of their ops.
 #pragma once
 
 #include "graph/placement/cost_model.h"
 
 namespace tagflow::graph {
 
-// Puts values into a list, stack or array, or takes them out, or makes it: what
-// is to be where the values are, however long it takes.
+// Whether it puts values into a list, stack or array, takes them out, or makes
+// it: it is placed where the values are, regardless of its cost.
 bool only_holds(const Node& node);
 
-// Runs a function in frames of its own.
+// Whether it runs a function in frames of its own.
 inline bool is_call(const Node& node) { return node.op() == "_Call"; }
 
-// Of a shape; what is unknown is assumed (Note [Costs]).
+// The number of elements; unknown dimensions are assumed (Note [Costs]).
 double assumed_elements(const PartialShape& shape);
 
-// Arithmetic operations of a node that reads and writes so many bytes, of
-// which it may correct the number.
+// The number of arithmetic operations of a node that reads and writes so many
+// bytes; it may correct the number of bytes.
 double estimate_flops(const Node& node, double output_bytes, double& bytes);
 
 }  // namespace tagflow::graph

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kNowhere = ~uint32_t(0);
 
-// Decides where nodes go while they are simulated.
+// Chooses devices during the simulation.
 class Placer {
  public:
   Placer(const Program& program, std::span<const DeviceInfo> devices,
@@ -43,8 +43,8 @@ class Placer {
     result.reasons = std::move(reasons_);
     if (crowded_ > 0)
       result.warnings.push_back(fmt::format(
-          "of {} nodes, by estimate no device has room for what they read and "
-          "give; the first is \"{}\"",
+          "by estimate, no device has room for the inputs and outputs of {} "
+          "nodes; the first is \"{}\"",
           crowded_, first_crowded_->name()));
     return result;
   }
@@ -144,7 +144,7 @@ class Placer {
     return {PlacementReason::kOnlyKernel};
   }
 
-  // A source that has run where the node can be too; null: none.
+  // A source that has run on a device that the node can use; null: none.
   const Node* source_of(const Node& node, bool control) {
     const Node* found = nullptr;
     visit_sources(node, [&](const Source& source) {
@@ -156,7 +156,7 @@ class Placer {
     return found;
   }
 
-  // Where its data comes from; the predicate of a Switch is none.
+  // The source of its data; the predicate of a Switch does not count.
   const Node* data_of(const Node& node) {
     if (!node.is_switch()) return source_of(node, /*control=*/false);
     const Node* data = node.inputs()[0].node;
@@ -166,7 +166,7 @@ class Placer {
                : nullptr;
   }
 
-  // Where the node, with all of its group, would be done first.
+  // Chooses the device where the node, with its group, would finish first.
   void choose(const Node& node) {
     std::ranges::fill(times_, 0.0);
     for (const NodeId id : members_of(group_of(node)))
@@ -179,7 +179,7 @@ class Placer {
     Option best, second;
     uint32_t roomiest = choice_of(node)[0];
     for (const uint32_t device : choice_of(node)) {
-      // What is open comes along where it can.
+      // Unplaced sources follow the node if they can.
       const auto arrival =
           simulation_.arrival(node, device, [&](const Node& open) {
             return can_be_on(open, device) ? device : home_of(open);
@@ -207,16 +207,16 @@ class Placer {
             second.finish_ns});
   }
 
-  // Where an open node goes that cannot go along.
+  // The device of an unplaced node that cannot follow its reader.
   uint32_t home_of(const Node& node) {
     const uint32_t placed = group_of(node).device;
     return placed == kNowhere ? choice_of(node)[0] : placed;
   }
 
-  // --- Nodes of no certain place --------------------------------------------
+  // --- Unplaced nodes -------------------------------------------------------
 
-  // Places an open node, and the open ones that it depends on, which come
-  // first: each with its data if that is somewhere, else with the reader.
+  // Places an unplaced node after the unplaced nodes that it depends on: each
+  // with its data if that is placed, otherwise with the reader.
   void settle(const Node& node, const Node* reader) {
     std::vector<NodeId> open = {node.id()};
     is_open_[node.id()] = false;
@@ -257,11 +257,11 @@ class Placer {
   Simulation simulation_;
   std::vector<Group> groups_;
   std::vector<NodeId> members_;  // of all groups, one after another
-  std::vector<bool> is_open_;    // by node id: visited, of no certain place
+  std::vector<bool> is_open_;    // by node id: visited, but unplaced
   std::vector<uint32_t> order_;  // by node id: when it was visited
   std::vector<NodeReason> reasons_;
-  std::vector<double> times_;  // by device; kept for its memory
-  size_t crowded_ = 0;         // nodes that no device had room for
+  std::vector<double> times_;  // by device; a reused buffer
+  size_t crowded_ = 0;         // nodes for which no device had room
   const Node* first_crowded_ = nullptr;
 };
 

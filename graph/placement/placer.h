@@ -1,29 +1,30 @@
-// Placement: which node runs on which device, by a simulation.
+// Placement: chooses a device for each node by a simulation.
 //
 // Note [The simulation]
-// Nodes are taken in the order in which they could start, all inputs having
-// been placed. Each goes to the feasible device where it would finish first:
-// when its inputs have arrived there, a kernel's place is free, and its own
-// time (Note [Costs]) and that of all others of its group has passed. Once one
-// of a group is placed, the group is.
+// Nodes are placed in the order in which they could start, after all of their
+// inputs. Each goes to the feasible device on which it would finish first: its
+// inputs have to arrive there, a kernel's slot has to be free, and then it
+// takes its own time (Note [Costs]) and that of all others of its group. The
+// first placed node of a group determines the device of the group.
 //
-// What costs little - control flow, identities, integer and boolean scalars -
-// goes where its data is, whenever it finishes. If all of its data is of no
-// certain place, as constants are, then it is of none itself, until the first
-// reader that costs something takes it along.
+// Cheap nodes (control flow, identities, integer and boolean scalars) go where
+// their data is, regardless of the finish time. If all of their data is
+// unplaced, as constants are, they are unplaced too, until the first reader
+// with a cost determines their device.
 //
-// The model is a coarse one:
+// The model is coarse:
 //   - a device runs `kernels_at_once` kernels, in the order of the walk;
 //   - a tensor goes to another device once, whoever reads it there; a link to
 //     the host carries one tensor at a time in each direction;
-//   - all of a loop's iterations run as one, so many times as long as the loop
-//     was seen to go around; of what was not seen, CostModel::kAssumedTrips
-//     times, in loops inside loops again, but not in more than three;
+//   - all iterations of a loop run as one, multiplied by the measured trip
+//     count, or by CostModel::kAssumedTrips if there is none; the factors of
+//     nested loops are multiplied, but of at most three;
 //   - both sides of a conditional are computed;
-//   - a function that runs in frames of its own takes what its nodes do, once;
+//   - a function that runs in frames of its own has the cost of its nodes,
+//     once;
 //   - memory holds an output, and each copy, from the start of its node until
-//     its last reader is taken, and what is fetched for good. Where no device
-//     has room, the one with the most room is taken, with a warning.
+//     its last reader is placed, and fetches until the end. If no device has
+//     room, the one with the most room is used, with a warning.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +39,9 @@
 namespace tagflow::graph {
 
 struct PlacementOptions {
-  // Constraints that cannot be met give way, with a warning.
+  // Constraints that cannot be met are relaxed, with a warning.
   bool soft = false;
-  // Simulate even where there is one device, and no choice.
+  // Simulate even if there is only one device.
   bool always_simulate = false;
 };
 
@@ -49,21 +50,21 @@ enum class PlacementReason : uint8_t {
   kConstraint,     // its own constraint leaves no choice
   kOnlyKernel,     // its kernels leave no choice
   kColocated,      // its group was placed with another node
-  kData,           // where the node is that it reads, or waits for
-  kReader,         // where the node is that first read it
-  kAnywhere,       // it costs nothing, and so does what it reads
+  kData,           // it follows an input or control input
+  kReader,         // it follows its first reader
+  kAnywhere,       // it costs nothing, and neither do its inputs
   kOnlyRoom,       // no other device has room for it
   kMostRoom,       // no device has room for it, this one has the most
-  kFinishesFirst,  // of all devices it would be done here first
+  kFinishesFirst,  // it would finish there first
 };
 
-// Why a node is where it is.
+// The reason for a node's device.
 struct NodeReason {
   PlacementReason reason = PlacementReason::kOnlyDevice;
   NodeId other = 0;            // of kColocated, kData and kReader
-  uint32_t rival = 0;          // of kFinishesFirst: the next best device
-  double finish_ns = 0;        // and when it would be done here,
-  double rival_finish_ns = 0;  // and there
+  uint32_t rival = 0;          // for kFinishesFirst: the next best device
+  double finish_ns = 0;        // when it would finish on the chosen device
+  double rival_finish_ns = 0;  // when it would finish on the rival
 };
 
 // Times are nanoseconds from the start of the step.
@@ -75,7 +76,7 @@ struct SimulatedRun {
 };
 
 struct SimulatedTransfer {
-  NodeId node = 0;  // whose output it is
+  NodeId node = 0;  // the node with this output
   int port = 0;     // -1: a control edge
   uint32_t from = 0;
   uint32_t to = 0;
@@ -86,30 +87,30 @@ struct SimulatedTransfer {
 
 struct PlacementResult {
   Placement placement;
-  // By node id; empty where there was nothing to choose.
+  // By node id; empty if there was no choice.
   std::vector<NodeReason> reasons;
   std::vector<SimulatedRun> runs;  // in the order of the walk
   std::vector<SimulatedTransfer> transfers;
-  double makespan_ns = 0;  // when the last is done
+  double makespan_ns = 0;  // when the last node ends
   std::vector<std::string> warnings;
 
-  // "finishes first: 12.3 us, on CPU:1 14.0 us"; REQUIRES: the graph and the
-  // devices are those that were placed.
+  // "finishes first: 12.3 us, on CPU:1 14.0 us". REQUIRES: the graph and the
+  // devices are those of the placement.
   std::string explain(const Graph& graph, std::span<const DeviceInfo> devices,
                       const Node& node) const;
 };
 
-// Places every node of the program; its bodies are where their calls are. With
-// one device whose memory the host reads, and no node that asks for another,
-// there is nothing to do. Errors as Colocation::build() gives them; the same
-// requirements.
+// Places every node of the program; bodies are on the devices of their calls.
+// Does nothing if there is a single device, the host can access its memory, and
+// no node requests another. Errors and requirements are those of
+// Colocation::build().
 Result<PlacementResult> place(const Program& program,
                               std::span<const DeviceInfo> devices,
                               const KernelCatalog& catalog,
                               const CostModel& costs,
                               const PlacementOptions& options = {});
 
-// What is predicted of a placement made elsewhere, without reasons.
+// Simulates a placement that was made elsewhere; the result has no reasons.
 // REQUIRES: the program is valid, and every node is on one of the devices.
 Result<PlacementResult> simulate(const Program& program,
                                  std::span<const DeviceInfo> devices,

@@ -9,21 +9,21 @@
 namespace tagflow::graph {
 namespace {
 
-// Of more loops inside one another than this, one of which nothing is known
-// counts as if it were not: a guess of a guess.
+// In loops nested deeper than this, unknown trip counts are taken as 1:
+// products of guesses are meaningless.
 constexpr int kMaxAssumedDepth = 3;
-// What never ran still has a best place.
+// A node that never ran still needs a best device.
 constexpr double kLeastTrips = 0.01;
 
 // How often the nodes of each frame run.
 std::vector<double> repeats_of(const FrameMap& frames, const CostModel& model) {
   struct Frame {
     double repeats = 1;
-    int assumed = 0;  // loops around it, with itself
+    int assumed = 0;  // enclosing loops with assumed counts, and itself
   };
   std::vector<Frame> found(1);
   for (const StaticFrame& frame : std::span(frames.frames()).subspan(1)) {
-    Frame made = found[size_t(frame.parent)];  // which comes before it
+    Frame made = found[size_t(frame.parent)];  // parents come first
     if (const std::optional<double> trips = model.trips(frame.name)) {
       made.repeats *= std::max(*trips, kLeastTrips);
     } else if (made.assumed++ < kMaxAssumedDepth) {
@@ -36,8 +36,8 @@ std::vector<double> repeats_of(const FrameMap& frames, const CostModel& model) {
   return repeats;
 }
 
-// Gives numbers that say where or whether, not what: scalars, also where the
-// rank is unknown, as that of a loop's counter often is.
+// Whether its outputs are scalars for control rather than data; also if the
+// rank is unknown, as it often is for a loop's counter.
 bool is_bookkeeping(const Node& node) {
   for (int port = 0; port < node.num_outputs(); ++port) {
     const DataType type = node.output_dtypes()[size_t(port)];

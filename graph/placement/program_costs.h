@@ -1,4 +1,4 @@
-// What the nodes of one program cost on each of some devices.
+// Costs of the nodes of one program on some devices.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@ namespace tagflow::graph {
 // The arguments of the constructor must outlive it. Thread-compatible.
 class ProgramCosts {
  public:
-  // InvalidArgument where frames are malformed.
+  // InvalidArgument if frames are malformed.
   static Result<ProgramCosts> build(const Program& program,
                                     std::span<const DeviceInfo> devices,
                                     const CostModel& model);
 
   const NodeWork& work(const Node& node) const { return works_[node.id()]; }
-  // How often the node runs, by what was seen or is assumed of loops.
+  // How often the node runs, from measured or assumed trip counts.
   double repeats(const Node& node) const { return repeats_[node.id()]; }
-  // Is to be where its data is: it is free, gives integer or boolean scalars,
-  // or holds values, which stay where they were made.
+  // Whether it goes where its data is: it is free, makes integer or boolean
+  // scalars, or holds values, which stay where they were made.
   bool is_light(const Node& node) const { return light_[node.id()]; }
-  // Adds the time of all of its runs, by device. A call takes what the nodes
-  // of its function do once, those that they call apart.
+  // Adds the total time of all of its runs, by device. A call has the cost of
+  // its function's nodes, once, without nested calls.
   void add_times(const Node& node, std::span<double> nanoseconds) const;
 
  private:

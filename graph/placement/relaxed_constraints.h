@@ -1,4 +1,4 @@
-// Constraints that give way under soft placement, and the warnings of them.
+// Constraints that soft placement relaxes, and their warnings.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ namespace tagflow::graph {
 // Nodes must outlive it. Thread-compatible.
 class RelaxedConstraints {
  public:
-  // What becomes of the node.
+  // How the node is placed instead.
   enum class Outcome : uint8_t { kWithOthers, kOnCpu, kWhereItCan };
 
-  // The constraint of the node counts no longer. `reason` goes on from `node
-  // "x" asks for "y"`. The first one that is given for a node stays, unless it
-  // gives way once more, to others.
+  // Relaxes the node's constraint. `reason` continues `node "x" asks for "y"`.
+  // The first reason for a node is kept, unless the constraint is relaxed
+  // again, in favour of other nodes.
   void add(const Node& node, std::string_view reason, Outcome outcome);
   bool empty() const { return group_of_.empty(); }
   bool contains(const Node& node) const { return group_of_.contains(&node); }
@@ -26,8 +26,8 @@ class RelaxedConstraints {
   Outcome outcome(const Node& node) const {
     return groups_[group_of_.at(&node)].outcome;
   }
-  // One for all nodes that asked for the same and gave way for the same reason,
-  // in the order of the first of each.
+  // One warning for all nodes with the same constraint and reason, in the order
+  // of the first node of each.
   std::vector<std::string> warnings() const;
 
  private:

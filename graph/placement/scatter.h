@@ -1,4 +1,4 @@
-// Placement at random, to find out that placement makes no difference.
+// Random placement, to test that placement does not change results.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace tagflow::graph {
 
-// Every group (Note [Groups]) on one of the devices where it can be, drawn with
-// the seed: the same on every machine. With `soft`, constraints that cannot be
-// met give way. Errors as Colocation::build() gives them; the same
-// requirements.
+// Places every group (Note [Groups]) on a random one of its possible devices;
+// the same seed gives the same placement on every machine. With `soft`,
+// constraints that cannot be met are relaxed. Errors and requirements are those
+// of Colocation::build().
 Result<Placement> scatter(const Program& program,
                           std::span<const DeviceInfo> devices,
                           const KernelCatalog& catalog, uint64_t seed,

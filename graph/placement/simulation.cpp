@@ -26,11 +26,11 @@ void Simulation::number_outputs() {
     for (int port = 0; port < node->num_outputs(); ++port) {
       Output& output = outputs_.emplace_back();
       output.bytes = CostModel::output_bytes(*node, port);
-      // One output of a Switch has what was measured.
+      // One output of a Switch has the measured size.
       estimated = node->is_switch() ? std::max(estimated, output.bytes)
                                     : estimated + output.bytes;
     }
-    // All of them together have been measured, perhaps.
+    // Measurements are of all outputs together, if there are any.
     const double factor =
         estimated > 0 ? costs_.work(*node).output_bytes / estimated : 1;
     for (Output& output : std::span(outputs_).last(size_t(node->num_outputs())))
@@ -51,7 +51,7 @@ void Simulation::list_readers(std::span<const Endpoint> fetches) {
     sources.end_list();
   }
   readers_ = sources.reversed();
-  // A fetch reads for good.
+  // A fetch keeps its tensor.
   for (const Endpoint& fetch : fetches)
     if (fetch.node != nullptr) ++output_of({fetch.node, fetch.port}).readers;
 }
@@ -86,7 +86,7 @@ Status Simulation::walk(const std::function<void(const Node&)>& visit) {
     for (const uint32_t reader : readers_.of(id))
       if (--nodes_[reader].pending == 0) make_ready(*graph_.node(reader));
   }
-  // There is a cycle, which this names.
+  // There is a cycle; this reports it.
   if (visited_.size() < graph_.size())
     return topological_order(graph_).status();
   return {};
@@ -135,7 +135,7 @@ Simulation::Arrival Simulation::arrival(
                     .foresee({from, device, output.bytes, arrival,
                               costs_.repeats(node)})
                     .finish_ns;
-      // Once, however often the node reads it.
+      // Counted once, even if the node reads it several times.
       if (std::exchange(output.question, question_) != question_)
         all.bytes += output.bytes;
     }

@@ -1,4 +1,4 @@
-// A run of a program, simulated: see Note [The simulation] in placer.h.
+// Simulates a run of a program: see Note [The simulation] in placer.h.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace tagflow::graph {
 
-// What a node reads or waits for.
+// An input or control input of a node.
 struct Source {
   static constexpr int kControl = -1;
 
@@ -20,7 +20,7 @@ struct Source {
   int port = 0;
 };
 
-// Calls visit(source) for each, but for back edges.
+// Calls visit(source) for each, except for back edges.
 template <class Visit>
 void visit_sources(const Node& node, const Visit& visit) {
   for (size_t i = 0; i < node.inputs().size(); ++i)
@@ -36,10 +36,11 @@ class Simulation {
   Simulation(const Program& program, std::span<const DeviceInfo> devices,
              const ProgramCosts& costs);
 
-  // Calls visit(node) for every node, of those whose sources have been visited
-  // the one that could start first. InvalidArgument where nodes form a cycle.
+  // Calls visit(node) for every node: each time for the one that could start
+  // first among those whose sources have been visited. InvalidArgument if nodes
+  // form a cycle.
   Status walk(const std::function<void(const Node&)>& visit);
-  // Those that were visited, in that order.
+  // The visited nodes, in that order.
   std::span<const NodeId> visited() const { return visited_; }
 
   // Runs the node on the device. REQUIRES: all its sources have been run.
@@ -52,10 +53,10 @@ class Simulation {
 
   struct Arrival {
     double time_ns = 0;
-    double bytes = 0;  // that would be sent
+    double bytes = 0;  // that would have to be sent
   };
-  // When the device would have all that the node reads. Of what has not run,
-  // device_of(node) says where it would be.
+  // When the device would have all inputs of the node. device_of(node) gives
+  // the assumed device of nodes that have not run.
   Arrival arrival(const Node& node, uint32_t device,
                   const std::function<uint32_t(const Node&)>& device_of);
   const Timeline& timeline() const { return timeline_; }
@@ -67,9 +68,9 @@ class Simulation {
     uint32_t pending = 0;  // sources that have not been visited
     uint32_t output = 0;   // the number of its first output
     bool has_run = false;
-    double finish_ns = 0;  // before it has run: when it could
+    double finish_ns = 0;  // estimated, until it has run
   };
-  // A tensor on a device that is not its own.
+  // A tensor on a device other than its own.
   struct Copy {
     uint32_t device = 0;
     uint32_t next = 0;  // of the same tensor, + 1; 0: none
@@ -78,7 +79,7 @@ class Simulation {
   struct Output {
     uint32_t readers = 0;   // that have not run
     uint32_t copies = 0;    // the first, + 1
-    uint32_t question = 0;  // of the last arrival() that counted it
+    uint32_t question = 0;  // the last arrival() call that counted it
     double bytes = 0;
   };
 
@@ -87,7 +88,7 @@ class Simulation {
   void make_ready(const Node& node);
   Output& output_of(const Source& source);
   const Copy* find_copy(const Output& output, uint32_t device) const;
-  // When the tensor is on the device; sends it there if need be.
+  // When the tensor is on the device; it is sent there if necessary.
   double bring(const Source& source, uint32_t device, double repeats);
   void hold_outputs(const Node& node, uint32_t device);
   void release(const Output& output, uint32_t device);
@@ -96,15 +97,15 @@ class Simulation {
   const ProgramCosts& costs_;
   Timeline timeline_;
   std::vector<NodeState> nodes_;  // by id
-  // The outputs of a node one after another, then one for its control edges.
+  // The outputs of each node in sequence, then one for its control edges.
   std::vector<Output> outputs_;
   std::vector<Copy> copies_;
   Precedence readers_{0, 0};  // by node id
   using Ready = std::pair<double, NodeId>;
   std::vector<Ready> ready_;  // a heap, the earliest one in front
   std::vector<NodeId> visited_;
-  uint32_t question_ = 0;      // how often arrivals were asked for
-  std::vector<double> times_;  // by device; kept for its memory
+  uint32_t question_ = 0;      // number of arrival() calls
+  std::vector<double> times_;  // by device; a reused buffer
   PlacementResult result_;
 };
 

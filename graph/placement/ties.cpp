@@ -29,7 +29,7 @@ std::vector<Tie> Ties::between(const Node& from, const Node& to) const {
   std::unordered_map<const Node*, std::vector<const Tie*>> ties_of;
   for (const Tie& tie : ties_)
     for (const Node* end : {tie.node, tie.other}) ties_of[end].push_back(&tie);
-  // Backwards, so that the way is found from its beginning.
+  // Backwards, so that the path is found from its beginning.
   std::unordered_map<const Node*, const Tie*> onward = {{&to, nullptr}};
   std::vector<const Node*> open = {&to};
   for (size_t i = 0; i < open.size() && !onward.contains(&from); ++i)

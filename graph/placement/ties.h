@@ -1,4 +1,4 @@
-// Why nodes must be on one device, for messages.
+// Reasons why nodes must be on one device, for messages.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace tagflow::graph {
 
-// What ties a node to another one.
+// A reason why a node must be with another one.
 struct Tie {
   enum class Kind : uint8_t {
-    kClass,      // `node` lists the label `what`; `other` too, or it is named
-    kState,      // `node` reads a `what`, as a resource, of `other`
+    kClass,      // `node` lists the label `what`; `other` too, or is its NAME
+    kState,      // `node` reads a `what`, as a resource, from `other`
     kVariable,   // `other` leads into the Merge `node`, of frame `what`
-    kWholeLoop,  // both are in a loop that cannot be cut, as `what` says
+    kWholeLoop,  // both are in a loop that cannot be cut; `what` says why
   };
 
   Kind kind = Kind::kClass;
@@ -32,8 +32,8 @@ struct Tie {
 class Ties {
  public:
   void add(const Tie& tie) { ties_.push_back(tie); }
-  // The fewest ties that lead from one of the nodes to the next; none where
-  // two are not tied. Takes time proportional to the number of all ties.
+  // The shortest path of ties from one of the nodes to the next; empty if two
+  // are not connected. Takes time proportional to the number of all ties.
   std::vector<Tie> between(const Node& from, const Node& to) const;
 
  private:

@@ -7,7 +7,7 @@
 namespace tagflow::graph {
 namespace {
 
-// A device that says it runs more kernels at once is believed up to here.
+// An upper bound for the number of concurrent kernels of a device.
 constexpr int kMaxLanes = 1024;
 
 // The link carries one tensor at a time.

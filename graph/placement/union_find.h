@@ -1,4 +1,4 @@
-// Sets that grow together, by union-find.
+// Union-find: disjoint sets that are merged.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace tagflow::graph {
 
-// Of the numbers below `size`, each alone at first. Thread-compatible.
+// Sets of the numbers below `size`, initially one each. Thread-compatible.
 class UnionFind {
  public:
   explicit UnionFind(size_t size) : parent_(size), size_(size, 1) {
     std::iota(parent_.begin(), parent_.end(), uint32_t(0));
   }
 
-  // The number that stands for the set of `i`.
+  // The representative of the set of `i`.
   uint32_t find(uint32_t i) {
     while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
     return i;
   }
-  // Of the set that `i` stands for.
+  // The size of the set whose representative is `i`.
   uint32_t size_of(uint32_t i) const { return size_[i]; }
-  // What stands for both sets, which are one from now on.
+  // Merges the sets of `a` and `b`; returns the new representative.
   uint32_t unite(uint32_t a, uint32_t b) {
     a = find(a);
     b = find(b);

@@ -21,7 +21,7 @@ bool is_loop_variable(const Node& node) {
   return node.is_merge() && has_enter && has_next;
 }
 
-// What there is to find out about one graph.
+// Finds the facts about one graph.
 class Finder {
  public:
   Finder(const Graph& graph, const FrameMap& frames,
@@ -80,7 +80,7 @@ class Finder {
     for (const Node* control : node.control_inputs()) check(*control);
   }
 
-  // Visits nodes, and ends frames, all after what they depend on.
+  // Visits nodes, and ends frames, in the order of their dependences.
   void follow() {
     const auto& frames = frames_.frames();
     const auto nodes = graph_.nodes();
@@ -141,8 +141,7 @@ class Finder {
       const Conditions::Set more = conditions.without(set, goes_on);
       if (!conditions.includes(set, goes_on))
         keep(frame.id,
-             "NextIteration \"{}\" is not seen to end where LoopCond \"{}\" is "
-             "false",
+             "NextIteration \"{}\" may be live where LoopCond \"{}\" is false",
              next->name(), loop_cond.name());
       else if (more != Conditions::kNone)
         keep(frame.id,
@@ -164,8 +163,9 @@ class Finder {
   std::vector<std::string> reasons_;  // by frame
 };
 
-// By body. Bodies call one another: all give what is live, until one is found
-// that may not, given that what it calls does.
+// By body, whether results may be dead. Bodies call one another: all are
+// assumed to have live results, until a body is found that may not, under the
+// assumptions for its callees.
 std::vector<bool> find_dead_bodies(const Program& program) {
   std::vector<bool> may_be_dead(program.bodies.size());
   for (bool changed = true; changed;) {

@@ -1,4 +1,4 @@
-// A session's accelerator, and what it copies.
+// A session's accelerator, and counts of its copies.
 #pragma once
 
 #include <doctest/doctest.h>

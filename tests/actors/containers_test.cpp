@@ -1,5 +1,5 @@
 // Stacks, tensor arrays and lists in loops, in every configuration of the
-// engine: they live with their step, and nothing of them is left.
+// engine: they are freed with their step.
 #include <doctest/doctest.h>
 
 #include <atomic>

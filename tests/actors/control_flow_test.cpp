@@ -1,4 +1,4 @@
-// What the builder's conditionals, cases and checks do when they run.
+// The builder's conditionals, cases and checks at run time.
 #include <doctest/doctest.h>
 
 #include <filesystem>

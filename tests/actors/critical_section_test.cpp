@@ -1,5 +1,5 @@
-// Critical sections, and tensors that a session keeps, as TensorFlow writes
-// them into a graph (record_session_state.py).
+// Critical sections and session tensors, in graphs that TensorFlow wrote
+// (record_session_state.py).
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// State on accelerators: handles are the host's, contents stay where they are.
+// State on accelerators: handles are on the host, contents stay on the device.
 #include <doctest/doctest.h>
 
 #include <functional>

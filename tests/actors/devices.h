@@ -1,4 +1,4 @@
-// Devices as tests have them.
+// Devices for tests.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Sessions of several devices: what is cut gives what the whole gives, and
-// what goes wrong on one device ends the step on all.
+// Sessions of several devices: a cut graph gives the same results as the whole
+// one, and an error on one device ends the step on all.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -457,11 +457,10 @@ TEST_CASE(
       CHECK(error_with(fetch, PassSet::only(pass.pass)) == text);
     CHECK(error_with(fetch, PassSet()) == text);
   }
-  CHECK(
-      error_with(b, PassSet()) ==
-      "[placement] nodes \"a\" and \"b\" must be on one device, and none will "
-      "do: \"a\" asks for \"/cpu:0\"; \"b\" asks for \"/cpu:1\"; they are "
-      "together because \"b\" has the class \"loc:@a\"");
+  CHECK(error_with(b, PassSet()) ==
+        "[placement] nodes \"a\" and \"b\" must be on one device, and none is "
+        "possible: \"a\" asks for \"/cpu:0\"; \"b\" asks for \"/cpu:1\"; they "
+        "are together because \"b\" has the class \"loc:@a\"");
   // What nobody asks for contradicts nobody.
   auto session = make_session(on("cpu:2"), graph);
   CHECK(must_run(*session, {{"x", Tensor::scalar(1.0f)}}, {a.name()})[0]

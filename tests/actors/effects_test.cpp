@@ -1,5 +1,5 @@
-// Effects in functions run in the order of the program, as TensorFlow wrote it
-// down (record_effects.py), whatever runs them.
+// Effects in functions run in the order of the program, as TensorFlow recorded
+// it (record_effects.py), in every configuration.
 #include <doctest/doctest.h>
 
 #include "tests/actors/sessions.h"

@@ -1,6 +1,6 @@
-// The engine against the reference interpreter, on random graphs: the same
-// results whatever the hand-off policy, the workers, the window and the passes:
-// all, none, and each alone.
+// Compares the engine with the reference interpreter on random graphs: the
+// results are the same for all hand-off policies, workers, windows and passes
+// (all, none, and each alone).
 #pragma once
 
 #include <doctest/doctest.h>

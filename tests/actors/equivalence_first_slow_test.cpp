@@ -1,4 +1,4 @@
-// Half of the random graphs; two files, so that two cores share them.
+// Half of the random graphs. There are two files, so that two cores share them.
 #include "tests/actors/equivalence.h"
 
 using namespace tagflow;

@@ -1,4 +1,4 @@
-// Random graphs of a range, and on devices, that the environment names:
+// Random graphs of a range and on devices that environment variables specify:
 // tests/random_graphs.sh runs many of them.
 #include <cstdlib>
 #include <sstream>

@@ -1,6 +1,6 @@
-// Random recurrent programs, and such as wait for themselves by ways that no
-// edge shows: they end, and are the same with and without groups, and with and
-// without packed weights but for rounding.
+// Random recurrent programs, some of which wait for themselves without an edge
+// that shows it. They end, and give the same results with and without groups,
+// and, except for rounding, with and without packed weights.
 #include <cmath>
 #include <random>
 

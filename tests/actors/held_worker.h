@@ -1,4 +1,4 @@
-// The one worker of an engine, kept from its work.
+// Keeps the only worker of an engine busy.
 #pragma once
 
 #include <semaphore>

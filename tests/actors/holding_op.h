@@ -1,5 +1,5 @@
-// An op whose kernel blocks until the test lets it go, whatever becomes of its
-// step, and writes down in which order kernels of its kind began.
+// An op whose kernel blocks until the test releases it, even if its step has
+// ended, and records in which order kernels of its kind began.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Convolutions and products by constants, and what is done to their results:
-// the same as layers, absorbed and not, but for rounding.
+// Convolutions and products by constants with the ops on their results: layers
+// give the same results, absorbed or not, except for rounding.
 #include <cmath>
 #include <random>
 

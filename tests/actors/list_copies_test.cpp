@@ -1,5 +1,5 @@
-// Loops over lists, in every configuration of the engine: how many elements
-// they copy, which is how long they take. Note [Readers first] in
+// Loops over lists, in every configuration of the engine: the number of
+// elements that they copy, which determines their time. Note [Readers first] in
 // graph/partition/readers_first.h.
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// map_fn, scan, foldl and foldr as they run, against plain C++.
+// map_fn, scan, foldl and foldr at run time, compared with plain C++.
 #include <doctest/doctest.h>
 
 #include <numeric>

@@ -1,5 +1,5 @@
-// Sessions on devices whose memory has a limit: what is swapped, what goes
-// first, and what is held back.
+// Sessions on devices with limited memory: which values are swapped, which
+// kernels go first, and which are held back.
 #include <doctest/doctest.h>
 
 #include "devices/device.h"

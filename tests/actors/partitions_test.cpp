@@ -1,5 +1,5 @@
 // Two hand-cut partitions with a control loop: Send, Recv, the rendezvous, and
-// a loop that ends on both sides without anybody coordinating it.
+// a loop that ends on both sides without a coordinator.
 #include <doctest/doctest.h>
 
 #include <caf/actor_registry.hpp>

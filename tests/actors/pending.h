@@ -1,4 +1,4 @@
-// Waiting in tests: for an asynchronous run, for what comes a little later.
+// Waiting in tests, for an asynchronous run or for a condition.
 #pragma once
 
 #include <chrono>

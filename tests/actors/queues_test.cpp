@@ -1,5 +1,5 @@
 // Queues in every configuration of the engine: runs that wait for one another,
-// and how that ends.
+// and how they end.
 #include <doctest/doctest.h>
 
 #include <deque>

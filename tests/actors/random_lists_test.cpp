@@ -1,6 +1,6 @@
-// Random loops over lists, in random configurations, against the same computed
-// here: turns (Note [Readers first] in graph/partition/readers_first.h) change
-// no result, and nobody waits for ever.
+// Random loops over lists, in random configurations, compared with results that
+// are computed here: turns (Note [Readers first] in
+// graph/partition/readers_first.h) change no result and cause no deadlock.
 #include <doctest/doctest.h>
 
 #include <random>

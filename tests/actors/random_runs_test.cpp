@@ -1,5 +1,5 @@
-// Random ops in the engine: the same numbers in every configuration, other ones
-// in each run, whatever else is run in between.
+// Random ops in the engine: the numbers are the same in every configuration,
+// and differ between runs, whatever else runs in between.
 #include <doctest/doctest.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// Runs whose loops read variables that they leave alone.
+// Runs whose loops only read variables.
 #include <doctest/doctest.h>
 
 #include <atomic>

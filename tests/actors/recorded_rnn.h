@@ -1,5 +1,4 @@
-// Reads what record_rnn.py wrote: recurrent networks as TensorFlow computed
-// them.
+// Reads the recurrent networks that record_rnn.py recorded with TensorFlow.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// Recurrent networks as they run: the values that TensorFlow has, and what
-// sequence lengths, dropout and functions of one's own do.
+// Recurrent networks at run time: TensorFlow's values, and the effects of
+// sequence lengths, dropout and functions of the caller's own.
 #include "graph/builder/rnn.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Sessions as tests make and run them.
+// Makes and runs sessions for tests.
 #pragma once
 
 #include <doctest/doctest.h>

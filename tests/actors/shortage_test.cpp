@@ -1,5 +1,5 @@
 // Each allocation of a run fails once: the run ends with an error or with its
-// result, and the session lives on.
+// result, and the session remains usable.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <pthread.h>

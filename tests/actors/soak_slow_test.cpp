@@ -1,6 +1,6 @@
-// Eight threads make sessions, run graphs in them in every way that there is,
-// and let go of them in the midst of it. For some seconds, or for as long as
-// TAGFLOW_SOAK_SECONDS says: meant for the sanitizers.
+// Eight threads make sessions, run graphs in them in all ways, and destroy them
+// meanwhile. This takes some seconds, or as long as TAGFLOW_SOAK_SECONDS says.
+// It is meant for the sanitizers.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// Loops that add up products: the same with the products put off, but for
-// rounding; and then the same at any number of workers.
+// Loops that sum products: delayed products give the same results, except for
+// rounding, and exactly the same at any number of workers.
 #include "tests/actors/program.h"
 #include "tests/graph/hand_made.h"
 

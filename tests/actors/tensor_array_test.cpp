@@ -1,4 +1,4 @@
-// TensorArrays of the builder, in loops and conditionals, as they run.
+// TensorArrays of the builder, in loops and conditionals, at run time.
 #include <doctest/doctest.h>
 
 #include "tests/actors/program.h"

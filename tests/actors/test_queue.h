@@ -1,5 +1,4 @@
-// A queue that runs share, and a variable: what waits and changes state beyond
-// a step, as small as it can be.
+// A minimal queue that runs share, and a variable: state that outlives a step.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-// Whatever is thrown, wherever in a run, is the error of that run.
+// An exception anywhere in a run is the error of that run.
 #include <doctest/doctest.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Updates and gathers of variables in every configuration of the engine: what
-// is ordered by control edges, and what concurrent runs see.
+// Updates and gathers of variables in every configuration of the engine: the
+// order that control edges impose, and the values that concurrent runs see.
 #include <doctest/doctest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What concurrent runs see of a variable, by their whole history.
+// The values of a variable that concurrent runs see, by their whole history.
 #include <doctest/doctest.h>
 
 #include <algorithm>

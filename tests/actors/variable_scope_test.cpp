@@ -1,5 +1,5 @@
-// Variables of the builder as they run: initial values, parts that are put
-// together, and checkpoints that do not care how a variable is cut.
+// Variables of the builder at run time: initial values, slices that are joined,
+// and checkpoints that do not depend on how a variable is cut.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Variables in every configuration of the engine: what is read when, what
+// Variables in every configuration of the engine: when they are read, what
 // outlives a step, who shares it, and what concurrent runs see.
 #include <doctest/doctest.h>
 
@@ -218,8 +218,8 @@ TEST_CASE("sessions that share a state share its variables") {
   options.devices = "cpu:2";
   const Status other = Session::create(options).status();
   CHECK(other.code() == Code::kInvalidArgument);
-  CHECK(other.message().find("the state that the session is to share lies in "
-                             "other devices") != std::string::npos);
+  CHECK(other.message().find("the shared state is on other devices") !=
+        std::string::npos);
 }
 
 TEST_CASE("a reset empties the containers that it names") {

@@ -54,7 +54,7 @@ for plan in every:1 every:2 every:50 log all; do
 done
 expect 0 '^  every k-th +while/Merge_1:0' - tagflow gradients "$power" --y y \
   --x w --checkpoint while=every:2 --out plan.pb --explain
-expect 1 - 'loop "while": "every:0" does not say what gradients of a loop keep' \
+expect 1 - 'loop "while": "every:0" is not a plan of what gradients of a loop keep' \
   tagflow gradients "$power" --y y --x w --checkpoint while=every:0
 expect 1 - 'no loop has a frame of this name; the graph has "while"' \
   tagflow gradients "$power" --y y --x w --checkpoint until=log

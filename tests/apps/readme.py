@@ -1,5 +1,5 @@
-"""Checks that README.md and EMBEDDING.md show what is true: run by
-readme_test.sh.
+"""Checks the code and outputs in README.md and EMBEDDING.md; readme_test.sh
+runs this.
 
 usage: readme.py SOURCE_DIR BIN_DIR [--update]
 
@@ -40,7 +40,7 @@ def expected(match, root, bin_dir):
 
 
 def check_document(name, root, bin_dir, update):
-    """What is wrong with a document, and how many blocks it has."""
+    """The errors of a document, and the number of its blocks."""
     document = root / name
     text = document.read_text()
     wrong = []

@@ -90,7 +90,7 @@ lossy="--devices cpu:2 --feed n=2 --feed x=1.00390625 --fetch y --passes none"
 {
   expect 0 '^y = float\[\] 4.015625$' - tagflow run "$two" $lossy
   expect 0 '^y = float\[\] 4.0$' - tagflow run $lossy --lossy '*' "$two"
-  expect 0 '' '\[lossy\] "x:0" means no transfer: of float are sent "' \
+  expect 0 '' '\[lossy\] "x:0" matches no transfer: the sent float tensors are "' \
     tagflow run $lossy --lossy x:0 "$two"
   expect 1 - '\[lossy\] .*no node "q"' tagflow run "$two" $lossy --lossy q:0
 }

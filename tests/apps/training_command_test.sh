@@ -60,7 +60,7 @@ expect 1 - 'a row of the value, without --batch, is float\[\]' \
   tagflow run $sums --feed x=@line_x.json
 expect 0 '^{"step": 1, "fetches": {"loss": ' - \
   tagflow run $train --batch 7 --steps 1 --fetch loss --json
-expect 0 '^{"step": 1' 'warning: .*"line_x.json" has 50 rows, of which a batch of 60' \
+expect 0 '^{"step": 1' 'warning: .*"line_x.json" has 50 rows, so a batch of 60' \
   tagflow run $train --batch 60 --steps 1 --fetch loss --json
 expect 2 - 'begins with @, but "7" is no .npy or .json file' \
   tagflow run $sums --feed x=@7
@@ -157,7 +157,7 @@ expect 1 - 'no whole one in "wrong".*checksum is wrong; to begin anew' \
 expect 3 - '\[--restore\] .*there is no checkpoint' \
   tagflow run "$line" --restore nowhere --fetch steps
 mkdir "$work/empty"
-expect 3 - '\[--restore\] .*there is none in "empty"' \
+expect 3 - '\[--restore\] .*there is no checkpoint in "empty"' \
   tagflow run "$line" --restore empty --fetch steps
 expect 0 - - tagflow run $train --steps 1 --save empty
 expect 1 - 'variable "[a-z/M]+" of .* is not initialized' \

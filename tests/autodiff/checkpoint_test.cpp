@@ -1,4 +1,4 @@
-// What checkpoint() computes again, and that it makes no difference.
+// The nodes that checkpoint() recomputes; the results stay the same.
 #include "autodiff/checkpoint.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What tests of gradients have in common: a graph that is run at once.
+// Shared by tests of gradients: a graph that is run at once.
 #pragma once
 
 #include <doctest/doctest.h>

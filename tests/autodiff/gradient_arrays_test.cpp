@@ -1,5 +1,5 @@
-// Gradients of what goes by TensorFlow's gradient arrays, which add what is
-// written to them.
+// Gradients through TensorFlow's gradient arrays, which sum what is written to
+// them.
 #include <doctest/doctest.h>
 
 #include "tests/autodiff/evaluate.h"
@@ -175,9 +175,9 @@ TEST_CASE(
     dense_gradients(s, {read(s, sum, 0, both)}, {value});
     CHECK(s.status().code() == Code::kUnimplemented);
     INFO(s.status().to_string());
-    CHECK(s.status().to_string().find("node \"both\" adds flows of a gradient "
-                                      "array that have \"written:0\" "
-                                      "in common") != std::string::npos);
+    CHECK(s.status().to_string().find("node \"both\" sums flows of a gradient "
+                                      "array that all contain \"written:0\"") !=
+          std::string::npos);
   }
   SUBCASE("another source has another array") {
     const Output other = a.gradient(a.flow, "others");

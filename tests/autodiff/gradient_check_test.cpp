@@ -1,4 +1,4 @@
-// The helper itself: what it lets pass, and what it finds.
+// The helper itself: which gradients it accepts, and which errors it finds.
 #include "tests/autodiff/gradient_check.h"
 
 #include <doctest/doctest.h>

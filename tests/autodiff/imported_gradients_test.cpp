@@ -1,5 +1,5 @@
-// Gradients of graphs that hold TensorFlow's own gradients of loops, as
-// record_gradients.py has recorded them.
+// Gradients of graphs that contain TensorFlow's own gradients of loops,
+// recorded by record_gradients.py.
 #include <doctest/doctest.h>
 
 #include <cmath>

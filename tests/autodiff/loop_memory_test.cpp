@@ -1,5 +1,5 @@
-// What gradients of loops take of memory, by what the device gave out, and how
-// many nodes they are.
+// The memory of gradients of loops, by what the device allocated, and the
+// number of their nodes.
 #include <doctest/doctest.h>
 
 #include <cmath>

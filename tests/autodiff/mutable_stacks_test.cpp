@@ -1,4 +1,4 @@
-// Gradients of what goes by mutable stacks: Note [Mutable stacks].
+// Gradients through mutable stacks: Note [Mutable stacks].
 #include <doctest/doctest.h>
 
 #include "tests/autodiff/evaluate.h"

@@ -1,4 +1,4 @@
-// What README.md and autodiff/README.md show, as it stands there.
+// The code that README.md and autodiff/README.md show.
 #include <doctest/doctest.h>
 
 #include "autodiff/checkpoint.h"

@@ -1,5 +1,5 @@
-// Programs of scalars whose derivatives are known in closed form: what tests of
-// reverse and of forward mode have in common.
+// Shared by tests of reverse and of forward mode: programs of scalars whose
+// derivatives are known in closed form.
 #pragma once
 
 #include "graph/builder/builder.h"

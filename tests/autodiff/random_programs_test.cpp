@@ -1,8 +1,8 @@
-// Gradients and tangents of random programs, against central differences: at
-// first order those of reverse and of forward mode, at second order those of
+// Gradients and tangents of random programs, compared with central differences:
+// at first order those of reverse and of forward mode, at second order those of
 // reverse over reverse, forward over reverse and reverse over forward.
-// TAGFLOW_RANDOM_GRADIENTS says how many there are, and where they begin:
-// "1000" or "1000 5000".
+// TAGFLOW_RANDOM_GRADIENTS sets their number and the first seed: "1000" or
+// "1000 5000".
 #include <doctest/doctest.h>
 
 #include <cstdlib>

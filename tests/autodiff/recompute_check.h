@@ -1,5 +1,5 @@
-// What tests of recomputation have in common: programs with it and without, of
-// which all results have to be the same.
+// Shared by tests of recomputation: programs with and without it, whose results
+// have to be the same.
 #pragma once
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// What has no gradient, by name.
+// Nodes without a gradient; errors name them.
 #include <doctest/doctest.h>
 
 #include "autodiff/rule.h"

@@ -1,4 +1,4 @@
-// Gradients of loops that keep little of their values.
+// Gradients of loops that save only some of their values.
 #include <doctest/doctest.h>
 
 #include "tests/autodiff/evaluate.h"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# CTest case check.alignment: the quick tests with an operator new that gives
-# no more alignment than it must. What keeps an over-aligned type, as Tensor,
-# in memory of the plain one crashes then, every time.
+# CTest case check.alignment: the quick tests with an operator new that returns
+# the minimal alignment. Code that keeps an over-aligned type, such as Tensor,
+# in memory of plain operator new then always crashes.
 # usage: alignment.sh TEST_BINARY...
 set -euo pipefail
 
-# tests/failing_new.cpp reads it; tests/graph/allocator_test.cpp sees that it
-# did, so that this is no check of nothing.
+# tests/failing_new.cpp reads it, and tests/graph/allocator_test.cpp checks that
+# it did.
 export TAGFLOW_MISALIGNED_NEW=1
 for binary in "$@"; do
   echo "$(basename "$binary"):"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # CTest case check.asan: the short pass with AddressSanitizer and UBSan, over
-# what parses, what refuses, and what hands tensors on. It links the kernels of
-# the build that it checks, compiled for the same processor; the whole tree
-# with its kernels is `cmake --preset asan`.
+# parsers, validation, and code that passes tensors on. It links the kernels of
+# the build that it checks, compiled for the same processor. `cmake --preset
+# asan` checks the whole tree with its kernels.
 # usage: asan.sh CMAKE BUILD_DIR DEVICES_LIBRARY NATIVE
 set -euo pipefail
 source "$(dirname "$0")/sanitizer.sh"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# CTest case check.consumer: what `cmake --install` leaves is enough for
-# projects that know nothing of this tree, and is what users are promised: the
-# public headers and the documents. tests/consumer has those projects: every
-# header, the first loop of the README, ops and kernels of one's own, linked and
-# in a library that is loaded, a caller that uses OpenMP, and, where the
-# libraries are position-independent, a plug-in.
+# CTest case check.consumer: the files that `cmake --install` writes are enough
+# for projects outside of this tree, and are exactly the public headers and the
+# documents. tests/consumer has those projects: every header, the first loop of
+# the README, ops and kernels of a user, linked and in a library that is loaded,
+# a caller that uses OpenMP, and, if the libraries are position-independent, a
+# plug-in.
 # usage: consumer.sh CMAKE BUILD_DIR CXX POSITION_INDEPENDENT
 set -euo pipefail
 cmake=$1 build=$2 cxx=$3 position_independent=$4
@@ -13,7 +13,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 "$cmake" --install "$build" --prefix "$scratch/first" >/dev/null
-# Nothing in it may depend on where it was installed.
+# No file in it may depend on the folder of the installation.
 prefix=$scratch/prefix
 mv "$scratch/first" "$prefix"
 
@@ -33,8 +33,8 @@ for document in README EMBEDDING ARCHITECTURE; do
 done
 
 # --- The projects ------------------------------------------------------------
-# project DIRECTORY COMMAND...: builds tests/consumer/DIRECTORY, and runs what
-# the build made.
+# project DIRECTORY COMMAND...: builds tests/consumer/DIRECTORY, and runs the
+# command in the build.
 project() {
   local name=$1
   shift
@@ -68,8 +68,8 @@ if [ "$position_independent" = ON ]; then
 fi
 
 # --- Op libraries ------------------------------------------------------------
-# expect CODE TEXT COMMAND...: the exit status, and what a line of the output
-# has.
+# expect CODE TEXT COMMAND...: the exit status, and a text that a line of the
+# output contains.
 expect() {
   local code=$1 text=$2 said actual=0
   shift 2
@@ -89,7 +89,7 @@ host=$scratch/build/op_library/host
 refused=$scratch/build/refused
 expect 0 "$value" "$host" 2 "$own"
 expect 1 'unknown op "ParseNumber"' "$host" 2
-# Once is enough, by whatever path.
+# A file is loaded once, by any path.
 ln -s "$own" "$scratch/link.so"
 expect 0 "$value" "$host" 2 "$own" "$own" "$scratch/link.so"
 cp "$own" "$scratch/copy.so"
@@ -108,7 +108,7 @@ expect 1 'another standard library' "$host" 2 \
 expect 1 'a tagflow of its own' "$host" 2 "$refused/libother_REGISTRY.so"
 
 # --- The installed command ---------------------------------------------------
-# It finds its libraries, and has all that an op library needs.
+# It finds its libraries, and has all symbols that an op library needs.
 if [ -x "$prefix/bin/tagflow" ]; then
   tagflow=$prefix/bin/tagflow
   graph=$scratch/consumer/op_library/graph.pbtxt

@@ -1,5 +1,6 @@
-# source_files GLOB...: our files that match, separated by NUL; sourced.
-# In a git checkout what git tracks or would track, otherwise all but builds.
+# source_files GLOB...: our files that match, separated by NUL; sourced. In a
+# git checkout these are files that git tracks or would track, otherwise all
+# files outside of builds.
 source_files() {
   if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
     local file

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """CTest case check.includes: a folder includes only the folders below it, in
 the order in which a graph passes through them (ARCHITECTURE.md says why), and
-every include of ours is written from the top: "graph/tensor.h". And what is
-installed is whole: see cmake/public_headers.txt.
+every include of ours is written from the top: "graph/tensor.h". All headers
+that an installed one includes are installed: see cmake/public_headers.txt.
 """
 
 import pathlib
@@ -17,8 +17,8 @@ ALLOWED = {
     "actors": {"graph", "devices", "actors"},
     "net": {"graph", "devices", "actors", "net"},
 }
-# Folder -> its rooms, from the lowest: a room includes what is below it, and
-# what lies in the folder itself, which includes no room.
+# Folder -> its rooms, from the lowest: a room includes the rooms below it and
+# the files of the folder itself, which include no room.
 ROOMS = {
     "actors": ["plan", "watch", "runtime", "diagnosis", "session",
                "checkpoint"],
@@ -33,7 +33,7 @@ SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 
 
 def height(parts):
-    """Where a path's room is in the order; -1 for the folder itself."""
+    """The index of a path's room in the order; -1 for the folder itself."""
     if len(parts) < 3:
         return -1
     if parts[1] not in ROOMS[parts[0]]:
@@ -42,7 +42,7 @@ def height(parts):
 
 
 def complaint(folder, file, quote, path):
-    """What is wrong with one include in `folder`, or None. `file` and `path`
+    """The error of one include in `folder`, or None. `file` and `path`
     are relative to the top."""
     parts = path.split("/")
     top = parts[0]
@@ -70,7 +70,7 @@ def ours_in(file):
 
 
 def public_complaints():
-    """What is wrong with the list of public headers, line by line."""
+    """The errors of the list of public headers, line by line."""
     listed = {}  # header -> whether it is a detail
     for line in (TOP / PUBLIC).read_text(encoding="utf-8").splitlines():
         header, _, mark = line.partition(" ")

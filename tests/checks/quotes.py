@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""CTest case check.quotes: the C++ that our pages show is compiled, since each
-block of it stands in a source, but for the indentation. A line of "// ..."
-stands for what a page leaves out.
+"""CTest case check.quotes: the C++ code on our pages is compiled, since each
+block of it is part of a source, except for the indentation. A line of "// ..."
+stands for code that a page omits.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ LEFT_OUT = "// ..."
 
 
 def lines_of(text):
-    """Its lines without indentation, empty ones left out."""
+    """The non-empty lines of a text, without indentation."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
@@ -33,7 +33,7 @@ def blocks(page):
 
 
 def parts(block):
-    """What stands between the lines that say that something is left out."""
+    """The parts of a block between its lines of "// ..."."""
     part = []
     for line in block:
         if line == LEFT_OUT:

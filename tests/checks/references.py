@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""CTest case check.references: what a comment or a page refers to exists. Each
-Note [Name] that is named is written down somewhere, once; each path of a file
-or folder of ours, in a comment or between backticks, leads to one.
+"""CTest case check.references: references in comments and pages are valid. Each
+Note [Name] that is cited is defined exactly once; each path of a file or folder
+of ours, in a comment or between backticks, exists.
 """
 
 import pathlib
@@ -20,7 +20,7 @@ NAMED = re.compile(r"\bNotes?\s+(\[[^\]]+\](?:(?:,\s*|\s+and\s+)\[[^\]]+\])*)")
 # Not the name of a CTest case, nor a pattern, as array_*.cpp.
 PATH = re.compile(rf"(?<![\w./-])(?<!CTest case )(?:{'|'.join(FOLDERS)})"
                   r"/[\w./-]*\w(?:/|\b)(?![*<{])")
-# What stands for any name is written in capitals.
+# Placeholders for names are in capitals.
 ANY = re.compile(r"/[A-Z]{3,}\b")
 COMMENT = re.compile(r"//(.*)$|^\s*#(?!include|define|if|el|endif|pragma)(.*)$")
 
@@ -61,7 +61,7 @@ def exists(top, path):
 
 
 def main():
-    """Prints what is wrong; the exit status says whether anything is."""
+    """Prints all errors; the exit status is 1 if there are any."""
     top = pathlib.Path(__file__).resolve().parents[2]
     headings, named, wrong = {}, [], []
     for path in files(top):

@@ -1,11 +1,11 @@
-# What asan.sh and tsan.sh share; sourced by them, not run.
+# Functions for asan.sh and tsan.sh, which source this file.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 # without_aslr COMMAND...
-# The sanitizers of this age fail to map their shadow on kernels that
-# randomise more address bits than they expect. Containers may forbid the
-# system call that turns it off; then we take what the kernel gives.
+# These old sanitizers fail to map their shadow on kernels that randomise more
+# address bits than they expect. Containers may forbid the system call that
+# turns randomisation off; then the command runs with it.
 without_aslr() {
   if setarch "$(uname -m)" --addr-no-randomize true 2>/dev/null; then
     setarch "$(uname -m)" --addr-no-randomize "$@"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# CTest case check.shared, where TAGFLOW_SHARED_CHECK is on: the libraries as
-# shared ones, and as static ones with position-independent code, through the
-# projects of consumer.sh. Builds each in a folder of its own below BUILD_DIR.
+# CTest case check.shared, if TAGFLOW_SHARED_CHECK is on: runs the projects of
+# consumer.sh with shared libraries, and with static ones that are
+# position-independent. Builds each in its own folder below BUILD_DIR.
 # usage: shared.sh CMAKE BUILD_DIR CXX
 set -euo pipefail
 cmake=$1 build=$2 cxx=$3

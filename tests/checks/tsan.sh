@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# CTest case check.tsan: the short pass with ThreadSanitizer, where threads
-# meet: over the engine, the device that has threads of its own, and what steps
-# share. It is also the pass that compiles with clang, without precompiled
-# headers, with warnings as errors.
-# usage: tsan.sh CMAKE BUILD_DIR [...]   what follows is for asan.sh
+# CTest case check.tsan: the short pass with ThreadSanitizer over code that
+# several threads use: the engine, the device with threads of its own, and state
+# that steps share. It is also the pass that compiles with clang, without
+# precompiled headers, with warnings as errors.
+# usage: tsan.sh CMAKE BUILD_DIR [...]   further arguments are for asan.sh
 set -euo pipefail
 source "$(dirname "$0")/sanitizer.sh"
 

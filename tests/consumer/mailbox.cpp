@@ -6,7 +6,7 @@ using namespace tagflow;
 using devices::Commit;
 
 Mailbox& Mailbox::global() {
-  // Not destroyed: runs may be under way when the program ends.
+  // Not destroyed, since runs may be in flight when the program ends.
   static auto* mailbox = new Mailbox;
   return *mailbox;
 }
@@ -16,7 +16,7 @@ Mailbox::Wait::Wait(Mailbox& mailbox, devices::KernelContext& context,
     : mailbox_(mailbox), context_(context), done_(std::move(done)) {}
 
 bool Mailbox::Wait::complete(double value) {
-  // From here on the cancellation leaves this alone.
+  // From here on on_cancel() is not called.
   if (!claim()) return false;
   bool is_taken = false;
   {
@@ -32,7 +32,7 @@ bool Mailbox::Wait::complete(double value) {
 }
 
 void Mailbox::Wait::on_cancel() {
-  std::shared_ptr<Wait> self;  // let go of without the lock
+  std::shared_ptr<Wait> self;  // released without the lock
   {
     const std::lock_guard lock(mailbox_.mutex_);
     is_over_ = true;
@@ -46,7 +46,7 @@ void Mailbox::Wait::on_cancel() {
 }
 
 void Mailbox::Wait::end(Status status) {
-  // The context, and all that the run has, may be gone after this.
+  // The context and all else of the run may be destroyed after this.
   done_(std::move(status));
 }
 
@@ -63,7 +63,7 @@ void Mailbox::take(const std::shared_ptr<Wait>& wait) {
     value = values_.front();
     values_.pop_front();
   }
-  // Without the lock: what follows from an answer is not ours to know.
+  // Without the lock, since an answer may call any code.
   if (!wait->complete(value)) hand_over(value, End::kFront);
 }
 

@@ -1,4 +1,4 @@
-// Mailbox: numbers that anybody puts there, and runs wait for.
+// Mailbox: any thread puts numbers into it, and runs wait for them.
 #pragma once
 
 #include <deque>
@@ -13,9 +13,9 @@ class Mailbox {
  public:
   static Mailbox& global();
 
-  // Hands the value to who waits longest, or keeps it.
+  // Passes the value to the oldest wait, or keeps it if there is none.
   void put(double value);
-  // How many values there are, and how many wait for one.
+  // The number of values, and the number of waits.
   size_t size() const;
   size_t waiting() const;
 
@@ -28,9 +28,9 @@ class Mailbox {
     Wait(Mailbox& mailbox, tagflow::devices::KernelContext& context,
          tagflow::devices::Completion done);
 
-    // False where the run has ended: then the value is still the caller's.
+    // False if the run has ended: then the caller keeps the value.
     bool complete(double value);
-    // Answers it. REQUIRES: nobody else does.
+    // Answers it. REQUIRES: nobody else answers it.
     void end(tagflow::Status status);
 
    protected:

@@ -1,5 +1,5 @@
 // Take, whose kernel waits without holding a thread, and Put, which changes
-// what outlives its run.
+// state that outlives its run.
 #include <memory>
 #include <utility>
 
@@ -17,8 +17,8 @@ class TakeKernel final : public devices::AsyncKernel {
  public:
   explicit TakeKernel(const devices::KernelInfo&) {}
 
-  // Any thread may put a value. Where only other runs could, this would be
-  // kSharedState, and the engine could tell when all of them wait for ever.
+  // Any thread may put a value. If only other runs could, this would be
+  // kSharedState, and the engine could detect when all of them wait for ever.
   devices::WaitsFor waits_for() const override {
     return devices::WaitsFor::kOutside;
   }
@@ -28,7 +28,7 @@ class TakeKernel final : public devices::AsyncKernel {
     Mailbox& mailbox = Mailbox::global();
     const auto wait =
         std::make_shared<Mailbox::Wait>(mailbox, context, std::move(done));
-    // Before the mailbox has it: who completes it ends the context.
+    // Before the mailbox has the wait: its completion ends the context.
     if (context.on_cancel(wait)) {
       mailbox.take(wait);
     } else {
@@ -46,7 +46,7 @@ class PutKernel final : public devices::CheapKernel {
     if (!value.is_scalar())
       return context.fail("the value must be a scalar, not of shape {}",
                           value.shape().to_string());
-    // The mailbox outlives the run: nothing comes there after its answer.
+    // The mailbox outlives the run, which must not change it after its answer.
     const devices::Commit commit = context.commit();
     if (!commit) return error(Code::kCancelled, "[Put] the run is over");
     Mailbox::global().put(value.scalar_value<double>());
@@ -58,7 +58,7 @@ class PutKernel final : public devices::CheapKernel {
 
 Status add_mailbox_ops() {
   auto& ops = graph::OpRegistry::global();
-  // Stateful: two of them are never made one, nor computed beforehand.
+  // Stateful: the passes never merge two of them, nor fold them.
   TAGFLOW_RETURN_IF_ERROR(ops.add(graph::OpDefBuilder("Take")
                                       .output("value: double")
                                       .stateful()

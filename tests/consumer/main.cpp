@@ -1,5 +1,5 @@
-// What a user of the installed library writes: ops of this project's own, run
-// from graphs. Prints what is wrong, if anything is.
+// A program of a user of the installed library: it runs graphs with ops of this
+// project, and prints errors, if there are any.
 #include <chrono>
 #include <cstdio>
 #include <future>

@@ -1,4 +1,4 @@
-// ParseNumber: an op as small as it can be.
+// ParseNumber: a minimal op.
 #include <charconv>
 #include <string>
 
@@ -11,7 +11,7 @@ using namespace tagflow;
 
 namespace {
 
-// Refuses a node whose text can be no scalar, when it is added to a graph.
+// Rejects a node when it is added to a graph, if its text cannot be a scalar.
 Status shape_of_number(graph::ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 0).status());
   return graph::scalar_shape(c);

@@ -15,7 +15,7 @@ namespace {
 template <class T>
 class PolynomialKernel final : public devices::Kernel {
  public:
-  // In place of a constructor, where a node may be refused.
+  // Used instead of a constructor, since it may reject the node.
   static Result<std::unique_ptr<devices::Kernel>> make(
       const devices::KernelInfo& info) {
     TAGFLOW_ASSIGN(const auto given,
@@ -27,7 +27,7 @@ class PolynomialKernel final : public devices::Kernel {
 
   Status compute(devices::KernelContext& context) const override {
     const Tensor& x = context.input(0);
-    // Over x where nobody else needs that; in new memory otherwise.
+    // In place if nobody else needs x; in new memory otherwise.
     TAGFLOW_ASSIGN(Tensor * y, context.forward_or_allocate(0, 0, x.shape()));
     const T* in = x.data<T>();
     T* out = y->mutable_data<T>();
@@ -42,7 +42,7 @@ class PolynomialKernel final : public devices::Kernel {
   double cost(const devices::KernelContext& context) const override {
     return element_cost() * double(context.input(0).num_elements());
   }
-  // No input that is held inline in its token makes this long.
+  // No input that is small enough to be inline in its token takes long.
   bool may_be_expensive_on_small_inputs() const override { return false; }
 
  private:

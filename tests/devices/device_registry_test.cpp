@@ -77,8 +77,8 @@ TEST_CASE("what is wrong with a spec is said, with what there is") {
         std::string::npos);
   for (const std::string text : {"cpu,,stream", "cpu:2,", ","})
     CHECK(failure(text) == "InvalidArgument: [devices] \"" + text +
-                               "\": a comma stands between two devices, and "
-                               "one of them is missing");
+                               "\": a device is missing before or after a "
+                               "comma");
   CHECK(failure("cpu:40,stream,cpu:40") ==
         "InvalidArgument: [devices] \"cpu:40\": there would be more than 64 "
         "devices of it");
@@ -263,8 +263,8 @@ TEST_CASE("the help has a line for each type and option") {
   const std::string help = DeviceRegistry::global().help();
   CHECK(help.find("cpu      the processor; its kernels run on the engine's "
                   "workers\n  memory=        ") == 0);
-  CHECK(help.find("  bandwidth=     of copies (what the host has): bytes per "
-                  "second, as 8GB/s\n") != std::string::npos);
+  CHECK(help.find("  bandwidth=     bandwidth of copies (that of the host): "
+                  "bytes per second, as 8GB/s\n") != std::string::npos);
   CHECK(help.find("imaginary only a test has it\n") != std::string::npos);
 }
 

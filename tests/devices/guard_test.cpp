@@ -128,7 +128,7 @@ TEST_CASE("an asynchronous kernel is answered for once") {
 
 TEST_CASE("an asynchronous kernel that loses its completion is answered for") {
   const Answers lost{
-      "Internal: [NoOp] the kernel let go of its completion without a call"};
+      "Internal: [NoOp] the kernel dropped its completion without calling it"};
   CHECK(answers([](Completion) {}) == lost);
   CHECK(answers([](Completion done) {
           const Completion copy = done;

@@ -106,7 +106,7 @@ TEST_CASE("asynchronous kernels are not inherited") {
   CHECK_FALSE(types.registry.has_op("Square", "C"));
   CHECK(catalog.types_of("Square") == Types{"CPU"});
   expect_error(types.registry.make(node, "C"), Code::kUnimplemented,
-               "there is no kernel for this op on C, there is on CPU");
+               "there is no kernel for this op on C, only on CPU");
 }
 
 TEST_CASE("a missing kernel's message says which there are") {
@@ -116,7 +116,7 @@ TEST_CASE("a missing kernel's message says which there are") {
                "[Exp] node \"node\": there is no kernel for this op on A");
   expect_error(types.registry.make(types.node("Abs", DataType::kFloat), "GPU"),
                Code::kUnimplemented,
-               "there is no kernel for this op on GPU, there is on A, B");
+               "there is no kernel for this op on GPU, only on A, B");
   expect_error(types.registry.make(types.node("Neg", DataType::kDouble), "A"),
                Code::kUnimplemented,
                "no kernel on A for T=double; there are T=float, T=int32");

@@ -1,4 +1,4 @@
-// That every kernel of ours says what it costs.
+// Every kernel of ours estimates its cost.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What a kernel's context offers.
+// The context of a kernel.
 #include "devices/kernel.h"
 
 #include <doctest/doctest.h>

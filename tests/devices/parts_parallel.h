@@ -1,4 +1,4 @@
-// Sharing without threads.
+// Runs the parts of parallel_for() without threads.
 #pragma once
 
 #include <algorithm>

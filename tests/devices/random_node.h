@@ -1,4 +1,4 @@
-// A node of a random op, drawn from without an engine.
+// A node of a random op that is run without an engine.
 #pragma once
 
 #include <doctest/doctest.h>

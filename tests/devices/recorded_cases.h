@@ -1,5 +1,5 @@
-// Reads cases that record_ops.py and its like wrote: inputs of an
-// op, and what TensorFlow computed of them.
+// Reads cases that record_ops.py and similar scripts wrote: inputs of an op,
+// and TensorFlow's results.
 #pragma once
 
 #include <set>

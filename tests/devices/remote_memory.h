@@ -1,5 +1,5 @@
-// RemoteMemory: memory that only a mover reaches, as that of a GPU, for tests
-// on machines without one.
+// RemoteMemory: memory that only a mover can access, as that of a GPU, for
+// tests on machines without one.
 #pragma once
 
 #include <set>

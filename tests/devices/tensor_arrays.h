@@ -1,4 +1,4 @@
-// Tensor arrays as tests make and use them.
+// Makes and uses tensor arrays in tests.
 #pragma once
 
 #include "tests/devices/one_step.h"

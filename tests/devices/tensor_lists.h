@@ -1,4 +1,4 @@
-// Tensor lists as tests make and use them.
+// Makes and uses tensor lists in tests.
 #pragma once
 
 #include "devices/cpu/containers/tensor_list.h"

@@ -1,7 +1,7 @@
-// Fuzzes what ops make of their attributes and inputs, and the lowering of
-// those that name functions. The bytes are decisions, not a file: which ops of
-// the registry, with which inputs, and attributes of which values - mostly
-// fitting ones, since all others are refused at once.
+// Fuzzes how ops treat their attributes and inputs, and the lowering of
+// attributes that name functions. The bytes are decisions, not a file: which
+// ops of the registry, with which inputs and attribute values. Most values are
+// valid, since all others are rejected at once.
 #include <algorithm>
 #include <cstring>
 #include <limits>

@@ -1,6 +1,6 @@
-// Fuzzes the reader of tensor bundles. The first two bytes say how long the
-// index is, which follows; the rest is the one shard of data. Of what can be
-// read, writing and reading again must give the same.
+// Fuzzes the reader of tensor bundles. The first two bytes are the length of
+// the index, which follows; the rest is the only shard of data. If tensors can
+// be read, writing and reading them again must give the same.
 #include <cstdlib>
 #include <map>
 

@@ -1,4 +1,4 @@
-// Fuzzes the reader of cost files. What is accepted must say the same when it
+// Fuzzes the reader of cost files. An accepted file must stay the same when it
 // is written and read again.
 #include <cstdlib>
 #include <string_view>

@@ -1,6 +1,6 @@
-// Fuzzes what is read of devices: the specs of --devices, the names in device
-// fields and constraints, and quantities. What is accepted must be in range and
-// say the same when it is written and read again.
+// Fuzzes the readers of devices: the specs of --devices, the names in device
+// fields and constraints, and quantities. An accepted value must be in range
+// and stay the same when it is written and read again.
 #include <cstdlib>
 #include <string>
 #include <string_view>

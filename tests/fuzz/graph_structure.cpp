@@ -1,15 +1,14 @@
 // Structure-aware fuzzing of graphs: the bytes are decisions, not a file.
 //
-// The first byte chooses what is made of the rest:
+// The first byte selects the kind of graph that the rest makes:
 //   a program: valid by construction, so it must build, validate and run, and
 //   the engine must give the reference interpreter's results, with settings
 //   that are drawn as well, and once more with its nodes scattered over several
 //   devices;
 //   the same with some of its edges and attributes changed;
 //   a soup of primitives with edges between any of them.
-// Of the latter two, anything may be refused, but must not crash or hang, and
-// where the validator accepts a graph, the interpreter must find the same
-// frames.
+// Graphs of the latter two kinds may be rejected, but must not crash or hang.
+// If the validator accepts a graph, the interpreter must find the same frames.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

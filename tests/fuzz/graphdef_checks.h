@@ -1,4 +1,4 @@
-// What holds for every graph file that is accepted; shared by the targets of
+// Properties of every graph file that is accepted; shared by the targets of
 // both formats.
 #pragma once
 

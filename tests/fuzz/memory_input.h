@@ -1,4 +1,4 @@
-// Files that a fuzz target reads: parts of its input.
+// Files for a fuzz target: parts of its input.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Fuzzes what MetaGraphDefs say beside their graphs, and the objects of a
-// checkpoint. The first two bytes say how long these objects are, which
+// Fuzzes the parts of MetaGraphDefs beside their graphs, and the objects of a
+// checkpoint. The first two bytes are the length of these objects, which
 // follow; the rest is the MetaGraphDef.
 #include <algorithm>
 #include <cstddef>

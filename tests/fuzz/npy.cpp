@@ -1,4 +1,4 @@
-// Fuzzes the reader of .npy files. What it accepts must survive writing and
+// Fuzzes the reader of .npy files. An accepted file must survive writing and
 // reading again.
 #include "apps/io/npy.h"
 

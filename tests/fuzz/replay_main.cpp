@@ -1,6 +1,6 @@
 // A main() for fuzz targets without libFuzzer: runs the target once over the
 // empty input and once over every file named, or below a folder named.
-// A finding shows as a crash; run under the asan preset to see more of them.
+// A finding is a crash; the asan preset shows more of them.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Fuzzes the reader of safetensors files. A header that is accepted must
-// survive writing and reading again.
+// Fuzzes the reader of safetensors files. An accepted header must survive
+// writing and reading again.
 #include "devices/checkpoint/safetensors.h"
 
 #include <cstdlib>

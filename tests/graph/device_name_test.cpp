@@ -176,11 +176,11 @@ TEST_CASE("merged names say all that either says, or contradict") {
     return message_of(name(a).merged(name(b)).status(), Code::kInvalidArgument);
   };
   CHECK(conflict("/job:a", "/job:b") ==
-        "[device] \"/job:a\" and \"/job:b\" are not of one job");
-  CHECK(conflict("/replica:0", "/replica:1").ends_with("of one replica"));
-  CHECK(conflict("/task:0", "/task:1").ends_with("of one task"));
-  CHECK(conflict("/gpu:0", "/cpu:0").ends_with("of one device type"));
-  CHECK(conflict("/gpu:0", "/gpu:1").ends_with("of one device id"));
+        "[device] \"/job:a\" and \"/job:b\" differ in the job");
+  CHECK(conflict("/replica:0", "/replica:1").ends_with("in the replica"));
+  CHECK(conflict("/task:0", "/task:1").ends_with("in the task"));
+  CHECK(conflict("/gpu:0", "/cpu:0").ends_with("in the device type"));
+  CHECK(conflict("/gpu:0", "/gpu:1").ends_with("in the device id"));
 }
 
 TEST_CASE("an inner scope overrides what it says") {

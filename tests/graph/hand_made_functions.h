@@ -1,4 +1,4 @@
-// Functions written out by hand, as tests need them.
+// Functions written out by hand for tests.
 #pragma once
 
 #include <map>

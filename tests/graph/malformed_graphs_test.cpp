@@ -1,5 +1,5 @@
-// Malformed names, inputs, types, loops, functions and texts, each with the
-// message that refuses it. More in malformed_values_test.cpp and
+// Malformed names, inputs, types, loops, functions and texts, each with its
+// error message. More are in malformed_values_test.cpp and
 // malformed_loops_test.cpp.
 #include "tests/graph/pbtxt.h"
 

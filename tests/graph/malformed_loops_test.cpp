@@ -1,5 +1,4 @@
-// Malformed edges, cycles, loops and functions, each with the message that
-// refuses it.
+// Malformed edges, cycles, loops and functions, each with its error message.
 #include "tests/graph/pbtxt.h"
 
 using namespace tagflow;
@@ -242,8 +241,8 @@ TEST_CASE("functions that cannot be called are refused") {
 TEST_CASE("files for other versions are refused") {
   check({
       {"versions { producer: 21 min_consumer: 100000 }", Code::kUnimplemented,
-       "[graphdef] the graph is for readers of version 100000 on, this one is "
-       "of 2500"},
+       "[graphdef] the graph requires a reader of version 100000, this one has "
+       "version 2500"},
       {"versions { producer: -3 }", kInvalid,
        "[graphdef] its producer has the version -3"},
       {kX,

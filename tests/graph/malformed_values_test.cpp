@@ -1,5 +1,4 @@
-// Malformed constants, attributes and shapes, each with the message that
-// refuses it.
+// Malformed constants, attributes and shapes, each with its error message.
 #include "tests/graph/pbtxt.h"
 
 using namespace tagflow;

@@ -1,4 +1,4 @@
-// GraphDefs as text, put together from short pieces, and what refuses them.
+// GraphDefs as text, composed of short pieces, and checks of their errors.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -185,7 +185,7 @@ TEST_CASE("a result is read by type, or says why it cannot be") {
         "[tensor] int32[] cannot be read as float");
   const Tensor pair = Tensor::vector({1, 2});
   CHECK(pair.item<int32_t>().status().message() ==
-        "[tensor] int32[2] is not one element");
+        "[tensor] int32[2] has not exactly one element");
   const auto elements = pair.elements<int32_t>();
   REQUIRE(elements.ok());
   CHECK(std::vector<int32_t>(elements->begin(), elements->end()) ==

@@ -1,4 +1,4 @@
-// Graphs that grow by random pieces, and those that come as a whole.
+// Graphs that grow by random pieces, compared with the same graphs as a whole.
 #include <doctest/doctest.h>
 
 #include <algorithm>

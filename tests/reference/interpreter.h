@@ -5,9 +5,9 @@
 // of three states, and so is each of its outputs:
 //   live    it was computed
 //   dead    it was skipped
-//   absent  its turn never came: the tag has no token for some input of it
-// The interpreter asks for the state of a node at a tag, and to know it, for
-// the states of its inputs; each answer is kept. The rules:
+//   absent  it never ran: the tag has no token for some input of it
+// The interpreter computes the state of a node at a tag recursively from the
+// states of its inputs, and caches it. The rules:
 //   - an ordinary node is absent if an input or control input is, else dead if
 //     one is, else live;
 //   - a Merge waits for its control inputs, dead or not. It takes a live
@@ -17,20 +17,20 @@
 //     one to every iteration;
 //   - a NextIteration brings a live input to the next iteration, and a dead
 //     one nowhere; iteration n+1 exists if n brings a live token to it;
-//   - an Exit hands on the one live token that the iterations of its frame
-//     instance give it, or dead where none does;
+//   - an Exit passes on the one live token that the iterations of its frame
+//     instance give it, and is dead if none does;
 //   - a ControlTrigger is live once all control inputs are live or dead.
-// A control edge carries the state of the node that it comes from: a live
-// Switch has a dead output, and is live for those that wait for it.
+// A control edge carries the state of its source node: a live Switch has a dead
+// output, but is live for nodes that wait for it.
 //
-// A node that calls functions is live or dead as any other; where it is live,
-// it interprets the bodies, as often as its op says, and an output is what the
-// body's result came to. Nothing is expanded or lowered.
+// A node that calls functions is live or dead like any other. If it is live, it
+// interprets the bodies as often as its op says, and its outputs are the
+// results of the body. Functions are not expanded or lowered.
 //
-// There are no counts, queues, actors or batches in it, nothing is started and
-// nothing ends: it shares no idea with the engine that it checks. It evaluates
-// every node that the fetches need, at every tag that exists, so that it sees
-// every error that the engine may see. Slow, and only for graphs that end.
+// It has no counts, queues, actors or batches, nothing is started and nothing
+// ends: it shares no idea with the engine that it checks. It evaluates every
+// node that the fetches need, at every tag that exists, so that it sees every
+// error that the engine may see. It is slow, and only for graphs that end.
 #pragma once
 
 #include <string>
@@ -43,7 +43,7 @@ namespace tagflow::reference {
 
 enum class State : uint8_t { kAbsent, kDead, kLive };
 
-// What a fetch came to; the value is there where the state is kLive.
+// The result of a fetch. It has a value if the state is kLive.
 struct Outcome {
   State state = State::kAbsent;
   Tensor value;

@@ -1,5 +1,5 @@
-// Cutting a graph does not change what it means: random graphs, cut along
-// random placements and joined again, against the graphs as they were.
+// Cutting a graph does not change its meaning: random graphs, cut along random
+// placements and joined again, are compared with the originals.
 #include "graph/partition/partition.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What the generator builds of primitives directly.
+// The part of the generator that builds primitives directly.
 #include <algorithm>
 
 #include "tests/reference/random_program.h"

@@ -1,5 +1,5 @@
-// The frames of the part of a graph that a run needs. Written apart from
-// graph/analysis/frames.h, which the engine uses.
+// The frames of the part of a graph that a run needs. It does not share code
+// with graph/analysis/frames.h, which the engine uses.
 #pragma once
 
 #include <map>

@@ -6,7 +6,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// Below this a kernel is cheap whatever it does to its bytes.
+// Below this size a kernel is cheap for any operation on its bytes.
 constexpr int64_t kSmallBytes = 1 << 14;
 
 // The bytes of a tensor of this type and shape where they are known and few.

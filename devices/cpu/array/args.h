@@ -1,5 +1,5 @@
-// Reading what steers an array kernel: axes, sizes and indices, which come as
-// tensors of several integer types and must all be checked.
+// Reads the parameters of an array kernel: axes, sizes and indices. They are
+// tensors of several integer types, and all must be checked.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ Result<int64_t> index_scalar(const KernelContext& context, int input,
 // Stores the elements of an integer input that is a vector.
 Status index_vector(const KernelContext& context, int input,
                     std::string_view name, Shape::Dims& values);
-// The same of an input that is a shape. As in TensorFlow, a scalar that shape
-// inference did not see stands for a vector of one element.
+// The same for an input that is a shape. As in TensorFlow, a scalar counts as a
+// vector of one element where shape inference did not see it.
 Status shape_vector(const KernelContext& context, int input,
                     std::string_view name, Shape::Dims& values);
 
@@ -41,11 +41,11 @@ T attr_of(const KernelInfo& info, std::string_view name) {
   return value.ok() ? std::move(value).value() : T();
 }
 
-// A kernel whose time is about proportional to the bytes it handles. What is
-// known to be small when the graph is built is never asked for its cost.
+// A kernel whose time is about proportional to the bytes it handles. Its cost
+// is never requested if the bytes are known to be few when the graph is built.
 class BytesKernel : public Kernel {
  public:
-  // Which tensors' sizes make the work.
+  // The tensors whose sizes determine the work.
   enum class Work : uint8_t { kInputs, kOutputs };
   BytesKernel(const KernelInfo& info, Work work,
               double nanoseconds_per_byte = 0.1);

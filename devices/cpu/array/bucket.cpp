@@ -1,5 +1,5 @@
-// Bucketize, NthElement, UnravelIndex, PopulationCount: elements, each by
-// itself or by its rank among others.
+// Bucketize, NthElement, UnravelIndex, PopulationCount: ops on single elements
+// or on their ranks.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -10,12 +10,12 @@ namespace tagflow::devices {
 
 namespace {
 
-// How many boundaries are not above the element.
+// The number of boundaries that are not above the element.
 class BucketizeKernel final : public Kernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
     auto boundaries = attr_of<std::vector<float>>(info, "boundaries");
-    // Not true of NaN either.
+    // Also rejects NaN.
     for (size_t i = 1; i < boundaries.size(); ++i)
       if (!(boundaries[i - 1] <= boundaries[i]))
         return invalid_argument(
@@ -55,7 +55,7 @@ class BucketizeKernel final : public Kernel {
   const std::vector<float> boundaries_;
 };
 
-// Of each row the element that would be at place n if the row were sorted. NaN
+// The element of each row that would be at place n if the row were sorted. NaN
 // comes last.
 class NthElementKernel final : public BytesKernel {
  public:
@@ -96,7 +96,7 @@ class NthElementKernel final : public BytesKernel {
   const bool is_reversed_;
 };
 
-// The coordinates of elements that are named by their numbers.
+// The coordinates of elements given by their numbers.
 class UnravelIndexKernel final : public BytesKernel {
  public:
   explicit UnravelIndexKernel(const KernelInfo& info)
@@ -133,7 +133,7 @@ class UnravelIndexKernel final : public BytesKernel {
   }
 };
 
-// How many bits are set.
+// The number of bits that are set.
 class PopulationCountKernel final : public BytesKernel {
  public:
   explicit PopulationCountKernel(const KernelInfo& info)

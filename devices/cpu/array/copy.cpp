@@ -10,16 +10,15 @@ namespace tagflow::devices {
 namespace {
 
 constexpr double kNanosecondsPerByte = 0.15;
-// Elements that one unit of sharded work moves at most along one row.
+// The maximum number of elements that one unit of sharded work moves in a row.
 constexpr int64_t kRowBlock = 16384;
-// Side of the squares in which a transposition walks, so that both sides of
-// it stay in the first-level cache.
+// The side of the squares in which a transposition walks: both sides of it stay
+// in the first-level cache.
 constexpr int64_t kTile = 32;
 // Copies below this do not ask for other workers.
 constexpr int64_t kInlineBytes = 1 << 15;
 
-// Drops loops of one step, and joins neighbours that walk on where the other
-// ends.
+// Drops loops of one step, and merges neighbours where one continues the other.
 void simplify(StridedCopy& copy) {
   size_t kept = 0;
   for (const CopyLoop& loop : copy.loops) {
@@ -102,8 +101,8 @@ void copy_tile(const T* from, T* to, const CopyLoop& outer,
   }
 }
 
-// A transposition reads far apart along its innermost loop: brings the loop
-// that reads neighbours next to it. False where there is none.
+// A transposition reads far apart in its innermost loop: moves the loop that
+// reads neighbours next to it. False if there is no such loop.
 bool arrange_for_tiles(StridedCopy& copy) {
   auto& loops = copy.loops;
   if (loops.size() < 2) return false;
@@ -129,7 +128,7 @@ void run_copy(const KernelContext& context, StridedCopy& copy, const T* from,
   const bool tiled = arrange_for_tiles(copy);
   const CopyLoop inner = copy.loops.back();
   copy.loops.pop_back();
-  // The loop that is cut into blocks, which are the units of work.
+  // The loop that is divided into blocks, the units of work.
   CopyLoop blocked = inner;
   if (tiled) {
     blocked = copy.loops.back();

@@ -1,5 +1,5 @@
-// Moving elements of any type between strided views of tensors: what slicing,
-// transposing, tiling, padding, joining and splitting have in common.
+// Copies elements of any type between strided views of tensors: the common part
+// of slicing, transposing, tiling, padding, joining and splitting.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -13,9 +13,9 @@
 
 namespace tagflow::devices {
 
-// Calls f(TypeTag<T>{}) with a T that is copied as elements of `t` are: an
+// Calls f(TypeTag<T>{}) with a T that is copied like the elements of `t`: an
 // unsigned type of their size, std::string, ResourceHandle or Variant. False
-// for no type. For kernels that move elements without looking at them.
+// for an invalid type. For kernels that only move elements.
 template <class F>
 bool visit_movable(DataType t, F&& f) {
   return visit_size(t, f) ||
@@ -23,8 +23,8 @@ bool visit_movable(DataType t, F&& f) {
                                                                             f);
 }
 
-// Elements 0..n-1 row-major of a tensor of `dims`: how far apart neighbours of
-// each dimension are. Meaningless where a dimension is 0.
+// The distance between neighbours of each dimension, for a row-major tensor of
+// `dims`. Meaningless where a dimension is 0.
 Shape::Dims row_major_strides(std::span<const int64_t> dims);
 
 // The product of dims [begin, end). REQUIRES: it fits, as those of a tensor do.
@@ -40,7 +40,7 @@ struct CopyLoop {
 
 using CopyLoops = boost::container::small_vector<CopyLoop, 6>;
 
-// A copy between two views: loops, outermost first, and where both start.
+// A copy between two views: the loops, outermost first, and both starts.
 struct StridedCopy {
   CopyLoops loops;
   int64_t from = 0;  // the first element read
@@ -49,7 +49,7 @@ struct StridedCopy {
   void add(int64_t count, int64_t from_stride, int64_t to_stride) {
     loops.push_back({count, from_stride, to_stride});
   }
-  // The same walk, but from what was written to what was read.
+  // Swaps the source and the destination.
   void reverse();
 };
 
@@ -59,16 +59,16 @@ struct StridedCopy {
 void strided_copy(const KernelContext& context, StridedCopy copy,
                   const Tensor& from, Tensor& to);
 
-// `count` consecutive elements; the same requirements, and no overlap.
+// Copies `count` consecutive elements; the same requirements, and no overlap.
 void copy_elements(const Tensor& from, int64_t from_at, Tensor& to,
                    int64_t to_at, int64_t count);
-// The same where the context's memory may be out of the processor's reach.
+// The same where the CPU may be unable to access the context's memory.
 void copy_elements(const KernelContext& context, const Tensor& from,
                    int64_t from_at, Tensor& to, int64_t to_at, int64_t count);
 
-// Input 0 as output 0, to be changed: itself where nobody else has it, else a
-// copy. ResourceExhausted where there is no memory for that. REQUIRES: the
-// output is of the input's type.
+// Input 0 as a writable output 0: the input itself where nobody else holds it,
+// else a copy. ResourceExhausted where there is no memory for the copy.
+// REQUIRES: the output is of the input's type.
 Result<Tensor*> input_as_output(KernelContext& context);
 
 // Sets every element to the first of `value`, of the same type.

@@ -64,7 +64,7 @@ class ScanKernel : public BytesKernel {
   }
 
  private:
-  // Each row of `inner` elements from the one before it.
+  // Computes each row of `inner` elements from the previous one.
   template <class T, class F>
   void scan(const KernelContext& context, int at, T start, F combine,
             Tensor& output) const {
@@ -102,8 +102,8 @@ class ScanKernel : public BytesKernel {
   bool product_, exclusive_, reverse_;
 };
 
-// Bincount and DenseBincount: how often each value below `size` is there, or
-// the sum of its weights. A matrix is counted row by row.
+// Bincount and DenseBincount: the number of occurrences of each value below
+// `size`, or the sum of its weights. A matrix is counted row by row.
 class BincountKernel : public BytesKernel {
  public:
   explicit BincountKernel(const KernelInfo& info)
@@ -162,8 +162,8 @@ class BincountKernel : public BytesKernel {
   bool dense_, binary_;
 };
 
-// Counts in `nbins` equal bins of a range; what is outside counts in the first
-// or last one, NaN nowhere.
+// Counts in `nbins` equal bins of a range; values outside count in the first or
+// last bin, NaN in none.
 class HistogramKernel : public BytesKernel {
  public:
   explicit HistogramKernel(const KernelInfo& info)
@@ -199,7 +199,7 @@ class HistogramKernel : public BytesKernel {
                       Tensor& output) {
     const T* range = context.input(1).data<T>();
     const auto low = double(range[0]), high = double(range[1]);
-    // Refuses NaN too.
+    // Rejects NaN, too.
     if (!(low < high) || !std::isfinite(low) || !std::isfinite(high))
       return context.fail("value_range [{}, {}] is empty", low, high);
     const double step = (high - low) / double(bins);

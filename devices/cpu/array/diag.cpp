@@ -31,7 +31,7 @@ class Alignment {
     right_above_ = align.starts_with("RIGHT");
     right_below_ = align.ends_with("RIGHT");
   }
-  // Where in its row the elements of a diagonal start.
+  // The offset in its row where the elements of a diagonal start.
   int64_t offset(const Band& band, int64_t diagonal) const {
     const bool left =
         (diagonal >= 0 && !right_above_) || (diagonal <= 0 && !right_below_);
@@ -200,8 +200,8 @@ class MatrixDiagKernel : public BytesKernel {
   }
 
  private:
-  // Inputs 2 and 3, the number of rows and columns; -1 stands for as few as
-  // the diagonals need, and twice for a square.
+  // Inputs 2 and 3, the number of rows and columns; -1 means as few as the
+  // diagonals need, and twice -1 a square.
   static Status read_size(const KernelContext& context, Band& band) {
     constexpr const char* kNames[] = {"num_rows", "num_cols", "padding_value"};
     for (int i = 2; i < 5; ++i)
@@ -236,8 +236,8 @@ class MatrixDiagKernel : public BytesKernel {
   Alignment alignment_;
 };
 
-// Zeros but for the main diagonal, and so many above and below; negative
-// numbers mean all.
+// Keeps the main diagonal, and so many above and below; the rest becomes zeros;
+// negative numbers mean all.
 class MatrixBandPartKernel : public BytesKernel {
  public:
   explicit MatrixBandPartKernel(const KernelInfo& info)

@@ -76,7 +76,7 @@ std::string encode(std::string_view bytes, bool pad) {
   return text;
 }
 
-// False for what no bytes encode to.
+// False for text that is not an encoding.
 bool decode(std::string_view text, std::string& bytes) {
   const size_t full = text.size();
   while (text.ends_with('=') && full - text.size() < 2) text.remove_suffix(1);
@@ -114,7 +114,7 @@ class Base64Kernel : public BytesKernel {
       if (encodes_) {
         *to = encode(text, pad_);
       } else if (!decode(text, *to)) {
-        return context.fail("\"{}\" is no base64 for the web",
+        return context.fail("\"{}\" is not valid web-safe base64",
                             text.substr(0, 100));
       }
       ++to;

@@ -1,4 +1,4 @@
-// Fill, ZerosLike, OnesLike, Range, LinSpace: elements out of nothing.
+// Fill, ZerosLike, OnesLike, Range, LinSpace: ops that generate elements.
 #include <cmath>
 #include <limits>
 
@@ -9,7 +9,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// A scalar, or what older graphs have for one: a vector of one element.
+// Whether it is a scalar, or, as in older graphs, a vector of one element.
 bool is_scalar_or_single(const Tensor& tensor) {
   return tensor.rank() <= 1 && tensor.num_elements() == 1;
 }
@@ -45,7 +45,7 @@ class FillKernel : public BytesKernel {
   }
 };
 
-// Of lists and other variants, each as it says itself.
+// For lists and other variants: each has its own zeros.
 class ZerosLikeKernel : public BytesKernel {
  public:
   explicit ZerosLikeKernel(const KernelInfo& info)
@@ -75,8 +75,8 @@ class OnesLikeKernel : public BytesKernel {
   }
 };
 
-// The number of values from start by delta before limit; InvalidArgument where
-// they never get there.
+// The number of values from start by delta before limit; InvalidArgument if
+// they never reach it.
 template <class T>
 Result<int64_t> range_length(const KernelContext& context, T start, T limit,
                              T delta) {

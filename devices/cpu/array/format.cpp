@@ -1,5 +1,5 @@
-// DataFormatDimMap, DataFormatVecPermute: from one layout of images to
-// another, named as "NHWC" and "NCHW" are.
+// DataFormatDimMap, DataFormatVecPermute: convert between layouts of images,
+// which are named like "NHWC" and "NCHW".
 #include <string>
 #include <vector>
 
@@ -9,8 +9,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// Where each letter of `to` is in `from`. InvalidArgument unless both are of
-// the same letters, each once.
+// The position in `from` of each letter of `to`. InvalidArgument unless both
+// have the same letters, each once.
 Result<std::vector<int>> letter_positions(const KernelInfo& info,
                                           const std::string& from,
                                           const std::string& to) {
@@ -36,8 +36,7 @@ Status with_index_type(const KernelContext& context, F&& f) {
   return f(int64_t());
 }
 
-// Numbers of dimensions of the source format become those of the same
-// dimensions in the destination.
+// Maps dimension numbers of the source format to those of the destination.
 class DimMapKernel : public BytesKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
@@ -77,7 +76,7 @@ class DimMapKernel : public BytesKernel {
   std::vector<int> map_;
 };
 
-// A vector of a number per dimension, or a matrix of two, in another order.
+// Permutes a vector with a number per dimension, or a matrix with two.
 class VecPermuteKernel : public CheapKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {

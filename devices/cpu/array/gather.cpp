@@ -9,7 +9,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// Slices of params picked by number. The numbers come in batches; each batch
+// Slices of params selected by number. The numbers come in batches; each batch
 // is used `repeat` times in a row, each time on the next `part_slices` slices
 // of params. A number of -1 gives zeros.
 struct SliceGather {
@@ -118,7 +118,7 @@ class GatherNdKernel : public BytesKernel {
   BadIndices policy_;
 };
 
-// Updates into zeros of a given shape; those of one slice add up.
+// Updates into zeros of a given shape; updates of the same slice add up.
 class ScatterNdKernel : public BytesKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
@@ -182,7 +182,7 @@ class TensorScatterKernel : public BytesKernel {
 
 Status gather_rows(KernelContext& context, const Tensor& params,
                    const GatherPlan& plan) {
-  if (plan.shape.num_elements() == 0)  // whatever the indices are
+  if (plan.shape.num_elements() == 0)  // for any indices
     return context.allocate_output(0, plan.shape).status();
   TAGFLOW_ASSIGN(const Tensor numbers, as_int64(context, context.input(1)));
   const auto flat = numbers.flat<int64_t>();

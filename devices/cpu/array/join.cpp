@@ -1,5 +1,5 @@
-// Concat, ConcatV2, ConcatOffset, Pack, Tile: several tensors, or copies of
-// one, become one.
+// Concat, ConcatV2, ConcatOffset, Pack, Tile: join several tensors, or copies
+// of one.
 #include <limits>
 
 #include "devices/cpu/array/kernels.h"
@@ -9,8 +9,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// Inputs laid side by side: in each of `rows` outer rows of the output, which
-// are `width` elements long, input i fills a run of its own.
+// Inputs side by side: in each of `rows` outer rows of the output, which are
+// `width` elements long, input i fills its own run.
 class Joiner {
  public:
   Joiner(const KernelContext& context, Tensor& output, int64_t rows,
@@ -81,7 +81,7 @@ class ConcatKernel : public BytesKernel {
   bool axis_first_;
 };
 
-// Rows, one of each input.
+// Joins rows, one from each input.
 class ParallelConcatKernel final : public BytesKernel {
  public:
   explicit ParallelConcatKernel(const KernelInfo& info)

@@ -1,5 +1,5 @@
-// Private to devices/cpu/array/: the registering functions by theme, and
-// what themes share.
+// Private to devices/cpu/array/: the registering functions by theme, and shared
+// helpers.
 #pragma once
 
 #include <string_view>

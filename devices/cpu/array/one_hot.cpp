@@ -88,7 +88,7 @@ class WhereKernel : public BytesKernel {
                    context.allocate_output(0, {found, int64_t(rank)}));
     auto* to = output->mutable_data<int64_t>();
     Shape::Dims at(size_t(rank), 0);
-    // What runs along the last dimension is written directly.
+    // Coordinates along the last dimension are written directly.
     const int64_t row = rank > 0 ? input.dim(rank - 1) : 1;
     for (int64_t start = 0; start < count; start += row) {
       for (int64_t i = 0; i < row; ++i) {

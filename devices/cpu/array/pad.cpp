@@ -12,7 +12,7 @@ struct Padding {
 };
 using Paddings = boost::container::small_vector<Padding, 6>;
 
-// Input 1: a row of two per dimension of input 0.
+// Input 1: a row of two for each dimension of input 0.
 Status read_paddings(const KernelContext& context, Paddings& paddings) {
   const Tensor& input = context.input(0);
   const Tensor& matrix = context.input(1);
@@ -43,7 +43,7 @@ Result<Shape> padded_shape(const KernelContext& context,
   return Shape::make(shape.dims());
 }
 
-// The input to the inside of the output.
+// Copies the input to the inside of the output.
 void copy_inside(const KernelContext& context, const Paddings& paddings,
                  Tensor& output) {
   const Tensor& input = context.input(0);
@@ -60,7 +60,7 @@ void copy_inside(const KernelContext& context, const Paddings& paddings,
   strided_copy(context, std::move(copy), input, output);
 }
 
-// Pad has zeros around, PadV2 the value of input 2.
+// Pad fills with zeros, PadV2 with the value of input 2.
 class PadKernel : public BytesKernel {
  public:
   explicit PadKernel(const KernelInfo& info)
@@ -94,9 +94,9 @@ int64_t mirror_gap(const KernelInfo& info) {
   return attr_of<std::string>(info, "mode") == "SYMMETRIC" ? 0 : 1;
 }
 
-// The padding at one side of dimension `at` as a walk from what it mirrors:
-// from the inside outwards. Dimensions before `at` in full, as they are
-// padded already; those after it only inside.
+// The padding at one side of dimension `at`, as a copy from the elements that
+// it mirrors: from the inside outwards. Dimensions before `at` are covered in
+// full, since they are padded already; those after it only inside.
 StridedCopy mirror(const Shape& shape, const Paddings& paddings, int at,
                    bool before, int64_t gap) {
   const auto strides = row_major_strides(shape.dims());
@@ -138,8 +138,7 @@ class MirrorPadKernel : public BytesKernel {
       const Padding& padding = paddings[size_t(i)];
       if (std::max(padding.before, padding.after) > input.dim(i) - gap_)
         return context.fail(
-            "paddings [{},{}] are over what dimension {} of "
-            "{} has to mirror",
+            "paddings [{},{}] exceed what dimension {} of {} can mirror",
             padding.before, padding.after, i, input.describe());
     }
     TAGFLOW_ASSIGN(const Shape shape, padded_shape(context, paddings));
@@ -191,13 +190,12 @@ class MirrorPadGradKernel : public BytesKernel {
       const Padding& padding = paddings[size_t(i)];
       const int64_t dim = shape.dim(i);
       if (padding.before > dim || padding.after > dim - padding.before)
-        return context.fail("paddings [{},{}] are over dimension {} of {}",
+        return context.fail("paddings [{},{}] exceed dimension {} of {}",
                             padding.before, padding.after, i, input.describe());
       inside.set_dim(i, dim - padding.before - padding.after);
       if (std::max(padding.before, padding.after) > inside.dim(i) - gap_)
         return context.fail(
-            "paddings [{},{}] are over what is inside "
-            "dimension {} of {}",
+            "paddings [{},{}] exceed the inside of dimension {} of {}",
             padding.before, padding.after, i, input.describe());
     }
     TAGFLOW_ASSIGN(Tensor folded, context.allocate_temp(input.dtype(), shape));

@@ -64,8 +64,8 @@ class ReverseKernel : public BytesKernel {
   }
 };
 
-// For each index along batch_dim, the first lengths[index] steps of seq_dim in
-// reverse order, the others as they are.
+// For each index along batch_dim, the first lengths[index] steps of seq_dim are
+// reversed; the others stay.
 class ReverseSequenceKernel : public BytesKernel {
  public:
   explicit ReverseSequenceKernel(const KernelInfo& info)
@@ -158,8 +158,8 @@ class RollKernel : public BytesKernel {
   }
 
  private:
-  // Cuts the dimensions from `at` on where they wrap around, and copies each
-  // of the blocks.
+  // Divides the dimensions from `at` on where they wrap around, and copies each
+  // block.
   static void roll(const KernelContext& context, int at,
                    const Shape::Dims& shifts, const Shape::Dims& strides,
                    StridedCopy copy, Tensor& output) {

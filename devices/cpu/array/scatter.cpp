@@ -9,13 +9,13 @@ namespace tagflow::devices {
 
 namespace {
 
-// Slices of at least so many bytes are cut among workers by columns, less
-// narrow ones are shared out by their numbers, and narrow ones are not.
+// Slices of at least so many bytes are divided among workers by columns,
+// smaller ones by their numbers, and narrow ones not at all.
 constexpr int64_t kWideSlice = 1 << 14;
 constexpr int64_t kNarrowSlice = 64;
 constexpr double kScatterNanoseconds = 0.2;
 
-// Slices of a tensor, and what is to become of each.
+// Slices of a tensor, and their updates.
 struct ScatteredSlices {
   std::span<const int64_t> numbers;
   int64_t size = 0;      // elements of one
@@ -68,7 +68,7 @@ T scatter_quotient(T a, T b) {
   return T(a / b);
 }
 
-// Whether the types can be combined by arithmetic; then it is done.
+// Combines by arithmetic if the type supports it; false if not.
 bool scatter_numbers(const KernelContext& context,
                      const ScatteredSlices& slices, const Tensor& updates,
                      Combine combine, Tensor& target) {
@@ -95,7 +95,7 @@ bool scatter_numbers(const KernelContext& context,
   const DataType dtype = target.dtype();
   const bool orders = combine == Combine::kMin || combine == Combine::kMax;
   if (is_integer(dtype)) {
-    // Sums and products of unsigned ones have the bits of the signed ones.
+    // Unsigned sums and products have the same bits as signed ones.
     if (!orders && combine != Combine::kDivide)
       return visit_size(dtype, [&]<class T>(TypeTag<T> tag) {
         if constexpr (std::is_integral_v<T>) run(tag);
@@ -106,7 +106,7 @@ bool scatter_numbers(const KernelContext& context,
   return visit_floating(dtype, run);
 }
 
-// Sums of strings join them; sums of bools are true where one is.
+// A sum of strings joins them; a sum of bools is true if one is.
 bool scatter_others(const KernelContext& context, const ScatteredSlices& slices,
                     const Tensor& updates, Combine combine, Tensor& target) {
   if (combine != Combine::kAdd) return false;
@@ -165,7 +165,7 @@ Result<Tensor> slice_numbers(KernelContext& context, const Tensor& indices,
   const int64_t* index = wide.data<int64_t>();
   auto* number = numbers.mutable_data<int64_t>();
   for (int64_t i = 0; i < count; ++i, index += depth) {
-    // Unsigned: where the shape is empty it may overflow.
+    // Unsigned: if the shape is empty it may overflow.
     uint64_t at = 0;
     for (int d = 0; d < depth; ++d) {
       if (index[d] < 0 || index[d] >= shape.dim(d)) {

@@ -1,5 +1,5 @@
-// Shape, ShapeN, Size, Rank, Reshape, ExpandDims, Squeeze, BroadcastArgs: what
-// handles shapes and never touches elements.
+// Shape, ShapeN, Size, Rank, Reshape, ExpandDims, Squeeze, BroadcastArgs: ops
+// on shapes, which never access elements.
 #include <algorithm>
 
 #include "devices/cpu/array/kernels.h"
@@ -42,7 +42,7 @@ class RankKernel : public CheapKernel {
   }
 };
 
-// The product of all dimensions but those of -1, and where `skip_zeros` of 0.
+// The product of all dimensions except -1, and except 0 if `skip_zeros`.
 Result<int64_t> product_of_known(const KernelContext& context,
                                  std::span<const int64_t> dims,
                                  bool skip_zeros = true) {
@@ -56,9 +56,8 @@ Result<int64_t> product_of_known(const KernelContext& context,
   return known;
 }
 
-// Puts the size that fits in the place of a dimension of -1. Where the shape
-// has a dimension of 0 too, the others keep their ratio: [0,6] as [0,-1,2] is
-// [0,3,2].
+// Replaces a dimension of -1 by the size that fits. If the shape also has a
+// dimension of 0, the others keep their ratio: [0,6] as [0,-1,2] is [0,3,2].
 Status infer_open_dim(const KernelContext& context, const Tensor& input,
                       Shape::Dims& dims) {
   int64_t* open = nullptr;
@@ -90,7 +89,7 @@ class ReshapeKernel : public CheapKernel {
     const Tensor& input = context.input(0);
     Shape::Dims dims;
     TAGFLOW_RETURN_IF_ERROR(shape_vector(context, 1, "shape", dims));
-    // As in TensorFlow, one dimension less than other ops take.
+    // As in TensorFlow, the limit is one less than for other ops.
     if (dims.size() >= size_t(kMaxRank))
       return context.fail("{} dimensions are wanted, there may be {}",
                           dims.size(), kMaxRank - 1);

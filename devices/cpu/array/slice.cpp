@@ -10,7 +10,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// Inputs whose bytes are below this are not worth a look at what is selected.
+// If an input has fewer bytes, its cost does not depend on the selection.
 constexpr size_t kCheapBytes = 1 << 16;
 
 class SliceKernel : public BytesKernel {
@@ -102,7 +102,7 @@ class StridedSliceKernel : public BytesKernel {
   }
 
  private:
-  // v[i] of a vector: what programs do with shapes, at every iteration.
+  // v[i] of a vector: programs do this with shapes, in every iteration.
   bool is_single_index(const KernelContext& context) const {
     return masks_.shrink_axis == 1 && masks_.ellipsis == 0 &&
            masks_.new_axis == 0 && context.input(0).rank() == 1 &&
@@ -148,7 +148,7 @@ class StridedSliceKernel : public BytesKernel {
   SliceMasks masks_;
 };
 
-// Zeros of a given shape, with dy where the slice was taken.
+// Zeros of a given shape, with dy at the positions of the slice.
 class StridedSliceGradKernel : public BytesKernel {
  public:
   explicit StridedSliceGradKernel(const KernelInfo& info)
@@ -233,7 +233,7 @@ StridedCopy slice_selection(const SliceGeometry& geometry, const Shape& shape) {
   StridedCopy copy;
   for (size_t i = 0; i < strides.size(); ++i) {
     copy.from += geometry.begin[i] * strides[i];
-    // A step that is never taken may be of any size.
+    // A step that is never taken may have any size.
     const int64_t step = geometry.count[i] > 1 ? geometry.stride[i] : 0;
     copy.add(geometry.count[i], step * strides[i], packed[i]);
   }

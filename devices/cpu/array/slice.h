@@ -1,4 +1,4 @@
-// What strided slices select, of tensors and of variables.
+// The elements that strided slices select, of tensors and of variables.
 #pragma once
 
 #include <span>
@@ -15,16 +15,16 @@ using graph::SliceMasks;
 // The node's attributes "begin_mask" and so on.
 SliceMasks read_slice_masks(const KernelInfo& info);
 
-// What inputs [first, first + 3), begin, end and strides, select of a shape.
-// InvalidArgument where that is outside.
+// The selection from a shape by inputs [first, first + 3): begin, end and
+// strides. InvalidArgument where it is out of range.
 Result<SliceGeometry> read_slice(const KernelContext& context, int first,
                                  const SliceMasks& masks, const Shape& shape);
 
 // The dimensions of the output. Valid as long as the geometry.
 std::span<const int64_t> slice_dims(const SliceGeometry& geometry);
 
-// A value in the slice's shape: as it is, or repeated along dimensions that it
-// does not have, or has one of. InvalidArgument where it does not fit.
+// Broadcasts a value to the slice's shape. InvalidArgument where it does not
+// fit.
 Result<Tensor> repeat_to_slice(const KernelContext& context,
                                const Tensor& value,
                                const SliceGeometry& geometry);

@@ -1,4 +1,4 @@
-// Split, SplitV, Unpack, DynamicPartition: one tensor becomes several.
+// Split, SplitV, Unpack, DynamicPartition: divide a tensor into several.
 #include <numeric>
 
 #include "devices/cpu/array/kernels.h"
@@ -7,8 +7,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// Output i gets indices [begin, begin + size) of dimension `at`, under the
-// shape `shape`.
+// Output i gets indices [begin, begin + size) of dimension `at`, with the shape
+// `shape`.
 Status copy_part(KernelContext& context, const Tensor& input, int at,
                  int64_t begin, int64_t size, int i, const Shape& shape) {
   TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(i, shape));
@@ -84,7 +84,7 @@ class SplitVKernel : public BytesKernel {
   }
 
  private:
-  // Puts what is left in the place of a size of -1.
+  // Replaces a size of -1 by the rest.
   static Status check_sizes(const KernelContext& context, const Tensor& input,
                             int at, Shape::Dims& sizes) {
     if (sizes.size() != size_t(context.num_outputs()))
@@ -140,7 +140,7 @@ class UnpackKernel : public BytesKernel {
   int64_t axis_;
 };
 
-// Row i of the data goes to the end of output partitions[i].
+// Row i of the data is appended to output partitions[i].
 class DynamicPartitionKernel : public BytesKernel {
  public:
   explicit DynamicPartitionKernel(const KernelInfo& info)
@@ -175,7 +175,7 @@ class DynamicPartitionKernel : public BytesKernel {
     }
     std::vector<int64_t> filled(counts.size(), 0);
     for (size_t i = 0; i < targets.size();) {
-      // Rows for the same output move together.
+      // Consecutive rows for the same output are moved together.
       size_t end = i + 1;
       while (end < targets.size() && targets[end] == targets[i]) ++end;
       const auto target = size_t(targets[i]);

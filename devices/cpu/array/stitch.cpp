@@ -1,5 +1,5 @@
-// DynamicStitch, ParallelDynamicStitch: rows of several tensors put at given
-// places of one.
+// DynamicStitch, ParallelDynamicStitch: merge rows of several tensors at given
+// positions.
 #include <algorithm>
 
 #include "devices/cpu/array/kernels.h"
@@ -8,8 +8,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// Inputs [0, N) are indices, [N, 2N) data. Where indices repeat, the last one
-// counts; rows that no index names are zero.
+// Inputs [0, N) are indices, [N, 2N) data. If an index is repeated, the last
+// row wins; rows without an index are zero.
 class DynamicStitchKernel : public BytesKernel {
  public:
   explicit DynamicStitchKernel(const KernelInfo& info)
@@ -47,7 +47,7 @@ class DynamicStitchKernel : public BytesKernel {
   }
 
  private:
-  // Data i has the shape of indices i, and then that of every row.
+  // Checks that data i has the shape of indices i, followed by a row's shape.
   static Status check_pair(const KernelContext& context, int i, int count) {
     const Tensor& indices = context.input(i);
     const Tensor& data = context.input(count + i);
@@ -85,7 +85,7 @@ class DynamicStitchKernel : public BytesKernel {
     }
   }
 
-  // As many indices as rows: all rows are named unless some repeat.
+  // With as many indices as rows, every row has an index unless some repeat.
   static Status zero_unnamed(const KernelContext& context, int count,
                              Tensor& output) {
     std::vector<bool> seen(size_t(output.dim(0)), false);

@@ -54,7 +54,7 @@ class StringJoinKernel : public BytesKernel {
   std::string separator_;
 };
 
-// Joins along the axes of input 1, the last of them outermost.
+// Joins along the axes of input 1; the last of them is the outermost loop.
 class ReduceJoinKernel : public BytesKernel {
  public:
   explicit ReduceJoinKernel(const KernelInfo& info)
@@ -68,10 +68,10 @@ class ReduceJoinKernel : public BytesKernel {
     const Shape whole = input.shape();
     const auto strides = row_major_strides(whole.dims());
     std::vector<bool> joined(size_t(rank), false);
-    StridedCopy kept, within;  // their loops, as walks over the input
+    StridedCopy kept, within;  // loops over the input
     for (int64_t axis : index_elements(context.input(1))) {
       const Result<int> checked = checked_axis(context, axis, rank);
-      if (!checked.ok())  // of this op alone by this code, as in TensorFlow
+      if (!checked.ok())  // this op's own code, as in TensorFlow
         return Status(Code::kOutOfRange,
                       std::string(checked.status().message()));
       const int at = *checked;
@@ -148,7 +148,7 @@ class StringLengthKernel : public BytesKernel {
   bool characters_;
 };
 
-// Each byte of each string by itself, or the string as a whole.
+// Maps each byte of each string, or the string as a whole.
 class StringMapKernel : public BytesKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
@@ -192,8 +192,8 @@ class StringMapKernel : public BytesKernel {
     return text;
   }
 
-  // By the rules of Unicode, those of no language in particular; what is no
-  // UTF-8 becomes U+FFFD.
+  // Follows the rules of Unicode, for no particular language; invalid UTF-8
+  // becomes U+FFFD.
   Status map_characters(const KernelContext& context, const std::string& text,
                         std::string& result) const {
     if (text.size() > size_t(std::numeric_limits<int32_t>::max()))
@@ -204,7 +204,7 @@ class StringMapKernel : public BytesKernel {
       characters.toUpper(icu::Locale::getRoot());
     else
       characters.toLower(icu::Locale::getRoot());
-    if (characters.isBogus())  // as it is where there is no memory
+    if (characters.isBogus())  // out of memory
       return error(Code::kResourceExhausted, "[{}] no memory for {} bytes",
                    context.node().op(), text.size());
     characters.toUTF8String(result);
@@ -276,12 +276,12 @@ class SubstrKernel : public BytesKernel {
     return result;
   }
 
-  // False where pos is outside. A length that is too long is cut; a negative
-  // one is that of the rest in bytes, but none in characters, where pos, as in
-  // TensorFlow, must not count from the end then.
+  // False if pos is outside. A length that is too long is cut. A negative
+  // length means the rest in bytes, but nothing in characters; as in
+  // TensorFlow, pos must then not count from the end.
   bool cut(const std::string& text, int64_t pos, int64_t len,
            std::string& result) const {
-    std::vector<size_t> starts;  // of characters, and the end
+    std::vector<size_t> starts;  // of characters; then the end
     if (characters_) {
       for (size_t i = 0; i < text.size(); ++i)
         if (!continues(text[i])) starts.push_back(i);
@@ -304,8 +304,8 @@ class SubstrKernel : public BytesKernel {
 
 using Parts = std::vector<std::string>;
 
-// StringSplitV2 cuts at a separator, or at white space where it is empty;
-// StringSplit at each of several characters, or between all where there are
+// StringSplitV2 splits at a separator, or at white space if it is empty;
+// StringSplit splits at each of several characters, or between all if there are
 // none.
 class StringSplitKernel : public BytesKernel {
  public:
@@ -360,7 +360,7 @@ class StringSplitKernel : public BytesKernel {
         parts.emplace_back(text.substr(at, end - at));
         at = text.find_first_not_of(kSpaces, end);
         if (!full(parts)) continue;
-        // The rest is one, though it may be empty.
+        // The rest is one part, though it may be empty.
         parts.emplace_back(text.substr(std::min(at, text.size())));
         break;
       }

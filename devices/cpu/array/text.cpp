@@ -1,4 +1,4 @@
-// AsString, StringFormat, StringToNumber: between numbers and text.
+// AsString, StringFormat, StringToNumber: convert between numbers and text.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -12,10 +12,10 @@ namespace tagflow::devices {
 
 namespace {
 
-// Wider fields and longer fractions are refused: they would only use memory.
+// Wider fields and longer fractions are rejected: they would only use memory.
 constexpr int64_t kMaxWidth = 4096;
 
-// How printf would write each element.
+// Formats each element as printf does.
 class AsStringKernel : public BytesKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
@@ -94,7 +94,7 @@ class AsStringKernel : public BytesKernel {
     }
   }
 
-  // format_ is made for the type of `value`, with no more than one conversion.
+  // format_ matches the type of `value`, and has at most one conversion.
   template <class Value>
   std::string print(Value value) const {
 #pragma GCC diagnostic push
@@ -110,7 +110,8 @@ class AsStringKernel : public BytesKernel {
   std::string format_;
 };
 
-// Rows in brackets, one a line; of long ones only `edge` elements at each end.
+// Appends rows in brackets, one per line; of long ones only `edge` elements at
+// each end.
 void append_summary(const Tensor& tensor, int dim, int64_t first, int64_t edge,
                     std::string& text) {
   if (dim == tensor.rank()) {
@@ -174,7 +175,7 @@ class StringFormatKernel : public BytesKernel {
       if (input.is_scalar() && summarize_ == 0) {
         text += "...";
       } else if (all > 0 || input.dtype() != DataType::kBool) {
-        // As in TensorFlow, there are no brackets around no truth values.
+        // As in TensorFlow, empty bool tensors have no brackets.
         append_summary(input, 0, 0, edge, text);
       }
       text += pieces_[size_t(i) + 1];
@@ -190,7 +191,7 @@ class StringFormatKernel : public BytesKernel {
         pieces_(std::move(pieces)),
         summarize_(summarize) {}
 
-  std::vector<std::string> pieces_;  // what stands between the placeholders
+  std::vector<std::string> pieces_;  // the text between the placeholders
   int64_t summarize_;
 };
 
@@ -218,7 +219,7 @@ class StringToNumberKernel : public BytesKernel {
   }
 
  private:
-  // White space around is allowed, anything else is not.
+  // White space around the number is allowed, nothing else is.
   template <class T>
   static bool parse(std::string_view text, T& value) {
     text = stripped(text);
@@ -244,7 +245,7 @@ class StringToNumberKernel : public BytesKernel {
     }
   }
 
-  // "0x1.8p3", "-0X2": no mantissa without a digit.
+  // "0x1.8p3", "-0X2": the mantissa needs a digit.
   static bool is_hexadecimal(std::string_view text) {
     if (text.starts_with('-')) text.remove_prefix(1);
     return text.starts_with("0x") || text.starts_with("0X");
@@ -261,7 +262,7 @@ class StringToNumberKernel : public BytesKernel {
     return end == copy.c_str() + copy.size();
   }
 
-  // The zero or infinity that a number out of range rounds to.
+  // The zero or infinity to which a number out of range is rounded.
   template <class T>
   static T limit_of(std::string_view text) {
     const std::string copy(text);

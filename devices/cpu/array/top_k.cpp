@@ -10,16 +10,16 @@ namespace tagflow::devices {
 
 namespace {
 
-// Whether a comes before b among the largest; NaN is below all numbers, so
-// that this is an order.
+// Whether a is larger than b; NaN is below all numbers, so that this is an
+// order.
 template <class T>
 bool larger(const T& a, const T& b) {
   if (a > b) return true;
   return b != b && a == a;
 }
 
-// The k largest of each row, largest first, equal ones in their order. Where
-// the attribute "sorted" is false, in the order that TensorFlow's heap leaves.
+// The k largest of each row, largest first, equal ones in their order. If the
+// attribute "sorted" is false, they have the order of TensorFlow's heap.
 class TopKKernel : public BytesKernel {
  public:
   explicit TopKKernel(const KernelInfo& info)
@@ -103,8 +103,8 @@ class TopKKernel : public BytesKernel {
                          body);
   }
 
-  // Leaves the first k of `order` by `before` at its begin: a heap of them, the
-  // last on top, then one place for who comes next.
+  // Moves the first k of `order` by `before` to its front: a heap of them, the
+  // last on top, and one spare place for the next candidate.
   template <class Index, class Before>
   static void select_by_heap(std::vector<Index>& order, size_t k,
                              Before before) {
@@ -132,7 +132,7 @@ class TopKKernel : public BytesKernel {
   bool sorted_;
 };
 
-// Where each value of a row belongs in the sorted row of the same number.
+// The position of each value of a row in the sorted row of the same number.
 class BoundKernel : public BytesKernel {
  public:
   explicit BoundKernel(const KernelInfo& info)

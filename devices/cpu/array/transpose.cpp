@@ -49,7 +49,7 @@ class TransposeKernel : public BytesKernel {
     Shape::Dims perm;
     TAGFLOW_RETURN_IF_ERROR(read_permutation(context, perm));
     Shape shape;
-    // Elements stay in place where only dimensions of 1 move.
+    // Elements stay in place if only dimensions of 1 move.
     bool moves = false;
     int64_t last = -1;
     for (int64_t from : perm) {

@@ -17,8 +17,9 @@ uint64_t hash_of(const T& value) {
   } else if constexpr (requires { value.real(); }) {
     return hash_of(value.real()) * 31 + hash_of(value.imag());
   } else {
-    // Equal values have equal bits, but for the two zeros. All integers and
-    // small types fit a double; what long ones lose only makes collisions.
+    // Equal values have equal bits, except the two zeros. All integers and
+    // small types fit a double; long ones lose bits, which only causes
+    // collisions.
     const double number = double(value) == 0 ? 0.0 : double(value);
     uint64_t bits = std::bit_cast<uint64_t>(number);
     bits = (bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15u;
@@ -42,7 +43,7 @@ struct Items {
         sum = sum * 0x100000001b3u + hash_of(element(item, o, i));
     return sum;
   }
-  // As == says: a NaN equals nothing.
+  // As == does: a NaN equals nothing.
   bool equal(int64_t item, const Items& others, int64_t other) const {
     for (int64_t o = 0; o < outer; ++o)
       for (int64_t i = 0; i < inner; ++i)
@@ -51,8 +52,8 @@ struct Items {
   }
 };
 
-// A hash table of items, which numbers the different ones in the order of
-// their first appearance.
+// A hash table of items, which numbers distinct items in the order of their
+// first appearance.
 template <class T>
 class ItemTable {
  public:
@@ -60,7 +61,7 @@ class ItemTable {
     slots_.resize(std::bit_ceil(uint64_t(items.count) * 2 + 2), -1);
   }
 
-  // The number of an item of the table's own.
+  // The number of an item of the table itself.
   int64_t insert(int64_t item) {
     int64_t& slot = slots_[find_slot(items_, item)];
     if (slot < 0) {
@@ -90,8 +91,8 @@ class ItemTable {
   std::vector<int64_t> firsts_;
 };
 
-// Stores values as int32 or int64, whichever the output is; int32 values fit
-// as sizes were checked.
+// Stores values as int32 or int64, depending on the output; int32 values fit,
+// since sizes were checked.
 Status set_indices(KernelContext& context, int output,
                    const std::vector<int64_t>& values) {
   TAGFLOW_ASSIGN(Tensor * tensor,
@@ -118,8 +119,8 @@ Status unsupported(const KernelContext& context) {
                context.node().op(), dtype_name(context.input(0).dtype()));
 }
 
-// All Uniques: values, the number of each item and, with counts, how often
-// each value is there. V2 has an axis as input 1, or an empty vector.
+// All Uniques: values, the number of each item and, with counts, the
+// occurrences of each value. V2 has an axis as input 1, or an empty vector.
 class UniqueKernel : public BytesKernel {
  public:
   explicit UniqueKernel(const KernelInfo& info)
@@ -158,7 +159,7 @@ class UniqueKernel : public BytesKernel {
     Items<T> items{input.data<T>(), product(shape.dims(), 0, axis),
                    shape.dim(axis),
                    product(shape.dims(), axis + 1, shape.rank())};
-    // Nothing is in any number of places: no time to walk over them.
+    // There are no items, so no loop may run over their positions.
     if (input.num_elements() == 0) items.outer = items.inner = 0;
     ItemTable<T> table(items);
     std::vector<int64_t> numbers, counts;
@@ -185,7 +186,7 @@ class UniqueKernel : public BytesKernel {
   }
 };
 
-// The values of x that are not in y, and where they are in x.
+// The values of x that are not in y, and their positions in x.
 class ListDiffKernel : public BytesKernel {
  public:
   explicit ListDiffKernel(const KernelInfo& info)

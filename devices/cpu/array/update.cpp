@@ -1,5 +1,5 @@
-// Empty, InplaceUpdate, InplaceAdd, InplaceSub, TensorStridedSliceUpdate: a
-// tensor some rows or a slice of which are replaced.
+// Empty, InplaceUpdate, InplaceAdd, InplaceSub, TensorStridedSliceUpdate:
+// replace some rows or a slice of a tensor.
 #include <algorithm>
 
 #include "devices/cpu/array/kernels.h"
@@ -10,8 +10,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// Of zeros, whether they are asked for or not: what a result depends on should
-// not be what the memory held before.
+// Always zeros, even if not requested: a result should not depend on the
+// earlier contents of memory.
 class EmptyKernel final : public BytesKernel {
  public:
   explicit EmptyKernel(const KernelInfo& info)
@@ -36,7 +36,7 @@ class EmptyKernel final : public BytesKernel {
   }
 };
 
-// Row i[k] becomes row k of v, or that is added to it, in this order. As in
+// Replaces row i[k] by row k of v, or adds that to it, in this order. As in
 // TensorFlow, indices are taken modulo the number of rows.
 class InplaceKernel final : public BytesKernel {
  public:

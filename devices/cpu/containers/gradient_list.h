@@ -11,9 +11,9 @@
 
 namespace tagflow::devices {
 
-// The gradients of some elements, by their index. What has none has zeros; so
-// an empty variant is the gradient of no element. One element is added or taken
-// in constant time where nobody else holds the list.
+// The gradients of some elements, by their index. A missing gradient counts as
+// zeros; so an empty variant is a list without gradients. Adding or taking one
+// element takes constant time where nobody else holds the list.
 class GradientList final : public GradientValue {
  public:
   GradientList() = default;
@@ -26,48 +26,47 @@ class GradientList final : public GradientValue {
   Ref<GradientValue> copy() const override;
   Status accumulate(VariantSum& sum, const GradientValue& term) override;
 
-  // Adds `value` to element `index`. InvalidArgument where that is of another
-  // type or shape; ResourceExhausted where there are places for more than
-  // kMaxContainerElements, that one included.
+  // Adds `value` to element `index`. InvalidArgument where `value` is of
+  // another type or shape; ResourceExhausted where this would need places for
+  // more than kMaxContainerElements.
   Status add_element(VariantSum& sum, int64_t index, const Tensor& value);
-  // Puts `value` in the place of element `index`. Errors as those of
-  // add_element().
+  // Replaces element `index` by `value`. The same errors as add_element().
   Status put_element(VariantSum& sum, int64_t index, const Tensor& value);
-  // The element; not valid where there is none.
+  // The element; not valid where it has no gradient.
   Tensor get(int64_t index) const;
 
-  // How many elements copies of lists have taken, since the program began: for
-  // tests of what is changed in place. Thread-safe.
+  // The number of elements that copies of lists have copied since the program
+  // began: tests check in-place changes with it. Thread-safe.
   static int64_t elements_copied();
 
-  IndexedTensors elements;  // that have a gradient
+  IndexedTensors elements;  // those that have a gradient
 };
 
 // The list of input 0; null where that is an empty variant. InvalidArgument
 // where it is something else.
 Result<const GradientList*> gradient_list_input(const KernelContext& context);
-// An input of numbers, of which none is negative: InvalidArgument calls one by
-// `name`. They may have any shape, as TensorListGather takes such.
+// An input of numbers, all >= 0; InvalidArgument otherwise, with `name`. They
+// may have any shape, as TensorListGather accepts any.
 Result<std::span<const int32_t>> numbers_input(const KernelContext& context,
                                                int input,
                                                std::string_view name);
-// Output 0, to be changed: the list of input 0 where nobody else holds it, else
-// a copy. REQUIRES: gradient_list_input() gave no error.
+// A writable output 0: the list of input 0 where nobody else holds it, else a
+// copy. REQUIRES: gradient_list_input() gave no error.
 Result<GradientList*> changed_gradient_list(KernelContext& context);
 
-// An element of a type, or zeros where it is not valid, of the shape that an
-// input says: an empty variant where the type is variant, whose shape nobody
-// asks for. InvalidArgument where the element is another.
+// The element, or zeros where it is not valid, of the shape that an input
+// gives. For variants the zero is an empty variant, and the shape is not read.
+// InvalidArgument where the element is of another type or shape.
 Result<Tensor> gradient_or_zeros(const KernelContext& context, Tensor element,
                                  DataType dtype, int shape_input);
-// The shape of an element, as an input says it; a scalar's where the type is
-// variant. InvalidArgument where the input says none.
+// The shape of an element that an input gives; a scalar's where the type is
+// variant. InvalidArgument where the input gives no full shape.
 Result<Shape> element_shape(const KernelContext& context, DataType dtype,
                             int shape_input);
 // Estimated bytes of such an element.
 double element_bytes(const KernelContext& context, DataType dtype,
                      int shape_input);
-// The shape that an input says. InvalidArgument where it says none.
+// The shape that an input gives. InvalidArgument where it is not fully known.
 Result<Shape> full_shape_input(const KernelContext& context, int input);
 
 }  // namespace tagflow::devices

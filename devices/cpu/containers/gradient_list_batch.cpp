@@ -1,4 +1,4 @@
-// Gradients of a tensor of containers: what is done to one, to each of them.
+// Gradients of a tensor of containers: each op runs on every container.
 #include <algorithm>
 #include <vector>
 
@@ -9,8 +9,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// Gradients of containers of that shape; an empty variant, a scalar, stands for
-// all of them.
+// Checks gradients of containers of that shape; a scalar empty variant counts
+// for all of them.
 Status check_lists(const KernelContext& context, int input,
                    const Shape& shape) {
   const Tensor& lists = context.input(input);
@@ -25,7 +25,7 @@ Status check_lists(const KernelContext& context, int input,
   return {};
 }
 
-// Element i of such an input; null where it is an empty variant.
+// Element i of such an input; null if it is an empty variant.
 const GradientList* list_at(const KernelContext& context, int input,
                             int64_t i) {
   const Tensor& lists = context.input(input);
@@ -34,8 +34,8 @@ const GradientList* list_at(const KernelContext& context, int input,
              : value_as<GradientList>(lists.data<Variant>()[i]);
 }
 
-// Output 0, with the lists of input 0 in it: see changed_variants_output().
-// REQUIRES: check_lists() gave no error for it.
+// Output 0, with the lists of input 0: see changed_variants_output(). REQUIRES:
+// check_lists() gave no error for it.
 Result<std::span<Variant>> lists_output(KernelContext& context,
                                         const Shape& shape) {
   if (!is_zero_variant(context.input(0)))
@@ -44,7 +44,7 @@ Result<std::span<Variant>> lists_output(KernelContext& context,
   return zeros->mutable_flat<Variant>();
 }
 
-// The list, as one that nobody else holds.
+// The list, unshared.
 GradientList& own_list(Variant& variant) {
   if (variant.get() == nullptr)
     variant = Variant(make_ref_counted<GradientList>());
@@ -121,7 +121,7 @@ class PutBatchKernel final : public BytesKernel {
   }
 };
 
-// Of all elements of an input's lists, to look at each and copy it.
+// The cost of reading and copying all elements of an input's lists.
 double cost_of_elements_in(const KernelContext& context, int input) {
   if (context.input(input).dtype() != DataType::kVariant) return 0;
   double elements = 0;

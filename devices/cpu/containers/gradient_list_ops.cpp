@@ -52,7 +52,7 @@ class GradientAddKernel final : public BytesKernel {
   }
 };
 
-// GradientListPut: in the place of what is there.
+// GradientListPut: replaces an existing element.
 class GradientPutKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;
@@ -115,7 +115,7 @@ class GradientTakeKernel final : public CheapKernel {
   DataType dtype_;
 };
 
-// GradientListDrop: elements from `begin` to before `end` go.
+// GradientListDrop: removes the elements [begin, end).
 class GradientDropKernel final : public Kernel {
  public:
   static constexpr bool kTakesHandles = true;

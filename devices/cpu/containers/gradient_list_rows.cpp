@@ -1,5 +1,5 @@
-// Gradients of containers, many elements at a time: as the rows of a tensor,
-// one or several of them for each element.
+// Gradients of containers, many elements at a time: they are the rows of a
+// tensor, one or several for each element.
 #include <algorithm>
 #include <vector>
 
@@ -10,8 +10,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// GradientListAddRows, and GradientListPutRows, in which a row replaces what is
-// there, be it of an earlier row.
+// GradientListAddRows, and GradientListPutRows, in which a row replaces the
+// existing element, even if that is an earlier row.
 class GradientAddRowsKernel final : public BytesKernel {
  public:
   static constexpr bool kTakesHandles = true;
@@ -43,8 +43,8 @@ class GradientAddRowsKernel final : public BytesKernel {
   bool puts_;
 };
 
-// GradientListGetRows and GradientListTakeRows. Of an index that is repeated
-// the last row takes the element, as a list keeps what was put in last.
+// GradientListGetRows and GradientListTakeRows. If an index is repeated, the
+// last row takes the element, as a list keeps the last value that was put in.
 class GradientGetRowsKernel final : public BytesKernel {
  public:
   static constexpr bool kTakesHandles = true;
@@ -90,7 +90,7 @@ class GradientGetRowsKernel final : public BytesKernel {
   DataType dtype_;
 };
 
-// The lengths that an input says, one for each element.
+// The lengths in an input, one for each element.
 Result<std::span<const int64_t>> element_lengths(const KernelContext& context,
                                                  int input) {
   const Tensor& lengths = context.input(input);

@@ -1,4 +1,4 @@
-// IndexedTensors: some elements of a long list.
+// IndexedTensors: a sparse list of tensors.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@
 
 namespace tagflow::devices {
 
-// Valid tensors by index. To find, to add and to take one take constant time.
-// Those next to each other share a page, which has a place for each; a single
-// tensor needs no memory beside the object. A tensor stays where it is until it
-// is taken. Thread-compatible.
+// Valid tensors by index. Finding, adding and taking one take constant time.
+// Neighbours share a page, which has a place for each; a single tensor needs no
+// memory beside the object. A tensor's address stays the same until it is
+// taken. Thread-compatible.
 class IndexedTensors {
  public:
   IndexedTensors() = default;
@@ -22,16 +22,16 @@ class IndexedTensors {
   IndexedTensors& operator=(const IndexedTensors&) = delete;
 
   int64_t size() const { return size_; }
-  // For how many tensors there is memory.
+  // The number of tensors that memory is allocated for.
   int64_t places() const { return 1 + kPage * int64_t(pages_.size()); }
-  // Null where there is none.
+  // Null where the index has no tensor.
   const Tensor* find(int64_t index) const;
-  // The tensor, and whether it is `value`, because there was none. REQUIRES:
-  // `value` is valid.
+  // The tensor of the index; true where `value` was inserted. REQUIRES: `value`
+  // is valid.
   std::pair<Tensor*, bool> try_emplace(int64_t index, const Tensor& value);
-  // Not valid where there is none.
+  // Not valid where the index has no tensor.
   Tensor take(int64_t index);
-  // visit(index, tensor) for each, in any order.
+  // Calls visit(index, tensor) for each, in any order.
   template <class Visit>
   void for_each(Visit&& visit) const {
     if (single_.valid()) visit(single_index_, single_);
@@ -54,20 +54,20 @@ class IndexedTensors {
   static constexpr int64_t kPage = int64_t(1) << kPageBits;
   struct Page {
     std::array<Tensor, size_t(kPage)> tensors;
-    int64_t count = 0;  // of those that are valid
+    int64_t count = 0;  // valid ones
   };
 
   // Rounded down, also where an index is negative.
   static int64_t page_of(int64_t index) { return index >> kPageBits; }
   static size_t place(int64_t index) { return size_t(index & (kPage - 1)); }
-  // Null where there is none.
+  // Null where it does not exist.
   Page* find_page(int64_t number);
 
-  // The first that was added, unless it was taken: it is on no page.
+  // The first tensor that was added, unless it was taken: it is on no page.
   Tensor single_;
   int64_t single_index_ = 0;
   std::unordered_map<int64_t, std::unique_ptr<Page>> pages_;  // none empty
-  Page* last_page_ = nullptr;                                 // that was found
+  Page* last_page_ = nullptr;                                 // the last found
   int64_t last_number_ = 0;
   int64_t size_ = 0;
 };

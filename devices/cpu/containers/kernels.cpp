@@ -1,4 +1,4 @@
-// What the kernels of containers share, and the registration of all.
+// Shared parts of the kernels of containers, and the registration of all.
 #include "devices/cpu/containers/kernels.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// What waits to be let go of by the release_nested() further up the stack.
+// Tensors that a release_nested() further up the stack will release.
 thread_local std::vector<std::vector<Tensor>>* pending_release = nullptr;
 
 }  // namespace
@@ -23,7 +23,7 @@ double cost_of_elements(const KernelContext& context, int input) {
 
 void release_nested(std::vector<Tensor>&& tensors) {
   if (tensors.empty()) return;
-  // Where memory is out, they are let go of here after all.
+  // If memory is exhausted, they are released here after all.
   const auto put_off = [&tensors](std::vector<std::vector<Tensor>>& pending) {
     try {
       pending.push_back(std::move(tensors));
@@ -36,7 +36,7 @@ void release_nested(std::vector<Tensor>&& tensors) {
   pending_release = &pending;
   put_off(pending);
   while (!pending.empty()) {
-    // Out of the list first: letting go adds to it.
+    // Removed from the list first: releasing them adds to it.
     const std::vector<Tensor> next = std::move(pending.back());
     pending.pop_back();
   }

@@ -1,5 +1,5 @@
 // Private to the kernels of stacks, tensor arrays, tensor lists and optionals:
-// the registering functions by theme, and what the themes share.
+// the registering functions by theme, and shared helpers.
 #pragma once
 
 #include <optional>
@@ -28,15 +28,15 @@ void register_tensor_map_kernels(KernelRegistry& registry);
 void register_optional_kernels(KernelRegistry& registry);
 void register_variant_arithmetic_kernels(KernelRegistry& registry);
 
-// How many elements a list or array may have: 4 GiB of tokens. More is refused
-// with ResourceExhausted.
+// The maximum number of elements of a list or array: 4 GiB of tokens. More give
+// ResourceExhausted.
 inline constexpr int64_t kMaxContainerElements = int64_t(1) << 27;
 
-// Nanoseconds that it takes to make as many elements as an int32 input says.
+// Nanoseconds to make as many elements as an int32 input says.
 double cost_of_elements(const KernelContext& context, int input);
 
-// The T that a resource input means. InvalidArgument where it is something
-// else; `what` is T's name.
+// The T of a resource input. InvalidArgument where it is something else; `what`
+// is T's name.
 template <class T>
 Result<T*> object_input(const KernelContext& context, int input,
                         std::string_view what) {
@@ -53,11 +53,11 @@ Result<T*> object_input(const KernelContext& context, int input,
                       what, tensor.describe());
 }
 
-// Where a kernel makes its objects. Internal where the kernel runs outside of
-// a step.
+// The resources in which a kernel makes its objects. Internal where the kernel
+// runs outside of a step.
 Result<StepResources*> step_resources(const KernelContext& context);
 
-// The T in one element of a variant tensor, or null where it is another.
+// The T in one element of a variant tensor, or null where it is something else.
 template <class T>
 T* value_as(const Variant& variant) {
   VariantValue* value = variant.get();
@@ -65,7 +65,7 @@ T* value_as(const Variant& variant) {
   return static_cast<T*>(value);
 }
 
-// "an empty variant", or what it says of itself.
+// "an empty variant", or the value's own description.
 std::string describe_variant(const Variant& variant);
 
 // The T in a variant input of one element. InvalidArgument where it is
@@ -94,8 +94,9 @@ Result<T*> new_value_output(KernelContext& context, int output,
   return raw;
 }
 
-// The variants of an input as an output: itself where nobody else holds it,
-// else a tensor with the same values. These may be shared: see own_value().
+// The variants of an input as an output: the input itself where nobody else
+// holds it, else a tensor with the same values. These may be shared: see
+// own_value().
 inline Result<std::span<Variant>> changed_variants_output(
     KernelContext& context, int input, int output) {
   const Tensor& from = context.input(input);
@@ -107,8 +108,8 @@ inline Result<std::span<Variant>> changed_variants_output(
   return variants->mutable_flat<Variant>();
 }
 
-// The value of a variant, as one that nobody else holds: itself, or a copy that
-// takes its place. REQUIRES: it is a T.
+// The value of a variant, unshared: the value itself, or a copy that replaces
+// it. REQUIRES: it is a T.
 template <class T>
 T& own_value(Variant& variant) {
   T* value = value_as<T>(variant);
@@ -120,9 +121,9 @@ T& own_value(Variant& variant) {
   return *value;
 }
 
-// Ts as an output that the kernel may change, element by element. What was read
-// of the input before must not be used afterwards. REQUIRES: every element is a
-// T.
+// Ts as an output that the kernel may change, element by element. Pointers into
+// the input from before must not be used afterwards. REQUIRES: every element is
+// a T.
 template <class T>
 Result<std::span<Variant>> changed_values_output(KernelContext& context,
                                                  int input, int output) {
@@ -140,15 +141,15 @@ Result<T*> changed_value_output(KernelContext& context, int input, int output) {
   return value_as<T>(variants[0]);
 }
 
-// Lets go of tensors without recursion: one may hold a list that holds a list
-// that ..., as deep as a loop has run.
+// Releases tensors without recursion: one may hold a list that holds a list and
+// so on, as deep as the number of iterations of a loop.
 void release_nested(std::vector<Tensor>&& tensors);
 void release_nested(Tensor&& tensor);
 
-// Whether a tensor of that shape is one that the partial shape describes.
+// Whether a tensor's shape matches the partial shape.
 bool accepts_shape_of(const PartialShape& shape, const Tensor& tensor);
 
-// The integer of a scalar input of type int32, which the op's definition
+// The integer of a scalar input, whose type int32 the op's definition
 // guarantees. InvalidArgument where it is no scalar; `name` is for the message.
 inline Result<int64_t> int32_input(const KernelContext& context, int input,
                                    std::string_view name) {
@@ -162,25 +163,24 @@ inline Result<int64_t> int32_input(const KernelContext& context, int input,
                       tensor.describe());
 }
 
-// An input that says a shape: a vector of dimensions, -1 for an unknown one,
+// An input that gives a shape: a vector of dimensions, -1 for an unknown one,
 // or the scalar -1 for an unknown rank.
 Result<PartialShape> shape_input(const KernelContext& context, int input,
                                  std::string_view name);
 
 // A tensor of zeros, empty strings, or empty handles. InvalidArgument where no
-// tensor can have the shape, as one that a PartialShape knows may be.
+// tensor can have the shape, since a PartialShape may exceed the limits.
 Result<Tensor> make_zeros(const KernelContext& context, DataType dtype,
                           const Shape& shape);
 
-// Tensors of one shape as the rows of one: [rows] + row_shape. A tensor that is
-// not valid stands for zeros. REQUIRES: all others are of that type and shape.
+// Stacks tensors of one shape as rows: [rows] + row_shape. A tensor that is not
+// valid counts as zeros. REQUIRES: all others are of that type and shape.
 Result<Tensor> stack_rows(const KernelContext& context, DataType dtype,
                           std::span<const Tensor> rows, const Shape& row_shape);
-// Output 0: tensors joined along their first dimension, parts[i] of lengths[i]
-// rows, each of shape `rest`. A tensor that is not valid stands for zeros.
-// InvalidArgument where the result would be too large.
-// REQUIRES: all others are of output 0's type, and of those rows; no length is
-// negative.
+// Sets output 0 to tensors joined along their first dimension, parts[i] of
+// lengths[i] rows, each of shape `rest`. A tensor that is not valid counts as
+// zeros. InvalidArgument where the result would be too large. REQUIRES: all
+// others are of output 0's type and have these rows; no length is negative.
 Status join_rows(KernelContext& context, std::span<const Tensor> parts,
                  std::span<const int64_t> lengths, const Shape& rest);
 // The rows of a tensor, appended to `rows`. REQUIRES: its rank is at least 1.

@@ -6,7 +6,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// Some values, or none.
+// A tuple of values, or nothing.
 class Optional final : public ArithmeticValue {
  public:
   Optional() = default;
@@ -117,8 +117,8 @@ class OptionalGetValueKernel final : public CheapKernel {
   std::vector<PartialShape> shapes_;
 };
 
-// What stands for the output of a branch that the other branch does not make:
-// never looked at, so its dimensions may as well be 0 where they are unknown.
+// A placeholder for an output of a branch that only the other branch computes.
+// It is never read, so its unknown dimensions are 0.
 class FakeParamKernel final : public BytesKernel {
  public:
   explicit FakeParamKernel(const KernelInfo& info)
@@ -143,8 +143,8 @@ class FakeParamKernel final : public BytesKernel {
   Shape shape_;
 };
 
-// Where in the list the type of this device is; the list's length where it is
-// not.
+// The index in the list of the type of this device; the list's length if it is
+// missing.
 class DeviceIndexKernel final : public CheapKernel {
  public:
   explicit DeviceIndexKernel(const KernelInfo& info) {

@@ -16,7 +16,7 @@ PersistentStack::Chunk::Chunk(Part rest, bool swaps)
     : saved(swaps ? std::make_unique<Saved>() : nullptr),
       below(std::move(rest)) {}
 
-// Chunk by chunk: a stack may be as long as memory allows.
+// Iterates over chunks: a stack may be as long as memory allows.
 PersistentStack::Chunk::~Chunk() {
   for (Tensor& element : elements)
     if (!is_plain(element.dtype())) release_nested(std::move(element));
@@ -59,7 +59,7 @@ Tensor PersistentStack::pop() {
   const uint32_t at = top_.count - 1;
   Tensor value;
   if (top_.chunk->unique()) {
-    // Whatever lies above belonged to stacks that are gone.
+    // Elements above belonged to stacks that are gone.
     for (uint32_t i = top_.chunk->used.load(std::memory_order_relaxed);
          i-- > top_.count;)
       release_nested(top_.chunk->take(i));

@@ -1,5 +1,5 @@
 // PersistentStack: an immutable stack; a push or a pop gives a new one that
-// shares what both have in common.
+// shares the common part.
 #pragma once
 
 #include <array>
@@ -12,24 +12,24 @@
 
 namespace tagflow::devices {
 
-// Elements lie in chunks, so that a push costs no allocation of its own. A
-// stack is the first `count` elements of its chunk, and what lies below that.
+// Elements are in chunks, so that a push needs no allocation of its own. A
+// stack is the first `count` elements of its chunk and all chunks below it.
 //
 // Invariants:
-//   1. Who raises `used` of a chunk from n to n + 1 alone writes element n, and
-//      hands it on only as part of a stack of n + 1 elements.
+//   1. Only the thread that raises `used` of a chunk from n to n + 1 writes
+//      element n, and passes it on only as part of a stack of n + 1 elements.
 //   2. No stack reads an element at or above its count: so a chunk is shared
 //      by stacks of different heights without locks.
-//   3. Whether a chunk can hold values of an accelerator's memory, which may be
-//      swapped, is known when it is made. Each slot has one of the two kinds.
+//   3. A chunk is made either for values of an accelerator's memory, which may
+//      be swapped, or not. Each slot holds one of the two kinds.
 //
-// A stack of the gradients of another one's elements has them at the same
-// distance from the top. Those below its end are zeros, and so is an element
-// that is not valid: zeros take no memory. Such stacks are added element by
-// element, from the top.
+// A stack of gradients of another stack's elements has them at the same
+// distance from the top. Elements below its end are zeros, and so are invalid
+// elements: zeros take no memory. Such stacks are added element by element,
+// from the top.
 //
-// Thread-compatible, as every shared value: only who holds the last reference
-// calls what is not const.
+// Thread-compatible, as every shared value: non-const methods are only called
+// with the last reference.
 class PersistentStack final : public GradientValue {
  public:
   explicit PersistentStack(DataType dtype) : dtype_(dtype) {}
@@ -44,12 +44,12 @@ class PersistentStack final : public GradientValue {
   Ref<GradientValue> copy() const override;
   Status accumulate(VariantSum& sum, const GradientValue& term) override;
 
-  // REQUIRES: value.dtype() == dtype(), or the value is not valid.
-  // Of a value that may be swapped `step` is told to observers.
+  // REQUIRES: value.dtype() == dtype(), or the value is not valid. If the value
+  // may be swapped, observers receive `step`.
   void push(const Tensor& value, uint64_t step = 0);
-  // In whatever memory it is. REQUIRES: size() > 0
+  // The value may be in any memory. REQUIRES: size() > 0
   Tensor pop();
-  // What pop() would take, where that may be swapped; else null.
+  // The value that pop() would return, if it may be swapped; else null.
   Ref<SavedTensor> next_saved() const;
 
  private:
@@ -64,10 +64,10 @@ class PersistentStack final : public GradientValue {
     using Saved = std::array<SavedOwner, kChunk>;
     Chunk(Part rest, bool swaps);
     ~Chunk() override;
-    // Takes the element out of its slot.
+    // Moves the element out of its slot.
     Tensor take(uint32_t at);
     std::array<Tensor, kChunk> elements;
-    const std::unique_ptr<Saved> saved;  // null: it holds none of these
+    const std::unique_ptr<Saved> saved;  // null: holds no swappable values
     std::atomic<uint32_t> used{0};
     Part below;
   };

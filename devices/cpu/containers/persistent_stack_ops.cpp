@@ -1,4 +1,4 @@
-// PersistentStack* ops, of values and of gradients.
+// PersistentStack* ops, for values and for gradients.
 #include "devices/cpu/containers/gradient_list.h"
 #include "devices/cpu/containers/kernels.h"
 #include "devices/cpu/containers/persistent_stack.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kStackName = "persistent stack";
 
-// The stack of input 0; null where it is an empty variant.
+// The stack of input 0; null if it is an empty variant.
 Result<const PersistentStack*> stack_or_zeros(const KernelContext& context) {
   const Tensor& tensor = context.input(0);
   if (tensor.dtype() == DataType::kVariant && tensor.is_scalar() &&
@@ -67,15 +67,15 @@ class PersistentPushKernel final : public CheapKernel {
   }
 };
 
-// What the pops take; nothing where the input is wrong, as they will say.
+// The value that the pops take; null if the input is invalid: they report it.
 Ref<SavedTensor> top_of_input(const KernelContext& context) {
   const auto stack = stack_or_zeros(context);
   if (!stack.ok() || *stack == nullptr) return {};
   return (*stack)->next_saved();
 }
 
-// PersistentStackPushZero. Below all elements that are not zero it has nothing
-// to do: what is below the end of a stack is zero.
+// PersistentStackPushZero. Below all nonzero elements it does nothing: elements
+// below the end of a stack are zero.
 class PersistentPushZeroKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;
@@ -123,7 +123,7 @@ class PersistentPopKernel final : public CheapKernel, public SavedReader {
                    changed_value_output<PersistentStack>(context, 0, 0));
     Tensor element = output->pop();
     if (!element.valid())
-      return context.fail("the top of {} is a zero of no shape",
+      return context.fail("the top of {} is a zero of unknown shape",
                           output->describe());
     if (shape_.has_rank() && !shape_.compatible(element.shape()))
       return context.fail("the top of {} is {}, of another shape than {}",
@@ -135,7 +135,7 @@ class PersistentPopKernel final : public CheapKernel, public SavedReader {
 
  private:
   DataType dtype_;
-  PartialShape shape_;  // that the elements have
+  PartialShape shape_;  // of the elements
 };
 
 // PersistentStackPopOrZero, and PersistentStackDrop, which has no element.
@@ -146,7 +146,7 @@ class PersistentPopOrZeroKernel final : public CheapKernel, public SavedReader {
   explicit PersistentPopOrZeroKernel(const KernelInfo& info)
       : dtype_(attr_of<DataType>(info, "elem_type")) {}
 
-  // What is dropped need not come.
+  // A dropped value need not be fetched.
   Ref<SavedTensor> next_saved(const KernelContext& context) const override {
     return context.num_outputs() == 1 ? Ref<SavedTensor>()
                                       : top_of_input(context);

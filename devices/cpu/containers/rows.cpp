@@ -1,5 +1,5 @@
-// Containers hold tensors one by one, the ops around them take and give all in
-// one: rows become tensors and tensors rows.
+// Containers hold single tensors, while the ops around them use one tensor for
+// all: conversions between rows and tensors.
 #include <algorithm>
 
 #include "devices/cpu/array/copy.h"
@@ -11,7 +11,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// Rows below this many bytes in all are moved by one worker.
+// Fewer bytes of rows in total are moved by one worker.
 constexpr double kBytesWorthSharding = 1 << 16;
 
 // Whether rows of one element are moved by the loops below.
@@ -118,7 +118,7 @@ Status unstack_rows(const KernelContext& context, const Tensor& tensor,
   const size_t first = rows.size();
   rows.reserve(first + size_t(count));
   if (run == 0 && count > 0) {
-    // Without elements they need no memory of their own.
+    // Without elements they need no memory.
     TAGFLOW_ASSIGN(const Tensor row, Tensor::allocate(tensor.dtype(), row_shape,
                                                       context.allocator()));
     rows.resize(first + size_t(count), row);

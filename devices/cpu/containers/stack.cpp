@@ -1,6 +1,6 @@
-// Mutable stacks that live with their step. Loops save in them what their
-// gradients need: StackV2 and its like by resource handles, the older Stack by
-// names, which are what travels through their references to strings.
+// Mutable stacks that live as long as their step. Loops save in them the values
+// that their gradients need: StackV2 and its relatives by resource handles, the
+// older Stack by names, which are stored in its string references.
 #include <mutex>
 
 #include "devices/cpu/containers/kernels.h"
@@ -42,7 +42,7 @@ class Stack final : public StepObject {
     return std::move(element.value);
   }
 
-  // What the next pop will take, unless another one comes first.
+  // The value that the next pop will take, unless another pop comes first.
   Ref<SavedTensor> next_saved() const {
     std::lock_guard lock(mutex_);
     if (elements_.empty()) return {};
@@ -68,7 +68,7 @@ class Stack final : public StepObject {
   DataType dtype() const { return dtype_; }
 
  private:
-  // A value, or in its place what may be swapped.
+  // A value, or the SavedTensor that replaces it.
   struct Element {
     Tensor value;
     SavedOwner saved;
@@ -93,7 +93,7 @@ class Stack final : public StepObject {
   std::vector<Element> elements_;
 };
 
-// What both generations say of the stacks they make.
+// The attributes of stacks in both versions.
 struct StackAttrs {
   explicit StackAttrs(const KernelInfo& info)
       : dtype(attr_of<DataType>(info, "elem_type")),
@@ -124,7 +124,7 @@ class StackV2Kernel final : public CheapKernel {
 };
 
 // The handle is a vector of two strings, the kind of object and its name. The
-// name is that of one execution of the node, whenever it comes.
+// name is unique to one execution of the node, at any time.
 class LegacyStackKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;

@@ -84,7 +84,7 @@ Status TensorArray::write_many(const KernelContext& context,
   return {};
 }
 
-// Makes element `index` of the array one that is stored.
+// Grows the array so that element `index` is stored.
 Status TensorArray::grow_locked(const KernelContext& context, int64_t index) {
   if (index >= size_) {
     if (index >= kMaxContainerElements)
@@ -100,7 +100,7 @@ Status TensorArray::grow_locked(const KernelContext& context, int64_t index) {
       std::max<size_t>({size_t(index) + 1, 2 * values_.size(), 64});
   const auto most = size_t(dynamic_size_ ? kMaxContainerElements : size_);
   const size_t stored = std::min(wanted, most);
-  // Reserved, since resizing alone may take more than it is told.
+  // Reserved, since resizing alone may allocate more than requested.
   flags_.reserve(stored);
   values_.reserve(stored);
   flags_.resize(stored);
@@ -154,7 +154,7 @@ Status TensorArray::add_locked(const KernelContext& context, size_t at,
     return fail(context, "cannot add {} to index {}, which has the shape {}",
                 value.describe(), at, shape.to_string());
   if (!has_value_locked(at)) {
-    values_[at] = value;  // instead of the zeros that it stood for
+    values_[at] = value;  // replaces the zeros that it stood for
     flags_[at] &= ~kShape;
     return {};
   }
@@ -205,7 +205,7 @@ bool TensorArray::has_value_locked(size_t at) const {
   return values_[at].valid() && (flags_[at] & kShape) == 0;
 }
 
-// What is known of one element's shape.
+// The known shape of one element.
 PartialShape TensorArray::shape_locked(size_t at) const {
   const Tensor& value = values_[at];
   if (!value.valid()) return element_shape_;

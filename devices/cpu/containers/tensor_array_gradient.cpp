@@ -1,5 +1,5 @@
-// Gradient arrays: made once for each name, with what their array knows of
-// its elements.
+// Gradient arrays: made once for each name, with the known shapes of their
+// array's elements.
 #include "devices/cpu/containers/kernels.h"
 #include "devices/cpu/containers/tensor_array.h"
 
@@ -7,8 +7,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// Messages name a gradient of a gradient of ... by the beginning of its name,
-// which would be as long as a loop has run.
+// Messages cut off the name of a gradient of a gradient of ..., which could be
+// as long as the number of iterations of a loop.
 constexpr size_t kLongestName = 256;
 
 std::string gradient_name(const std::string& name, const std::string& source) {
@@ -33,7 +33,7 @@ Result<PartialShape> prepended(const KernelContext& context,
 
 }  // namespace
 
-// What was written here has zeros there.
+// Elements that were written in the array become zeros in its gradient.
 Status TensorArray::mirror_locked(const KernelContext& context,
                                   TensorArray& gradient,
                                   const Shape& prepend) const {

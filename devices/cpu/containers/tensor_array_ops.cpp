@@ -1,4 +1,4 @@
-// TensorArrayV3 and what reads and writes one element.
+// TensorArrayV3 and the ops that read and write one element.
 #include "devices/cpu/containers/kernels.h"
 #include "devices/cpu/containers/tensor_array.h"
 
@@ -50,7 +50,7 @@ class TensorArrayKernel final : public Kernel {
   TensorArray::Options options_;
 };
 
-// The flow input says what happened before; it is passed on.
+// The flow input only orders operations; it is passed on.
 class TensorArrayGradKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;
@@ -80,7 +80,7 @@ class TensorArrayGradKernel final : public CheapKernel {
   std::string source_;
 };
 
-// A gradient array adds; others keep a reference.
+// A gradient array adds; others store a reference.
 class TensorArrayWriteKernel final : public BytesKernel {
  public:
   static constexpr bool kTakesHandles = true;

@@ -1,4 +1,4 @@
-// What moves many elements of a tensor array at once: Gather, Scatter, Concat,
+// Ops on many elements of a tensor array at once: Gather, Scatter, Concat,
 // Split.
 #include <algorithm>
 
@@ -10,8 +10,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// The array of input 0. InvalidArgument where its elements are of another
-// type.
+// The array of input 0. InvalidArgument where its elements are of another type.
 Result<TensorArray*> array_of_type(const KernelContext& context,
                                    DataType dtype) {
   TAGFLOW_ASSIGN(TensorArray * array,
@@ -21,7 +20,7 @@ Result<TensorArray*> array_of_type(const KernelContext& context,
                       dtype_name(dtype));
 }
 
-// For costs: 0 where input 0 is no array.
+// For costs: 0 if input 0 is no array.
 double array_bytes(const KernelContext& context, int64_t count) {
   const Result<TensorArray*> array =
       object_input<TensorArray>(context, 0, "tensor array");
@@ -52,7 +51,7 @@ class TensorArrayGatherKernel final : public BytesKernel {
       const auto shape = agreed.to_shape();
       if (!shape)
         return error(Code::kUnimplemented,
-                     "[{}] of no elements the shape must be known, not {}",
+                     "[{}] without elements the shape must be known, not {}",
                      context.node().op(), agreed.to_string());
       TAGFLOW_ASSIGN(context.output(0),
                      stack_rows(context, dtype_, {}, *shape));
@@ -146,7 +145,7 @@ class TensorArrayConcatKernel final : public BytesKernel {
     const auto rest = rest_shape_.to_shape();
     if (!rest)
       return error(Code::kUnimplemented,
-                   "[{}] of no elements element_shape_except0 must be known, "
+                   "[{}] without elements element_shape_except0 must be known, "
                    "not {}",
                    context.node().op(), rest_shape_.to_string());
     Shape shape = *rest;
@@ -155,7 +154,7 @@ class TensorArrayConcatKernel final : public BytesKernel {
     return context.allocate_output(0, shape).status();
   }
 
-  // That it can be joined to the first.
+  // Checks that it can be joined to the first.
   Status check_element(const KernelContext& context,
                        const std::vector<Tensor>& values, size_t i) const {
     const Tensor& value = values[i];

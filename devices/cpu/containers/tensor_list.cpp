@@ -117,7 +117,7 @@ Result<PartialShape> merge_element_shapes(const KernelContext& context,
     if (!accepts_shape_of(shape, element))
       return context.fail("element {} is {}, others have the shape {}", i,
                           element.describe(), shape.to_string());
-    // It fits: so its shape is what both say.
+    // It fits, so its shape is that of both.
     if (!shape.fully_known()) shape = element.shape();
   }
   return shape;

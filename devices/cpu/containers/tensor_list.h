@@ -1,4 +1,4 @@
-// TensorList: what the variants of the TensorList ops hold.
+// TensorList: the value in the variants of the TensorList ops.
 #pragma once
 
 #include <string>
@@ -26,17 +26,17 @@ class TensorList final : public ArithmeticValue {
   Result<Variant> add(const KernelContext& context, const VariantValue& other,
                       int depth) const override;
 
-  // How many elements copies of lists have taken, since the program began: for
-  // tests of what is changed in place. Thread-safe.
+  // The number of elements that copies of lists have copied since the program
+  // began: tests check in-place changes with it. Thread-safe.
   static int64_t elements_copied();
 
   int64_t size() const { return int64_t(elements.size()); }
-  // About the bytes of all elements, going by one of them.
+  // The approximate bytes of all elements, estimated from one of them.
   double estimated_bytes() const;
 
   DataType dtype;
-  PartialShape element_shape;    // what every element fits
-  int64_t max_size = -1;         // what it may grow to by pushes; -1: any
+  PartialShape element_shape;    // every element matches it
+  int64_t max_size = -1;         // the limit for pushes; -1: none
   std::vector<Tensor> elements;  // invalid where not set
 };
 
@@ -53,7 +53,7 @@ double list_bytes(const KernelContext& context);
 // ResourceExhausted where a list would be longer than kMaxContainerElements.
 Status check_list_size(const KernelContext& context, int64_t size);
 
-// What the list and the shape in an input say together of its elements.
+// The element shape of the list merged with the shape in an input.
 Result<PartialShape> element_shape_of(const KernelContext& context,
                                       const TensorList& list, int input);
 // `shape` merged with those of all elements that are set.

@@ -9,14 +9,15 @@ namespace {
 
 constexpr int64_t kUnknownDim = PartialShape::kUnknown;
 
-// `shape` without its first dimension. REQUIRES: it has one, or no rank.
+// `shape` without its first dimension. REQUIRES: its rank is positive, or
+// unknown.
 PartialShape without_first(const PartialShape& shape) {
   if (!shape.has_rank()) return shape;
   return PartialShape(shape.dims().subspan(1));
 }
 
-// What all elements have in common beyond their first dimension, and the first
-// dimension where that is common too.
+// The common shape of all elements after their first dimension, and the first
+// dimension if that is common, too.
 struct ElementForm {
   PartialShape rest;
   int64_t first = kUnknownDim;
@@ -63,7 +64,7 @@ class ListConcatKernel final : public BytesKernel {
     if (shape.has_rank() && shape.rank() == 0)
       return context.fail("scalar elements cannot be joined");
     ElementForm form{without_first(shape)};
-    // As in TensorFlow, the attribute says nothing of the first dimension.
+    // As in TensorFlow, the attribute does not give the first dimension.
     if (context.num_inputs() > 1 && shape.has_rank()) form.first = shape.dim(0);
     const bool first_is_given = form.first != kUnknownDim;
     bool found = false;
@@ -93,8 +94,8 @@ class ListConcatKernel final : public BytesKernel {
     return form;
   }
 
-  // How many rows element i has. One that is not set has those that
-  // leading_dims says, or as many as all the others.
+  // The number of rows of element i. For an element that is not set, it comes
+  // from leading_dims, or is that of all the others.
   static Result<int64_t> length_of(const KernelContext& context,
                                    const TensorList& list, int64_t i,
                                    int64_t first) {

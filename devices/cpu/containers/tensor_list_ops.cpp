@@ -1,4 +1,4 @@
-// Lists: made, measured, and changed by one element.
+// Lists: creating them, reading their sizes, and changing one element.
 #include <limits>
 
 #include "devices/cpu/containers/kernels.h"
@@ -81,7 +81,7 @@ class PushBackKernel final : public CheapKernel {
   DataType dtype_;
 };
 
-// A vector of lists, to each of which a row of the tensor is appended.
+// Appends a row of the tensor to each list of a vector.
 class PushBackBatchKernel final : public BytesKernel {
  public:
   static constexpr bool kTakesHandles = true;
@@ -119,8 +119,8 @@ class PushBackBatchKernel final : public BytesKernel {
   DataType dtype_;
 };
 
-// Zeros of the shape of the list's elements, as far as the list and an input
-// know it.
+// Zeros of the shape of the list's elements, as known from the list and an
+// input.
 Result<Tensor> zeros_of_list(const KernelContext& context,
                              const TensorList& list, int shape_input) {
   TAGFLOW_ASSIGN(PartialShape shape,
@@ -289,7 +289,7 @@ class ListResizeKernel final : public Kernel {
   }
 };
 
-// TensorListLengths: of each of a tensor of lists.
+// TensorListLengths: the length of each list in a tensor.
 class ListLengthsKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;
@@ -312,7 +312,7 @@ class ListLengthsKernel final : public CheapKernel {
   }
 };
 
-// Element by element of two tensors of lists: one list after the other.
+// Concatenates the lists of two tensors, element by element.
 class ConcatListsKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;

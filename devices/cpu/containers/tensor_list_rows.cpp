@@ -1,5 +1,5 @@
-// Between lists and tensors whose rows are their elements: Stack, Gather,
-// FromTensor, Scatter.
+// Conversion between lists and tensors whose rows are their elements: Stack,
+// Gather, FromTensor, Scatter.
 #include <algorithm>
 
 #include "devices/cpu/containers/kernels.h"
@@ -9,8 +9,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// Elements as the rows of output 0. Their shape must follow from `shape` or
-// from one of them.
+// Stacks elements as the rows of output 0. Their shape must follow from `shape`
+// or from one of them.
 Status stack_elements(KernelContext& context, DataType dtype,
                       std::span<const Tensor> elements, PartialShape shape) {
   TAGFLOW_ASSIGN(shape,
@@ -81,7 +81,7 @@ class ListGatherKernel final : public BytesKernel {
   DataType dtype_;
 };
 
-// That the rows of a tensor can be elements of that shape.
+// Checks that the rows of a tensor can be elements of that shape.
 Status check_rows(const KernelContext& context, const Tensor& tensor,
                   const PartialShape& shape) {
   if (tensor.rank() < 1)
@@ -114,7 +114,7 @@ class ListFromTensorKernel final : public BytesKernel {
   }
 };
 
-// The length of a list that has all indices. InvalidArgument where one is
+// The length of a list that contains all indices. InvalidArgument where one is
 // negative.
 Result<int64_t> length_for(const KernelContext& context,
                            std::span<const int32_t> indices) {
@@ -127,8 +127,8 @@ Result<int64_t> length_for(const KernelContext& context,
   return length;
 }
 
-// Row i of the tensor becomes element indices[i]. REQUIRES: there is a row for
-// each index, and an element.
+// Row i of the tensor becomes element indices[i]. REQUIRES: the tensor has a
+// row for each index, and the list the element.
 Status scatter_rows(const KernelContext& context, const Tensor& tensor,
                     std::span<const int32_t> indices, TensorList& list) {
   std::vector<Tensor> rows;
@@ -138,7 +138,7 @@ Status scatter_rows(const KernelContext& context, const Tensor& tensor,
   return {};
 }
 
-// TensorListScatter, and V2, which says how long the list is to be.
+// TensorListScatter, and V2, which gives the length of the list.
 class ListScatterKernel final : public BytesKernel {
  public:
   static constexpr bool kTakesHandles = true;

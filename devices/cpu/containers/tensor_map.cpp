@@ -1,4 +1,4 @@
-// EmptyTensorMap, TensorMap*: values by keys, both of them tensors.
+// EmptyTensorMap, TensorMap*: values by keys; both are tensors.
 #include <map>
 #include <utility>
 
@@ -9,7 +9,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// A key by its type, shape and elements: equal ones are of equal text.
+// A key as text, from its type, shape and elements: equal keys have equal
+// texts.
 std::string text_of(const Tensor& key) {
   std::string text = key.describe();
   text += '\0';
@@ -28,7 +29,7 @@ Status check_key(const KernelContext& context) {
   return context.fail("a map cannot have keys of {}", dtype_name(dtype));
 }
 
-// In the order of their texts, which says nothing.
+// Sorted by these texts, an arbitrary order.
 class TensorMap final : public ArithmeticValue {
  public:
   using Entry = std::pair<Tensor, Tensor>;  // key, value
@@ -59,7 +60,7 @@ class TensorMap final : public ArithmeticValue {
     return Variant(make_ref_counted<TensorMap>(std::move(zeros)));
   }
 
-  // What only one of both has stays as it is.
+  // An entry that only one map has stays as it is.
   Result<Variant> add(const KernelContext& context, const VariantValue& other,
                       int depth) const override {
     const auto* map = dynamic_cast<const TensorMap*>(&other);
@@ -83,7 +84,7 @@ Result<const TensorMap*> map_input(const KernelContext& context) {
   return value_input<TensorMap>(context, 0, "tensor map");
 }
 
-// The entry of the key that is input 1; null where there is none.
+// The entry of the key in input 1; null if it does not exist.
 Result<const TensorMap::Entry*> find_entry(const KernelContext& context) {
   TAGFLOW_ASSIGN(const TensorMap* map, map_input(context));
   TAGFLOW_RETURN_IF_ERROR(check_key(context));
@@ -146,7 +147,7 @@ class MapHasKeyKernel final : public CheapKernel {
   }
 };
 
-// In place where nobody else has the map, else in a copy.
+// In place if nobody else has the map, else in a copy.
 class MapInsertKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;

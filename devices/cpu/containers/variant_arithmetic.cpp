@@ -20,7 +20,7 @@ Status check_depth(const KernelContext& context, int depth) {
                context.node().op(), kMaxVariantDepth);
 }
 
-// The value in a variant, as one that has zeros and sums.
+// The value in a variant, as an ArithmeticValue.
 Result<const ArithmeticValue*> arithmetic(const KernelContext& context,
                                           const Variant& variant) {
   if (const auto* value = as_arithmetic(variant.get())) return value;
@@ -34,7 +34,7 @@ Status check_alike(const KernelContext& context, const Tensor& a,
   return context.fail("cannot add {} and {}", a.describe(), b.describe());
 }
 
-// What it would take to copy the variants of a tensor before others are added.
+// The cost of copying the variants of a tensor before others are added.
 int64_t copy_size_of(const Tensor& tensor) {
   int64_t size = 0;
   for (const Variant& variant : tensor.flat<Variant>())
@@ -43,7 +43,7 @@ int64_t copy_size_of(const Tensor& tensor) {
   return size;
 }
 
-// All others are added to the one that is the longest to copy.
+// Adds all others to the one that is the most expensive to copy.
 class AddVariantsKernel final : public Kernel {
  public:
   static constexpr bool kTakesHandles = true;

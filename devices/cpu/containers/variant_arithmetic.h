@@ -9,14 +9,14 @@
 
 namespace tagflow::devices {
 
-// How deep values may hold one another where a sum or zeros are made of them.
+// The maximum nesting of values in a sum or in zeros.
 inline constexpr int kMaxVariantDepth = 1000;
 
-// A variant value that has zeros and sums. An empty variant is a zero of each
-// of them. `depth` counts how deep the value lies in others.
+// A variant value that has zeros and sums. An empty variant is a zero for all
+// of them. `depth` is the nesting level of the value.
 class ArithmeticValue : public VariantValue {
  public:
-  // The same structure with zeros in it.
+  // The same structure, filled with zeros.
   virtual Result<Variant> zeros_like(const KernelContext& context,
                                      int depth) const = 0;
   // InvalidArgument where `other` is not of the same structure.
@@ -33,19 +33,19 @@ class VariantSum;
 // Whether a tensor is a single empty variant: a zero of any shape.
 bool is_zero_variant(const Tensor& tensor);
 
-// What holds gradients: a sum of them is made in place, and values may hold one
-// another as deep as a loop has run.
+// A value that holds gradients: sums are made in place, and values may be
+// nested as deep as a loop has run.
 class GradientValue : public ArithmeticValue {
  public:
-  // How many elements copy() takes.
+  // The number of elements that copy() copies.
   virtual int64_t copy_size() const = 0;
-  // One that nobody else holds.
+  // A copy that nobody else holds.
   virtual Ref<GradientValue> copy() const = 0;
   // Adds `term`, which is of the same class. InvalidArgument where an element
   // is of another type or shape. REQUIRES: nobody else holds this value.
   virtual Status accumulate(VariantSum& sum, const GradientValue& term) = 0;
 
-  // An empty variant.
+  // Returns an empty variant.
   Result<Variant> zeros_like(const KernelContext& context,
                              int depth) const final;
   Result<Variant> add(const KernelContext& context, const VariantValue& other,
@@ -55,7 +55,7 @@ class GradientValue : public ArithmeticValue {
   GradientValue() : ArithmeticValue(Kind::kGradient) {}
 };
 
-// The value as one of these; null where it is, or there is, none.
+// The value as an ArithmeticValue; null where it is null or of another class.
 inline ArithmeticValue* as_arithmetic(VariantValue* value) {
   return value != nullptr && value->kind() != VariantValue::Kind::kOther
              ? static_cast<ArithmeticValue*>(value)
@@ -67,18 +67,18 @@ inline GradientValue* as_gradient(VariantValue* value) {
              : nullptr;
 }
 
-// Sums of tensors and variants. Those of variants are put off until finish(),
-// so that gradients within gradients are added without recursion.
+// Sums of tensors and variants. Sums of variants are deferred to finish(), so
+// that nested gradients are added without recursion.
 class VariantSum {
  public:
-  // `depth` is that of what is added.
+  // `depth` is the nesting level of the terms.
   VariantSum(const KernelContext& context, int depth)
       : context_(context), depth_(depth) {}
 
   const KernelContext& context() const { return context_; }
-  // Adds `term` to `sum`, in place where nobody else holds that. An invalid
-  // tensor stands for zeros. InvalidArgument where types or shapes differ. The
-  // elements of `sum` must stay where they are until finish().
+  // Adds `term` to `sum`, in place where nobody else holds `sum`. An invalid
+  // tensor counts as zeros. InvalidArgument where types or shapes differ. The
+  // elements of `sum` must keep their addresses until finish().
   Status add(Tensor& sum, const Tensor& term);
   void add(Variant& sum, const Variant& term) {
     put_off_.push_back({&sum, term});
@@ -98,10 +98,10 @@ class VariantSum {
   std::vector<Addition> put_off_;
 };
 
-// Zeros of a tensor's type and shape; of an invalid one, another such.
+// Zeros of a tensor's type and shape; an invalid tensor for an invalid one.
 Result<Tensor> zeros_like_tensor(const KernelContext& context,
                                  const Tensor& tensor, int depth);
-// The sum. An invalid tensor stands for zeros. InvalidArgument where types or
+// The sum. An invalid tensor counts as zeros. InvalidArgument where types or
 // shapes differ.
 Result<Tensor> add_nested(const KernelContext& context, const Tensor& a,
                           const Tensor& b, int depth);

@@ -24,7 +24,7 @@ class ConvKernel : public ConvKernelBase {
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const Shapes all, shapes(context));
-    // As in TensorFlow, which in two dimensions asks only where there is
+    // As in TensorFlow, which in two dimensions checks this only if there is
     // something to compute.
     if (role() == ConvRole::kForward && all.filter.num_elements() == 0 &&
         (window().rank == 5 || all.output.num_elements() > 0))
@@ -58,7 +58,7 @@ class ConvKernel : public ConvKernelBase {
   }
 
  private:
-  // An input in the type and order in which loops read it.
+  // An input in the type and order that the loops read.
   template <class W>
   Result<Tensor> prepared(const KernelContext& context, int i) const {
     const bool is_filter = i == 1;
@@ -93,7 +93,7 @@ class ConvKernel : public ConvKernelBase {
   template <class W>
   Status run_loops(const KernelContext& context, const Convolution& conv,
                    W* made) const {
-    // Of the role's three tensors two are read, and one is made.
+    // Of the role's three tensors two are read, and one is written.
     Tensor in, filter, out;
     if (role() != ConvRole::kToInput) {
       TAGFLOW_ASSIGN(in, prepared<W>(context, 0));
@@ -124,7 +124,7 @@ class ConvKernel : public ConvKernelBase {
                  context.node().op());
   }
 
-  // False where the loops must do it.
+  // False if the loops must do it.
   Result<bool> run_library(const KernelContext& context,
                            const Convolution& conv, const Tensor& in,
                            const Tensor& filter, const Tensor& out,

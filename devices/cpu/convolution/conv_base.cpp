@@ -28,7 +28,7 @@ Result<graph::WindowAttrs> conv_attrs(const KernelInfo& info) {
 
 double ConvKernelBase::cost(const KernelContext& context) const {
   // Every output element is a sum over a filter without its output channels;
-  // the tensors with positions are the first input and the last.
+  // the tensors with positions are the first and the last input.
   const bool forward = role_ == ConvRole::kForward;
   const Tensor& positions = context.input(forward ? 0 : 2);
   const Tensor& filter = context.input(1);

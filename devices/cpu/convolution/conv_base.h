@@ -1,12 +1,12 @@
-// What the kernels of all convolutions have in common: attributes, checks,
-// the types in which they work.
+// The common part of the kernels of all convolutions: attributes, checks, and
+// the types in which they compute.
 #pragma once
 
 #include "devices/cpu/nn/geometry.h"
 
 namespace tagflow::devices {
 
-// The inputs and outputs of a convolution, and which of them a kernel makes.
+// The part of a convolution that a kernel computes.
 enum class ConvRole { kForward, kToInput, kToFilter };
 
 class ConvKernelBase : public Kernel {
@@ -14,7 +14,7 @@ class ConvKernelBase : public Kernel {
   double cost(const KernelContext& context) const override;
 
  protected:
-  // The three shapes that belong together.
+  // The three shapes of a convolution.
   struct Shapes {
     Shape input, filter, output;
     Geometry geometry;
@@ -25,18 +25,18 @@ class ConvKernelBase : public Kernel {
       : window_(std::move(window)), role_(role) {}
 
  protected:
-  // From the role's inputs, tensors or sizes; output is computed from the
-  // others and, for a gradient, compared with that of out_backprop.
-  // InvalidArgument where they do not belong together.
+  // From the role's inputs, tensors or sizes; the output shape is computed from
+  // the others and, for a gradient, compared with that of out_backprop.
+  // InvalidArgument where they do not match.
   Result<Shapes> shapes(const KernelContext& context) const;
-  // What a filter of this shape makes of so many input channels;
-  // InvalidArgument where it cannot be applied to them.
+  // The output channels of a filter of this shape for so many input channels;
+  // InvalidArgument where the filter does not fit them.
   virtual Result<int64_t> output_channels(const KernelContext& context,
                                           const Shape& filter,
                                           int64_t channels) const = 0;
 
-  // The shape that an integer vector holds. InvalidArgument where it is none
-  // of `rank` dimensions.
+  // The shape in an integer vector. InvalidArgument where it is no shape of
+  // `rank` dimensions.
   static Result<Shape> shape_of_sizes(const KernelContext& context,
                                       const Tensor& sizes, int rank);
   // The type in which elements of a type are multiplied.

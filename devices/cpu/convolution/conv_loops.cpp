@@ -8,8 +8,8 @@
 namespace tagflow::devices {
 namespace {
 
-// Positions whose patches are made at a time; their elements fill about half
-// a second-level cache.
+// The number of positions whose patches are made at a time; their elements fill
+// about half a second-level cache.
 int64_t block_of(const Convolution& conv) {
   constexpr int64_t kElements = 1 << 17, kLeast = 16;
   const int64_t fitting = std::max(kElements / conv.patch(), kLeast);
@@ -64,7 +64,7 @@ void make_patches(const Convolution& conv, const W* in, const Block& block,
   }
 }
 
-// The reverse: adds the patches to the places they came from.
+// The reverse: adds the patches to their original positions.
 template <class W>
 void add_patches(const Convolution& conv, const W* patches, const Block& block,
                  int64_t group, W* in_grad) {
@@ -84,8 +84,8 @@ void add_patches(const Convolution& conv, const W* patches, const Block& block,
   }
 }
 
-// Runs body(begin, end, scratch) in shards with a scratch matrix of patches
-// each.
+// Runs body(begin, end, scratch) in shards, each with a scratch matrix of
+// patches.
 template <class W, class Body>
 Status run_with_patches(const KernelContext& context, const Convolution& conv,
                         int64_t total, double cost, int64_t rows, Body&& body) {
@@ -107,7 +107,7 @@ Status run_with_patches(const KernelContext& context, const Convolution& conv,
   return Status();
 }
 
-// Nanoseconds of one of `parts` equal parts.
+// Nanoseconds for one of `parts` equal parts.
 template <class W>
 double part_cost(const Convolution& conv, int64_t parts) {
   return conv.work() / double(parts) / (std::is_same_v<W, float> ? 40 : 10);
@@ -181,8 +181,9 @@ Status convolve_to_filter(const KernelContext& context, const Convolution& conv,
   const Blocks blocks(conv);
   const Geometry& g = conv.geometry;
   const int64_t patch = conv.patch(), outs = conv.out_channels;
-  // Sums over some of the blocks each, of which the first is the result; as
-  // many as the shapes say, so that the rounding does not depend on workers.
+  // Each sum covers some of the blocks, and the first one becomes the result.
+  // Their number depends on the shapes only, so that the rounding does not
+  // depend on workers.
   const int64_t parts = std::min<int64_t>(blocks.total(), 8);
   const int64_t size = patch * outs;
   const int64_t dims[] = {parts - 1, patch, outs};

@@ -10,8 +10,8 @@
 
 namespace tagflow::devices {
 
-// With groups, the input's and the output's channels are cut into as many
-// parts, and part i of the output sees only part i of the input.
+// With groups, the input's and the output's channels are divided into as many
+// parts, and part i of the output depends only on part i of the input.
 struct Convolution {
   Geometry geometry;
   int64_t groups = 1;
@@ -22,15 +22,15 @@ struct Convolution {
   int64_t group_out() const { return out_channels / groups; }
   // Rows of the filter as a matrix.
   int64_t patch() const { return geometry.taps() * group_in(); }
-  // Multiplications in all.
+  // The total number of multiplications.
   double work() const {
     return double(geometry.batch) * double(geometry.out_positions()) *
            double(patch()) * double(out_channels);
   }
 };
 
-// Elements are channels-last, of type W: float, double, or int32_t forward
-// and to the input. ResourceExhausted where there is no memory for patches.
+// Elements are channels-last, of type W: float, double, or int32_t (forward and
+// input gradient only). ResourceExhausted where there is no memory for patches.
 // REQUIRES: no size is 0.
 template <class W>
 Status convolve(const KernelContext& context, const Convolution& conv,

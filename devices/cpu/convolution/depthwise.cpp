@@ -1,5 +1,5 @@
-// DepthwiseConv2dNative and its gradients: every input channel has filters of
-// its own, so that there is no matrix product in it.
+// DepthwiseConv2dNative and its gradients: every input channel has its own
+// filters, so there is no matrix product.
 #include <algorithm>
 
 #include "devices/cpu/convolution/conv_base.h"
@@ -16,7 +16,7 @@ struct Depthwise {
   int64_t multiplier;
 
   int64_t out_channels() const { return geometry.channels * multiplier; }
-  // Nanoseconds of one of `parts` equal parts.
+  // Nanoseconds for one of `parts` equal parts.
   double part_cost(int64_t parts) const {
     return double(geometry.batch * geometry.out_positions()) *
            double(geometry.taps()) * double(out_channels()) * 0.3 /

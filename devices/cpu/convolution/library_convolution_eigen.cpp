@@ -1,4 +1,4 @@
-// Where there is no oneDNN, all convolutions are done by our own loops.
+// Without oneDNN, our own loops do all convolutions.
 #include "devices/cpu/convolution/library_convolution.h"
 
 namespace tagflow::devices {

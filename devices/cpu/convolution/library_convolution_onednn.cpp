@@ -1,12 +1,12 @@
 // Convolutions with oneDNN.
 //
 // Note [Images of a convolution]
-// A primitive of the library does its work on the calling thread. We cut the
-// images of a batch into parts, which workers share. Primitives want the filter
-// in an order of their own. It is brought into that once for all parts. Where
-// the gradient of the filter is wanted, each part makes one from its images,
-// and these are added up in their order. How many parts there are depends on
-// the shapes only, and with that the rounding.
+// A primitive of the library runs on the calling thread. We divide the images
+// of a batch into parts, which workers share. Primitives need the filter in
+// their own order; it is reordered once for all parts. For the gradient of the
+// filter, each part computes one from its images, and these are added up in
+// order. The number of parts, and with it the rounding, depends on the shapes
+// only.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -26,27 +26,27 @@ using Dims = dnnl::memory::dims;
 using Tag = dnnl::memory::format_tag;
 constexpr auto kFloat = dnnl::memory::data_type::f32;
 
-// What the library computes for so many images.
+// The computation for a number of images.
 struct Primitive {
   dnnl::primitive call;
   Desc in, filter, out, scratchpad;
 };
 
-// How one shape is computed.
+// The computation for one shape.
 struct Plan {
   int64_t images = 0;     // of a part; the last one may have fewer
   Primitive whole, rest;  // of that many images, and of the last part
-  Desc filter;            // as the caller has it
+  Desc filter;            // in the caller's order
   dnnl::reorder reorder;  // of the filter; on the way in or out
   double part_cost = 0;   // nanoseconds
-  bool works = true;      // the library does it
+  bool works = true;      // the library supports it
 };
 
 dnnl::memory memory_at(const Desc& desc, const void* elements) {
   return {desc, onednn_engine(), const_cast<void*>(elements)};
 }
 
-// Floats of a tensor that is used up in one call.
+// Floats of a temporary tensor for one call.
 Result<Tensor> allocate(const KernelContext& context, int64_t elements) {
   const int64_t dims[] = {elements};
   return Tensor::allocate(DataType::kFloat, Shape(dims), context.allocator());
@@ -74,7 +74,7 @@ class OneDnnConvolution final : public LibraryConvolution {
   }
 
  private:
-  // The library refuses to run only for want of memory.
+  // The library fails to run only if memory is exhausted.
   static Status no_memory(const KernelContext& context) {
     return error(Code::kResourceExhausted, "[{}] no memory for a convolution",
                  context.node().op());
@@ -86,7 +86,7 @@ class OneDnnConvolution final : public LibraryConvolution {
     return int64_t(desc.get_size() / sizeof(float));
   }
 
-  // Calls body(part) for each, in parallel; whether none has thrown.
+  // Calls body(part) for each, in parallel; returns whether none has thrown.
   template <class Body>
   static bool for_parts(const KernelContext& context, const Plan& plan,
                         int64_t parts, Body&& body) {
@@ -103,7 +103,7 @@ class OneDnnConvolution final : public LibraryConvolution {
     return !failed;
   }
 
-  // Runs a part, whose filter's elements are at `filter`.
+  // Runs a part; its filter's elements are at `filter`.
   void run(const Plan& plan, const Convolution& conv, const Elements& elements,
            int64_t part, const float* filter) const {
     const Geometry& g = conv.geometry;
@@ -192,10 +192,10 @@ class OneDnnConvolution final : public LibraryConvolution {
 
   // --- Plans ----------------------------------------------------------------
 
-  // Throws a dnnl::error where the library cannot do it.
+  // Throws a dnnl::error if the library does not support it.
   void fill(Plan& plan, const Convolution& conv) const {
     const Geometry& g = conv.geometry;
-    // Offsets within the library are of 32 bits.
+    // Offsets within the library have 32 bits.
     constexpr double kMostElements = 1 << 30;
     const double filter = double(conv.patch()) * double(conv.out_channels);
     const double images =
@@ -205,7 +205,7 @@ class OneDnnConvolution final : public LibraryConvolution {
     plan.works = std::max(filter, images) <= kMostElements;
     if (!plan.works) return;
     const int64_t wanted = wanted_parts(conv, filter * sizeof(float));
-    // A single image is cut by our own loops, but not by the library.
+    // Our own loops can divide a single image, but the library cannot.
     plan.works = g.batch > 1 || wanted == 1;
     if (!plan.works) return;
     const int64_t parts = std::min(wanted, g.batch);
@@ -226,8 +226,8 @@ class OneDnnConvolution final : public LibraryConvolution {
     return conv.work() / 80;
   }
 
-  // Each part reads or writes all of the filter, so there are few of them where
-  // that is most of the work.
+  // Each part reads or writes the whole filter, so there are few parts if that
+  // is most of the work.
   static int64_t wanted_parts(const Convolution& conv, double filter_bytes) {
     return parts_worth_sharing(nanoseconds(conv), 4 * filter_bytes);
   }
@@ -235,7 +235,7 @@ class OneDnnConvolution final : public LibraryConvolution {
     return g.in[0] == 1 && g.out[0] == 1 && g.size[0] == 1 && g.pad[0] == 0;
   }
 
-  // The last spatial dimensions, all three or without a depth of 1.
+  // The last spatial dimensions: all three, or two if the depth is 1.
   static Dims spatial(const Geometry& g, const Spatial& sizes) {
     return Dims(sizes.begin() + (is_flat(g) ? 1 : 0), sizes.end());
   }
@@ -252,15 +252,14 @@ class OneDnnConvolution final : public LibraryConvolution {
                         window);
   }
 
-  // The filter as the caller has it: taps, inputs of a group, groups, outputs.
+  // The filter in the caller's order: taps, inputs of a group, groups, outputs.
   static Desc described(const Dims& dims, bool has_groups) {
     const size_t rank = dims.size();
     if (has_groups) return {dims, kFloat, rank == 5 ? Tag::hwigo : Tag::dhwigo};
     return {dims, kFloat, rank == 4 ? Tag::hwio : Tag::dhwio};
   }
 
-  // `ordered` is the order of the filter, or nothing where the library has the
-  // choice.
+  // `ordered` is the order of the filter, or nothing if the library may choose.
   Primitive prepare(const Convolution& conv, int64_t images,
                     const Desc& ordered) const {
     const Geometry& g = conv.geometry;
@@ -298,7 +297,7 @@ class OneDnnConvolution final : public LibraryConvolution {
     const auto& [filter, strides, dilations, before, after] = p;
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    // Gradients ask for the convolution that they are of, as a hint.
+    // Gradients need the descriptor of their convolution as a hint.
     using Forward = dnnl::convolution_forward;
     const Forward::primitive_desc forward(
         {role_ == ConvRole::kForward ? dnnl::prop_kind::forward_inference

@@ -1,4 +1,4 @@
-// Where there is no oneDNN, convolutions by constants are as any other.
+// Without oneDNN, constant filters get no special treatment.
 #include "devices/cpu/convolution/packed_convolution.h"
 
 namespace tagflow::devices {

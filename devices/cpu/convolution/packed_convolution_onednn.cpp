@@ -1,5 +1,5 @@
-// Convolutions by weights that are known, with oneDNN, part by part: Note
-// [Parts of a convolution] in devices/cpu/convolution/parts.cpp.
+// Convolutions with constant weights, with oneDNN, part by part: Note [Parts of
+// a convolution] in devices/cpu/convolution/parts.cpp.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -30,26 +30,26 @@ struct Part : ConvolutionPart {
   const Prepared* prepared = nullptr;
 };
 
-// How one shape is computed.
+// The computation for one shape.
 struct Plan {
   std::map<ConvolutionPiece, Prepared> prepared;
   std::vector<Part> parts;
   double part_cost = 0;  // nanoseconds
-  bool works = true;     // the library does it
+  bool works = true;     // the library supports it
 };
 
-// Memory with floats that are somebody else's.
+// A view of floats owned by somebody else.
 dnnl::memory memory_at(const Desc& desc, const float* elements) {
   return {desc, onednn_engine(), const_cast<float*>(elements)};
 }
 
-// In the orders that primitives have asked for. Thread-safe.
+// The weights in the orders that primitives have requested. Thread-safe.
 class OrderedWeights {
  public:
   OrderedWeights(const WeightLayout& layout, Tensor tensor)
       : tensor_(std::move(tensor)), dims_(dims_of(layout)) {}
 
-  // As the library counts dimensions.
+  // In the library's order of dimensions.
   const dnnl::memory::dims& dims() const { return dims_; }
 
   // Throws std::bad_alloc and dnnl::error.
@@ -115,13 +115,13 @@ class OneDnnConvolution final : public PackedConvolution {
     bool operator==(const Key&) const = default;
   };
 
-  // The library refuses to run only for want of memory.
+  // The library fails to run only if memory is exhausted.
   static Status no_memory(const KernelContext& context) {
     return error(Code::kResourceExhausted, "[{}] no memory for a product",
                  context.node().op());
   }
 
-  // Whether there was memory for it.
+  // Returns false if memory was exhausted.
   bool run(const Part& part, const Factors& factors, float* out,
            const Finish& finish) try {
     const Prepared& with = *part.prepared;
@@ -148,7 +148,7 @@ class OneDnnConvolution final : public PackedConvolution {
   // Throws as prepare().
   void fill(Plan& plan, const Key& key) const {
     const Geometry& g = key.geometry;
-    // Offsets within the library are of 32 bits.
+    // Offsets within the library have 32 bits.
     constexpr double kMostElements = 1 << 30;
     const double positions =
         double(g.batch) * double(std::max(g.in_positions(), g.out_positions()));
@@ -168,7 +168,7 @@ class OneDnnConvolution final : public PackedConvolution {
     plan.part_cost = convolution_cost(layout_, g) / double(plan.parts.size());
   }
 
-  // Throws a dnnl::error where the library has nothing for it but a slow loop.
+  // Throws a dnnl::error if the library has only a slow loop for it.
   Prepared prepare(const Key& key, const ConvolutionPiece& piece) const {
     const Geometry& g = key.geometry;
     if (piece.height == 0)

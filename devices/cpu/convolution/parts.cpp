@@ -1,10 +1,10 @@
 // Note [Parts of a convolution]
-// A primitive of the library does its work on the calling thread; we cut the
-// work into parts, which workers share: images where there are enough, rows of
-// output positions within an image otherwise, for each of which the input is a
-// contiguous piece of the whole one. Parts of the same size and the same
-// padding share a primitive. How many parts there are depends on the shapes
-// only, not on the workers.
+// A primitive of the library runs on the calling thread; we divide the work
+// into parts, which workers share. A part is some images if there are enough,
+// otherwise some rows of output positions within an image, whose input is a
+// contiguous piece of the whole. Parts of the same size and the same padding
+// share a primitive. The number of parts depends on the shapes only, not on the
+// workers.
 #include "devices/cpu/convolution/parts.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class Cutter {
     return double(g_.taps()) * double(layout_.inputs) * double(layout_.outputs);
   }
 
-  // Each part reads all weights, so there are few where these are many.
+  // Each part reads all weights, so there are few parts if these are many.
   int64_t num_parts() const {
     return parts_worth_sharing(nanoseconds(),
                                2 * per_position() * sizeof(float));
@@ -52,13 +52,13 @@ class Cutter {
     const int64_t out = g_.out_positions() * layout_.outputs;
     for (int64_t at = 0; at < g_.batch; at += size) {
       ConvolutionPiece piece = rows(0, g_.out[1]).piece;
-      piece.height = g_.in[1];  // with what no window reads
+      piece.height = g_.in[1];  // includes rows that no window reads
       piece.images = std::min(size, g_.batch - at);
       add_part(piece, at * in, at * out, piece.images * out);
     }
   }
 
-  // Rows of output positions, and where their input begins.
+  // Rows of output positions, and the start of their input.
   struct Rows {
     ConvolutionPiece piece;
     int64_t first = 0;

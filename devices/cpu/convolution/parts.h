@@ -1,4 +1,4 @@
-// How a convolution is cut into parts, which workers share.
+// Division of a convolution into parts, which workers share.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace tagflow::devices {
 
-// What is computed at a time. Pieces of the same sizes are computed alike.
+// The unit of computation. Pieces of equal sizes use the same primitive.
 struct ConvolutionPiece {
   int64_t images = 1, height = 1;  // of the input
   int64_t out_height = 1;
@@ -22,7 +22,7 @@ struct ConvolutionPart {
   int64_t begin = 0, end = 0;  // of the output
 };
 
-// Estimated nanoseconds of one thread.
+// Estimated nanoseconds on one thread.
 double convolution_cost(const WeightLayout& layout, const Geometry& geometry);
 
 // All parts, in the order of the output: Note [Parts of a convolution].

@@ -30,7 +30,8 @@ Result<ProductBatch> product_of(const KernelContext& context, FactorForm a_form,
   return batch;
 }
 
-// Nanoseconds of the products, from the inputs alone; wrong shapes are cheap.
+// Nanoseconds of the products, estimated from the inputs; wrong shapes are
+// cheap.
 double products_cost(const KernelContext& context, DataType dtype,
                      FactorForm a_form, FactorForm b_form) {
   const Tensor& a = context.input(0);
@@ -108,8 +109,8 @@ class BatchMatMulKernel : public Kernel {
   }
 
  private:
-  // Pairs the matrices of both inputs by broadcasting the dimensions before
-  // the last two; returns the shape of the result.
+  // Pairs the matrices of both inputs by broadcasting the dimensions before the
+  // last two; returns the shape of the result.
   Result<Shape> match_batches(const KernelContext& context,
                               ProductBatch& batch) const;
 
@@ -141,7 +142,7 @@ Result<Shape> BatchMatMulKernel::match_batches(const KernelContext& context,
   out.push_back(batch.m);
   out.push_back(batch.n);
   TAGFLOW_ASSIGN(Shape shape, Shape::make({out.data(), out.size()}));
-  // Without elements there is no product, but there may be huge dimensions.
+  // Without elements there is no product, but dimensions may be huge.
   if (shape.num_elements() == 0) return shape;
 
   int64_t a_step = 1, b_step = 1;

@@ -1,7 +1,8 @@
-// Eigen's matrix products: for double, for small float matrices, and for all
-// where there is no other back end. Alone in a file: they take long to compile.
+// Eigen's matrix products: for double, for small float matrices, and for all if
+// there is no other back end. They have their own file, because they take long
+// to compile.
 #if defined(__GNUC__) && !defined(__clang__)
-// GCC 12 takes its own AVX-512 intrinsics for uninitialised.
+// GCC 12 falsely reports its own AVX-512 intrinsics as uninitialised.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif

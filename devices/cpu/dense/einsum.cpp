@@ -3,9 +3,9 @@
 // Labels fall into classes: batch labels are in both operands and in the
 // result, contracted ones in both but not in the result, free ones in one
 // operand and the result, summed ones in one operand only. Each operand is
-// gathered to [batch, free, contracted], taking diagonals and summing on the
-// way; a batch of matrix products follows; its result [batch, free a, free b]
-// is spread to the order of the output's labels.
+// gathered to [batch, free, contracted]; this takes diagonals and sums. A batch
+// of matrix products follows. Its result [batch, free a, free b] is written in
+// the order of the output's labels.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -59,18 +59,18 @@ class LabelSizes {
   std::map<Label, int64_t> sizes_;
 };
 
-// One dimension of a walk: as many steps of so many elements.
+// One dimension of a walk: the number of steps, and their stride in elements.
 struct Walk {
   int64_t size, step;
 };
 
-// The walk over `operand` along the labels; a repeated label walks along a
-// diagonal, one the operand has not, or of size 1 there, stands still.
+// The walk over `operand` along the labels. A repeated label walks along a
+// diagonal; a label that the operand lacks, or has with size 1, does not move.
 std::vector<Walk> walk_along(const Labels& along, const Labels& labels,
                              const Tensor& operand, const LabelSizes& sizes) {
   std::vector<Walk> walk;
   for (Label label : along) {
-    // Unsigned: of an empty operand they may overflow.
+    // Unsigned: for an empty operand they may overflow.
     uint64_t step = 1, sum = 0;
     for (size_t i = labels.size(); i-- > 0;) {
       if (labels[i] == label && operand.dim(int(i)) != 1) sum += step;
@@ -156,7 +156,7 @@ class EinsumKernel : public Kernel {
     Labels distinct;
     for (Label label : equation->output)
       if (!contains(distinct, label)) distinct.push_back(label);
-    // The distinct labels' result, in an order of its own.
+    // The distinct labels' result, in its own order.
     Labels order = distinct;
     Tensor result;
     if (context.num_inputs() == 1) {

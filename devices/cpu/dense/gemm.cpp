@@ -7,7 +7,7 @@ namespace tagflow::devices {
 namespace {
 
 // The plain triple loop, whose inner loop runs along rows of b and c.
-// Integers are taken as unsigned ones, whose overflow is defined.
+// Integers are computed as unsigned ones, whose overflow is defined.
 template <class T>
 void row_loop_gemm(int64_t m, int64_t n, int64_t k, Factor<T> a, Factor<T> b,
                    T* c, int64_t c_stride, bool accumulate) {
@@ -28,7 +28,7 @@ void row_loop_gemm(int64_t m, int64_t n, int64_t k, Factor<T> a, Factor<T> b,
   }
 }
 
-// An unsigned type whose arithmetic is not done in int.
+// An unsigned type whose arithmetic is not promoted to int.
 template <class T>
 using Wrapping = std::conditional_t<
     sizeof(T) == 8, uint64_t,
@@ -55,8 +55,8 @@ void integer_gemm(int64_t m, int64_t n, int64_t k, Factor<T> a, Factor<T> b,
   }
 }
 
-// Below this many multiplications a plain loop beats what a library does
-// before its first; below the second, Eigen's product beats oneDNN's.
+// Below this many multiplications a plain loop is faster than the overhead of a
+// library; below the second limit, Eigen's product beats oneDNN's.
 constexpr int64_t kLoopSize = 512;
 constexpr int64_t kEigenSize = 32 * 32 * 32;
 
@@ -81,7 +81,7 @@ void gemm(int64_t m, int64_t n, int64_t k, Factor<T> a, Factor<T> b, T* c,
 }
 
 double gemm_cost(DataType dtype, int64_t m, int64_t n, int64_t k) {
-  // Multiplications per nanosecond, with AVX-512 in mind.
+  // Multiplications per nanosecond, for AVX-512.
   double rate = 50;
   switch (dtype) {
     case DataType::kDouble:
@@ -100,7 +100,7 @@ double gemm_cost(DataType dtype, int64_t m, int64_t n, int64_t k) {
     default:
       if (is_integer(dtype)) rate = 6;
   }
-  // A matrix that meets a vector is read once, at the pace of memory.
+  // A matrix times a vector is read once, at the speed of memory.
   if (m == 1 || n == 1) rate /= 10;
   return 50 + double(m) * double(n) * double(k) / rate;
 }

@@ -1,6 +1,6 @@
-// Matrix products on the calling thread, the one place where dense kernels
-// spend their time. A back end (oneDNN or Eigen, chosen when the build is
-// configured) does the large float products.
+// Matrix products on the calling thread; dense kernels spend nearly all their
+// time here. A back end (oneDNN or Eigen, chosen when the build is configured)
+// does the large float products.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tagflow::devices {
 
 // A row-major factor of a product. `stride` is the distance between the
 // starts of consecutive stored rows, at least their length. Where `transposed`
-// is set the product uses the transpose of what is stored.
+// is set the product uses the transpose of the stored matrix.
 template <class T>
 struct Factor {
   const T* data;
@@ -28,13 +28,13 @@ template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, Factor<T> a, Factor<T> b, T* c,
           int64_t c_stride, bool accumulate = false);
 
-// gemm() by way of Eigen; for float and double.
+// gemm() with Eigen; for float and double.
 template <class T>
 void eigen_gemm(int64_t m, int64_t n, int64_t k, Factor<T> a, Factor<T> b, T* c,
                 int64_t c_stride, bool accumulate);
 
-// gemm() of float matrices large enough to be worth a library call. Defined
-// by the back end. REQUIRES: m, n and k are at least 1.
+// gemm() of float matrices large enough to be worth a library call. Defined by
+// the back end. REQUIRES: m, n and k are at least 1.
 void large_float_gemm(int64_t m, int64_t n, int64_t k, Factor<float> a,
                       Factor<float> b, float* c, int64_t c_stride,
                       bool accumulate);

@@ -1,4 +1,4 @@
-// The back end of gemm.h where oneDNN is absent.
+// The back end of gemm.h for builds without oneDNN.
 #include "devices/cpu/dense/gemm.h"
 
 namespace tagflow::devices {

@@ -1,13 +1,15 @@
 // The oneDNN back end of gemm.h.
 //
 // Note [Transposed factors]
-// The library's sgemm takes matrices as they are, which is the fastest for most
-// products. Where the second factor is transposed it reads that with steps of a
-// whole row: a product of 32 x 512 by the transpose of 64 x 512 takes three
-// times as long as without. The library's matmul primitive brings that factor
-// into blocks first. A primitive is made for one shape, which takes some tenths
-// of a millisecond: so they are kept. It cannot leave gaps between the rows
-// that it writes: where the result has gaps, it writes to memory of its own.
+// The library's sgemm reads matrices in place, which is the fastest for most
+// products. It reads a transposed second factor with steps of a whole row: a
+// product of 32 x 512 by the transpose of 64 x 512 takes three times as long as
+// without. The library's matmul primitive first reorders that factor into
+// blocks. A primitive is made for one shape, which takes some tenths of a
+// millisecond: so they are cached. A primitive cannot leave gaps between the
+// rows of its result: if the result has gaps, it writes to temporary memory.
+#include "devices/cpu/onednn.h"
+
 #include <algorithm>
 #include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -16,7 +18,6 @@
 #include <vector>
 
 #include "devices/cpu/dense/gemm.h"
-#include "devices/cpu/onednn.h"
 #include "devices/cpu/scratch.h"
 
 namespace tagflow::devices {
@@ -39,8 +40,7 @@ Desc described(int64_t rows, int64_t columns, int64_t stride,
               is_transposed ? Dims{1, stride} : Dims{stride, 1});
 }
 
-// A primitive for one shape; none where the library has nothing better for it
-// than sgemm.
+// A primitive for one shape; none if the library has nothing better than sgemm.
 class MatMul {
  public:
   // Throws dnnl::error and std::bad_alloc.
@@ -59,7 +59,7 @@ class MatMul {
   }
 
   bool exists() const { return bool(primitive_); }
-  // What run() needs besides.
+  // The additional memory of run().
   size_t scratch_bytes() const { return scratchpad_.get_size(); }
   // c = a b. Throws as above. REQUIRES: exists().
   void run(const float* a, const float* b, float* c, void* scratch) const {
@@ -79,7 +79,7 @@ class MatMul {
   dnnl::matmul primitive_;
 };
 
-// Of the process. Thread-safe.
+// The process's primitives. Thread-safe.
 class MatMuls {
  public:
   // Throws as MatMul() does.
@@ -97,20 +97,20 @@ class MatMuls {
   }
 
  private:
-  // More than the products of one model, which are looked through each time.
+  // More than the products of one model; each lookup scans them all.
   static constexpr size_t kMost = 64;
 
   std::shared_mutex mutex_;
   std::vector<std::pair<ProductShape, std::shared_ptr<const MatMul>>> kept_;
 };
 
-// Whether it pays to bring the second factor into blocks.
+// Whether reordering the second factor into blocks pays.
 bool gains_by_blocks(int64_t m, int64_t k, const Factor<float>& b) {
   return b.transposed && m >= 16 && k >= 256;
 }
 
-// c = a b, where that is faster by blocks than by sgemm; false where it is not,
-// or does not work: then c may have any values.
+// c = a b, if that is faster by blocks than by sgemm; false if it is not, or
+// fails: then c may have any values.
 bool multiply_by_blocks(const ProductShape& shape, const float* a,
                         const float* b, float* c, int64_t c_stride) try {
   static MatMuls products;
@@ -143,7 +143,7 @@ void large_float_gemm(int64_t m, int64_t n, int64_t k, Factor<float> a,
   const dnnl_status_t status = dnnl_sgemm(
       a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data,
       a.stride, b.data, b.stride, accumulate ? 1.0f : 0.0f, c, c_stride);
-  // The library refuses only for want of memory for its packed panels.
+  // The library fails only if it has no memory for its packed panels.
   if (status != dnnl_success)
     eigen_gemm<float>(m, n, k, a, b, c, c_stride, accumulate);
 }

@@ -9,8 +9,8 @@
 namespace tagflow::devices {
 namespace {
 
-// Some columns of all a, or all b, side by side, `stride` from one row to the
-// next. What is behind them up to the stride is 0.
+// Packs some columns of all a, or all b, side by side; rows are `stride` apart.
+// Elements between a row's end and the next row are 0.
 void pack_columns(std::span<const RowPairs> pairs,
                   const float* RowPairs::*which, int64_t width, int64_t first,
                   int64_t count, int64_t stride, float* to) {
@@ -29,9 +29,9 @@ constexpr double kPackedPerNanosecond = 4, kMultipliedPerNanosecond = 60;
 
 }  // namespace
 
-// Both are packed. All of a in blocks of as many columns as the innermost loop
-// takes at a time: these are read again for each panel of b. Of b only the
-// panel that is multiplied, by who does that.
+// Both are packed. All of a is packed in blocks of as many columns as the
+// innermost loop takes at a time: these are read again for each panel of b. Of
+// b each worker packs only the panel that it multiplies.
 Status add_outer_products(const KernelContext& context,
                           std::span<const RowPairs> pairs, int64_t m, int64_t n,
                           float* sum) {
@@ -52,7 +52,7 @@ Status add_outer_products(const KernelContext& context,
                                         std::min(width, m - i * width), stride,
                                         block + i * rows * stride);
                        });
-  // A part is one panel and, where these are few, some of the blocks.
+  // A part is one panel and, if there are few panels, some of the blocks.
   constexpr int64_t kEnough = 8;
   const int64_t panels = (n + kPanelColumns - 1) / kPanelColumns;
   const int64_t splits =

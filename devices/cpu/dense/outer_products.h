@@ -1,4 +1,4 @@
-// Sums of outer products: the gradients of what rows were multiplied by.
+// Sums of outer products: the gradients of matrices that multiply rows.
 #pragma once
 
 #include <span>
@@ -15,9 +15,9 @@ struct RowPairs {
 };
 
 // Sums a[r, i] * b[r, j] over all rows r, in their order, and adds the result
-// to sum[i, j]; on all workers where it is worth it. ResourceExhausted, and
-// throws std::bad_alloc; then part of the sum may have been added. REQUIRES: m
-// and n are not 0, and the sum overlaps no factor.
+// to sum[i, j]; on all workers if that pays. ResourceExhausted; throws
+// std::bad_alloc; in both cases part of the sum may have been added. REQUIRES:
+// m and n are not 0, and the sum overlaps no factor.
 Status add_outer_products(const KernelContext& context,
                           std::span<const RowPairs> pairs, int64_t m, int64_t n,
                           float* sum);

@@ -40,7 +40,7 @@ Panels PackedMatrix::panels(const MatrixColumns& columns) {
 PackedMatrix::Elements PackedMatrix::pack(const MatrixColumns& columns,
                                           const Panels& panels) const {
   constexpr size_t kAlignment = 64;
-  // A panel is a multiple of that.
+  // A panel's size is a multiple of that.
   const int64_t size = panels.count() * kPanelColumns * panels.inputs;
   Elements to(static_cast<float*>(
       std::aligned_alloc(kAlignment, size_t(size) * sizeof(float))));
@@ -48,7 +48,7 @@ PackedMatrix::Elements PackedMatrix::pack(const MatrixColumns& columns,
   const int64_t width = layout_.outputs / columns.segments;
   for (int64_t panel = 0; panel < panels.count(); ++panel) {
     float* const rows = to.get() + panel * panels.inputs * kPanelColumns;
-    // Columns that are next to each other in the matrix, too.
+    // Columns that are also contiguous in the matrix.
     for (int64_t i = 0, run = 0; i < kPanelColumns; i += run) {
       const int64_t at = panel * kPanelColumns + i;
       run = kPanelColumns - i;
@@ -74,7 +74,7 @@ void PackedMatrix::copy_columns(int64_t first, int64_t count, float* to) const {
                   to + k * kPanelColumns);
     return;
   }
-  // So many rows of a panel stay in the first cache.
+  // This many rows of a panel stay in the first-level cache.
   constexpr int64_t kRows = 16;
   for (int64_t row = 0; row < layout_.inputs; row += kRows) {
     const int64_t end = std::min(row + kRows, layout_.inputs);

@@ -1,4 +1,4 @@
-// PackedMatrix: weights of rows, in panels.
+// PackedMatrix: a weight matrix, in panels.
 #pragma once
 
 #include <deque>
@@ -20,8 +20,8 @@ struct MatrixLayout {
 // REQUIRES: it is of rank 2.
 MatrixLayout layout_of_matrix(const Shape& shape, bool is_transposed);
 
-// So many columns of each of the segments into which all columns are cut
-// evenly.
+// The same columns of each segment. All columns are divided evenly into
+// segments.
 struct MatrixColumns {
   int64_t segments = 1;
   int64_t first = 0, count = 0;  // of a segment
@@ -29,13 +29,12 @@ struct MatrixColumns {
   bool operator==(const MatrixColumns&) const = default;
 };
 
-// A matrix of floats, and copies of its columns in panels, made when they are
-// first asked for. Thread-safe. Nobody may change the tensor's elements while
-// this lives.
+// A matrix of floats, and copies of its columns in panels, made on first use.
+// Thread-safe. Nobody may change the tensor's elements while this lives.
 class PackedMatrix {
  public:
-  // Whether the tensor is a matrix of floats with elements, of so many columns
-  // that panels are not mostly zeros.
+  // Whether the tensor is a matrix of floats with elements, and has enough
+  // columns that panels are not mostly zeros.
   static bool can_pack(const Tensor& tensor, bool is_transposed);
   // REQUIRES: can_pack().
   PackedMatrix(Tensor tensor, bool is_transposed)
@@ -45,8 +44,8 @@ class PackedMatrix {
   const MatrixLayout& layout() const { return layout_; }
 
   // The columns of each segment, one segment after another. They live as long
-  // as the matrix. Who asks first packs them; who asks for others meanwhile
-  // does not wait. Throws std::bad_alloc.
+  // as the matrix. The first caller packs them; callers that need others
+  // meanwhile do not wait. Throws std::bad_alloc.
   Panels panels(const MatrixColumns& columns);
 
  private:
@@ -63,13 +62,13 @@ class PackedMatrix {
 
   Packed& find(const MatrixColumns& columns);
   Elements pack(const MatrixColumns& columns, const Panels& panels) const;
-  // Neighbours, to the same columns of a panel.
+  // Copies neighbouring columns to the same columns of a panel.
   void copy_columns(int64_t first, int64_t count, float* to) const;
 
   const MatrixLayout layout_;
   const Tensor tensor_;
   std::mutex mutex_;
-  std::deque<Packed> packed_;  // these stay where they are
+  std::deque<Packed> packed_;  // their addresses stay the same
 };
 
 }  // namespace tagflow::devices

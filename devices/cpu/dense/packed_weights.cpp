@@ -10,8 +10,8 @@
 namespace tagflow::devices {
 namespace {
 
-// Packs nothing itself: the first product that wants it does, so that a loop
-// without iterations costs nothing.
+// Packs nothing itself: the first product packs, so that a loop without
+// iterations costs nothing.
 class PackWeightsKernel final : public CheapKernel {
  public:
   explicit PackWeightsKernel(const KernelInfo& info)
@@ -26,10 +26,10 @@ class PackWeightsKernel final : public CheapKernel {
   }
 
  private:
-  // The rows that are wanted.
+  // The selected rows.
   Result<Tensor> rows_of(const KernelContext& context,
                          const Tensor& weights) const {
-    // None: those of a variable without a value, by which nobody multiplies.
+    // No rows: the weights are of a variable without a value, and are not used.
     if (count_ == 0 || weights.num_elements() == 0) return weights;
     if (!transposed_ || weights.rank() != 2 || first_ > weights.dim(0) ||
         count_ > weights.dim(0) - first_)

@@ -1,4 +1,4 @@
-// PackedWeights: what _PackWeights makes, for one loop.
+// PackedWeights: the result of _PackWeights, for one loop.
 #pragma once
 
 #include "devices/cpu/dense/packed_matrix.h"
@@ -6,9 +6,8 @@
 
 namespace tagflow::devices {
 
-// What rows are multiplied by: a tensor, and the same in panels where it can be
-// packed. Thread-safe. Nobody may change the tensor's elements while this
-// lives.
+// A weight matrix: a tensor, and its panels where it can be packed.
+// Thread-safe. Nobody may change the tensor's elements while this lives.
 class PackedWeights final : public VariantValue {
  public:
   PackedWeights(Tensor tensor, bool is_transposed);

@@ -1,10 +1,10 @@
 // Note [Panels]
-// The sums of some rows of a panel are kept in registers while the panel goes
-// by, once for these rows. A step reads one row of the panel and one element of
-// each row of the input, and multiplies each by each. So the panel, not the
-// input, is read in the order in which it is stored; it comes from the second
-// cache or from further away, and is asked for some steps ahead. With AVX-512,
-// 13 rows and 32 columns take 26 of the 32 registers.
+// The sums of some rows of the output stay in registers during one pass over a
+// panel. A step reads one row of the panel and one element of each row of the
+// input, and multiplies each by each. So the panel, not the input, is read in
+// its storage order; it comes from the second-level cache or from further away,
+// and is prefetched some steps ahead. With AVX-512, 13 rows and 32 columns take
+// 26 of the 32 registers.
 #include "devices/cpu/dense/panel_product.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace {
 struct PanelCall {
   std::span<const RowInput> inputs;
   int64_t row = 0;                 // the first one
-  const float* weights = nullptr;  // of a panel, from the first column on
-  const float* bias = nullptr;     // of as many columns; null: none
+  const float* weights = nullptr;  // of a panel, from its first column
+  const float* bias = nullptr;     // of the same columns; may be null
   RowOutput output;
   bool adds = false;  // to the output
 };
@@ -31,8 +31,8 @@ struct Vector {
       [[gnu::vector_size(Bytes), gnu::aligned(sizeof(float)), gnu::may_alias]];
 };
 
-// So many steps ahead, what they read is asked for: no matter whether it is
-// there, so the address is computed as a number.
+// The number of steps to prefetch ahead. The address need not be valid, so it
+// is computed as a number.
 constexpr int64_t kAhead = 16;
 inline void ask_for(const float* first, int64_t offset, bool writes = false) {
   const auto address =
@@ -43,17 +43,17 @@ inline void ask_for(const float* first, int64_t offset, bool writes = false) {
   else
     __builtin_prefetch(place);
 }
-constexpr int64_t kLine = 16;  // floats of a line of a cache
+constexpr int64_t kLine = 16;  // floats in a cache line
 
 // clang-format off: it does not know loops behind a _Pragma.
-// For all rows i and vectors j, so that their sums may be in registers.
+// Loops over all rows i and vectors j, unrolled so that sums stay in registers.
 #define TAGFLOW_UNROLLED(ROWS, VECTORS)                   \
   _Pragma("GCC unroll 16") for (int i = 0; i < ROWS; ++i) \
       _Pragma("GCC unroll 2") for (int j = 0; j < VECTORS; ++j)
 
 // Defines NAME<kRows, kVectors, kTransposed>(call): so many rows by so many
-// vectors of columns. A macro, since a function is compiled for one kind of
-// processor, and so is whatever it calls.
+// vectors of columns. It is a macro, since a function and its callees are
+// compiled for one kind of CPU.
 #define TAGFLOW_PANEL_KERNEL(NAME, TARGET, BYTES)                          \
   template <int kRows, int kVectors, bool kTransposed>                     \
   TARGET void NAME(const PanelCall& call) {                                \
@@ -104,7 +104,7 @@ TAGFLOW_PANEL_KERNEL(multiply_avx512, [[gnu::target("avx512f")]], 64)
 #undef TAGFLOW_UNROLLED
 // clang-format on
 
-// As many rows as there is place for in the registers.
+// The number of rows that fit in the registers.
 constexpr int kFewRegisters = 6, kManyRegisters = 13;
 
 using MultiplyPanel = void (*)(const PanelCall&);
@@ -113,7 +113,7 @@ using MultiplyRows = std::array<MultiplyPanel, kManyRegisters>;
 
 struct PanelKernel {
   int64_t most_rows = 0, lanes = 0;
-  // By inputs that are transposed or not, with one vector or two.
+  // By transposed or plain inputs, with one or two vectors.
   MultiplyRows multiply[2][2];
 
   const MultiplyRows& of(bool is_transposed, int64_t columns) const {
@@ -131,7 +131,7 @@ struct PanelKernel {
   }                                                                        \
   (std::make_index_sequence<ROWS>())
 
-// Those that this processor can run, the best first.
+// The kernels that this CPU can run, the best first.
 std::vector<PanelKernel> find_panel_kernels() {
   std::vector<PanelKernel> kernels;
 #if defined(__x86_64__)
@@ -150,7 +150,7 @@ const std::vector<PanelKernel>& panel_kernels() {
   return kernels;
 }
 
-// So many columns of so many rows: the output, and the bias, end within the
+// Computes some columns of some rows: the output and the bias end within the
 // vectors.
 void run_some(MultiplyPanel multiply, PanelCall call, int64_t rows,
               int64_t columns) {
@@ -171,7 +171,7 @@ void run_some(MultiplyPanel multiply, PanelCall call, int64_t rows,
     }
 }
 
-// All of the output. REQUIRES: where there is a bias, nothing is added to the
+// Computes the whole output. REQUIRES: with a bias, nothing is added to the
 // output.
 void run_panels(const PanelKernel& kernel, bool is_transposed, PanelCall call,
                 int64_t rows, const Panels& panels) {

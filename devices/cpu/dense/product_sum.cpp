@@ -9,7 +9,7 @@
 namespace tagflow::devices {
 namespace {
 
-// The tensor as one that nobody else holds.
+// Replaces the tensor by a copy if somebody else holds it.
 Status make_own(const KernelContext& context, Tensor& tensor) {
   if (tensor.unique()) return {};
   TAGFLOW_ASSIGN(Tensor copy, Tensor::allocate(tensor.dtype(), tensor.shape(),
@@ -25,8 +25,8 @@ std::string ProductSum::describe() const {
   return fmt::format("ProductSum of {}", sum_.describe());
 }
 
-// Enough rows that to go through the sum does not count; of no more elements
-// than twice those of the sum, or than are in a core's cache.
+// Enough rows that the pass over the sum does not matter; at most twice as many
+// elements as the sum, or as a core's cache holds.
 int64_t ProductSum::most_rows() const {
   constexpr int64_t kMostRows = 512, kElements = int64_t(1) << 20;
   const int64_t columns = sum_.dim(0) + sum_.dim(1);

@@ -1,4 +1,4 @@
-// ProductSum: a sum of matrix products, of which some are still to be made.
+// ProductSum: a sum of matrix products, some of which are still pending.
 #pragma once
 
 #include "devices/kernel.h"
@@ -6,26 +6,26 @@
 
 namespace tagflow::devices {
 
-// The product of two matrices, each transposed first where said.
+// The product of two matrices, each optionally transposed first.
 struct MatrixProduct {
   const Tensor& a;
   const Tensor& b;
   bool transpose_a = false, transpose_b = false;
 
-  // Of the result, and of what is summed over. REQUIRES: both have rank 2.
+  // Sizes of the result, and of the inner dimension. REQUIRES: rank 2.
   int64_t m() const { return a.dim(transpose_a ? 1 : 0); }
   int64_t n() const { return b.dim(transpose_b ? 0 : 1); }
   int64_t k() const { return a.dim(transpose_a ? 0 : 1); }
 };
 
-// A matrix, and products that are added to it. To add a product of a few
-// columns by as many rows takes about as long as to go through the sum. So
-// floats of such factors are kept, and when they are enough, all products are
-// added in one go. Which are added together depends on shapes only, and with
-// that the rounding.
+// A matrix, and products that are added to it. Adding a product of a few
+// columns by as many rows takes about as long as a pass over the sum. So float
+// factors of such products are kept, and when there are enough of them, all
+// products are added in one pass. The grouping, and with it the rounding,
+// depends on shapes only.
 //
-// Thread-compatible, as every shared value: only who holds the last reference
-// calls what is not const. Copies share all elements.
+// Thread-compatible, as every shared value: non-const methods are only called
+// with the last reference. Copies share all elements.
 class ProductSum final : public VariantValue {
  public:
   // REQUIRES: the value is of float or double.
@@ -44,27 +44,27 @@ class ProductSum final : public VariantValue {
   // be multiplied, or the result is not of the sum's shape; ResourceExhausted.
   // REQUIRES: the factors are of dtype().
   Status add(const KernelContext& context, const MatrixProduct& product);
-  // Estimated nanoseconds of that.
+  // Estimated nanoseconds of add().
   double cost_of_add(const MatrixProduct& product) const;
-  // The sum, with nothing left to be made. ResourceExhausted. After an error of
+  // The sum, with all pending products. ResourceExhausted. After an error of
   // this or of add() the value is not used again.
   Result<Tensor> result(const KernelContext& context);
   double cost_of_result() const;
 
  private:
   int64_t most_rows() const;
-  // Whether the factors can be kept, and are worth it.
+  // Whether the factors can be kept, and that pays.
   bool is_kept(const MatrixProduct& product) const;
-  // Makes what is left.
+  // Adds the pending products.
   Status make(const KernelContext& context);
 
   Tensor sum_;
-  // What is left: the product of a transposed `a` and b.
+  // A pending product, of a transposed `a` and b.
   struct Factors {
     Tensor a, b;
   };
   std::vector<Factors> kept_;
-  int64_t rows_ = 0;  // of all that are kept
+  int64_t rows_ = 0;  // of all pending factors
 };
 
 }  // namespace tagflow::devices

@@ -8,7 +8,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// The sum of input 0, of the type that the node is for.
+// The sum of input 0, checked for the node's type.
 Result<const ProductSum*> sum_input(const KernelContext& context,
                                     DataType dtype) {
   TAGFLOW_ASSIGN(const auto* sum,
@@ -62,7 +62,8 @@ class ProductSumValueKernel final : public Kernel {
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const auto* input, sum_input(context, dtype_));
     ProductSum sum(*input);
-    // What nobody else holds is then the copy's alone, and changed in place.
+    // An unshared input then belongs to the copy alone, and is changed in
+    // place.
     context.mutable_inputs()[0].reset();
     TAGFLOW_ASSIGN(Tensor result, sum.result(context));
     context.set_output(0, std::move(result));

@@ -11,13 +11,13 @@
 namespace tagflow::devices {
 namespace {
 
-// Rows, or columns, of a result come in blocks of a multiple of kBlock. Each
-// shard reads the other factor as a whole, and brings it into an order of its
-// own: so a block is worth at least kBlockNanoseconds.
+// Rows, or columns, of a result are computed in blocks of a multiple of kBlock.
+// Each shard reads the whole other factor, and reorders it: so a block must
+// take at least kBlockNanoseconds.
 constexpr int64_t kBlock = 64;
 constexpr double kBlockNanoseconds = 300e3;
 
-// The type in which gemm() does the work of a result type.
+// The type in which gemm() computes a result type.
 DataType working_type(DataType dtype) {
   switch (dtype) {
     case DataType::kHalf:
@@ -35,8 +35,8 @@ DataType working_type(DataType dtype) {
 // A plane of a tensor: its numbers, or one part of complex ones.
 enum class Part { kReal, kImaginary };
 
-// Copies `count` matrices of stored size rows x columns, as W, transposed
-// where said. The imaginary part is negated where the form is conjugated.
+// Copies `count` matrices of stored size rows x columns, as W, optionally
+// transposed. The imaginary part is negated if the form is conjugated.
 template <class From, class W>
 void convert_plane(const From* from, int64_t count, int64_t rows,
                    int64_t columns, FactorForm form, Part part, W* to) {
@@ -63,19 +63,19 @@ void convert_plane(const From* from, int64_t count, int64_t rows,
   }
 }
 
-// The elements of a factor as gemm() takes them. `holder` keeps a converted
-// copy alive where one is needed.
+// The elements of a factor in gemm()'s type. `holder` keeps a converted copy
+// alive if one is needed.
 template <class W>
 struct Prepared {
   const W* borrowed = nullptr;
   int64_t stride = 0;
   bool transposed = false;
-  Tensor holder;  // which may have its elements inline: they move with it
+  Tensor holder;  // its elements may be inline: they move with it
 
   const W* data() const { return holder.valid() ? holder.data<W>() : borrowed; }
 };
 
-// `rows` and `columns` are those the product sees.
+// `rows` and `columns` are those of the product.
 template <class W>
 Result<Prepared<W>> prepare(const KernelContext& context, const Tensor& tensor,
                             int64_t rows, int64_t columns, FactorForm form,
@@ -101,7 +101,7 @@ Result<Prepared<W>> prepare(const KernelContext& context, const Tensor& tensor,
     constexpr bool kComplex =
         std::is_same_v<From, Complex64> || std::is_same_v<From, Complex128>;
     constexpr bool kFloats = !std::is_integral_v<From>;
-    // Of the conversions that a program can ask for only some make sense.
+    // Only some of the conversions that a program can request make sense.
     if constexpr (std::is_floating_point_v<W> == kFloats ||
                   (std::is_same_v<W, float> && sizeof(From) == 1 &&
                    !kComplex)) {
@@ -117,9 +117,9 @@ Result<Prepared<W>> prepare(const KernelContext& context, const Tensor& tensor,
   return prepared;
 }
 
-// The rows or columns of a block of a product of so many nanoseconds. There are
-// a power of two of blocks, which most machines share evenly, and more than one
-// where there are rows enough.
+// The rows or columns of a block of a product of so many nanoseconds. The
+// number of blocks is a power of two, which most machines share evenly, and
+// more than one if there are enough rows.
 int64_t block_length(double cost, int64_t length) {
   const auto wanted = uint64_t(std::min(cost / kBlockNanoseconds, 1e9));
   const auto blocks = int64_t(std::max<uint64_t>(std::bit_floor(wanted), 2));
@@ -127,8 +127,8 @@ int64_t block_length(double cost, int64_t length) {
   return (block + kBlock - 1) / kBlock * kBlock;
 }
 
-// Result rows, or columns where there are more of them, in blocks; the unit
-// of sharding is one block of one matrix of the batch.
+// Computes result rows, or columns if there are more, in blocks; the unit of
+// sharding is one block of one matrix of the batch.
 template <class W>
 void run_blocks(const KernelContext& context, const ProductBatch& batch,
                 const Prepared<W>& a, const Prepared<W>& b, W* out,

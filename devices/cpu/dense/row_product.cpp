@@ -1,11 +1,11 @@
 // Note [Parts of a product of rows]
-// Workers share a product part by part. Where the matrix is small, a part has
-// some of the rows and all columns, so that each worker has the matrix in its
-// cache. Of a larger one it has some of the columns, in as many rows as what
-// these make has place for; the rows of some columns follow each other. A block
-// is a part that goes elsewhere than to its place: it has the same columns of
-// each segment, as all gates of some units. How many parts there are depends on
-// the shapes only, not on the workers.
+// Workers share a product part by part. If the matrix is small, a part has some
+// of the rows and all columns, so that each worker has the matrix in its cache.
+// Otherwise it has some of the columns, in as many rows as its result can hold
+// in the cache; the row parts of some columns are consecutive. A block is a
+// part whose result is not stored in place: it has the same columns of each
+// segment, such as all gates of some units. The number of parts depends on the
+// shapes only, not on the workers.
 #include "devices/cpu/dense/row_product.h"
 
 #include <algorithm>
@@ -18,20 +18,20 @@
 namespace tagflow::devices {
 namespace {
 
-// A longer product is worth more than one part.
+// A longer product is divided into several parts.
 constexpr double kWorthCutting = 30e3;  // nanoseconds
 constexpr int64_t kMostRows = 128;
 constexpr int64_t kLeastRows = 8;
-// So many weights stay in a core's cache.
+// This many weights stay in a core's cache.
 constexpr int64_t kFewWeights = 160 << 10;
-// Of more, so many are read once while what they make stays there.
+// Of a larger matrix, a part reads this many while its result stays there.
 constexpr int64_t kPartWeights = 384 << 10;
-// So many elements of what a part makes.
+// The maximum number of elements in the result of a part.
 constexpr int64_t kMostMade = 256 << 10;
 
 struct RowPart {
   int64_t row = 0, rows = 0;
-  int64_t column = 0, columns = 0;  // of a segment
+  int64_t column = 0, columns = 0;  // in a segment
 };
 
 // The parts, in order.
@@ -58,7 +58,7 @@ class RowCut {
       column_parts = int64_t(
           std::bit_ceil(uint64_t(std::max(double(std::min<int64_t>(2, wanted)),
                                           std::ceil(weights / kPartWeights)))));
-    // Whole panels, where that is in our hands.
+    // Whole panels, unless segments are fixed by the caller.
     const int64_t unit = segments == 1 ? kPanelColumns : kPanelColumns / 2;
     const int64_t units =
         ((width_ + column_parts - 1) / column_parts + unit - 1) / unit;
@@ -83,7 +83,7 @@ class RowCut {
   }
 
  private:
-  // The first row of such a part, without the overflow of a plain product.
+  // The first row of the part; a plain product could overflow.
   int64_t begin_of(int64_t row_part) const {
     return rows_ / row_parts_ * row_part +
            rows_ % row_parts_ * row_part / row_parts_;
@@ -91,10 +91,10 @@ class RowCut {
 
   const int64_t rows_, width_;
   int64_t row_parts_ = 1, column_parts_ = 1;
-  int64_t columns_ = 0;  // of a part
+  int64_t columns_ = 0;  // in a part
 };
 
-// run(part), on all workers.
+// Calls run(part), on all workers.
 template <class Run>
 void run_parts(const KernelContext& context, const RowFactors& factors,
                int64_t segments, const Run& run) {

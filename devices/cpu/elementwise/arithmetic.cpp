@@ -20,7 +20,7 @@ struct Mul : Elementwise<T> {
   static T apply(T a, T b) { return multiply(a, b); }
 };
 
-// (a-b) times the conjugate of (a-b) where they are complex.
+// (a-b) times the conjugate of (a-b) for complex numbers.
 template <class T>
 struct SquaredDifference : Elementwise<T> {
   static T apply(T a, T b) {
@@ -33,7 +33,7 @@ struct SquaredDifference : Elementwise<T> {
   }
 };
 
-// The first where they are equal; NaN where one of them is.
+// The first operand where both are equal; NaN where one of them is.
 template <class T>
 struct Maximum : Elementwise<T> {
   static T apply(T a, T b) {

@@ -27,7 +27,7 @@ struct BitNot : Elementwise<T> {
   static T apply(T a) { return T(~a); }
 };
 
-// The distance of a shift, as far as it is defined for a T.
+// The distance of a shift, limited to values defined for a T.
 template <class T>
 int shift_distance(T b) {
   return int(std::clamp(b, T(0), T(sizeof(T) * 8 - 1)));

@@ -1,5 +1,5 @@
 // BroadcastTo, and BroadcastGradientArgs: the axes over which gradients of
-// broadcast operands are summed up.
+// broadcast operands are summed.
 #include "devices/cpu/broadcast.h"
 
 #include <fmt/ranges.h>
@@ -43,7 +43,7 @@ class BroadcastToKernel final : public Kernel {
   }
 
   double cost(const KernelContext& context) const override {
-    // The result's size is in the values of input 1.
+    // The values of input 1 determine the result's size.
     Shape::Dims dims;
     if (!index_vector(context, 1, "shape", dims).ok()) return 0;
     double elements = 1;
@@ -68,9 +68,9 @@ class BroadcastToKernel final : public Kernel {
   }
 };
 
-// Of two shapes broadcast together: the axes of the result along which each
-// was repeated, so that its gradient is summed over them. Axes where both are
-// 1 belong to both lists, unless the shapes are equal and nothing is summed.
+// For two shapes broadcast together: the axes of the result along which each
+// was repeated; its gradient is summed over them. Axes where both are 1 are in
+// both lists, unless the shapes are equal and nothing is summed.
 class BroadcastGradientArgsKernel final : public CheapKernel {
  public:
   explicit BroadcastGradientArgsKernel(const KernelInfo&) {}

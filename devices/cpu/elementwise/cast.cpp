@@ -9,7 +9,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// Types that have rows of their own. The others go through one of these: 16-bit
+// Types with their own rows. The others are cast through one of these: 16-bit
 // floats through float, complex numbers through the type of their parts.
 DataType core_type(DataType t) {
   switch (t) {
@@ -52,7 +52,7 @@ void narrow_row(const void* x, void* z, int64_t n) {
   narrow(static_cast<const float*>(x), static_cast<T*>(z), n);
 }
 
-// To real parts.
+// To the real parts.
 template <class T>
 void real_row(const void* x, void* z, int64_t n) {
   const auto* from = static_cast<const T*>(x);
@@ -67,7 +67,7 @@ void complex_row(const void* x, void* z, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = To(from[i]);
 }
 
-// To core_type(t); null where t is that type.
+// Casts to core_type(t); null if t is that type.
 CastRow widen_row_of(DataType t) {
   switch (t) {
     case DataType::kHalf:
@@ -98,7 +98,7 @@ CastRow narrow_row_of(DataType t) {
   }
 }
 
-// One cast as up to four rows, one after another.
+// One cast as a sequence of up to four rows.
 struct CastPlan {
   CastRow rows[4];
   int count = 0;
@@ -108,7 +108,7 @@ struct CastPlan {
   }
 };
 
-// Empty where there is no such cast.
+// Empty if this cast does not exist.
 CastPlan plan_cast(DataType from, DataType to, bool truncates) {
   CastPlan plan;
   if (from == DataType::kComplex64 && to == DataType::kComplex128) {
@@ -134,7 +134,7 @@ class CastKernel final : public Kernel {
         in_size_(dtype_size(from)),
         out_size_(dtype_size(to)),
         scalar_(Tensor::make(to, {})) {
-    // Alone if it is the whole cast: no bits are cut off in between.
+    // Used only if it is the whole cast: then nothing is truncated in between.
     if (plan.count == 1) shortcut_ = core_cast_scalar(from, to);
   }
 
@@ -195,7 +195,7 @@ class CastKernel final : public Kernel {
     }
   };
 
-  // Elements that fit on the stack between two rows.
+  // The number of elements that fit on the stack between two rows.
   static constexpr int64_t kChunk = 512;
   static constexpr size_t kLargestCore = sizeof(double);
 
@@ -213,11 +213,11 @@ class CastKernel final : public Kernel {
 
   CastPlan plan_;
   size_t in_size_, out_size_;
-  Tensor scalar_;  // of the output's type, to be copied and written to
+  Tensor scalar_;  // of the output's type, to be copied and overwritten
   ScalarFunction shortcut_ = nullptr;
 };
 
-// The same bytes as another type, maybe with one dimension more or less.
+// The same bytes as another type, possibly with one dimension more or less.
 class BitcastKernel final : public Kernel {
  public:
   explicit BitcastKernel(const KernelInfo& info)
@@ -258,8 +258,8 @@ class BitcastKernel final : public Kernel {
   size_t from_, to_;
 };
 
-// Whether a scalar is not zero (or not the empty string), or whether another
-// tensor has elements.
+// Whether a scalar is not zero (or not the empty string), or whether a tensor
+// with dimensions has elements.
 template <class T>
 class ToBoolKernel final : public CheapKernel {
  public:

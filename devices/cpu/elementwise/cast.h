@@ -1,4 +1,4 @@
-// Converting elements from type to type.
+// Conversion of elements between types.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ using CastRow = void (*)(const void* x, void* z, int64_t n);
 
 // Between bool, integers, float and double; null for any other type.
 // - to bool: whether it is not 0
-// - floating to integer: towards zero; NaN and what does not fit become the
-//   least number of int32 or int64 and then wrap around to a smaller type
-//   (2^63 for uint64)
+//   - floating to integer: towards zero; NaN and values that do not fit become
+//     the
+//   smallest int32 or int64 and then wrap around to a smaller type (2^63 for
+//   uint64)
 // - between integers: wraps around
 CastRow core_cast_row(DataType from, DataType to);
 // The same for one element in its token.
 ScalarFunction core_cast_scalar(DataType from, DataType to);
 
-// Sets the bits of each float or double to 0 that `to`, a smaller floating
-// type, has no room for, so that a cast cuts off instead of rounding. Null
-// where `to` is not smaller.
+// Clears the bits of each float or double that `to`, a smaller floating type,
+// cannot hold, so that a cast truncates. Null where `to` is not smaller.
 CastRow truncate_row(DataType from, DataType to);
 
 }  // namespace tagflow::devices

@@ -9,8 +9,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// Towards zero; the least number for NaN and what does not fit, as processors
-// do, where C++ leaves it undefined.
+// Towards zero; the smallest number for NaN and values that do not fit, as CPUs
+// do; C++ leaves these cases undefined.
 template <class Int, class Real>
 Int truncate_to(Real x) {
   constexpr Real kLeast = Real(std::numeric_limits<Int>::min());

@@ -40,7 +40,7 @@ struct NotEqual : Elementwise<T, bool> {
   static bool apply(const T& a, const T& b) { return a != b; }
 };
 
-// Equal or NotEqual where shapes that do not fit are an answer, not an error.
+// Equal or NotEqual if shapes that do not fit are unequal, not an error.
 template <template <class> class Op, class T>
 class LenientEqualityKernel final
     : public BinaryKernel<typename ResolveOp<Op, T>::type> {
@@ -70,7 +70,7 @@ void add_equality(KernelRegistry& registry, const char* op, Types<Ts...>) {
   (add_kernel(registry, op, kDataTypeOf<Ts>, make_equality<Op, Ts>), ...);
 }
 
-// Quantized values are equal where what they are stored as is.
+// Quantized values are equal if their stored integers are.
 template <template <class> class Op>
 void add_quantized_equality(KernelRegistry& registry, const char* op) {
   add_kernel(registry, op, DataType::kQInt8, make_equality<Op, int8_t>);

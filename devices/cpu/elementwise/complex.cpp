@@ -1,4 +1,4 @@
-// Complex numbers: parts, conjugates, and putting them together.
+// Complex numbers: parts, conjugates, and construction from parts.
 #include <complex>
 
 #include "devices/cpu/elementwise/register.h"

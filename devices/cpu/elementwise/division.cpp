@@ -8,7 +8,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// What integer division cannot divide by. Floating-point division can.
+// Invalid divisors of integer division; floating-point division has none.
 template <class T>
 struct Division : Elementwise<T> {
   static constexpr double kCost = std::is_integral_v<T> ? 1.5 : 0.5;
@@ -22,7 +22,7 @@ struct Division<T> : Elementwise<T> {
   static bool refuses(T divisor) { return divisor == 0; }
 };
 
-// a / b towards zero. The least number by -1 overflows; it wraps around.
+// a / b towards zero. The smallest number by -1 overflows; it wraps around.
 // REQUIRES: b != 0
 template <class T>
 T divide(T a, T b) {
@@ -32,7 +32,7 @@ T divide(T a, T b) {
   return T(a / b);
 }
 
-// The remainder of it, with the sign of a. REQUIRES: b != 0
+// The remainder of quotient(), with the sign of a. REQUIRES: b != 0
 template <class T>
 T remainder(T a, T b) {
   if constexpr (std::is_signed_v<T>) {
@@ -69,7 +69,7 @@ struct FloorDivide : Division<T> {
     if constexpr (std::is_integral_v<T>) {
       const T quotient = divide(a, b);
       if constexpr (std::is_signed_v<T>) {
-        // Towards minus infinity where something was cut off.
+        // Towards minus infinity if the quotient was truncated.
         if ((a < 0) != (b < 0) && remainder(a, b) != 0) return quotient - 1;
       }
       return quotient;
@@ -105,19 +105,19 @@ struct FloorModulo : Division<T> {
   }
 };
 
-// 0 where b is, also for a = NaN.
+// 0 where b is 0, also for a = NaN.
 template <class T>
 struct DivideNoNan : Elementwise<T> {
   static T apply(T a, T b) { return b == T(0) ? T(0) : a / b; }
 };
 
-// 0 where b is, also for a = NaN or infinity.
+// 0 where b is 0, also for a = NaN or infinity.
 template <class T>
 struct MultiplyNoNan : Elementwise<T> {
   static T apply(T a, T b) { return b == T(0) ? T(0) : multiply(a, b); }
 };
 
-// 0 where a is, whatever b.
+// 0 where a is 0, for any b.
 template <class T>
 struct XDivideY : Elementwise<T> {
   static T apply(T a, T b) { return a == T(0) ? T(0) : a / b; }

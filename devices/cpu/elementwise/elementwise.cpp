@@ -54,7 +54,7 @@ Status UnaryBase::compute_tensor(KernelContext& context) const {
 }
 
 double BinaryBase::cost(const KernelContext& context) const {
-  // At least: a broadcast of both may make more.
+  // A lower bound: broadcasting both may give more elements.
   return loop_.cost * double(std::max(context.input(0).num_elements(),
                                       context.input(1).num_elements()));
 }

@@ -7,8 +7,8 @@
 //     static T apply(T a, T b) { return wrap(a) + wrap(b); }
 //   };
 //
-// with In and Out, the element types (from Elementwise), apply(), and where
-// they are not the usual:
+// with In and Out, the element types (from Elementwise), apply(), and
+// optionally, where the defaults do not fit:
 //   static constexpr double kCost    nanoseconds of one element, if vectorised
 //   static constexpr const char* kRefusal, static bool refuses(In)
 //                                    why and which second operands are errors
@@ -34,7 +34,7 @@ struct Elementwise {
   static constexpr double kCost = 0.3;
 };
 
-// What the base classes must know of an op.
+// What the base classes need from an op.
 struct UnaryLoop {
   // z[i] = f(x[i]) for i < n. z may be x.
   void (*row)(const void* x, void* z, int64_t n);
@@ -47,8 +47,8 @@ struct BinaryLoop {
   // its first element only. z may be x or y where that moves.
   void (*row)(const void* x, bool x_moves, const void* y, bool y_moves, void* z,
               int64_t n);
-  // The index of the first of n second operands that is an error, or -1. Null
-  // where none is.
+  // The index of the first of n second operands that is invalid, or -1. Null
+  // where all are valid.
   int64_t (*find_refused)(const void* y, int64_t n);
   const char* refusal;  // the message for it
   size_t in_size, out_size;
@@ -56,17 +56,17 @@ struct BinaryLoop {
 };
 
 // Whether the node's first output may have so many elements, at `cost`
-// nanoseconds each, that it is worth asking for an estimate in every run.
+// nanoseconds each, that an estimate in every run pays.
 bool may_take_long(const KernelInfo& info, double cost);
 
 // The same rank and dimensions.
 bool same_dims(const Tensor& x, const Tensor& y);
 
-// Of AddN: InvalidArgument where its inputs have different shapes.
+// For AddN: InvalidArgument where its inputs have different shapes.
 Status check_addends(const KernelContext& context);
 
 // Calls body(begin, end) on parts of [0, total), whose units have
-// `unit_elements`; on all of it at once where that is little.
+// `unit_elements`; on everything at once where that is little.
 template <class Body>
 void shard(const KernelContext& context, int64_t total, int64_t unit_elements,
            double element_cost, const Body& body) {
@@ -78,8 +78,8 @@ void shard(const KernelContext& context, int64_t total, int64_t unit_elements,
   }
 }
 
-// One row, as UnaryLoop::row says: by Op::apply_row(x, z, n) or a loop, which
-// is to be vectorised: all that it calls becomes part of it.
+// One row, as UnaryLoop::row says: by Op::apply_row(x, z, n) or a loop. All
+// that the loop calls is inlined, so that it is vectorised.
 template <class Op>
 [[gnu::flatten]] void run_row(const typename Op::In* x, typename Op::Out* z,
                               int64_t n) {
@@ -137,15 +137,15 @@ class BinaryBase : public Kernel {
   bool may_be_expensive() const final { return may_be_expensive_; }
   bool may_be_expensive_on_small_inputs() const final { return false; }
   const BinaryLoop& loop() const { return loop_; }
-  // Whether a single element goes with all of the other operand.
+  // Whether a single element may be broadcast to the other operand.
   virtual bool broadcasts() const { return true; }
 
  protected:
   BinaryBase(const KernelInfo& info, const BinaryLoop& loop)
       : loop_(loop), may_be_expensive_(may_take_long(info, loop.cost)) {}
-  // Inputs that may have to be broadcast.
+  // For inputs that may have to be broadcast.
   Status compute_tensors(KernelContext& context) const;
-  // The error for a refused second operand.
+  // The error for an invalid second operand.
   Status refuse(KernelContext& context, int64_t index) const;
 
  private:
@@ -245,7 +245,7 @@ class BinaryKernel : public BinaryBase {
   }
 };
 
-// A BinaryKernel that broadcasts nothing: the shapes must be the same.
+// A BinaryKernel without broadcasting: the shapes must be the same.
 template <class Op>
 class AlikeKernel final : public BinaryKernel<Op> {
  public:

@@ -1,10 +1,11 @@
 // _FusedElementwise: several element-wise ops in one pass over the memory.
 //
-// Each op has a kernel of its own, of a node that nobody else sees. Where each
+// Each op has its own kernel, for a node that is internal to this. If each
 // operand is of the output's shape or a single element, the rows of these
-// kernels run tile by tile, so that what one op hands to the next stays in the
-// first cache. Where an operand is columns of an input, no tile goes beyond a
-// row. Everything else, as shapes that must be broadcast, goes through the
+// kernels run tile by tile, so that intermediate results stay in the
+// first-level cache. If an operand is columns of an input, no tile crosses the
+// end of a row. Everything else, such as shapes that must be broadcast, runs
+// through the kernels one by one, as unfused.
 // kernels one by one, as it would unfused.
 #include <algorithm>
 #include <array>
@@ -22,9 +23,10 @@ namespace tagflow::devices {
 
 namespace {
 
-// Of ops, and of inputs.
+// The maximum number of ops, and of inputs.
 constexpr size_t kMaxFused = 64;
-// Of all tiles together: with as much of an input they are in the first cache.
+// Bytes of all tiles together: with as much of an input they fit in the
+// first-level cache.
 constexpr size_t kTileBytes = 16 * 1024;
 constexpr int64_t kLeastTile = 64;  // elements
 
@@ -36,24 +38,24 @@ struct FusedOp {
   const BinaryLoop* binary = nullptr;
   size_t operands[2] = {0, 0};
   size_t num_operands = 0;
-  bool broadcasts = true;             // a single element with many
+  bool broadcasts = true;             // a single element to many
   bool last_use[2] = {false, false};  // of an operand that is a result
   int output = -1;                    // its result's number among these
   size_t tile = 0;                    // where its result goes otherwise
 };
 
-// By number, whether an operand goes from element to element with the output.
+// For each value, whether an operand moves along with the output.
 using Moves = std::array<bool, 2 * kMaxFused>;
 
-// What run_tiles() works on, as rows of so many columns.
+// The memory that run_tiles() uses, as rows of so many columns.
 struct FusedMemory {
   std::span<const FusedRows> inputs;
   std::span<const FusedPlace> outputs;
   int64_t columns = 0;
-  bool is_fresh = false;  // no output is where an input is
+  bool is_fresh = false;  // no output overlaps an input
 };
 
-// By value that is an output.
+// One for each value that is an output.
 using FusedOutputs = boost::container::static_vector<FusedPlace, kMaxFused>;
 
 class FusedKernel final : public Kernel, public FusedTiles {
@@ -127,7 +129,7 @@ class FusedKernel final : public Kernel, public FusedTiles {
   }
 
  private:
-  // --- Making ---------------------------------------------------------------
+  // --- Creation --------------------------------------------------------------
 
   Status add_op(std::string_view line, const std::string& name, DataType dtype,
                 std::vector<graph::Endpoint>& values) {
@@ -158,21 +160,23 @@ class FusedKernel final : public Kernel, public FusedTiles {
     return {};
   }
 
-  // The attributes `outputs`, which counts as operands do, and `joined`.
+  // Reads the attributes `outputs`, whose numbers count as operands', and
+  // `joined`.
   Status choose_outputs(const KernelInfo& info) {
     using Numbers = std::vector<int64_t>;
     TAGFLOW_ASSIGN(Numbers values, info.attr<Numbers>("outputs"));
     TAGFLOW_ASSIGN(Numbers joined, info.attr<Numbers>("joined"));
     if (values.empty()) values = {int64_t(num_inputs_ + ops_.size()) - 1};
     if (!joined.empty() && joined.size() != values.size())
-      return invalid_argument("{} values are joined of {}", joined.size(),
-                              values.size());
+      return invalid_argument("joined has {} elements for {} values",
+                              joined.size(), values.size());
     parts_.resize(size_t(info.num_outputs()));
     for (size_t i = 0; i < values.size(); ++i) {
       const int64_t op = values[i] - int64_t(num_inputs_);
       if (op < 0 || op >= int64_t(ops_.size()) || ops_[size_t(op)].output >= 0)
         return invalid_argument(
-            "output {} is value {}, no result, or one twice", i, values[i]);
+            "output {} is value {}, which is no result, or is repeated", i,
+            values[i]);
       ops_[size_t(op)].output = int(i);
       const int64_t tensor = joined.empty() ? int64_t(i) : joined[i];
       if (tensor < 0 || tensor >= int64_t(parts_.size()))
@@ -185,11 +189,11 @@ class FusedKernel final : public Kernel, public FusedTiles {
                               parts_.size());
     return {};
   }
-  // Some output has several values, next to each other.
+  // Whether an output consists of several values, side by side.
   bool joins() const { return values_.size() != parts_.size(); }
 
-  // A result's tile is free again after its last use, already for the result
-  // of the op that uses it. Outputs stay where they are.
+  // The tile of a result is free again at its last use, already for the result
+  // of the op that uses it. Outputs keep their places.
   void assign_tiles() {
     std::vector<bool> used(ops_.size());
     for (size_t i = 0; i < ops_.size(); ++i) used[i] = ops_[i].output >= 0;
@@ -221,12 +225,12 @@ class FusedKernel final : public Kernel, public FusedTiles {
 
   // --- Running --------------------------------------------------------------
 
-  // As the engine runs an op on scalars; false where an input is none.
+  // Runs as the engine runs an op on scalars; false if an input is no scalar.
   bool compute_scalars(KernelContext& context) const {
     for (const Tensor& input : context.inputs())
       if (!input.is_inline_scalar()) return false;
-    // In the frame as a whole: what Boost's small_vector takes from the heap is
-    // not aligned as a Tensor must be.
+    // On the stack: memory that Boost's small_vector takes from the heap is not
+    // aligned for a Tensor.
     boost::container::static_vector<Tensor, 2 * kMaxFused> values(
         context.inputs().begin(), context.inputs().end());
     for (const FusedOp& op : ops_) {
@@ -253,8 +257,8 @@ class FusedKernel final : public Kernel, public FusedTiles {
     return x > y || (x == y && a.rank() > b.rank());
   }
 
-  // Whether each input is of the shape of `like`, or one element that does not
-  // move, and each result is of that shape.
+  // Whether each input is of the shape of `like`, or a single element, and each
+  // result is of that shape.
   bool fits(const KernelContext& context, const SeenInput& like,
             Moves& moves) const {
     for (size_t i = 0; i < num_inputs_; ++i) {
@@ -267,7 +271,7 @@ class FusedKernel final : public Kernel, public FusedTiles {
     return all_move(moves);
   }
 
-  // Whether all results move where the inputs do so.
+  // Whether all results move, given which inputs do.
   bool all_move(Moves& moves) const {
     for (size_t i = 0; i < ops_.size(); ++i) {
       const FusedOp& op = ops_[i];
@@ -288,7 +292,7 @@ class FusedKernel final : public Kernel, public FusedTiles {
     std::array<FusedRows, kMaxFused> inputs;
     FusedMemory memory;
     const int64_t total = shape.num_elements();
-    // Where no columns are chosen or joined, all elements are one row.
+    // If no columns are selected or joined, all elements are one row.
     memory.columns =
         (columns_.empty() && !joins()) || total == 0 || shape.rank() == 0
             ? std::max<int64_t>(1, total)
@@ -356,7 +360,7 @@ class FusedKernel final : public Kernel, public FusedTiles {
     return are_fresh;
   }
 
-  // The memory of an output of several values of that shape.
+  // The memory of an output that joins several values of that shape.
   Result<std::byte*> joined_output(KernelContext& context, const Shape& shape,
                                    int output) const {
     if (shape.rank() == 0)
@@ -378,10 +382,10 @@ class FusedKernel final : public Kernel, public FusedTiles {
     return static_cast<std::byte*>(out.mutable_raw());
   }
 
-  // All ops over a tile, then the next tile. Where an output is one of the
-  // inputs, a tile of it is written when the other ops have read it. Where the
-  // only output is fresh, it has the tile that the last result would have: so
-  // it comes to the cache while there is something to compute.
+  // Runs all ops on a tile, then on the next tile. If an output overwrites an
+  // input, a tile of it is written after the other ops have read it. If the
+  // only output is new memory, it is the tile of the last result: so it is
+  // loaded into the cache while there is something to compute.
   void run_tiles(const FusedMemory& memory, int64_t begin, int64_t end) const {
     constexpr size_t kLeastBytes = kMaxFused * kLeastTile * sizeof(double);
     alignas(64) std::byte tiles[std::max(kTileBytes, kLeastBytes)];
@@ -489,19 +493,19 @@ class FusedKernel final : public Kernel, public FusedTiles {
   graph::Graph graph_;  // of the ops
   std::vector<FusedOp> ops_;
   std::vector<FusedColumns> columns_;  // by input; or empty
-  // Where a value that is an output goes: the output, and its position among
-  // the values that are joined in it.
+  // For a value that is an output: the output, and the value's position among
+  // those that are joined in it.
   struct Value {
     int tensor = 0;
     int64_t part = 0;
   };
   std::vector<Value> values_;
-  std::vector<int64_t> parts_;  // by output: of how many values it is
+  std::vector<int64_t> parts_;  // by output: the number of its values
   size_t num_inputs_ = 0;
   std::array<size_t, kMaxFused> last_reads_{};  // by input, the last line
   size_t element_size_ = 0;
   int64_t tile_elements_ = 0;
-  double cost_ = 0;  // nanoseconds of an element
+  double cost_ = 0;  // nanoseconds per element
   bool may_be_expensive_ = true;
 };
 

@@ -38,7 +38,7 @@ Status check_fused_columns(const KernelContext& context,
 
 int64_t SeenInput::num_elements() const {
   if (columns_.count == 0) return input_.num_elements();
-  // Unsigned: of an empty input, a product on the way may overflow.
+  // Unsigned: for an empty input, a partial product may overflow.
   uint64_t elements = 1;
   for (int i = 0; i < rank(); ++i) elements *= uint64_t(dim(i));
   return int64_t(elements);

@@ -1,4 +1,4 @@
-// The columns of its inputs that a _FusedElementwise sees.
+// The columns of its inputs that a _FusedElementwise uses.
 #pragma once
 
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace tagflow::devices {
 
-// All of an input, where `count` is 0.
+// The whole input where `count` is 0.
 struct FusedColumns {
   int64_t first = 0, count = 0;
 };
 
 // The attribute `columns`: by input, or empty. InvalidArgument where it has
-// another number of elements, or one that no columns can have.
+// another number of elements, or an element is invalid.
 Result<std::vector<FusedColumns>> read_fused_columns(const KernelInfo& info);
 
 // InvalidArgument where an input has fewer columns. REQUIRES: `columns` is
@@ -21,7 +21,7 @@ Result<std::vector<FusedColumns>> read_fused_columns(const KernelInfo& info);
 Status check_fused_columns(const KernelContext& context,
                            const std::vector<FusedColumns>& columns);
 
-// An input by what is seen of it. Lives no longer than what it is made of.
+// An input restricted to its columns. Lives no longer than its arguments.
 class SeenInput {
  public:
   SeenInput(const Tensor& input, const FusedColumns& columns)

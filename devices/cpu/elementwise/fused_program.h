@@ -15,7 +15,7 @@ struct FusedLine {
   boost::container::static_vector<size_t, 2> operands;
 };
 
-// InvalidArgument for an operand that is none of `num_values`, or is a third.
+// InvalidArgument for an operand out of `num_values`, or a third operand.
 Result<FusedLine> parse_fused_line(std::string_view line, size_t num_values);
 
 }  // namespace tagflow::devices

@@ -1,5 +1,5 @@
-// FusedTiles: a _FusedElementwise whose kernel another one calls, block by
-// block.
+// FusedTiles: a _FusedElementwise whose kernel is called by another one, block
+// by block.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace tagflow::devices {
 
-// Where rows of elements are: those of a row are next to each other.
+// The location of rows of elements; elements of a row are contiguous.
 struct FusedRows {
   const std::byte* first = nullptr;
   int64_t row_bytes = 0;  // from a row to the next one
-  bool moves = true;      // else a single element, which all of them see
+  bool moves = true;      // else a single element for all of them
 };
 
 struct FusedPlace {
@@ -20,23 +20,23 @@ struct FusedPlace {
   int64_t row_bytes = 0;
 };
 
-// A part of what the ops work on.
+// A part of the ops' elements.
 struct FusedBlock {
   int64_t rows = 0, columns = 0;
-  std::span<const FusedRows> inputs;    // by input
-  std::span<const FusedPlace> outputs;  // by value that is an output
+  std::span<const FusedRows> inputs;    // one for each input
+  std::span<const FusedPlace> outputs;  // one for each value that is an output
 };
 
 // A kernel that another one can call for a block of elements. Thread-safe.
 class FusedTiles {
  public:
   virtual ~FusedTiles() = default;
-  // Whether the ops can work on blocks where these inputs move, so that all
-  // results do.
+  // Whether the ops can run on blocks, given which inputs move: all results
+  // then move.
   virtual bool can_run_blocks(std::span<const bool> moves) const = 0;
-  // Computes the outputs of a block, on this thread; does not throw. The only
-  // output may be where an input is.
-  // REQUIRES: it can, and no other thread writes any of these elements.
+  // Computes the outputs of a block, on this thread; does not throw. A single
+  // output may overwrite an input. REQUIRES: can_run_blocks(), and no other
+  // thread writes any of these elements.
   virtual void run_block(const FusedBlock& block) const = 0;
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 // Gradients of holomorphic functions are multiplied by the conjugate of the
 // derivative. By GraphDef's conventions the caller conjugates y for SigmoidGrad
-// and TanhGrad, the others do it themselves.
+// and TanhGrad; the others conjugate it themselves.
 template <class T>
 T conjugate(T x) {
   if constexpr (kIsComplex<T>) {
@@ -83,8 +83,8 @@ struct SoftsignGradient : Elementwise<T> {
   }
 };
 
-// Of as many elements, whatever their shapes: the result has that of y. So
-// TensorFlow has it, but for the activations.
+// Inputs need the same number of elements, in any shape: the result has the
+// shape of y. TensorFlow does this, too, except for the activations.
 template <class Op>
 class PairedKernel final : public BinaryKernel<Op> {
  public:

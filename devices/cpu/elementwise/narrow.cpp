@@ -4,7 +4,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// Eigen has vectorised conversions that compilers do not find by themselves.
+// Eigen's conversions are vectorised; compilers do not vectorise ours.
 template <class To, class From>
 void convert(const From* x, To* z, int64_t n) {
   using Source = Eigen::Map<const Eigen::Array<From, Eigen::Dynamic, 1>>;

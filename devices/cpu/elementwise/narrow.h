@@ -1,4 +1,4 @@
-// Arrays of 16-bit floats to and from float, which computes for them.
+// Conversion of arrays of 16-bit floats to and from float.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// From element-wise ops, written once per op as a template over the element
-// type, to registered kernels.
+// Makes registered kernels from element-wise ops, which are written once per op
+// as a template over the element type.
 #pragma once
 
 #include <algorithm>
@@ -85,7 +85,7 @@ struct Narrow {
   }
 };
 
-// Op<T>, or for 16-bit floats what computes it in float.
+// Op<T>, or for 16-bit floats the op that computes in float.
 template <template <class> class Op, class T>
 struct ResolveOp {
   using type = Op<T>;
@@ -124,7 +124,7 @@ void add_binary(KernelRegistry& registry, const char* op, Lists... types) {
 }
 
 // Integers as unsigned ones of at least 32 bits, whose arithmetic wraps around
-// instead of being undefined; other types as they are.
+// instead of being undefined; other types unchanged.
 template <class T>
 auto wrap(T x) {
   if constexpr (std::is_integral_v<T>) {
@@ -138,8 +138,8 @@ template <class T>
 inline constexpr bool kIsComplex =
     std::is_same_v<T, Complex64> || std::is_same_v<T, Complex128>;
 
-// The product, wrapping around; of complex numbers by the schoolbook, without
-// the library's slow repair of infinities.
+// The product, wrapping around; complex numbers by the textbook formula,
+// without the library's slow handling of infinities.
 template <class T>
 T multiply(T a, T b) {
   if constexpr (kIsComplex<T>) {

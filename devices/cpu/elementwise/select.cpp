@@ -9,8 +9,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// z[i] = c[i] ? x(i) : y(i). Plain elements are read whether chosen or not, so
-// that no branch is left to be predicted wrongly.
+// z[i] = c[i] ? x(i) : y(i). Plain elements are read whether selected or not,
+// which avoids mispredicted branches.
 template <class T, class X, class Y>
 void choose_each(const bool* c, int64_t n, T* z, X x, Y y) {
   if constexpr (std::is_trivially_copyable_v<T>) {
@@ -69,7 +69,7 @@ void select_all(const KernelContext& context, const BroadcastPlan& plan,
                  plan.moves(2), z + row * n, n);
     });
   };
-  // One long row, the usual case, is cut into pieces.
+  // One long row, the usual case, is divided into pieces.
   if (plan.rows() == 1) {
     context.parallel_for(n, 0.5, [&](int64_t begin, int64_t end) {
       const auto at = [&](int operand) {
@@ -97,7 +97,7 @@ class SelectBase : public Kernel {
     context.set_output(0, context.input(chosen));
   }
 
-  // The condition broadcast as if it had shape `c`.
+  // Broadcasts the condition as if it had shape `c`.
   static Status select(KernelContext& context, const Shape& c, const Shape& x,
                        const Shape& y, const Shape& result) {
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, result));
@@ -112,7 +112,7 @@ class SelectBase : public Kernel {
   }
 };
 
-// The condition is like the values, a scalar, or chooses whole rows.
+// The condition has the values' shape, is a scalar, or selects whole rows.
 class SelectKernel final : public SelectBase {
  public:
   explicit SelectKernel(const KernelInfo&) {}
@@ -170,7 +170,7 @@ T clip(T x, T low, T high) {
   return below < low ? low : below;
 }
 
-// Complex numbers are clipped in each of their parts.
+// Complex numbers are clipped in each part.
 template <class T>
 std::complex<T> clip(std::complex<T> x, std::complex<T> low,
                      std::complex<T> high) {

@@ -1,4 +1,4 @@
-// The error function, the gamma function and what belongs to them.
+// The error function, the gamma function and related functions.
 #include <bit>
 #include <cmath>
 #include <unsupported/Eigen/SpecialFunctions>
@@ -20,7 +20,7 @@ struct Erf : Special<T> {
   static T apply(T x) { return std::erf(x); }
 };
 
-// Eigen's is vectorised.
+// Eigen's function is vectorised.
 template <>
 struct Erf<float> : Elementwise<float> {
   static constexpr double kCost = 1;
@@ -46,11 +46,12 @@ float polynomial(const float (&c)[N], float x) {
   }
 }
 
-// What exact GELUs spend their time on. With t = 1 / (1 + z/2), the logarithm
-// of erfc(z) e^(z^2) / t is so smooth in t that a short polynomial has it to
-// the last digits, for z from 0 to 11, where erfc is 0 as a float. z^2 needs
-// more digits than a float has: that of the first half of z's is exact, and the
-// rest of the exponent is small; what their sum loses is made good by a factor.
+// Exact GELUs spend most of their time here. With t = 1 / (1 + z/2), the
+// logarithm of erfc(z) e^(z^2) / t is so smooth in t that a short polynomial
+// gives it to the last digits, for z from 0 to 11, where erfc is 0 as a float.
+// z^2 needs more digits than a float has: the square of the first half of z's
+// digits is exact, and the rest of the exponent is small; a factor corrects the
+// rounding of their sum.
 template <>
 struct Erfc<float> : Elementwise<float> {
   static constexpr double kCost = 2;
@@ -81,8 +82,8 @@ struct NormalQuantile : Special<T> {
   }
 };
 
-// The quantile of (x+1)/2 over the root of 2, which loses digits near 0 and
-// gets them back by a step of Newton's method, in double.
+// The quantile of (x+1)/2 over the root of 2. It loses digits near 0; a step of
+// Newton's method, in double, restores them.
 template <class T>
 struct ErfInverse : Special<T> {
   static constexpr double kCost = 60;
@@ -118,7 +119,7 @@ struct Digamma : Special<T> {
   }
 };
 
-// The incomplete gamma functions, and what follows from them: by Eigen.
+// The incomplete gamma functions and related functions: computed by Eigen.
 template <class T>
 struct SlowSpecial : Elementwise<T> {
   static constexpr double kCost = 300;
@@ -135,7 +136,7 @@ template <class T>
 struct LowerGammaGrad : SlowSpecial<T> {
   static T apply(T a, T x) { return Eigen::numext::igamma_der_a(a, x); }
 };
-// How a sample of the gamma distribution moves with its parameter.
+// The derivative of a sample of the gamma distribution by its parameter.
 template <class T>
 struct GammaSampleGrad : SlowSpecial<T> {
   static T apply(T alpha, T sample) {

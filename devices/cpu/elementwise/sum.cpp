@@ -11,7 +11,7 @@ namespace {
 template <class T>
 class AddNKernel final : public Kernel {
  public:
-  // AccumulateNV2 says of which shape its inputs are.
+  // AccumulateNV2 has an attribute with the shape of its inputs.
   explicit AddNKernel(const KernelInfo& info)
       : declared_(info.node().attrs().contains("shape")
                       ? attr_of<PartialShape>(info, "shape")
@@ -57,7 +57,7 @@ class AddNKernel final : public Kernel {
       std::conditional_t<kIsNarrow<T>, float, decltype(wrap(T()))>;
   static constexpr int64_t kChunk = 1024;
 
-  // Elements [begin, end), at most kChunk, of the sum; `sums` may be that of
+  // Sums elements [begin, end), at most kChunk; `sums` may be the memory of
   // input 0.
   static void add(std::span<const Tensor> inputs, T* sums, int64_t begin,
                   int64_t end) {

@@ -8,11 +8,11 @@ namespace tagflow::devices {
 
 namespace {
 
-// Cost of a function that vectorises, per element.
+// The cost of a vectorised function, per element.
 template <class T>
 inline constexpr double kVectorCost = kIsComplex<T> ? 20 : sizeof(T) * 0.3;
 
-// Names the op `Name` whose real values are `real` and complex ones `complex`,
+// Defines the op `Name` by `real` and, for complex values, `complex`:
 // expressions of x, both vectorised.
 #define TAGFLOW_VECTOR_FUNCTION(Name, real, complex) \
   template <class T>                                 \
@@ -35,7 +35,7 @@ TAGFLOW_VECTOR_FUNCTION(Sigmoid, vector_math::sigmoid(x),
                         T(1) / (T(1) + std::exp(-x)))
 #undef TAGFLOW_VECTOR_FUNCTION
 
-// Names the op `Name` that is the standard library's `function`.
+// Defines the op `Name` by the standard library's `function`.
 #define TAGFLOW_STANDARD_FUNCTION(Name, function)    \
   template <class T>                                 \
   struct Name : Elementwise<T> {                     \
@@ -53,7 +53,7 @@ TAGFLOW_STANDARD_FUNCTION(Acosh, acosh)
 TAGFLOW_STANDARD_FUNCTION(Atanh, atanh)
 #undef TAGFLOW_STANDARD_FUNCTION
 
-// Eigen's are vectorised for float.
+// Eigen's functions are vectorised for float.
 #define TAGFLOW_EIGEN_FUNCTION(Name, function)                            \
   template <class T>                                                      \
   struct Name : Elementwise<T> {                                          \

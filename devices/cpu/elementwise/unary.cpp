@@ -12,7 +12,7 @@ struct Negate : Elementwise<T> {
   static T apply(T a) { return T(-wrap(a)); }
 };
 
-// The least integer stays what it is.
+// The smallest integer stays the same.
 template <class T>
 struct Absolute : Elementwise<T> {
   static T apply(T a) {
@@ -24,7 +24,8 @@ struct Absolute : Elementwise<T> {
   }
 };
 
-// -1, 0 or 1; NaN of NaN; of a complex number the unit in its direction.
+// Returns -1, 0 or 1; NaN for NaN; for a complex number the unit in its
+// direction.
 template <class T>
 struct Sign : Elementwise<T> {
   static T apply(T a) {
@@ -69,7 +70,7 @@ struct Ceil : Elementwise<T> {
   static T apply(T a) { return std::ceil(a); }
 };
 
-// To the nearest integer, halves to the even one; integers as they are.
+// To the nearest integer, halves to the even one; integers stay the same.
 template <class T>
 struct Round : Elementwise<T> {
   static T apply(T a) {

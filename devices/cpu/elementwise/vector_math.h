@@ -1,10 +1,10 @@
-// exp, log and their relatives as loops want them: no branches, no calls, so
-// that the compiler vectorises whatever loop they stand in. The standard
-// library's are as accurate but take one number at a time.
+// exp, log and related functions for loops: they have no branches and no calls,
+// so that the compiler vectorises the loop around them. The standard library's
+// are as accurate but take one number at a time.
 //
 // Results are within 4 units in the last place; infinities, NaN, zeros and
-// denormals are those of the standard functions, but for sigmoid: it is 0 from
-// about -88.4 on for float and -709.4 for double, where it is a denormal. One
+// denormals are those of the standard functions, except for sigmoid: it is 0
+// below about -88.4 for float and -709.4 for double, where it is a denormal. A
 // number gives the same result alone as in a loop.
 //
 // Note [Exponential]
@@ -33,10 +33,10 @@ struct Format<float> {
   static constexpr int kMantissa = 23;
   static constexpr Bits kBias = 127;
   static constexpr float kRounder = 0x1.8p23f;
-  static constexpr float kLn2High = 0x1.62e4p-1f;  // n times it is exact
+  static constexpr float kLn2High = 0x1.62e4p-1f;  // n * kLn2High is exact
   static constexpr float kLn2Low = 0x1.7f7d1cp-20f;
-  static constexpr float kExpMin = -104, kExpMax = 89;  // 0 and inf beyond
-  static constexpr float kNormalMin = -87;  // e^x is a normal number from here
+  static constexpr float kExpMin = -104, kExpMax = 89;  // 0 and inf outside
+  static constexpr float kNormalMin = -87;              // e^x is normal above
   static constexpr int kExpTerms = 7, kLogTerms = 5;
 };
 
@@ -55,8 +55,8 @@ struct Format<double> {
 
 constexpr double factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
 
-// 1/I! + r/(I+1)! + ... + r^(Terms-I)/Terms!, given the square of r: pairs of
-// terms by Horner's rule, which keeps more units busy than term by term.
+// 1/I! + r/(I+1)! + ... + r^(Terms-I)/Terms!, given the square of r: Horner's
+// rule on pairs of terms keeps more units busy than on single terms.
 template <int Terms, int I, class T>
 inline T exp_series(T r, T square) {
   constexpr T kCoefficient = T(1 / factorial(I));
@@ -178,8 +178,8 @@ inline T log(T x) {
   return x > T(0) ? result : outside;
 }
 
-// log(1 + x) without losing the digits of a small x: what rounding 1 + x lost
-// is made good by the factor x / ((1 + x) - 1).
+// log(1 + x) without losing the digits of a small x: the factor x / ((1 + x) -
+// 1) corrects the rounding of 1 + x.
 template <class T>
 inline T log1p(T x) {
   const T sum = T(1) + x;
@@ -196,8 +196,8 @@ inline T tanh(T x) {
   return std::copysign(e / (e + T(2)), x);
 }
 
-// 1 / (1 + e^-x). 1 for large x, where e^-x would be no normal number; where
-// 2^n overflows, it is infinite as e^-x soon is.
+// 1 / (1 + e^-x). 1 for large x, where e^-x is below the normal numbers; where
+// 2^n overflows, it is infinite, as e^-x is soon after.
 template <class T>
 inline T sigmoid(T x) {
   using F = Format<T>;

@@ -8,7 +8,7 @@
 namespace tagflow::devices {
 namespace {
 
-// As many operands as a fused kernel may have.
+// The maximum number of operands of a fused kernel.
 constexpr int64_t kMostSegments = 64;
 
 }  // namespace
@@ -31,9 +31,9 @@ Status LayerOps::build(const KernelInfo& info) {
       (segments_ > 1 && width_ == 0))
     return invalid_argument("{} segments of {} columns", segments_, width_);
   if (program.empty() && num_operands > 0)
-    return invalid_argument("{} operands of no program", num_operands);
+    return invalid_argument("{} operands without a program", num_operands);
   if (program.empty() && info.num_outputs() != 1)
-    return invalid_argument("{} outputs of no program", info.num_outputs());
+    return invalid_argument("{} outputs without a program", info.num_outputs());
   const size_t num_ops =
       (num_more_ > 0 ? 1 : 0) + 1 + (has_bias ? 1 : 0) + program.size();
   if (names.size() != num_ops)
@@ -50,7 +50,7 @@ Status LayerOps::build(const KernelInfo& info) {
   return add_tail(info, {name, names.end()}, num_operands);
 }
 
-// --- Making -----------------------------------------------------------------
+// --- Creation ----------------------------------------------------------------
 
 Result<graph::Endpoint> LayerOps::add_input() {
   TAGFLOW_ASSIGN(graph::Node * input,
@@ -130,7 +130,8 @@ Status LayerOps::add_tail(const KernelInfo& info, Strings names,
   return {};
 }
 
-// --- What the layer is ------------------------------------------------------
+// --- Properties of the layer
+// --------------------------------------------------
 
 bool LayerOps::is_set(std::string_view flag) const {
   const auto value = product_.node->attr<bool>(flag);
@@ -142,7 +143,7 @@ const Tensor& LayerOps::part(const KernelContext& context, int64_t i) const {
       i == 0 ? 0 : int(int64_t(context.num_inputs()) - num_more_ + i - 1));
 }
 
-// The operands of the element-wise ops that are no segments.
+// The operands of the element-wise ops that are not segments.
 std::span<const Tensor> LayerOps::others_of(
     const KernelContext& context) const {
   const auto inputs = context.inputs();

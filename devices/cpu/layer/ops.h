@@ -1,4 +1,4 @@
-// LayerOps: the ops that the node of a layer stands for.
+// LayerOps: the ops that a layer node replaces.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@
 
 namespace tagflow::devices {
 
-// A product, what comes before and after it: Note [What is a layer] in
-// graph/passes/layer.cpp. Each op has a kernel of its own, of a node that
-// nobody else sees. Thread-safe once it is built.
+// A product and the ops before and after it: Note [What is a layer] in
+// graph/passes/layer.cpp. Each op has its own kernel, for a node that is
+// internal to this. Thread-safe once it is built.
 class LayerOps {
  public:
   // InvalidArgument where the node's attributes are not those of a layer.
@@ -26,37 +26,37 @@ class LayerOps {
   DataType dtype() const { return dtype_; }
   // Whether there are element-wise ops.
   bool has_tail() const { return tail_.node != nullptr; }
-  // Whether these, if there are any, can run block by block.
+  // Whether the element-wise ops, if any, can run block by block.
   bool can_run_blocks() const { return !has_tail() || tiles_ != nullptr; }
-  // Whether they can, too, with one output of the product's shape.
+  // Whether they can also run in place, with one output of the product's shape.
   bool is_in_place() const {
     return can_run_blocks() && segments_ == 1 && num_outputs_ == 1;
   }
 
-  // What is multiplied: the first input, or all that the ConcatV2 has.
+  // The number of tensors that are multiplied: one, or the inputs of ConcatV2.
   int64_t num_parts() const { return 1 + num_more_; }
   const Tensor& part(const KernelContext& context, int64_t i) const;
-  // The bias, or null where there is none; false where it is no vector of so
-  // many outputs. REQUIRES: dtype() is float.
+  // The bias, or null where there is none; false where it is no vector of
+  // `outputs` elements. REQUIRES: dtype() is float.
   bool find_bias(const KernelContext& context, int64_t outputs,
                  const float*& bias) const;
-  // The layer of the product, block by block. False, and nothing was done,
-  // where the element-wise ops have to see the product as a whole. REQUIRES:
+  // Computes the layer from the product, block by block. False, and nothing was
+  // done, where the element-wise ops need the whole product. REQUIRES:
   // can_run_blocks(), and `product` is its shape.
   Result<bool> compute_rows(KernelContext& context, const RowFactors& factors,
                             const Shape& product) const;
   // Allocates the outputs of the element-wise ops for a product of that shape.
-  // False, and nothing was done, where they have to see it as a whole.
-  // REQUIRES: has_tail() and can_run_blocks().
+  // False, and nothing was done, where they need the whole product. REQUIRES:
+  // has_tail() and can_run_blocks().
   Result<bool> begin_tail(KernelContext& context, Shape product,
                           LayerTail& tail) const;
   void run_tail(const LayerTail& tail, const LayerTail::Values& values) const {
     tail.run(*tiles_, values);
   }
 
-  // The product's, in nanoseconds of one thread.
+  // The cost of the product, in nanoseconds on one thread.
   double cost(const KernelContext& context, const Tensor& weights) const;
-  // All ops one by one, as they would run apart; fails as they would.
+  // Runs all ops one by one, with the results and errors of separate nodes.
   Status compute(KernelContext& context, const Tensor& weights) const;
 
  private:
@@ -81,13 +81,13 @@ class LayerOps {
 
   graph::Graph graph_;
   Stage join_, product_, bias_, tail_;
-  const FusedTiles* tiles_ = nullptr;  // of the tail, where it can do that
+  const FusedTiles* tiles_ = nullptr;  // of the tail, if it supports blocks
   DataType dtype_ = DataType::kInvalid;
-  // The product's columns, as the element-wise ops see them: so many of a
+  // The product's columns as the element-wise ops use them: segments of one
   // width, which is known where there are several.
   int64_t segments_ = 1, width_ = 0;
   int num_outputs_ = 1;
-  int64_t num_more_ = 0;  // parts of what is multiplied, after the first
+  int64_t num_more_ = 0;  // parts of the factor after the first
 };
 
 }  // namespace tagflow::devices

@@ -1,7 +1,7 @@
-// Layers whose product is one by a matrix. Where it is of floats, the product
-// is cut into blocks, and the element-wise ops run on each of them while it is
-// in the cache: the product as a whole is nowhere, nor is a ConcatV2 that it
-// multiplies. Everything else goes through the kernels one by one.
+// Layers whose product multiplies rows by a matrix. For floats, the product is
+// divided into blocks, and the element-wise ops run on each block while it is
+// in the cache: the whole product is never stored, nor is a ConcatV2 before it.
+// Everything else runs through the kernels one by one.
 #include "devices/cpu/built_kernel.h"
 #include "devices/cpu/containers/kernels.h"
 #include "devices/cpu/dense/gemm.h"
@@ -50,10 +50,10 @@ class RowLayerKernel final : public Kernel {
   }
 
  private:
-  // What the node multiplies by.
+  // The weights of the node.
   struct Weights {
     Tensor tensor;
-    PackedMatrix* matrix = nullptr;  // where the product can be blocks
+    PackedMatrix* matrix = nullptr;  // null: the product cannot run in blocks
   };
 
   Result<Weights> weights_of(const KernelContext& context) const {
@@ -66,7 +66,7 @@ class RowLayerKernel final : public Kernel {
     return Weights{value->tensor(), fits ? matrix : nullptr};
   }
 
-  // Of the product; 0 where the kernels one by one must see it.
+  // Rows of the product; 0 if the kernels must run one by one.
   int64_t rows_of(const KernelContext& context,
                   const MatrixLayout& layout) const {
     const int rank = ops_.part(context, 0).rank();
@@ -86,7 +86,7 @@ class RowLayerKernel final : public Kernel {
     return channels == layout.inputs ? rows : 0;
   }
 
-  // False where nothing was done.
+  // Returns false if nothing was done.
   Result<bool> compute_blocks(KernelContext& context,
                               PackedMatrix& matrix) const {
     const MatrixLayout& layout = matrix.layout();
@@ -106,10 +106,10 @@ class RowLayerKernel final : public Kernel {
   }
 
   LayerOps ops_;
-  bool comes_packed_ = false;  // the weights: a _PackedMatMul
+  bool comes_packed_ = false;  // the weights are from a _PackWeights
   bool is_transposed_ = false;
   bool can_be_blocks_ = false;
-  std::unique_ptr<PackedMatrix> matrix_;  // of weights that are known
+  std::unique_ptr<PackedMatrix> matrix_;  // of constant weights
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// LayerTail: what the element-wise ops of a layer work on, in one call.
+// LayerTail: the operands of a layer's element-wise ops, in one call.
 #pragma once
 
 #include <boost/container/static_vector.hpp>
@@ -9,19 +9,19 @@
 
 namespace tagflow::devices {
 
-// Of floats. The operands of the ops are the segments of a product, which come
-// part by part, and other tensors. Thread-safe once it is complete.
+// Floats only. The ops' operands are the segments of a product, which are
+// computed part by part, and other tensors. Thread-safe once it is complete.
 class LayerTail {
  public:
-  // The other operands, for results of that shape. False where one of them is
-  // neither of that shape nor a single element.
+  // Adds the other operands, for results of that shape. False where one of them
+  // is neither of that shape nor a single element.
   bool add_others(std::span<const Tensor> others, const Shape& result);
-  // Whether the ops can run, with so many segments before the others.
+  // Whether the ops can run with so many segments before the other operands.
   bool fits(const FusedTiles& tiles, int64_t segments) const;
   // REQUIRES: it is of the results' shape.
   void add_output(Tensor& output);
 
-  // Rows of segments, which belong to the results from element `begin` on.
+  // Rows of segments; their results begin at element `begin`.
   struct Values {
     const float* first = nullptr;
     int64_t begin = 0;

@@ -1,7 +1,8 @@
-// Layers whose product is a convolution. Where it is of floats in the usual
-// order by a constant, the library computes it in parts, and the element-wise
-// ops run on each part while it is in the cache. A window of one position makes
-// it a product of rows. Everything else goes through the kernels one by one.
+// Layers whose product is a convolution. If it is of floats in the usual order
+// with a constant filter, the library computes it in parts, and the
+// element-wise ops run on each part while it is in the cache. A window of one
+// position makes it a product of rows. Everything else runs through the kernels
+// one by one.
 #include "devices/cpu/built_kernel.h"
 #include "devices/cpu/convolution/packed_convolution.h"
 #include "devices/cpu/elementwise/register.h"
@@ -43,7 +44,7 @@ class WindowLayerKernel final : public Kernel {
   }
 
  private:
-  // False where the library cannot do it.
+  // False if the library does not support it.
   bool find_layout(const Shape& weights) {
     if (weights.rank() != 4) return false;
     Result<graph::WindowAttrs> window = graph::window_attrs(ops_.product(), 4);
@@ -61,7 +62,7 @@ class WindowLayerKernel final : public Kernel {
     return true;
   }
 
-  // The geometry of an input; false where the kernels one by one must see it.
+  // The geometry of an input; false if the kernels must run one by one.
   bool find_geometry(const KernelContext& context, Geometry& geometry,
                      Shape& output) const {
     const Tensor& x = context.input(0);
@@ -79,13 +80,13 @@ class WindowLayerKernel final : public Kernel {
     return true;
   }
 
-  // Of a window of one position.
+  // Whether it is a window of one position.
   static bool is_of_rows(const Geometry& g) {
     return g.in == g.out && g.stride == Spatial{1, 1, 1} &&
            g.pad == Spatial{0, 0, 0};
   }
 
-  // False where nothing was done.
+  // Returns false if nothing was done.
   Result<bool> compute_packed(KernelContext& context) const {
     Geometry geometry;
     Shape shape;
@@ -114,7 +115,7 @@ class WindowLayerKernel final : public Kernel {
     LayerTail tail;
     TAGFLOW_ASSIGN(const bool fits, ops_.begin_tail(context, shape, tail));
     if (!fits) return false;
-    // The product is where the output is, and becomes that.
+    // The product is computed in the memory of the output.
     auto* elements = context.mutable_outputs()[0].mutable_data<float>();
     return library_->compute(context, geometry, factors, elements,
                              [&](int64_t begin, int64_t end) {
@@ -125,7 +126,7 @@ class WindowLayerKernel final : public Kernel {
   }
 
   LayerOps ops_;
-  // Null where they cannot do it.
+  // Null if the library does not support it.
   std::unique_ptr<PackedConvolution> library_;
   std::unique_ptr<PackedMatrix> matrix_;
   WeightLayout layout_;

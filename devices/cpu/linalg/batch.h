@@ -1,4 +1,4 @@
-// Matrices of a batch, which are decomposed one by one.
+// Batches of matrices, which are decomposed one by one.
 #pragma once
 
 #include <Eigen/Core>
@@ -10,7 +10,7 @@ namespace tagflow::devices {
 
 class KernelRegistry;
 
-// Half precision is computed with in single precision.
+// Half precision is computed in single precision.
 template <class T>
 using MatrixScalar =
     std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>,
@@ -22,15 +22,15 @@ template <class T>
 using RealScalar = typename Eigen::NumTraits<T>::Real;
 
 // The number of matrices in the last two dimensions. InvalidArgument for a
-// tensor of fewer than two, and for other than square ones where they must be.
+// tensor of fewer than two, and for matrices that must be square but are not.
 Result<int64_t> count_matrices(const KernelContext& context, int input,
                                bool must_be_square);
 
-// The shape of a tensor without its last two dimensions, and then `dims`.
+// The shape of a tensor without its last two dimensions, followed by `dims`.
 Result<Shape> batch_shape(const Tensor& matrices,
                           std::initializer_list<int64_t> dims);
 
-// Matrix i of a tensor. REQUIRES: there is one, of elements T.
+// Matrix i of a tensor. REQUIRES: it exists, with elements T.
 template <class T>
 DenseMatrix<T> matrix_at(const Tensor& tensor, int64_t i) {
   using Rows =
@@ -57,8 +57,8 @@ void set_matrix(Tensor& tensor, int64_t i, const Expression& matrix) {
 }
 
 // Calls body(i) for each i < count, on several workers where that pays at so
-// many nanoseconds each. What it returns says what is wrong with matrix i, or
-// is null; of several errors that of the lowest i is the kernel's.
+// many nanoseconds each. body returns the error of matrix i, or null; of
+// several errors the kernel reports that of the lowest i.
 Status for_each_matrix(const KernelContext& context, int64_t count, double cost,
                        const std::function<const char*(int64_t)>& body);
 
@@ -70,7 +70,7 @@ class CubicKernel : public Kernel {
   double cost(const KernelContext& context) const override;
 
  protected:
-  // Of one matrix of a tensor.
+  // The cost of one matrix of a tensor.
   double matrix_cost(const Tensor& tensor) const;
 
  private:

@@ -10,8 +10,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// Of the lower triangle. A matrix that is not positive definite makes NaN, as
-// in TensorFlow.
+// Reads the lower triangle. A matrix that is not positive definite gives NaN,
+// as in TensorFlow.
 template <class T>
 class CholeskyKernel : public CubicKernel {
  public:
@@ -60,7 +60,7 @@ class CholeskyGradKernel : public CubicKernel {
           p.diagonal() *= MatrixScalar<T>(0.5);
           p.template triangularView<Eigen::StrictlyUpper>().setZero();
           l.transpose().solveInPlace(p);
-          // P L^-1 is the transpose of what solves L^T X = P^T.
+          // P L^-1 is the transpose of the solution of L^T X = P^T.
           DenseMatrix<T> x = p.transpose();
           l.transpose().solveInPlace(x);
           p = x.transpose();

@@ -1,4 +1,4 @@
-// Cross: the product of vectors in space.
+// Cross: the cross product of vectors of 3 elements.
 #include "devices/cpu/array/args.h"
 #include "devices/cpu/linalg/batch.h"
 #include "devices/cpu/reduction/ops.h"
@@ -37,7 +37,7 @@ class CrossKernel : public BytesKernel {
   }
 
  private:
-  // Each step is rounded, or wraps around, by itself.
+  // Each step is rounded, or wraps around, separately.
   static T times(T a, T b) { return T(Accumulator<T>(a) * Accumulator<T>(b)); }
   static T minus(T a, T b) { return T(Accumulator<T>(a) - Accumulator<T>(b)); }
 };

@@ -67,7 +67,7 @@ class DeterminantKernel : public CubicKernel {
   bool has_sign_;
 };
 
-// Both triangles in one matrix, and the rows in their new order.
+// Both triangles in one matrix, and the permutation of the rows.
 template <class T, class Index>
 class LuKernel : public CubicKernel {
  public:

@@ -46,7 +46,7 @@ class QrKernel : public CubicKernel {
   bool full_;
 };
 
-// Of the lower triangle; eigenvalues rise.
+// Reads the lower triangle; eigenvalues ascend.
 template <class T>
 class EigenKernel : public CubicKernel {
  public:

@@ -12,14 +12,13 @@ namespace {
 
 constexpr const char* kSingular = "is not invertible";
 
-// A decomposition of the matrix, or of its adjoint; nothing where it is
-// singular.
+// A decomposition of the matrix, or of its adjoint; nothing if it is singular.
 template <class T>
 std::optional<Eigen::PartialPivLU<DenseMatrix<T>>> decompose(
     DenseMatrix<T> matrix, bool adjoint) {
   if (adjoint) matrix.adjointInPlace();
   Eigen::PartialPivLU<DenseMatrix<T>> lu(matrix);
-  // Not true of NaN either.
+  // False for NaN, too.
   if (!(lu.matrixLU().diagonal().cwiseAbs().minCoeff() > 0)) return {};
   return lu;
 }
@@ -78,7 +77,7 @@ class SolveKernel : public CubicKernel {
   bool adjoint_;
 };
 
-// The batches of both are broadcast. A zero on the diagonal makes infinities
+// The batches of both are broadcast. A zero on the diagonal gives infinities
 // and NaN.
 template <class T>
 class TriangularSolveKernel : public CubicKernel {

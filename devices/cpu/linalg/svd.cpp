@@ -11,8 +11,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// Computed with doubles, whatever the type: the solvers are long to compile.
-// Numbers that are not finite make NaN, as in TensorFlow.
+// Computed in double for all types: the solvers take long to compile. Numbers
+// that are not finite give NaN, as in TensorFlow.
 template <class T>
 class SvdKernel : public CubicKernel {
  public:
@@ -38,7 +38,7 @@ class SvdKernel : public CubicKernel {
     TAGFLOW_ASSIGN(to.s, context.allocate_output(0, s_shape));
     TAGFLOW_ASSIGN(to.u, context.allocate_output(1, u_shape));
     TAGFLOW_ASSIGN(to.v, context.allocate_output(2, v_shape));
-    // There may be more empty matrices than anybody can count.
+    // The number of empty matrices may overflow.
     if (to.s->num_elements() + to.u->num_elements() + to.v->num_elements() == 0)
       return {};
     return for_each_matrix(context, count, matrix_cost(input), [&](int64_t i) {

@@ -110,7 +110,7 @@ class AveragePoolGradKernel : public AveragePoolBase {
                    make_pool_geometry(context, window(), *input));
     TAGFLOW_ASSIGN(const Shape pooled,
                    make_shape(window(), g.batch, g.out, g.channels));
-    // As in TensorFlow, in two dimensions what is empty need not fit.
+    // As in TensorFlow, empty tensors in two dimensions need not match.
     const bool may_differ =
         rank == 4 && grad.rank() == 4 &&
         (input->num_elements() == 0 || grad.num_elements() == 0);

@@ -17,7 +17,7 @@ constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
 // Attributes of the forward op and of the gradient.
 struct NormAttrs {
   float epsilon = 0;
-  float factor = 1;  // of the batch in the running averages
+  float factor = 1;  // weight of the batch in the running averages
   bool training = true;
   graph::WindowAttrs layout;
 };
@@ -41,9 +41,9 @@ struct Rows {
   int64_t count = 0, channels = 0;
 };
 
-// Where x has 4 or 5 dimensions. Its data format, whose name has as many, says
-// only where the channels are: as in TensorFlow, the two need not agree where
-// shapes were not known in advance.
+// The layout of x, which must have 4 or 5 dimensions. Its data format gives
+// only the position of the channels: as in TensorFlow, its length need not
+// match if shapes were not known in advance.
 Result<graph::WindowAttrs> layout_of(const KernelContext& context,
                                      const NormAttrs& attrs, const Tensor& x) {
   graph::WindowAttrs layout = attrs.layout;
@@ -67,8 +67,8 @@ Status check_vector(const KernelContext& context, int input, int64_t channels) {
                       vector.describe(), channels);
 }
 
-// Sums over rows, `width` of them at once: body(begin, end, sums) adds those
-// of the rows [begin, end). Parts are as the shape says, not the workers.
+// Sums over rows, `width` of them at once: body(begin, end, sums) adds the sums
+// of rows [begin, end). The parts depend on the shape, not on the workers.
 template <class Body>
 std::vector<double> sum_rows(const KernelContext& context, const Rows& rows,
                              int64_t width, Body&& body) {
@@ -123,15 +123,15 @@ class BatchNormKernel : public Kernel {
       if (context.input(i).rank() != 1)
         return context.fail("input {} is {}, not a vector", i,
                             context.input(i).describe());
-    // Running averages count only where they enter into the result.
+    // Running averages are checked only if they affect the result.
     const int used = attrs_.training && attrs_.factor == 1 ? 3 : 5;
     for (int i = 1; i < used; ++i)
       TAGFLOW_RETURN_IF_ERROR(check_vector(context, i, rows.channels));
     for (int i = 1; i < 5; ++i)
       TAGFLOW_RETURN_IF_ERROR(
           context.allocate_output(i, Shape{rows.channels}).status());
-    // A place for what GPUs reserve. TensorFlow's own kernels leave a scalar
-    // here, oneDNN's an empty vector.
+    // A placeholder for reserved space of GPUs. TensorFlow's own kernels return
+    // a scalar here, oneDNN's an empty vector.
     if (context.num_outputs() == 6) context.set_output(5, Tensor::scalar(0.0f));
     TAGFLOW_ASSIGN(const Tensor in, prepared(context, layout, x));
     if (attrs_.training)
@@ -190,8 +190,8 @@ class BatchNormKernel : public Kernel {
                  double(attrs_.factor) * value);
   }
 
-  // Sets them from the inputs; for an empty batch as measure() does, as in
-  // TensorFlow.
+  // Sets these outputs from the inputs; for an empty batch as measure() does,
+  // as in TensorFlow.
   static void copy_given(KernelContext& context, const Rows& rows) {
     for (int i : {1, 2})
       for (int64_t c = 0; c < rows.channels; ++c) {
@@ -243,7 +243,7 @@ class BatchNormGradKernel : public Kernel {
     for (int i : {1, 2})
       TAGFLOW_RETURN_IF_ERROR(
           context.allocate_output(i, Shape{rows.channels}).status());
-    // Places for gradients of the mean and the variance, which have none.
+    // Empty outputs: the mean and the variance have no gradients.
     for (int i : {3, 4})
       TAGFLOW_RETURN_IF_ERROR(context.allocate_output(i, Shape{0}).status());
     TAGFLOW_ASSIGN(const Tensor in, prepared(context, layout, x));
@@ -278,8 +278,8 @@ class BatchNormGradKernel : public Kernel {
                   double(grad[i + c]) * (double(in[i + c]) - mean[c]);
             }
         });
-    // dx = factor (dy - shift - slope (x - mean)); the last two are how the
-    // batch's own mean and variance move.
+    // dx = factor (dy - shift - slope (x - mean)); the last two terms come from
+    // the derivatives of the batch's mean and variance.
     std::vector<float> factor(static_cast<size_t>(channels));
     std::vector<float> shift(factor.size()), slope(factor.size());
     for (int64_t c = 0; c < channels; ++c) {
@@ -292,12 +292,12 @@ class BatchNormGradKernel : public Kernel {
         slope[i] =
             float(sums[i + size_t(channels)] / double(rows.count) / spread);
       }
-      // No elements add nothing, whatever they would be multiplied by.
+      // The sum of no elements is 0, for any factor.
       context.output(1).mutable_data<float>()[c] =
           rows.count == 0 ? 0 : float(sums[i + size_t(channels)] * root);
       context.output(2).mutable_data<float>()[c] = float(sums[i]);
     }
-    // Given averages do not move, however far from them x is.
+    // Given averages are constant, however far x is from them.
     if (!attrs_.training) {
       map_rows(context, rows, grad, out, [&](float dy, int64_t, int64_t c) {
         return factor[size_t(c)] * dy;

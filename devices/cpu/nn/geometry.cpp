@@ -49,7 +49,7 @@ Result<Geometry> make_geometry(const KernelContext& context,
   if (!area || !checked_multiply(*area, geometry.size[2]))
     return context.fail("a window of {} x {} x {} is too large",
                         geometry.size[0], geometry.size[1], geometry.size[2]);
-  // Also of an empty tensor, whose sizes may be any.
+  // Also for an empty tensor, whose sizes may be any.
   for (const Spatial& positions : {geometry.in, geometry.out}) {
     std::optional<int64_t> count = std::max<int64_t>(1, geometry.channels);
     for (const int64_t dim : positions)

@@ -1,6 +1,6 @@
-// Windows over tensors of [batch, depth, height, width, channels]: the one
-// form in which convolutions and pools are computed. Ops without a depth have
-// one of 1; tensors with channels first are transposed on the way in and out.
+// Windows over tensors of [batch, depth, height, width, channels]: the only
+// form in which convolutions and pools are computed. Ops without a depth use a
+// depth of 1; tensors with channels first are transposed on the way in and out.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Geometry {
 
   // Calls body(tap, input position) for the elements of the window at output
   // position `at` that are within the input, in order. Takes no time for the
-  // others, of which a file may ask for any number.
+  // others, since a file may request any number of them.
   template <class Body>
   void for_taps(int64_t at, Body&& body) const {
     const Taps z = taps_within(0, at / (out[1] * out[2]));
@@ -46,7 +46,7 @@ struct Geometry {
   }
 
  private:
-  // Of a window's elements along one dimension those, [first, last), that are
+  // The range [first, last) of a window's elements along one dimension that are
   // within the input; element i is at origin + i * dilation.
   struct Taps {
     int64_t origin, first, last;
@@ -79,7 +79,7 @@ Result<Geometry> make_pool_geometry(const KernelContext& context,
 Result<Shape> make_shape(const graph::WindowAttrs& window, int64_t batch,
                          const Spatial& positions, int64_t channels);
 
-// The elements with the channels last; shares them where they are so already.
+// The elements with the channels last; shared if they are so already.
 Result<Tensor> to_channels_last(const KernelContext& context,
                                 const graph::WindowAttrs& window,
                                 const Tensor& tensor);
@@ -88,8 +88,8 @@ Result<Tensor> to_channels_last(const KernelContext& context,
 void from_channels_last(const graph::WindowAttrs& window, const Tensor& last,
                         Tensor& out);
 
-// The elements converted between floating types; shares them where the type
-// is the same.
+// The elements converted between floating types; shared if the type is the
+// same.
 Result<Tensor> convert(const KernelContext& context, const Tensor& tensor,
                        DataType dtype);
 

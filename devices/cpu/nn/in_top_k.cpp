@@ -49,8 +49,8 @@ class InTopKKernel : public Kernel {
   }
 
  private:
-  // Ties count for the target; a row with a number that is not finite, or a
-  // target that is no class, counts against it.
+  // Ties count for the target; a row with a number that is not finite, or an
+  // invalid target, counts against it.
   static bool is_among_best(const float* row, int64_t classes, int64_t target,
                             int64_t k) {
     if (target < 0 || target >= classes) return false;

@@ -9,13 +9,13 @@ struct LossShape {
   int64_t rows = 0, classes = 0;
 };
 
-// Of SoftmaxCrossEntropyWithLogits, whose inputs broadcast to a matrix.
+// For SoftmaxCrossEntropyWithLogits, whose inputs broadcast to a matrix.
 // InvalidArgument where they do not.
 Result<LossShape> loss_shape(const KernelContext& context);
-// Of SparseSoftmaxCrossEntropyWithLogits. InvalidArgument where the inputs are
-// no matrix and a label for each row.
+// For SparseSoftmaxCrossEntropyWithLogits. InvalidArgument unless the inputs
+// are a matrix and a label for each row.
 Result<LossShape> sparse_loss_shape(const KernelContext& context);
-// InvalidArgument where a label is no class. REQUIRES: the host can read them.
+// InvalidArgument where a label is not a class. REQUIRES: host_readable().
 Status check_labels(const KernelContext& context, int64_t classes);
 
 // The distances between elements of a matrix that may repeat its rows or

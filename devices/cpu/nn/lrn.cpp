@@ -83,8 +83,9 @@ class LrnKernel : public Kernel {
     }
   }
 
-  // Channel j reaches the outputs of its neighbours k through their norms. An
-  // output without a gradient adds nothing, be its terms infinite or NaN.
+  // Channel j affects the outputs of its neighbours k through their norms. An
+  // output with a zero gradient adds nothing, even if its terms are infinite or
+  // NaN.
   void differentiate(const float* dy, const float* x, const float* y,
                      const float* norms, int64_t channels, float* dx) const {
     std::fill_n(dx, channels, 0.0f);

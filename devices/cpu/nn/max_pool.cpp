@@ -84,7 +84,7 @@ class MaxPoolKernel : public Kernel {
                  context.node().op(), refusal);
   }
 
-  // `together` neighbouring channels become one.
+  // Merges `together` neighbouring channels into one.
   static Status over_channels(KernelContext& context,
                               const graph::WindowAttrs& window,
                               const Geometry& g, int64_t together,
@@ -101,14 +101,14 @@ class MaxPoolKernel : public Kernel {
   graph::WindowAttrs window_;
 };
 
-// Also gives where each maximum is: the number of its element in the image,
+// Also returns the position of each maximum: its element's number in the image,
 // or in the batch.
 template <class T>
 class ArgmaxPoolKernel : public Kernel {
  public:
   ArgmaxPoolKernel(graph::WindowAttrs window, bool include_batch)
       : window_(std::move(window)), include_batch_(include_batch) {
-    // Only height and width count here, whatever the attributes say.
+    // Only height and width are used here; other attributes are ignored.
     window_.size[0] = window_.size[3] = 1;
     window_.stride[0] = window_.stride[3] = 1;
   }

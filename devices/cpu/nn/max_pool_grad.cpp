@@ -1,4 +1,4 @@
-// Gradients of max pools, and gradients of those.
+// Gradients of max pools, and gradients of these gradients.
 #include "devices/cpu/nn/kernels.h"
 #include "devices/cpu/nn/pool.h"
 #include "devices/cpu/reduction/ops.h"
@@ -8,8 +8,9 @@ namespace tagflow::devices {
 namespace {
 
 // From orig_input, orig_output and grad. The first order adds the gradient of
-// each window to its largest element, in three dimensions to all that are as
-// large, as TensorFlow's CPU kernels do; the second picks the gradient there.
+// each window to its largest element; in three dimensions to all elements that
+// are equal to it, as TensorFlow's CPU kernels do. The second order reads the
+// gradient at that element.
 template <class T>
 class MaxPoolGradKernel : public Kernel {
  public:
@@ -40,7 +41,7 @@ class MaxPoolGradKernel : public Kernel {
         return context.fail("input {} is {}, not of shape {}", i,
                             context.input(i).describe(), wanted.to_string());
     }
-    // As in TensorFlow, of this order in three dimensions alone.
+    // As in TensorFlow, checked only for this order in three dimensions.
     if (second_order_ && window.rank == 5 &&
         (input.num_elements() == 0 || pooled.num_elements() == 0))
       return context.fail("orig_input {} or orig_output {} has no elements",
@@ -71,7 +72,7 @@ class MaxPoolGradKernel : public Kernel {
   static void for_windows(const KernelContext& context, const Geometry& g,
                           const T* in, Begin&& begin, Body&& body) {
     const int64_t positions = g.out_positions();
-    // Nothing, any number of times, takes no time.
+    // Iterating over nothing must take no time.
     if (g.channels == 0 || (g.in_positions() == 0 && positions == 0)) return;
     const double cost = double(g.taps()) * double(g.channels * positions) * 0.2;
     with_position_type(g, [&]<class Index>(Index) {
@@ -88,8 +89,8 @@ class MaxPoolGradKernel : public Kernel {
     });
   }
 
-  // Adds the gradient of each window to those elements of which
-  // is_chosen(element, position, value, place of the largest) holds.
+  // Adds the gradient of each window to the elements for which
+  // is_chosen(element, position, value, position of the largest) is true.
   template <class IsChosen>
   static void add_where(const KernelContext& context, const Geometry& g,
                         const T* in, const T* grad, T* out,
@@ -149,7 +150,7 @@ class MaxPoolGradKernel : public Kernel {
   bool second_order_;
 };
 
-// From input, grad and the positions that MaxPoolWithArgmax gave.
+// From input, grad and the positions of MaxPoolWithArgmax.
 template <class T>
 class ArgmaxGradKernel : public Kernel {
  public:
@@ -197,7 +198,7 @@ class ArgmaxGradKernel : public Kernel {
     if (!second_order_) std::fill_n(to, count, T(0));
     const int64_t per_image = images == 0 ? 0 : argmax.num_elements() / images;
     for (int64_t i = 0; i < argmax.num_elements(); ++i) {
-      // The part of the input in which the position counts.
+      // The size that positions of the input are relative to.
       const int64_t size = include_batch_ ? count : count / images;
       const int64_t start = include_batch_ ? 0 : i / per_image * size;
       const int64_t at = argmax.data<Index>()[i];

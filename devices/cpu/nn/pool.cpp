@@ -18,7 +18,7 @@ Result<graph::WindowAttrs> complete_window(const KernelContext& context,
     auto& list = i == first ? window.size : window.stride;
     list.assign(tensor.data<int32_t>(),
                 tensor.data<int32_t>() + tensor.num_elements());
-    // An empty list would pass as one that is not there.
+    // Otherwise an empty list would count as missing.
     if (list.empty()) return context.fail("input {} is empty", i);
   }
   Status status = window.check();

@@ -11,8 +11,8 @@ namespace tagflow::devices {
 // The attributes of a pool; for the V2 ops sizes and strides are still empty.
 Result<graph::WindowAttrs> pool_attrs(const KernelInfo& info);
 
-// `window` with the sizes and strides that inputs `first` and `first` + 1
-// hold, where the node has these inputs; checked.
+// `window` with the sizes and strides of inputs `first` and `first` + 1, where
+// the node has these inputs; checked.
 Result<graph::WindowAttrs> complete_window(const KernelContext& context,
                                            graph::WindowAttrs window,
                                            int first);
@@ -23,15 +23,15 @@ Result<graph::WindowAttrs> complete_window(const KernelContext& context,
 Status check_pool_window(const KernelContext& context,
                          const graph::WindowAttrs& window, bool over_channels);
 
-// The largest element of each channel under a window, and where it is.
+// The largest element of each channel under a window, and its position.
 template <class T, class Index>
 struct Largest {
   explicit Largest(int64_t channels)
       : values(size_t(channels)), positions(size_t(channels)) {}
 
-  // Looks at the window at `at` of one image. Of equal elements the first one
-  // counts; NaN is larger only where it comes first. Positions are -1 where the
-  // window is empty. REQUIRES: an Index holds the number of each position.
+  // Searches the window at `at` of one image. Of equal elements the first one
+  // wins; a NaN wins only where it comes first. Positions are -1 where the
+  // window is empty. REQUIRES: an Index can hold every position.
   void find(const Geometry& g, const T* image, int64_t at) {
     T* __restrict const best = values.data();
     Index* __restrict const where = positions.data();
@@ -58,7 +58,7 @@ struct Largest {
 };
 
 // Calls body(Index()) with the smallest type that holds positions of an image:
-// loops over channels are as fast as it is small.
+// loops over channels are faster with smaller types.
 template <class Body>
 void with_position_type(const Geometry& g, Body&& body) {
   if (g.in_positions() <= std::numeric_limits<int32_t>::max())

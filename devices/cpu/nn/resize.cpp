@@ -1,5 +1,5 @@
-// Images resized by nearest neighbours or bilinear interpolation, and the
-// gradients, which distribute instead of collecting.
+// Resizes images by nearest neighbours or bilinear interpolation; the gradients
+// scatter instead of gathering.
 #include <cmath>
 #include <new>
 #include <span>
@@ -12,7 +12,7 @@
 namespace tagflow::devices {
 namespace {
 
-// How positions of a result map to positions of a source, along one
+// The mapping of positions of a result to positions of a source, along one
 // dimension.
 struct Scale {
   bool align_corners = false;
@@ -24,7 +24,7 @@ struct Scale {
   }
 };
 
-// Result position i lies `weight` of the way from `low` to `high`.
+// Result position i is `weight` of the way from `low` to `high`.
 struct Between {
   int64_t low, high;
   float weight;
@@ -226,7 +226,7 @@ class ResizeBilinearGradKernel : public ResizeBase {
     for (int64_t n = 0; n < image.dim(0); ++n)
       for (const Between& y : ys.positions)
         for (const Between& x : xs.positions) {
-          // The parts are floats, as TensorFlow's, also of doubles.
+          // The parts are floats, as in TensorFlow, even for doubles.
           const auto add = [&](int64_t row, int64_t column, float y_part,
                                float x_part) {
             double* pixel =
@@ -253,7 +253,7 @@ class ResizeBilinearGradKernel : public ResizeBase {
   }
 };
 
-// Collects pixels, or as a gradient adds them up where they came from.
+// Gathers pixels, or, as a gradient, adds them to their sources.
 template <class T>
 class ResizeNearestKernel : public ResizeBase {
  public:
@@ -274,7 +274,8 @@ class ResizeNearestKernel : public ResizeBase {
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
     if (out->num_elements() == 0) return Status();
     const Shape images = context.input(0).shape();
-    // As in TensorFlow, what no pixel was made of has a gradient of zeros.
+    // As in TensorFlow, the gradient of an image without result pixels is
+    // zeros.
     if (is_grad && images.num_elements() == 0) {
       std::fill_n(out->mutable_data<T>(), out->num_elements(), T(0));
       return Status();

@@ -9,7 +9,7 @@
 
 namespace tagflow::devices {
 
-// The type in which rows of T are worked on.
+// The type in which rows of T are computed.
 template <class T>
 using SoftmaxWork =
     std::conditional_t<std::is_same_v<T, double>, double, float>;

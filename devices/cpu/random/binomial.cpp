@@ -9,7 +9,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// What log(k!) is more than Stirling's formula of k + 1.
+// The difference between log(k!) and Stirling's formula for k + 1.
 double stirling_rest(double k) {
   static constexpr double kFirst[] = {0.0810614667953272,  0.0413406959554092,
                                       0.0276779256849983,  0.02079067210376509,
@@ -21,10 +21,11 @@ double stirling_rest(double k) {
   return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
 }
 
-// How many of `count` succeed, each by a chance of at most a half. Few by
-// adding up the failures between successes; many by Hormann: "The generation
-// of binomial random variates" (Journal of Statistical Computation and
-// Simulation 46, 1993), BTRS, whose names these are.
+// The number of successes among `count`, each with a probability of at most a
+// half. Small numbers are found by adding up the failures between successes;
+// large ones by Hormann: "The generation of binomial random variates" (Journal
+// of Statistical Computation and Simulation 46, 1993), BTRS, whose names are
+// used here.
 class SuccessSampler {
  public:
   SuccessSampler(double count, double chance, bool many)
@@ -42,7 +43,7 @@ class SuccessSampler {
     double tried = 0;
     for (int successes = 0;; ++successes) {
       tried += std::ceil(std::log(units.next()) / log_failure);
-      // False for NaN too.
+      // Also false for NaN.
       if (!(tried <= count_)) return successes;
     }
   }
@@ -79,8 +80,8 @@ class SuccessSampler {
   bool many_;
 };
 
-// Compares and subtracts in the type of the parameters, on which it depends
-// which numbers are drawn.
+// Compares and subtracts in the type of the parameters, which affects the
+// numbers drawn.
 template <class P>
 class BinomialSampler {
  public:

@@ -1,6 +1,6 @@
 // UniformCandidateSampler, LogUniformCandidateSampler, AllCandidateSampler,
-// FixedUnigramCandidateSampler, ComputeAccidentalHits: classes to be told from
-// the true ones.
+// FixedUnigramCandidateSampler, ComputeAccidentalHits: negative classes for
+// training.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -17,19 +17,19 @@ namespace tagflow::devices {
 
 namespace {
 
-// How likely classes of [0, range) are.
+// The distribution of classes of [0, range).
 enum class Classes : uint8_t {
   kUniform,
   kLogUniform,  // class k with log((k + 2) / (k + 1)) / log(range + 1)
   kAll,         // no draw: class k is candidate k
-  kWeighted,    // as weights say
+  kWeighted,    // proportional to weights
 };
 
-// More are refused.
+// The maximum number of classes; more are rejected.
 constexpr int64_t kMostClasses = int64_t{1} << 27;
 
-// What each class weighs, from the node's list, or from the last column of each
-// line of a file.
+// The weight of each class, from the node's list, or from the last column of
+// each line of a file.
 Result<std::vector<double>> read_weights(const KernelInfo& info) {
   const auto path = attr_of<std::string>(info, "vocab_file");
   const auto listed = attr_of<std::vector<float>>(info, "unigrams");
@@ -56,8 +56,8 @@ Result<std::vector<double>> read_weights(const KernelInfo& info) {
   return weights;
 }
 
-// The weights of the classes of a shard, cumulated: class k has what is between
-// k and k + 1. Reserved ones weigh nothing.
+// Cumulative weights of the classes of a shard: class k has the interval
+// between sums k and k + 1. Reserved classes have weight 0.
 Result<std::vector<double>> cumulated_weights(const KernelInfo& info) {
   TAGFLOW_ASSIGN(std::vector<double> weights, read_weights(info));
   const auto distortion = double(attr_of<float>(info, "distortion"));
@@ -73,10 +73,10 @@ Result<std::vector<double>> cumulated_weights(const KernelInfo& info) {
                             shards);
   if (shards > kMostClasses)
     return invalid_argument("num_shards {} is over {}", shards, kMostClasses);
-  // As in TensorFlow: classes are those of the shard, and the first weight is
-  // that of the number behind the reserved ones of the shard.
+  // As in TensorFlow: classes are those of the shard, and the first weight
+  // belongs to the first number after the reserved ones of the shard.
   std::vector<double> sums = {0};
-  // No more than it takes to see that there are too many.
+  // Stops as soon as it is clear that there are too many.
   for (int64_t id = shard; id < reserved && int64_t(sums.size()) - 1 <= range;
        id += shards)
     sums.push_back(0);
@@ -152,7 +152,7 @@ class CandidateKernel : public Kernel {
   }
 
  private:
-  // Stores the classes; returns how many were drawn until there were enough.
+  // Stores the classes; returns the number of draws until there were enough.
   Result<int64_t> sample(const KernelContext& context, int64_t* to) const {
     if (classes_ == Classes::kAll) {
       for (int64_t i = 0; i < count_; ++i) to[i] = i;
@@ -183,7 +183,7 @@ class CandidateKernel : public Kernel {
     }
     const double unit = unit_double(block[0], block[1]);
     if (classes_ == Classes::kWeighted) {
-      // The last one that begins at or below it, and has a weight.
+      // The last class with a weight whose interval begins at or below it.
       const auto above = std::ranges::upper_bound(sums_, unit * sums_.back());
       const auto end = std::ranges::lower_bound(sums_, sums_.back());
       return std::min(above, end) - sums_.begin() - 1;
@@ -193,7 +193,7 @@ class CandidateKernel : public Kernel {
     return std::min(int64_t(std::min(value, 9e18)) - 1, range_ - 1);
   }
 
-  // How often a class is expected among the candidates.
+  // The expected number of occurrences of a class among the candidates.
   float expected(int64_t number, int64_t tries) const {
     if (classes_ == Classes::kAll) return 1;
     const double chance = chance_of(number);
@@ -218,14 +218,14 @@ class CandidateKernel : public Kernel {
   static constexpr int64_t kMostTries = std::numeric_limits<int32_t>::max();
 
   Classes classes_;
-  const std::vector<double> sums_;  // of weights below each class, and of all
+  const std::vector<double> sums_;  // of weights below each; the total
   const int64_t drawable_ = count_drawable(sums_);  // classes with a weight
   int64_t per_row_, count_, range_;
   bool unique_;
 };
 
-// Where a sampled class is a true one of a row: the row, the candidate, and a
-// weight that takes it out of a sum of exponentials.
+// Sampled classes that are true ones of a row: the row, the candidate, and a
+// weight that removes it from a sum of exponentials.
 class AccidentalHitsKernel : public Kernel {
  public:
   explicit AccidentalHitsKernel(const KernelInfo& info)

@@ -23,8 +23,8 @@ struct UniformReal {
   }
 };
 
-// Of [minval, maxval), by the remainder: a bias where the size of the range is
-// no power of 2, which TensorFlow has as well.
+// Integers of [minval, maxval), by the remainder: biased where the size of the
+// range is no power of 2, as in TensorFlow.
 template <class T>
 struct UniformInt {
   using Element = T;
@@ -56,7 +56,7 @@ struct UniformInt {
   Unsigned size;
 };
 
-// Of all integers of the type.
+// All integers of the type.
 template <class T>
 struct UniformFullInt {
   using Element = T;
@@ -90,8 +90,8 @@ struct StandardNormal {
   }
 };
 
-// Of less than two standard deviations: others are drawn again, from the part
-// of the stream that belongs to the group.
+// Normal numbers within two standard deviations: others are redrawn, from the
+// group's part of the stream.
 template <class T>
 struct CutNormal {
   using Element = T;

@@ -9,15 +9,15 @@
 
 namespace tagflow::devices {
 
-// Fills an output of the shape in input 0. A Distribution has
+// Fills an output with the shape in input 0. A Distribution has
 //   using Element
 //   kGroup        elements that are drawn at a time
 //   kBlocks       blocks of the stream from the start of a group to the next
 //   kNanoseconds  for an element
-//   make()        one from the inputs from `first` on, or their error; called
-//                 where the output has elements only
+//   make()        creates one from the inputs from `first` on, or an error;
+//                 called only where the output has elements
 //   draw()        one group from a stream that is at its start
-// So each group has its own part of the stream, whoever draws it.
+// So each group has its own part of the stream, regardless of the worker.
 template <class Distribution>
 void fill_random(const KernelContext& context, const Philox& stream,
                  const Distribution& distribution,

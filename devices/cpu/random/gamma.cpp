@@ -8,8 +8,8 @@ namespace tagflow::devices {
 namespace {
 
 // By Marsaglia and Tsang: "A simple method for generating gamma variables" (ACM
-// Transactions on Mathematical Software 26, 2000). d * v for the cube v of a
-// normal number is about what is wanted, and rejected where it is not.
+// Transactions on Mathematical Software 26, 2000). d * v, for the cube v of a
+// normal number, has almost the right distribution; some samples are rejected.
 class GammaSampler {
  public:
   explicit GammaSampler(double alpha)
@@ -28,11 +28,11 @@ class GammaSampler {
       if (v <= 0) continue;
       v = v * v * v;
       const double u = units.next();
-      // The first bound spares most samples the logarithms.
+      // The first bound saves most samples the logarithms.
       if (u < 1 - 0.0331 * (x * x) * (x * x) ||
           std::log(u) < 0.5 * x * x + d_ * (1 - v + std::log(v))) {
         const double sample = d_ * v;
-        // Of alpha + 1 so far, where alpha < 1.
+        // So far a sample for alpha + 1, if alpha < 1.
         if (alpha_ >= 1) return sample;
         return sample * std::pow(units.next(), 1 / alpha_);
       }

@@ -9,7 +9,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// The numbers of algorithms that travel in graphs.
+// The numbers of algorithms in graphs.
 constexpr int64_t kPhiloxAlgorithm = 1;
 constexpr int64_t kThreefryAlgorithm = 2;
 constexpr int64_t kAutoAlgorithm = 3;
@@ -37,8 +37,8 @@ Status check_algorithm(const KernelContext& context, int64_t number) {
   if (number == kPhiloxAlgorithm || number == kAutoAlgorithm) return {};
   if (number == kThreefryAlgorithm)
     return error(Code::kUnimplemented,
-                 "[{}] there is no ThreeFry (alg 2) on a CPU, but Philox (alg "
-                 "1, or 3 for whichever there is)",
+                 "[{}] ThreeFry (alg 2) is not supported on a CPU; use Philox "
+                 "(alg 1, or 3 to let the device choose)",
                  context.node().op());
   return context.fail("alg must be 1, 2 or 3, is {}", number);
 }

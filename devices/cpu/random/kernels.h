@@ -1,5 +1,5 @@
 // Private to devices/cpu/random/: the registering functions by theme, and
-// what the kernels share.
+// shared helpers.
 #pragma once
 
 #include <map>
@@ -24,39 +24,39 @@ void register_random_multinomial_kernels(KernelRegistry& registry);
 void register_random_shuffle_kernels(KernelRegistry& registry);
 void register_random_candidate_kernels(KernelRegistry& registry);
 
-// Where an op's numbers come from, which its inputs behind the first one say.
+// The source of an op's numbers, given by its inputs after the first one.
 enum class RandomSource : uint8_t {
   kNode,  // none: devices/random_key.h
   kSeed,  // two integers, as StatelessRandomUniform has them
   kKey,   // a key, a counter and an algorithm, as StatelessRandomUniformV2
 };
 
-// How many inputs these are.
+// The number of these inputs.
 int source_inputs(RandomSource source);
-// The stream that the inputs from `first` on say; an error where they are
-// malformed, Unimplemented for an algorithm that exists, but not here.
+// The stream given by the inputs from `first` on; an error where they are
+// malformed, Unimplemented for an algorithm that exists in TensorFlow only.
 Result<Philox> random_stream(const KernelContext& context, RandomSource source,
                              int first);
-// Of two integers, scrambled: equal for no other two.
+// The stream of two integers, scrambled: different seeds, different streams.
 Philox seeded_stream(const Tensor& seed);
 Status check_seed(const KernelContext& context, int input);
 
 // InvalidArgument unless the number is that of an algorithm, Unimplemented
-// where that exists, but not here.
+// where that exists in TensorFlow only.
 Status check_algorithm(const KernelContext& context, int64_t number);
 
-// The shape that an input is the vector of.
+// The shape in an input that is a vector of dimensions.
 Result<Shape> random_shape(const KernelContext& context, int input = 0);
 
-// How samples of several distributions lie in an output: those that are drawn
-// one after another from each lie a row of `parameters` apart.
+// The order of samples of several distributions in an output: consecutive
+// samples of one distribution are `parameters` elements apart.
 struct SampleLayout {
   Shape shape;
   int64_t samples = 0;     // from each distribution
   int64_t parameters = 0;  // distributions
 };
-// Input 0 says how many samples, for kNode; the shape of the output, which must
-// end with that of the parameters, for others. `what` is for the message.
+// For kNode, input 0 is the number of samples; else the shape of the output,
+// which must end with that of the parameters. `what` is for the message.
 Result<SampleLayout> sample_layout(const KernelContext& context,
                                    RandomSource source, const Shape& parameters,
                                    std::string_view what);
@@ -66,15 +66,15 @@ Result<SampleLayout> layout_of_output(const KernelContext& context,
                                       const Shape& parameters,
                                       std::string_view what);
 
-// Binomial samples into output 0, of which the stream has the numbers; `first`
-// is the input of the counts, before that of the chances.
+// Draws binomial samples into output 0 with the numbers of the stream; input
+// `first` has the counts, the next one the probabilities.
 Status draw_binomial(KernelContext& context, const SampleLayout& layout,
                      const Philox& stream, int first, double nanoseconds);
 // The broadcast shape of these two inputs.
 Result<Shape> binomial_shape(const KernelContext& context, int first);
 inline constexpr double kBinomialNanoseconds = 120;
 
-// A kernel of so many nanoseconds for each element of output 0.
+// A kernel that takes so many nanoseconds for each element of output 0.
 class RandomKernel : public Kernel {
  public:
   RandomKernel(const KernelInfo& info, double nanoseconds);
@@ -84,8 +84,8 @@ class RandomKernel : public Kernel {
 
  protected:
   double nanoseconds() const { return nanoseconds_; }
-  // The elements of output 0, of inputs that were not checked: the product of
-  // input 0, where not overridden.
+  // The number of elements of output 0, from unchecked inputs: the product of
+  // input 0, unless overridden.
   virtual double elements(const KernelContext& context) const;
 
  private:

@@ -11,7 +11,7 @@ namespace tagflow::devices {
 namespace {
 
 // The sums of the first 1, 2, ... unnormalised probabilities of a row. Logits
-// that are no finite numbers count as -infinity.
+// that are not finite count as -infinity.
 template <class T>
 void add_up(std::span<const T> logits, double* sums) {
   double largest = -std::numeric_limits<double>::infinity();
@@ -25,10 +25,10 @@ void add_up(std::span<const T> logits, double* sums) {
   }
 }
 
-// Sample k of the output is where a uniform number, the k-th double of the
-// stream, falls among the sums of its row. As in TensorFlow, where it does not
-// deal the rows out to threads, and it is the number of classes for a row
-// without a finite logit.
+// Sample k of the output is the position of a uniform number, the k-th double
+// of the stream, among the sums of its row. TensorFlow does the same if it does
+// not divide the rows among threads. A row without a finite logit gives the
+// number of classes.
 class MultinomialKernel final : public RandomKernel {
  public:
   MultinomialKernel(const KernelInfo& info, RandomSource source)

@@ -1,5 +1,5 @@
-// Private to devices/cpu/random/: from random words to numbers, bit by bit
-// as TensorFlow does it.
+// Private to devices/cpu/random/: converts random words to numbers, with the
+// same bits as TensorFlow.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 
 namespace tagflow::devices {
 
-// Elements made of a block: doubles and 64-bit integers take two words.
+// Elements per block: doubles and 64-bit integers take two words.
 template <class T>
 inline constexpr int kElementsOfBlock = sizeof(T) == 8 ? 2 : 4;
 
-// A number of [0, 1): random digits behind the point of 1.xxx, less 1.
+// A number of [0, 1): random mantissa bits of 1.xxx, minus 1.
 inline float unit_float(uint32_t word) {
   return std::bit_cast<float>(0x3f800000 | (word & 0x7fffff)) - 1;
 }
@@ -50,7 +50,7 @@ T unit_of_block(const Philox::Block& block, int i) {
   }
 }
 
-// Integer i of a block, of all bits.
+// Integer i of a block, with all bits random.
 template <class T>
 std::make_unsigned_t<T> bits_of_block(const Philox::Block& block, int i) {
   const auto at = size_t(i);
@@ -71,11 +71,11 @@ void box_muller(Real uniform, Real turn, Real* normals) {
   normals[0] = std::sin(angle) * radius;
   normals[1] = std::cos(angle) * radius;
 }
-// What normal numbers of a type are made of: halves of floats.
+// The type in which normal numbers are computed: float for halves.
 template <class T>
 using NormalReal = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// As many of them as a block gives elements of the type.
+// The normal numbers of one block.
 template <class T>
 void normals_of_block(const Philox::Block& block, NormalReal<T>* normals) {
   if constexpr (std::is_same_v<T, double>) {
@@ -87,8 +87,8 @@ void normals_of_block(const Philox::Block& block, NormalReal<T>* normals) {
   }
 }
 
-// Doubles one by one, the second of a block before its first: uniform ones, or
-// normal ones. Several may take blocks from one stream in turn.
+// Doubles one by one, the second of a block before its first: uniform or normal
+// ones. Several may take blocks from one stream in turn.
 template <bool kNormal>
 class BackwardDoubles {
  public:

@@ -10,11 +10,11 @@ namespace tagflow::devices {
 
 namespace {
 
-// Small rates by Knuth (The Art of Computer Programming 2, 3.4.1): how many
-// uniform numbers can be multiplied before the product is e^-rate. Others by
-// Hormann: "The transformed rejection method for generating Poisson random
-// variables" (Insurance: Mathematics and Economics 12, 1993), PTRS, whose
-// names these are.
+// Small rates use Knuth (The Art of Computer Programming 2, 3.4.1): the number
+// of uniform numbers that can be multiplied before the product is e^-rate.
+// Others use Hormann: "The transformed rejection method for generating Poisson
+// random variables" (Insurance: Mathematics and Economics 12, 1993), PTRS,
+// whose names are used here.
 class PoissonSampler {
  public:
   // Numbers above `limit` are rejected. REQUIRES: 0 <= rate <= limit.

@@ -1,5 +1,5 @@
-// Private to devices/cpu/random/: samples of distributions whose
-// parameters are elements of a tensor, and which take however many numbers.
+// Private to devices/cpu/random/: samples of distributions whose parameters are
+// elements of a tensor. A sample consumes a variable number of random numbers.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace tagflow::devices {
 
-// Blocks of the stream from the start of a sample to that of the next.
+// Blocks of the stream from the start of one sample to that of the next.
 inline constexpr uint64_t kBlocksOfSample = 256;
 
-// The largest number that a sample of the type can be.
+// The largest possible sample of the type.
 template <class T>
 double highest_sample() {
   if constexpr (std::is_same_v<T, Half>) return 65504;
@@ -21,10 +21,10 @@ double highest_sample() {
   return double(std::numeric_limits<T>::max());
 }
 
-// Samples number i * samples + j go to element j of distribution i. For each
-// range of a distribution there is one `make_sampler(i)`, whose
-// `draw(stream, number)` gives that sample, whoever draws it.
-// REQUIRES: as many elements in `output` as the layout says.
+// Sample number i * samples + j is element j of distribution i. Each range of a
+// distribution calls `make_sampler(i)` once; its `draw(stream, number)` gives
+// the same sample on any worker. REQUIRES: as many elements in `output` as the
+// layout says.
 template <class T, class MakeSampler>
 void draw_samples(const KernelContext& context, const SampleLayout& layout,
                   const Philox& stream, double nanoseconds, T* output,

@@ -1,5 +1,5 @@
 // StatelessRandomGetKeyCounter, StatelessRandomGetKeyCounterAlg,
-// StatelessRandomGetAlg: what the ops of version 2 are given.
+// StatelessRandomGetAlg: the inputs of the V2 ops.
 #include "devices/cpu/random/kernels.h"
 
 namespace tagflow::devices {

@@ -28,9 +28,9 @@ class Words {
   size_t at_ = block_.size();
 };
 
-// Each place in turn takes one of those that are left, by Fisher and Yates.
-// One after another, but nothing beside the moving of the elements. A remainder
-// prefers small numbers, by a part in 2^32 / size; above 2^32 two words count.
+// Fisher-Yates: each place in turn takes one of the remaining elements. It is
+// sequential, but cheap compared to moving the elements. The remainder prefers
+// small numbers, by a part in 2^32 / size; above 2^32 two words are used.
 std::vector<int64_t> permutation(const Philox& stream, int64_t size) {
   std::vector<int64_t> order(static_cast<size_t>(size));
   std::iota(order.begin(), order.end(), 0);

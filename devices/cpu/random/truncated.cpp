@@ -13,10 +13,10 @@ namespace tagflow::devices {
 namespace {
 
 // Samples between bounds, by the proposals of Robert: "Simulation of truncated
-// normal variables" (Statistics and Computing 5, 1995), of which one in three
-// or more is taken whatever the bounds are. Everything is in standard
-// deviations from the mean; bounds above the mean or below it are mirrored, so
-// that [low_, high_] reaches beyond 0 or begins there.
+// normal variables" (Statistics and Computing 5, 1995). It accepts at least one
+// proposal in three for any bounds. Everything is in standard deviations from
+// the mean; bounds above the mean or below it are mirrored, so that [low_,
+// high_] reaches beyond 0 or begins there.
 class TruncatedSampler {
  public:
   // REQUIRES: mean is finite, deviation > 0, low < high, and one is finite.
@@ -32,13 +32,13 @@ class TruncatedSampler {
       deviation_ = -deviation;
     }
     start_ = low;
-    // Their squares are finite, and the bound of what is cut off so far away
-    // from the mean is all that can be drawn.
+    // This keeps their squares finite. So far away from the mean, only the
+    // bound itself can be drawn.
     low_ = std::clamp(low_, -1e150, 1e150);
     width_ = std::max(high_ - low_, 0.0);
     const double root = std::sqrt(low_ * low_ + 4);
     rate_ = (low_ + root) / 2;
-    // rate_ - low_, which have the same leading digits far away.
+    // rate_ - low_, which have equal leading digits far away.
     excess_ = low_ > 0 ? 2 / (root + low_) : (root - low_) / 2;
     const double widest =
         2 / (low_ + root) * std::exp(0.5 - low_ * excess_ / 2);
@@ -55,7 +55,7 @@ class TruncatedSampler {
     Philox own = stream.skipped(kBlocksOfSample * number);
     if (proposal_ == Proposal::kNormal) return draw_normal(own);
     BackwardUnits units(own);
-    // Counted from the bound, where differences are exact.
+    // Relative to the bound, where differences are exact.
     const double offset = proposal_ == Proposal::kUniform
                               ? draw_uniform(units)
                               : draw_exponential(units);
@@ -65,7 +65,7 @@ class TruncatedSampler {
  private:
   enum class Proposal : uint8_t { kNormal, kUniform, kExponential };
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  // Beyond so many deviations on one side a normal number mostly fits.
+  // Beyond so many deviations on one side most normal numbers are accepted.
   static constexpr double kFarOut = 1.3;
 
   double draw_normal(Philox& own) const {
@@ -76,7 +76,7 @@ class TruncatedSampler {
     }
   }
   double draw_uniform(BackwardUnits& units) const {
-    // The density is highest where it is nearest to 0.
+    // The density is highest at the point nearest to 0.
     const double top = low_ < 0 ? 0 : low_;
     while (true) {
       const double offset = units.next() * width_;
@@ -103,7 +103,7 @@ class TruncatedSampler {
   Proposal proposal_ = Proposal::kExponential;
 };
 
-// As often as the output has rows, or once for all of them.
+// One for each row of the output, or one for all of them.
 template <class T>
 class RowValues {
  public:
@@ -202,9 +202,9 @@ class TruncatedKernel final : public RandomKernel {
   RandomSource source_;
 };
 
-// The same proposals, as TensorFlow makes them: each operation in the type of
-// the output, of a block at a time, so that the bits agree. Bounds are compared
-// with the mean itself, and not mirrored where the mean is between them.
+// The same proposals, in TensorFlow's order: each operation in the type of the
+// output, on a block at a time, so that the bits agree. Bounds are compared
+// with the mean itself, and not mirrored if the mean is between them.
 template <class T>
 class BlockSampler {
  public:
@@ -232,7 +232,7 @@ class BlockSampler {
   }
 
   // Takes blocks of the stream until `count` samples are stored, `stride`
-  // apart. What is left of the last block is not used.
+  // apart. The rest of the last block is not used.
   void draw(Philox& stream, int64_t count, T* samples, int64_t stride) const {
     int tries = 0;
     for (int64_t done = 0; done < count;) {
@@ -248,7 +248,7 @@ class BlockSampler {
  private:
   enum class Proposal : uint8_t { kNormal, kUniform, kExponential };
   static constexpr int kGroup = kElementsOfBlock<T>;
-  // Where none is taken in so many tries, the last one is.
+  // If so many tries are rejected, the last one is accepted.
   static constexpr int kMostTries = 1000;
 
   struct Tries {
@@ -330,7 +330,7 @@ class SeededTruncatedKernel final : public RandomKernel {
     const std::vector<std::array<T, 4>> rows = parameters_of(context, *all);
     for (size_t i = 0; i < rows.size(); ++i)
       TAGFLOW_RETURN_IF_ERROR(check(context, rows[i], i));
-    // One stream for all, in order: where a sample begins depends on those
+    // One stream for all, in order: the start of a sample depends on those
     // before it.
     Philox rest = stream;
     auto* samples = output->mutable_data<T>();
@@ -369,8 +369,9 @@ class SeededTruncatedKernel final : public RandomKernel {
         (std::isfinite(double(low)) || std::isfinite(double(high))))
       return {};
     return context.fail(
-        "a normal number of mean {}, deviation {} > 0, between {} and {}, of "
-        "which one is finite: there is none (row {} of the parameters)",
+        "mean {}, deviation {} and bounds {} and {} are invalid (row {} of the "
+        "parameters): the mean must be finite, the deviation positive, and the "
+        "bounds must increase, with one of them finite",
         double(mean), double(deviation), double(low), double(high), number);
   }
 

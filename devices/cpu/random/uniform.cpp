@@ -34,7 +34,7 @@ void add_integers(KernelRegistry& registry) {
 
 template <class... Ts>
 void add_full_integers(KernelRegistry& registry) {
-  // Without seeds, and so with the session's.
+  // It has no seeds, so it uses the session's.
   (add_fill<UniformFullInt<Ts>>(registry, "NonDeterministicInts",
                                 RandomSource::kNode),
    ...);

@@ -1,6 +1,6 @@
-// What the fused recurrent cells have in common: they compute with floats,
-// whatever the type of their tensors, and share their work by rows of the
-// batch, which never meet.
+// The common part of the fused recurrent cells: they compute in float for all
+// types of tensors, and divide their work by rows of the batch, which are
+// independent.
 #pragma once
 
 #include <deque>
@@ -18,13 +18,13 @@ class FloatTensors {
  public:
   explicit FloatTensors(KernelContext& context) : context_(context) {}
 
-  // An input's elements. InvalidArgument unless it has these dimensions, of
-  // which a negative one may be any; `name` is for the message.
+  // An input's elements. InvalidArgument unless it has these dimensions; a
+  // negative one matches any size. `name` is for the message.
   Result<const float*> input(int i, std::string_view name,
                              std::initializer_list<int64_t> dims);
   // An output's elements, all 0.
   Result<float*> output(int i, const Shape& shape);
-  // Other memory, of that many elements.
+  // Temporary memory of that many elements.
   Result<float*> temp(const Shape& shape);
   // Stores the outputs that are not of floats.
   void finish();

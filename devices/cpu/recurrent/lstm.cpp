@@ -71,7 +71,7 @@ double lstm_cost(const KernelContext& context, const LstmForm& form) {
 
 namespace {
 
-// What one step gives, for one row of the batch.
+// The results of one step, for one row of the batch.
 struct StepRow {
   float *i, *cs, *f, *o, *ci, *co, *h;
 
@@ -97,7 +97,7 @@ class LstmKernel : public Kernel {
     for (int n = 0; n < 7; ++n) {
       TAGFLOW_ASSIGN(*outputs[n], floats.output(n, shape));
     }
-    // Nor is there anything to multiply, of however many empty steps.
+    // Then there is nothing to multiply, for any number of empty steps.
     if (shape.num_elements() == 0) return {};
     const int64_t width = 4 * in.cells, rows = in.length * in.batch;
     TAGFLOW_ASSIGN(const Shape all,
@@ -122,7 +122,7 @@ class LstmKernel : public Kernel {
   }
 
  private:
-  // All steps of rows [begin, end) of the batch.
+  // Computes all steps of rows [begin, end) of the batch.
   void run(const KernelContext& context, const LstmInputs& in, float* gates,
            const StepRow& out, int64_t begin, int64_t end) const {
     const int64_t cells = in.cells, width = 4 * cells;

@@ -8,7 +8,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// What the forward pass gave, and the gradients of the cells and the outputs.
+// The results of the forward pass, and the gradients of the cells and the
+// outputs.
 struct Given {
   const float *i, *cs, *f, *o, *ci, *co, *h;
   const float *cs_grad, *h_grad;
@@ -30,18 +31,18 @@ Result<Given> given_inputs(const LstmForm& form, const LstmInputs& in,
       {"h", &given.h}, {"cs_grad", &given.cs_grad}, {"h_grad", &given.h_grad}};
   int next = form.first_input() + 8;
   for (const auto& [name, to] : all) {
-    // Of one step the outputs are not needed, and not given.
+    // For one step the outputs are not needed, and not given.
     if (!form.has_time && to == &given.h) continue;
     TAGFLOW_RETURN_IF_ERROR(read(next++, name, *to));
   }
   return given;
 }
 
-// The gradients of one step, for one row of the batch. Where the cells were
-// clipped, TensorFlow's gradient does not see it, nor does this one.
+// The gradients of one step, for one row of the batch. As in TensorFlow, the
+// gradient ignores the clipping of cells.
 struct GradRow {
   float* gates;  // [4 * cells]
-  float* cs;     // in: of the cells, from behind; out: of the cells before
+  float* cs;     // in: of this step's cells; out: of the previous ones
   const float* h;
 };
 
@@ -57,9 +58,10 @@ class LstmGrad {
                      : given_.cs + (step - 1) * in_.batch * in_.cells;
   }
 
-  // Rows [begin, end) of the batch, from the last step to the first. `gates`
-  // is [length, batch, 4 * cells]; `cs` and `h` are [batch, cells], which
-  // begin as 0 and end as the gradients of what was before the first step.
+  // Computes rows [begin, end) of the batch, from the last step to the first.
+  // `gates` is [length, batch, 4 * cells]; `cs` and `h` are [batch, cells].
+  // They begin as 0 and end as the gradients of the values before the first
+  // step.
   void run(float* gates, float* cs, float* h, int64_t begin,
            int64_t end) const {
     const int64_t cells = in_.cells, width = 4 * cells;
@@ -81,7 +83,7 @@ class LstmGrad {
     }
   }
 
-  // The sums over all steps and rows; `to` are those of wci, wcf and wco.
+  // Adds the sums over all steps and rows; `to` are those of wci, wcf and wco.
   void add_peepholes(const float* gates, float* const to[3]) const {
     const int64_t cells = in_.cells;
     for (int64_t step = 0; step < in_.length; ++step)
@@ -174,7 +176,7 @@ class LstmGradKernel : public Kernel {
     float* peepholes[3];
     TAGFLOW_RETURN_IF_ERROR(make_peepholes(context, 4, floats, peepholes));
     TAGFLOW_ASSIGN(float* of_b, floats.output(7, Shape{width}));
-    // Of no cell there is nothing, of however many steps.
+    // Without cells there is nothing to compute, for any number of steps.
     if (cells == 0) return {};
     const int64_t rows = in.length * in.batch;
     TAGFLOW_ASSIGN(const Shape all,
@@ -191,7 +193,7 @@ class LstmGradKernel : public Kernel {
     add_product(context, rows, in.inputs, width, {gates, width},
                 {in.w, width, true}, of_x);
     add_outer_product(context, rows, in.inputs, width, in.x, gates, of_w);
-    // What came before: first the given output, then those of all steps but
+    // The previous outputs: first the given output, then those of all steps but
     // the last.
     float* of_recurrent = of_w + in.inputs * width;
     const int64_t first = std::min(rows, in.batch);

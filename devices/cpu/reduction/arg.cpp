@@ -25,7 +25,7 @@ Result<int> arg_axis(const KernelContext& context) {
 
 namespace {
 
-// Whether a is a better choice than b; never where one is NaN.
+// Whether a is a better choice than b; never if one is NaN.
 struct Larger {
   template <class T>
   static bool better(T a, T b) {
@@ -50,7 +50,7 @@ struct Smaller {
 // The first best position of a row; 0 where all are NaN.
 template <class Order, class T>
 int64_t best_of_row(const T* in, int64_t count) {
-  // Several candidates side by side, so that the loop vectorises.
+  // Several candidates side by side, so that the loop is vectorised.
   constexpr int64_t kLanes = 32;
   T lanes[kLanes];
   std::fill_n(lanes, kLanes, Order::template worst<T>());

@@ -1,18 +1,18 @@
 // The loops of reductions along dimensions.
 //
-// An Op says what is computed:
+// An Op defines the computation:
 //   In, Acc, Out          element types of the input, the sum, the output
 //   Acc initial()         of no elements
 //   Acc load(In)          of one element
 //   Acc combine(Acc, Acc) of two parts; associative but for rounding
 //   Out finish(Acc, int64_t count)
 //   kIdentity             whether finish(load(x), 1) is x
-//   Partial               an Op that differs in finish() alone, if there is
-//                         one, so that both share their code
+//   Partial               optional: an Op that differs in finish() only, so
+//                         that both share their code
 //
-// Rounding: elements are summed in many short chains that are then combined
-// two by two, so that the error grows with the logarithm of the number of
-// elements. The order depends on the shape alone, never on the workers.
+// Rounding: elements are summed in many short chains that are then combined two
+// by two, so that the error grows with the logarithm of the number of elements.
+// The order depends on the shape alone, never on the workers.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@
 namespace tagflow::devices {
 
 // Computes partial results of a reduction by walking over two-dimensional
-// pieces of the input. The elements that go into one output are cut into
-// numbered units; see units().
+// pieces of the input. The elements of one output are divided into numbered
+// units; see units().
 template <class Op>
 class Reducer {
  public:
@@ -45,7 +45,7 @@ class Reducer {
     }
   }
 
-  // Into how many units the elements of one output are cut: blocks of rows
+  // The units that the elements of one output are divided into: blocks of rows
   // where the innermost run is reduced, single elements otherwise.
   int64_t units() const { return units_; }
   int64_t outputs() const { return plan_.kept_count; }
@@ -55,7 +55,7 @@ class Reducer {
   }
 
   // Sets acc[0, width) to the reduction of the units [begin, end) of the
-  // outputs from `first` on. REQUIRES: begin < end, the outputs are in one
+  // outputs from `first` on. REQUIRES: begin < end, and the outputs are in one
   // tile.
   void reduce(int64_t first, int64_t width, int64_t begin, int64_t end,
               Acc* acc) const {
@@ -70,8 +70,8 @@ class Reducer {
 
  private:
   static constexpr int64_t kLanes = 64;
-  // What follows is not inlined: each works on many elements, and recursion
-  // unfolded into itself made the code of one type several times as long.
+  // These functions are not inlined: each processes many elements, and inlining
+  // the recursion made the code of one type several times as long.
 
   [[gnu::noinline]] static Acc sum_row(const In* in, int64_t count) {
     if (count < kLanes) {
@@ -94,7 +94,7 @@ class Reducer {
     return lanes[0];
   }
 
-  // Units of one output where rows are reduced.
+  // Sums units of one output where rows are reduced.
   [[gnu::noinline]] Acc sum_units(const In* base, int64_t begin,
                                   int64_t end) const {
     if (end - begin > 1) {
@@ -108,7 +108,7 @@ class Reducer {
     return sum_row(base + row + start, std::min(kBlock, row_ - start));
   }
 
-  // Units of the outputs of one tile where rows are kept.
+  // Sums units of the outputs of one tile where rows are kept.
   [[gnu::noinline]] void sum_rows(const In* base, int64_t width, int64_t begin,
                                   int64_t end, Acc* acc) const {
     if (end - begin > leaf_) {
@@ -133,7 +133,7 @@ class Reducer {
   // Adds `count` rows that are row_ apart.
   [[gnu::noinline]] void add_rows(const In* in, int64_t count, int64_t width,
                                   Acc* __restrict acc) const {
-    // Rows that follow each other at once are taken as fewer, longer ones.
+    // Contiguous rows are processed as fewer, longer ones.
     const int64_t together = kLanes / row_;
     if (width == row_ && together > 1 && count >= 4 * together) {
       Acc wide[kLanes];
@@ -179,8 +179,8 @@ struct PartialOf<Op> {
 template <class Op>
 using ReducerOf = Reducer<typename PartialOf<Op>::type>;
 
-// Few outputs of many elements each: partial results of a fixed number of
-// parts, which workers share, then those combined.
+// Few outputs of many elements each: workers share a fixed number of parts, and
+// their partial results are combined.
 template <class Op>
 void reduce_in_parts(const KernelContext& context, const ReductionPlan& plan,
                      const ReducerOf<Op>& reducer, typename Op::Out* out) {
@@ -227,7 +227,7 @@ void reduce(const KernelContext& context, const ReductionPlan& plan,
     return;
   }
   const ReducerOf<Op> reducer(plan, in);
-  // One tile is `row` outputs at most; rows are whole numbers of tiles, the
+  // One tile is at most `row` outputs; rows are whole numbers of tiles, the
   // last of which may be shorter.
   const int64_t row =
       plan.ends_reduced || plan.kept.empty() ? 1 : plan.kept.back().size;

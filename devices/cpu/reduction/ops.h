@@ -37,15 +37,15 @@ template <class T>
 inline constexpr bool kIs16BitFloat =
     std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-// The type in which elements are summed or multiplied: float for 16-bit
-// floats; a 64-bit unsigned integer for integers, whose low bits are those of
-// the wrapped result and whose overflow is defined.
+// The type in which elements are summed or multiplied: float for 16-bit floats;
+// a 64-bit unsigned integer for integers: its overflow is defined, and its low
+// bits are those of the wrapped result.
 template <class T>
 using Accumulator =
     std::conditional_t<std::is_integral_v<T>, uint64_t,
                        std::conditional_t<kIs16BitFloat<T>, float, T>>;
 
-// Not std::complex's product, which handles infinities at a high price.
+// std::complex's product is slow, because it handles infinities.
 template <class T>
 T multiplied(const T& a, const T& b) {
   if constexpr (kComplexType<T>)
@@ -55,7 +55,7 @@ T multiplied(const T& a, const T& b) {
     return a * b;
 }
 
-// The extreme values that a type can hold, infinities where it has them.
+// The extreme values of a type: infinities where it has them.
 template <class T>
 T lowest_value() {
   if constexpr (std::is_integral_v<T>)
@@ -71,7 +71,7 @@ T highest_value() {
     return T(std::numeric_limits<float>::infinity());
 }
 
-// The same among finite numbers.
+// The extreme finite values.
 template <class T>
 T lowest_finite() {
   return Eigen::NumTraits<T>::lowest();
@@ -95,8 +95,8 @@ struct SumOp {
   static T finish(Acc sum, int64_t) { return static_cast<T>(sum); }
 };
 
-// Integers are divided towards zero. The mean of nothing is NaN, or 0 for
-// types without one and for complex ones.
+// Integers are divided towards zero. The mean of no elements is NaN, or 0 for
+// complex types and types without NaN.
 template <class T>
 struct MeanOp : SumOp<T> {
   using Partial = SumOp<T>;

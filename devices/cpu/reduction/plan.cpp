@@ -34,9 +34,9 @@ Result<ReductionPlan> plan_reduction(const KernelContext& context,
     else if (keep_dims)
       plan.output_shape.add_dim(1);
   }
-  // What is left where an empty dimension goes may be too large.
+  // Without an empty dimension, the rest may be too large.
   TAGFLOW_ASSIGN(plan.output_shape, Shape::make(plan.output_shape.dims()));
-  // Without elements there is nothing to walk over, but the counts matter;
+  // Without elements there is nothing to iterate over, but the counts are used;
   // each of them is 0 or fits, as the input's and the output's sizes do.
   plan.kept_count = plan.output_shape.num_elements();
   if (input.num_elements() == 0) {

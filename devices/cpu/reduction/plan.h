@@ -1,4 +1,4 @@
-// Which dimensions a reduction removes, brought to a canonical form.
+// The dimensions that a reduction removes, in a canonical form.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -8,16 +8,16 @@
 namespace tagflow::devices {
 
 // A list of dimension numbers as every reduction takes it: int32 or int64,
-// negative ones count from the end, any shape. Gives one flag per dimension.
-// InvalidArgument where one is out of range or given twice.
+// negative ones count from the end, any shape. Returns one flag per dimension.
+// InvalidArgument where one is out of range or repeated.
 Result<boost::container::small_vector<bool, 8>> reduced_dims(
     const KernelContext& context, const Tensor& input, const Tensor& axes);
 
 // The dimension of input 0 that ArgMax and ArgMin search: input 1, a scalar.
 Result<int> arg_axis(const KernelContext& context);
 
-// The dimensions of an input without those of size 1, neighbours merged where
-// both are kept or both reduced: what remains alternates.
+// The dimensions of an input without those of size 1; neighbours are merged
+// where both are kept or both reduced, so the rest alternates.
 struct ReductionPlan {
   struct Run {
     int64_t size;
@@ -31,7 +31,7 @@ struct ReductionPlan {
   int64_t kept_count = 1;     // elements of the output
   int64_t reduced_count = 1;  // input elements for each of them
 
-  // Distance from the first element to number `index` of these runs.
+  // Distance from the first element to element `index` of these runs.
   static int64_t offset(const Runs& runs, int64_t index) {
     int64_t sum = 0;
     for (size_t i = runs.size(); i-- > 1;) {

@@ -5,10 +5,10 @@
 
 namespace tagflow::devices {
 
-// The elements of an integer tensor as int64; shares them where they are.
+// The elements of an integer tensor as int64; shared if they are so already.
 Result<Tensor> as_int64(const KernelContext& context, const Tensor& tensor);
 
-// The value of an integer scalar input that says how many rows an output has.
+// The value of an integer scalar input that is the number of rows of an output.
 // InvalidArgument where it is no scalar or negative.
 Result<int64_t> row_count(const KernelContext& context, int input);
 
@@ -21,7 +21,7 @@ Status check_sorted_ids(const KernelContext& context, const Tensor& ids,
 Result<Shape> rows_shape(int64_t rows, const Tensor& data, int from);
 
 // The number of elements of data's dimensions from `from` on; meaningless where
-// that overflows, as of no rows it may.
+// it overflows, which is possible without rows.
 int64_t row_size(const Tensor& data, int from);
 
 }  // namespace tagflow::devices

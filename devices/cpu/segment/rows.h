@@ -1,4 +1,4 @@
-// Reducing runs of rows: what sorted and sparse segment ops share.
+// Reduction of runs of rows, shared by sorted and sparse segment ops.
 #pragma once
 
 #include <algorithm>

@@ -82,9 +82,9 @@ class SparseSegmentKernel : public Kernel {
 
 enum class Scale { kNone, kMean, kSqrtN };
 
-// Row indices[i] of the output gets the gradient of segment ids[i], divided
-// as the forward op divided it. The second version has only rows that have one,
-// and says which.
+// Row indices[i] of the output gets the gradient of segment ids[i], divided as
+// in the forward op. The V2 op outputs only rows that have a gradient, and
+// their indices.
 template <class T>
 class SparseSegmentGradKernel : public Kernel {
   using W = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -165,7 +165,7 @@ class SparseSegmentGradKernel : public Kernel {
           store_index(context, *out, int64_t(i), unique[i]));
     return {};
   }
-  // What one row's gradient is multiplied with.
+  // The factor of one row's gradient.
   W factor_of(int64_t rows) const {
     if (scale_ == Scale::kMean) return W(1) / W(rows);
     if (scale_ == Scale::kSqrtN) return W(1) / std::sqrt(W(rows));

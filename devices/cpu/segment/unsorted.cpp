@@ -6,7 +6,7 @@
 namespace tagflow::devices {
 namespace {
 
-// What a segment without rows holds; for extremes a finite number.
+// The value of a segment without rows; for extremes a finite number.
 template <class Op, class T>
 T empty_segment(std::string_view op) {
   if (op == "UnsortedSegmentProd") return T(1);
@@ -20,7 +20,7 @@ T empty_segment(std::string_view op) {
 template <class Op>
 class UnsortedSegmentKernel : public Kernel {
   using T = typename Op::In;
-  // Results while they are incomplete.
+  // The type of partial results.
   using Sum = std::conditional_t<kIs16BitFloat<T>, float, T>;
 
  public:

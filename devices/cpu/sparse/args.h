@@ -1,5 +1,5 @@
-// Sparse tensors, which come as three dense ones: the coordinates of elements,
-// a row each; their values; the shape of the whole.
+// Sparse tensors, which are passed as three dense ones: the coordinates of
+// elements, a row each; their values; the shape of the whole.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace tagflow::devices {
 
 class KernelRegistry;
 
-// Where the elements of a sparse tensor are. Valid as long as its tensors.
+// The positions of a sparse tensor's elements. Valid as long as its tensors.
 struct SparseIndices {
   const int64_t* coordinates = nullptr;  // [count, shape.rank()], row-major
   int64_t count = 0;
@@ -24,28 +24,27 @@ struct SparseIndices {
   }
 };
 
-// Which of a node's inputs a sparse tensor consists of.
+// The inputs of a node that form a sparse tensor.
 struct SparsePorts {
   int indices = 0, values = 1, shape = 2;
 };
 
 // A sparse tensor of the node. InvalidArgument unless the indices are a matrix
 // with a row for each of a vector of values and a column for each dimension,
-// and the shape is one. Where the elements are, and in which order, is not
-// looked at.
+// and the shape is valid. The coordinates and their order are not checked.
 Result<SparseIndices> sparse_input(const KernelContext& context,
                                    SparsePorts ports = {});
 
 // InvalidArgument where a coordinate is outside of the shape.
 Status check_inside(const KernelContext& context, const SparseIndices& sparse);
-// The same, and where an element is not behind the one before it, in row-major
+// The same, and where an element does not follow the previous one in row-major
 // order.
 Status check_inside_and_sorted(const KernelContext& context,
                                const SparseIndices& sparse);
 
-// Whether a comes before b in row-major order. REQUIRES: of one rank.
+// Whether a comes before b in row-major order. REQUIRES: they have one rank.
 bool is_before(std::span<const int64_t> a, std::span<const int64_t> b);
-// The numbers of the elements in row-major order; equal ones as they came.
+// The numbers of the elements in row-major order; equal ones keep their order.
 std::vector<int64_t> sorted_order(const SparseIndices& sparse);
 
 // "[2,0]"
@@ -54,14 +53,14 @@ inline std::string coordinates_text(const Shape::Dims& at) {
   return coordinates_text(std::span<const int64_t>(at.data(), at.size()));
 }
 
-// How far apart neighbours of each dimension are; 0 in one that repeats.
+// The distance between neighbours of each dimension; 0 in one that repeats.
 int64_t offset_of(std::span<const int64_t> at, const Shape::Dims& strides);
 
 // Sets an output to an int64 vector of the dimensions.
 Status set_shape_output(KernelContext& context, int output, const Shape& shape);
 
-// A kernel whose time is about proportional to its input elements, and those
-// of its output where that is dense.
+// A kernel whose time is about proportional to its input elements, and to its
+// output elements where that is dense.
 class SparseKernel : public Kernel {
  public:
   double cost(const KernelContext& context) const override {

@@ -68,7 +68,7 @@ class ToDenseKernel : public SparseKernel {
   bool validates_;
 };
 
-// A dense tensor and a sparse one of the same shape, added up.
+// The sum of a dense tensor and a sparse one of the same shape.
 template <class T>
 class AddToDenseKernel : public SparseKernel {
  public:
@@ -112,7 +112,7 @@ class AddToDenseKernel : public SparseKernel {
 
 enum class Combine { kAdd, kMultiply, kDivide };
 
-// The elements of a sparse tensor with those of a dense one, which is
+// Combines the elements of a sparse tensor with those of a dense one, which is
 // broadcast to its shape.
 template <class T, Combine kCombine>
 class CombineDenseKernel : public SparseKernel {

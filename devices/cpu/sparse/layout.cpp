@@ -1,4 +1,4 @@
-// SparseReorder, SparseReshape, SparseConcat: the same elements elsewhere.
+// SparseReorder, SparseReshape, SparseConcat: move elements.
 #include <algorithm>
 
 #include "devices/cpu/array/args.h"
@@ -10,7 +10,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// Elements `order` of a sparse tensor, as outputs 0 and 1.
+// Sets outputs 0 and 1 to the elements `order` of a sparse tensor.
 Status set_elements(KernelContext& context, const SparseIndices& sparse,
                     const Tensor& values, const std::vector<int64_t>& order) {
   TAGFLOW_ASSIGN(
@@ -86,7 +86,7 @@ class ReshapeSparseKernel : public SparseKernel {
   }
 
  private:
-  // With the size in the place of a -1.
+  // The shape, with a -1 replaced by the size.
   static Result<Shape> new_shape(const KernelContext& context,
                                  const Shape& shape, Shape::Dims dims) {
     int64_t product = 1;
@@ -111,7 +111,7 @@ class ReshapeSparseKernel : public SparseKernel {
     if (unknown >= 0) {
       if (product == 0)
         return context.fail(
-            "the unknown size of {} cannot be told from the others",
+            "the unknown size of {} cannot be inferred from the others",
             coordinates_text(dims));
       dims[size_t(unknown)] = count / product;
       product *= count / product;

@@ -1,5 +1,5 @@
-// RaggedRange, RaggedGather: rows of different lengths, as their values and,
-// for each level, where its rows begin and end.
+// RaggedRange, RaggedGather: rows of different lengths, stored as their values
+// and, for each level, the splits between rows.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// Stores row splits as int32 or int64, as the output wants.
+// Stores row splits as int32 or int64, depending on the output.
 Status set_splits(KernelContext& context, int output,
                   const std::vector<int64_t>& splits) {
   TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(
@@ -32,7 +32,7 @@ Status set_splits(KernelContext& context, int output,
 
 template <class T>
 T next_value(T value, T delta) {
-  if constexpr (std::is_integral_v<T>) {  // past the last one it may overflow
+  if constexpr (std::is_integral_v<T>) {  // it may overflow past the last one
     using Unsigned = std::make_unsigned_t<T>;
     return T(Unsigned(value) + Unsigned(delta));
   } else {
@@ -40,7 +40,7 @@ T next_value(T value, T delta) {
   }
 }
 
-// A row for each start, limit and delta; scalars go with every row.
+// A row for each start, limit and delta; scalars serve every row.
 template <class T>
 class RaggedRangeKernel : public Kernel {
  public:
@@ -53,7 +53,7 @@ class RaggedRangeKernel : public Kernel {
       const Row range = row_at(context, row);
       if (range.delta == T(0)) return context.fail("delta {} is 0", row);
       const double length = length_of(range);
-      // Not true of NaN either.
+      // Also rejects NaN.
       if (!(length + double(splits.back()) < kMostValues))
         return context.fail("range {} is too long", row);
       splits.push_back(splits.back() + int64_t(length));
@@ -126,7 +126,7 @@ class RaggedRangeKernel : public Kernel {
   }
 };
 
-// Rows of a ragged tensor, picked by number: a level of splits for each
+// Rows of a ragged tensor, selected by number: a level of splits for each
 // dimension of the numbers but the first, then those of the rows.
 class RaggedGatherKernel : public SparseKernel {
  public:
@@ -159,7 +159,7 @@ class RaggedGatherKernel : public SparseKernel {
       TAGFLOW_RETURN_IF_ERROR(set_splits(context, output++, uniform));
       rows *= numbers.dim(d);
     }
-    // The runs of rows of a level, and what was picked of the one below.
+    // The runs of rows of a level, and the selected ones of the level below.
     std::vector<Run> runs;
     const int64_t count = splits[0].dim(0) - 1;
     for (int64_t i = 0; i < numbers.num_elements(); ++i) {
@@ -194,7 +194,7 @@ class RaggedGatherKernel : public SparseKernel {
 
   explicit RaggedGatherKernel(int levels) : levels_(levels) {}
 
-  // Of level `level`: sorted, and within the level below.
+  // Checks that the splits of `level` are sorted, and within the level below.
   Status check_splits(const KernelContext& context, int level,
                       std::vector<Tensor>& splits) const {
     if (context.input(level).rank() != 1 || context.input(level).dim(0) == 0)

@@ -1,5 +1,5 @@
-// RaggedTensorToTensor, RaggedTensorToSparse: rows of different lengths as a
-// dense tensor, or as a sparse one.
+// RaggedTensorToTensor, RaggedTensorToSparse: convert rows of different lengths
+// to a dense or a sparse tensor.
 #include <algorithm>
 #include <numeric>
 
@@ -12,10 +12,11 @@ namespace tagflow::devices {
 
 namespace {
 
-// Where rows end: splits[i] to splits[i + 1] are the parts of row i.
+// The ends of rows: splits[i] to splits[i + 1] are the parts of row i.
 using Splits = std::vector<int64_t>;
 
-// Of an input. InvalidArgument where they do not begin with 0, or descend.
+// The splits in an input. InvalidArgument if they do not begin with 0, or
+// descend.
 Result<Splits> splits_input(const KernelContext& context, int input) {
   const Tensor& tensor = context.input(input);
   if (tensor.rank() != 1 || tensor.dim(0) < 1)
@@ -32,12 +33,12 @@ Result<Splits> splits_input(const KernelContext& context, int input) {
   return splits;
 }
 
-// A ragged dimension, in memory that its input fills: the rows that have parts,
-// and of splits the others, too.
+// A ragged dimension, in no more memory than its input: the rows that have
+// parts, and from splits the other rows, too.
 struct Level {
   int64_t num_rows = 0;
   std::vector<int64_t> rows;  // their numbers, which ascend
-  Splits splits = {0};        // of these alone
+  Splits splits = {0};        // of these only
 };
 
 Result<Level> level_of_splits(const KernelContext& context, int input) {
@@ -49,8 +50,8 @@ Result<Level> level_of_splits(const KernelContext& context, int input) {
   return level;
 }
 
-// Of the row of each part. InvalidArgument where the numbers of rows descend,
-// or are outside of [0, rows).
+// From the row of each part. InvalidArgument if the numbers of rows descend, or
+// are outside of [0, rows).
 Result<Level> level_of_ids(const KernelContext& context, int input,
                            int64_t rows) {
   const Tensor& ids = context.input(input);
@@ -76,7 +77,7 @@ Result<Level> level_of_ids(const KernelContext& context, int input,
   return level;
 }
 
-// The partitions of all ragged dimensions, checked against one another and the
+// Checks the partitions of all ragged dimensions against one another and the
 // values.
 Status check_levels(const KernelContext& context,
                     const std::vector<Level>& levels, const Tensor& values) {
@@ -158,7 +159,7 @@ class RaggedToDenseKernel final : public SparseKernel {
   }
 
  private:
-  static constexpr int kPartitions = 3;  // the first input that is one
+  static constexpr int kPartitions = 3;  // the first input with a partition
 
   static Status refused(std::string_view why) {
     return invalid_argument("[RaggedTensorToTensor] {}", why);
@@ -181,8 +182,8 @@ class RaggedToDenseKernel final : public SparseKernel {
     return levels;
   }
 
-  // What input 0 says; where it leaves a dimension open, that of the longest
-  // row, or of the values.
+  // The shape in input 0; an open dimension gets the size of the longest row,
+  // or of the values.
   static Result<Shape> output_shape(const KernelContext& context,
                                     const std::vector<Level>& levels,
                                     const Tensor& values) {
@@ -210,8 +211,7 @@ class RaggedToDenseKernel final : public SparseKernel {
     return Shape::make(dims);
   }
 
-  // What an element is where there is no value: of the values' inner shape, or
-  // a scalar.
+  // The value of missing elements: of the values' inner shape, or a scalar.
   static Result<Tensor> default_row(const KernelContext& context,
                                     const Tensor& values) {
     const Tensor& given = context.input(2);
@@ -242,8 +242,8 @@ class RaggedToDenseKernel final : public SparseKernel {
     return row;
   }
 
-  // Where each of so many values goes, in rows of the inner shape; -1 where the
-  // output has no place for it.
+  // The position of each of so many values, in rows of the inner shape; -1 if
+  // the output has no place for it.
   static std::vector<int64_t> places_of(const std::vector<Level>& levels,
                                         const Shape& shape, int64_t values) {
     std::vector<int64_t> places = levels[0].rows;
@@ -268,7 +268,7 @@ class RaggedToDenseKernel final : public SparseKernel {
   }
 
   bool has_first_dim_ = false;
-  std::vector<bool> is_ids_;  // of each ragged dimension: ids, not splits
+  std::vector<bool> is_ids_;  // for each ragged dimension: ids, not splits
 };
 
 class RaggedToSparseKernel final : public SparseKernel {
@@ -292,7 +292,7 @@ class RaggedToSparseKernel final : public SparseKernel {
     TAGFLOW_ASSIGN(context.output(1), values.reshaped({count}));
     TAGFLOW_RETURN_IF_ERROR(set_shape_output(context, 2, whole));
     if (count == 0) return {};
-    // The row, in each ragged dimension, that the value is in.
+    // The row of the value in each ragged dimension.
     std::vector<size_t> row(levels.size(), 0);
     const int64_t size = count / values.dim(0);
     auto* to = indices->mutable_data<int64_t>();

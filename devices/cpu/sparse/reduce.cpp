@@ -11,10 +11,10 @@ namespace tagflow::devices {
 
 namespace {
 
-// Which dimensions stay.
+// The dimensions that are kept.
 struct Kept {
   std::vector<bool> is_reduced;
-  Shape shape;          // with those of 1 where they are kept
+  Shape shape;          // with sizes of 1 if they are kept
   Shape::Dims strides;  // of the output, per input dimension
 };
 
@@ -63,7 +63,7 @@ class ReduceSparseKernel : public SparseKernel {
     TAGFLOW_ASSIGN(const Kept kept,
                    kept_dims(context, sparse.shape, keep_dims_));
     TAGFLOW_RETURN_IF_ERROR(check_inside(context, sparse));
-    // Where each element goes, sorted by that.
+    // The position of each element in the output, sorted by it.
     std::vector<std::pair<int64_t, int64_t>> places;
     places.reserve(size_t(sparse.count));
     for (int64_t i = 0; i < sparse.count; ++i)

@@ -12,7 +12,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// Elements come in the order of their rows; a row without any gets one of the
+// Elements are ordered by their rows; an empty row gets one element of the
 // default value, in its first column.
 class FillEmptyRowsKernel : public SparseKernel {
  public:
@@ -28,7 +28,7 @@ class FillEmptyRowsKernel : public SparseKernel {
                           default_value.describe());
     const int64_t rows = sparse.shape.dim(0);
     TAGFLOW_ASSIGN(Tensor * empty, context.allocate_output(2, Shape{rows}));
-    // How many elements a row has; then where its next one goes.
+    // The number of elements of a row; then the position of its next one.
     TAGFLOW_ASSIGN(Tensor next_of_rows,
                    context.allocate_temp(DataType::kInt64, Shape{rows}));
     auto* next = next_of_rows.mutable_data<int64_t>();
@@ -114,8 +114,8 @@ class FillEmptyRowsGradKernel : public SparseKernel {
   }
 };
 
-// Over the elements of each row of the last dimension; those that are not
-// there take no part.
+// Softmax over the elements of each row of the last dimension; missing elements
+// are ignored.
 template <class T>
 class SoftmaxSparseKernel : public SparseKernel {
   using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;

@@ -24,8 +24,8 @@ struct Box {
   }
 };
 
-// The three outputs from `first` on, `stride` apart, become what is in the box,
-// in the order in which it came.
+// Sets the three outputs from `first` on, `stride` apart, to the elements in
+// the box, in their original order.
 Status set_box(KernelContext& context, const SparseIndices& sparse,
                const Tensor& values, const Box& box, int first, int stride) {
   std::vector<int64_t> inside;
@@ -109,7 +109,7 @@ class SplitSparseKernel : public SparseKernel {
   int64_t parts_;
 };
 
-// Each element that the slice kept gets the gradient of where it went.
+// Each element that the slice kept gets the gradient at its output position.
 template <class T>
 class SliceGradKernel : public SparseKernel {
  public:

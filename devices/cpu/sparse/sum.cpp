@@ -25,8 +25,8 @@ Result<Operands> operands_of(const KernelContext& context) {
   return operands;
 }
 
-// Goes through the elements of both by their places; take(i, j) gets their
-// numbers, -1 where the one has nothing there.
+// Iterates over the elements of both in the order of their positions; take(i,
+// j) gets their numbers, -1 where one tensor has no element.
 template <class Take>
 void merge(const SparseIndices& a, const SparseIndices& b, Take take) {
   int64_t i = 0, j = 0;
@@ -43,7 +43,7 @@ void merge(const SparseIndices& a, const SparseIndices& b, Take take) {
   }
 }
 
-// What a merge keeps: which elements, and what they come to.
+// The result of a merge: the elements, and their values.
 template <class T>
 struct Merged {
   std::vector<std::pair<int64_t, int64_t>> from;
@@ -66,7 +66,7 @@ Status set_merged(KernelContext& context, const Operands& operands,
   return {};
 }
 
-// The sum, without elements of both that come to less than the threshold.
+// The sum, without common elements whose sum is below the threshold.
 template <class T, class Real>
 class AddSparseKernel : public SparseKernel {
  public:
@@ -101,7 +101,7 @@ class AddSparseKernel : public SparseKernel {
     if constexpr (std::is_unsigned_v<T>) {
       return value;
     } else if constexpr (std::is_integral_v<T>) {
-      // The smallest number has no positive one: it stays, as in TensorFlow.
+      // The smallest number has no absolute value: it stays, as in TensorFlow.
       return value < 0 ? T(0 - std::make_unsigned_t<T>(value)) : value;
     } else if constexpr (kIs16BitFloat<T>) {
       return Real(std::abs(float(value)));
@@ -126,7 +126,7 @@ class AddSparseGradKernel : public SparseKernel {
                             1 + n, indices.describe());
       terms[n].coordinates = indices.data<int64_t>();
       terms[n].count = indices.dim(0);
-      // Only the rank counts.
+      // Only the rank matters.
       for (int64_t d = 0; d < std::min<int64_t>(indices.dim(1), kMaxRank); ++d)
         terms[n].shape.add_dim(0);
       if (indices.dim(1) != context.input(1).dim(1) ||
@@ -152,7 +152,7 @@ class AddSparseGradKernel : public SparseKernel {
   }
 };
 
-// What the one lacks counts as 0.
+// A missing element counts as 0.
 template <class Op>
 class ExtremeSparseKernel : public SparseKernel {
   using T = typename Op::In;

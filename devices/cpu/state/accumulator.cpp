@@ -1,4 +1,5 @@
-// Accumulators of gradients: making them, adding, taking the mean or the sum.
+// Accumulators of gradients: creation, addition, and taking the mean or the
+// sum.
 #include "devices/state/accumulator.h"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ ConditionalAccumulator& accumulator_of(StateActor& actor) {
   return static_cast<ConditionalAccumulator&>(actor);
 }
 
-// The scalar of an int64 input, which says a step.
+// The scalar of an int64 input, which is a step.
 Result<int64_t> step_input(const KernelContext& context,
                            std::string_view name) {
   const Tensor& step = context.input(1);
@@ -128,7 +129,7 @@ class ApplySparseGradientKernel final
     return {};
   }
 
-  // Rows must be those of a tensor of that shape.
+  // Checks that rows match a tensor of that shape.
   static Status check_rows(const KernelContext& context,
                            const ConditionalAccumulator& accumulator,
                            const PartialShape& shape) {

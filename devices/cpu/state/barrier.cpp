@@ -1,4 +1,4 @@
-// Barriers: tuples that come together part by part, and are taken by many.
+// Barriers: tuples that are inserted part by part, and taken in batches.
 #include "devices/state/barrier.h"
 
 #include <algorithm>
@@ -152,11 +152,11 @@ class BarrierTakeKernel final : public HandleKernel<Barrier> {
   }
 
  private:
-  // What a closed barrier has, and is to have.
+  // The number of tuples that a closed barrier has, or will have.
   int64_t rest(const Barrier& barrier) const {
     return barrier.ready() + (awaits_incomplete_ ? barrier.incomplete() : 0);
   }
-  // How many are to be taken.
+  // The number of tuples to take.
   int64_t count_of(const Barrier& barrier, const Errand& errand) const {
     return barrier.is_closed() && allows_less_
                ? std::min(errand.amount, rest(barrier))

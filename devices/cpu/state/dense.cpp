@@ -12,7 +12,7 @@ using Mode = StateLock::Mode;
 
 constexpr double kDenseNanosecondsPerByte = 0.15;
 
-// An update in place where nobody else has the value, else to a new buffer.
+// An update in place if nobody else has the value, else into a new buffer.
 template <class T, bool kAdds>
 class AddKernel final : public UpdateKernel {
  public:
@@ -30,7 +30,7 @@ class AddKernel final : public UpdateKernel {
   Status update(KernelContext& context) const override {
     TAGFLOW_ASSIGN(Variable * variable, variable_input(context, 0));
     const Tensor& change = context.input(1);
-    // As of a counter: nothing to allocate, to copy or to divide.
+    // For example a counter: nothing to allocate, to copy or to divide.
     if (variable->value().is_inline_scalar(kDataTypeOf<T>) &&
         change.is_inline_scalar(kDataTypeOf<T>) &&
         mover_of(context) == nullptr) {
@@ -87,7 +87,7 @@ class AddKernel final : public UpdateKernel {
   }
 };
 
-// CountUpTo and ResourceCountUpTo: the value, which is one more afterwards.
+// CountUpTo and ResourceCountUpTo: returns the value, and increments it.
 template <class T>
 class CountUpToKernel final : public UpdateKernel {
  public:

@@ -1,6 +1,6 @@
 // Gathers of a variable's rows, by handle and by reference. They hold the
-// variable while they copy, and never its buffer: so the next update of a few
-// rows finds the buffer its own.
+// variable while they copy, and never keep its buffer: so the next update of a
+// few rows finds the buffer unshared.
 #include "devices/cpu/array/gather.h"
 
 #include "devices/cpu/state/kernels.h"
@@ -40,10 +40,10 @@ class VariableGatherKernel : public StateKernel {
 
  private:
   virtual Status gather(KernelContext& context, const Tensor& params) const = 0;
-  // How many dimensions of the params are indexed.
+  // The number of dimensions of the params that are indexed.
   virtual int depth(const Tensor& indices) const = 0;
 
-  // What is no variable, but goes along an edge of references.
+  // Whether it is not a variable, but a value on an edge of references.
   bool is_value(const KernelContext& context) const {
     return context.input(0).dtype() == dtype_;
   }
@@ -51,7 +51,7 @@ class VariableGatherKernel : public StateKernel {
   const DataType dtype_;
 };
 
-// ResourceGather, and Gather and GatherV2 of a reference.
+// ResourceGather, and Gather and GatherV2 for a reference.
 class GatherRowsKernel final : public VariableGatherKernel {
  public:
   explicit GatherRowsKernel(const KernelInfo& info)
@@ -82,7 +82,7 @@ class GatherRowsKernel final : public VariableGatherKernel {
   const int64_t batch_dims_;
 };
 
-// ResourceGatherNd, and GatherNd of a reference.
+// ResourceGatherNd, and GatherNd for a reference.
 class GatherVectorsKernel final : public VariableGatherKernel {
  public:
   GatherVectorsKernel(const KernelInfo& info, BadIndices policy)

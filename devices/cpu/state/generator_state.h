@@ -1,5 +1,4 @@
-// Private to devices/cpu: the state of a random generator, which a variable
-// has.
+// Private to devices/cpu: the state of a random generator, in a variable.
 #pragma once
 
 #include "devices/cpu/state/kernels.h"
@@ -8,19 +7,20 @@
 namespace tagflow::devices {
 
 // The state of Philox: a counter of 128 bits, the low word first, and a key.
-// Further words of the variable stay as they are. As long as the variable's
-// lock is held.
+// Further words of the variable do not change. Valid while the variable's lock
+// is held.
 class GeneratorState {
  public:
   static constexpr int64_t kWords = 3;
 
-  // That of the variable of input 0. FailedPrecondition where it has no value,
-  // InvalidArgument where that is no vector of three words at least.
+  // The state in the variable of input 0. FailedPrecondition where it has no
+  // value, InvalidArgument where the value is no vector of at least three
+  // words.
   static Result<GeneratorState> of(const KernelContext& context);
 
   std::span<const int64_t> words() const;
   Philox stream() const;
-  // Moves on: each number has 256 counters of its own, as in TensorFlow.
+  // Advances the state: each number has 256 counters, as in TensorFlow.
   Status skip(const KernelContext& context, uint64_t numbers);
 
  private:

@@ -1,5 +1,5 @@
-// Private to the kernels of state: the registering functions by theme, and what
-// the themes share.
+// Private to the kernels of state: the registering functions by theme, and
+// shared helpers.
 #pragma once
 
 #include <memory>
@@ -27,16 +27,15 @@ void register_barrier_kernels(KernelRegistry& registry);
 void register_mutex_kernels(KernelRegistry& registry);
 void register_session_tensor_kernels(KernelRegistry& registry);
 
-// Adds a kernel for both generations of an op: that on references, and that on
-// handles.
+// Adds a kernel for both versions of an op: for references and for handles.
 template <class K>
 void add_both(KernelRegistry& registry, const std::string& op) {
   registry.add<K>(op);
   registry.add<K>(op + "V2");
 }
 
-// A kernel whose attribute timeout_ms must say that there is none:
-// InvalidArgument where it says what no implementation of the op does.
+// A kernel whose attribute timeout_ms must be -1: InvalidArgument for other
+// values, which no implementation of the op supports.
 template <class K>
 Result<std::unique_ptr<Kernel>> make_untimed(const KernelInfo& info) {
   const auto timeout = attr_of<int64_t>(info, "timeout_ms");
@@ -47,8 +46,8 @@ Result<std::unique_ptr<Kernel>> make_untimed(const KernelInfo& info) {
   return std::unique_ptr<Kernel>(std::make_unique<K>(info));
 }
 
-// Whether a kernel's variable travels on as its output: the op takes and gives
-// a reference, and none where it takes a handle.
+// Passes the kernel's variable on as its output where the op takes and returns
+// a reference; does nothing where it takes a handle.
 inline void pass_reference_on(KernelContext& context) {
   if (context.num_outputs() > 0) context.set_output(0, context.input(0));
 }
@@ -57,12 +56,12 @@ inline void pass_reference_on(KernelContext& context) {
 Status check_type(const KernelContext& context, const Variable& variable,
                   DataType wanted);
 
-// The variable of an input, which is of that type and has a value. REQUIRES:
-// its lock is held.
+// The variable of an input, which must be of that type and have a value.
+// REQUIRES: its lock is held.
 Result<Variable*> initialized_variable(const KernelContext& context, int input,
                                        DataType wanted);
 
-// About how many bytes a slice of the variable of an input has, past the first
+// The approximate bytes of a slice of the variable of an input, past the first
 // `depth` dimensions: a hint, for costs.
 double slice_bytes_hint(const KernelContext& context, int input, int depth);
 

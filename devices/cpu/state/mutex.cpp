@@ -1,5 +1,5 @@
-// MutexV2, MutexLock, ConsumeMutexLock: what keeps critical sections of
-// several steps apart.
+// MutexV2, MutexLock, ConsumeMutexLock: mutual exclusion of critical sections
+// in several steps.
 #include <atomic>
 
 #include "devices/cpu/containers/kernels.h"
@@ -14,9 +14,9 @@ namespace {
 
 using Mode = StateLock::Mode;
 
-// What nobody may have together with anybody else. Life cycle: made by the
-// first node of its name; ended by a reset of its container: who waits gets it
-// in turn, and learns that it has ended.
+// A mutex between steps. Life cycle: made by the first node of its name; ended
+// by a reset of its container: waiters get it in turn, and learn that it has
+// ended.
 class Mutex final : public StateObject {
  public:
   static constexpr std::string_view kKind = kMutexKind;
@@ -24,10 +24,10 @@ class Mutex final : public StateObject {
   explicit Mutex(std::string name) : name_(std::move(name)) {}
 
   StateLock& lock() { return lock_; }
-  // REQUIRES: the caller has the lock. Who gets it next may let go of it at
-  // once: not deeper and deeper in one another.
+  // REQUIRES: the caller has the lock. The next owner may release it at once;
+  // the loop avoids recursion in this case.
   void unlock() noexcept {
-    if (unlocks_.fetch_add(1) > 0) return;  // somebody is at it
+    if (unlocks_.fetch_add(1) > 0) return;  // somebody is unlocking
     do lock_.unlock(Mode::kExclusive);
     while (unlocks_.fetch_sub(1) > 1);
   }
@@ -44,8 +44,8 @@ class Mutex final : public StateObject {
   std::atomic<int> unlocks_{0};  // to be done
 };
 
-// A mutex that is locked. Lets go of it when it is consumed, or with its end:
-// of a step that fails nothing is left locked. Thread-safe.
+// A locked mutex. Releases it when it is consumed, or in the destructor: a
+// failed step leaves nothing locked. Thread-safe.
 class HeldMutex final : public VariantValue {
  public:
   explicit HeldMutex(Ref<Mutex> mutex) : mutex_(std::move(mutex)) {}
@@ -54,9 +54,9 @@ class HeldMutex final : public VariantValue {
   std::string describe() const override {
     return fmt::format("the lock of {}", mutex_->describe());
   }
-  // Of the mutex, which the caller has locked.
+  // Marks the mutex, which the caller has locked, as held.
   void hold() { is_held_.store(true, std::memory_order_relaxed); }
-  // False where it was let go of before.
+  // False if it was released before.
   bool unlock() noexcept {
     if (!is_held_.exchange(false)) return false;
     mutex_->unlock();
@@ -83,8 +83,8 @@ class MutexKernel final : public CheapKernel {
   const ResourceOp resource_;
 };
 
-// What a step waits for. All that an answer needs is there before: it cannot
-// fail for want of memory.
+// A step's wait. Everything that an answer needs is allocated before: it cannot
+// fail for lack of memory.
 class MutexWait final : public StateLock::Waiter {
  public:
   MutexWait(Ref<Mutex> mutex, HeldMutex* held, KernelContext& context,
@@ -129,7 +129,8 @@ class MutexLockKernel final : public AsyncKernel {
     const Result<Mutex*> mutex = handle_input<Mutex>(context, 0);
     if (!mutex.ok()) return mutex.status();
     if (Status ended = (*mutex)->ended(); !ended.ok()) return ended;
-    // From hold() on its end lets go of the mutex, also where memory is short.
+    // From hold() on its destructor releases the mutex, also when out of
+    // memory.
     auto held = make_ref_counted<HeldMutex>(Ref<Mutex>(*mutex));
     if (!(*mutex)->lock().try_lock(Mode::kExclusive)) return std::nullopt;
     held->hold();
@@ -153,8 +154,9 @@ class MutexLockKernel final : public AsyncKernel {
     try {
       mutex->lock().wait(Mode::kExclusive, wait);
     } catch (...) {
-      // That is the answer, after which the context may be gone: a cancellation
-      // must not come any more. Where one was first, it has answered.
+      // The exception is the answer, after which the context may be destroyed:
+      // a cancellation must not follow. If a cancellation came first, it has
+      // answered.
       if (wait->claim()) throw;
     }
   }

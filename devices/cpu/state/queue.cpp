@@ -1,5 +1,5 @@
-// Queues: making them, putting in and taking out, closing. The ops of both
-// generations have the same kernels: a reference to a queue is its handle.
+// Queues: creation, enqueue, dequeue, close. The ops of both versions have the
+// same kernels: a reference to a queue is its handle.
 #include "devices/state/queue.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@ namespace tagflow::devices {
 
 namespace {
 
-// --- Making -----------------------------------------------------------------
+// --- Creation
+// -----------------------------------------------------------------
 
 class QueueKernel final : public CheapKernel {
  public:
@@ -58,7 +59,8 @@ class FakeQueueKernel final : public CheapKernel {
   bool is_bookkeeping() const override { return true; }
 };
 
-// --- Putting in -------------------------------------------------------------
+// --- Enqueue
+// ------------------------------------------------------------------
 
 Status is_closed(const KernelContext& context, const Queue& queue) {
   return error(Code::kCancelled, "[{}] {} is closed", context.node().op(),
@@ -98,7 +100,7 @@ class EnqueueKernel final : public HandleKernel<Queue> {
   }
 };
 
-// More rows than there is space for go in bit by bit.
+// If there is not enough space, rows are put in bit by bit.
 class EnqueueManyKernel final : public HandleKernel<Queue> {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
@@ -136,7 +138,8 @@ class EnqueueManyKernel final : public HandleKernel<Queue> {
   }
 };
 
-// --- Taking out -------------------------------------------------------------
+// --- Dequeue
+// ------------------------------------------------------------------
 
 enum class Dequeue : uint8_t { kOne, kMany, kUpTo };
 
@@ -159,8 +162,8 @@ class DequeueKernel final : public HandleKernel<Queue> {
     if constexpr (kWhat == Dequeue::kOne) return {};
     if (queue.spec().shapes.empty())
       return context.fail(
-          "{} does not say the shapes of its components, so that elements "
-          "cannot be put together",
+          "{} does not specify the shapes of its components, so its elements "
+          "cannot be batched",
           queue.describe());
     TAGFLOW_ASSIGN(errand.amount, int32_input(context, 1, "n"));
     if (errand.amount < 0)
@@ -210,14 +213,15 @@ class DequeueKernel final : public HandleKernel<Queue> {
   std::vector<DataType> types_;
 };
 
-// --- Closing, and looking ---------------------------------------------------
+// --- Close, size
+// --------------------------------------------------------------
 
 class CloseKernel final : public HandleKernel<Queue> {
  public:
   explicit CloseKernel(const KernelInfo& info)
       : cancels_(attr_of<bool>(info, "cancel_pending_enqueues")) {}
 
-  // What waits to be put in goes before, or ends.
+  // Waiting enqueues come before it, or are cancelled.
   std::optional<Line> line() const override {
     return cancels_ ? std::nullopt : std::optional(Line::kIn);
   }
@@ -231,8 +235,8 @@ class CloseKernel final : public HandleKernel<Queue> {
     if (cancels_)
       queue.end_line(Line::kIn,
                      error(Code::kCancelled,
-                           "[{}] {} was closed, which cancelled what waited to "
-                           "be put in",
+                           "[{}] {} was closed, which cancelled waiting "
+                           "enqueues",
                            context.node().op(), queue.describe()));
     return {};
   }

@@ -1,5 +1,5 @@
 // Random generators, whose state is in variables: RngSkip, RngReadAndSkip, and
-// what is drawn from them: StatefulUniform, StatefulStandardNormalV2, ...
+// the ops that draw from them: StatefulUniform, StatefulStandardNormalV2, ...
 #include <algorithm>
 
 #include "devices/cpu/random/distributions.h"
@@ -68,7 +68,7 @@ class GeneratorKernel : public UpdateKernel {
 
  protected:
   double nanoseconds() const { return nanoseconds_; }
-  // Draws output 0, and says how many numbers it is made of.
+  // Draws output 0, and returns how many numbers it used.
   virtual Result<uint64_t> draw(KernelContext& context, const Shape& shape,
                                 const Philox& stream) const = 0;
 
@@ -120,7 +120,8 @@ class BinomialFromGenerator final : public GeneratorKernel {
                    layout_of_output(context, shape, both, "counts and probs"));
     TAGFLOW_RETURN_IF_ERROR(draw_binomial(context, layout, stream,
                                           kGeneratorParameters, nanoseconds()));
-    // What TensorFlow sets aside, by which the state is the same afterwards.
+    // The amount that TensorFlow reserves, so that the state is the same
+    // afterwards.
     constexpr uint64_t kOfFourSamples = 200;
     return uint64_t(layout.parameters) * kOfFourSamples *
            (uint64_t(layout.samples) + 3) / 4;

@@ -1,4 +1,4 @@
-// Rows of variables that updates name by their numbers.
+// Rows of variables that updates select by their numbers.
 #pragma once
 
 #include "devices/kernel.h"
@@ -6,7 +6,7 @@
 namespace tagflow::devices {
 
 // Integer indices as int64, each of which is checked to be in [0, limit):
-// InvalidArgument names the first that is not, and where it is.
+// InvalidArgument names the first that is not, and its position.
 Result<Tensor> row_numbers(KernelContext& context, const Tensor& indices,
                            int64_t limit);
 

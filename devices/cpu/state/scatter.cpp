@@ -1,5 +1,5 @@
-// Updates of some rows of a variable: Scatter*, ScatterNd* and what they are
-// for resources.
+// Updates of some rows of a variable: Scatter*, ScatterNd* and their resource
+// versions.
 #include "devices/cpu/array/scatter.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// "1,0": where element i of a tensor is.
+// The position of element i of a tensor, as "1,0".
 std::string element_position(const Tensor& tensor, int64_t i) {
   std::string text;
   for (int d = tensor.rank() - 1; d >= 0; --d) {
@@ -78,10 +78,10 @@ class ScatterKernel : public UpdateKernel {
   }
 
  private:
-  // The slices to be changed, all of them inside, and with fitting updates.
+  // The slices to be changed, checked to be in range and to fit the updates.
   virtual Result<Tensor> checked_numbers(KernelContext& context,
                                          const Variable& variable) const = 0;
-  // How many dimensions of the variable are indexed.
+  // The number of dimensions of the variable that are indexed.
   virtual int depth(const Tensor& indices) const = 0;
 
   // Integers cannot be divided by zero.
@@ -103,7 +103,7 @@ class ScatterKernel : public UpdateKernel {
   const Combine combine_;
 };
 
-// Each index names a row.
+// Each index selects a row.
 class ScatterRowsKernel final : public ScatterKernel {
  public:
   using ScatterKernel::ScatterKernel;
@@ -127,12 +127,12 @@ class ScatterRowsKernel final : public ScatterKernel {
     }
     return row_numbers(context, indices, shape.dim(0));
   }
-  // The scalar of a resource is one row, as in TensorFlow; that of a reference
-  // has none.
+  // A scalar resource is one row, as in TensorFlow; a scalar reference has
+  // none.
   Result<Tensor> checked_row(KernelContext& context,
                              const Variable& variable) const {
     if (context.node().input_dtypes()[0] != DataType::kResource)
-      return context.fail("{} is a scalar, of which there are no rows",
+      return context.fail("{} is a scalar, which has no rows",
                           variable.describe());
     if (!context.input(2).is_scalar())
       return context.fail("{} is a scalar, and so must updates be, not {}",
@@ -142,7 +142,7 @@ class ScatterRowsKernel final : public ScatterKernel {
   int depth(const Tensor&) const override { return 1; }
 };
 
-// Each vector of indices names a slice.
+// Each vector of indices selects a slice.
 class ScatterVectorsKernel final : public ScatterKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
@@ -159,7 +159,7 @@ class ScatterVectorsKernel final : public ScatterKernel {
     const Tensor& indices = context.input(1);
     const Shape shape = variable.value().shape();
     if (shape.rank() < 1)
-      return context.fail("{} is a scalar, of which there are no slices",
+      return context.fail("{} is a scalar, which has no slices",
                           variable.describe());
     TAGFLOW_RETURN_IF_ERROR(
         check_updates(context, indices, context.input(2), shape));

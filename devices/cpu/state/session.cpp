@@ -1,5 +1,5 @@
 // GetSessionHandle, GetSessionTensor, DeleteSessionTensor: tensors that one run
-// leaves in the session for others.
+// stores in the session for others.
 #include <utility>
 
 #include "devices/cpu/state/kernels.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kSessionTensor = "session tensor";
 
-// A value that never changes. Ended by DeleteSessionTensor, or a reset.
+// A constant value. Ended by DeleteSessionTensor, or a reset.
 class SessionTensor final : public StateObject {
  public:
   SessionTensor(std::string name, Tensor value)
@@ -19,7 +19,7 @@ class SessionTensor final : public StateObject {
   std::string describe() const override {
     return fmt::format("{} \"{}\"", kSessionTensor, name_);
   }
-  // Not valid where it has ended.
+  // Not valid if it has ended.
   Tensor value() const {
     const std::lock_guard lock(mutex_);
     return value_;
@@ -27,7 +27,7 @@ class SessionTensor final : public StateObject {
 
  protected:
   void on_end(const Status&) override {
-    Tensor freed;  // outside of the lock
+    Tensor freed;  // freed outside of the lock
     const std::lock_guard lock(mutex_);
     std::swap(freed, value_);
   }
@@ -45,12 +45,12 @@ ResourceKey key_of_handle(const std::string& handle) {
 Result<ResourceManager*> session_state(const KernelContext& context) {
   if (context.step().state != nullptr) return context.step().state;
   return error(Code::kFailedPrecondition,
-               "[{}] there is no session whose state it could be in",
+               "[{}] there is no session to keep its state",
                context.node().op());
 }
 
-// The handle is a string that names the tensor, or, of the second version, a
-// resource that is the tensor.
+// The handle is a string that names the tensor, or, for V2, a resource that is
+// the tensor.
 class GetSessionHandleKernel final : public CheapKernel {
  public:
   explicit GetSessionHandleKernel(const KernelInfo& info)
@@ -68,8 +68,8 @@ class GetSessionHandleKernel final : public CheapKernel {
     TAGFLOW_ASSIGN(ResourceManager * state, session_state(context));
     const Commit commit = context.commit();
     if (!commit) return too_late(context);
-    // As TensorFlow's: the node, a number, the device. Another node of the name
-    // may have made some, too.
+    // As in TensorFlow: the node, a number, the device. Another node of the
+    // same name may have made some, too.
     for (bool is_new = false; !is_new;) {
       const std::string handle =
           fmt::format("{};{};/device:CPU:0", node, next_++);

@@ -1,5 +1,5 @@
-// Staging areas: what their ops do. Each op finds its area by the name that its
-// node says, and makes it where it is the first.
+// The ops of staging areas. Each op finds its area by the name in its node's
+// attributes, and makes it if it does not exist.
 #include <algorithm>
 
 #include "devices/cpu/containers/kernels.h"
@@ -53,7 +53,8 @@ Status set_checked_output(KernelContext& context, int output, int i,
   return {};
 }
 
-// --- In their order ---------------------------------------------------------
+// --- In order
+// -----------------------------------------------------------------
 
 class StageKernel final : public StagingKernel<StagingList> {
  public:
@@ -76,7 +77,7 @@ class StageKernel final : public StagingKernel<StagingList> {
   }
 };
 
-// Unstage takes the first tuple, StagePeek looks at any.
+// Unstage takes the first tuple, StagePeek reads any.
 template <bool kTakes>
 class UnstageKernel final : public StagingKernel<StagingList> {
  public:
@@ -117,7 +118,7 @@ class UnstageKernel final : public StagingKernel<StagingList> {
 
 // --- By key -----------------------------------------------------------------
 
-// The indices of an input: in their order, each once, below `width`.
+// Checks the indices of an input: ascending, and below `width`.
 Status check_parts(const KernelContext& context, const Tensor& indices,
                    size_t width) {
   if (indices.rank() != 1)
@@ -279,7 +280,7 @@ void register_staging_kernels(KernelRegistry& registry) {
   registry.add<UnstageKernel<false>>("StagePeek");
   registry.add<StagingSizeKernel<StagingList, Count::kWhole>>("StageSize");
   registry.add<StagingClearKernel<StagingList>>("StageClear");
-  // Both are ordered: that TensorFlow's first one is not helps nobody.
+  // Both are ordered: that TensorFlow's first one is not is of no use.
   for (const std::string start : {"Map", "OrderedMap"}) {
     registry.add<MapStageKernel>(start + "Stage");
     registry.add<MapUnstageKernel<MapTake::kPeek>>(start + "Peek");

@@ -1,5 +1,5 @@
-// Tables: making, filling, reading and changing them. The ops of all
-// generations have the same kernels: a reference to a table is its handle.
+// Tables: creating, filling, reading and changing them. The ops of all versions
+// have the same kernels: a reference to a table is its handle.
 #include "devices/state/table.h"
 
 #include "devices/cpu/state/kernels.h"
@@ -13,15 +13,16 @@ namespace {
 using Kind = TableSpec::Kind;
 using Mode = StateLock::Mode;
 
-// --- Making -----------------------------------------------------------------
+// --- Creation
+// -----------------------------------------------------------------
 
 Status refused(const KernelInfo& info, const Status& status) {
   return Status(status).with_prefix(
       fmt::format("[{}] node \"{}\": ", info.node().op(), info.name()));
 }
 
-// Strings, and what can be compared byte by byte: not numbers with a fraction,
-// of which 0.0 and -0.0 would be two keys, and one NaN as good as any other.
+// Strings, and types that can be compared byte by byte: not floating numbers,
+// where 0.0 and -0.0 would be two keys, and NaN has many forms.
 bool is_key(DataType type) {
   return type == DataType::kBool || type == DataType::kString ||
          is_integer(type);
@@ -127,7 +128,7 @@ class TableKernel final : public CheapKernel {
 
 constexpr double kNanosecondsPerKey = 40;
 
-// The kernels on a table: `Use` has kMode, and what it does as compute().
+// The kernels on a table: `Use` has kMode, and its operation as compute().
 template <class Use>
 class UseTableKernel final : public StateKernel {
  public:
@@ -192,7 +193,7 @@ struct Export : Use<Mode::kShared> {
   }
 };
 
-// A table that is filled once allows nothing else.
+// The error for a change of a table that is filled once.
 Status fixed(const KernelContext& context, const Table& table) {
   return error(Code::kUnimplemented, "[{}] {} is a {}, which cannot be changed",
                context.node().op(), table.describe(), table.spec().describe());
@@ -223,7 +224,7 @@ struct Import : Use<Mode::kExclusive> {
 
 Status check_fixed(const KernelContext& context, const Table& table) {
   if (table.spec().kind == Kind::kFixed) return table.ended();
-  return context.fail("{} is a {}, which is not initialized but changed",
+  return context.fail("{} is a {}, which cannot be initialized, only changed",
                       table.describe(), table.spec().describe());
 }
 
@@ -257,7 +258,7 @@ struct InitializeFromFile : Use<Mode::kExclusive> {
     if (path.num_elements() != 1)
       return context.fail("filename must be one string, not {}",
                           path.describe());
-    // Who shares the table may have filled it.
+    // Another session or node may have filled the table.
     if (table.is_initialized()) return {};
     TAGFLOW_ASSIGN(
         const TableEntries entries,

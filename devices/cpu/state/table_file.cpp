@@ -28,7 +28,7 @@ bool parse(std::string_view text, T& value) {
   return failure == std::errc() && stop == end && !text.empty();
 }
 
-// Keys, or values: one of each line.
+// Keys or values: one from each line.
 class Column {
  public:
   Column(int64_t index, DataType type) : index_(index), type_(type) {}
@@ -43,7 +43,7 @@ class Column {
     return {};
   }
 
-  // False where the line does not have it.
+  // False if the line does not have it.
   bool add(const std::string& line, int64_t number, const TableFile& format) {
     if (index_ == TableFile::kLineNumber) {
       numbers_.push_back(number + format.offset);

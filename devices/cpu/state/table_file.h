@@ -7,11 +7,11 @@
 
 namespace tagflow::devices {
 
-// Where keys and values are in a file.
+// The location of keys and values in a file.
 struct TableFile {
   static constexpr int64_t kLineNumber = -1;
   static constexpr int64_t kWholeLine = -2;
-  // No line may be longer.
+  // The maximum length of a line.
   static constexpr size_t kMaxLineBytes = size_t(1) << 20;
 
   // A column, or one of the above.
@@ -19,7 +19,7 @@ struct TableFile {
   int64_t value_index = 0;
   int64_t lines = -1;  // to be read; -1: all
   char delimiter = '\t';
-  int64_t offset = 0;  // of line numbers
+  int64_t offset = 0;  // added to line numbers
 };
 
 struct TableEntries {
@@ -27,8 +27,8 @@ struct TableEntries {
   Tensor values;
 };
 
-// What the file says, of these types. InvalidArgument, with the file and the
-// line, where it does not say that; NotFound where there is no file.
+// Reads the entries of these types. InvalidArgument, with the file and the
+// line, where the text is invalid; NotFound where the file does not exist.
 Result<TableEntries> read_table_file(const KernelContext& context,
                                      const std::string& path,
                                      const TableFile& format, DataType key,

@@ -65,7 +65,7 @@ Status TrainingKernel::find_states(const KernelContext& context,
   for (int i = 0; i < num_states_; ++i) {
     TAGFLOW_ASSIGN(Variable * variable,
                    initialized_variable(context, i, dtype_));
-    // A slot's new value and the variable's would be in one place.
+    // A slot and the variable must not be the same state.
     const auto& inputs = context.node().op_def().inputs;
     for (int other = 0; other < i; ++other)
       if (states.variables[size_t(other)] == variable)
@@ -145,7 +145,7 @@ Status TrainingKernel::update_rows(KernelContext& context, States& states,
   const Tensor& indices = context.input(indices_);
   const Shape& shape = states.shape;
   if (shape.rank() < 1)
-    return context.fail("{} is a scalar, of which there are no rows",
+    return context.fail("{} is a scalar, which has no rows",
                         states.variables[0]->describe());
   if (indices.rank() != 1)
     return context.fail("indices must be a vector, got {}", indices.describe());

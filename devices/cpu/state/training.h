@@ -1,16 +1,16 @@
 // TrainingKernel: one step of an optimizer on a variable and its slots.
 //
 // Note [Rules]
-// All that an optimizer is by itself is its rule: see devices/training_rules.h.
-// All else is common to all: Apply*, ResourceApply*, SparseApply* and
-// ResourceSparseApply* of a name are one rule. 16-bit floats are computed in
-// float, and rounded once.
+// An optimizer is only its rule: see devices/training_rules.h. The rest is
+// common to all: Apply*, ResourceApply*, SparseApply* and ResourceSparseApply*
+// of a name use one rule. 16-bit floats are computed in float, and rounded
+// once.
 //
 // A dense step is one pass over all states, in place where nobody else has
-// their buffers, and else to new ones. A sparse one changes rows, one after the
-// other where an index comes twice, and never copies a buffer for it but the
-// first time (Note [Versions of a variable] in devices/state/variable.h). Where
-// the processor cannot reach the states, an ElementMover makes the dense step.
+// their buffers, and else into new ones. A sparse step changes rows, one after
+// the other where an index is repeated, and copies a buffer at most the first
+// time (Note [Versions of a variable] in devices/state/variable.h). Where the
+// CPU cannot access the states, an ElementMover does the dense step.
 #pragma once
 
 #include <algorithm>
@@ -25,20 +25,20 @@
 
 namespace tagflow::devices {
 
-// What a rule is applied to: arrays of the kernel's type.
+// The operands of a rule: arrays of the kernel's type.
 struct TrainingStep {
   std::vector<double> scalars;
   std::array<const void*, DenseTraining::kMostStates> before{};
-  std::array<void*, DenseTraining::kMostStates> after{};  // may be those before
+  std::array<void*, DenseTraining::kMostStates> after{};  // may be `before`
   const void* gradient = nullptr;
-  // Of a sparse gradient: row i of it is for row numbers[i] of the states.
+  // For a sparse gradient: its row i is for row numbers[i] of the states.
   std::span<const int64_t> numbers;
-  int64_t row = 0;  // elements of a row
+  int64_t row = 0;  // elements per row
 };
 
 class TrainingKernel : public UpdateKernel {
  public:
-  // `nanoseconds` of an element.
+  // `nanoseconds` is the cost of one element.
   TrainingKernel(const KernelInfo& info, int states, double nanoseconds);
 
   Status claim(const KernelContext& context, StateClaim& claim) const final;
@@ -54,7 +54,7 @@ class TrainingKernel : public UpdateKernel {
   // Applies the rule to elements [begin, end).
   virtual void apply(const TrainingStep& step, int64_t begin,
                      int64_t end) const = 0;
-  // To the rows of those numbers that are in [begin, end), in their order.
+  // Applies it to the rows whose numbers are in [begin, end), in their order.
   virtual void apply_rows(const TrainingStep& step, int64_t begin,
                           int64_t end) const = 0;
 
@@ -69,7 +69,7 @@ class TrainingKernel : public UpdateKernel {
   const int num_states_;
   const double nanoseconds_;
   std::string rule_;          // as "Adam"
-  std::vector<int> scalars_;  // which inputs they are
+  std::vector<int> scalars_;  // the inputs that they are
   int gradient_ = -1;
   int indices_ = -1;  // -1: the gradient is dense
   bool option_ = false;
@@ -115,9 +115,9 @@ class RuleKernel final : public TrainingKernel {
     }
   }
 
-  // `count` elements from `at` on, with the gradient's from `gradient_at` on.
-  // Piece by piece, through arrays of which the compiler knows that they do not
-  // overlap.
+  // Processes `count` elements from `at` on, with the gradient's from
+  // `gradient_at` on. Works piece by piece, through arrays that the compiler
+  // knows not to overlap.
   static void run(const Rule<Real>& rule, const TrainingStep& step, int64_t at,
                   int64_t gradient_at, int64_t count) {
     Real gradient[kPiece];

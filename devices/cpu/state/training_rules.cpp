@@ -1,4 +1,4 @@
-// Kernels of the CPU for every rule.
+// CPU kernels for every rule.
 #include "devices/training_rules.h"
 
 #include "devices/cpu/state/training.h"

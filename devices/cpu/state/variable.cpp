@@ -1,5 +1,5 @@
-// Variables: reading and assigning them. Those of TensorFlow 1 travel as
-// references, those of TensorFlow 2 as handles; the token is the same.
+// Variables: reading and assigning them. Variables of TensorFlow 1 are passed
+// as references, those of TensorFlow 2 as handles; the token is the same.
 #include <limits>
 
 #include "devices/cpu/containers/kernels.h"
@@ -43,8 +43,8 @@ using Mode = StateLock::Mode;
 
 // --- Reading ----------------------------------------------------------------
 
-// ReadVariableOp and _Dereference. What is no variable, but goes along an edge
-// of references, is its own value.
+// ReadVariableOp and _Dereference. A value on an edge of references that is not
+// a variable is its own value.
 class ReadKernel final : public StateKernel {
  public:
   explicit ReadKernel(const KernelInfo& info)
@@ -81,8 +81,8 @@ class ReadKernel final : public StateKernel {
   const bool is_reference_;
 };
 
-// _ReadVariablesAhead: all values of one moment. Of a variable that cannot be
-// read, zeros, or none where these are many, and why not.
+// _ReadVariablesAhead: a snapshot of all values. For a variable that cannot be
+// read it gives zeros, or nothing if these are many, and the error.
 class ReadAheadKernel final : public StateKernel {
  public:
   explicit ReadAheadKernel(const KernelInfo& info)
@@ -124,7 +124,7 @@ class ReadAheadKernel final : public StateKernel {
                        size_t output) const {
     Shape shape;
     for (const int64_t dim : shapes_[output].dims()) shape.add_dim(dim);
-    // Many zeros may be more than there is place for, and nobody sees them.
+    // Many zeros may exceed the memory, and nobody reads them.
     constexpr int64_t kMost = 1 << 20;
     const int64_t count = shapes_[output].num_elements();
     if (count >= 0 && count <= kMost)
@@ -137,7 +137,7 @@ class ReadAheadKernel final : public StateKernel {
   const std::vector<PartialShape> shapes_;
 };
 
-// _CheckReadAhead: fails as the read in its place would have.
+// _CheckReadAhead: fails as the replaced read would have.
 class CheckReadAheadKernel final : public CheapKernel {
  public:
   explicit CheckReadAheadKernel(const KernelInfo& info)
@@ -159,7 +159,7 @@ class CheckReadAheadKernel final : public CheapKernel {
   const int64_t index_;
 };
 
-// What only looks at the variable, and takes no time.
+// Kernels that only inspect the variable, in no time.
 class LookKernel : public StateKernel {
  public:
   Status claim(const KernelContext& context, StateClaim& claim) const final {
@@ -207,7 +207,7 @@ class VariableShapeKernel final : public LookKernel {
   const DataType type_;
 };
 
-// From now on who reads it gets a copy anyway where that is of use.
+// There is nothing to disable: reads copy anyway where that is useful.
 class NothingKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;

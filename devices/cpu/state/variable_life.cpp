@@ -1,4 +1,4 @@
-// Variables: making and destroying them.
+// Variables: creating and destroying them.
 #include "devices/cpu/state/kernels.h"
 #include "devices/state/resource_op.h"
 
@@ -8,7 +8,7 @@ namespace {
 using Mode = StateLock::Mode;
 
 // VariableV2, Variable and VarHandleOp. References and handles are of two
-// kinds: a name in a graph may mean one of either.
+// kinds: a name in a graph may refer to either.
 class VariableKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;
@@ -47,7 +47,7 @@ class VariableKernel final : public CheapKernel {
   const PartialShape shape_;
 };
 
-// One for each execution of the node, whenever it comes.
+// Makes one for each execution of the node, at any time.
 class TemporaryVariableKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;
@@ -122,8 +122,8 @@ class DestroyKernel final : public UpdateKernel {
   bool is_bookkeeping() const override { return true; }
 
  protected:
-  // A variable is as it was before the first assignment. Anything else is gone,
-  // and made anew by the next node of its name.
+  // A variable returns to its state before the first assignment. Anything else
+  // is removed, and made again by the next node of its name.
   Status update(KernelContext& context) const override {
     const Tensor& tensor = context.input(0);
     if (tensor.num_elements() != 1)

@@ -13,7 +13,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// The first bytes of a text, at most 8, as a number, the lowest first.
+// The first bytes of a text, at most 8, as a little-endian number.
 uint64_t little_endian(std::string_view text) {
   uint64_t word = 0;
   for (size_t i = 0; i < std::min<size_t>(text.size(), 8); ++i)

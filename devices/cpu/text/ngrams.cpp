@@ -21,7 +21,7 @@ class NGramsKernel final : public BytesKernel {
     if (kernel->pad_width_ > kMostWidth)
       return invalid_argument("[StringNGrams] pad_width {} is over {}",
                               kernel->pad_width_, kMostWidth);
-    // With widths, a row with padding of any length is never too short.
+    // With widths, padding of any length makes a row long enough.
     if (kernel->widths_.empty() && kernel->keeps_short_ &&
         kernel->pad_width_ < 0)
       return invalid_argument(
@@ -84,7 +84,8 @@ class NGramsKernel final : public BytesKernel {
   }
 
  private:
-  // Bytes of all n-grams. Of so many an output without bytes is made first.
+  // Limits for the bytes of all n-grams, and for their number: an output of
+  // empty strings is allocated first.
   static constexpr int64_t kMost = (int64_t{1} << 31) - 1;
   static constexpr int64_t kMostGrams = kMost / int64_t(sizeof(std::string));
   static constexpr int64_t kMostWidth = int64_t{1} << 12;
@@ -115,7 +116,7 @@ class NGramsKernel final : public BytesKernel {
     return {};
   }
 
-  // How many words of padding are before and behind those of a row.
+  // The number of padding words before and after those of a row.
   int64_t pads_of(int64_t width) const {
     return pad_width_ < 0 ? width - 1 : std::min(pad_width_, width - 1);
   }
@@ -124,12 +125,12 @@ class NGramsKernel final : public BytesKernel {
     return std::clamp<int64_t>(count, 0, kMost);
   }
 
-  // What an n-gram is made of.
+  // The parts of an n-gram.
   struct Parts {
     int64_t left, right;  // words of padding
     std::span<const std::string> words;
   };
-  // Of number i of those of a row.
+  // The parts of n-gram i of a row.
   Parts parts_of(const std::string* words, int64_t i, int64_t width,
                  int64_t number) const {
     const int64_t pads = pads_of(width);

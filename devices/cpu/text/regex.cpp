@@ -17,7 +17,7 @@ using Pattern = std::shared_ptr<const RE2>;
 Result<Pattern> compile_pattern(const std::string& op,
                                 const std::string& text) {
   RE2::Options options;
-  options.set_log_errors(false);  // they are the node's error
+  options.set_log_errors(false);  // they are in the node's error
   auto pattern = std::make_shared<const RE2>(text, options);
   if (!pattern->ok())
     return invalid_argument("[{}] the pattern \"{}\" is invalid: {}", op, text,
@@ -26,7 +26,7 @@ Result<Pattern> compile_pattern(const std::string& op,
 }
 
 // The pattern of a node: an attribute, or an input of every execution, which
-// seldom changes.
+// rarely changes.
 class NodePattern {
  public:
   Status build(const KernelInfo& info) {
@@ -57,10 +57,10 @@ class NodePattern {
  private:
   bool is_static_ = false;
   mutable std::mutex mutex_;
-  mutable Pattern last_;  // where static never changed; else under the mutex
+  mutable Pattern last_;  // constant if static; else guarded by the mutex
 };
 
-// Nanoseconds for a byte, about.
+// Approximate nanoseconds per byte.
 constexpr double kByteCost = 10;
 
 template <class Body>

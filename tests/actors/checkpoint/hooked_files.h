@@ -1,4 +1,4 @@
-// The system's files, with a say in what is done to them.
+// The system's files, with hooks that tests set.
 #pragma once
 
 #include <atomic>

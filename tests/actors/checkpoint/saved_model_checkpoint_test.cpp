@@ -1,4 +1,4 @@
-// Checkpoints of saved models: by which names they have which variables.
+// Checkpoints of saved models: the names of their variables.
 #include "tests/actors/checkpoint/saved_model_fixture.h"
 
 namespace tagflow::actors {

@@ -1,5 +1,4 @@
-// What tests of saved models have in common: a folder of a model, and models as
-// text.
+// Shared by tests of saved models: a folder for a model, and models as text.
 #pragma once
 
 #include <doctest/doctest.h>

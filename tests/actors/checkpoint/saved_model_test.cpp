@@ -139,14 +139,15 @@ TEST_CASE("a MetaGraph takes the checkpoint beside it, by names") {
                  "model\" has no value of variable \"part\", nor of any"));
   folder.write_variables({{"w", whole}}, "model");
   CHECK(contains(failure(file, Code::kInvalidArgument),
-                 "model\": [snapshot] it is of another graph: \"w\" is "));
+                 "model\": [snapshot] the snapshot does not fit the graph: "
+                 "\"w\" is "));
   CHECK(contains(failure(model_of(part + '\xff'), Code::kDataLoss),
                  "no VariableDef"));
   const std::string flat = message<tensorflow::VariableDef>(
       "variable_name: 'part' save_slice_info_def { full_name: 'whole' "
       "full_shape: 5 var_offset: 3 }");
   CHECK(contains(failure(model_of(flat), Code::kInvalidArgument),
-                 "has 1 dimensions, but is at 1 numbers, and of 0"));
+                 "has 1 dimensions, but its offset has 1 and its shape 0"));
 }
 
 TEST_CASE("files that are missing or damaged are named, with the variable") {
@@ -232,7 +233,7 @@ TEST_CASE("objects that are not those of the graph are refused") {
   CHECK(contains(refused("[1, 2]", "[1, 2, 1, 2]"),
                  "captures 4 objects, but its call \"call\" has 3 inputs"));
   CHECK(contains(refused("[1, 2]", "[1, 1, 2]"),
-                 "input 0 of \"call\" is to be variable \"v\", but it is "
+                 "input 0 of \"call\" must be variable \"v\", but it is "
                  "Placeholder \"x\""));
   CHECK(contains(refused("node_id: 2", "node_id: 9"),
                  "object 0 refers to object 9, of 3 objects"));

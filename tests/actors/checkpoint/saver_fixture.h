@@ -1,4 +1,4 @@
-// What tests of savers have in common: a folder, and a graph that counts.
+// Shared by tests of savers: a folder, and a graph that counts.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// What a saver does with its folder: what stays there, what goes, and what is
-// taken for the newest checkpoint.
+// The folder of a saver: which checkpoints it keeps and removes, and which one
+// is the newest.
 #include "devices/checkpoint/bundle_writer.h"
 #include "devices/checkpoint/state.h"
 #include "tests/actors/checkpoint/saver_fixture.h"
@@ -282,7 +282,7 @@ TEST_CASE("a folder whose checkpoints are damaged is not taken for an empty") {
   const auto saver = make_saver(*session, {.folder = folder.path()});
   const Status status = saver->restore().status();
   CHECK(status.code() == Code::kDataLoss);
-  CHECK(contains(error_of(status), "there is no whole one in"));
+  CHECK(contains(error_of(status), "there is no complete checkpoint in"));
   CHECK(contains(error_of(status), "model.ckpt-7"));
   CHECK(restore_checkpoint(*session, folder.path()).status().code() ==
         Code::kDataLoss);

@@ -1,5 +1,5 @@
-// Saver: checkpoints of one moment, whole or not there, from which a training
-// goes on as if it had never ended.
+// Saver: checkpoints are of one moment, and complete or missing. A training
+// resumes from one as if it had never ended.
 #include "tests/actors/checkpoint/saver_fixture.h"
 
 using namespace tagflow;

@@ -1,5 +1,5 @@
 // Trainings that are saved: all variables of a checkpoint are of one step, and
-// who goes on from one computes what would have come.
+// a resumed training computes the same as one without interruption.
 #include <doctest/doctest.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// What is said of fetches that are dead because of another device, and of
-// those that a loop gave no value.
+// Error messages for fetches that are dead because of another device, or
+// because a loop gave them no value.
 #include <doctest/doctest.h>
 
 #include "tests/actors/program.h"

@@ -1,4 +1,4 @@
-// What is said of fetches that are dead.
+// Error messages for dead fetches.
 #include <doctest/doctest.h>
 
 #include "tests/actors/program.h"
@@ -66,7 +66,7 @@ TEST_CASE("a dead result of a call names the call") {
   const std::string error = p.error({{"n", Tensor::scalar(3)}}, {y[0]});
   CHECK(error.find("no value in this run: the call \"y/choose/") !=
         std::string::npos);
-  CHECK(error.ends_with("gave back a dead value"));
+  CHECK(error.ends_with("returned a dead value"));
 }
 
 TEST_CASE("a loop that waits for what entered once says who waits") {

@@ -1,5 +1,5 @@
-// What is said of steps over several devices that stop short: who waits for
-// whom.
+// Reports about steps over several devices that cannot go on: which node waits
+// for which.
 #include <doctest/doctest.h>
 
 #include <thread>

@@ -1,5 +1,5 @@
-// Graphs whose plans must not be larger, or slower to make, than they are; and
-// what the stages before the plan leave to it.
+// Limits on the size of plans and on the time to make them, and the output of
+// the stages before the plan.
 #include "actors/plan/compile.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Signatures that are compiled for the values of the variables that they read.
+// Signatures that are compiled for the values of variables that they read.
 #include <doctest/doctest.h>
 
 #include <algorithm>

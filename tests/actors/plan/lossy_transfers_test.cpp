@@ -100,26 +100,26 @@ TEST_CASE("what is only fetched keeps its digits unless it is named") {
   const auto out = must_run(*all.session, {}, {made.name()});
   CHECK(out[0].scalar_value<float>() == 3.1415927f);
   CHECK(*all.warnings ==
-        Texts{"[lossy] \"*\" means no transfer: all that is sent is fetched: "
-              "\"made:0\""});
+        Texts{"[lossy] \"*\" matches no transfer: all sent tensors are "
+              "fetched: \"made:0\""});
 }
 
-TEST_CASE("a name that means no transfer is warned of, with those there are") {
+TEST_CASE("a name that matches no transfer causes a warning that lists them") {
   const Crossing crossing("/cpu:1");
   Warned warned =
       session_over(crossing.graph, "cpu:2", {"there:0", "count:0", "here:0"});
   crossing.run(warned, "there:0");
   CHECK(*warned.warnings ==
-        Texts{"[lossy] \"there:0\" means no transfer: of float are sent "
-              "\"here:0\"",
-              "[lossy] \"count:0\" means no transfer: of float are sent "
-              "\"here:0\""});
+        Texts{"[lossy] \"there:0\" matches no transfer: the sent float "
+              "tensors are \"here:0\"",
+              "[lossy] \"count:0\" matches no transfer: the sent float "
+              "tensors are \"here:0\""});
   for (const char* name : {"*", "here:0"}) {
     Warned alone = session_over(crossing.graph, "cpu:1,stream:1", {name});
     crossing.run(alone, "here:0");
     CHECK(*alone.warnings ==
-          Texts{fmt::format("[lossy] \"{}\" means no transfer: no tensor of "
-                            "float is sent between devices",
+          Texts{fmt::format("[lossy] \"{}\" matches no transfer: no float "
+                            "tensor is sent between devices",
                             name)});
   }
 

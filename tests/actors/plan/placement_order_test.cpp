@@ -1,10 +1,9 @@
-// The simulation ranks placements as runs do. What a run takes is told by a
-// virtual clock: the engine runs the graph over its devices, and an observer
-// counts, in the order in which the engine computed them, the multiplications
-// of each product where it ran. A device computes one product after another, a
-// product starts when the last of its inputs is there, and what comes from
-// another device takes kHop more. So nothing here depends on how fast, or how
-// busy, the machine is.
+// The simulation ranks placements as runs do. A virtual clock measures a run:
+// the engine runs the graph over its devices, and an observer counts the
+// multiplications of each product on its device, in the order in which the
+// engine computed them. A device computes one product after another, a product
+// starts when its last input has arrived, and inputs from another device take
+// kHop more. So nothing here depends on the speed or the load of the machine.
 #include <doctest/doctest.h>
 
 #include <map>

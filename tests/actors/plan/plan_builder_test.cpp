@@ -1,4 +1,4 @@
-// What vanishes into edges gives what it would as nodes.
+// Nodes that become edges give the same results as nodes do.
 #include <doctest/doctest.h>
 
 #include "tests/actors/counting_loop.h"

@@ -1,4 +1,4 @@
-// What a signature costs, against the size of its graph.
+// The cost of a signature depends on the part of its graph that it uses.
 #include <doctest/doctest.h>
 
 #include <thread>

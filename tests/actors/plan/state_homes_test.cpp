@@ -1,4 +1,4 @@
-// Homes of state, as placement is told them.
+// Homes of state, as the placement gets them.
 #include "actors/plan/state_homes.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// The tokens of a batch, and batches at rest.
+// The tokens of a batch, and batches that are stored.
 #include "actors/runtime/batch.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// What devices exchange may arrive in any order: random graphs with loops in
-// loops over two to five devices, with tokens held back at the rendezvous at
+// Transfers between devices may arrive in any order: random graphs with loops
+// in loops over two to five devices, with tokens that the rendezvous delays at
 // random, always end, and agree with the reference interpreter.
 #include <algorithm>
 

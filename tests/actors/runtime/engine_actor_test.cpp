@@ -1,5 +1,5 @@
 // Hand-off, delivery and holding, hop by hop, under CAF's deterministic
-// scheduler: nothing runs but what the test runs.
+// scheduler: only the test runs actors.
 #include "actors/runtime/engine_actor.h"
 
 #include <doctest/doctest.h>

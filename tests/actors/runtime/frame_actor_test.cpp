@@ -1,5 +1,4 @@
-// What goes into a frame, is kept there and comes out of it, run in every
-// configuration.
+// Values that enter a frame, stay there and leave it, in every configuration.
 #include "actors/runtime/frame_actor.h"
 
 #include <doctest/doctest.h>

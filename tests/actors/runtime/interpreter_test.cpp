@@ -1,4 +1,4 @@
-// The interpreter alone: what is put into an iteration, and what comes out.
+// The interpreter alone: the inputs of an iteration, and its outputs.
 #include "actors/runtime/interpreter.h"
 
 #include <doctest/doctest.h>

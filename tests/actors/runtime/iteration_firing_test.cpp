@@ -1,4 +1,4 @@
-// What becomes of a node's inputs and outputs when it fires, or is skipped.
+// A node's inputs and outputs when it fires, or is skipped.
 #include <doctest/doctest.h>
 
 #include "devices/kernel_registry.h"

@@ -1,4 +1,4 @@
-// What a Merge waits for, dies of and passes on, run in every configuration.
+// Merges in every configuration: when they wait, are dead, or fire.
 #include "actors/runtime/iteration_state.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// The rendezvous, message by message, under CAF's deterministic scheduler:
-// nothing runs but what the test runs.
+// The rendezvous, message by message, under CAF's deterministic scheduler: only
+// the test runs actors.
 #include "actors/runtime/rendezvous.h"
 
 #include <doctest/doctest.h>

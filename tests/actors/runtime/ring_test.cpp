@@ -1,5 +1,5 @@
-// Note [The ring], seen from what runs on it: a slot has an address of its own
-// in each iteration actor.
+// Note [The ring], observed by the nodes that run on it: a slot has a different
+// address in each iteration actor.
 #include <doctest/doctest.h>
 
 #include <set>

@@ -1,4 +1,4 @@
-// Whose turn it is: among actors, among runs at a device, inside one run.
+// The order of turns: among actors, among runs at a device, inside one run.
 #include "actors/runtime/scheduler.h"
 
 #include <doctest/doctest.h>

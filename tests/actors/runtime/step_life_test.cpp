@@ -1,5 +1,5 @@
-// Steps that wait for something outside of them, how that ends, and what a step
-// may still change when it has been answered.
+// Steps that wait for something outside of them, how such waits end, and what a
+// step may still change after it was answered.
 #include <doctest/doctest.h>
 #include <malloc.h>
 

@@ -1,4 +1,4 @@
-// A device from outside whose methods throw, against their contract.
+// A foreign device whose methods throw, which violates their contract.
 #include <doctest/doctest.h>
 
 #include <algorithm>

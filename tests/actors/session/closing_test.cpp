@@ -1,4 +1,4 @@
-// Sessions that end while something is going on, and engines that many share.
+// Sessions that are closed while runs go on, and shared engines.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Threads that end together: why they end, and who waits for whom.
+// Threads that end together: why they end, and which waits for which.
 #include "actors/session/coordinator.h"
 
 #include <doctest/doctest.h>
@@ -88,7 +88,8 @@ TEST_CASE("after the grace, join names who still runs") {
     message = message_of(threads.join(std::chrono::milliseconds(1)),
                          Code::kDeadlineExceeded);
   } while (contains(message, "quick"));
-  CHECK(message == "[coordinator] still running after 0.001 s of grace: slow");
+  CHECK(message ==
+        "[coordinator] threads still run after 0.001 s of grace: slow");
   goes_on.set_value();
   must(threads.join());
 }
@@ -98,7 +99,7 @@ TEST_CASE("nothing is started after a stop") {
   threads.request_stop();
   CHECK(message_of(threads.start("late", until_stop(threads)),
                    Code::kFailedPrecondition) ==
-        "[coordinator] no thread \"late\" after a stop");
+        "[coordinator] cannot start thread \"late\" after a stop");
   must(threads.join());
 }
 

@@ -1,5 +1,5 @@
-// Steps that are cut short: what does not run any more, and which error is
-// given.
+// Steps that end early: which nodes do not run any more, and which error is
+// returned.
 #include <doctest/doctest.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Queue runners: they fill queues until there is nothing more, until they are
-// stopped, or until their session ends; no thread stays behind.
+// Queue runners fill queues until their input ends, they are stopped, or their
+// session ends. No thread stays behind.
 #include "actors/session/queue_runners.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What a session calls while it compiles asks the session for something.
+// Code that a session calls while it compiles calls the session.
 #include <doctest/doctest.h>
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Sessions whose signatures are compiled for the shapes of what they are fed.
+// Sessions whose signatures are compiled for the shapes of their feeds.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -84,8 +84,8 @@ TEST_CASE("a name that is taken is an error, and nothing was added") {
   const Status taken = add_gradients(graph, {{"y"}, {"w"}}).status();
   CHECK(taken.code() == Code::kAlreadyExists);
   CHECK(taken.message() ==
-        "[gradients] the graph already has a node \"grad_0\", as the gradient "
-        "by \"w\" is to be called");
+        "[gradients] the graph already has a node \"grad_0\", the name of the "
+        "gradient by \"w\"");
   CHECK(graph.size() == nodes);
   CHECK(add_gradients(graph, {{"y"}, {"w"}, 1, "more"}).ok());
 }

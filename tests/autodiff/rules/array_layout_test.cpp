@@ -1,4 +1,4 @@
-// Rules of array ops that pad, deal out blocks, or have to do with diagonals.
+// Rules of array ops that pad, rearrange blocks, or work on diagonals.
 #include <doctest/doctest.h>
 
 #include "autodiff/gradients.h"

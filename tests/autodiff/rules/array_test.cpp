@@ -1,5 +1,5 @@
-// Rules of array ops that hand tensors on, reshape, join, split or reorder
-// them, and of random ops.
+// Rules of array ops that pass on, reshape, join, split or reorder tensors, and
+// of random ops.
 #include <doctest/doctest.h>
 
 #include "autodiff/gradients.h"

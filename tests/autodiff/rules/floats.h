@@ -1,4 +1,4 @@
-// Checks of gradients of ops that know no doubles.
+// Checks of gradients of ops without kernels for doubles.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// What tests of rules make functions and values of.
+// Functions and values for tests of rules.
 #pragma once
 
 #include <complex>

@@ -1,5 +1,5 @@
-// Normalisations and resized images. Batch normalisation and LRN know no
-// doubles.
+// Normalisations and resized images. Batch normalisation and LRN have no
+// kernels for doubles.
 #include <doctest/doctest.h>
 
 #include "graph/builder/builder.h"

@@ -1,4 +1,4 @@
-// Fused recurrent cells, which know no doubles.
+// Fused recurrent cells, which have no kernels for doubles.
 #include <doctest/doctest.h>
 
 #include "graph/builder/builder.h"

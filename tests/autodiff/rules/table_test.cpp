@@ -1,4 +1,4 @@
-// The table of rules, held against the table of ops.
+// The table of rules, compared with the table of ops.
 #include <doctest/doctest.h>
 
 #include <set>

@@ -1,4 +1,4 @@
-// Layers that do something else in training than afterwards.
+// Layers that behave differently in training and afterwards.
 #include "autodiff/train/layer.h"
 #include "tests/autodiff/evaluate.h"
 #include "tests/autodiff/train/trainer.h"

@@ -1,4 +1,4 @@
-// What optimizers refuse, and what they say then.
+// Errors of optimizers.
 #include "autodiff/train/optimizers.h"
 #include "tests/autodiff/train/trainer.h"
 

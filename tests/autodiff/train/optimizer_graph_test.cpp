@@ -1,4 +1,4 @@
-// What optimizers make: names, order, options, errors.
+// The nodes that optimizers make: names, order, options, errors.
 #include "autodiff/train/clip.h"
 #include "autodiff/train/optimizers.h"
 #include "autodiff/train/schedule.h"

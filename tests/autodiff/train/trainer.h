@@ -1,4 +1,4 @@
-// What tests of training have in common: a session whose variables stay.
+// Shared by tests of training: a session that keeps its variables.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Training as a whole: from outside, and as a loop in the graph.
+// Training as a whole: with a loop outside, and with a loop in the graph.
 #include <limits>
 
 #include "autodiff/train/layer.h"

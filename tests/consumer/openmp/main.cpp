@@ -1,5 +1,5 @@
-// Sessions leave their caller's OpenMP settings as they were: its number of
-// threads, and that of the processors it may run on.
+// Sessions leave their caller's OpenMP settings unchanged: the number of
+// threads, and the processors that they may run on.
 #include <omp.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Counts to `limit` in a loop; -1 where anything fails.
+// Counts to `limit` in a loop; returns -1 on any error.
 #include <cstdint>
 
 #include "actors/session/session.h"

@@ -1,4 +1,4 @@
-// An op of its own, and one that tagflow has.
+// Adds an op of its own, and one that tagflow has.
 #include "graph/op_library.h"
 
 using namespace tagflow::graph;  // NOLINT: a library

@@ -1,5 +1,5 @@
-// An entry as TAGFLOW_OP_LIBRARY defines it, but for one value, which is as
-// that of a library which was built for another tagflow.
+// An entry as TAGFLOW_OP_LIBRARY defines it, except for one value, which is
+// that of a library for another tagflow.
 #include "graph/op_library.h"
 
 using namespace tagflow::graph;  // NOLINT: a library

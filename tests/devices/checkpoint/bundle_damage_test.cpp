@@ -133,8 +133,8 @@ TEST_CASE("lengths that an index only claims allocate nothing") {
   CHECK(contains(error_of(entry_proto({kHuge, 2}, 0, 4)), "cannot have 4"));
   CHECK(contains(error_of(entry_proto({kHuge, 8}, 0, 4)), "overflow"));
   CHECK(contains(error_of(entry_proto({1 << 30}, 0, int64_t{4} << 30)),
-                 "is to end at 4294967296"));
-  CHECK(contains(error_of(entry_proto({1}, 97, 4)), "is to end at 101"));
+                 "should end at 4294967296"));
+  CHECK(contains(error_of(entry_proto({1}, 97, 4)), "should end at 101"));
   CHECK(contains(error_of(entry_proto({1}, INT64_MAX, 4)), "has 4 bytes at"));
   CHECK(contains(error_of(entry_proto({1}, -1, 4)), "has 4 bytes at -1"));
   CHECK(contains(error_of(entry_proto({-1}, 0, 4)), "DataLoss"));

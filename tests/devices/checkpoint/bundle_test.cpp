@@ -234,7 +234,7 @@ TEST_CASE("what cannot be saved is refused") {
   CHECK(contains(text_of(writer->add_slice("s", {5}, slice("2,2"), x)),
                  "the tensor is float[4], not float[5]"));
   CHECK(contains(text_of(writer->add_slice("s", {4}, slice("2,1"), x)),
-                 "it is to be [1], not [2]"));
+                 "its shape must be [1], not [2]"));
   CHECK(contains(text_of(writer->add_slice("s", {4}, slice("3,2"), x)),
                  "is not within a tensor"));
   CHECK(contains(text_of(writer->add_slice("x", {4}, slice("2,2"), x)),
@@ -276,7 +276,7 @@ TEST_CASE("checkpoints that cannot be merged are refused") {
   const std::string none[] = {"nowhere"};
   CHECK(
       contains(text_of(BundleMerge::prepare(none, "c", {{&files, true}, true})),
-               "there is none of the 1 checkpoints"));
+               "none of the 1 checkpoints"));
   CHECK(files.contents().size() == 8);  // temporary files are gone
 }
 

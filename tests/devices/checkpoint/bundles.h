@@ -1,4 +1,4 @@
-// Bundles as the tests of checkpoints write and read them.
+// Writes and reads bundles for the tests of checkpoints.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What the tests of checkpoints save and read.
+// Tensors that the tests of checkpoints save and read.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The operating system's files, and how a process that is killed leaves them.
+// The operating system's files, and their contents after a process was killed.
 #include "devices/checkpoint/files.h"
 
 #include <doctest/doctest.h>

@@ -131,7 +131,7 @@ TEST_CASE("what cannot be saved says why, and leaves nothing") {
                Code::kInvalidArgument,
                "[SaveV2] [checkpoint] tensor \"x\" is added twice");
   expect_error(save(folder.path("p"), {"x"}, {"6 4 0,1:-"}, {kMatrix}),
-               Code::kInvalidArgument, "it is to be [1,4], not [6,4]");
+               Code::kInvalidArgument, "its shape must be [1,4], not [6,4]");
   expect_error(save("", {"x"}, {""}, {kMatrix}), Code::kInvalidArgument,
                "is no prefix");
   CHECK(folder.names().empty());

@@ -1,4 +1,4 @@
-// Files in memory, that fail and forget as a test wants.
+// Files in memory, which fail and lose data as a test requests.
 #pragma once
 
 #include <functional>

@@ -146,7 +146,8 @@ TEST_CASE("the newest whole checkpoint is found, not a part of one") {
   CHECK(damaged[1].what.find("c.data-00000-of-00001") != std::string::npos);
   fs::resize_file(folder.path("a.index"), 10);
   const std::string none = newest_in(folder);
-  CHECK(none.starts_with("DataLoss: [checkpoint] there is no whole one in"));
+  CHECK(none.starts_with(
+      "DataLoss: [checkpoint] there is no complete checkpoint in"));
   CHECK(none.find("has 39 bytes") != std::string::npos);
   // A list is no empty folder either.
   for (const char* name : {"a.index", "b.index", "c.index"})

@@ -1,5 +1,5 @@
-// Ragged rows, n-grams, buckets, rows in place: against what TensorFlow
-// computes or refuses.
+// Ragged rows, n-grams, buckets, rows in place: compared with TensorFlow's
+// results and errors.
 #include <doctest/doctest.h>
 
 #include "tests/devices/kernel_fixture.h"

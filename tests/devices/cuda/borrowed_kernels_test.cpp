@@ -1,6 +1,6 @@
-// Kernels of the CPU that serve a GPU, on memory that only a mover reaches: an
-// element that they look at themselves, though it does not steer, ends the
-// process. Needs no GPU.
+// CPU kernels that serve a GPU, on memory that only a mover can access: if a
+// kernel reads an element itself that does not steer it, the process ends.
+// Needs no GPU.
 #include <doctest/doctest.h>
 
 #include <map>

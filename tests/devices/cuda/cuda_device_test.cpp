@@ -1,4 +1,4 @@
-// A GPU as an accelerator: copies, their order, memory, and how it ends.
+// A GPU as an accelerator: copies, their order, memory, and its destruction.
 #include <doctest/doctest.h>
 
 #include <chrono>

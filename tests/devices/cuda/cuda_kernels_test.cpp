@@ -1,4 +1,4 @@
-// Kernels on a GPU compute what the CPU's do, on recorded cases.
+// Kernels on a GPU compute the same as the CPU's, on recorded cases.
 #include <doctest/doctest.h>
 
 #include <algorithm>

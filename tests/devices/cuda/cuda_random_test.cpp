@@ -366,7 +366,7 @@ TEST_CASE("more dimensions than a kernel has loops are walked over") {
                         Tensor::of<int32_t>({9}, axes)});
   expect_error(sum.on(*gpu->accelerator()).answer(), Code::kUnimplemented,
                "[Sum] a reduction over 9 runs of dimensions, a GPU's kernels "
-               "have 8");
+               "support 8");
 }
 
 TEST_CASE("an index out of range that only the GPU knows gives zeros") {

@@ -1,4 +1,4 @@
-// A GPU for tests, where this machine has one, and tensors on it.
+// A GPU for tests, if this machine has one, and tensors on it.
 #pragma once
 
 #include <functional>

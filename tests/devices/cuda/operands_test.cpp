@@ -1,4 +1,4 @@
-// How launches are planned: all of it happens on the host.
+// How launches are planned, which happens on the host.
 #include "devices/cuda/operands.h"
 
 #include <doctest/doctest.h>
@@ -84,7 +84,7 @@ TEST_CASE("a broadcast of more loops than kernels have is refused") {
   expect_error(broadcast_args(any.context, result, {&a, &b}),
                Code::kUnimplemented,
                "[NoOp] broadcasting to [2,2,2,2,2,2,2,2,2] takes 9 nested "
-               "loops, a GPU's kernels have 8");
+               "loops, a GPU's kernels support 8");
 }
 
 TEST_CASE("what an operand holds travels with the launch") {

@@ -1,4 +1,4 @@
-// Mutexes by their kernels, and tensors that are left in a session.
+// Kernels of mutexes, and tensors that a session keeps.
 #include <doctest/doctest.h>
 
 #include <memory>

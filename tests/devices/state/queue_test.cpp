@@ -1,5 +1,5 @@
-// Queues by their kernels, without an engine: the order of elements, what
-// waits, what closing and cancelling do, and what is refused.
+// Kernels of queues, without an engine: the order of elements, waits, closing,
+// cancelling, and errors.
 #include "devices/state/queue.h"
 
 #include <doctest/doctest.h>
@@ -258,7 +258,7 @@ TEST_CASE("closing may cancel what waits to be put in") {
   put.start();
   CHECK(queue.close(true).ok());
   expect_error(put.status(), Code::kCancelled,
-               "queue \"q\" was closed, which cancelled what waited");
+               "queue \"q\" was closed, which cancelled waiting");
   CHECK(queue.take_int() == 1);
   CHECK(queue.size() == 0);
 }
@@ -422,7 +422,7 @@ TEST_CASE("what does not fit a queue is refused") {
   TestedQueue any("FIFOQueueV2", {DataType::kInt32});
   expect_error(Call(any.take_many, {any.handle, one(0)}).start().status(),
                Code::kInvalidArgument,
-               "queue \"q\" does not say the shapes of its components");
+               "queue \"q\" does not specify the shapes of its components");
 }
 
 TEST_CASE("queues that cannot be are refused") {

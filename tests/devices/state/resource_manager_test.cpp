@@ -1,4 +1,4 @@
-// The table of what outlives steps: homes.
+// The table of state that outlives steps: homes.
 #include "devices/state/resource_manager.h"
 
 #include <doctest/doctest.h>

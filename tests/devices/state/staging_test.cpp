@@ -1,4 +1,4 @@
-// Staging areas, accumulators and barriers by their kernels.
+// Kernels of staging areas, accumulators and barriers.
 #include <doctest/doctest.h>
 
 #include "tests/devices/state/calls.h"

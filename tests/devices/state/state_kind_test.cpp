@@ -1,4 +1,4 @@
-// Kinds of state, by the ops that make it.
+// Kinds of state, by the ops that make them.
 #include "devices/state/state_kind.h"
 
 #include <doctest/doctest.h>

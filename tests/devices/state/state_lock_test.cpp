@@ -1,5 +1,4 @@
-// Locks of state: who gets them, in which order, and what becomes of those who
-// wait.
+// Locks of state: who gets them, in which order, and how waits end.
 #include "devices/state/state_lock.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Tables by their kernels: what is found, changed, and refused.
+// Kernels of tables: lookups, changes and errors.
 #include "devices/state/table.h"
 
 #include <doctest/doctest.h>
@@ -146,12 +146,13 @@ TEST_CASE("values may be vectors, and keys of a dense table tensors") {
   expect_error(
       dense.find(Tensor::of<int64_t>({1, 2}, {0, 0}), Tensor::scalar(-1.0f)),
       Code::kInvalidArgument,
-      "key 0 is the empty_key of table \"t\", which is no key");
+      "key 0 is the empty_key of table \"t\", which is reserved");
   expect_error(dense.insert(Tensor::of<int64_t>({1, 2}, {-1, -1}),
                             Tensor::vector<float>({1})),
                Code::kInvalidArgument, "is the deleted_key");
   expect_error(dense.find(longs({1, 2, 3}), Tensor::scalar(-1.0f)),
-               Code::kInvalidArgument, "are of shape [2], which int64[3]");
+               Code::kInvalidArgument,
+               "have shape [2], but the shape of int64[3] does not end in it");
 }
 
 TEST_CASE("any changes give what a plain map gives") {

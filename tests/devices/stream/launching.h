@@ -1,4 +1,4 @@
-// Launches on an accelerator, and waits for what they answer.
+// Launches on an accelerator, and waits for their answers.
 #pragma once
 
 #include <doctest/doctest.h>

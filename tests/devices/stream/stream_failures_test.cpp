@@ -1,4 +1,4 @@
-// What goes wrong on the stream device: memory, kernels, cancellation, the end.
+// Failures of the stream device: memory, kernels, cancellation, destruction.
 #include <doctest/doctest.h>
 
 #include <atomic>

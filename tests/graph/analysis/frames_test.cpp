@@ -97,7 +97,7 @@ TEST_CASE("the first Enter's parallel_iterations holds, others are warned of") {
   REQUIRE(frames.warnings().size() == 1);
   CHECK(frames.warnings()[0] ==
         "[Enter] node \"b\": it asks for parallel_iterations = 2 of frame "
-        "\"loop\", whose first Enter asks for 4, and that holds");
+        "\"loop\", whose first Enter asks for 4, which is used");
 }
 
 TEST_CASE("inputs from a loop and from outside are refused with advice") {

@@ -1,4 +1,4 @@
-// Reads of variables on which it depends whether a loop goes on.
+// Reads of variables that decide whether a loop goes on.
 #include "graph/analysis/polls.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What cond() and while_loop() refuse, and how they say it.
+// Errors of cond() and while_loop().
 #include <doctest/doctest.h>
 
 #include "graph/builder/builder.h"
@@ -237,11 +237,10 @@ TEST_CASE_FIXTURE(Fixture, "what is inside a loop stays inside") {
   REQUIRE(s.ok());
   SUBCASE("as an input") {
     neg(s.named("out"), inside);
-    CHECK(
-        message() ==
-        "\"out\" uses \"while/in\" from inside the loop \"while\": of a loop, "
-        "only its results can be used outside (and inside, only the Scope "
-        "that its body is given)");
+    CHECK(message() ==
+          "\"out\" uses \"while/in\" from inside the loop \"while\": only the "
+          "results of a loop can be used outside (and inside, only the Scope "
+          "that its body is given)");
   }
   SUBCASE("as a control input") {
     no_op(s.named("out").with_control_dependencies(inside));

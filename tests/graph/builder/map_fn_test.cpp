@@ -1,4 +1,4 @@
-// What map_fn, scan, foldl and foldr build and know, and what they refuse.
+// The nodes, shapes and errors of map_fn, scan, foldl and foldr.
 #include "graph/builder/map_fn.h"
 
 #include <doctest/doctest.h>
@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(Fixture, "elements come from a first dimension") {
     map_fn(
         s, [](const Scope&, const TensorArray& a) { return a; },
         TensorArray(s, 3, DataType::kFloat));
-    CHECK(message().find("is a TensorArray; give what it has stacked") !=
+    CHECK(message().find("is a TensorArray; pass its stack() instead") !=
           std::string::npos);
   }
 }

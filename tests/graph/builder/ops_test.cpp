@@ -1,5 +1,5 @@
-// Every op function adds a node of its op. What the op then does is for the
-// tests of its definition and kernels.
+// Every op function adds a node of its op. The tests of definitions and kernels
+// cover what the op does.
 #include <doctest/doctest.h>
 
 #include "graph/analysis/validate.h"

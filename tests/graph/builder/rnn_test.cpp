@@ -1,4 +1,4 @@
-// What recurrent networks build and know, and what they refuse.
+// The nodes, shapes and errors of recurrent networks.
 #include "graph/builder/rnn.h"
 
 #include <doctest/doctest.h>
@@ -229,7 +229,7 @@ TEST_CASE_FIXTURE(Fixture, "raw_rnn says what its function gets wrong") {
   }
   SUBCASE("an example of what is emitted") {
     CHECK(contains(run(always({flags, input, h, x, {}})),
-                   "the shape of what is emitted must be known"));
+                   "the shape of emitted tensors must be known"));
   }
   SUBCASE("what is emitted") {
     CHECK(contains(run([&](const Scope&, const Output&, const RawRnnNow* now) {

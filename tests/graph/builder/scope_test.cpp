@@ -73,7 +73,7 @@ TEST_CASE("a number that is no value of the type is refused") {
   Scope u(graph);
   add(u, constant(u, "text"), 1);
   CHECK(u.status().message() ==
-        "[Const] \"AddV2/y\": a number stands where string is wanted");
+        "[Const] \"AddV2/y\": a number is given, but string is wanted");
 }
 
 TEST_CASE("after an error ops are invalid and the first error stays") {

@@ -1,5 +1,5 @@
-// What cond() and while_loop() emit. The expected graphs agree with those of
-// TensorFlow's v1 control flow but for the names of ordinary ops.
+// The nodes that cond() and while_loop() emit. The expected graphs agree with
+// those of TensorFlow's v1 control flow, except for the names of ordinary ops.
 #include <doctest/doctest.h>
 
 #include "graph/analysis/validate.h"

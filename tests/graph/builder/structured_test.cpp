@@ -1,5 +1,5 @@
-// Structures as variables of loops and results of branches: what is built, and
-// what is refused with the path of the leaf.
+// Structures as variables of loops and results of branches: their nodes, and
+// errors with the path of the leaf.
 #include <doctest/doctest.h>
 
 #include "graph/analysis/validate.h"

@@ -1,4 +1,4 @@
-// What TensorArray builds, what it knows of shapes, and what it refuses.
+// The nodes, shapes and errors of TensorArray.
 #include "graph/builder/tensor_array.h"
 
 #include <doctest/doctest.h>

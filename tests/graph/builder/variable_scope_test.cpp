@@ -1,4 +1,4 @@
-// Variables by name: what is made, what is given again, and what is refused.
+// Variables by name: which are made, shared, or rejected.
 #include "graph/builder/variable_scope.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// The queue runners of a MetaGraph: what is read, and what is refused.
+// The queue runners of a MetaGraph: which are read, and which are rejected.
 #include "graph/file/queue_runner.h"
 
 #include <doctest/doctest.h>

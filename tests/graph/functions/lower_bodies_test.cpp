@@ -1,4 +1,4 @@
-// What one call of a function has that another has not.
+// Bodies of calls: when calls share one, and what each of them needs.
 #include "tests/graph/functions/lowered.h"
 
 namespace tagflow::graph {

@@ -1,4 +1,4 @@
-// The names of what lowering makes.
+// The names of nodes that lowering makes.
 #include "tests/graph/functions/lowered.h"
 
 namespace tagflow::graph {

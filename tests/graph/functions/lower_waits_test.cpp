@@ -1,5 +1,5 @@
-// What waits for what in lowered calls, conditionals and loops, and what runs
-// for its effects alone.
+// Which node waits for which in lowered calls, conditionals and loops, and
+// nodes that run only for their effects.
 #include "tests/graph/functions/lowered.h"
 
 namespace tagflow::graph {

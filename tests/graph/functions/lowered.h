@@ -1,4 +1,4 @@
-// What lowering makes of functions written out by hand.
+// Lowers functions that are written out by hand.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What shape inference says of ops that look for elements, and what it refuses.
+// Shape inference of ops that look for elements, and its errors.
 #include "tests/graph/ops/infer.h"
 
 namespace tagflow::graph {

@@ -1,5 +1,5 @@
-// What shape inference says of array ops where little is known, and which
-// nodes it refuses. Over constants it is checked with every kernel.
+// Shape inference of array ops whose inputs are hardly known, and its errors.
+// With constant inputs, the tests of kernels check it.
 #include "tests/graph/ops/infer.h"
 
 namespace tagflow::graph {

@@ -1,5 +1,5 @@
-// What shape inference says of stacks, tensor arrays, lists and optionals, and
-// which nodes it refuses.
+// Shape inference of stacks, tensor arrays, lists and optionals, and its
+// errors.
 #include "tests/graph/ops/infer.h"
 
 namespace tagflow::graph {

@@ -1,4 +1,4 @@
-// What definitions say of ops, beside their ports and attributes.
+// Properties in the definitions of ops, beside ports and attributes.
 #include <doctest/doctest.h>
 
 #include <algorithm>

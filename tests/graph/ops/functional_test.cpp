@@ -1,4 +1,4 @@
-// What shape inference says of calls and functional control flow.
+// Shape inference of calls and functional control flow.
 #include "tests/graph/hand_made_functions.h"
 #include "tests/graph/ops/infer.h"
 

@@ -1,4 +1,4 @@
-// What shape inference says of the gradients of containers.
+// Shape inference of the gradients of containers.
 #include "tests/graph/ops/infer.h"
 
 namespace tagflow::graph {

@@ -1,4 +1,4 @@
-// What shape inference says of element-wise ops, and which nodes it refuses.
+// Shape inference of element-wise ops, and its errors.
 #include <doctest/doctest.h>
 
 #include "graph/graph.h"

@@ -1,4 +1,4 @@
-// What shape inference says of normalisations and image sizes.
+// Shape inference of normalisations and of ops that resize images.
 #include "tests/graph/ops/infer.h"
 
 namespace tagflow::graph {

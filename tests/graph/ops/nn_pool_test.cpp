@@ -1,4 +1,4 @@
-// What shape inference says of pools and their gradients.
+// Shape inference of pools and their gradients.
 #include "tests/graph/ops/infer.h"
 
 namespace tagflow::graph {

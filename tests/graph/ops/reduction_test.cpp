@@ -1,4 +1,4 @@
-// What shape inference says of reductions, and what it refuses.
+// Shape inference of reductions, and its errors.
 #include "tests/graph/ops/infer.h"
 
 namespace tagflow::graph {

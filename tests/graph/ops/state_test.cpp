@@ -1,5 +1,5 @@
-// What shape inference says of updates and gathers of variables, and which
-// nodes it refuses: of both kinds alike.
+// Shape inference of updates and gathers of variables, and its errors, for both
+// kinds of variables.
 #include <doctest/doctest.h>
 
 #include "graph/builder/builder.h"

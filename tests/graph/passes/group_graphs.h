@@ -1,4 +1,4 @@
-// Graphs of element-wise ops, and what pass `group` makes of them.
+// Graphs of element-wise ops, and the groups that pass `group` makes.
 #pragma once
 
 #include <algorithm>

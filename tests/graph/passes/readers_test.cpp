@@ -1,4 +1,4 @@
-// Who alone reads what; and constants that only go on lists.
+// Outputs with a single reader, and constants that only go on lists.
 #include "graph/passes/readers.h"
 
 #include <doctest/doctest.h>

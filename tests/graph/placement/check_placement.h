@@ -1,4 +1,4 @@
-// What holds of every placement.
+// Properties of every placement.
 #pragma once
 
 #include <map>

@@ -327,7 +327,7 @@ TEST_CASE("control flow leaves its data where a constraint says so") {
   on(placing.graph, loop.next, "/cpu:1");
   CHECK(placing.error() ==
         "[placement] nodes \"loop/merge\" and \"loop/next\" must be on one "
-        "device, and none will do: \"loop/merge\" asks for \"/cpu:0\"; "
+        "device, and none is possible: \"loop/merge\" asks for \"/cpu:0\"; "
         "\"loop/next\" asks for \"/cpu:1\"; they are together because "
         "\"loop/next\" goes around the loop of frame \"loop\" at "
         "\"loop/merge\"");
@@ -401,7 +401,7 @@ TEST_CASE("a call asks for what its function needs, and for host memory") {
   CHECK(contains(text,
                  "asks for \"/cpu:0\", but its op _Call calls a "
                  "function that needs memory that the host reads and "
-                 "runs as one, on /job:localhost/replica:0/task:0/"
+                 "runs on one device, /job:localhost/replica:0/task:0/"
                  "device:CPU:1: in function \"ping\", \"ping/call/Tanh\" asks "
                  "for \"/cpu:1\" and (op Tanh) has kernels for CPU"));
   CHECK(contradicting.devices_of_call(true) == "1");
@@ -418,10 +418,10 @@ TEST_CASE("functions that call one another agree on a device") {
       message_of(contradicting.build().status(), Code::kInvalidArgument);
   CHECK(text ==
         "[placement] nodes \"ping/Neg\" and \"ping/call/Tanh\" must be on one "
-        "device, and none will do: \"ping/Neg\" asks for \"/cpu:0\" and (op "
-        "Neg) has kernels for CPU; \"ping/call/Tanh\" asks for \"/cpu:1\" and "
-        "(op Tanh) has kernels for CPU; they are together because function "
-        "\"ping\" runs as one");
+        "device, and none is possible: \"ping/Neg\" asks for \"/cpu:0\" and "
+        "(op Neg) has kernels for CPU; \"ping/call/Tanh\" asks for \"/cpu:1\" "
+        "and (op Tanh) has kernels for CPU; they are together because function "
+        "\"ping\" runs on one device");
   CHECK(contradicting.devices_of_call(true) == "0");
 
   Recursion elsewhere;

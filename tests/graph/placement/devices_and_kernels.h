@@ -1,4 +1,4 @@
-// Devices and kernels as a test wants them.
+// Devices and kernels that a test specifies.
 #pragma once
 
 #include <map>

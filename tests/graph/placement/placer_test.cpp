@@ -325,8 +325,8 @@ TEST_CASE("a device without room is passed over") {
   CHECK(p.explain(result, a) == "no device has room, this one has the most");
   CHECK(result.warnings ==
         std::vector<std::string>{
-            "of 1 nodes, by estimate no device has room for what they read and "
-            "give; the first is \"a\""});
+            "by estimate, no device has room for the inputs and outputs of 1 "
+            "nodes; the first is \"a\""});
 }
 
 TEST_CASE("memory is free again when the last reader has been placed") {

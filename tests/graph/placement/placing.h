@@ -1,4 +1,4 @@
-// What tests of colocation have in common.
+// Shared by tests of colocation.
 #pragma once
 
 #include <doctest/doctest.h>

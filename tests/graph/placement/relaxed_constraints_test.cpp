@@ -56,8 +56,8 @@ TEST_CASE("soft placement does not put together what cannot be") {
   placing.put("c", "Tanh", "", {{a, 0}});
   CHECK(placing.error() ==
         "[placement] nodes \"b\" and \"c\" must be on one device, and none "
-        "will do: \"b\" (op Neg) has kernels for STREAM; \"c\" (op Tanh) has "
-        "kernels for CPU; they are together because \"b\" has the class "
+        "is possible: \"b\" (op Neg) has kernels for STREAM; \"c\" (op Tanh) "
+        "has kernels for CPU; they are together because \"b\" has the class "
         "\"loc:@c\"");
 }
 

@@ -13,8 +13,8 @@ TEST_CASE("constraints that contradict are both named with their nodes") {
   placing.put("c", "NoOp", "/cpu:1", {}, with("x"));
   CHECK(placing.error() ==
         "[placement] nodes \"a\" and \"c\" must be on one device, and none "
-        "will do: \"a\" asks for \"/cpu:0\"; \"c\" asks for \"/cpu:1\"; they "
-        "are together because \"c\" and \"a\" have the class \"loc:@x\"");
+        "is possible: \"a\" asks for \"/cpu:0\"; \"c\" asks for \"/cpu:1\"; "
+        "they are together because \"c\" and \"a\" have the class \"loc:@x\"");
 }
 
 TEST_CASE("a constraint and a kernel that contradict are named with both") {
@@ -25,7 +25,7 @@ TEST_CASE("a constraint and a kernel that contradict are named with both") {
   placing.put("c", "NoOp", "/cpu:*");
   CHECK(placing.error() ==
         "[placement] nodes \"b\" and \"c\" must be on one device, and none "
-        "will do: \"b\" (op Neg) has kernels for STREAM; \"c\" asks for "
+        "is possible: \"b\" (op Neg) has kernels for STREAM; \"c\" asks for "
         "\"/cpu:*\"; they are together because \"b\" has the class "
         "\"loc:@c\"");
 }
@@ -45,7 +45,7 @@ TEST_CASE("three that have no device in common are all named") {
   placing.put("f", "Neg", "", {{a, 0}}, with("x"));
   CHECK(placing.error() ==
         "[placement] nodes \"c\" and \"f\" must be on one device, and none "
-        "will do: \"c\" asks for \"/device:STREAM:*\"; \"f\" (op Neg) has "
+        "is possible: \"c\" asks for \"/device:STREAM:*\"; \"f\" (op Neg) has "
         "kernels for CPU; they are together because \"c\" and \"b\" have the "
         "class \"loc:@x\", \"f\" and \"b\" have the class \"loc:@x\"");
   // Any two of these have one in common.
@@ -64,7 +64,7 @@ TEST_CASE("three that have no device in common are all named") {
                        std::vector<std::string>{"loc:@x"});
   CHECK(three.error() ==
         "[placement] nodes \"a\", \"b\" and \"c\" must be on one device, and "
-        "none will do: \"a\" asks for \"/device:*:1\"; \"b\" asks for "
+        "none is possible: \"a\" asks for \"/device:*:1\"; \"b\" asks for "
         "\"/task:1\"; \"c\" (op Neg) has kernels for CPU; they are together "
         "because \"b\" and \"a\" have the class \"loc:@x\", \"c\" and "
         "\"a\" have the class \"loc:@x\"");
@@ -88,7 +88,7 @@ TEST_CASE("a conflict says by what its nodes are tied") {
   CHECK(
       placing.error() ==
       "[placement] nodes \"near\" and \"far\" must be on one device, and "
-      "none will do: \"near\" asks for \"/cpu:0\"; \"far\" asks for "
+      "none is possible: \"near\" asks for \"/cpu:0\"; \"far\" asks for "
       "\"/cpu:1\"; they are together because \"stack\" has the class "
       "\"loc:@near\", \"enter\" reads a resource of \"stack\", \"pop\" reads a "
       "resource of \"enter\", \"pop\" has the class \"loc:@far\"");

@@ -71,7 +71,7 @@ std::string may_be_dead(const std::string& cause) {
 }
 
 const std::string kNotEnded = of_both(
-    "NextIteration \"outer/next\" is not seen to end where LoopCond "
+    "NextIteration \"outer/next\" may be live where LoopCond "
     "\"outer/cond\" is false");
 
 }  // namespace
@@ -151,7 +151,7 @@ TEST_CASE("a loop inside one that can be cut may be whole") {
   // Not, if it is not known whether the outer one goes on.
   nest.go_on_with({nest.inner.exit, 0});
   CHECK(nest.whole() ==
-        "outer: NextIteration \"outer/next\" is not seen to end where LoopCond "
+        "outer: NextIteration \"outer/next\" may be live where LoopCond "
         "\"outer/cond\" is false\n"
         "inner: it has no LoopCond\n");
 }
@@ -442,7 +442,7 @@ TEST_CASE("constraints that would split a loop are told why it is whole") {
           Colocation::build(whole(graph.clone()), devices, Kernels()).status(),
           Code::kInvalidArgument) ==
       "[placement] nodes \"outer/less\" and \"inner/less\" must be on one "
-      "device, and none will do: \"outer/less\" asks for \"/cpu:0\"; "
+      "device, and none is possible: \"outer/less\" asks for \"/cpu:0\"; "
       "\"inner/less\" asks for \"/cpu:1\"; they are together because the "
       "loop of frame \"outer\" has to be on one device: NextIteration "
       "\"outer/next\" may be dead where LoopCond \"outer/cond\" is true; that "

@@ -36,7 +36,7 @@ TEST_CASE("base64 goes there and back") {
 TEST_CASE("what is no base64 is refused") {
   for (const char* text : {"A", "A+==", "====", "AB=C", "YQ=", "YQ==="})
     expect_error(run_op("DecodeBase64", {Tensor::scalar(text)}),
-                 Code::kInvalidArgument, "no base64");
+                 Code::kInvalidArgument, "web-safe base64");
 }
 
 }  // namespace tagflow::devices

@@ -1,5 +1,5 @@
-// Every array op, in many types and shapes, against what TensorFlow computes
-// or refuses.
+// Every array op, in many types and shapes, compared with TensorFlow's results
+// and errors.
 #include <doctest/doctest.h>
 
 #include "tests/devices/recorded_cases.h"

@@ -1,4 +1,4 @@
-// What must be a scalar, and where a vector of one element is as good.
+// Inputs that must be scalars, and inputs that may be a vector of one element.
 #include <doctest/doctest.h>
 
 #include "tests/devices/kernel_fixture.h"

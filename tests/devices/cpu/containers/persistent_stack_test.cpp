@@ -242,7 +242,8 @@ TEST_CASE("what cannot be done with a stack of gradients is refused") {
   const Tensor scalar = Tensor::vector<int32_t>({});
   expect_error(run_op("PersistentStackPop", {stack}, kInts),
                Code::kInvalidArgument,
-               "the top of PersistentStack[1] of int32 is a zero of no shape");
+               "the top of PersistentStack[1] of int32 is a zero of unknown "
+               "shape");
   expect_error(run_op("PersistentStackPop", {no_gradients()}, kInts),
                Code::kInvalidArgument,
                "input 0 is no persistent stack but an empty variant");

@@ -224,8 +224,8 @@ TEST_CASE("what a tensor array cannot be given is refused") {
   expect_error(array.gather(Tensor::scalar(1)), Code::kInvalidArgument,
                "indices must be a vector, not int32[]");
   expect_error(array.gather(int_row({})), Code::kUnimplemented,
-               "[TensorArrayGatherV3] of no elements the shape must be known, "
-               "not <unknown>");
+               "[TensorArrayGatherV3] without elements the shape must be "
+               "known, not <unknown>");
   expect_error(array.scatter(int_row({0}), two), Code::kInvalidArgument,
                "1 indices for the rows of float[2]");
   expect_error(array.scatter(int_row({0}), Tensor::scalar(1.0f)),
@@ -247,7 +247,7 @@ TEST_CASE("what a tensor array cannot be given is refused") {
                {array.handle(), two, Tensor::scalar(int64_t{2}), kFlow}),
       Code::kInvalidArgument, "lengths must be a vector, not int64[]");
   expect_error(Array(0, DataType::kFloat).concat(), Code::kUnimplemented,
-               "of no elements element_shape_except0 must be known");
+               "without elements element_shape_except0 must be known");
   expect_error(step.run("TensorArraySizeV3",
                         {Tensor::make(DataType::kResource, {}), kFlow}),
                Code::kInvalidArgument,

@@ -1,5 +1,5 @@
-// Convolutions against the definition; their gradients by what makes them
-// gradients of a bilinear function: <dy, f(x, w)> = <dx, x> = <dw, w>.
+// Convolutions, compared with the definition; their gradients satisfy the
+// equation of a bilinear function: <dy, f(x, w)> = <dx, x> = <dw, w>.
 #include <doctest/doctest.h>
 
 #include "tests/devices/kernel_fixture.h"

@@ -1,6 +1,6 @@
-// Convolutions in float, which a library does where it is there, against those
-// in double, which our own loops do. All numbers are small integers, whose sums
-// are exact in any order.
+// Convolutions in float, which a library computes if it is installed, compared
+// with those in double, which our own loops compute. All numbers are small
+// integers, whose sums are exact in any order.
 #include <doctest/doctest.h>
 
 #include <random>

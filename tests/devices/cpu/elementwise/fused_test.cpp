@@ -464,22 +464,23 @@ TEST_CASE("outputs that are none, or come twice, are refused") {
         Code::kInvalidArgument, text);
   };
   expect_refused(1, {0}, {},
-                 "[_FusedElementwise] node \"op\": output 0 is value 0, no "
-                 "result, or one twice");
-  expect_refused(2, {1, 3}, {}, "output 1 is value 3, no result");
-  expect_refused(1, {-1}, {}, "output 0 is value -1, no result");
+                 "[_FusedElementwise] node \"op\": output 0 is value 0, which "
+                 "is no result, or is repeated");
+  expect_refused(2, {1, 3}, {}, "output 1 is value 3, which is no result");
+  expect_refused(1, {-1}, {}, "output 0 is value -1, which is no result");
   expect_refused(1, {std::numeric_limits<int64_t>::max()}, {}, "no result");
   expect_refused(1, {std::numeric_limits<int64_t>::min()}, {}, "no result");
-  expect_refused(2, {1, 1}, {}, "output 1 is value 1, no result, or one twice");
+  expect_refused(2, {1, 1}, {},
+                 "output 1 is value 1, which is no result, or is repeated");
   expect_refused(2, {1}, {}, "1 values for 2 outputs");
   expect_refused(2, {}, {}, "1 values for 2 outputs");
   expect_refused(1, {1, 2}, {}, "value 1 is part of output 1 of 1");
   expect_refused(1, {1, 2}, {0, 1}, "value 1 is part of output 1 of 1");
   expect_refused(2, {1, 2}, {0, -1}, "value 1 is part of output -1 of 2");
   expect_refused(2, {1, 2}, {0, 0}, "2 values for 2 outputs");
-  expect_refused(1, {1, 2}, {0}, "1 values are joined of 2");
-  expect_refused(1, {1, 2}, {0, 0, 0}, "3 values are joined of 2");
-  expect_refused(1, {}, {0, 0}, "2 values are joined of 1");
+  expect_refused(1, {1, 2}, {0}, "joined has 1 elements for 2 values");
+  expect_refused(1, {1, 2}, {0, 0, 0}, "joined has 3 elements for 2 values");
+  expect_refused(1, {}, {0, 0}, "joined has 2 elements for 1 values");
 }
 
 TEST_CASE("what is not of one shape, or a scalar, cannot be joined") {

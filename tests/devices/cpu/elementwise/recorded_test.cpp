@@ -1,4 +1,4 @@
-// Every element-wise op, in every type, against what TensorFlow computes.
+// Every element-wise op, in every type, compared with TensorFlow's results.
 #include <doctest/doctest.h>
 
 #include <set>

@@ -535,7 +535,8 @@ TEST_CASE("a layer that does not fit together is refused") {
   layer.op = "MatMul";
   layer.weights = some_weights(random, {40, 40});
   layer.others = {numbers(random, {40})};
-  expect_error(make(layer), Code::kInvalidArgument, "1 operands of no program");
+  expect_error(make(layer), Code::kInvalidArgument,
+               "1 operands without a program");
   layer.program = {"Neg 2"};
   expect_error(make(layer), Code::kInvalidArgument,
                "[_FusedMatMul] node \"layer\": ");
@@ -544,15 +545,16 @@ TEST_CASE("a layer that does not fit together is refused") {
   layer.program = {"Neg 0", "Tanh 2"};
   layer.outputs = {2, 4};
   expect_error(make(layer), Code::kInvalidArgument,
-               "output 1 is value 4, no result, or one twice");
+               "output 1 is value 4, which is no result, or is repeated");
   layer.outputs = {1, 2};
   expect_error(make(layer), Code::kInvalidArgument,
-               "output 0 is value 1, no result");
+               "output 0 is value 1, which is no result");
   layer.outputs = {3, 3};
-  expect_error(make(layer), Code::kInvalidArgument, "or one twice");
+  expect_error(make(layer), Code::kInvalidArgument, "or is repeated");
   layer.program = {};
   layer.others = {};
-  expect_error(make(layer), Code::kInvalidArgument, "2 outputs of no program");
+  expect_error(make(layer), Code::kInvalidArgument,
+               "2 outputs without a program");
 }
 
 }  // namespace tagflow::devices

@@ -1,5 +1,5 @@
-// Linear algebra: against what TensorFlow computes or refuses, and by the
-// properties of decompositions that are not unique.
+// Linear algebra, compared with TensorFlow's results and errors; decompositions
+// that are not unique are checked by their properties.
 #include <doctest/doctest.h>
 
 #include <cmath>

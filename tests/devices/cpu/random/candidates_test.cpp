@@ -1,4 +1,5 @@
-// Candidate samplers: how their classes are distributed, and what they expect.
+// Candidate samplers: the distribution of their classes, and their expected
+// counts.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Random numbers for what works on plain floats.
+// Random numbers for tests of functions on plain floats.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Every stateless random op against what TensorFlow draws, to the last bit.
+// Every stateless random op draws bitwise the same numbers as TensorFlow.
 #include <doctest/doctest.h>
 
 #include <set>

@@ -1,6 +1,6 @@
-// Whether the numbers of random ops are distributed as they should be. The
-// seeds are fixed, and with them all results: a bound of five deviations says
-// how likely a right generator would miss it, not how often the test fails.
+// The distributions of the numbers of random ops. The seeds are fixed, and with
+// them all results: a bound of five deviations says how likely a correct
+// generator would miss it, not how often the test fails.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Fused recurrent cells, against what TensorFlow computes.
+// Fused recurrent cells, compared with TensorFlow's results.
 #include <doctest/doctest.h>
 
 #include "tests/devices/kernel_fixture.h"

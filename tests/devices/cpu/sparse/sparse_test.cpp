@@ -1,5 +1,5 @@
-// Sparse and ragged tensors: against what TensorFlow computes or refuses, and
-// what is wrong, in words.
+// Sparse and ragged tensors, compared with TensorFlow's results and errors, and
+// our error messages.
 #include <doctest/doctest.h>
 
 #include <cmath>

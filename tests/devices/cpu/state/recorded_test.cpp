@@ -1,5 +1,6 @@
-// What TensorFlow makes of variables, recorded by record_state_ops.py: of both
-// kinds, in place and not, whole and in shards.
+// Updates of variables, compared with TensorFlow's results that
+// record_state_ops.py recorded: of both kinds, in place and not, whole and in
+// shards.
 #include <doctest/doctest.h>
 
 #include <algorithm>

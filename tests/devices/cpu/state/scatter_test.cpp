@@ -123,7 +123,7 @@ TEST_CASE("updates fit the indices and the variable") {
   expect_error(
       run_on_state("ScatterAdd", {scalar, indices, Tensor::scalar<float>(1)}),
       Code::kInvalidArgument,
-      "variable \"s\" of float[] is a scalar, of which there are no rows");
+      "variable \"s\" of float[] is a scalar, which has no rows");
   expect_error(
       run_on_state("ResourceScatterAdd",
                    {scalar, indices, Tensor::vector<float>({1, 2})}),
@@ -136,7 +136,7 @@ TEST_CASE("updates fit the indices and the variable") {
   expect_error(
       run_on_state("ScatterNdAdd", {scalar, Tensor::of<int32_t>({1, 1}, {0}),
                                     Tensor::vector<float>({1})}),
-      Code::kInvalidArgument, "of which there are no slices");
+      Code::kInvalidArgument, "which has no slices");
 }
 
 TEST_CASE("a variable to be scattered into has a value of the type") {

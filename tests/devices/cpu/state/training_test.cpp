@@ -1,4 +1,4 @@
-// What the recorded values of state/recorded_test.cpp do not show: errors, NaN,
+// Cases that the recorded values of state/recorded_test.cpp lack: errors, NaN,
 // large variables, and optimizers that TensorFlow does not have.
 #include <doctest/doctest.h>
 
@@ -110,7 +110,7 @@ TEST_CASE("a sparse step names what does not fit, and writes nothing") {
                    sparse_momentum(scalar, make_variable("slot", real(1)),
                                    row({1}), Tensor::vector<int32_t>({0}))),
       Code::kInvalidArgument,
-      "variable \"s\" of float[] is a scalar, of which there are no rows");
+      "variable \"s\" of float[] is a scalar, which has no rows");
   expect_close(value_of(var), table);
   expect_close(value_of(accum), table);
 }

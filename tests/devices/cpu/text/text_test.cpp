@@ -1,4 +1,5 @@
-// Regular expressions and hashes, against what TensorFlow computes or refuses.
+// Regular expressions and hashes, compared with TensorFlow's results and
+// errors.
 #include <doctest/doctest.h>
 
 #include "tests/devices/kernel_fixture.h"
