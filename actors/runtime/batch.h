@@ -83,8 +83,8 @@ enum class BatchKind : uint8_t {
   kTokens,     // iteration: tokens from its predecessor or its frame
   kExit,       // frame: tokens of Exits; parent iteration: the same, passed on
   kKernel,     // iteration: a kernel has finished; device, lane: one to run
-  kIdle,       // device: a lane is free; rendezvous: look at what is held back;
-               // iteration: go on where the time slice ended
+  kIdle,       // device: a lane is free; iteration: go on where the time slice
+               // ended
   kTransfers,  // rendezvous: tokens that are sent, and asked for
   kReceived,   // iteration: tokens for its Recvs
 };

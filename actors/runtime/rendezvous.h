@@ -37,8 +37,7 @@ class Rendezvous : public EngineActor {
   virtual void reset() = 0;
 };
 
-// Between partitions of one process. With HandOff::kRandom it holds tokens
-// back and lets them go in another order, but in that of no key twice.
+// Between partitions of one process.
 //
 // Life cycle: spawned with the partitions of a run, for one step at a time;
 // empty between steps; stopped with their executable.
@@ -69,8 +68,7 @@ class LocalRendezvous : public Rendezvous {
     EngineActor* actor = nullptr;
     uint32_t node = 0;
   };
-  // Who came first: a token, or, where receiver.actor is not null, a Recv. Of
-  // what is held back: both.
+  // Who came first: a token, or, where receiver.actor is not null, a Recv.
   struct Entry {
     Receiver receiver;
     bool is_dead = false;
@@ -90,14 +88,10 @@ class LocalRendezvous : public Rendezvous {
   bool take(const Key& key, Entry& entry);
   // A new entry, without a receiver or a value. REQUIRES: `key` has none.
   Entry& add(const Key& key);
-  void meet(const Receiver& receiver, bool is_dead, Tensor&& value, Step& step);
   void answer(const Receiver& receiver, bool is_dead, Tensor&& value,
               Step& step);
-  // Lets go of some of what was held back, in any order.
-  void release_some(Step& step, Runner& runner);
   void post_answers(Runner& runner);
   std::string describe(const Key& key) const;
-  uint64_t random();
 
   const std::vector<std::string>& transfers_;
   // By number of the transfer: its first entry. Most transfers have no more at
@@ -108,8 +102,11 @@ class LocalRendezvous : public Rendezvous {
   // The table's entries at rest, for reuse: a steady loop allocates none.
   std::vector<Table::node_type> spare_;
   std::vector<Batch*> answers_;  // of the batch in hand, one per iteration
-  std::vector<Entry> held_;      // HandOff::kRandom
-  uint64_t random_ = 1;
 };
+
+// A LocalRendezvous: see EngineOptions.
+caf::actor spawn_local_rendezvous(caf::actor_system& system, HandOff policy,
+                                  const std::vector<std::string>& transfers,
+                                  BatchStore* store);
 
 }  // namespace tagflow::actors
