@@ -84,8 +84,8 @@ enum class BatchKind : uint8_t {
   kTokens,     // iteration: tokens from its predecessor or its frame
   kExit,       // frame: tokens of Exits; parent iteration: the same, passed on
   kKernel,     // iteration: a kernel has finished; device, lane: one to run
-  kIdle,       // device: a lane is free; rendezvous: release delayed tokens;
-               // iteration: continue after the end of a time slice
+  kIdle,       // device: a lane is free; iteration: continue after the end of
+               // a time slice
   kTransfers,  // rendezvous: tokens that are sent or requested
   kReceived,   // iteration: tokens for its Recvs
 };

@@ -13,6 +13,7 @@
 #include "actors/runtime/engine_actor.h"
 #include "actors/runtime/parallel.h"
 #include "actors/runtime/reaper.h"
+#include "actors/runtime/rendezvous.h"
 #include "actors/runtime/scheduler.h"
 #include "actors/runtime/step.h"
 #include "actors/runtime/supervisor.h"
@@ -93,6 +94,8 @@ struct Engine::Parts {
         scheduler(started(system)),
         parallel(scheduler, workers),
         hand_off(options.hand_off),
+        spawn_rendezvous(options.spawn_rendezvous ? options.spawn_rendezvous
+                                                  : spawn_local_rendezvous),
         supervisor(system.spawn<Supervisor, caf::lazy_init>(
             options.on_warning ? options.on_warning : print_warning)),
         stop(caf::make_mailbox_element(nullptr, caf::make_message_id(), {},
@@ -113,6 +116,7 @@ struct Engine::Parts {
   Scheduler& scheduler;
   WorkerParallel parallel;
   const HandOff hand_off;
+  const SpawnRendezvous spawn_rendezvous;
   caf::actor supervisor;
   caf::mailbox_element_ptr stop;  // allocated early: the end needs no memory
   Timer timer;
@@ -173,6 +177,9 @@ caf::actor_system& Engine::system() const { return parts_->system; }
 Scheduler& Engine::scheduler() const { return parts_->scheduler; }
 int Engine::workers() const { return parts_->workers; }
 HandOff Engine::hand_off() const { return parts_->hand_off; }
+const SpawnRendezvous& Engine::spawn_rendezvous() const {
+  return parts_->spawn_rendezvous;
+}
 devices::Parallel* Engine::parallel() const { return &parts_->parallel; }
 
 Result<std::shared_ptr<DeviceSet>> Engine::devices(const std::string& spec) {

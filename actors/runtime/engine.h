@@ -21,9 +21,16 @@ class Parallel;
 
 namespace tagflow::actors {
 
-class DeviceSet;  // actors/runtime/device_set.h
-class Scheduler;  // actors/runtime/scheduler.h
-class Step;       // actors/runtime/step.h
+class BatchStore;  // actors/runtime/batch.h
+class DeviceSet;   // actors/runtime/device_set.h
+class Scheduler;   // actors/runtime/scheduler.h
+class Step;        // actors/runtime/step.h
+
+// Spawns a Rendezvous, lazily, for transfers of these names, whose batches are
+// those of `store`. Both outlive it. Must be thread-safe.
+using SpawnRendezvous = std::function<caf::actor(
+    caf::actor_system& system, HandOff policy,
+    const std::vector<std::string>& transfers, BatchStore* store)>;
 
 struct EngineOptions {
   // Worker threads; 0: one per core that this process may use.
@@ -32,6 +39,9 @@ struct EngineOptions {
   // next engine get the same cores.
   bool pin_workers = false;
   HandOff hand_off = HandOff::kDirect;
+  // Makes the rendezvous of each run whose partitions exchange tokens. Empty: a
+  // LocalRendezvous.
+  SpawnRendezvous spawn_rendezvous;
   // Receives warnings about internal errors, such as an actor that ends by
   // itself. Empty: warnings are printed to stderr. Must be thread-safe.
   std::function<void(const std::string&)> on_warning;
@@ -62,6 +72,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   int workers() const;
   HandOff hand_off() const;
+  // That of the options, or what makes a LocalRendezvous.
+  const SpawnRendezvous& spawn_rendezvous() const;
 
   // --- For sessions ---------------------------------------------------------
 

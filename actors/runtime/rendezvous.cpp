@@ -1,6 +1,7 @@
 #include "actors/runtime/rendezvous.h"
 
 #include <algorithm>
+#include <caf/actor_system.hpp>
 
 #include "actors/runtime/step.h"
 
@@ -35,7 +36,6 @@ void LocalRendezvous::on_batch(Batch* batch, Runner& runner) {
         }
       }
     }
-    if (!held_.empty()) release_some(step, runner);
     post_answers(runner);
   }
   pool().give(batch);
@@ -48,7 +48,7 @@ void LocalRendezvous::send(const Key& key, Token& token, Step& step) {
     entry.is_dead = token.is_dead;
     entry.value.take(token.value);
   } else if (first.receiver.actor != nullptr) {
-    meet(first.receiver, token.is_dead, std::move(token.value), step);
+    answer(first.receiver, token.is_dead, std::move(token.value), step);
   } else {
     step.fail(error(Code::kAlreadyExists, "[rendezvous] {} was sent twice",
                     describe(key)));
@@ -61,7 +61,7 @@ void LocalRendezvous::receive(const Key& key, const Receiver& receiver,
   if (!take(key, first)) {
     add(key).receiver = receiver;
   } else if (first.receiver.actor == nullptr) {
-    meet(receiver, first.is_dead, std::move(first.value), step);
+    answer(receiver, first.is_dead, std::move(first.value), step);
   } else {
     step.fail(error(Code::kAlreadyExists, "[rendezvous] {} is received twice",
                     describe(key)));
@@ -102,15 +102,6 @@ LocalRendezvous::Entry& LocalRendezvous::add(const Key& key) {
   return entry;
 }
 
-void LocalRendezvous::meet(const Receiver& receiver, bool is_dead,
-                           Tensor&& value, Step& step) {
-  if (policy() == HandOff::kRandom && random() % 2 == 0) {
-    held_.push_back({receiver, is_dead, std::move(value)});
-  } else {
-    answer(receiver, is_dead, std::move(value), step);
-  }
-}
-
 void LocalRendezvous::answer(const Receiver& receiver, bool is_dead,
                              Tensor&& value, Step& step) {
   const auto is_for = [&](const Batch* batch) {
@@ -131,25 +122,6 @@ void LocalRendezvous::post_answers(Runner& runner) {
   answers_.clear();
 }
 
-// If entries remain, requests another turn, so that no entry is held forever.
-void LocalRendezvous::release_some(Step& step, Runner& runner) {
-  for (size_t count = 1 + random() % held_.size(); count > 0; --count) {
-    std::swap(held_[random() % held_.size()], held_.back());
-    Entry met = std::move(held_.back());
-    held_.pop_back();
-    answer(met.receiver, met.is_dead, std::move(met.value), step);
-  }
-  if (held_.empty()) return;
-  Batch* again = pool().take(BatchKind::kIdle);
-  again->step = &step;
-  runner.post_later(this, again);
-}
-
-uint64_t LocalRendezvous::random() {
-  random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-  return random_ >> 33;
-}
-
 std::string LocalRendezvous::describe(const Key& key) const {
   const std::string& name = transfers_[key.transfer];
   if (key.tag.frame_hi == 0 && key.tag.frame_lo == 0) return name;
@@ -164,7 +136,13 @@ void LocalRendezvous::reset() {
       slot.entry.value.reset();
     }
   if (!table_.empty()) table_.clear();
-  held_.clear();
+}
+
+caf::actor spawn_local_rendezvous(caf::actor_system& system, HandOff policy,
+                                  const std::vector<std::string>& transfers,
+                                  BatchStore* store) {
+  return spawn_actor<LocalRendezvous, caf::lazy_init>(
+      system, policy, std::cref(transfers), store);
 }
 
 }  // namespace tagflow::actors

@@ -37,8 +37,7 @@ class Rendezvous : public EngineActor {
   virtual void reset() = 0;
 };
 
-// The rendezvous of partitions in one process. With HandOff::kRandom it delays
-// tokens, and releases them in random order.
+// The rendezvous of partitions in one process.
 //
 // Life cycle: spawned with the partitions of a run, for one step at a time;
 // empty between steps; stopped with their executable.
@@ -70,7 +69,7 @@ class LocalRendezvous : public Rendezvous {
     uint32_t node = 0;
   };
   // The side that came first: a Recv if receiver.actor is not null, otherwise a
-  // token. A delayed entry has both.
+  // token.
   struct Entry {
     Receiver receiver;
     bool is_dead = false;
@@ -90,14 +89,10 @@ class LocalRendezvous : public Rendezvous {
   bool take(const Key& key, Entry& entry);
   // Adds an entry without a receiver or a value. REQUIRES: `key` has no entry.
   Entry& add(const Key& key);
-  void meet(const Receiver& receiver, bool is_dead, Tensor&& value, Step& step);
   void answer(const Receiver& receiver, bool is_dead, Tensor&& value,
               Step& step);
-  // Releases some delayed entries, in any order.
-  void release_some(Step& step, Runner& runner);
   void post_answers(Runner& runner);
   std::string describe(const Key& key) const;
-  uint64_t random();
 
   const std::vector<std::string>& transfers_;
   // By number of the transfer: its first entry. Most transfers have only one
@@ -108,8 +103,11 @@ class LocalRendezvous : public Rendezvous {
   // Unused nodes of the table, for reuse: a steady loop allocates none.
   std::vector<Table::node_type> spare_;
   std::vector<Batch*> answers_;  // of the batch in hand, one per iteration
-  std::vector<Entry> held_;      // HandOff::kRandom
-  uint64_t random_ = 1;
 };
+
+// A LocalRendezvous: see EngineOptions.
+caf::actor spawn_local_rendezvous(caf::actor_system& system, HandOff policy,
+                                  const std::vector<std::string>& transfers,
+                                  BatchStore* store);
 
 }  // namespace tagflow::actors

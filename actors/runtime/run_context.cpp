@@ -18,11 +18,9 @@ std::unique_ptr<RunContext> RunContext::make(
   auto context = std::make_unique<RunContext>();
   context->handles.reserve(plans.size() + 1);
   if (!transfers.empty()) {
-    context->handles.push_back(spawn_actor<LocalRendezvous, caf::lazy_init>(
-        engine.system(), engine.hand_off(), std::cref(transfers),
-        &context->batches));
-    context->rendezvous =
-        actor_pointer<LocalRendezvous>(context->handles.back());
+    context->handles.push_back(engine.spawn_rendezvous()(
+        engine.system(), engine.hand_off(), transfers, &context->batches));
+    context->rendezvous = actor_pointer<Rendezvous>(context->handles.back());
   }
   for (const auto& plan : plans) {
     auto run = std::make_unique<PartitionRun>();

@@ -34,7 +34,8 @@ bool is_usual_end(const Status& status) {
 
 struct Coordinator::State {
   bool all_ended() const {
-    return hooks_running == 0 && std::ranges::all_of(workers, &CoordinatedThread::ended);
+    return hooks_running == 0 &&
+           std::ranges::all_of(workers, &CoordinatedThread::ended);
   }
 
   mutable std::mutex mutex;  // guards the below

@@ -175,12 +175,17 @@ function listState() {
     }
     return d;
   };
+  // Each frame, and what is open in each of its iterations.
   fill('frames', [...byInstance].map(([instance, scopes]) => () => {
     const li = el('li');
     const name = R.scopes[scopes[0]].name;
     li.append(breakable(name.slice(0, name.lastIndexOf('/'))) + '  ');
     li.style.paddingLeft = 26 + Math.min(depth(instance), 12) * 12 + 'px';
-    scopes.slice(0, 16).forEach(s => li.append(chip(s)));
+    scopes.slice(0, 16).forEach(s => {
+      const open = state.open.get(s);
+      li.append(chip(s));
+      if (open) li.append(el('span', open + ' ', 'op'));
+    });
     if (scopes.length > 16) li.append(`… ${scopes.length - 16} more`);
     return li;
   }));

@@ -18,7 +18,8 @@ let timer = null;
 
 function follow(count) {
   const s = {tokens: new Map(), pending: new Map(), ready: new Map(),
-             moreReady: new Map(), fired: new Map(), live: new Set(), produced: new Map()};
+             moreReady: new Map(), fired: new Map(), live: new Set(),
+             produced: new Map(), open: new Map()};
   for (let i = 0; i < count; i++) {
     const step = R.steps[i];
     if (step.starts) {
@@ -44,6 +45,7 @@ function follow(count) {
     }
     s.ready.set(step.scope, step.ready || []);
     s.moreReady.set(step.scope, step.more_ready || 0);
+    s.open.set(step.scope, openText(step));
     if (step.kind === 'end') {
       s.live.delete(step.scope);
       s.ready.delete(step.scope);
@@ -51,6 +53,18 @@ function follow(count) {
   }
   return s;
 }
+
+// What keeps the iteration of the step from its end.
+function openText(step) {
+  const ready = (step.ready || []).length + (step.more_ready || 0);
+  const parts = [];
+  if (ready) parts.push(`${ready} ready`);
+  if (step.running) parts.push(`${step.running} running`);
+  if (step.children) parts.push(counted(step.children, 'frame'));
+  return parts.join(', ');
+}
+
+const counted = (n, what) => `${n} ${what}${n === 1 ? '' : 's'}`;
 
 // Which iteration a node is shown in: that of the step, else the newest live
 // one of its frame, else the last one that there was.
@@ -122,28 +136,47 @@ function fill(list, items, more = 0) {
   $(list).replaceChildren(...shown);
 }
 
+// A skipped Exit's dead token waits for the end of its frame, in which the Exit
+// may still be live.
+function skipText(step) {
+  return ' is skipped: dead' +
+         (step.kept ? ', kept until its frame ends' : '') +
+         (step.dropped ? ', dropped since it was live' : '');
+}
+
+function endText(step) {
+  if (!step.ends_frame) return 'the iteration ends';
+  const exits = (step.dead_exits || []).map(n => R.nodes[n].name).join(', ');
+  return 'the iteration ends, and with it its frame' +
+         (exits ? `; dead Exits leave: ${exits}` : '');
+}
+
 function caption(step) {
   if (!step) return at === 0 ? ['before the run'] : ['nothing happened'];
   const parts = [chip(step.scope), R.scopes[step.scope].name + '  '];
   const node = step.node !== undefined ? R.nodes[step.node] : null;
   if (step.kind === 'end') {
-    parts.push(step.ends_frame ? 'the iteration ends, and its frame'
-                               : 'the iteration ends');
+    parts.push(endText(step));
   } else if (step.kind === 'arrive') {
     const names = (step.arrivals || []).map(
         ([n, v]) => `${R.nodes[n].name} = ${valueText(v)}`);
-    if (step.starts) parts.push('starts' + (names.length ? ': ' : ''));
+    if (step.starts_frame) parts.push('starts, and with it its frame');
+    else if (step.starts) parts.push('starts');
     else parts.push('gets ');
+    if (step.starts && names.length) parts.push(': ');
     parts.push(el('span', names.slice(0, 4).join(', ') +
                   (names.length > 4 ? ` … ${names.length - 4} more` : ''),
                   'value'));
   } else {
     parts.push(el('b', node.name), ' ', el('span', node.op, 'op'));
-    if (step.kind === 'skip') parts.push(' is skipped: dead');
+    if (step.kind === 'skip') parts.push(skipText(step));
     if (step.kind === 'answer') parts.push(' answers');
     (step.outputs || []).forEach((v, i) => {
       parts.push(i ? ', ' : ' → ', valueElement(v));
     });
+    if (step.kind !== 'skip' && step.dropped) {
+      parts.push(`; ${counted(step.dropped, 'dead token')} dropped`);
+    }
   }
   return parts;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/actors/configurations.h"
+#include "tests/actors/create_session.h"
 #include "tests/reference/interpreter.h"
 #include "tests/reference/random_graph.h"
 
@@ -12,7 +13,7 @@ namespace tagflow::actors {
 inline Status check_engine(const reference::Case& c,
                            const reference::Interpretation& expected,
                            const SessionOptions& options) {
-  TAGFLOW_ASSIGN(auto session, Session::create(options));
+  TAGFLOW_ASSIGN(auto session, create_session(options));
   TAGFLOW_RETURN_IF_ERROR(session->extend(c.graph));
   std::vector<std::string> live;
   std::vector<Tensor> values;

@@ -26,7 +26,7 @@ struct Program {
       const std::vector<Feed>& feeds, const graph::Outputs& fetches,
       const SessionOptions& options = {}) const {
     TAGFLOW_RETURN_IF_ERROR(s.status());
-    TAGFLOW_ASSIGN(auto session, Session::create(options));
+    TAGFLOW_ASSIGN(auto session, create_session(options));
     TAGFLOW_RETURN_IF_ERROR(session->extend(graph));
     std::vector<std::string> names, targets;
     for (const graph::Output& fetch : fetches)

@@ -12,6 +12,7 @@
 
 #include "graph/file/graphdef.h"
 #include "tests/actors/configurations.h"
+#include "tests/actors/create_session.h"
 #include "tests/graph/hand_made.h"
 
 namespace tagflow::actors {
@@ -25,7 +26,7 @@ inline graph::Graph recorded_graph(std::string_view name) {
 
 inline std::unique_ptr<Session> make_session(const SessionOptions& options,
                                              const graph::Graph& graph) {
-  auto session = graph::testing::must(Session::create(options));
+  auto session = graph::testing::must(create_session(options));
   graph::testing::must(session->extend(graph));
   return session;
 }

@@ -8,8 +8,6 @@
 // blocks. A primitive is made for one shape, which takes some tenths of a
 // millisecond: so they are cached. A primitive cannot leave gaps between the
 // rows of its result: if the result has gaps, it writes to temporary memory.
-#include "devices/cpu/onednn.h"
-
 #include <algorithm>
 #include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -18,6 +16,7 @@
 #include <vector>
 
 #include "devices/cpu/dense/gemm.h"
+#include "devices/cpu/onednn.h"
 #include "devices/cpu/scratch.h"
 
 namespace tagflow::devices {

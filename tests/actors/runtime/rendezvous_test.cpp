@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "actors/runtime/step.h"
+#include "tests/actors/delaying_rendezvous.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -52,11 +53,11 @@ std::vector<std::string> transfer_names() {
 
 // A rendezvous, and two that receive.
 struct Meeting {
-  explicit Meeting(HandOff hand_off = HandOff::kDirect)
+  explicit Meeting(HandOff hand_off = HandOff::kDirect,
+                   const SpawnRendezvous& spawn = spawn_local_rendezvous)
       : policy(hand_off),
-        actor(system.spawn<LocalRendezvous, caf::lazy_init>(policy,
-                                                            std::cref(names))),
-        rendezvous(actor_pointer<LocalRendezvous>(actor)) {
+        actor(spawn(system, policy, names, nullptr)),
+        rendezvous(actor_pointer<Rendezvous>(actor)) {
     for (int i = 0; i < 2; ++i)
       handles.push_back(system.spawn<Listener, caf::lazy_init>(policy));
     next_step();
@@ -129,7 +130,7 @@ struct Meeting {
       dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
   std::vector<caf::actor> handles;
   caf::actor actor;
-  LocalRendezvous* rendezvous;
+  Rendezvous* rendezvous;
   std::shared_ptr<Step> step;
   bool quiet = false;
 };
@@ -353,8 +354,8 @@ TEST_CASE("a step that has failed leaves nothing behind") {
   CHECK(meeting.step->error().ok());
 }
 
-TEST_CASE("a random rendezvous reorders tokens, and loses and doubles none") {
-  Meeting meeting(HandOff::kRandom);
+TEST_CASE("one that delays reorders tokens, and loses and doubles none") {
+  Meeting meeting(HandOff::kDirect, spawn_delaying_rendezvous);
   Heard expected;
   Batch* asks = meeting.batch(1, 0);
   Batch* gives = meeting.batch(0, 0);
