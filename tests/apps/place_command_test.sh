@@ -110,7 +110,7 @@ grep -q '"loops"' "$work/made.json" ||
 expect 3 - '\[--costs\] .*no.json' \
   tagflow run "$loop" --feed n=3 --fetch Exit --costs no.json
 printf '{"format": "tagflow costs", "version": 7}' >"$work/later.json"
-expect 3 - '\[--costs\] .*later.json.*version 7, not 1' \
+expect 1 - '\[--costs\] .*later.json.*version 7, not 1' \
   tagflow place "$loop" --costs later.json
 expect 2 - '--costs' tagflow run "$loop" --feed n=3 --fetch Exit --learn
 expect 2 - '--measure' tagflow place "$loop" --save costs.json

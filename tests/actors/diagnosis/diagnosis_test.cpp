@@ -93,7 +93,7 @@ TEST_CASE("a loop that waits for what entered once says who waits") {
     REQUIRE(!out.ok());
     CHECK(out.status().message().find(
               "Exit \"exit\" was live in no iteration of its loop; in its "
-              "last iteration, 1, an input never came to ") !=
+              "last iteration, \"loop/1\", an input never came to ") !=
           std::string::npos);
     CHECK(out.status().message().find("Less \"more\"") != std::string::npos);
   }
