@@ -33,10 +33,9 @@ function(tagflow_loads_op_libraries program)
     return()
   endif()
   set(archives "")
-  foreach(folder IN ITEMS graph autodiff devices actors)
-    if(TARGET tagflow::${folder})
-      string(APPEND archives ",$<TARGET_FILE:tagflow::${folder}>")
-    endif()
+  get_target_property(libraries tagflow::tagflow INTERFACE_LINK_LIBRARIES)
+  foreach(library IN LISTS libraries)
+    string(APPEND archives ",$<TARGET_FILE:${library}>")
   endforeach()
   # The archives come again among the libraries, where they add nothing.
   target_link_options(${program} PRIVATE

@@ -185,8 +185,7 @@ void Swapper::fetch(SavedTensor& saved, SavedTensor::Fetched done) {
   is_away ? carry_out(std::move(step)) : done();
 }
 
-// --- Choosing values to move
-// --------------------------------------------------
+// --- Choosing values to move ------------------------------------------------
 
 bool Swapper::can_leave(const SavedTensor& saved) const {
   return saved.moves_ == SavedTensor::Moves::kNot && !saved.is_wanted_ &&

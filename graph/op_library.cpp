@@ -20,10 +20,12 @@ namespace {
 namespace fs = std::filesystem;
 
 Result<void*> open_library(const std::string& path) {
-  std::error_code unknown;
-  const fs::file_status status = fs::status(path, unknown);
-  if (!fs::exists(status))
+  std::error_code failure;
+  const fs::file_status status = fs::status(path, failure);
+  if (status.type() == fs::file_type::not_found)
     return error(Code::kNotFound, "there is no such file");
+  if (!fs::exists(status))
+    return invalid_argument("it cannot be looked up: {}", failure.message());
   // Opening a pipe would block.
   if (!fs::is_regular_file(status))
     return invalid_argument("it is not a regular file");
@@ -81,6 +83,12 @@ Status use_library(void* library) {
 }  // namespace
 
 Status load_op_library(const std::string& path) {
+  // Of a library's code that runs here, as its add().
+  static thread_local bool is_loading = false;
+  if (is_loading)
+    return error(Code::kFailedPrecondition,
+                 "[op library] \"{}\": an op library cannot load another",
+                 path);
   static std::mutex mutex;
   // The system has one handle per file, for all paths to it.
   static auto* const loaded = new std::map<void*, Status>;
@@ -88,10 +96,12 @@ Status load_op_library(const std::string& path) {
   const std::string prefix = fmt::format("[op library] \"{}\": ", path);
   Result<void*> library = open_library(path);
   if (!library.ok()) return std::move(library).status().with_prefix(prefix);
-  auto known = loaded->find(*library);
-  if (known == loaded->end())
-    known = loaded->emplace(*library, use_library(*library).with_prefix(prefix))
-                .first;
+  const auto [known, is_new] = loaded->try_emplace(*library);
+  if (is_new) {
+    is_loading = true;
+    known->second = use_library(*library).with_prefix(prefix);
+    is_loading = false;
+  }
   return known->second;
 }
 

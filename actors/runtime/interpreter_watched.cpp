@@ -10,7 +10,7 @@ namespace tagflow::actors {
 size_t Interpreter::num_running() const {
   const auto live = std::ranges::count_if(
       child_live_, [](uint8_t is_live) { return is_live != 0; });
-  return size_t(outstanding_ - int(live)) + heavy_.size();
+  return size_t(outstanding_ - int(live)) + heavy_.size() - wide_.size();
 }
 
 size_t Interpreter::num_children() const {

@@ -78,9 +78,8 @@ Result<PlacementReport> explain_placement(
       measured ? fmt::format("times are those of {}",
                              counted(size_t(measured->runs), "run"))
       : is_saved
-          ? "times are measured ones, of the file of --costs, as far as it "
-            "has them"
-          : "times are estimates from shapes; --measure takes them");
+          ? "times are from the file of --costs, or estimates where it has none"
+          : "times are estimates from shapes; --measure measures them");
   return report;
 }
 

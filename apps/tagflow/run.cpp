@@ -225,8 +225,8 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
                     "write a trace for Perfetto or chrome://tracing");
   run->add_flag("--learn", options->learn,
                 "measure what nodes cost, which slows the run down, and add "
-                "that to the file of --costs at the end; there need be none "
-                "yet")
+                "them to the file of --costs at the end; the file need not "
+                "exist")
       ->needs(run->get_option("--costs"));
   run->add_option("--logdir", options->logdir,
                   "event files for TensorBoard; not supported yet")

@@ -153,11 +153,13 @@ Failure show_steps(const StepOptions& options,
   auto front = describe_run(options, names, recording, steps.fetched,
                             steps.failure.status);
   front.plans = std::move(plans);
-  const std::string text = options.json ? to_json(recording, front)
-                           : options.html.empty()
-                               ? to_text(recording, front, options.filter)
-                               : front.result;
-  print_text(text);
+  if (options.json) {
+    print_text(to_json(recording, front));
+  } else if (options.html.empty()) {
+    print_text(to_text(recording, front, options.filter));
+  } else {  // the steps are on the page
+    print_text(stepper::to_text(front.plans) + front.result);
+  }
   if (recording.is_full) spdlog::warn("{}", front.notes.back());
   if (options.html.empty()) return {};
   return run_time_error(write_page(options.html, recording, front));

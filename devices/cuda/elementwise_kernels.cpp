@@ -172,8 +172,7 @@ class AddNCudaKernel final : public CudaKernel {
   Element type_;
 };
 
-// --- Registering
-// --------------------------------------------------------------
+// --- Registering ------------------------------------------------------------
 
 // Those of `types` for which `has` returns true.
 template <class Has>

@@ -189,8 +189,7 @@ class ArgCudaKernel final : public CudaKernel {
   bool least_;
 };
 
-// --- Registering
-// --------------------------------------------------------------
+// --- Registering ------------------------------------------------------------
 
 using Made = Result<std::unique_ptr<Kernel>>;
 

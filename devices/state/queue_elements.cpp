@@ -6,8 +6,7 @@
 
 namespace tagflow::devices {
 
-// --- In order
-// -----------------------------------------------------------------
+// --- In order ---------------------------------------------------------------
 
 void FifoElements::reserve(int64_t more) {
   if (size_ + more <= capacity_) return;

@@ -48,8 +48,7 @@ bool StagingArea::has_space(int64_t tuples, int64_t bytes) const {
          (limits_.bytes == 0 || bytes_ + bytes <= limits_.bytes);
 }
 
-// --- In order
-// -----------------------------------------------------------------
+// --- In order ---------------------------------------------------------------
 
 void StagingList::put(std::span<const Tensor> values) {
   tuples_.emplace_back(values.begin(), values.end());

@@ -123,9 +123,9 @@ struct Soak {
   std::atomic<int64_t> sessions{0}, runs{0}, answers{0}, wrong{0};
 };
 
-class Worker {
+class SoakWorker {
  public:
-  Worker(Soak& soak, uint64_t seed) : soak_(soak), choices_(seed) {}
+  SoakWorker(Soak& soak, uint64_t seed) : soak_(soak), choices_(seed) {}
 
   void run() {
     while (Clock::now() < soak_.end) one_session();
@@ -231,10 +231,10 @@ TEST_CASE("sessions that are made, run, cut short and closed at random") {
   constexpr int kThreads = 8;
   const std::chrono::seconds time = soak_time();
   Soak soak(time);
-  std::deque<Worker> workers;
+  std::deque<SoakWorker> workers;
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
-    Worker& worker = workers.emplace_back(soak, uint64_t(i + 1));
+    SoakWorker& worker = workers.emplace_back(soak, uint64_t(i + 1));
     threads.emplace_back([&worker] { worker.run(); });
   }
   // When caches are warm, and the sanitizers hold back what they will.
@@ -243,7 +243,7 @@ TEST_CASE("sessions that are made, run, cut short and closed at random") {
   const int64_t before = resident_mib();
   for (std::thread& thread : threads) thread.join();
   const int64_t after = resident_mib();
-  for (Worker& worker : workers) worker.settle();
+  for (SoakWorker& worker : workers) worker.settle();
   MESSAGE(soak.sessions.load(), " sessions, ", soak.runs.load(), " runs, ",
           soak.answers.load(), " answers; ", before,
           " MiB after a third of the time, ", after, " MiB at the end");

@@ -93,7 +93,7 @@ costs = json.load(open(sys.argv[1]))
 assert costs["format"] == "tagflow costs" and costs["version"] == 1, costs
 assert any("nanoseconds" in node for node in costs["nodes"]), costs' "$work/costs.json" ||
   complain "the costs are wrong" tagflow place --save
-expect 0 '^note +times are measured ones, of the file of --costs' - \
+expect 0 '^note +times are from the file of --costs' - \
   tagflow place products.pbtxt --devices cpu:2 --costs costs.json
 # A run goes on measuring, and makes the file where there is none.
 expect 0 '^y = ' - tagflow run products.pbtxt --devices cpu:2 --feed x=x.json \

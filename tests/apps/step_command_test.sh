@@ -156,6 +156,8 @@ grep -q 'assertion failed' "$work/failed.html" ||
   complain "the page does not say what failed" tagflow step --html
 
 # --- What cannot be -----------------------------------------------------------
+expect 0 '^plan of .*device:CPU:0$' - \
+  tagflow step "$loop" --feed n=3 --fetch Exit --html planned.html --plan
 expect 1 '' 'no/such/page.html' \
   tagflow step "$loop" --feed n=1 --fetch Exit --html no/such/page.html
 PATH_WITHOUT=$work/empty

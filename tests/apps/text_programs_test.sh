@@ -72,7 +72,7 @@ expect 0 '^abde: [a-e ]+ \(0\.[0-9]+\)$' '' \
 expect 1 - '"aB" is no word' g2p say aB --restore whole $small
 expect 1 - 'is of another model' g2p say a --restore whole --lexicon lexicon
 truncate -s 99 "$work"/whole/model.ckpt-*.data-*
-expect 1 - 'no whole one' g2p train $small $short --save whole
+expect 1 - 'no complete checkpoint' g2p train $small $short --save whole
 
 # --- fortunes -----------------------------------------------------------------
 expect 0 '^bits per character: [0-9.]+$' 'epoch 2, step [0-9]+ of' \

@@ -80,12 +80,12 @@ expect 1 - 'is of another model' train_images cnn $few --save mlp
 cp -r "$work/part_mlp" "$work/damaged"
 truncate -s 99 "$work"/damaged/model.ckpt-20.data-*
 expect 0 '^step: 20 of 20$' \
-  'warning: .*model.ckpt-20.data-.*" has 99 bytes.*model.ckpt-7" is taken' \
+  'warning: .*model.ckpt-20.data-.*" has 99 bytes.*model.ckpt-7" is used instead' \
   train_images mlp $few --save damaged
 cmp -s "$work/mlp/history.csv" "$work/damaged/history.csv" ||
   complain "from an older checkpoint it goes on otherwise" train_images
 truncate -s 99 "$work"/damaged/*.data-*
-expect 1 - 'no whole one in "damaged"' train_images mlp $few --save damaged
+expect 1 - 'no complete checkpoint in "damaged"' train_images mlp $few --save damaged
 echo 'loss' >"$work/part_mlp/history.csv"
 expect 1 - 'DataLoss: \[history\] "part_mlp/history.csv" does not begin' \
   train_images mlp $few --save part_mlp

@@ -136,7 +136,7 @@ expect 0 - - tagflow checkpoint diff same part
 # An older one may be all that is whole, but not silently.
 cp -r "$work/few" "$work/damaged"
 truncate -s 9 "$work"/damaged/model.ckpt-20.data-*
-damaged='/model.ckpt-20.data-.*" has 9 bytes.*; "damaged/model.ckpt-19" is taken'
+damaged='/model.ckpt-20.data-.*" has 9 bytes.*; "damaged/model.ckpt-19" is used instead'
 expect 0 '^steps = int64\[\] 19$' "warning: \[--restore\] .*$damaged" \
   tagflow run "$line" --restore damaged --fetch steps
 expect 0 'tensors, ' "warning: .*$damaged" tagflow checkpoint ls damaged
@@ -150,7 +150,7 @@ expect 0 '^steps = int64\[\] 19$' 'checksum is wrong; "wrong/model.ckpt-19" is' 
   tagflow run "$line" --restore wrong --fetch steps
 [ "$(wc -l <"$work/stderr")" = 1 ] || complain "not one warning" --restore
 rm "$work"/wrong/model.ckpt-19.*
-expect 1 - 'no whole one in "wrong".*checksum is wrong; to begin anew' \
+expect 1 - 'no complete checkpoint in "wrong".*checksum is wrong; to start anew' \
   tagflow run "$line" --restore wrong --fetch steps
 
 # --- What is refused ----------------------------------------------------------

@@ -96,7 +96,7 @@ cp "$own" "$scratch/copy.so"
 expect 1 'AlreadyExists: [op library] ' "$host" 2 "$own" "$scratch/copy.so"
 expect 1 'NotFound: [op library] ' "$host" 2 "$scratch/no_such.so"
 expect 1 'InvalidArgument: [op library] ' "$host" 2 "$0"
-expect 1 'no TAGFLOW_OP_LIBRARY in it' "$host" 2 "$refused/libno_entry.so"
+expect 1 'it lacks TAGFLOW_OP_LIBRARY' "$host" 2 "$refused/libno_entry.so"
 expect 1 'op MatMul is registered already; ops that were added before stay: '\
 'OnlyHere' "$host" 2 "$refused/libduplicate.so"
 expect 1 'Internal: [op library] ' "$host" 2 "$refused/libthrows.so"

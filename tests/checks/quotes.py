@@ -5,7 +5,6 @@ stands for code that a page omits.
 """
 
 import pathlib
-import re
 import sys
 
 FOLDERS = ("graph", "autodiff", "devices", "actors", "apps", "tests")
@@ -21,7 +20,7 @@ def lines_of(text):
 def blocks(page):
     """(number of the first line, lines) of each block of C++."""
     found, first, block = [], 0, None
-    for number, line in enumerate(page.read_text().splitlines(), 1):
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         if block is None and line.strip() == "```cpp":
             first, block = number + 1, []
         elif block is not None and line.strip() == "```":
@@ -29,6 +28,8 @@ def blocks(page):
             block = None
         elif block is not None:
             block.append(line)
+    if block is not None:
+        sys.exit(f"{page}:{first}: the block has no end")
     return found
 
 
@@ -46,7 +47,7 @@ def parts(block):
 
 def main():
     top = pathlib.Path(__file__).resolve().parents[2]
-    sources = ["\n".join(["", *lines_of(path.read_text()), ""])
+    sources = ["\n".join(["", *lines_of(path.read_text(encoding="utf-8")), ""])
                for folder in FOLDERS for path in (top / folder).rglob("*")
                if path.suffix in SOURCES]
     pages = [*top.glob("*.md"),
@@ -63,7 +64,7 @@ def main():
                           f"this: {part[0]}")
                     bad += 1
     print(f"{checked} blocks, {bad} that no source has")
-    return 1 if bad else 0
+    return 1 if bad or not checked else 0
 
 
 if __name__ == "__main__":

@@ -55,6 +55,6 @@ TEST_CASE("a library without TAGFLOW_OP_LIBRARY is no op library") {
   REQUIRE(dladdr(function, &libc) != 0);
   const Status status = load_op_library(libc.dli_fname);
   CHECK(status.code() == Code::kInvalidArgument);
-  CHECK(has(status, "no TAGFLOW_OP_LIBRARY"));
+  CHECK(has(status, "it lacks TAGFLOW_OP_LIBRARY"));
   CHECK(load_op_library(libc.dli_fname).to_string() == status.to_string());
 }

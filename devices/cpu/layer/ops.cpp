@@ -130,8 +130,7 @@ Status LayerOps::add_tail(const KernelInfo& info, Strings names,
   return {};
 }
 
-// --- Properties of the layer
-// --------------------------------------------------
+// --- Properties of the layer ------------------------------------------------
 
 bool LayerOps::is_set(std::string_view flag) const {
   const auto value = product_.node->attr<bool>(flag);

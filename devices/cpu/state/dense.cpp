@@ -1,5 +1,8 @@
 // Updates of a whole variable by a tensor of its shape: AssignAdd and the like,
 // and counters.
+#include <algorithm>
+#include <limits>
+
 #include "devices/cpu/elementwise/register.h"
 #include "devices/cpu/state/kernels.h"
 #include "devices/element_mover.h"
@@ -92,7 +95,8 @@ template <class T>
 class CountUpToKernel final : public UpdateKernel {
  public:
   explicit CountUpToKernel(const KernelInfo& info)
-      : limit_(attr_of<int64_t>(info, "limit")) {}
+      : limit_(std::min<int64_t>(attr_of<int64_t>(info, "limit"),
+                                 std::numeric_limits<T>::max())) {}
 
   Status claim(const KernelContext& context, StateClaim& claim) const override {
     return claim_variable(context, 0, Mode::kExclusive, claim);
@@ -118,7 +122,7 @@ class CountUpToKernel final : public UpdateKernel {
   }
 
  private:
-  const int64_t limit_;
+  const int64_t limit_;  // a T: one more can be added to what is less
 };
 
 template <class... Ts>

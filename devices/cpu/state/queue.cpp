@@ -11,8 +11,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// --- Creation
-// -----------------------------------------------------------------
+// --- Creation ---------------------------------------------------------------
 
 class QueueKernel final : public CheapKernel {
  public:
@@ -59,8 +58,7 @@ class FakeQueueKernel final : public CheapKernel {
   bool is_bookkeeping() const override { return true; }
 };
 
-// --- Enqueue
-// ------------------------------------------------------------------
+// --- Enqueue ----------------------------------------------------------------
 
 Status is_closed(const KernelContext& context, const Queue& queue) {
   return error(Code::kCancelled, "[{}] {} is closed", context.node().op(),
@@ -138,8 +136,7 @@ class EnqueueManyKernel final : public HandleKernel<Queue> {
   }
 };
 
-// --- Dequeue
-// ------------------------------------------------------------------
+// --- Dequeue ----------------------------------------------------------------
 
 enum class Dequeue : uint8_t { kOne, kMany, kUpTo };
 
@@ -213,8 +210,7 @@ class DequeueKernel final : public HandleKernel<Queue> {
   std::vector<DataType> types_;
 };
 
-// --- Close, size
-// --------------------------------------------------------------
+// --- Close, size ------------------------------------------------------------
 
 class CloseKernel final : public HandleKernel<Queue> {
  public:

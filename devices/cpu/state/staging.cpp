@@ -53,8 +53,7 @@ Status set_checked_output(KernelContext& context, int output, int i,
   return {};
 }
 
-// --- In order
-// -----------------------------------------------------------------
+// --- In order ---------------------------------------------------------------
 
 class StageKernel final : public StagingKernel<StagingList> {
  public:

@@ -13,8 +13,7 @@ namespace {
 using Kind = TableSpec::Kind;
 using Mode = StateLock::Mode;
 
-// --- Creation
-// -----------------------------------------------------------------
+// --- Creation ---------------------------------------------------------------
 
 Status refused(const KernelInfo& info, const Status& status) {
   return Status(status).with_prefix(

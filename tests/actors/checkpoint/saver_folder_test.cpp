@@ -351,7 +351,7 @@ TEST_CASE("a checkpoint with a wrong checksum is passed over for an older") {
   spoil("model.ckpt-1.data-00000-of-00001");
   const Status none = saver->restore().status();
   CHECK(none.code() == Code::kDataLoss);
-  CHECK_MESSAGE(contains(error_of(none), "to begin anew, take another folder"),
+  CHECK_MESSAGE(contains(error_of(none), "to start anew, use another folder"),
                 error_of(none));
 }
 

@@ -76,6 +76,7 @@ TEST_CASE("powers, logarithms and angles have gradients by both operands") {
   check_binary("Xlog1py", 0.2, 1, -0.5, 2);
   check_binary("Xdivy", 0.2, 1, 0.5, 2);
   check_binary("Atan2", 0.2, 1, -1, 1);
+  check_binary("Atan2", -1, -0.2, -1, 1);
   check_gradients(op_of("NextAfter"), {values({2, 3}), values({3}, 2, 3)},
                   {.order = 1, .tolerance = 1e-5});
 }

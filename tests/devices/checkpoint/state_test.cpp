@@ -122,7 +122,7 @@ TEST_CASE("of one series the last step is the newest, whatever its time") {
 
 TEST_CASE("the newest whole checkpoint is found, not a part of one") {
   const TempFolder folder("newest");
-  CHECK(newest_in(folder).starts_with("NotFound: [checkpoint] there is none"));
+  CHECK(newest_in(folder).starts_with("NotFound: [checkpoint] there is no "));
   for (const std::string name : {"a", "b", "c"}) save(folder.path(name));
   set_age(folder.path("a.index"), 30);
   set_age(folder.path("b.index"), 20);
