@@ -45,15 +45,16 @@ function(tagflow_embeddable target)
   if(NOT TAGFLOW_POSITION_INDEPENDENT)
     return()
   endif()
-  # Without a definition for the shared one, objects of both kinds are the same.
+  # Without a definition for the shared library, objects of both kinds are the
+  # same.
   set_target_properties(${target} PROPERTIES
     POSITION_INDEPENDENT_CODE ON DEFINE_SYMBOL "")
-  # What a library calls of its own is what it was compiled with.
+  # A library's calls of its own functions are never redirected.
   target_compile_options(${target} PRIVATE -fno-semantic-interposition)
-  # A thread's variables are an offset away, as in a program, and not a call.
-  # That needs room in each thread for all variables of the binary when it is
-  # loaded late. Ours are some hundred bytes, which there always is; those of
-  # CUDA's static run time are two pages, which there is not.
+  # Access to a thread's variables is an offset, as in a program, and not a
+  # call. If the binary is loaded late, each thread needs room for all of its
+  # variables. There is always room for ours, which are some hundred bytes, but
+  # not for those of CUDA's static run time, which are two pages.
   if(NOT TAGFLOW_CUDA_TARGETS OR
      (BUILD_SHARED_LIBS AND NOT target STREQUAL "tagflow_devices"))
     target_compile_options(${target} PRIVATE -ftls-model=initial-exec)
@@ -65,7 +66,7 @@ function(tagflow_embeddable target)
       VERSION ${PROJECT_VERSION}
       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
     target_link_options(${target} PRIVATE LINKER:-Bsymbolic-functions)
-    if(NOT TAGFLOW_SANITIZE)  # whose names are the program's
+    if(NOT TAGFLOW_SANITIZE)  # the program defines the sanitizer's names
       target_link_options(${target} PRIVATE LINKER:-z,defs)
     endif()
   endif()
@@ -105,10 +106,10 @@ endfunction()
 #                [PCH header...] [TEST_PCH header...])
 # Makes library tagflow_NAME, alias tagflow::NAME, of every NAME/**.cpp and
 # NAME/**.cu, static or as BUILD_SHARED_LIBS says, with its public headers and
-# its place in the export. What is CUDA is
-# compiled as a target of its own, since flags, precompiled headers and unity
-# are for C++; linking stays that of C++. Then the folder's test binary, see
-# tagflow_tests(). DEPENDS names folders whose headers it may include.
+# its place in the export. CUDA sources are a target of their own, since flags,
+# precompiled headers and unity are for C++; they are linked as C++. Then makes
+# the folder's test binary: see tagflow_tests(). DEPENDS names folders whose
+# headers it may include.
 # Does nothing where the folder has no sources.
 function(tagflow_folder name)
   cmake_parse_arguments(arg "" "" "DEPENDS;LINK;LINK_PRIVATE;PCH;TEST_PCH"

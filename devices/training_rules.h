@@ -3,9 +3,9 @@
 // too: so each rule is defined once for all devices.
 //
 // A rule is a struct that is constructed from the op's scalars, in the order of
-// the op's inputs, and from its option, its only boolean attribute, such as
-// "use_nesterov". It is called with one element of the gradient, of the
-// variable and of each slot.
+// the op's inputs, and from its option: the boolean attribute that selects its
+// variant, such as "use_nesterov". It is called with one element of the
+// gradient, of the variable and of each slot.
 //
 //   template <class R>  // float or double
 //   struct Momentum {

@@ -19,7 +19,7 @@ struct DeviceName {
   std::optional<std::string> type;  // "CPU", "GPU", "STREAM", ...
   std::optional<int> id;
 
-  // InvalidArgument with the invalid part.
+  // InvalidArgument; the message names the part.
   static Result<DeviceName> parse(std::string_view text);
   // "/job:localhost/replica:0/task:0/device:TYPE:ID".
   static DeviceName local(std::string_view type, int id);
@@ -29,8 +29,8 @@ struct DeviceName {
   bool is_empty() const;
   // Whether `device` has every part that is not open here, with equal values.
   bool matches(const DeviceName& device) const;
-  // Combines the parts of both. InvalidArgument, with the part, if they
-  // contradict each other.
+  // Combines the parts of both. InvalidArgument if they contradict each other;
+  // the message names the part.
   Result<DeviceName> merged(const DeviceName& other) const;
   // `inner`, with its open parts taken from this name: for nested scopes. The
   // outer id is not used with a different inner type.

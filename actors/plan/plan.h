@@ -69,7 +69,7 @@ enum class NodeKind : uint8_t {
 enum class EdgeKind : uint8_t {
   kInput,        // `slot` of node `target`
   kControl,      // a control input of node `target`
-  kLiveControl,  // only waits: into a Merge or ControlTrigger; or a Turn
+  kLiveControl,  // only waits: into a Merge or ControlTrigger; or a graph::Turn
   kMergeInput,   // input `slot` of Merge `target`
   kNext,         // arrival `target` of the next iteration
   kEnter,        // arrival `target` of child `slot`
@@ -252,9 +252,9 @@ struct Plan {
 };
 
 struct PlanOptions {
-  bool compile_edges = true;
-  int window = 0;         // overrides parallel_iterations where > 0
-  bool launches = false;  // an accelerator runs the kernels
+  bool compile_edges = true;  // the pass "edges"
+  int window = 0;             // overrides parallel_iterations where > 0
+  bool launches = false;      // an accelerator runs the kernels
 };
 
 // Finds or makes the kernel of a node.

@@ -1,3 +1,6 @@
+// The first part of PlanBuilder: which nodes are in the plan, and where tensors
+// come from. plan_connect.cpp connects them, and plan_constants.cpp finds the
+// constants.
 #include "actors/plan/plan_builder.h"
 
 #include <algorithm>

@@ -176,8 +176,8 @@ class Claiming {
   }
 
  private:
-  // The resources of its group, if none of them had a home when the resource
-  // was placed: otherwise it was placed by that home.
+  // The resources of its group. Empty if one of them already had a home when
+  // this resource was placed: then that home decided.
   std::span<const ResourceKey> tied_to(const ResourceKey& key) const {
     const StateGroups::Group* group = groups_.of(key);
     if (group == nullptr ||

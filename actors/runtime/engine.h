@@ -26,8 +26,9 @@ class DeviceSet;   // actors/runtime/device_set.h
 class Scheduler;   // actors/runtime/scheduler.h
 class Step;        // actors/runtime/step.h
 
-// Spawns a Rendezvous, lazily, for transfers of these names, whose batches are
-// those of `store`. Both outlive it. Must be thread-safe.
+// Internal, for tests. Spawns a Rendezvous, lazily, for transfers of these
+// names, whose batches are those of `store`. Both outlive it. Must be
+// thread-safe, and must return an actor that is a Rendezvous.
 using SpawnRendezvous = std::function<caf::actor(
     caf::actor_system& system, HandOff policy,
     const std::vector<std::string>& transfers, BatchStore* store)>;

@@ -1,5 +1,5 @@
-// Kernels that run elsewhere than they fire: heavy ones, which may go to a lane
-// of the device, asynchronous ones, and transfers to other partitions.
+// Kernels that another actor or thread runs: heavy ones, which may go to a lane
+// of the device, and asynchronous ones; and transfers to other partitions.
 #include <algorithm>
 
 #include "actors/runtime/token_path.h"

@@ -30,10 +30,9 @@ namespace tagflow::actors {
 // Iteration n is retired when its predecessor is retired and it has no ready
 // node, no child frame and no outstanding kernel. The mark `is_last` travels
 // with its last tokens straight to n+1: retirement is in order without a hop
-// through
-// the frame. Iteration 0 gets its mark from the frame actor, with the last
-// Enter. If n never started n+1, the loop has ended: n sends the mark, and the
-// last Exits, to the frame actor.
+// through the frame. Iteration 0 gets its mark from the frame actor, with the
+// last Enter. If n never started n+1, the loop has ended: n sends the mark, and
+// the last Exits, to the frame actor.
 //
 // Life cycle of an actor: spawned by its frame, or by the newest iteration;
 // idle; busy with iteration n (started by its first batch; running; waiting

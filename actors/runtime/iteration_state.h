@@ -16,8 +16,7 @@ namespace tagflow::actors {
 //
 // The pending word of a node counts the inputs that it still waits for; its
 // upper bits are flags. A Merge waits for its control inputs and for *one*
-// further token:
-// its first live input, or the last dead one if none is live.
+// further token: its first live input, or the last dead one if none is live.
 //
 // Invariants:
 //   1. A node is pushed to the ready stack once: when its count reaches zero.

@@ -1,4 +1,4 @@
-// KernelRequest: a kernel that runs elsewhere than its node fires.
+// KernelRequest: a kernel that another actor or thread runs.
 #pragma once
 
 #include <caf/actor.hpp>
@@ -72,9 +72,9 @@ struct KernelRequest {
 
   Work work = Work::kCompute;
   bool is_granted = false;         // its claim; it is not computed yet
-  bool frees = false;              // Note [Freeing first]
-  TakingTurn taking;               // the same; its own turn
-  TakingTurn taken;                // of the kernel before it
+  bool frees = false;              // memory: Note [Freeing first]
+  TakingTurn taking;               // its taking turn
+  TakingTurn taken;                // that of the kernel which it follows
   StepWait wait;                   // of an asynchronous kernel, or parked
   StepTurn* turn = nullptr;        // of its run, at the device
   KernelRequest* after = nullptr;  // the next in this one's batch

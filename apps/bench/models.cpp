@@ -59,7 +59,7 @@ Result<fs::path> write_manifest(const std::vector<ModelEntry>& entries,
 
 // TensorFlow's answer for a model.
 struct Answer {
-  FrozenNames names;  // unless it is trained
+  FrozenNames names;  // empty if the model is trained
   std::string how;
   double seconds = 0;
 };

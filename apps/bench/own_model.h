@@ -59,7 +59,7 @@ class OwnModel {
 
   ModelEntry entry_;
   Tensor expected_;
-  ModelRun run_, unfrozen_;  // unfrozen_ is empty if it trains
+  ModelRun run_, unfrozen_;  // unfrozen_ is empty if the model is trained
 };
 
 }  // namespace tagflow::apps

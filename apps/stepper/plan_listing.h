@@ -20,8 +20,8 @@ struct ListedEdge {
 
   int port = 0;           // the output
   std::string_view kind;  // "input", "control", "next", ...
-  // The node; of "next", "enter" and "exit" the one that became the edge; ""
-  // of "fetch".
+  // The node. Of "next", "enter" and "exit" the NextIteration, Enter or Exit
+  // that was compiled into the edge; "" of "fetch".
   std::string to;
   int index = 0;  // of the node's input, or the fetch
 };

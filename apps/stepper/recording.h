@@ -24,7 +24,7 @@ struct Instance {
   int number = 1;   // among the caller's instances of that frame, from 1
 };
 
-// One iteration of an instance: what a tag stands for.
+// One iteration of an instance. A tag names it.
 struct Scope {
   int instance = 0;
   int64_t iteration = 0;

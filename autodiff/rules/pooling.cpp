@@ -36,7 +36,7 @@ void set_max_pool_grad(RuleContext& r, const char* op, AttrMap attrs) {
                      std::move(attrs)));
 }
 
-// The gradient of one of the two ops, by the other one.
+// MaxPoolGrad and MaxPoolGradGrad: `op`, the other one, makes the gradient.
 void set_max_pool_dual(RuleContext& r, const char* op) {
   r.set(2,
         r.scope().op(op, with_sizes(r, {r.input(0), r.input(1), r.grad()}, 3),

@@ -45,7 +45,7 @@ struct RecvScheduleOptions {
   std::function<int64_t(const Node&)> cost;
   // Shorter delays are not worthwhile; in units of the cost.
   int64_t min_delay = 4;
-  // Neither are delays of tensors that are known to have fewer bytes.
+  // Tensors that are known to have fewer bytes are not delayed.
   int64_t min_bytes = 4096;
 };
 

@@ -1,4 +1,4 @@
-// Reads variables that a loop only reads before the loop.
+// Moves reads of variables that a loop does not change to before the loop.
 //
 // Note [What is read ahead]
 // A loop reads its variables in each iteration, since other runs may change

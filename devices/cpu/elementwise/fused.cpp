@@ -6,7 +6,6 @@
 // first-level cache. If an operand is columns of an input, no tile crosses the
 // end of a row. Everything else, such as shapes that must be broadcast, runs
 // through the kernels one by one, as unfused.
-// kernels one by one, as it would unfused.
 #include <algorithm>
 #include <array>
 #include <boost/container/static_vector.hpp>

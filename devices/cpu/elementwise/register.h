@@ -11,7 +11,7 @@
 
 namespace tagflow::devices {
 
-// One per elementwise_*.cpp.
+// One per source of kernels in this folder.
 void register_arithmetic_kernels(KernelRegistry& registry);
 void register_division_kernels(KernelRegistry& registry);
 void register_power_kernels(KernelRegistry& registry);

@@ -1,5 +1,5 @@
-// Relu, Relu6, Elu, LeakyRelu, Softplus and their gradients. Selu and
-// Softsign are in elementwise/gradient.cpp.
+// Relu, Relu6, Elu, LeakyRelu, Softplus and their gradients. Selu is in
+// elementwise/gradient.cpp, and Softsign in elementwise/transcendental.cpp.
 #include "devices/cpu/elementwise/register.h"
 #include "devices/cpu/elementwise/vector_math.h"
 #include "devices/cpu/nn/kernels.h"
