@@ -121,8 +121,8 @@ class Interpreter {
   bool child_live(size_t child) const { return child_live_[child] != 0; }
   // Whether the node has fired, but its kernel, Recv or call has not answered.
   bool awaits(uint32_t node) const;
-  // Why the kernel of the node had to wait when the step ended: the reason that
-  // it waits for a lock, or for another step; empty if it did not wait.
+  // What the kernel of such a node waited for when the step was stopped; empty
+  // if unknown. REQUIRES: the step is at rest.
   std::string_view reason_at_stop(uint32_t node) const;
   const Counters& counters() const { return counters_; }
   // For observers, on the thread that runs the iteration: the number of nodes
