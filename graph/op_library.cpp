@@ -1,10 +1,14 @@
 #include "graph/op_library.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <fmt/ranges.h>
+#include <link.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -19,6 +23,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Whether all that a 64-bit ELF file has the system map lies in the file. The
+// system does not look: it ends the process where the rest is touched.
+bool is_whole(const std::string& path, uint64_t size) {
+  std::ifstream file(path, std::ios::binary);
+  Elf64_Ehdr header;
+  if (!file.read(reinterpret_cast<char*>(&header), sizeof(header)) ||
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64)
+    return true;  // dlopen() says what it is
+  file.seekg(std::streamoff(header.e_phoff));
+  for (int i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr part;
+    if (!file.read(reinterpret_cast<char*>(&part), sizeof(part))) return false;
+    if (part.p_offset > size || part.p_filesz > size - part.p_offset)
+      return false;
+  }
+  return true;
+}
+
 Result<void*> open_library(const std::string& path) {
   std::error_code failure;
   const fs::file_status status = fs::status(path, failure);
@@ -29,6 +52,9 @@ Result<void*> open_library(const std::string& path) {
   // Opening a pipe would block.
   if (!fs::is_regular_file(status))
     return invalid_argument("it is not a regular file");
+  const uintmax_t size = fs::file_size(path, failure);
+  if (!failure && !is_whole(path, size))
+    return invalid_argument("it is cut off");
   // dlopen() would search LD_LIBRARY_PATH for a name without a folder.
   const bool has_folder = path.find('/') != std::string::npos;
   const std::string file = has_folder ? path : "./" + path;
@@ -42,6 +68,9 @@ Result<void*> open_library(const std::string& path) {
 // Checks that the library uses this copy of tagflow.
 Status check(const OpLibrary& library) {
   constexpr std::string_view kVersion = TAGFLOW_OP_LIBRARY_VERSION;
+  if (library.version == nullptr || library.registry == nullptr ||
+      library.add == nullptr)
+    return invalid_argument("its TAGFLOW_OP_LIBRARY is incomplete");
   if (library.version != kVersion)
     return error(Code::kFailedPrecondition,
                  "it was built for tagflow {}, and this is tagflow {}",
@@ -70,9 +99,23 @@ Status add_ops(const OpLibrary& library) {
                status.message(), fmt::join(added, ", "));
 }
 
+// What TAGFLOW_OP_LIBRARY defines, or null.
+const OpLibrary* find_entry(void* library) {
+  void* const found = dlsym(library, "tagflow_op_library");
+  Dl_info info;
+  const ElfW(Sym)* symbol = nullptr;
+  if (found == nullptr ||
+      dladdr1(found, &info,
+              reinterpret_cast<void**>(const_cast<ElfW(Sym)**>(&symbol)),
+              RTLD_DL_SYMENT) == 0 ||
+      symbol == nullptr || symbol->st_size < sizeof(OpLibrary) ||
+      ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT)
+    return nullptr;
+  return static_cast<const OpLibrary*>(found);
+}
+
 Status use_library(void* library) {
-  const auto* entry =
-      static_cast<const OpLibrary*>(dlsym(library, "tagflow_op_library"));
+  const OpLibrary* const entry = find_entry(library);
   if (entry == nullptr)
     return invalid_argument(
         "it is not an op library: it lacks TAGFLOW_OP_LIBRARY");

@@ -108,6 +108,43 @@ OpRegistry& OpRegistry::global() {
   return *registry;
 }
 
+namespace {
+
+bool is_name(std::string_view name) {
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && is_word(name.front()) &&
+         std::ranges::all_of(name, [&](char c) {
+           return is_word(c) || c == '.' || c == '>' || c == '-' || c == '/';
+         });
+}
+
+// Whether two of these have one name.
+template <class Named>
+const std::string* repeated_name(const std::vector<Named>& all) {
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t k = 0; k < i; ++k)
+      if (all[i].name == all[k].name) return &all[i].name;
+  return nullptr;
+}
+
+// Graph files and messages have these names.
+Status check_names(const OpDef& def) {
+  if (!is_name(def.name))
+    return invalid_argument("[ops] \"{}\" is not a valid name of an op",
+                            def.name);
+  for (const std::string* name :
+       {repeated_name(def.inputs), repeated_name(def.outputs),
+        repeated_name(def.attrs)})
+    if (name != nullptr)
+      return invalid_argument("[ops] op {} has \"{}\" twice", def.name, *name);
+  return {};
+}
+
+}  // namespace
+
 Status OpRegistry::add(OpDef def) {
   // Passes would replace it by a node that has no kernel.
   if (def.is_fusible && has_own_ops_)
@@ -115,6 +152,7 @@ Status OpRegistry::add(OpDef def) {
                  "[ops] op {} cannot be fusible: only kernels of tagflow's own "
                  "ops can be fused",
                  def.name);
+  TAGFLOW_RETURN_IF_ERROR(check_names(def));
   std::unique_lock lock(mutex_);
   def.is_registered = true;
   auto owned = std::make_unique<const OpDef>(std::move(def));

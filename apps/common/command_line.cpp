@@ -3,9 +3,11 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <span>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "apps/common/terminal.h"
@@ -83,6 +85,37 @@ CLI::Option* add_output_option(CLI::App& app, const std::string& name,
   return app.add_option(name, path, help)
       ->check(is_named)
       ->type_name(type_name);
+}
+
+namespace {
+
+bool is_one_file(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  if (a.empty() || b.empty()) return false;
+  std::error_code code;
+  const fs::file_status status = fs::status(a, code);
+  // What is written to a terminal or a pipe follows what was.
+  if (fs::exists(status) && !fs::is_regular_file(status)) return false;
+  if (fs::equivalent(a, b, code) && !code) return true;
+  const fs::path whole = fs::weakly_canonical(a, code);
+  return !code && whole == fs::weakly_canonical(b, code) && !code;
+}
+
+}  // namespace
+
+Status check_distinct(std::initializer_list<NamedFile> outputs,
+                      std::initializer_list<NamedFile> inputs) {
+  for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+    const auto complain = [&](const NamedFile& other) {
+      return invalid_argument("[{}] \"{}\" is the file of {} as well",
+                              output->what, output->path, other.what);
+    };
+    for (auto other = outputs.begin(); other != output; ++other)
+      if (is_one_file(other->path, output->path)) return complain(*other);
+    for (const NamedFile& input : inputs)
+      if (is_one_file(input.path, output->path)) return complain(input);
+  }
+  return {};
 }
 
 void append_to_footer(CLI::App& app, const std::string& text) {

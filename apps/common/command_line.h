@@ -1,6 +1,7 @@
 // Helpers for the command lines of the programs.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 #include "apps/common/exit_code.h"
@@ -30,6 +31,16 @@ CLI::Option* add_workers_option(CLI::App& app, int& workers);
 CLI::Option* add_output_option(CLI::App& app, const std::string& name,
                                std::string& path, const std::string& help,
                                const std::string& type_name = "FILE");
+
+// A file that a command reads or writes; an empty path is none.
+struct NamedFile {
+  const char* what;  // "--trace"
+  const std::string& path;
+};
+// InvalidArgument if two outputs are one file, or an output is an input: the
+// command would overwrite it.
+Status check_distinct(std::initializer_list<NamedFile> outputs,
+                      std::initializer_list<NamedFile> inputs);
 
 // Appends a paragraph to the footer of the help.
 void append_to_footer(CLI::App& app, const std::string& text);

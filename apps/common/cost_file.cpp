@@ -1,13 +1,19 @@
 #include "apps/common/cost_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "apps/io/file.h"
 
@@ -29,6 +35,27 @@ bool is_text(const std::string& name) {
       CostJson(name).dump(-1, ' ', false, CostJson::error_handler_t::replace);
   return CostJson::parse(written, nullptr, false) == CostJson(name);
 }
+
+// As long as it lives, the process alone holds the lock of the file's folder,
+// if it can open that. The file itself is replaced, and its lock with it.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path& file)
+      : folder_(open(file.has_parent_path() ? file.parent_path().c_str() : ".",
+                     O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (folder_ < 0) return;
+    while (flock(folder_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~FolderLock() {
+    if (folder_ >= 0) close(folder_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  const int folder_;
+};
 
 // Checks that it is an object with these fields.
 Status check_fields(const CostJson& json, const std::string& what,
@@ -150,16 +177,66 @@ std::string format_costs(const graph::CostModel& costs) {
   return root.dump(1, ' ', false, CostJson::error_handler_t::replace) + "\n";
 }
 
+namespace {
+
+// Watches the parser: values are copied by recursion, so they must not be
+// nested deeply; and the parser keeps the last of several members of one name.
+class ParseWatch {
+ public:
+  bool operator()(int depth, CostJson::parse_event_t event, CostJson& value) {
+    constexpr int kMostLevels = 8;
+    using Event = CostJson::parse_event_t;
+    if (depth > kMostLevels) {
+      error_ = "it is nested too deeply";
+      return false;
+    }
+    if (event == Event::object_start) members_.emplace_back();
+    if (event == Event::object_end && !members_.empty()) members_.pop_back();
+    if (event == Event::key && !members_.empty()) {
+      const auto& name = value.get_ref<const std::string&>();
+      if (!members_.back().insert(name).second)
+        error_ = fmt::format("an object has two members \"{}\"", name);
+    }
+    return true;
+  }
+  // Empty: nothing is wrong.
+  const std::string& error() const { return error_; }
+
+ private:
+  std::vector<std::set<std::string>> members_;  // of the open objects
+  std::string error_;
+};
+
+Result<CostJson> parse_json(std::string_view text) {
+  // The parser would end there.
+  if (text.find('\0') != text.npos)
+    return invalid_argument("[costs] it is not JSON: it has a byte 0");
+  if (text.empty()) return invalid_argument("[costs] it is empty");
+  ParseWatch watch;
+  CostJson root;
+  try {
+    root = CostJson::parse(text, std::ref(watch));
+  } catch (const CostJson::parse_error& thrown) {
+    return invalid_argument("[costs] it is not JSON: see byte {}", thrown.byte);
+  } catch (const CostJson::out_of_range&) {
+    return invalid_argument("[costs] it is not JSON: a number is too large");
+  }
+  if (!watch.error().empty())
+    return invalid_argument("[costs] {}", watch.error());
+  return root;
+}
+
+}  // namespace
+
 Result<graph::CostModel> parse_costs(std::string_view text) {
-  const CostJson root = CostJson::parse(text, nullptr, false);
-  if (root.is_discarded()) return invalid_argument("[costs] it is not JSON");
+  TAGFLOW_ASSIGN(const CostJson root, parse_json(text));
   const auto format = root.is_object() ? root.find("format") : root.end();
   if (format == root.end() || !format->is_string() ||
       format->get_ref<const std::string&>() != kCostFormat)
     return invalid_argument("[costs] it has no \"format\" of \"{}\"",
                             kCostFormat);
   const auto version = root.find("version");
-  if (version == root.end() || !version->is_number_integer())
+  if (version == root.end())
     return invalid_argument("[costs] it has no \"version\"");
   if (*version != CostJson(kCostFileVersion))
     return invalid_argument("[costs] it is of version {}, not {}",
@@ -188,6 +265,16 @@ Result<graph::CostModel> read_costs(const std::filesystem::path& path) {
 Status write_costs(const std::filesystem::path& path,
                    const graph::CostModel& costs) {
   return io::write_file(path, format_costs(costs));
+}
+
+Status add_to_costs(const std::filesystem::path& path,
+                    const graph::CostModel& newer) {
+  const FolderLock lock(path);
+  Result<graph::CostModel> costs = read_costs(path);
+  if (costs.status().code() == Code::kNotFound) costs = graph::CostModel();
+  if (!costs.ok()) return std::move(costs).status();
+  costs->add(newer);
+  return write_costs(path, *costs);
 }
 
 }  // namespace tagflow::apps

@@ -30,7 +30,7 @@ inline constexpr int kCostFileVersion = 1;
 inline constexpr size_t kMostCostFileBytes = size_t{1} << 30;
 
 std::string format_costs(const graph::CostModel& costs);
-// Returns InvalidArgument where the text is not a cost file of this version.
+// Returns InvalidArgument if the text is not a cost file of this version.
 Result<graph::CostModel> parse_costs(std::string_view text);
 
 // Return errors of parse_costs(), io::read_file() and io::write_file(), which
@@ -38,5 +38,9 @@ Result<graph::CostModel> parse_costs(std::string_view text);
 Result<graph::CostModel> read_costs(const std::filesystem::path& path);
 Status write_costs(const std::filesystem::path& path,
                    const graph::CostModel& costs);
+// Adds newer costs to those of the file, or makes it. Processes that do so at
+// the same time wait for each other.
+Status add_to_costs(const std::filesystem::path& path,
+                    const graph::CostModel& newer);
 
 }  // namespace tagflow::apps

@@ -1,7 +1,9 @@
 #include "apps/io/file.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -16,13 +18,13 @@ namespace fs = std::filesystem;
 Result<std::string> read_file(const fs::path& path, std::size_t limit) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
-  if (code == std::errc::permission_denied) {
-    return error(Code::kPermissionDenied, "[file] cannot open \"{}\": {}",
-                 path.string(), code.message());
-  }
-  if (!fs::exists(status)) {
+  if (status.type() == fs::file_type::not_found) {
     return error(Code::kNotFound, "[file] there is no file \"{}\"",
                  path.string());
+  }
+  if (!fs::exists(status)) {
+    return error(Code::kPermissionDenied, "[file] cannot open \"{}\": {}",
+                 path.string(), code.message());
   }
   if (fs::is_directory(status)) {
     return invalid_argument("[file] \"{}\" is a folder", path.string());
@@ -74,15 +76,39 @@ Status cannot_open(const fs::path& path) {
 
 }  // namespace
 
+namespace {
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+// Where a link without a target leads: there the file would be made.
+fs::path follow_links(fs::path path) {
+  constexpr int kMostLinks = 40;
+  std::error_code code;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, code); ++i)
+    path = folder_of(path) / fs::read_symlink(path, code);
+  return path;
+}
+
+}  // namespace
+
 Status check_writable(const fs::path& path) {
   std::error_code code;
-  const bool exists = fs::exists(path, code);
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const fs::file_status status = fs::status(path, code);
+  const bool is_new = status.type() == fs::file_type::not_found;
   errno = 0;
-  if (fs::is_directory(path, code)) {
+  if (!is_new && !fs::exists(status)) {
+    errno = code.value();
+  } else if (fs::is_directory(status)) {
     errno = EISDIR;
-  } else if (access((exists ? path : folder).c_str(), W_OK) == 0) {
-    return {};
+  } else if (!is_new) {
+    if (access(path.c_str(), W_OK) == 0) return {};
+  } else {
+    const fs::path folder = folder_of(follow_links(path));
+    const bool is_folder = fs::is_directory(folder, code);
+    if (is_folder && access(folder.c_str(), W_OK | X_OK) == 0) return {};
+    if (!is_folder) errno = fs::exists(folder, code) ? ENOTDIR : ENOENT;
   }
   return cannot_open(path);
 }
@@ -111,9 +137,30 @@ Status write_to(const fs::path& path, std::string_view bytes) {
 
 }  // namespace
 
+namespace {
+
+// Makes a file that nobody sees before all bytes are in it.
+Status write_new(const fs::path& path, std::string_view bytes) {
+  static std::atomic<uint64_t> count = 0;
+  const fs::path temporary =
+      path.string() + fmt::format(".tmp-{}-{}", getpid(), ++count);
+  std::error_code code;
+  // As with a name that is too long with the rest.
+  if (!write_to(temporary, bytes).ok()) return write_to(path, bytes);
+  fs::rename(temporary, path, code);
+  if (!code) return {};
+  std::error_code ignored;
+  fs::remove(temporary, ignored);
+  return write_to(path, bytes);
+}
+
+}  // namespace
+
 Status write_file(const fs::path& path, std::string_view bytes) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
+  if (status.type() == fs::file_type::not_found && !fs::is_symlink(path, code))
+    return write_new(path, bytes);
   if (!fs::is_regular_file(status)) return write_to(path, bytes);
   // A link stays a link. A file with other names or open descriptors, such as
   // stdout's, is written in place.

@@ -88,6 +88,10 @@ Failure place_graph(const PlaceOptions& options) {
       prepare(options.signature,
               options.measure > 0 ? Purpose::kRunAll : Purpose::kLook);
   if (prepared.failure.exit_code != ExitCode::kOk) return prepared.failure;
+  Status distinct =
+      check_distinct({{"--save", options.save}, {"--svg", options.svg}},
+                     {{"GRAPH", options.signature.graph}});
+  if (!distinct.ok()) return usage_error(std::move(distinct));
   for (const std::string& path : {options.svg, options.save}) {
     if (path.empty()) continue;
     Status status = io::check_writable(path);

@@ -148,7 +148,12 @@ Failure print_results(const RunOptions& options,
 
 // Checks the options before anything runs.
 Failure check_outputs(const RunOptions& options, const Prepared& prepared) {
-  Status status;
+  const NamedFile costs = {"--costs", options.signature.costs};
+  Status status = check_distinct({{"--trace", options.trace}},
+                                 {{"GRAPH", options.signature.graph}, costs});
+  if (status.ok() && options.learn)
+    status = check_distinct({costs}, {{"GRAPH", options.signature.graph}});
+  if (!status.ok()) return usage_error(std::move(status));
   if (!options.out.empty())
     status = prepare_folder(options.out, prepared.names);
   if (status.ok() && !options.trace.empty())
@@ -176,8 +181,7 @@ ExitCode run_graph(const RunOptions& options) {
   prepared.session.keep(trace);
   std::shared_ptr<actors::CostRecorder> costs;
   if (options.learn)
-    costs = std::make_shared<actors::CostRecorder>(prepared.session->devices(),
-                                                   prepared.costs);
+    costs = std::make_shared<actors::CostRecorder>(prepared.session->devices());
   prepared.session.keep(costs);
   Results results = run_prepared(options, prepared, trace.get(), costs.get());
   failure = std::move(results.failure);
@@ -186,7 +190,7 @@ ExitCode run_graph(const RunOptions& options) {
   // A failed run does not update the costs.
   if (failure.exit_code == ExitCode::kOk && costs != nullptr)
     failure =
-        run_time_error(write_costs(options.signature.costs, costs->costs())
+        run_time_error(add_to_costs(options.signature.costs, costs->costs())
                            .with_prefix("[--learn] "));
   const ExitCode code = report(failure);
   if (trace == nullptr) return code;

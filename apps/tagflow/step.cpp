@@ -173,6 +173,11 @@ ExitCode step_graph(const StepOptions& options) {
   }
   Prepared prepared = prepare(options.signature);
   Failure failure = prepared.failure;
+  Status distinct =
+      check_distinct({{"--html", options.html}, {"--trace", options.trace}},
+                     {{"GRAPH", options.signature.graph},
+                      {"--costs", options.signature.costs}});
+  if (!distinct.ok()) return report(usage_error(std::move(distinct)));
   if (failure.exit_code == ExitCode::kOk)
     failure = run_time_error(check_files(options));
   if (failure.exit_code != ExitCode::kOk) return report(failure);

@@ -72,6 +72,10 @@ void CostModel::Mean::add(double sample) {
   value += (sample - value) / count;
 }
 
+void CostModel::Mean::add(const Mean& newer) {
+  for (int i = 0; i < newer.count; ++i) add(newer.value);
+}
+
 void CostModel::measure(std::string_view node, std::string_view device_type,
                         double nanoseconds, double output_bytes) {
   const bool has_time = is_measurement(nanoseconds);
@@ -83,12 +87,17 @@ void CostModel::measure(std::string_view node, std::string_view device_type,
   Measured& measured = it->second;
   if (has_bytes) measured.output_bytes.add(output_bytes);
   if (!has_time) return;
+  time_on(measured, device_type).add(nanoseconds);
+}
+
+CostModel::Mean& CostModel::time_on(Measured& measured,
+                                    std::string_view device_type) {
   auto& times = measured.nanoseconds;
   auto of_type = std::ranges::find_if(
       times, [&](const auto& entry) { return entry.first == device_type; });
   if (of_type == times.end())
     of_type = times.emplace(times.end(), std::string(device_type), Mean());
-  of_type->second.add(nanoseconds);
+  return of_type->second;
 }
 
 void CostModel::measure_trips(std::string_view frame, double trips) {
@@ -114,6 +123,16 @@ std::vector<CostModel::LoopCosts> CostModel::loop_costs() const {
   for (const auto& [frame, trips] : trips_) all.push_back({frame, trips});
   std::ranges::sort(all, {}, &LoopCosts::frame);
   return all;
+}
+
+void CostModel::add(const CostModel& newer) {
+  for (const auto& [node, costs] : newer.measured_) {
+    Measured& measured = measured_[node];
+    measured.output_bytes.add(costs.output_bytes);
+    for (const auto& [type, mean] : costs.nanoseconds)
+      time_on(measured, type).add(mean);
+  }
+  for (const auto& [frame, trips] : newer.trips_) trips_[frame].add(trips);
 }
 
 Status CostModel::set(NodeCosts costs) {

@@ -59,6 +59,8 @@ class CostModel {
     int count = 0;
 
     void add(double sample);
+    // Adds the samples of another mean, which are newer.
+    void add(const Mean& newer);
     bool operator==(const Mean&) const = default;
   };
   // The measurements of the node with a name.
@@ -96,6 +98,9 @@ class CostModel {
   // surrounding loop or per run. Negative and non-finite numbers are ignored.
   void measure_trips(std::string_view frame, double trips);
 
+  // Adds the measurements of another model, which are newer.
+  void add(const CostModel& newer);
+
   // All measurements, sorted by name, for use in another session.
   std::vector<NodeCosts> node_costs() const;
   std::vector<LoopCosts> loop_costs() const;
@@ -127,6 +132,7 @@ class CostModel {
   };
   // Null if there are no measurements.
   const Measured* find(const Node& node) const;
+  static Mean& time_on(Measured& measured, std::string_view device_type);
 
   std::unordered_map<std::string, Measured, NameHash, std::equal_to<>>
       measured_;  // by node

@@ -113,6 +113,28 @@ printf '{"format": "tagflow costs", "version": 7}' >"$work/later.json"
 expect 1 - '\[--costs\] .*later.json.*version 7, not 1' \
   tagflow place "$loop" --costs later.json
 expect 2 - '--costs' tagflow run "$loop" --feed n=3 --fetch Exit --learn
+# No output is another file of the command.
+cp "$loop" "$work/copy.pbtxt"
+expect 2 - '\[--trace\] "made.json" is the file of --costs as well' \
+  tagflow run copy.pbtxt --feed n=3 --fetch Exit --costs made.json --learn \
+  --trace made.json
+expect 2 - '\[--trace\] .*is the file of GRAPH' \
+  tagflow run copy.pbtxt --feed n=3 --fetch Exit --trace ./copy.pbtxt
+expect 2 - '\[--svg\] "x" is the file of --save' \
+  tagflow place copy.pbtxt --measure 1 --feed n=3 --save x --svg x
+expect 2 - '\[--html\] .*is the file of GRAPH' \
+  tagflow step copy.pbtxt --feed n=3 --fetch Exit --html copy.pbtxt
+cmp "$loop" "$work/copy.pbtxt" || complain "the graph is lost" tagflow step
+# Runs at once lose no costs of each other.
+for _ in 1 2 3 4; do
+  (cd "$work" && tagflow run "$loop" --feed n=3 --fetch Exit \
+    --costs shared.json --learn >/dev/null) &
+done
+wait
+python3 -c 'import json, sys
+(loop,) = json.load(open(sys.argv[1]))["loops"]
+sys.exit(loop["trips"]["count"] != 4)' "$work/shared.json" ||
+  complain "costs are lost" tagflow run --learn
 expect 2 - '--measure' tagflow place "$loop" --save costs.json
 expect 1 - 'no/such/c.json' tagflow run "$loop" --feed n=3 --fetch Exit \
   --costs no/such/c.json --learn

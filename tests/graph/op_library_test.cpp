@@ -48,6 +48,22 @@ TEST_CASE("a file that the system cannot load is refused with its reason") {
   CHECK(has(status, "ELF"));
 }
 
+TEST_CASE("a library that is cut off is refused before it is mapped") {
+  void* const function = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+  Dl_info libc;
+  REQUIRE(function != nullptr);
+  REQUIRE(dladdr(function, &libc) != 0);
+  std::string bytes(20'000, '\0');
+  std::ifstream(libc.dli_fname, std::ios::binary)
+      .read(bytes.data(), std::streamsize(bytes.size()));
+  const auto path = tagflow::testing::temp_path("cut_off.so");
+  std::ofstream(path, std::ios::binary) << bytes;
+  const Status status = load_op_library(path.string());
+  std::filesystem::remove(path);
+  CHECK(status.code() == Code::kInvalidArgument);
+  CHECK(status.message().ends_with(": it is cut off"));
+}
+
 TEST_CASE("a library without TAGFLOW_OP_LIBRARY is no op library") {
   void* const function = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
   Dl_info libc;

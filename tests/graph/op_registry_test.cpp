@@ -25,6 +25,22 @@ TEST_CASE("an op's name can be taken once") {
   CHECK(registry.names() == std::vector<std::string>{"Twist"});
 }
 
+TEST_CASE("an op's names must be usable") {
+  OpRegistry registry;
+  for (const std::string name : {"", "A b", "A\n", "\xff", "-a"}) {
+    OpDef def;
+    def.name = name;
+    CHECK(registry.add(std::move(def)).to_string() ==
+          fmt::format("InvalidArgument: [ops] \"{}\" is not a valid name of an "
+                      "op",
+                      name));
+  }
+  const Status twice = registry.add(
+      OpDefBuilder("Twice").input("x: int32").input("x: int32").build());
+  CHECK(twice.to_string() ==
+        "InvalidArgument: [ops] op Twice has \"x\" twice");
+}
+
 TEST_CASE("an op of a program cannot be fusible") {
   const OpDef op = OpDefBuilder("TestFusible")
                        .input("x: T")

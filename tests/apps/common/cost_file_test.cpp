@@ -2,7 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
+
+#include "tests/temp_path.h"
 
 using namespace tagflow;
 using namespace tagflow::apps;
@@ -52,6 +56,33 @@ TEST_CASE("what was read goes on being measured") {
   CHECK(costs.node_costs() == whole.node_costs());
 }
 
+TEST_CASE("deep nesting is refused before anything copies it") {
+  const std::string deep(200'000, '[');
+  CHECK(refusal(R"("nodes": )" + deep + std::string(200'000, ']') +
+                R"(, "loops": [], "x": 1)") ==
+        "[costs] it is nested too deeply");
+}
+
+TEST_CASE("newer costs are added to those of a file") {
+  const auto path = tagflow::testing::temp_path("costs.json");
+  const Status first = add_to_costs(path, measured());
+  REQUIRE_MESSAGE(first.ok(), first.to_string());
+  CHECK(read_costs(path)->node_costs() == measured().node_costs());
+  CostModel newer;
+  newer.measure("y", "CPU", 100, 0);
+  newer.measure_trips("other", 3);
+  CHECK(add_to_costs(path, newer).ok());
+  CostModel whole = measured();
+  whole.measure("y", "CPU", 100, 0);
+  const auto read = read_costs(path);
+  REQUIRE(read.ok());
+  CHECK(read->node_costs() == whole.node_costs());
+  CHECK(*read->trips("other") == 3);
+  std::ofstream(path) << "my notes";
+  CHECK(add_to_costs(path, newer).code() == Code::kInvalidArgument);
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("a node whose name is not UTF-8 is left out of the file") {
   CostModel costs = measured();
   costs.measure("\xff", "CPU", 1, 1);
@@ -62,7 +93,13 @@ TEST_CASE("a node whose name is not UTF-8 is left out of the file") {
 }
 
 TEST_CASE("a file of costs that is malformed is refused, with what is wrong") {
-  CHECK(parse_costs("{").status().message() == "[costs] it is not JSON");
+  CHECK(parse_costs("{").status().message() ==
+        "[costs] it is not JSON: see byte 2");
+  CHECK(parse_costs("").status().message() == "[costs] it is empty");
+  CHECK(parse_costs(std::string("{}\0{", 4)).status().message() ==
+        "[costs] it is not JSON: it has a byte 0");
+  CHECK(parse_costs(R"({"version": 1, "version": 1})").status().message() ==
+        "[costs] an object has two members \"version\"");
   CHECK(parse_costs("[]").status().message() ==
         "[costs] it has no \"format\" of \"tagflow costs\"");
   CHECK(parse_costs(R"({"format": "tagflow costs"})").status().message() ==
@@ -95,6 +132,6 @@ TEST_CASE("a file of costs that is malformed is refused, with what is wrong") {
   CHECK(refusal_of_time(R"({"mean": 1e19, "count": 1})")
             .starts_with("[costs] the time of node \"y\" is 1e+19, "));
   CHECK(refusal_of_time(R"({"mean": 1e999, "count": 1})") ==
-        "[costs] it is not JSON");
+        "[costs] it is not JSON: a number is too large");
   CHECK(refusal(R"("nodes": [])") == "accepted");
 }

@@ -37,6 +37,16 @@ TEST_CASE("a file is replaced as a whole or not at all") {
 
   CHECK(io::write_file(folder / "none" / "file", "x").code() ==
         Code::kNotFound);
+  CHECK(io::check_writable(folder / "none" / "file").code() == Code::kNotFound);
+  CHECK(io::check_writable(folder / "new").ok());
+  CHECK_FALSE(io::check_writable(folder / "file" / "new").ok());
+  CHECK_FALSE(io::check_writable(folder / std::string(300, 'n')).ok());
+  fs::create_symlink("none/file", folder / "dangling");
+  CHECK_FALSE(io::check_writable(folder / "dangling").ok());
+  fs::create_symlink("loop", folder / "loop");
+  CHECK_FALSE(io::check_writable(folder / "loop").ok());
+  CHECK(io::read_file(folder / "loop").status().code() ==
+        Code::kPermissionDenied);
   CHECK(io::write_file(folder, "x").code() == Code::kPermissionDenied);
   CHECK(io::write_file("/dev/full", "x").code() == Code::kDataLoss);
   CHECK(fs::exists("/dev/full"));
