@@ -30,8 +30,8 @@ namespace tagflow::graph {
 // example AlreadyExists for a known op. Ops that were added before an error
 // stay registered, and the message names them.
 //
-// From then on existing graphs may have nodes of the new ops. Thread-safe.
-// REQUIRES: code called in the library does not call this function.
+// From then on existing graphs may have nodes of the new ops. Thread-safe. A
+// library's function that calls this gets FailedPrecondition.
 Status load_op_library(const std::string& path);
 
 // Defined by TAGFLOW_OP_LIBRARY; the loader looks it up.

@@ -127,7 +127,7 @@ expect 2 - '\[--html\] .*is the file of GRAPH' \
 cmp "$loop" "$work/copy.pbtxt" || complain "the graph is lost" tagflow step
 # Runs at once lose no costs of each other.
 for _ in 1 2 3 4; do
-  (cd "$work" && tagflow run "$loop" --feed n=3 --fetch Exit \
+  (cd "$work" && "$bin/tagflow" run "$loop" --feed n=3 --fetch Exit \
     --costs shared.json --learn >/dev/null) &
 done
 wait
