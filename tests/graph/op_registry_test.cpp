@@ -37,8 +37,7 @@ TEST_CASE("an op's names must be usable") {
   }
   const Status twice = registry.add(
       OpDefBuilder("Twice").input("x: int32").input("x: int32").build());
-  CHECK(twice.to_string() ==
-        "InvalidArgument: [ops] op Twice has \"x\" twice");
+  CHECK(twice.to_string() == "InvalidArgument: [ops] op Twice has \"x\" twice");
 }
 
 TEST_CASE("an op of a program cannot be fusible") {
