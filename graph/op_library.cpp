@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -134,18 +135,20 @@ Status load_op_library(const std::string& path) {
                  path);
   static std::mutex mutex;
   // The system has one handle per file, for all paths to it.
-  static auto* const loaded = new std::map<void*, Status>;
+  static auto* const loaded = new std::map<void*, std::optional<Status>>;
   const std::lock_guard lock(mutex);
   const std::string prefix = fmt::format("[op library] \"{}\": ", path);
   Result<void*> library = open_library(path);
   if (!library.ok()) return std::move(library).status().with_prefix(prefix);
-  const auto [known, is_new] = loaded->try_emplace(*library);
-  if (is_new) {
+  std::optional<Status>& known = (*loaded)[*library];
+  if (!known) {
     is_loading = true;
-    known->second = use_library(*library).with_prefix(prefix);
-    is_loading = false;
+    const struct Loaded {
+      ~Loaded() { is_loading = false; }
+    } at_end;
+    known = use_library(*library).with_prefix(prefix);
   }
-  return known->second;
+  return *known;
 }
 
 }  // namespace tagflow::graph

@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,25 +38,38 @@ bool is_text(const std::string& name) {
   return CostJson::parse(written, nullptr, false) == CostJson(name);
 }
 
-// As long as it lives, the process alone holds the lock of the file's folder,
-// if it can open that. The file itself is replaced, and its lock with it.
-class FolderLock {
+// Excludes other processes that add to the file, as long as it lives. The file
+// itself is replaced, and a lock of it would go with it; a lock of its folder
+// is that of checkpoints.
+class CostLock {
  public:
-  explicit FolderLock(const std::filesystem::path& file)
-      : folder_(open(file.has_parent_path() ? file.parent_path().c_str() : ".",
-                     O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (folder_ < 0) return;
-    while (flock(folder_, LOCK_EX) != 0 && errno == EINTR) {
+  // DeadlineExceeded if another process does not give the lock up.
+  static Result<CostLock> take(const std::filesystem::path& file) {
+    const std::string path = file.string() + ".lock";
+    CostLock lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    // Without the right to make the file, writing fails with the reason.
+    while (lock.descriptor_ >= 0 &&
+           flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0 &&
+           (errno == EWOULDBLOCK || errno == EINTR)) {
+      if (std::chrono::steady_clock::now() > end)
+        return error(Code::kDeadlineExceeded,
+                     "[costs] another process holds the lock \"{}\"", path);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
+    return lock;
   }
-  ~FolderLock() {
-    if (folder_ >= 0) close(folder_);
+  CostLock(CostLock&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  ~CostLock() {
+    if (descriptor_ >= 0) close(descriptor_);
   }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
 
  private:
-  const int folder_;
+  static constexpr std::chrono::seconds kPatience{10};
+  explicit CostLock(int descriptor) : descriptor_(descriptor) {}
+
+  int descriptor_;
 };
 
 // Checks that it is an object with these fields.
@@ -269,7 +284,7 @@ Status write_costs(const std::filesystem::path& path,
 
 Status add_to_costs(const std::filesystem::path& path,
                     const graph::CostModel& newer) {
-  const FolderLock lock(path);
+  TAGFLOW_ASSIGN(const CostLock lock, CostLock::take(path));
   Result<graph::CostModel> costs = read_costs(path);
   if (costs.status().code() == Code::kNotFound) costs = graph::CostModel();
   if (!costs.ok()) return std::move(costs).status();

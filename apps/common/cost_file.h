@@ -39,7 +39,8 @@ Result<graph::CostModel> read_costs(const std::filesystem::path& path);
 Status write_costs(const std::filesystem::path& path,
                    const graph::CostModel& costs);
 // Adds newer costs to those of the file, or makes it. Processes that do so at
-// the same time wait for each other.
+// the same time wait for each other, by a lock of the file PATH.lock, which
+// stays; DeadlineExceeded after ten seconds.
 Status add_to_costs(const std::filesystem::path& path,
                     const graph::CostModel& newer);
 

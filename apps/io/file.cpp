@@ -1,5 +1,6 @@
 #include "apps/io/file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,6 +11,8 @@
 #include <fstream>
 #include <ios>
 #include <system_error>
+
+#include "devices/checkpoint/files.h"
 
 namespace tagflow::io {
 
@@ -74,20 +77,12 @@ Status cannot_open(const fs::path& path) {
                std::strerror(errno));
 }
 
-}  // namespace
-
-namespace {
-
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
 // Where a link without a target leads: there the file would be made.
 fs::path follow_links(fs::path path) {
   constexpr int kMostLinks = 40;
   std::error_code code;
   for (int i = 0; i < kMostLinks && fs::is_symlink(path, code); ++i)
-    path = folder_of(path) / fs::read_symlink(path, code);
+    path = fs::path(checkpoint::folder_of(path)) / fs::read_symlink(path, code);
   return path;
 }
 
@@ -105,7 +100,7 @@ Status check_writable(const fs::path& path) {
   } else if (!is_new) {
     if (access(path.c_str(), W_OK) == 0) return {};
   } else {
-    const fs::path folder = folder_of(follow_links(path));
+    const fs::path folder = checkpoint::folder_of(follow_links(path));
     const bool is_folder = fs::is_directory(folder, code);
     if (is_folder && access(folder.c_str(), W_OK | X_OK) == 0) return {};
     if (!is_folder) errno = fs::exists(folder, code) ? ENOTDIR : ENOENT;
@@ -135,23 +130,17 @@ Status write_to(const fs::path& path, std::string_view bytes) {
   return {};
 }
 
-}  // namespace
-
-namespace {
-
-// Makes a file that nobody sees before all bytes are in it.
-Status write_new(const fs::path& path, std::string_view bytes) {
+// Makes an empty file beside the target, for this process; -1 and errno if it
+// cannot. A file of an ended process with the same number may be in the way.
+int open_beside(const fs::path& target, mode_t mode, std::string& temporary) {
   static std::atomic<uint64_t> count = 0;
-  const fs::path temporary =
-      path.string() + fmt::format(".tmp-{}-{}", getpid(), ++count);
-  std::error_code code;
-  // As with a name that is too long with the rest.
-  if (!write_to(temporary, bytes).ok()) return write_to(path, bytes);
-  fs::rename(temporary, path, code);
-  if (!code) return {};
-  std::error_code ignored;
-  fs::remove(temporary, ignored);
-  return write_to(path, bytes);
+  constexpr int kAttempts = 100;
+  for (int i = 0;; ++i) {
+    temporary = fmt::format("{}.tmp-{}-{}", target.string(), getpid(), ++count);
+    const int made =
+        open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (made >= 0 || errno != EEXIST || i == kAttempts) return made;
+  }
 }
 
 }  // namespace
@@ -159,26 +148,32 @@ Status write_new(const fs::path& path, std::string_view bytes) {
 Status write_file(const fs::path& path, std::string_view bytes) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
-  if (status.type() == fs::file_type::not_found && !fs::is_symlink(path, code))
-    return write_new(path, bytes);
-  if (!fs::is_regular_file(status)) return write_to(path, bytes);
-  // A link stays a link. A file with other names or open descriptors, such as
-  // stdout's, is written in place.
-  const fs::path target = fs::canonical(path, code);
-  if (code || fs::hard_link_count(target, code) != 1 ||
-      path.native().starts_with("/dev/") || path.native().starts_with("/proc/"))
-    return write_to(path, bytes);
-  TAGFLOW_RETURN_IF_ERROR(check_writable(path));
-  std::string temporary = target.string() + ".tmp-XXXXXX";
-  const int made = mkstemp(temporary.data());  // not readable by others
+  const bool is_new =
+      status.type() == fs::file_type::not_found && !fs::is_symlink(path, code);
+  if (!is_new && !fs::is_regular_file(status)) return write_to(path, bytes);
+  fs::path target = path;
+  if (!is_new) {
+    // A link stays a link. A file with other names or open descriptors, such as
+    // stdout's, is written in place.
+    target = fs::canonical(path, code);
+    if (code || fs::hard_link_count(target, code) != 1 ||
+        path.native().starts_with("/dev/") ||
+        path.native().starts_with("/proc/"))
+      return write_to(path, bytes);
+    TAGFLOW_RETURN_IF_ERROR(check_writable(path));
+  }
+  // What replaces a file is not readable by others until it has its rights.
+  std::string temporary;
+  const int made = open_beside(target, is_new ? 0666 : 0600, temporary);
   // As in a folder without write permission.
   if (made < 0) return write_to(path, bytes);
   close(made);
   Status written = write_to(temporary, bytes);
   if (!written.ok())
-    return error(written.code(), "[file] cannot replace \"{}\": {}",
-                 path.string(), written.message());
-  fs::permissions(temporary, status.permissions(), code);
+    return error(written.code(), "[file] cannot {} \"{}\": {}",
+                 is_new ? "make" : "replace", path.string(), written.message());
+  code.clear();
+  if (!is_new) fs::permissions(temporary, status.permissions(), code);
   if (!code) fs::rename(temporary, target, code);
   if (!code) return {};
   // A mounted file, or another user's in /tmp, can only be written in place.

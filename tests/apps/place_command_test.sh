@@ -135,6 +135,12 @@ python3 -c 'import json, sys
 (loop,) = json.load(open(sys.argv[1]))["loops"]
 sys.exit(loop["trips"]["count"] != 4)' "$work/shared.json" ||
   complain "costs are lost" tagflow run --learn
+# Nor do they wait for a training, which locks the folder of its checkpoints.
+exec 9<"$work"
+flock -x 9
+expect 0 '^Exit = ' - tagflow run "$loop" --feed n=3 --fetch Exit \
+  --costs shared.json --learn --timeout 20
+exec 9<&-
 expect 2 - '--measure' tagflow place "$loop" --save costs.json
 expect 1 - 'no/such/c.json' tagflow run "$loop" --feed n=3 --fetch Exit \
   --costs no/such/c.json --learn

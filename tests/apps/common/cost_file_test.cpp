@@ -81,6 +81,7 @@ TEST_CASE("newer costs are added to those of a file") {
   std::ofstream(path) << "my notes";
   CHECK(add_to_costs(path, newer).code() == Code::kInvalidArgument);
   std::filesystem::remove(path);
+  std::filesystem::remove(path.string() + ".lock");
 }
 
 TEST_CASE("a node whose name is not UTF-8 is left out of the file") {
