@@ -8,6 +8,8 @@
 #include <new>
 #include <typeinfo>
 
+#include "graph/status_exception.h"
+
 namespace tagflow {
 namespace {
 
@@ -27,6 +29,8 @@ Status classify() {
     throw;
   } catch (const std::bad_alloc&) {
     return Status::out_of_memory();
+  } catch (const StatusException& thrown) {
+    return thrown.status();
   } catch (const std::exception& thrown) {
     const char* what = thrown.what();
     return error(Code::kInternal, "unexpected exception: {}",

@@ -76,6 +76,9 @@ void FunctionLibrary::Maps::add_gradient(const std::string& function,
 Status FunctionLibrary::add(FunctionDef function) {
   if (function.name().empty())
     return invalid_argument("[function] a function has no name");
+  if (!function.signature.malformed.empty())
+    return invalid_argument("[function] function {}: malformed {}",
+                            function.name(), function.signature.malformed);
   if (const FunctionDef* there = find(function.name())) {
     if (same_definition(*there, function)) return {};
     return conflict(function.name());

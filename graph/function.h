@@ -47,7 +47,8 @@ bool same_definition(const FunctionDef& a, const FunctionDef& b);
 // Thread-compatible.
 class FunctionLibrary {
  public:
-  // AlreadyExists if another function has the name; no effect if the same
+  // AlreadyExists if another function has the name; InvalidArgument if it has
+  // none, or a text of its signature is malformed; no effect if the same
   // function is already present.
   Status add(FunctionDef function);
   // Null if there is none.

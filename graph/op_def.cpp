@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
+#include <utility>
 
 namespace tagflow::graph {
 namespace {
@@ -32,15 +32,25 @@ const std::vector<DataType>& number_types() {
   return types;
 }
 
+// Thrown inside of build() only: the parser's functions return what they have
+// read, and none can go on after an error.
+struct Malformed {
+  std::string why;
+};
+
+// Not isalnum(), which depends on the locale.
+bool is_word_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         (c >= '0' && c <= '9') || c == '_';
+}
+
 // Parses the texts of OpDefBuilder from the front.
 class Scanner {
  public:
-  Scanner(std::string_view op, std::string_view text)
-      : op_(op), text_(text), rest_(text) {}
+  explicit Scanner(std::string_view text) : text_(text), rest_(text) {}
 
   [[noreturn]] void fail(std::string_view what) const {
-    fmt::print(stderr, "[{}] op definition \"{}\": {}\n", op_, text_, what);
-    std::abort();
+    throw Malformed{fmt::format("\"{}\": {}", text_, what)};
   }
   // Consumes `token` if it comes next.
   bool take(std::string_view token) {
@@ -63,7 +73,7 @@ class Scanner {
   std::string word() {
     skip_space();
     size_t n = 0;
-    while (n < rest_.size() && (std::isalnum(rest_[n]) || rest_[n] == '_')) ++n;
+    while (n < rest_.size() && is_word_char(rest_[n])) ++n;
     if (n == 0) fail(fmt::format("a name is missing before \"{}\"", rest_));
     std::string name(rest_.substr(0, n));
     rest_.remove_prefix(n);
@@ -105,7 +115,7 @@ class Scanner {
     while (!rest_.empty() && rest_[0] == ' ') rest_.remove_prefix(1);
   }
 
-  std::string_view op_, text_, rest_;
+  std::string_view text_, rest_;
 };
 
 // "{float, int32}" or "{'SAME', 'VALID'}" after the brace.
@@ -191,8 +201,8 @@ AttrValue parse_default(Scanner& s, const std::string& type) {
   s.fail(fmt::format("{} cannot have a default", type));
 }
 
-AttrDef parse_attr(std::string_view op, std::string_view text) {
-  Scanner scanner(op, text);
+AttrDef parse_attr(std::string_view text) {
+  Scanner scanner(text);
   AttrDef attr;
   attr.name = scanner.word();
   scanner.expect(":");
@@ -209,7 +219,7 @@ AttrDef parse_attr(std::string_view op, std::string_view text) {
 }
 
 ArgDef parse_arg(const OpDef& def, std::string_view text) {
-  Scanner scanner(def.name, text);
+  Scanner scanner(text);
   ArgDef arg;
   arg.name = scanner.word();
   scanner.expect(":");
@@ -324,11 +334,11 @@ OpDefBuilder& OpDefBuilder::shape(ShapeFn fn) {
   return *this;
 }
 
-OpDef OpDefBuilder::build() {
+void OpDefBuilder::parse() {
   for (const std::string& text : attrs_) {
-    AttrDef attr = parse_attr(def_.name, text);
+    AttrDef attr = parse_attr(text);
     if (def_.find_attr(attr.name) != nullptr)
-      Scanner(def_.name, text).fail("the attribute is there already");
+      Scanner(text).fail("the attribute is there already");
     def_.attrs.push_back(std::move(attr));
   }
   for (const std::string& text : inputs_)
@@ -336,12 +346,20 @@ OpDef OpDefBuilder::build() {
   for (const std::string& text : outputs_)
     def_.outputs.push_back(parse_arg(def_, text));
   if (def_.changed_input >= int(def_.inputs.size()))
-    Scanner(def_.name, "changes_input").fail("there is no such input");
+    Scanner("changes_input").fail("there is no such input");
   if (def_.reference_input >= int(def_.inputs.size()))
-    Scanner(def_.name, "takes_reference").fail("there is no such input");
+    Scanner("takes_reference").fail("there is no such input");
   if (def_.forwards && !keeps_type_of_only_input(def_))
-    Scanner(def_.name, "forwards")
+    Scanner("forwards")
         .fail("it must have one input, and an output of its type");
+}
+
+OpDef OpDefBuilder::build() {
+  try {
+    parse();
+  } catch (Malformed& malformed) {
+    def_.malformed = std::move(malformed.why);
+  }
   return std::move(def_);
 }
 

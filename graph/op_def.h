@@ -88,6 +88,9 @@ struct OpDef {
   bool may_die = false;
   Work work = Work::kElementwise;
   ShapeFn shape_fn;  // null: outputs of unknown shape
+  // The text that OpDefBuilder could not read, and why. Such a definition lacks
+  // a part, and OpRegistry rejects it. Empty: none.
+  std::string malformed;
 
   const AttrDef* find_attr(std::string_view name) const;
 };
@@ -103,8 +106,8 @@ struct OpDef {
 // Attribute: "name: TYPE [>= MIN] [= DEFAULT]"; TYPE is one of "type", "int",
 // "float", "bool", "string", "shape", "tensor", "func", "list(...)" of these,
 // or a set "{float, int32}" of types or "{'SAME', 'VALID'}" of strings.
-// "numbertype" and "realnumbertype" are names of such sets. A malformed text
-// ends the process at start-up, with the op's name: it is a bug in the program.
+// "numbertype" and "realnumbertype" are names of such sets. A malformed text is
+// an error of OpRegistry::add(), which names the op and the text.
 class OpDefBuilder {
  public:
   explicit OpDefBuilder(std::string name);
@@ -138,6 +141,8 @@ class OpDefBuilder {
   OpDef build();
 
  private:
+  void parse();
+
   // Texts are parsed in build(), when all attributes are known.
   OpDef def_;
   std::vector<std::string> inputs_, outputs_, attrs_;

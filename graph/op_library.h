@@ -27,8 +27,9 @@ namespace tagflow::graph {
 // with the system's reason, or is not an op library; FailedPrecondition if it
 // was built for another version of tagflow or with another standard library, or
 // contains its own tagflow; otherwise the function's result or exception, for
-// example AlreadyExists for a known op. Ops that were added before an error
-// stay registered, and the message names them.
+// example AlreadyExists for a known op, or InvalidArgument for one with a
+// malformed text. Ops that were added before an error stay registered, and the
+// message names them.
 //
 // From then on existing graphs may have nodes of the new ops. Thread-safe. A
 // library's function that calls this gets FailedPrecondition.

@@ -5,7 +5,9 @@
 #include <initializer_list>
 #include <mutex>
 
+#include "graph/node_name.h"
 #include "graph/ops/ops.h"
+#include "graph/status_exception.h"
 
 namespace tagflow::graph {
 namespace {
@@ -110,17 +112,6 @@ OpRegistry& OpRegistry::global() {
 
 namespace {
 
-bool is_name(std::string_view name) {
-  const auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9') || c == '_';
-  };
-  return !name.empty() && is_word(name.front()) &&
-         std::ranges::all_of(name, [&](char c) {
-           return is_word(c) || c == '.' || c == '>' || c == '-' || c == '/';
-         });
-}
-
 // Whether two of these have one name.
 template <class Named>
 const std::string* repeated_name(const std::vector<Named>& all) {
@@ -130,9 +121,9 @@ const std::string* repeated_name(const std::vector<Named>& all) {
   return nullptr;
 }
 
-// Graph files and messages have these names.
+// Graph files and messages have these names; nodes are named after their ops.
 Status check_names(const OpDef& def) {
-  if (!is_name(def.name))
+  if (!check_node_name(def.name).ok())
     return invalid_argument("[ops] \"{}\" is not a valid name of an op",
                             def.name);
   for (const std::string* name :
@@ -152,6 +143,9 @@ Status OpRegistry::add(OpDef def) {
                  "[ops] op {} cannot be fusible: only kernels of tagflow's own "
                  "ops can be fused",
                  def.name);
+  if (!def.malformed.empty())
+    return invalid_argument("[ops] op {}: malformed {}", def.name,
+                            def.malformed);
   TAGFLOW_RETURN_IF_ERROR(check_names(def));
   std::unique_lock lock(mutex_);
   def.is_registered = true;
@@ -167,6 +161,8 @@ Status OpRegistry::add(OpDef def) {
 void OpRegistry::add(OpDefBuilder builder) {
   const Status status = add(builder.build());
   if (status.ok()) return;
+  // Of a program or an op library, whose loader catches it.
+  if (has_own_ops_) throw StatusException(status);
   fmt::print(stderr, "{}\n", status.to_string());
   std::abort();
 }

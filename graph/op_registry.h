@@ -20,10 +20,13 @@ class OpRegistry {
   // Empty, for tests.
   OpRegistry() = default;
 
-  // AlreadyExists if the name is taken; InvalidArgument if an op that is not
-  // built in is fusible (OpDefBuilder::fusible()).
+  // AlreadyExists if the name is taken; InvalidArgument if a text of the
+  // definition is malformed, or an op that is not built in is fusible
+  // (OpDefBuilder::fusible()).
   Status add(OpDef def);
-  // For the built-in tables: a duplicate name ends the process.
+  // For the built-in tables: such an error ends the process. Once global() has
+  // all of these, it throws the error as a std::invalid_argument instead, so
+  // that an op library that calls this fails to load with it.
   void add(OpDefBuilder builder);
   // Unimplemented for an unknown op; the message gives the nearest name.
   Result<const OpDef*> find(std::string_view name) const;

@@ -35,6 +35,10 @@ void add_layer(OpRegistry& registry, const std::string& op) {
                          .attr("outputs: list(int) = []")
                          .attr("names: list(string) >= 1")
                          .build();
+  if (!more.malformed.empty()) {
+    fmt::print(stderr, "{}\n", more.malformed);
+    std::abort();
+  }
   def.inputs.insert(def.inputs.end(), more.inputs.begin(), more.inputs.end());
   def.outputs = more.outputs;
   def.shape_fn = nullptr;

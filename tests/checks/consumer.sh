@@ -99,6 +99,8 @@ expect 1 'InvalidArgument: [op library] ' "$host" 2 "$0"
 expect 1 'it lacks TAGFLOW_OP_LIBRARY' "$host" 2 "$refused/libno_entry.so"
 expect 1 'op MatMul is registered already; ops that were added before stay: '\
 'OnlyHere' "$host" 2 "$refused/libduplicate.so"
+expect 1 'op Crooked: malformed "x float": ":" is missing' "$host" 2 \
+  "$refused/libmalformed.so"
 expect 1 'Internal: [op library] ' "$host" 2 "$refused/libthrows.so"
 expect 1 'no ops today' "$host" 2 "$refused/libthrows.so"
 expect 1 'it was built for tagflow 0.0' "$host" 2 \

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "graph/status_exception.h"
 #include "tests/failing_new.h"
 
 namespace tagflow {
@@ -35,6 +36,8 @@ TEST_CASE("what is thrown is an error that says what it was") {
         "ResourceExhausted: out of memory");
   CHECK(thrown(std::length_error("too long")) ==
         "Internal: unexpected exception: too long");
+  CHECK(thrown(StatusException(invalid_argument("odd"))) ==
+        "InvalidArgument: odd");
   CHECK(thrown(NoWords()) == "Internal: unexpected exception: ");
   CHECK(thrown(3) == "Internal: unexpected exception of type int");
   CHECK(thrown(Odd()) ==

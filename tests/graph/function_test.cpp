@@ -42,6 +42,10 @@ TEST_CASE("the same function may be added twice, another may not") {
         "AlreadyExists: [function] another function is named \"f\"");
   CHECK(library.add(FunctionDef()).message() ==
         "[function] a function has no name");
+  FunctionDef malformed;
+  malformed.signature = OpDefBuilder("g").input("x float").build();
+  CHECK(library.add(malformed).message() ==
+        "[function] function g: malformed \"x float\": \":\" is missing");
 }
 
 TEST_CASE("a function has one gradient") {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 using namespace tagflow;
@@ -27,7 +29,7 @@ TEST_CASE("an op's name can be taken once") {
 
 TEST_CASE("an op's names must be usable") {
   OpRegistry registry;
-  for (const std::string name : {"", "A b", "A\n", "\xff", "-a"}) {
+  for (const std::string name : {"", "A b", "A\n", "\xff", "-a", "A:0"}) {
     OpDef def;
     def.name = name;
     CHECK(registry.add(std::move(def)).to_string() ==
@@ -38,6 +40,37 @@ TEST_CASE("an op's names must be usable") {
   const Status twice = registry.add(
       OpDefBuilder("Twice").input("x: int32").input("x: int32").build());
   CHECK(twice.to_string() == "InvalidArgument: [ops] op Twice has \"x\" twice");
+}
+
+TEST_CASE("an op with a malformed text is refused with the op and the text") {
+  OpRegistry registry;
+  const auto refusal = [&](OpDefBuilder builder) {
+    return registry.add(builder.build()).to_string();
+  };
+  const std::string start = "InvalidArgument: [ops] op Bad: malformed ";
+  CHECK(refusal(OpDefBuilder("Bad").input("x float")) ==
+        start + "\"x float\": \":\" is missing");
+  CHECK(refusal(OpDefBuilder("Bad").output("y: flaot")) ==
+        start + "\"y: flaot\": \"flaot\" is no type and no attribute");
+  CHECK(refusal(OpDefBuilder("Bad").attr("n: integer")) ==
+        start + "\"n: integer\": \"integer\" is no attribute type");
+  // The parser does not wait for the end of a list that is broken.
+  CHECK(refusal(OpDefBuilder("Bad").attr("n: list(int) = [1, x")) ==
+        start + "\"n: list(int) = [1, x\": \"x\" is no number");
+  CHECK(refusal(OpDefBuilder("Bad").changes_input(0)) ==
+        start + "\"changes_input\": there is no such input");
+  CHECK(refusal(OpDefBuilder("Bad").attr("\xff: int")).starts_with(start));
+  CHECK(registry.names().empty());
+}
+
+TEST_CASE("a malformed op of an op library does not end the process") {
+  // As an op library may add it, whose loader converts exceptions.
+  OpRegistry& registry = OpRegistry::global();
+  CHECK_THROWS_WITH_AS(registry.add(OpDefBuilder("TestBad").input("x")),
+                       "InvalidArgument: [ops] op TestBad: malformed \"x\": "
+                       "\":\" is missing",
+                       std::invalid_argument);
+  CHECK(registry.find_or_null("TestBad") == nullptr);
 }
 
 TEST_CASE("an op of a program cannot be fusible") {
