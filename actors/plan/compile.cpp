@@ -59,18 +59,19 @@ Status upload_constants(Plan& plan, devices::Accelerator& accelerator) {
 
 Result<std::unique_ptr<Plan>> plan_partition(Compiled& compiled,
                                              const graph::Partition& partition,
-                                             const PlanOptions& common,
+                                             const SessionOptions& options,
                                              devices::Device& device) {
-  PlanOptions options = common;
-  options.launches = device.accelerator() != nullptr;
+  const PlanOptions how{
+      .compile_edges = options.passes.has(graph::Pass::kEdges),
+      .window = options.window,
+      .launches = device.accelerator() != nullptr};
   const auto make_kernel =
       [&](const graph::Node& node) -> Result<const devices::Kernel*> {
     TAGFLOW_ASSIGN(auto kernel,
                    devices::KernelRegistry::global().make(node, device.type()));
     return compiled.kernels.emplace_back(std::move(kernel)).get();
   };
-  TAGFLOW_ASSIGN(auto plan,
-                 compile_plan(partition.program, options, make_kernel));
+  TAGFLOW_ASSIGN(auto plan, compile_plan(partition.program, how, make_kernel));
   plan->device = partition.device;
   const graph::DeviceName& name = device.info().name;
   plan->device_name = name.to_string();
@@ -84,7 +85,7 @@ Result<std::unique_ptr<Plan>> plan_partition(Compiled& compiled,
 }  // namespace
 
 Result<std::vector<std::unique_ptr<Plan>>> compile(
-    std::vector<graph::Partition> partitions, const PlanOptions& options,
+    std::vector<graph::Partition> partitions, const SessionOptions& options,
     Devices devices) {
   const auto compiled = std::make_shared<Compiled>();
   compiled->partitions = std::move(partitions);

@@ -182,12 +182,8 @@ Result<std::shared_ptr<Prepared>> SessionState::compile(
     if (is_any) *frozen = std::move(*distribution.frozen);
   }
   warn_once(distribution.placement.warnings);
-  TAGFLOW_ASSIGN(auto plans,
-                 actors::compile(
-                     std::move(distribution.partitions),
-                     {.compile_edges = options_.passes.has(graph::Pass::kEdges),
-                      .window = options_.window},
-                     devices_->devices()));
+  TAGFLOW_ASSIGN(auto plans, actors::compile(std::move(distribution.partitions),
+                                             options_, devices_->devices()));
   for (const auto& plan : plans) warn_once(plan->warnings);
   auto prepared = std::make_shared<Prepared>();
   prepared->feeds = request.feeds;

@@ -47,8 +47,8 @@ std::unique_ptr<Plan> plan_of(const Graph& graph,
   options.passes = passes;
   Distribution distribution = must(distribute(
       graph, must(FrameMap::build(graph)), request, options, devices, {}));
-  auto plans = must(actors::compile(std::move(distribution.partitions),
-                                    {passes.has(Pass::kEdges)}, devices));
+  auto plans = must(
+      actors::compile(std::move(distribution.partitions), options, devices));
   REQUIRE(plans.size() == 1);
   return std::move(plans[0]);
 }

@@ -41,11 +41,9 @@ PlanListing list_loop(tg::PassSet passes) {
   REQUIRE(session->extend(graph).ok());
   ta::Distribution distribution =
       session->explain({"limit"}, {last[0].name()}).value();
-  const auto plans =
-      ta::compile(std::move(distribution.partitions),
-                  {.compile_edges = passes.has(tg::Pass::kEdges)},
-                  session->devices())
-          .value();
+  const auto plans = ta::compile(std::move(distribution.partitions), options,
+                                 session->devices())
+                         .value();
   return list_plans(plans);
 }
 
