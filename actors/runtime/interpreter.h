@@ -31,6 +31,8 @@ class Runner;  // actors/runtime/runner.h
 // may end, since it knows whether the previous one is over.
 //
 // Thread-compatible. Exceptions of kernels and observers are propagated.
+//
+// The members that are declared inline are defined in token_path.h.
 class Interpreter {
  public:
   // Batches and requests to send; each is null while there is nothing to send.
@@ -51,8 +53,8 @@ class Interpreter {
   // --- The iteration
   // Begins an iteration of the frame's instance. `constants` are the loop
   // constants that have arrived, or null.
-  void begin(Step* step, int64_t iteration, const ConstSet* constants,
-             Runner& runner);
+  inline void begin(Step* step, int64_t iteration, const ConstSet* constants,
+                    Runner& runner);
   // Ends the iteration.
   void end() {
     if (fired_ != plan_.nodes.size()) holds_values_ = true;
@@ -68,7 +70,7 @@ class Interpreter {
   }
 
   // --- Tokens that come
-  void arrive(uint32_t arrival, bool is_dead, Tensor&& value);
+  inline void arrive(uint32_t arrival, bool is_dead, Tensor&& value);
   // Takes late loop constants: those that it has not got yet.
   void take_constants(const ConstSet* constants);
   // Takes an output of the call at node `node`.
@@ -108,7 +110,7 @@ class Interpreter {
 
   // --- Sending
   Outbox& out() { return out_; }
-  Batch* take_batch(BatchKind kind);
+  inline Batch* take_batch(BatchKind kind);
   const ConstSet* constants() const { return constants_; }
 
   // --- For the diagnosis of a quiet step, and for the actor
@@ -144,20 +146,20 @@ class Interpreter {
   // Calls fire_one(node) until no node is ready, the step is cancelled, or the
   // thread must yield.
   template <class F>
-  void fire_ready(Runner& runner, const F& fire_one);
+  inline void fire_ready(Runner& runner, const F& fire_one);
   bool goes_on(Runner& runner);
-  bool must_run_heavy() const;
+  inline bool must_run_heavy() const;
   bool run_traced(Runner& runner);
   bool run_observed(Runner& runner);
   bool trace_firing(uint32_t node, bool clock_is_due);
-  void fire(uint32_t node);
+  inline void fire(uint32_t node);
   void fire_observed(uint32_t node);
   void fire_other(uint32_t node, bool is_dead);
-  bool fire_scalar(const NodeItem& item);
-  void skip(const NodeItem& item);
+  inline bool fire_scalar(const NodeItem& item);
+  inline void skip(const NodeItem& item);
   // Whether there is an observer: a compile-time constant.
   enum class Observed : bool { kNo, kYes };
-  void fire_switch(uint32_t node, Observed observed);
+  inline void fire_switch(uint32_t node, Observed observed);
   std::optional<bool> read_predicate(uint32_t node);
   void fire_switch_n(uint32_t node);
   bool fetch_chooser(uint32_t node);
@@ -175,19 +177,20 @@ class Interpreter {
   bool defer_if_heavy(uint32_t node, const NodeItem& item);
   KernelRequest* take_heavy();
   void finish_kernel(const NodeItem& item, Tensor* outputs);
-  void pass_on(const NodeItem& item, const PortItem& port, Observed observed);
-  void drop_input(const NodeItem& item, uint32_t i);
-  void consume_inputs(const NodeItem& item);
-  Tensor take_input(const NodeItem& item, uint32_t i);
+  inline void pass_on(const NodeItem& item, const PortItem& port,
+                      Observed observed);
+  inline void drop_input(const NodeItem& item, uint32_t i);
+  inline void consume_inputs(const NodeItem& item);
+  inline Tensor take_input(const NodeItem& item, uint32_t i);
   void fail(Status status, const graph::Node& node);
   Location location() const { return frame_.location(tag_); }
 
-  void send_port(const PortItem& port, Tensor&& value);
-  void send_control(const PortItem& port);
-  void send_dead_edge(const EdgeItem& edge);
-  void send_dead(const PortItem& port);
-  Token& add_token(Batch*& batch, BatchKind kind, const EdgeItem& edge);
-  void send_edge(const EdgeItem& edge, Tensor&& value);
+  inline void send_port(const PortItem& port, Tensor&& value);
+  inline void send_control(const PortItem& port);
+  inline void send_dead_edge(const EdgeItem& edge);
+  inline void send_dead(const PortItem& port);
+  inline Token& add_token(Batch*& batch, BatchKind kind, const EdgeItem& edge);
+  inline void send_edge(const EdgeItem& edge, Tensor&& value);
   void send_to_many(const PortItem& port, Tensor&& value);
   void send_copies(const EdgeItem* edge, const EdgeItem* end,
                    const Tensor& value);

@@ -143,7 +143,7 @@ inline void IterationActor::begin(Step* step, int64_t iteration,
   received_ = 0;
   expected_ = 0;
   sent_ = 0;
-  exits_ = 0;
+  exit_batches_ = 0;
   successor_ = nullptr;
   ++counters_.iterations;
   if (has_budget_) [[unlikely]]
@@ -158,7 +158,7 @@ inline void IterationActor::take_tokens(Batch* batch) {
     ++received_;
     if (batch->is_last) {
       expected_ = batch->count;
-      exits_ += batch->exits;
+      exit_batches_ += batch->exits;
     }
     predecessor_done_ = received_ == expected_;
   }
@@ -263,7 +263,7 @@ inline void IterationActor::retire(Runner& runner) {
     Batch* batch = std::exchange(out_.exit, nullptr);
     if (batch == nullptr) batch = interpreter_.take_batch(BatchKind::kExit);
     batch->is_last = true;
-    batch->count = ++exits_;
+    batch->count = ++exit_batches_;
     busy_.store(false, std::memory_order_release);
     runner.post(frame_.actor, batch);
   }
@@ -290,7 +290,7 @@ void IterationActor::unpark(Runner& runner) {
   batch->iteration = interpreter_.iteration() + 1;
   batch->is_last = is_last;
   batch->count = ++sent_;
-  batch->exits = exits_;
+  batch->exits = exit_batches_;
   batch->constants = interpreter_.constants();
   sent_constants_ = batch->constants;
   return batch;
@@ -340,7 +340,7 @@ void IterationActor::post_enters(Runner& runner) {
 
 void IterationActor::post_exits(Runner& runner) {
   if (out_.exit == nullptr) return;
-  ++exits_;
+  ++exit_batches_;
   ++counters_.hops;
   runner.post(frame_.actor, std::exchange(out_.exit, nullptr));
 }

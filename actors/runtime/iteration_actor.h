@@ -137,7 +137,7 @@ class IterationActor : public EngineActor {
   uint32_t received_ = 0;       // batches from the predecessor
   uint32_t expected_ = 0;       // how many will come; 0: unknown
   uint32_t sent_ = 0;           // batches to the successor
-  uint32_t exits_ = 0;          // kExit batches, of this and all before it
+  uint32_t exit_batches_ = 0;   // kExit, of this iteration and all before it
   int64_t used_at_begin_ = -1;  // bytes: Note [Budget]; -1: was not alone
   IterationActor* successor_ = nullptr;       // once a batch was sent to it
   const ConstSet* sent_constants_ = nullptr;  // to it

@@ -3,95 +3,13 @@
 
 #include <doctest/doctest.h>
 
-#include "actors/runtime/token_path.h"
-#include "devices/kernel_registry.h"
-#include "graph/builder/builder.h"
-#include "tests/graph/hand_made.h"
+#include "tests/actors/runtime/driven_interpreter.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
 using namespace tagflow::graph;
-using tagflow::graph::testing::must;
 
 namespace {
-
-// A program of one partition, compiled as the engine would, with all that an
-// interpreter needs of a run.
-class Compiled {
- public:
-  Compiled(const Graph& graph, const std::vector<std::string>& feeds,
-           const std::vector<std::string>& fetches, bool compile_edges)
-      : program_(extracted(graph, feeds, fetches)),
-        plan_(must(compile_plan(
-            program_, {.compile_edges = compile_edges},
-            [this](const Node& node) -> Result<const devices::Kernel*> {
-              TAGFLOW_ASSIGN(
-                  auto kernel,
-                  devices::KernelRegistry::global().make(node, "CPU"));
-              return kernels_.emplace_back(std::move(kernel)).get();
-            }))),
-        step_(std::make_shared<Step>(1, fetches.size())) {
-    run_.plan = plan_.get();
-    run_.allocator = &host_allocator();
-    frames_ = std::vector<FrameInstance>(plan_->frames.size());
-    for (size_t i = 0; i < frames_.size(); ++i) {
-      frames_[i].run = &run_;
-      frames_[i].plan = &plan_->frames[i];
-    }
-  }
-
-  const FrameInstance& frame(size_t i) const { return frames_[i]; }
-  Step* step() const { return step_.get(); }
-  const FetchSlot& fetch(size_t i) const { return step_->fetches[i]; }
-
- private:
-  static graph::Program extracted(const Graph& graph,
-                                  const std::vector<std::string>& feeds,
-                                  const std::vector<std::string>& fetches) {
-    std::vector<Endpoint> fed, fetched;
-    for (const std::string& name : feeds)
-      fed.push_back(must(graph.endpoint(name)));
-    for (const std::string& name : fetches)
-      fetched.push_back(must(graph.endpoint(name)));
-    return must(extract(graph, fed, fetched, {}));
-  }
-
-  std::vector<std::unique_ptr<devices::Kernel>> kernels_;
-  graph::Program program_;
-  std::unique_ptr<Plan> plan_;
-  std::shared_ptr<Step> step_;
-  PartitionRun run_;
-  std::vector<FrameInstance> frames_;
-};
-
-// One iteration after the other, on this thread.
-struct Driver {
-  explicit Driver(const Compiled& compiled, size_t frame = 0)
-      : step(compiled.step()),
-        interpreter(compiled.frame(frame), pool, nullptr) {}
-  void begin(int64_t iteration) {
-    interpreter.begin(step, iteration, nullptr, runner);
-  }
-  void arrive(uint32_t arrival, Tensor value) {
-    interpreter.arrive(arrival, false, std::move(value));
-  }
-  // Takes the tokens of a batch that another interpreter, or this one, has put
-  // out.
-  void arrive(Batch* batch, BatchPool& home) {
-    for (Token& token : batch->tokens)
-      interpreter.arrive(token.arrival, token.is_dead, std::move(token.value));
-    home.give(batch);
-  }
-  void run() {
-    CHECK_FALSE(interpreter.run(runner));
-    CHECK_FALSE(interpreter.is_ready());
-  }
-
-  BatchPool pool;
-  Runner runner{nullptr, HandOff::kDirect, std::chrono::minutes(1)};
-  Step* step;
-  Interpreter interpreter;
-};
 
 // y is x's negative, or its square where p is true.
 struct Choice {
