@@ -30,6 +30,13 @@ uint64_t frame_name_hash(std::string_view name) {
   return hash;
 }
 
+std::string frame_label(std::string_view name) {
+  if (name.empty()) return std::string(kRootName);
+  if (name == kRootName || name.starts_with('"'))
+    return fmt::format("\"{}\"", name);
+  return std::string(name);
+}
+
 std::string join_levels(std::span<const std::string> levels) {
   const auto join = [](std::span<const std::string> some) {
     return fmt::format("{}", fmt::join(some.begin(), some.end(), "/"));

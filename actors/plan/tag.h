@@ -20,6 +20,12 @@ devices::Tag frame_tag(const devices::Tag& parent, int64_t parent_iteration,
 // FNV-1a, 64 bits, of a frame's static name.
 uint64_t frame_name_hash(std::string_view name);
 
+// A frame's name in words: "root" for that of the root, which is empty. A loop
+// or function named "root" gets quotes, so that they are told apart, and so
+// does a name that begins with a quote.
+inline constexpr std::string_view kRootName = "root";
+std::string frame_label(std::string_view name);
+
 // Returns "outer/2/inner/3" for {"outer/2", "inner/3"}: the outermost level
 // comes first. If there are many levels, as in a deep recursion, only the first
 // and the last kShownLevels are named, with "..." between.

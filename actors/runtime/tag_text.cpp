@@ -13,7 +13,7 @@ namespace tagflow::actors {
 namespace {
 
 std::string level(const FramePlan& plan, int64_t iteration) {
-  return fmt::format("{}/{}", plan.name, iteration);
+  return fmt::format("{}/{}", frame_label(plan.name), iteration);
 }
 
 // The levels of the iteration and all enclosing ones, the innermost first,
@@ -35,12 +35,10 @@ std::string join_outwards_in(std::vector<std::string> levels) {
   return join_levels(levels);
 }
 
-constexpr const char* kRoot = "root";
-
 }  // namespace
 
 std::string tag_text(const FrameInstance& frame, int64_t iteration) {
-  if (frame.plan->is_root()) return fmt::format("{}/{}", kRoot, iteration);
+  if (frame.plan->is_root()) return fmt::format("{}/{}", kRootName, iteration);
   return join_outwards_in(levels_inwards_out(frame, iteration));
 }
 
@@ -49,16 +47,16 @@ std::string tag_text(const Location& location) {
 }
 
 std::string frame_text(const FrameInstance& frame) {
-  if (frame.plan->is_root()) return kRoot;
+  if (frame.plan->is_root()) return std::string(kRootName);
   std::vector<std::string> levels = levels_inwards_out(frame, 0);
-  levels.front() = frame.plan->name;
+  levels.front() = frame_label(frame.plan->name);
   return join_outwards_in(std::move(levels));
 }
 
 std::string frame_text(const FrameInstance& around, int64_t iteration,
                        const FramePlan& child) {
   std::vector<std::string> levels = levels_inwards_out(around, iteration);
-  levels.insert(levels.begin(), child.name);
+  levels.insert(levels.begin(), frame_label(child.name));
   return join_outwards_in(std::move(levels));
 }
 

@@ -11,8 +11,9 @@ namespace tagflow::actors {
 // Note [Tags in words]
 // The text of an iteration consists of its frame and its number, preceded by
 // those of all enclosing iterations except the root's. A call is a frame, too,
-// with the name of its function. A deep recursion is abbreviated: join_levels()
-// in actors/plan/tag.h.
+// with the name of its function. A frame that is not the root, but named
+// "root", has quotes: frame_label() in actors/plan/tag.h. A deep recursion is
+// abbreviated: join_levels() there.
 //
 // No text is stored: each instance knows the iteration that started it, and
 // these functions follow these links. All enclosing instances stay valid and

@@ -111,14 +111,12 @@ Result<Mean> parse_mean(const CostJson& json, const std::string& what) {
   return Mean{mean->get<double>(), int(count->get<uint64_t>())};
 }
 
-// The list at `field`; empty where there is none.
-Result<const CostJson*> find_list(const CostJson& json, const char* field) {
-  static const CostJson none = CostJson::array();
+// Checks that it has a list at `field`, or nothing.
+Status check_list(const CostJson& json, const char* field) {
   const auto it = json.find(field);
-  if (it == json.end()) return &none;
-  if (!it->is_array())
+  if (it != json.end() && !it->is_array())
     return invalid_argument("[costs] \"{}\" is not a list", field);
-  return &*it;
+  return {};
 }
 
 Status parse_node(const CostJson& json, std::set<std::string>& seen,
@@ -194,13 +192,22 @@ std::string format_costs(const graph::CostModel& costs) {
 
 namespace {
 
-// Watches the parser: values are copied by recursion, so they must not be
-// nested deeply; and the parser keeps the last of several members of one name.
-class ParseWatch {
+// Reads the costs while the parser runs. It parses each item of a list at its
+// end and has the parser drop it: as JSON all items take many times the memory
+// of the file, and the parser looks at all that it has kept of a list after
+// each further object in it. It also finds what the parser accepts: deep
+// nesting, by which copies would overflow the stack, and members of one name,
+// of which the parser keeps the last.
+class CostReader {
  public:
   bool operator()(int depth, CostJson::parse_event_t event, CostJson& value) {
     constexpr int kMostLevels = 8;
     using Event = CostJson::parse_event_t;
+    if (depth == kListLevel) {
+      if (event == Event::key) member_ = value.get_ref<const std::string&>();
+      if (event == Event::array_start) is_list_ = true;
+      if (event == Event::array_end) is_list_ = false;
+    }
     if (depth > kMostLevels) {
       error_ = "it is nested too deeply";
       return false;
@@ -212,39 +219,60 @@ class ParseWatch {
       if (!members_.back().insert(name).second)
         error_ = fmt::format("an object has two members \"{}\"", name);
     }
-    return true;
+    const bool is_end = event == Event::value || event == Event::object_end ||
+                        event == Event::array_end;
+    if (!is_end || depth != kListLevel + 1 || !is_list_) return true;
+    read_item(value);
+    return false;  // the parser drops it
   }
   // Empty: nothing is wrong.
   const std::string& error() const { return error_; }
+  // What is wrong with the first bad item; later items are not read.
+  const Status& item_error() const { return item_error_; }
+  graph::CostModel take_costs() && { return std::move(costs_); }
 
  private:
+  static constexpr int kListLevel = 1;
+
+  void read_item(const CostJson& item) {
+    if (!item_error_.ok()) return;
+    if (member_ == "nodes") item_error_ = parse_node(item, seen_nodes_, costs_);
+    if (member_ == "loops") item_error_ = parse_loop(item, seen_loops_, costs_);
+  }
+
+  std::string member_;    // the last of the file's object
+  bool is_list_ = false;  // and it is a list that has not ended
+  graph::CostModel costs_;
+  std::set<std::string> seen_nodes_, seen_loops_;
+  Status item_error_;
   std::vector<std::set<std::string>> members_;  // of the open objects
   std::string error_;
 };
 
-Result<CostJson> parse_json(std::string_view text) {
+// The file without the items of its lists, which `reader` reads.
+Result<CostJson> parse_json(std::string_view text, CostReader& reader) {
   // The parser would end there.
   if (text.find('\0') != text.npos)
     return invalid_argument("[costs] it is not JSON: it has a byte 0");
   if (text.empty()) return invalid_argument("[costs] it is empty");
-  ParseWatch watch;
   CostJson root;
   try {
-    root = CostJson::parse(text, std::ref(watch));
+    root = CostJson::parse(text, std::ref(reader));
   } catch (const CostJson::parse_error& thrown) {
     return invalid_argument("[costs] it is not JSON: see byte {}", thrown.byte);
   } catch (const CostJson::out_of_range&) {
     return invalid_argument("[costs] it is not JSON: a number is too large");
   }
-  if (!watch.error().empty())
-    return invalid_argument("[costs] {}", watch.error());
+  if (!reader.error().empty())
+    return invalid_argument("[costs] {}", reader.error());
   return root;
 }
 
 }  // namespace
 
 Result<graph::CostModel> parse_costs(std::string_view text) {
-  TAGFLOW_ASSIGN(const CostJson root, parse_json(text));
+  CostReader reader;
+  TAGFLOW_ASSIGN(const CostJson root, parse_json(text, reader));
   const auto format = root.is_object() ? root.find("format") : root.end();
   if (format == root.end() || !format->is_string() ||
       format->get_ref<const std::string&>() != kCostFormat)
@@ -258,15 +286,10 @@ Result<graph::CostModel> parse_costs(std::string_view text) {
                             version->dump(), kCostFileVersion);
   TAGFLOW_RETURN_IF_ERROR(
       check_fields(root, "the file", {"format", "version", "nodes", "loops"}));
-  graph::CostModel costs;
-  TAGFLOW_ASSIGN(const CostJson* nodes, find_list(root, "nodes"));
-  std::set<std::string> seen_nodes, seen_loops;
-  for (const CostJson& node : *nodes)
-    TAGFLOW_RETURN_IF_ERROR(parse_node(node, seen_nodes, costs));
-  TAGFLOW_ASSIGN(const CostJson* loops, find_list(root, "loops"));
-  for (const CostJson& loop : *loops)
-    TAGFLOW_RETURN_IF_ERROR(parse_loop(loop, seen_loops, costs));
-  return costs;
+  for (const char* field : {"nodes", "loops"})
+    TAGFLOW_RETURN_IF_ERROR(check_list(root, field));
+  TAGFLOW_RETURN_IF_ERROR(reader.item_error());
+  return std::move(reader).take_costs();
 }
 
 Result<graph::CostModel> read_costs(const std::filesystem::path& path) {

@@ -10,6 +10,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "actors/plan/tag.h"
 #include "apps/common/trace_hops.h"
 #include "apps/io/file.h"
 #include "apps/io/json_tensor.h"
@@ -260,9 +261,7 @@ class TraceWriter {
   }
   const std::string& quoted_frame(std::string_view frame) {
     std::string& name = frames_[std::string(frame)];
-    if (name.empty()) {
-      name = io::json_string(frame.empty() ? "root" : std::string(frame));
-    }
+    if (name.empty()) name = io::json_string(actors::frame_label(frame));
     return name;
   }
   // "while/3", in quotes.

@@ -1,5 +1,7 @@
 #include "apps/stepper/node_table.h"
 
+#include "actors/plan/tag.h"
+
 namespace tagflow::apps::stepper {
 namespace {
 
@@ -55,9 +57,9 @@ int NodeTable::number(const graph::Node& node, std::string_view name,
 
 int NodeTable::drawn_frame(std::string_view name, int parent) {
   auto& frames = recording_.drawing.frames;
-  const bool is_root_elsewhere = name.empty() && !device_.empty();
+  const bool is_whole_drawing = name.empty() && device_.empty();
   const std::string full =
-      std::string(is_root_elsewhere ? kRootName : name) + device_;
+      is_whole_drawing ? std::string() : actors::frame_label(name) + device_;
   const auto [it, is_new] = drawn_frames_.try_emplace(full, int(frames.size()));
   if (is_new) frames.push_back({full, parent});
   return it->second;

@@ -28,11 +28,10 @@ std::string_view word_for(StepKind kind) {
   return "";
 }
 
-Json to_object(const Recording& recording, int scope) {
-  const Scope& at = recording.scopes[size_t(scope)];
-  return {{"name", scope_name(recording, scope)},
-          {"instance", at.instance},
-          {"iteration", at.iteration}};
+Json to_object(const Scope& scope, const std::string& name) {
+  return {{"name", name},
+          {"instance", scope.instance},
+          {"iteration", scope.iteration}};
 }
 
 Json to_object(const Step& step) {
@@ -145,8 +144,9 @@ Json to_object(const Recording& recording, const Frontispiece& front) {
                          {"number", instance.number},
                          {"caller", instance.caller}});
   }
+  const std::vector<std::string> names = scope_names(recording);
   for (size_t i = 0; i < recording.scopes.size(); ++i) {
-    scopes.push_back(to_object(recording, int(i)));
+    scopes.push_back(to_object(recording.scopes[i], names[i]));
   }
   for (const Value& value : recording.values) {
     values.push_back(Json::array({value.brief, value.text}));

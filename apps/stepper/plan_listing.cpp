@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "actors/plan/tag.h"
 #include "actors/runtime/iteration_state.h"
 #include "apps/stepper/recording.h"
 #include "graph/counted.h"
@@ -76,7 +77,7 @@ std::string name_of(const graph::Node* node) {
 }
 
 std::string name_of(const FramePlan& frame) {
-  return frame.is_root() ? std::string(kRootName) : frame.name;
+  return actors::frame_label(frame.is_root() ? "" : frame.name);
 }
 
 // One frame of a plan.

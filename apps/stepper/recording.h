@@ -3,15 +3,11 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "apps/draw/drawing.h"
 
 namespace tagflow::apps::stepper {
-
-// The name of the root frame.
-inline constexpr std::string_view kRootName = "root";
 
 // One instance of a frame: a loop that was entered, a function that was
 // called.

@@ -29,16 +29,13 @@ bool matches(const std::string& pattern, const std::string& text) {
   return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 
-std::string frame_label(const std::string& frame) {
-  return frame.empty() ? std::string(kRootName) : frame;
-}
-
 // Follows the steps: the places of tokens and the pending counts.
 class TextWriter {
  public:
   TextWriter(const Recording& recording, const StepFilter& filter)
       : recording_(recording),
         filter_(filter),
+        scope_names_(scope_names(recording)),
         pending_(recording.scopes.size()) {}
 
   std::string write() {
@@ -64,7 +61,7 @@ class TextWriter {
     const Scope& scope = recording_.scopes[size_t(step.scope)];
     const std::string& frame =
         recording_.instances[size_t(scope.instance)].frame;
-    if (!matches(filter_.frames, frame_label(frame))) return false;
+    if (!matches(filter_.frames, actors::frame_label(frame))) return false;
     if (filter_.nodes == "*") return true;
     const auto matches_node = [&](int node) {
       return node >= 0 && matches(filter_.nodes, name(node));
@@ -76,7 +73,7 @@ class TextWriter {
   }
 
   std::string frame_of(int scope) const {
-    const std::string name = scope_name(recording_, scope);
+    const std::string& name = scope_names_[size_t(scope)];
     return name.substr(0, name.rfind('/'));
   }
 
@@ -196,12 +193,13 @@ class TextWriter {
     follow(step);
     if (!is_chosen(i)) return;
     text_ += fmt::format("{:>4}  {:<10}  {}\n", i + 1,
-                         scope_name(recording_, step.scope), describe(step));
+                         scope_names_[size_t(step.scope)], describe(step));
     if (step.kind != StepKind::kEnd && !filter_.is_brief) add_state(step);
   }
 
   const Recording& recording_;
   const StepFilter& filter_;
+  const std::vector<std::string> scope_names_;
   std::string text_;
   std::vector<std::map<int, int>> pending_;    // by scope, by node
   std::map<std::pair<int, int>, int> tokens_;  // by scope and place
@@ -223,7 +221,7 @@ std::vector<std::string> fired(const Recording& recording) {
 std::vector<std::string> frame_names(const Recording& recording) {
   std::vector<std::string> names;
   for (const Instance& instance : recording.instances) {
-    std::string name = frame_label(instance.frame);
+    std::string name = actors::frame_label(instance.frame);
     if (std::ranges::find(names, name) == names.end())
       names.push_back(std::move(name));
   }
@@ -242,22 +240,33 @@ std::string alternatives(const Recording& recording, const StepFilter& filter) {
 
 }  // namespace
 
-std::string scope_name(const Recording& recording, int scope) {
-  std::vector<std::string> levels;
-  // Names the root only where it is outermost, and the device once.
-  for (int at = scope; at >= 0;) {
-    const auto [number, iteration] = recording.scopes[size_t(at)];
-    const Instance& instance = recording.instances[size_t(number)];
-    const bool is_own = levels.empty();
-    if (instance.caller < 0 && !is_own) break;
-    std::string frame = frame_label(instance.frame);
-    if (is_own) frame += instance.device;
-    if (instance.number > 1) frame += fmt::format("#{}", instance.number);
-    levels.push_back(fmt::format("{}/{}", frame, iteration));
-    at = instance.caller;
+std::vector<std::string> scope_names(const Recording& recording) {
+  // Of the levels around a frame that a scope calls, the outermost and the
+  // innermost: in a deep recursion each scope has all of its callers' levels.
+  constexpr size_t kKept = 2 * actors::kShownLevels + 1;
+  std::vector<std::vector<std::string>> around;
+  std::vector<std::string> names;
+  for (const Scope& scope : recording.scopes) {
+    const Instance& instance = recording.instances[size_t(scope.instance)];
+    const auto level = [&](std::string_view device) {
+      std::string frame = actors::frame_label(instance.frame);
+      frame += device;
+      if (instance.number > 1) frame += fmt::format("#{}", instance.number);
+      return fmt::format("{}/{}", frame, scope.iteration);
+    };
+    // Names the root only where it is outermost, and the device once.
+    std::vector<std::string> levels;
+    if (instance.caller >= 0) levels = around[size_t(instance.caller)];
+    levels.push_back(level(instance.device));
+    names.push_back(actors::join_levels(levels));
+    levels.back() = level("");
+    if (instance.caller < 0) levels.clear();
+    // With a further level they still are more than are shown.
+    if (levels.size() > kKept)
+      levels.erase(levels.begin() + ptrdiff_t(actors::kShownLevels));
+    around.push_back(std::move(levels));
   }
-  std::ranges::reverse(levels);
-  return actors::join_levels(levels);
+  return names;
 }
 
 std::string to_text(const Recording& recording, const Frontispiece& front,

@@ -20,10 +20,11 @@ struct Frontispiece {
   PlanListing plans;               // if requested
 };
 
-// The whole tag, "outer/2/inner/3": each frame and the iteration of it, from
-// the outermost loop on; "root/0" outside of loops. A call that is not the
-// first of its function in an iteration has its number, as in "fib#2/0".
-std::string scope_name(const Recording& recording, int scope);
+// The whole tag of each scope, "outer/2/inner/3": each frame and the iteration
+// of it, from the outermost loop on; "root/0" outside of loops. A call that is
+// not the first of its function in an iteration has its number, as in
+// "fib#2/0". REQUIRES: a scope comes after those that have called its frame.
+std::vector<std::string> scope_names(const Recording& recording);
 
 // Selects the steps that are written; they keep their numbers.
 struct StepFilter {
@@ -32,6 +33,8 @@ struct StepFilter {
   size_t first = 1;
   size_t last = SIZE_MAX;
   bool is_brief = false;  // only events, without the state after them
+
+  bool operator==(const StepFilter&) const = default;
 };
 
 // A few lines for each step: the event, and the state of that iteration

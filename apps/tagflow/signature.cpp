@@ -1,10 +1,13 @@
 #include "apps/tagflow/signature.h"
 
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <string_view>
 
 #include "actors/checkpoint/saved_model.h"
 #include "apps/common/command_line.h"
@@ -15,8 +18,10 @@
 #include "apps/common/summary.h"
 #include "apps/common/watched_run.h"
 #include "graph/analysis/prune.h"
+#include "graph/counted.h"
 #include "graph/function.h"
 #include "graph/functions/check.h"
+#include "graph/node_name.h"
 
 namespace tagflow::apps {
 namespace {
@@ -180,6 +185,35 @@ Failure read_costs_of(const SignatureOptions& options, Prepared& prepared) {
   return file_error(std::move(status).with_prefix("[--costs] "));
 }
 
+// Whether it is the name of a node, or of one that is made of the body of a
+// function: its name begins with that of the function or its caller.
+bool is_of_graph(const graph::Graph& graph,
+                 const std::set<std::string, std::less<>>& functions,
+                 std::string_view name) {
+  for (size_t end = name.find('/'); end != name.npos;
+       end = name.find('/', end + 1)) {
+    const std::string_view start = name.substr(0, end);
+    if (graph.find(start) != nullptr || functions.contains(start)) return true;
+  }
+  return graph.find(name) != nullptr;
+}
+
+// A file of another graph is easily taken, and has no effect.
+void warn_of_foreign_costs(const graph::CostModel& costs,
+                           const graph::Graph& graph) {
+  const std::vector<graph::CostModel::NodeCosts> nodes = costs.node_costs();
+  std::set<std::string, std::less<>> functions;
+  for (const graph::FunctionDef* function : graph.library().functions())
+    functions.insert(graph::to_node_name(function->name()));
+  const bool is_foreign =
+      std::ranges::none_of(nodes, [&](const graph::CostModel::NodeCosts& node) {
+        return is_of_graph(graph, functions, node.node);
+      });
+  if (is_foreign && !nodes.empty())
+    spdlog::warn("[--costs] none of its {} is of a node of this graph",
+                 counted(nodes.size(), "cost"));
+}
+
 // Fills `prepared`, except its failure, which is returned.
 Failure prepare_in(const SignatureOptions& options, Purpose purpose,
                    Prepared& prepared) {
@@ -221,6 +255,7 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   if (failure.exit_code != ExitCode::kOk) return failure;
   // Before any placement, since variables stay where they are placed first.
   if (!options.costs.empty()) {
+    warn_of_foreign_costs(prepared.costs, model->graph);
     Status learned = prepared.session->learn(prepared.costs);
     if (!learned.ok()) return run_time_error(std::move(learned));
   }

@@ -108,13 +108,10 @@ Result<stepper::PlanListing> list_plans(const Prepared& prepared) {
   TAGFLOW_ASSIGN(
       actors::Distribution distribution,
       prepared.session->explain(feeds, prepared.fetches, prepared.targets));
-  const actors::SessionOptions& options = prepared.session->options();
-  TAGFLOW_ASSIGN(
-      const auto plans,
-      actors::compile(std::move(distribution.partitions),
-                      {.compile_edges = options.passes.has(graph::Pass::kEdges),
-                       .window = options.window},
-                      prepared.session->devices()));
+  TAGFLOW_ASSIGN(const auto plans,
+                 actors::compile(std::move(distribution.partitions),
+                                 prepared.session->options(),
+                                 prepared.session->devices()));
   return stepper::list_plans(plans);
 }
 
@@ -165,12 +162,24 @@ Failure show_steps(const StepOptions& options,
   return run_time_error(write_page(options.html, recording, front));
 }
 
+Status check_filter(const StepOptions& options) {
+  const stepper::StepFilter& filter = options.filter;
+  if (filter.first > filter.last)
+    return invalid_argument("[step] --from {} is after --to {}", filter.first,
+                            filter.last);
+  // Each step there says only what it changes, so none can be left out.
+  if ((options.json || !options.html.empty()) &&
+      filter != stepper::StepFilter())
+    return invalid_argument(
+        "[step] --nodes, --frame, --from, --to and --brief are for the text; "
+        "{} has all steps",
+        options.json ? "--json" : "--html");
+  return {};
+}
+
 ExitCode step_graph(const StepOptions& options) {
-  if (options.filter.first > options.filter.last) {
-    return report(usage_error(
-        invalid_argument("[step] --from {} is after --to {}",
-                         options.filter.first, options.filter.last)));
-  }
+  Status chosen = check_filter(options);
+  if (!chosen.ok()) return report(usage_error(std::move(chosen)));
   Prepared prepared = prepare(options.signature);
   Failure failure = prepared.failure;
   Status distinct =

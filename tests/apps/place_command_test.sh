@@ -95,6 +95,11 @@ assert any("nanoseconds" in node for node in costs["nodes"]), costs' "$work/cost
   complain "the costs are wrong" tagflow place --save
 expect 0 '^note +times are from the file of --costs' - \
   tagflow place products.pbtxt --devices cpu:2 --costs costs.json
+# Of another graph, they have no effect.
+foreign='\[--costs\] none of its [0-9]+ costs is of a node of this graph'
+expect 0 '' "$foreign" tagflow place "$loop" --costs costs.json
+expect 0 '' "$foreign" \
+  tagflow run "$loop" --costs costs.json --feed n=3 --fetch Exit
 # A run goes on measuring, and makes the file where there is none.
 expect 0 '^y = ' - tagflow run products.pbtxt --devices cpu:2 --feed x=x.json \
   --fetch y --costs costs.json

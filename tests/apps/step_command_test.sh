@@ -74,6 +74,26 @@ instead 'the frames are: root, while$'
 expect 2 - '--from' tagflow step "$loop" --fetch Exit --from 0
 expect 2 - '--from 5 is after --to 3' \
   tagflow step "$loop" --feed n=3 --fetch Exit --from 5 --to 3
+# A loop that is named as the root is not taken for it.
+sed 's/s: "while"/s: "root"/' "$loop" >"$work/rooted.pbtxt"
+expect 0 '^ +[0-9]+  "root"/1 ' - \
+  tagflow step rooted.pbtxt --feed n=1 --fetch Exit --brief
+expect 0 '^ +[0-9]+  root/0 ' - \
+  tagflow step rooted.pbtxt --feed n=1 --fetch Exit --brief --frame root
+grep -q '"root"/' "$work/stdout" && complain "a loop is the root" tagflow step
+expect 0 'frame "root" in root, ' - \
+  tagflow step rooted.pbtxt --feed n=1 --fetch Exit --frame '"root"' --plan
+grep -qE '^ +[0-9]+  root/' "$work/stdout" &&
+  complain "the root is a loop" tagflow step
+# Steps of the JSON and the page build on each other: none is left out silently.
+for filter in '--nodes Add' '--frame root' '--from 2' '--to 2' --brief; do
+  # shellcheck disable=SC2086
+  expect 2 - '--brief are for the text; --json has all steps' \
+    tagflow step "$loop" --feed n=3 --fetch Exit --json $filter
+done
+expect 2 - '--brief are for the text; --html has all steps' \
+  tagflow step "$loop" --feed n=3 --fetch Exit --html none.html --nodes Add
+[ -e "$work/none.html" ] && complain "there is a page" tagflow step --html
 expect 0 '' - tagflow step "$loop" --feed n=3 --fetch Exit --trace steps.json
 python3 "$here/check_trace.py" "$work/steps.json" Add ||
   complain "the trace is wrong" tagflow step --trace

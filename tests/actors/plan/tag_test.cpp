@@ -37,6 +37,13 @@ TEST_CASE("a frame instance's id tells parent, iteration and name apart") {
   CHECK_FALSE(ids.contains({0, 0}));  // the root's
 }
 
+TEST_CASE("a loop named as the root is shown in quotes") {
+  CHECK(frame_label("") == "root");
+  CHECK(frame_label("root") == "\"root\"");
+  CHECK(frame_label("roots") == "roots");
+  CHECK(frame_label("\"root\"") == "\"\"root\"\"");
+}
+
 TEST_CASE("a tag in words names all levels, of very many the outer and inner") {
   std::vector<std::string> levels;
   CHECK(join_levels(levels).empty());

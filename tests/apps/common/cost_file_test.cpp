@@ -1,6 +1,7 @@
 #include "apps/common/cost_file.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <filesystem>
 #include <fstream>
@@ -61,6 +62,37 @@ TEST_CASE("deep nesting is refused before anything copies it") {
   CHECK(refusal(R"("nodes": )" + deep + std::string(200'000, ']') +
                 R"(, "loops": [], "x": 1)") ==
         "[costs] it is nested too deeply");
+}
+
+TEST_CASE("many costs are read in a time that grows with their number only") {
+  // A parser that keeps all items looks at all of them again after each one:
+  // this would take minutes.
+  constexpr size_t kMany = 300'000;
+  std::string nodes;
+  for (size_t i = 0; i < kMany; ++i)
+    nodes += fmt::format(
+        R"({}{{"name": "{}", "output_bytes": {{"mean": {}, "count": 1}}}})",
+        i == 0 ? "" : ",", i, i);
+  const auto costs =
+      parse_costs(R"({"nodes": [)" + nodes +
+                  R"(], "version": 1, "format": "tagflow costs"})");
+  REQUIRE_MESSAGE(costs.ok(), costs.status().to_string());
+  const auto read = costs->node_costs();
+  REQUIRE(read.size() == kMany);
+  CHECK(read.back().node == "99999");
+  CHECK(read.back().output_bytes == CostModel::Mean{99999, 1});
+}
+
+TEST_CASE("what the whole file is counts before what its items are") {
+  CHECK(
+      parse_costs(R"({"nodes": [5], "format": "tagflow costs", "version": 2})")
+          .status()
+          .message() == "[costs] it is of version 2, not 1");
+  for (const char* item : {"5", "[]", "[{}]", "null"})
+    CHECK(refusal(fmt::format(R"("nodes": [{}, {{}}])", item)) ==
+          "[costs] an item of \"nodes\" is not an object");
+  CHECK(refusal(R"("loops": [5])") ==
+        "[costs] an item of \"loops\" is not an object");
 }
 
 TEST_CASE("newer costs are added to those of a file") {

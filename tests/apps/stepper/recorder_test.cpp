@@ -98,9 +98,10 @@ TEST_CASE("the worked example is recorded as the specification walks it") {
   for (const Step& step : recording.steps) {
     if (step.kind == StepKind::kEnd) ended.push_back(step.scope);
   }
-  CHECK(scope_name(recording, ended[0]).ends_with("/0"));
-  CHECK(scope_name(recording, ended[1]).ends_with("/1"));
-  CHECK(scope_name(recording, ended[2]) == "root/0");
+  const std::vector<std::string> names = scope_names(recording);
+  CHECK(names[size_t(ended[0])].ends_with("/0"));
+  CHECK(names[size_t(ended[1])].ends_with("/1"));
+  CHECK(names[size_t(ended[2])] == "root/0");
   CHECK(recording.steps.back().ends_frame);
   // The body of iteration 1 is dead, and so are its NextIterations.
   for (const Step& step : recording.steps) {
@@ -302,12 +303,32 @@ TEST_CASE(
   // What happens in an instance is named with all that is around.
   const std::string outer = recording.instances[1].frame;
   const std::string inner = recording.instances[2].frame;
+  const std::vector<std::string> names = scope_names(recording);
   for (size_t scope = 0; scope < recording.scopes.size(); ++scope) {
     const auto [instance, iteration] = recording.scopes[scope];
     if (instance != 3) continue;
-    CHECK(scope_name(recording, int(scope)) ==
+    CHECK(names[scope] ==
           outer + "/1/" + inner + "/" + std::to_string(iteration));
   }
+}
+
+TEST_CASE("the name of a scope has the outermost and innermost levels only") {
+  // A function calls itself: scope i is of its call i, in the root's scope 0.
+  Recording recording;
+  recording.instances = {{"", "", 0, -1, 1}};
+  recording.scopes = {{0, 0}};
+  for (int i = 1; i <= 20; ++i) {
+    recording.instances.push_back(
+        {"f", i == 20 ? " on GPU:0" : "", 1, i - 1, i == 2 || i == 18 ? 2 : 1});
+    recording.scopes.push_back({i, i});
+  }
+  const std::vector<std::string> names = scope_names(recording);
+  CHECK(names[0] == "root/0");
+  CHECK(names[2] == "f/1/f#2/2");
+  CHECK(names[7] == "f/1/f#2/2/f/3/f/4/f/5/f/6/f/7");
+  CHECK(names[8] == "f/1/f#2/2/f/3/.../f/6/f/7/f/8");
+  CHECK(names[9] == "f/1/f#2/2/f/3/.../f/7/f/8/f/9");
+  CHECK(names[20] == "f/1/f#2/2/f/3/.../f#2/18/f/19/f on GPU:0/20");
 }
 
 TEST_CASE("a run beyond the limit is stopped, and says so") {
