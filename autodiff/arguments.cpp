@@ -33,8 +33,9 @@ bool has_open_loop(const Graph& graph) {
   return false;
 }
 
-// Checks that all ys are in one frame, and each x is there or around it.
-Status check_frames(const Analysis& analysis, FrameId frame,
+// Checks that all ys are in one frame, and each x is there; or around it, if
+// the loop is still being built, since the gradient is a tensor of its body.
+Status check_frames(const Analysis& analysis, FrameId frame, bool is_open,
                     const std::vector<Endpoint>& ys,
                     const std::vector<Endpoint>& xs) {
   const auto name = [&](FrameId id) {
@@ -53,7 +54,7 @@ Status check_frames(const Analysis& analysis, FrameId frame,
       return refuse("y", y, own);
   for (const Endpoint& x : xs)
     if (const FrameId own = analysis.output_frame(*x.node);
-        !analysis.is_within(frame, own))
+        own != frame && (!is_open || !analysis.is_within(frame, own)))
       return refuse("x", x, own);
   return {};
 }
@@ -128,8 +129,8 @@ Result<Prepared> prepare(const Scope& scope, const Tensors& tensors,
     if (is_first)
       for (const auto& [frame, plan] : save)
         TAGFLOW_RETURN_IF_ERROR(set_save(graph, frame, plan));
-    if (!has_open_loop(graph))
-      TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(graph));
+    const bool is_open = has_open_loop(graph);
+    if (!is_open) TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(graph));
     Prepared made;
     made.calls = std::make_unique<CallTable>();
     TAGFLOW_ASSIGN(made.analysis, Analysis::make(graph, made.calls.get()));
@@ -138,7 +139,8 @@ Result<Prepared> prepare(const Scope& scope, const Tensors& tensors,
     for (const Endpoint& stop : tensors.stops)
       made.stops.insert(lowered_output(stop));
     made.frame = analysis.output_frame(*ys[0].node);
-    TAGFLOW_RETURN_IF_ERROR(check_frames(analysis, made.frame, ys, made.xs));
+    TAGFLOW_RETURN_IF_ERROR(
+        check_frames(analysis, made.frame, is_open, ys, made.xs));
     made.paths =
         std::make_unique<Paths>(analysis, made.frame, made.xs, ys, made.stops);
     // A replacement may reveal more calls or stacks to replace.

@@ -1,11 +1,29 @@
 #include "autodiff/node_context.h"
 
 #include "autodiff/region.h"
+#include "graph/analysis/known_value.h"
 #include "graph/builder/ops_math.h"
 
 namespace tagflow::autodiff {
 
 namespace ops = graph::ops;
+
+namespace {
+
+// Rules read indices, axes and shapes that are known when the derivative is
+// made.
+void fix_known_inputs(graph::Graph& graph, const Node& node) {
+  for (const graph::Endpoint& input : node.inputs()) {
+    const Node* maker = graph::known_maker(input);
+    if (maker == nullptr || maker->op() != "Const" ||
+        !is_integer(maker->output_dtypes()[0]))
+      continue;
+    graph.set_attr(const_cast<Node*>(maker),
+                   std::string(graph::kFixedValueAttr), true);
+  }
+}
+
+}  // namespace
 
 // A derivative is on the device of its node.
 NodeContext::NodeContext(Region& region, const Node& node,
@@ -13,7 +31,9 @@ NodeContext::NodeContext(Region& region, const Node& node,
     : region_(region),
       node_(node),
       first_input_(first_input),
-      scope_(region.scope().sub_scope(name).with_device(node.device())) {}
+      scope_(region.scope().sub_scope(name).with_device(node.device())) {
+  fix_known_inputs(region.analysis().graph(), node);
+}
 
 graph::Endpoint NodeContext::output_endpoint(int port) const {
   return {const_cast<Node*>(&node_), port};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "graph/analysis/known_value.h"
 #include "graph/analysis/prune.h"
 #include "graph/function.h"
 #include "graph/node_name.h"
@@ -60,6 +61,12 @@ Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
     if (!twins.try_emplace(feed).second)
       return invalid_argument("[session] \"{}\" is fed twice",
                               feed.to_string());
+  for (const Endpoint& feed : feeds)
+    if (feed.node->attrs().contains(kFixedValueAttr))
+      return invalid_argument(
+          "[session] Const \"{}\" cannot be fed: gradients of the graph were "
+          "made by its value; a PlaceholderWithDefault can be fed",
+          feed.node->name());
   // A fed Placeholder need not run.
   const auto has_run = [&](Node* node) {
     return (node->op() == "Placeholder" || node->op() == "PlaceholderV2") &&

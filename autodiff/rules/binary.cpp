@@ -1,9 +1,6 @@
 // Element-wise ops of two tensors, sums of several, and choices between two.
-#include <optional>
-
 #include "autodiff/rules/arithmetic.h"
 #include "autodiff/rules/rules.h"
-#include "graph/analysis/known_value.h"
 #include "graph/dtype_visit.h"
 
 namespace tagflow::autodiff {
@@ -102,36 +99,12 @@ void add_remainder_rules(RuleTable& table) {
 
 // --- Powers and logarithms --------------------------------------------------
 
-// The exponent, where it is a single real constant of the graph.
-std::optional<double> known_exponent(const Node& node) {
-  const Tensor* y = graph::known_constant(node.inputs()[1]);
-  if (y == nullptr || y->num_elements() != 1) return {};
-  std::optional<double> exponent;
-  visit_floating(y->dtype(), [&]<class T>(TypeTag<T>) {
-    exponent = static_cast<double>(*y->data<T>());
-  });
-  return exponent;
-}
-
-// For x^c with a natural number c: no order has a power with a negative
-// exponent, which would be infinite at 0.
-void set_constant_power(RuleContext& r, double c) {
-  const Scope& s = r.scope();
-  if (c == 0) return;
-  if (c == 1) return r.set_broadcast(0, r.grad());
-  const Output x = r.input(0);
-  const Output power = c == 2 ? x : ops::pow(s, x, c - 1);
-  set_broadcast_slope(r, 0, ops::mul(s, power, c));
-}
-
 void pow_rule(RuleContext& r) {
   const Scope& s = r.scope();
-  const auto exponent = known_exponent(r.node());
-  if (r.wants(0) && exponent) {
-    set_constant_power(r, *exponent);
-  } else if (r.wants(0)) {
+  if (r.wants(0)) {
     // 0 where y is 0, though 0^(y-1) is infinite, and where the gradient is 0,
-    // as after a factor of 0 at a lower order.
+    // as after a factor of 0 at a lower order. A known y is no special case,
+    // since a further gradient may be by y.
     const Output y = r.input(1);
     const Output power = ops::pow(s, r.input(0), ops::sub(s, y, 1));
     const Output slope = s.op("MulNoNan", {power, y});

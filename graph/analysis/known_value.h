@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include "graph/graph.h"
 
@@ -21,6 +22,10 @@ const Tensor* known_constant(
 // Cast. If only the vector's length is known, only the rank is; if nothing is
 // known, the rank is unknown. InvalidArgument if the value cannot be a shape.
 Result<PartialShape> known_shape(Endpoint source);
+
+// Attribute of a Const (true) whose value the gradients of the graph were made
+// by, such as an axis. It cannot be fed, which would leave them wrong.
+inline constexpr std::string_view kFixedValueAttr = "_fixed_value";
 
 // The node that makes the value, behind Identities and loop constants; null for
 // an open back edge.

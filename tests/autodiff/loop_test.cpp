@@ -334,4 +334,11 @@ TEST_CASE("what has no gradient says why") {
     CHECK(p.s.status().to_string().find("\"while/inside:0\" is in the loop") !=
           std::string::npos);
   }
+  SUBCASE("a y in a complete loop that x is outside of") {
+    const auto [y, inside] = doubled(p.s, x);
+    p.grad(inside, {x});
+    CHECK(p.s.status().message() ==
+          "[gradients] y \"while/inside:0\" is in the loop of frame "
+          "\"while/while_context\", but x \"x:0\" is outside of all loops");
+  }
 }

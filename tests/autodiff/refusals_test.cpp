@@ -3,6 +3,7 @@
 
 #include "autodiff/rule.h"
 #include "graph/op_registry.h"
+#include "graph/program.h"
 #include "graph/shape_context.h"
 #include "tests/autodiff/evaluate.h"
 
@@ -31,6 +32,29 @@ Status refusal(const Scope& s, const Output& y, const Output& x) {
 }
 
 }  // namespace
+
+TEST_CASE("a Const whose value a gradient was made by cannot be fed") {
+  Graph graph;
+  const Scope s(graph);
+  const Output x =
+      ops::placeholder(s.named("x"), DataType::kDouble, Shape{2, 2});
+  const Output v = ops::constant(s.named("v"), Tensor::vector<double>({1, 2}));
+  const Output axis = ops::constant(s.named("axis"), 0);
+  const Output y = ops::mul(s, s.op("Sum", {x, axis}), v);
+  const Output grad = dense_gradients(s, {y}, {x})[0];
+  REQUIRE_MESSAGE(s.ok(), s.status().to_string());
+  const auto refusal_of = [&](const Output& fed) {
+    return extract(graph, std::vector<Endpoint>{fed.endpoint()},
+                   std::vector<Endpoint>{grad.endpoint()}, {})
+        .status()
+        .to_string();
+  };
+  CHECK(refusal_of(axis) ==
+        "InvalidArgument: [session] Const \"axis\" cannot be fed: gradients of "
+        "the graph were made by its value; a PlaceholderWithDefault can be "
+        "fed");
+  CHECK(refusal_of(v) == "OK");
+}
 
 TEST_CASE("an op without a rule is named, with the path from x to y") {
   Graph graph;

@@ -50,12 +50,20 @@ struct Square : Elementwise<T> {
   static T apply(T x) { return x * x; }
 };
 
-// Squares and cubes, the most frequent powers, are products.
+template <class T>
+struct FirstPower : Elementwise<T> {
+  static T apply(T x) { return x; }
+};
+
+// Squares and cubes, the most frequent powers, are products. The first power is
+// in the gradient of a square.
 template <class T>
 struct RealPower : Power<T> {
   static void apply_row(const T* x, bool x_moves, const T* y, bool y_moves,
                         T* z, int64_t n) {
-    if (x_moves && !y_moves && *y == T(2)) {
+    if (x_moves && !y_moves && *y == T(1)) {
+      run_row<FirstPower<T>>(x, z, n);
+    } else if (x_moves && !y_moves && *y == T(2)) {
       run_row<Square<T>>(x, z, n);
     } else if (x_moves && !y_moves && *y == T(3)) {
       run_row<Cube<T>>(x, z, n);

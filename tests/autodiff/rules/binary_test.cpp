@@ -1,9 +1,11 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "autodiff/gradients.h"
 #include "graph/builder/builder.h"
+#include "tests/autodiff/evaluate.h"
 #include "tests/autodiff/rules/functions.h"
 
 using namespace tagflow;
@@ -100,6 +102,27 @@ TEST_CASE("powers with a constant exponent have derivatives of any order") {
   const Tensor zero = Tensor::vector<double>({0, 0.5});
   for (const double exponent : {0., 1., 2., 3.})
     check_gradients(op_with("Pow", {exponent}), {zero}, {.order = 4});
+}
+
+TEST_CASE("the slope of a power with a constant exponent depends on it") {
+  // y = x^w: d2y / dx dw = x^(w-1) (1 + w ln x), in both orders.
+  for (const double w_is : {0., 1., 2., 3.}) {
+    CAPTURE(w_is);
+    graph::Graph graph;
+    const graph::Scope s(graph);
+    const graph::Output x = ops::placeholder(s, DataType::kDouble, Shape{});
+    const graph::Output w = ops::constant(s, w_is);
+    const graph::Output y = ops::pow(s, x, w);
+    const graph::Output by_x = dense_gradients(s, {y}, {x})[0];
+    const graph::Output by_w = dense_gradients(s, {y}, {w})[0];
+    const graph::Output by_xw = dense_gradients(s, {by_x}, {w})[0];
+    const graph::Output by_wx = dense_gradients(s, {by_w}, {x})[0];
+    const Reals both =
+        numbers(s, {by_xw, by_wx}, {{x.name(), Tensor::scalar(2.)}});
+    const double expected = std::pow(2, w_is - 1) * (1 + w_is * std::log(2));
+    CHECK(both[0] == doctest::Approx(expected));
+    CHECK(both[1] == doctest::Approx(expected));
+  }
 }
 
 TEST_CASE("natural powers that are not known are differentiated at 0 as well") {
