@@ -16,7 +16,8 @@ void fix_known_inputs(graph::Graph& graph, const Node& node) {
   for (const graph::Endpoint& input : node.inputs()) {
     const Node* maker = graph::known_maker(input);
     if (maker == nullptr || maker->op() != "Const" ||
-        !is_integer(maker->output_dtypes()[0]))
+        !is_integer(maker->output_dtypes()[0]) ||
+        maker->attrs().contains(graph::kFixedValueAttr))
       continue;
     graph.set_attr(const_cast<Node*>(maker),
                    std::string(graph::kFixedValueAttr), true);

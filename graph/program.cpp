@@ -57,16 +57,16 @@ Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
                         std::span<const Endpoint> fetches,
                         std::span<Node* const> targets) {
   std::unordered_map<Endpoint, Endpoint, EndpointHash> twins;  // of fed tensors
-  for (const Endpoint& feed : feeds)
+  for (const Endpoint& feed : feeds) {
     if (!twins.try_emplace(feed).second)
       return invalid_argument("[session] \"{}\" is fed twice",
                               feed.to_string());
-  for (const Endpoint& feed : feeds)
     if (feed.node->attrs().contains(kFixedValueAttr))
       return invalid_argument(
           "[session] Const \"{}\" cannot be fed: gradients of the graph were "
           "made by its value; a PlaceholderWithDefault can be fed",
           feed.node->name());
+  }
   // A fed Placeholder need not run.
   const auto has_run = [&](Node* node) {
     return (node->op() == "Placeholder" || node->op() == "PlaceholderV2") &&

@@ -5,16 +5,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <caf/actor_system.hpp>
-#include <caf/actor_system_config.hpp>
-#include <caf/atom.hpp>
-#include <caf/scheduler/test_coordinator.hpp>
 #include <caf/send.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "actors/runtime/step.h"
+#include "tests/actors/runtime/stepwise.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -42,7 +39,7 @@ class Player : public EngineActor {
 };
 
 // Two players; the thread of the test is lent to them.
-struct Rally {
+struct Rally : StepwiseSystem {
   explicit Rally(bool at_rest) : rests(at_rest) {
     a->other = b;
     b->other = a;
@@ -73,14 +70,7 @@ struct Rally {
     return quiet;
   }
 
-  struct Config : caf::actor_system_config {
-    Config() { set("scheduler.policy", caf::atom("testing")); }
-  };
   const bool rests;
-  Config config;
-  caf::actor_system system{config};
-  caf::scheduler::test_coordinator& scheduler =
-      dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
   caf::actor first = system.spawn<Player, caf::lazy_init>(std::ref(*this), 'a');
   caf::actor second =
       system.spawn<Player, caf::lazy_init>(std::ref(*this), 'b');

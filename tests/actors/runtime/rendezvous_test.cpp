@@ -5,16 +5,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <caf/actor_system.hpp>
-#include <caf/actor_system_config.hpp>
-#include <caf/atom.hpp>
-#include <caf/scheduler/test_coordinator.hpp>
 #include <caf/send.hpp>
 #include <string>
 #include <vector>
 
 #include "actors/runtime/step.h"
 #include "tests/actors/delaying_rendezvous.h"
+#include "tests/actors/runtime/stepwise.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -52,7 +49,7 @@ std::vector<std::string> transfer_names() {
 }
 
 // A rendezvous, and two that receive.
-struct Meeting {
+struct Meeting : StepwiseSystem {
   explicit Meeting(HandOff hand_off = HandOff::kDirect,
                    const SpawnRendezvous& spawn = spawn_local_rendezvous)
       : policy(hand_off),
@@ -119,15 +116,8 @@ struct Meeting {
     return quiet;
   }
 
-  struct Config : caf::actor_system_config {
-    Config() { set("scheduler.policy", caf::atom("testing")); }
-  };
   const HandOff policy;
   const std::vector<std::string> names = transfer_names();
-  Config config;
-  caf::actor_system system{config};
-  caf::scheduler::test_coordinator& scheduler =
-      dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
   std::vector<caf::actor> handles;
   caf::actor actor;
   Rendezvous* rendezvous;
