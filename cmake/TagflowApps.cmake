@@ -1,13 +1,15 @@
 # What lies in apps/:
-#   apps/{common,conform,io}/*.cpp  library tagflow_apps_common: files, models
-#                                   and cases, also for fuzz targets
+#   apps/{io,program}/*.cpp         library tagflow_apps_program: files, and
+#                                   what every program has
+#   apps/{common,conform}/*.cpp     library tagflow_apps_common: models and
+#                                   cases, also for fuzz targets
 #   apps/{checkpoint,draw,ode,placement,stepper,training}/*.cpp
 #                                   library tagflow_apps, which the programs
 #                                   and their tests share
 #   apps/{tagflow,bench}/**.cpp     the tagflow command
 #   apps/{fortunes,g2p,kmeans,train_images}/*.cpp
 #                                   a program each: main.cpp; the rest is in
-#                                   the library, for its tests and benchmark
+#                                   a library, for its tests and benchmark
 #   apps/examples/*.cpp             one executable and CTest case each
 # Without TAGFLOW_BUILD_APPS only the libraries are made.
 
@@ -30,22 +32,31 @@ function(tagflow_apps_library name)
   tagflow_unite(${name})
 endfunction()
 
-tagflow_apps_library(tagflow_apps_common common conform io)
-target_compile_features(tagflow_apps_common PUBLIC cxx_std_20)
-target_include_directories(tagflow_apps_common PUBLIC "${PROJECT_SOURCE_DIR}")
-target_link_libraries(tagflow_apps_common
-  PUBLIC tagflow::tagflow CLI11::CLI11 nlohmann_json::nlohmann_json
+tagflow_apps_library(tagflow_apps_program io program)
+target_compile_features(tagflow_apps_program PUBLIC cxx_std_20)
+target_include_directories(tagflow_apps_program PUBLIC "${PROJECT_SOURCE_DIR}")
+target_link_libraries(tagflow_apps_program
+  PUBLIC tagflow::actors CLI11::CLI11 nlohmann_json::nlohmann_json
     spdlog::spdlog ZLIB::ZLIB PNG::PNG fmt::fmt Threads::Threads)
 # Not CLI11: its constants are made anew in every source that sees it.
-tagflow_precompile(tagflow_apps_common
+tagflow_precompile(tagflow_apps_program
   ${TAGFLOW_COMMON_PCH} <nlohmann/json.hpp>
   actors/session/session.h graph/builder/builder.h)
 
+tagflow_apps_library(tagflow_apps_common common conform)
+target_link_libraries(tagflow_apps_common
+  PUBLIC tagflow_apps_program tagflow::tagflow)
+tagflow_reuse_pch(tagflow_apps_common tagflow_apps_program)
+
+# By itself, since the quickstart builds it first: no gradients, no models.
+tagflow_apps_library(tagflow_kmeans kmeans)
+target_link_libraries(tagflow_kmeans PUBLIC tagflow_apps_program)
+tagflow_reuse_pch(tagflow_kmeans tagflow_apps_program)
+
 tagflow_apps_library(tagflow_apps
-  checkpoint draw fortunes g2p kmeans ode placement stepper train_images
-  training)
-target_link_libraries(tagflow_apps PUBLIC tagflow_apps_common)
-tagflow_reuse_pch(tagflow_apps tagflow_apps_common)
+  checkpoint draw fortunes g2p ode placement stepper train_images training)
+target_link_libraries(tagflow_apps PUBLIC tagflow_apps_common tagflow_kmeans)
+tagflow_reuse_pch(tagflow_apps tagflow_apps_program)
 
 # The stepper's page is part of the library.
 foreach(part IN ITEMS page.css page.html page_state.js page.js)
@@ -63,15 +74,15 @@ if(NOT TAGFLOW_BUILD_APPS)
   return()
 endif()
 
-# tagflow_program(NAME SOURCE...): an app that is installed and knows its
-# version.
-function(tagflow_program name)
-  tagflow_app(${name} ${ARGN} LINK tagflow_apps)
+# tagflow_program(NAME LIBRARY SOURCE...): an app that is installed and knows
+# its version.
+function(tagflow_program name library)
+  tagflow_app(${name} ${ARGN} LINK ${library})
   target_compile_definitions(${name} PRIVATE
     TAGFLOW_VERSION="${PROJECT_VERSION}")
   tagflow_compile_lean(${name})
   tagflow_unite(${name})
-  tagflow_reuse_pch(${name} tagflow_apps_common)
+  tagflow_reuse_pch(${name} tagflow_apps_program)
   install(TARGETS ${name})
 endfunction()
 
@@ -79,7 +90,7 @@ endfunction()
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS
   "${apps}/tagflow/*.cpp" "${apps}/bench/*.cpp")
 if(sources)
-  tagflow_program(tagflow ${sources})
+  tagflow_program(tagflow tagflow_apps ${sources})
   tagflow_loads_op_libraries(tagflow)
 endif()
 # The scripts that `tagflow bench` gives to Python are part of the command.
@@ -96,15 +107,16 @@ foreach(name IN ITEMS compare models)
   endif()
 endforeach()
 
-tagflow_program(kmeans "${apps}/kmeans/main.cpp")
-tagflow_program(train_images "${apps}/train_images/main.cpp")
-tagflow_program(fortunes "${apps}/fortunes/main.cpp")
-tagflow_program(g2p "${apps}/g2p/main.cpp")
+tagflow_program(kmeans tagflow_kmeans "${apps}/kmeans/main.cpp")
+tagflow_program(train_images tagflow_apps "${apps}/train_images/main.cpp")
+tagflow_program(fortunes tagflow_apps "${apps}/fortunes/main.cpp")
+tagflow_program(g2p tagflow_apps "${apps}/g2p/main.cpp")
 
 file(GLOB sources CONFIGURE_DEPENDS "${apps}/examples/*.cpp")
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM name)
-  tagflow_app(${name} "${source}" DIRECTORY examples LINK tagflow_apps)
+  tagflow_app(${name} "${source}" DIRECTORY examples
+    LINK tagflow_apps tagflow::tagflow)
   if(TAGFLOW_BUILD_TESTS)
     add_test(NAME examples/${name} COMMAND ${name})
     set_tests_properties(examples/${name} PROPERTIES

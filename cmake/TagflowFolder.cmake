@@ -26,6 +26,20 @@ function(tagflow_unite target)
     UNITY_BUILD ${TAGFLOW_UNITY} UNITY_BUILD_BATCH_SIZE 4)
 endfunction()
 
+# tagflow_unity_groups(ROOM SIZE): the sources directly in the folder ROOM in
+# groups of that size, for a target whose UNITY_BUILD_MODE is GROUP.
+function(tagflow_unity_groups room size)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${room}/*.cpp")
+  string(MAKE_C_IDENTIFIER "${room}" group)
+  set(count 0)
+  foreach(source IN LISTS sources)
+    math(EXPR number "${count} / ${size}")
+    set_source_files_properties("${source}"
+      PROPERTIES UNITY_GROUP "${group}_${number}")
+    math(EXPR count "${count} + 1")
+  endforeach()
+endfunction()
+
 # tagflow_reuse_pch(TARGET FROM): the headers that FROM precompiled, where
 # TAGFLOW_PCH is on. They fit code that is generated alike only, and CMake asks
 # for -fPIC in a library, but for -fPIE in a program, where
@@ -56,7 +70,7 @@ function(tagflow_embeddable target)
   # variables. There is always room for ours, which are some hundred bytes, but
   # not for those of CUDA's static run time, which are two pages.
   if(NOT TAGFLOW_CUDA_TARGETS OR
-     (BUILD_SHARED_LIBS AND NOT target STREQUAL "tagflow_devices"))
+     (BUILD_SHARED_LIBS AND NOT target MATCHES "^tagflow_devices"))
     target_compile_options(${target} PRIVATE -ftls-model=initial-exec)
   endif()
   if(BUILD_SHARED_LIBS)
@@ -81,13 +95,18 @@ endfunction()
 # Sets VAR to the sources that fit this configuration. Optional libraries are
 # chosen by file, never by #ifdef: where x_onednn.cpp and x_eigen.cpp stand
 # side by side, exactly one of them is compiled, and so of their tests; of the
-# folders cuda/ and no_cuda/ one is.
+# folders cuda/ and no_cuda/ one is, and of x_kernels_all.cpp and
+# x_kernels_basic.cpp one, by TAGFLOW_KERNELS.
 function(tagflow_choose_sources var)
   set(chosen ${ARGN})
   foreach(source IN LISTS ARGN)
     file(RELATIVE_PATH path "${PROJECT_SOURCE_DIR}" "${source}")
     if((path MATCHES "/cuda/" AND NOT TAGFLOW_CUDA_TARGETS) OR
        (path MATCHES "/no_cuda/" AND TAGFLOW_CUDA_TARGETS))
+      list(REMOVE_ITEM chosen "${source}")
+    endif()
+    if(source MATCHES "_kernels_(all|basic)\\.cpp$" AND
+       NOT CMAKE_MATCH_1 STREQUAL TAGFLOW_KERNELS)
       list(REMOVE_ITEM chosen "${source}")
     endif()
     if(source MATCHES "_onednn(_test)?\\.cpp$")
@@ -103,17 +122,20 @@ function(tagflow_choose_sources var)
 endfunction()
 
 # tagflow_folder(NAME [DEPENDS folder...] [LINK lib...] [LINK_PRIVATE lib...]
-#                [PCH header...] [TEST_PCH header...])
+#                [PCH header...] [TEST_PCH header...]
+#                [FURTHER path... FURTHER_LINK lib...])
 # Makes library tagflow_NAME, alias tagflow::NAME, of every NAME/**.cpp and
 # NAME/**.cu, static or as BUILD_SHARED_LIBS says, with its public headers and
 # its place in the export. CUDA sources are a target of their own, since flags,
 # precompiled headers and unity are for C++; they are linked as C++. Then makes
 # the folder's test binary: see tagflow_tests(). DEPENDS names folders whose
-# headers it may include.
+# headers it may include. The sources and folders FURTHER are compiled as a
+# target of their own, tagflow_NAME_further, with the libraries FURTHER_LINK.
+# They are in the library where TAGFLOW_KERNELS is "all".
 # Does nothing where the folder has no sources.
 function(tagflow_folder name)
-  cmake_parse_arguments(arg "" "" "DEPENDS;LINK;LINK_PRIVATE;PCH;TEST_PCH"
-    ${ARGN})
+  cmake_parse_arguments(arg "" ""
+    "DEPENDS;LINK;LINK_PRIVATE;PCH;TEST_PCH;FURTHER;FURTHER_LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/${name}/*.cpp")
   if(NOT sources)
@@ -131,6 +153,17 @@ function(tagflow_folder name)
   endforeach()
 
   set(target tagflow_${name})
+  set(further "")
+  list(TRANSFORM arg_FURTHER PREPEND "${PROJECT_SOURCE_DIR}/")
+  foreach(source IN LISTS sources)
+    foreach(path IN LISTS arg_FURTHER)
+      cmake_path(IS_PREFIX path "${source}" is_further)
+      if(is_further)
+        list(APPEND further "${source}")
+      endif()
+    endforeach()
+  endforeach()
+  list(REMOVE_ITEM sources ${further})
   add_library(${target} ${sources})
   tagflow_embeddable(${target})
   add_library(tagflow::${name} ALIAS ${target})
@@ -142,7 +175,36 @@ function(tagflow_folder name)
   target_link_libraries(${target}
     PUBLIC ${arg_DEPENDS} ${arg_LINK}
     PRIVATE ${arg_LINK_PRIVATE} "$<BUILD_INTERFACE:tagflow_flags>")
-  tagflow_precompile(${target} ${TAGFLOW_COMMON_PCH} ${arg_PCH})
+  if(further)
+    # Headers that both parts reuse belong to neither, since the library depends
+    # on its further part.
+    set(empty "${PROJECT_BINARY_DIR}/generated/empty.cpp")
+    file(CONFIGURE OUTPUT "${empty}" CONTENT "")
+    add_library(${target}_pch OBJECT EXCLUDE_FROM_ALL "${empty}")
+    add_library(${target}_further OBJECT EXCLUDE_FROM_ALL ${further})
+    foreach(part IN ITEMS pch further)
+      tagflow_embeddable(${target}_${part})
+      target_compile_features(${target}_${part} PRIVATE cxx_std_20)
+      target_include_directories(${target}_${part} PRIVATE
+        "${PROJECT_SOURCE_DIR}")
+      target_link_libraries(${target}_${part} PRIVATE
+        ${arg_DEPENDS} ${arg_LINK} ${arg_LINK_PRIVATE} tagflow_flags)
+    endforeach()
+    target_link_libraries(${target}_further PRIVATE ${arg_FURTHER_LINK})
+    tagflow_precompile(${target}_pch ${TAGFLOW_COMMON_PCH} ${arg_PCH})
+    if(TAGFLOW_PCH)
+      target_precompile_headers(${target} REUSE_FROM ${target}_pch)
+      target_precompile_headers(${target}_further REUSE_FROM ${target}_pch)
+    endif()
+    if(TAGFLOW_KERNELS STREQUAL "all")
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_further>)
+      list(TRANSFORM arg_FURTHER_LINK REPLACE "(.+)" "$<LINK_ONLY:\\1>"
+        OUTPUT_VARIABLE link_only)
+      target_link_libraries(${target} PRIVATE ${link_only})
+    endif()
+  else()
+    tagflow_precompile(${target} ${TAGFLOW_COMMON_PCH} ${arg_PCH})
+  endif()
   if(cuda_sources)
     add_library(${target}_cuda OBJECT ${cuda_sources})
     target_include_directories(${target}_cuda PRIVATE "${PROJECT_SOURCE_DIR}")
@@ -160,7 +222,8 @@ function(tagflow_folder name)
 
   if(TAGFLOW_BUILD_TESTS)
     # Tests look into headers that nobody else includes.
-    tagflow_tests(${name} LINK tagflow::${name} ${arg_LINK_PRIVATE}
+    tagflow_tests(${name}
+      LINK tagflow::${name} ${arg_LINK_PRIVATE} ${arg_FURTHER_LINK}
       PCH ${arg_TEST_PCH})
   endif()
 endfunction()
@@ -292,14 +355,12 @@ function(tagflow_tests name)
   endforeach()
 endfunction()
 
-# tagflow_app(NAME SOURCE... [DIRECTORY dir] [LINK lib...])
-# Makes executable NAME, linked with the whole library, as
-# <build>/apps[/DIRECTORY]/NAME.
+# tagflow_app(NAME SOURCE... [DIRECTORY dir] LINK lib...)
+# Makes executable NAME as <build>/apps[/DIRECTORY]/NAME.
 function(tagflow_app name)
   cmake_parse_arguments(arg "" "DIRECTORY" "LINK" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE
-    tagflow::tagflow ${arg_LINK} tagflow_flags)
+  target_link_libraries(${name} PRIVATE ${arg_LINK} tagflow_flags)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_compile_features(${name} PRIVATE cxx_std_20)
   set_target_properties(${name} PROPERTIES

@@ -27,6 +27,16 @@ position-independent ones, which takes as long as two builds."
 option(TAGFLOW_WERROR
   "Let every compiler warning fail the build."
   OFF)
+set(TAGFLOW_KERNELS all CACHE STRING
+  "The kernels to build: all, or basic, which leaves out those of \
+convolutions and other layers of networks, random numbers, linear algebra, \
+sparse tensors, fused cells, texts, and GPUs. Tests need all.")
+set_property(CACHE TAGFLOW_KERNELS PROPERTY STRINGS all basic)
+if(NOT TAGFLOW_KERNELS MATCHES "^(all|basic)$" OR
+   (TAGFLOW_BUILD_TESTS AND NOT TAGFLOW_KERNELS STREQUAL "all"))
+  message(FATAL_ERROR "TAGFLOW_KERNELS is \"${TAGFLOW_KERNELS}\": it must be "
+    "all, or basic without tests")
+endif()
 set(TAGFLOW_PREBUILT_DEVICES "" CACHE FILEPATH
   "A libtagflow_devices.a to link instead of compiling devices/, by which the \
 short sanitizer pass saves half of its time.")
@@ -177,7 +187,11 @@ endfunction()
 # language is enabled for the scope of a file.
 macro(tagflow_find_cuda)
   set(TAGFLOW_CUDA_TARGETS "")
-  if(TAGFLOW_CUDA)
+  if(NOT TAGFLOW_KERNELS STREQUAL "all" AND TAGFLOW_CUDA AND
+     NOT TAGFLOW_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR "TAGFLOW_CUDA needs TAGFLOW_KERNELS=all")
+  endif()
+  if(TAGFLOW_CUDA AND TAGFLOW_KERNELS STREQUAL "all")
     include(CheckLanguage)
     check_language(CUDA)
     find_package(CUDAToolkit 12.2 QUIET)

@@ -12,6 +12,29 @@ if(TAGFLOW_BUILD_TESTS)
   endif()
 endif()
 
+# The engine with the basic kernels only, of the objects that all tests use. Not
+# linked with their libraries, which would add what is missing.
+if(TAGFLOW_BUILD_TESTS AND TARGET tagflow_devices_further AND
+   NOT BUILD_SHARED_LIBS AND NOT TAGFLOW_TEST_FILTER)
+  set(stub "")
+  if(TAGFLOW_CUDA_TARGETS)
+    set(stub "${PROJECT_SOURCE_DIR}/devices/no_cuda/no_cuda.cpp")
+  endif()
+  add_executable(basic_kernels_test
+    "${PROJECT_SOURCE_DIR}/tests/basic_kernels_test.cpp"
+    "${PROJECT_SOURCE_DIR}/devices/cpu/further_kernels_basic.cpp" ${stub}
+    $<TARGET_OBJECTS:tagflow_devices> $<TARGET_OBJECTS:tagflow_actors>)
+  get_target_property(libraries tagflow_devices LINK_LIBRARIES)
+  target_link_libraries(basic_kernels_test PRIVATE
+    tagflow_test_main CAF::core ${libraries})
+  tagflow_reuse_pch(basic_kernels_test tagflow_test_main)
+  set_target_properties(basic_kernels_test PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  add_test(NAME devices/basic_kernels COMMAND basic_kernels_test)
+  set_tests_properties(devices/basic_kernels PROPERTIES
+    LABELS "devices;smoke" TIMEOUT 600)
+endif()
+
 # tests/apps/*_test.sh run the built programs, which they find in TAGFLOW_BIN.
 if(TAGFLOW_BUILD_TESTS AND TAGFLOW_BUILD_APPS)
   file(GLOB scripts CONFIGURE_DEPENDS

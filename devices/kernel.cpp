@@ -62,9 +62,8 @@ Result<Tensor> KernelContext::allocate_temp(DataType dtype,
   return Tensor::allocate(dtype, shape, *allocator_);
 }
 
-void KernelContext::parallel_for(
-    int64_t total, double unit_cost,
-    const std::function<void(int64_t, int64_t)>& body) const {
+void KernelContext::parallel_for(int64_t total, double unit_cost,
+                                 RangeBody body) const {
   if (total <= 0) return;
   if (step_->parallel == nullptr) {
     body(0, total);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "devices/cancellation.h"
@@ -139,6 +140,30 @@ class AsyncKernel : public Kernel {
   bool may_be_expensive() const override { return false; }
 };
 
+// What a kernel computes for the numbers in [begin, end). A RangeBody refers to
+// a callable, which must outlive every call: a function that gets one keeps it
+// no longer than it runs. It needs no allocation, and less code for each
+// callable than std::function.
+class RangeBody {
+ public:
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, RangeBody> &&
+           std::is_invocable_v<const F&, int64_t, int64_t>)
+      RangeBody(const F& callable)  // NOLINT: a lambda is one
+      : callable_(&callable),
+        call_([](const void* f, int64_t begin, int64_t end) {
+          (*static_cast<const F*>(f))(begin, end);
+        }) {}
+
+  void operator()(int64_t begin, int64_t end) const {
+    call_(callable_, begin, end);
+  }
+
+ private:
+  const void* callable_;
+  void (*call_)(const void* callable, int64_t begin, int64_t end);
+};
+
 // Runs shards of one kernel on several workers.
 class Parallel {
  public:
@@ -148,8 +173,7 @@ class Parallel {
   // is the estimated nanoseconds of one unit; small totals run inline. `body`
   // must be safe to run concurrently. If it throws, parts that have not begun
   // are skipped, the others finish, and the first exception is thrown here.
-  virtual void run(int64_t total, double unit_cost,
-                   const std::function<void(int64_t, int64_t)>& body) = 0;
+  virtual void run(int64_t total, double unit_cost, RangeBody body) = 0;
 };
 
 // Identifies an execution of a node: the frame instance and the iteration.
@@ -248,8 +272,7 @@ class KernelContext {
   // that is true: see devices/commit_gate.h. Thread-safe.
   Commit commit() const { return Commit(step_->commits); }
   // See Parallel::run; runs inline where the step has none.
-  void parallel_for(int64_t total, double unit_cost,
-                    const std::function<void(int64_t, int64_t)>& body) const;
+  void parallel_for(int64_t total, double unit_cost, RangeBody body) const;
 
   // "[op] what": an InvalidArgument, for kernels' checks.
   template <class... Args>

@@ -22,6 +22,7 @@ class RegisteredKernels final : public graph::KernelCatalog {
   std::vector<std::string> types_of(std::string_view op) const override {
     return registry_.types_of(op);
   }
+  std::string why_missing() const override { return registry_.why_missing(); }
 
  private:
   const KernelRegistry& registry_;

@@ -27,6 +27,12 @@ bool serves(const KernelDef& def, const graph::Node& node) {
 
 }  // namespace
 
+TypeLimits::TypeLimits(std::initializer_list<Entry> entries) {
+  for (const Entry& entry : entries)
+    map_[std::string(entry.attr)].assign(entry.types.begin(),
+                                         entry.types.end());
+}
+
 bool is_plain_node(const graph::Node& node) {
   const auto plain = [](DataType type) {
     return is_plain(type) && !is_ref(type);
@@ -64,6 +70,19 @@ void KernelRegistry::add(KernelDef def) {
   std::unique_lock lock(mutex_);
   std::string op = def.op;
   defs_.emplace(std::move(op), std::move(def));
+}
+
+void KernelRegistry::add(
+    std::string_view op, const TypeLimits& types,
+    Result<std::unique_ptr<Kernel>> (*make)(const KernelInfo&), bool is_async,
+    bool takes_handles) {
+  KernelDef def;
+  def.op = op;
+  def.types = types;
+  def.factory = make;
+  def.is_async = is_async;
+  def.takes_handles = takes_handles;
+  add(std::move(def));
 }
 
 void KernelRegistry::inherit(std::string type, std::string from) {
@@ -165,6 +184,16 @@ std::vector<std::string> KernelRegistry::types_of_locked(
   return {types.begin(), types.end()};
 }
 
+void KernelRegistry::explain_missing(std::string why) {
+  std::unique_lock lock(mutex_);
+  why_missing_ = std::move(why);
+}
+
+std::string KernelRegistry::why_missing() const {
+  std::shared_lock lock(mutex_);
+  return why_missing_;
+}
+
 Result<std::unique_ptr<Kernel>> KernelRegistry::make(
     const graph::Node& node, std::string_view device_type) const {
   std::shared_lock lock(mutex_);
@@ -202,9 +231,13 @@ Status KernelRegistry::missing(const graph::Node& node,
   });
   if (!any) {
     const auto others = types_of_locked(node.op());
+    if (!others.empty())
+      return refused(
+          fmt::format("there is no kernel for this op on {}, only on {}",
+                      device_type, fmt::join(others, ", ")));
     return refused(fmt::format("there is no kernel for this op on {}{}{}",
-                               device_type, others.empty() ? "" : ", only on ",
-                               fmt::join(others, ", ")));
+                               device_type, why_missing_.empty() ? "" : "; ",
+                               why_missing_));
   }
   if (const Limit* limit = excluding(node, device_type, takes_handles))
     return refused(

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -17,13 +19,42 @@ namespace tagflow::devices {
 using KernelFactory =
     std::function<Result<std::unique_ptr<Kernel>>(const KernelInfo&)>;
 
+// The types that type attributes may have, by attribute. Attributes that are
+// not named may have any type. The constructor is not inline: maps that were
+// built in place were much of the code of hundreds of registrations.
+class TypeLimits {
+ public:
+  using Map = std::map<std::string, std::vector<DataType>>;
+  // An argument of the constructor: it refers to the name and the types.
+  struct Entry {
+    Entry(std::string_view attr, std::initializer_list<DataType> types)
+        : attr(attr), types(types.begin(), types.size()) {}
+    Entry(std::string_view attr, const std::vector<DataType>& types)
+        : attr(attr), types(types) {}
+
+    std::string_view attr;
+    std::span<const DataType> types;
+  };
+
+  TypeLimits() = default;
+  TypeLimits(std::initializer_list<Entry> entries);
+
+  Map::const_iterator find(const std::string& attr) const {
+    return map_.find(attr);
+  }
+  Map::const_iterator begin() const { return map_.begin(); }
+  Map::const_iterator end() const { return map_.end(); }
+
+ private:
+  Map map_;
+};
+
 // A kernel serves the nodes of its op whose type attributes have one of the
 // allowed values.
 struct KernelDef {
   std::string op;
   std::string device_type = "CPU";
-  // Attribute -> allowed types. Attributes not named may have any type.
-  std::map<std::string, std::vector<DataType>> types;
+  TypeLimits types;
   KernelFactory factory;
   bool is_async = false;  // the factory makes AsyncKernels
   // Inputs and outputs may be handles of variables whose contents are in the
@@ -55,8 +86,7 @@ class KernelRegistry {
   // KernelInfo&)` instead. `static constexpr bool kTakesHandles = true` in the
   // class sets KernelDef::takes_handles.
   template <class K>
-  void add(std::string op,
-           std::map<std::string, std::vector<DataType>> types = {});
+  void add(std::string_view op, const TypeLimits& types = {});
 
   // Devices of `type` also run the synchronous kernels added for `from`, where
   // they have none of their own.
@@ -66,6 +96,10 @@ class KernelRegistry {
   // nodes "with WHAT". By default devices run all nodes. Control flow is
   // restricted too; it takes handles.
   void limit(std::string type, NodeFilter takes, std::string what);
+
+  // The reason why an op may have no kernel at all; messages contain it.
+  void explain_missing(std::string why);
+  std::string why_missing() const;
 
   // Makes the kernel of a node. Unimplemented where the op has no kernel on
   // this device type, or none for these types; the message lists the existing
@@ -92,6 +126,12 @@ class KernelRegistry {
     std::string what;
   };
 
+  template <class K>
+  static Result<std::unique_ptr<Kernel>> make_kernel(const KernelInfo& info);
+  void add(std::string_view op, const TypeLimits& types,
+           Result<std::unique_ptr<Kernel>> (*make)(const KernelInfo&),
+           bool is_async, bool takes_handles);
+
   // Calls `visit` with each kernel of the op on the device type, own ones
   // first, until it returns true. All below: REQUIRES the mutex.
   template <class Visit>
@@ -108,25 +148,26 @@ class KernelRegistry {
   std::multimap<std::string, KernelDef, std::less<>> defs_;
   std::map<std::string, std::string, std::less<>> inherits_;  // type -> from
   std::map<std::string, Limit, std::less<>> limits_;          // by type
+  std::string why_missing_;
 };
 
 template <class K>
-void KernelRegistry::add(std::string op,
-                         std::map<std::string, std::vector<DataType>> types) {
-  KernelDef def;
-  def.op = std::move(op);
-  def.types = std::move(types);
-  def.is_async = std::is_base_of_v<AsyncKernel, K>;
+Result<std::unique_ptr<Kernel>> KernelRegistry::make_kernel(
+    const KernelInfo& info) {
+  if constexpr (requires { K::make(info); }) {
+    return K::make(info);
+  } else {
+    return std::unique_ptr<Kernel>(std::make_unique<K>(info));
+  }
+}
+
+template <class K>
+void KernelRegistry::add(std::string_view op, const TypeLimits& types) {
+  bool takes_handles = false;
   if constexpr (requires { K::kTakesHandles; })
-    def.takes_handles = K::kTakesHandles;
-  def.factory = [](const KernelInfo& info) -> Result<std::unique_ptr<Kernel>> {
-    if constexpr (requires { K::make(info); }) {
-      return K::make(info);
-    } else {
-      return std::unique_ptr<Kernel>(std::make_unique<K>(info));
-    }
-  };
-  add(std::move(def));
+    takes_handles = K::kTakesHandles;
+  add(op, types, &make_kernel<K>, std::is_base_of_v<AsyncKernel, K>,
+      takes_handles);
 }
 
 }  // namespace tagflow::devices

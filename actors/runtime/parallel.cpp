@@ -35,7 +35,7 @@ constexpr int kLooks = 1000;
 class ShardedCall {
  public:
   ShardedCall(int64_t total, int64_t shards, int workers,
-              const std::function<void(int64_t, int64_t)>& body)
+              devices::RangeBody body)
       : total_(total),
         shards_(shards),
         workers_(workers),
@@ -91,7 +91,7 @@ class ShardedCall {
   const int64_t total_;
   const int64_t shards_;
   const int workers_;
-  const std::function<void(int64_t, int64_t)>& body_;
+  const devices::RangeBody body_;
   std::vector<std::atomic<bool>> taken_;
   std::atomic<int64_t> done_{0};
   std::atomic<bool> has_thrown_{false};
@@ -101,7 +101,7 @@ class ShardedCall {
 }  // namespace
 
 void WorkerParallel::run(int64_t total, double unit_cost,
-                         const std::function<void(int64_t, int64_t)>& body) {
+                         devices::RangeBody body) {
   const double cost = unit_cost * double(total);
   const int64_t useful = int64_t(std::min(cost / kShardNanoseconds, 1e6));
   const int64_t shards = std::min({useful, workers_ * kShardsPerWorker, total});

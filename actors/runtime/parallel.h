@@ -15,8 +15,7 @@ class WorkerParallel : public devices::Parallel {
   WorkerParallel(Scheduler& scheduler, int workers)
       : scheduler_(scheduler), workers_(workers) {}
 
-  void run(int64_t total, double unit_cost,
-           const std::function<void(int64_t, int64_t)>& body) override;
+  void run(int64_t total, double unit_cost, devices::RangeBody body) override;
 
  private:
   Scheduler& scheduler_;

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "apps/common/command_line.h"
+#include "apps/program/command_line.h"
 #include "devices/device_registry.h"
 #include "graph/passes/passes.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "actors/session/session.h"
-#include "apps/common/exit_code.h"
 #include "apps/common/feed_rows.h"
+#include "apps/program/exit_code.h"
 #include "graph/graph.h"
 
 namespace tagflow::apps {

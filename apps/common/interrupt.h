@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "actors/session/session.h"
-#include "apps/common/exit_code.h"
+#include "apps/program/exit_code.h"
 
 namespace tagflow::apps {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/exit_code.h"
+#include "apps/program/exit_code.h"
 
 namespace CLI {
 class App;

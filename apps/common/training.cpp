@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "actors/checkpoint/snapshot.h"
-#include "apps/common/command_line.h"
+#include "apps/program/command_line.h"
 
 namespace tagflow::apps {
 namespace {

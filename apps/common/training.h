@@ -11,7 +11,7 @@
 
 #include "actors/checkpoint/saver.h"
 #include "actors/session/session.h"
-#include "apps/common/exit_code.h"
+#include "apps/program/exit_code.h"
 
 namespace CLI {
 class App;

@@ -3,11 +3,11 @@
 #include <fmt/ranges.h>
 
 #include "apps/common/gradient_graph.h"
-#include "apps/common/owned_session.h"
 #include "apps/conform/case.h"
 #include "apps/conform/compare.h"
 #include "apps/conform/needs.h"
 #include "apps/io/npy.h"
+#include "apps/program/owned_session.h"
 #include "graph/file/graphdef.h"
 
 namespace tagflow::apps {

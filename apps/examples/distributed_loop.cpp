@@ -28,8 +28,8 @@
 #include <string>
 
 #include "actors/watch/observer.h"
-#include "apps/common/trace.h"
 #include "apps/examples/run.h"
+#include "apps/program/trace.h"
 
 using namespace tagflow;         // NOLINT: an example
 using namespace tagflow::graph;  // NOLINT

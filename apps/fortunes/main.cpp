@@ -7,12 +7,12 @@
 #include <string>
 
 #include "actors/checkpoint/restore.h"
-#include "apps/common/command_line.h"
-#include "apps/common/owned_session.h"
-#include "apps/common/program.h"
-#include "apps/common/terminal.h"
 #include "apps/common/watched_run.h"
 #include "apps/fortunes/task.h"
+#include "apps/program/command_line.h"
+#include "apps/program/owned_session.h"
+#include "apps/program/program.h"
+#include "apps/program/terminal.h"
 #include "apps/training/trainer_options.h"
 
 namespace {

@@ -8,16 +8,16 @@
 #include <filesystem>
 #include <string>
 
-#include "apps/common/command_line.h"
-#include "apps/common/program.h"
-#include "apps/common/terminal.h"
-#include "apps/common/trace.h"
 #include "apps/io/file.h"
 #include "apps/io/image_set.h"
 #include "apps/kmeans/graph.h"
 #include "apps/kmeans/progress.h"
 #include "apps/kmeans/reference.h"
 #include "apps/kmeans/report.h"
+#include "apps/program/command_line.h"
+#include "apps/program/program.h"
+#include "apps/program/terminal.h"
+#include "apps/program/trace.h"
 #include "devices/device_registry.h"
 
 namespace {

@@ -12,8 +12,8 @@
 #include "apps/bench/models.h"
 #include "apps/bench/workload.h"
 #include "apps/common/child_process.h"
-#include "apps/common/command_line.h"
-#include "apps/common/terminal.h"
+#include "apps/program/command_line.h"
+#include "apps/program/terminal.h"
 #include "apps/tagflow/commands.h"
 #include "graph/op_registry.h"
 

@@ -10,12 +10,12 @@
 
 #include "apps/checkpoint/convert.h"
 #include "apps/checkpoint/difference.h"
-#include "apps/common/command_line.h"
 #include "apps/common/results.h"
-#include "apps/common/terminal.h"
 #include "apps/io/file.h"
 #include "apps/io/json_tensor.h"
 #include "apps/io/npy.h"
+#include "apps/program/command_line.h"
+#include "apps/program/terminal.h"
 #include "apps/tagflow/commands.h"
 #include "devices/checkpoint/tensor_file.h"
 

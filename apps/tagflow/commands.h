@@ -1,7 +1,7 @@
 // The subcommands of `tagflow`, one file each.
 #pragma once
 
-#include "apps/common/exit_code.h"
+#include "apps/program/exit_code.h"
 
 namespace CLI {
 class App;

@@ -11,13 +11,13 @@
 #include <system_error>
 #include <vector>
 
-#include "apps/common/command_line.h"
 #include "apps/common/engine_options.h"
 #include "apps/common/interrupt.h"
 #include "apps/common/op_libraries.h"
-#include "apps/common/terminal.h"
 #include "apps/conform/case.h"
 #include "apps/conform/judge.h"
+#include "apps/program/command_line.h"
+#include "apps/program/terminal.h"
 #include "apps/tagflow/commands.h"
 #include "graph/counted.h"
 

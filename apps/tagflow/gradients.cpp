@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/command_line.h"
 #include "apps/common/model.h"
 #include "apps/common/op_libraries.h"
-#include "apps/common/terminal.h"
 #include "apps/io/file.h"
+#include "apps/program/command_line.h"
+#include "apps/program/terminal.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/gradients_report.h"
 #include "apps/tagflow/signature.h"

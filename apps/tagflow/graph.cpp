@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/command_line.h"
 #include "apps/common/model_check.h"
 #include "apps/common/op_libraries.h"
-#include "apps/common/terminal.h"
 #include "apps/draw/svg.h"
 #include "apps/io/file.h"
+#include "apps/program/command_line.h"
+#include "apps/program/terminal.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/signature.h"
 #include "graph/analysis/validate.h"

@@ -1,16 +1,18 @@
 // The `tagflow` command. Data goes to stdout, logs and progress to stderr;
-// exit codes are those of apps/common/exit_code.h.
+// exit codes are those of apps/program/exit_code.h.
 #include <CLI/CLI.hpp>
 
-#include "apps/common/command_line.h"
-#include "apps/common/program.h"
+#include "apps/program/command_line.h"
+#include "apps/program/program.h"
 #include "apps/tagflow/commands.h"
+#include "autodiff/symbolic_gradient.h"
 
 namespace {
 
 using namespace tagflow::apps;
 
 ExitCode run(int argc, char** argv) {
+  tagflow::autodiff::enable_symbolic_gradients();
   CLI::App app("Runs dataflow graphs with loops and conditionals in them.",
                "tagflow");
   app.set_version_flag("--version", TAGFLOW_VERSION);

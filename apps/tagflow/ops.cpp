@@ -15,8 +15,8 @@
 
 #include "apps/common/arg_text.h"
 #include "apps/common/op_libraries.h"
-#include "apps/common/terminal.h"
 #include "apps/conform/needs.h"
+#include "apps/program/terminal.h"
 #include "apps/tagflow/commands.h"
 #include "devices/kernel_registry.h"
 #include "graph/op_registry.h"

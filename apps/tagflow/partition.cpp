@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/command_line.h"
-#include "apps/common/terminal.h"
 #include "apps/draw/svg.h"
 #include "apps/io/file.h"
 #include "apps/placement/cut.h"
+#include "apps/program/command_line.h"
+#include "apps/program/terminal.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/signature.h"
 

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "actors/watch/cost_recorder.h"
-#include "apps/common/command_line.h"
 #include "apps/common/cost_file.h"
 #include "apps/common/interrupt.h"
-#include "apps/common/terminal.h"
 #include "apps/io/file.h"
 #include "apps/placement/report.h"
+#include "apps/program/command_line.h"
+#include "apps/program/terminal.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/signature.h"
 #include "graph/counted.h"

@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "actors/watch/cost_recorder.h"
-#include "apps/common/command_line.h"
 #include "apps/common/cost_file.h"
 #include "apps/common/results.h"
-#include "apps/common/terminal.h"
-#include "apps/common/trace.h"
 #include "apps/common/training.h"
 #include "apps/common/watched_run.h"
 #include "apps/io/file.h"
+#include "apps/program/command_line.h"
+#include "apps/program/terminal.h"
+#include "apps/program/trace.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/filling.h"
 #include "apps/tagflow/signature.h"

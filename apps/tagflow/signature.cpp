@@ -10,13 +10,13 @@
 #include <string_view>
 
 #include "actors/checkpoint/saved_model.h"
-#include "apps/common/command_line.h"
 #include "apps/common/cost_file.h"
 #include "apps/common/feed.h"
 #include "apps/common/model.h"
 #include "apps/common/op_libraries.h"
 #include "apps/common/summary.h"
 #include "apps/common/watched_run.h"
+#include "apps/program/command_line.h"
 #include "graph/analysis/prune.h"
 #include "graph/counted.h"
 #include "graph/function.h"

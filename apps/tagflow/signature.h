@@ -6,10 +6,10 @@
 
 #include "actors/session/session.h"
 #include "apps/common/engine_options.h"
-#include "apps/common/exit_code.h"
 #include "apps/common/feed.h"
-#include "apps/common/owned_session.h"
 #include "apps/common/results.h"
+#include "apps/program/exit_code.h"
+#include "apps/program/owned_session.h"
 #include "graph/file/queue_runner.h"
 #include "graph/file/saved_state.h"
 #include "graph/graph.h"

@@ -10,12 +10,12 @@
 #include <optional>
 
 #include "actors/plan/compile.h"
-#include "apps/common/command_line.h"
 #include "apps/common/results.h"
-#include "apps/common/terminal.h"
-#include "apps/common/trace.h"
 #include "apps/common/watched_run.h"
 #include "apps/io/file.h"
+#include "apps/program/command_line.h"
+#include "apps/program/terminal.h"
+#include "apps/program/trace.h"
 #include "apps/stepper/recorder.h"
 #include "apps/stepper/text.h"
 #include "apps/tagflow/commands.h"

@@ -9,7 +9,7 @@
 
 #include "apps/common/results.h"
 #include "apps/common/step_progress.h"
-#include "apps/common/terminal.h"
+#include "apps/program/terminal.h"
 
 namespace tagflow::apps {
 namespace {

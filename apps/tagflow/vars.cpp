@@ -10,7 +10,7 @@
 #include "actors/checkpoint/graph_variables.h"
 #include "apps/common/model.h"
 #include "apps/common/op_libraries.h"
-#include "apps/common/terminal.h"
+#include "apps/program/terminal.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/signature.h"
 

@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "apps/common/command_line.h"
-#include "apps/common/owned_session.h"
-#include "apps/common/program.h"
-#include "apps/common/terminal.h"
+#include "apps/program/command_line.h"
+#include "apps/program/owned_session.h"
+#include "apps/program/program.h"
+#include "apps/program/terminal.h"
 #include "apps/train_images/task.h"
 #include "apps/training/trainer_options.h"
 

@@ -10,21 +10,16 @@ void register_cpu_kernels(KernelRegistry& registry) {
   register_array_kernels(registry);
   register_reduction_kernels(registry);
   register_dense_kernels(registry);
-  register_nn_kernels(registry);
-  register_random_kernels(registry);
+  register_einsum_kernels(registry);
   register_row_layer_kernels(registry);
-  register_window_layer_kernels(registry);
   register_packed_weights_kernels(registry);
   register_product_sum_kernels(registry);
   register_container_kernels(registry);
   register_state_kernels(registry);
   register_checkpoint_kernels(registry);
-  register_sparse_kernels(registry);
-  register_linalg_kernels(registry);
-  register_recurrent_kernels(registry);
-  register_text_kernels(registry);
   register_file_kernels(registry);
   register_summary_kernels(registry);
+  register_further_kernels(registry);
 }
 
 }  // namespace tagflow::devices

@@ -94,7 +94,6 @@ struct Steering {
   std::vector<bool> of(int num_inputs) const;
 };
 
-using TypeLimits = std::map<std::string, std::vector<DataType>>;
 // The types that GPU kernels compute with.
 inline const std::vector<DataType> kCudaFloats = {
     DataType::kFloat, DataType::kDouble, DataType::kHalf, DataType::kBFloat16};

@@ -190,8 +190,9 @@ Element input_element(const KernelInfo& info) {
 void add_unary(KernelRegistry& registry, const char* op, Unary function) {
   TypeLimits limits;
   if (function != Unary::kNot)
-    limits["T"] = types_with(
-        [&](Element type) { return cuda::has_unary(function, type); });
+    limits = {{"T", types_with([&](Element type) {
+                 return cuda::has_unary(function, type);
+               })}};
   add_cuda_kernel(
       registry, op, limits,
       [function](const KernelInfo& info, std::unique_ptr<Kernel> cpu)
@@ -205,8 +206,9 @@ void add_binary(KernelRegistry& registry, const char* op, Binary function,
                 Shapes shapes = Shapes::kBroadcast) {
   TypeLimits limits;
   if (function != Binary::kAnd && function != Binary::kOr)
-    limits["T"] = types_with(
-        [&](Element type) { return cuda::has_binary(function, type); });
+    limits = {{"T", types_with([&](Element type) {
+                 return cuda::has_binary(function, type);
+               })}};
   add_cuda_kernel(
       registry, op, limits,
       [function, shapes](const KernelInfo& info, std::unique_ptr<Kernel> cpu)

@@ -201,7 +201,7 @@ void add_reduction(KernelRegistry& registry, const char* op,
                    Reduction reduction) {
   TypeLimits limits;
   if (reduction != Reduction::kAll && reduction != Reduction::kAny)
-    limits["T"] = kCudaNumbers;
+    limits = {{"T", kCudaNumbers}};
   add_cuda_kernel(
       registry, op, limits,
       [reduction](const KernelInfo& info, std::unique_ptr<Kernel> cpu) -> Made {

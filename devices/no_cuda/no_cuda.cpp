@@ -7,7 +7,7 @@ Result<std::unique_ptr<Device>> make_cuda_device(graph::DeviceInfo,
                                                  const CudaOptions&) {
   return error(Code::kUnimplemented,
                "[cuda] this build has no CUDA: configure it with "
-               "-DTAGFLOW_CUDA=ON");
+               "-DTAGFLOW_CUDA=ON -DTAGFLOW_KERNELS=all");
 }
 
 void register_cuda_kernels(KernelRegistry&) {}

@@ -166,7 +166,11 @@ std::string Demands::limits_of(const Node& node, const Demand& demand) const {
     text += type;
     if (!catalog_.has_kernel(node, type)) text += " (of other types)";
   }
-  if (text.empty()) text = "has no kernels";
+  if (text.empty()) {
+    text = "has no kernels";
+    if (const std::string why = catalog_.why_missing(); !why.empty())
+      text += fmt::format(" ({})", why);
+  }
   if (needs_host(node)) text += " and needs memory that the host reads";
   return text;
 }

@@ -126,6 +126,18 @@ TEST_CASE("a missing kernel's message says which there are") {
       "no kernel on B for T=double; there are T=float, T=half, T=int32");
 }
 
+TEST_CASE("a registry explains why an op has no kernel at all") {
+  TwoTypes types;
+  types.registry.explain_missing("a small build");
+  CHECK(RegisteredKernels(types.registry).why_missing() == "a small build");
+  expect_error(types.registry.make(types.node("Exp", DataType::kFloat), "A"),
+               Code::kUnimplemented,
+               "there is no kernel for this op on A; a small build");
+  const Status elsewhere =
+      types.registry.make(types.node("Abs", DataType::kFloat), "GPU").status();
+  CHECK(elsewhere.message().find("a small build") == std::string::npos);
+}
+
 TEST_CASE("a limit excludes nodes from a device type, control flow included") {
   TwoTypes types;
   types.registry.limit(

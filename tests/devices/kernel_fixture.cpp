@@ -25,8 +25,7 @@ using graph::Node;
 // first.
 class ShardingParallel : public Parallel {
  public:
-  void run(int64_t total, double,
-           const std::function<void(int64_t, int64_t)>& body) override {
+  void run(int64_t total, double, RangeBody body) override {
     const int64_t first = total / 3, second = total - total / 3;
     if (second < total) body(second, total);
     if (first < second) body(first, second);

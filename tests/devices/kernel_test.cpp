@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <functional>
 #include <new>
 #include <optional>
 
@@ -77,8 +76,7 @@ TEST_CASE("what the body of a loop throws leaves it, and no more of it runs") {
   // Two shards, one after the other.
   class TwoShards : public Parallel {
    public:
-    void run(int64_t total, double,
-             const std::function<void(int64_t, int64_t)>& body) override {
+    void run(int64_t total, double, RangeBody body) override {
       body(0, total / 2);
       body(total / 2, total);
     }

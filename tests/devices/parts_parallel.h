@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 
 #include "devices/kernel.h"
 
@@ -12,8 +11,7 @@ namespace tagflow::devices {
 class PartsParallel : public Parallel {
  public:
   explicit PartsParallel(int64_t part = 1) : part_(part) {}
-  void run(int64_t total, double,
-           const std::function<void(int64_t, int64_t)>& body) override {
+  void run(int64_t total, double, RangeBody body) override {
     for (int64_t begin = (total - 1) / part_ * part_; begin >= 0;
          begin -= part_)
       body(begin, std::min(begin + part_, total));

@@ -13,8 +13,7 @@ namespace {
 
 class LastFirst final : public Parallel {
  public:
-  void run(int64_t total, double,
-           const std::function<void(int64_t, int64_t)>& body) override {
+  void run(int64_t total, double, RangeBody body) override {
     const int64_t middle = total / 2;
     if (middle < total) body(middle, total);
     if (middle > 0) body(0, middle);

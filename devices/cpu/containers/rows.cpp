@@ -28,7 +28,7 @@ Shape row_shape_of(const Tensor& tensor) {
 
 // Calls body(begin, end) on parts of `rows` rows of `bytes` each.
 void for_rows(const KernelContext& context, int64_t rows, double bytes,
-              const std::function<void(int64_t, int64_t)>& body) {
+              RangeBody body) {
   if (double(rows) * bytes < kBytesWorthSharding) {
     body(0, rows);
   } else {

@@ -11,7 +11,7 @@
 #include <map>
 
 #include "devices/cpu/dense/products.h"
-#include "devices/cpu/nn/kernels.h"
+#include "devices/cpu/kernels.h"
 #include "devices/cpu/reduction/ops.h"
 #include "devices/kernel_registry.h"
 #include "graph/ops/nn_einsum.h"

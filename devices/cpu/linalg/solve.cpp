@@ -175,8 +175,7 @@ class TriangularSolveKernel : public CubicKernel {
 
 void register_linalg_solve_kernels(KernelRegistry& registry) {
   const auto add = [&]<class T>(TypeTag<T>) {
-    const std::map<std::string, std::vector<DataType>> types = {
-        {"T", {kDataTypeOf<T>}}};
+    const TypeLimits types = {{"T", {kDataTypeOf<T>}}};
     registry.add<InverseKernel<T>>("MatrixInverse", types);
     registry.add<SolveKernel<T>>("MatrixSolve", types);
     registry.add<TriangularSolveKernel<T>>("MatrixTriangularSolve", types);

@@ -18,6 +18,5 @@ void register_average_pool_kernels(KernelRegistry& registry);
 void register_batch_norm_kernels(KernelRegistry& registry);
 void register_lrn_kernels(KernelRegistry& registry);
 void register_resize_kernels(KernelRegistry& registry);
-void register_einsum_kernels(KernelRegistry& registry);
 
 }  // namespace tagflow::devices

@@ -17,7 +17,6 @@ void register_nn_kernels(KernelRegistry& registry) {
   register_batch_norm_kernels(registry);
   register_lrn_kernels(registry);
   register_resize_kernels(registry);
-  register_einsum_kernels(registry);
 }
 
 }  // namespace tagflow::devices

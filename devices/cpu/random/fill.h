@@ -69,10 +69,10 @@ class FillRandomKernel final : public RandomKernel {
 
 template <class Distribution>
 void add_fill(KernelRegistry& registry, std::string op, RandomSource source,
-              std::string type_attr = "dtype") {
+              const char* type_attr = "dtype") {
   add_random<FillRandomKernel<Distribution>>(
       registry, std::move(op), source,
-      {{std::move(type_attr), {kDataTypeOf<typename Distribution::Element>}}});
+      {{type_attr, {kDataTypeOf<typename Distribution::Element>}}});
 }
 
 }  // namespace tagflow::devices

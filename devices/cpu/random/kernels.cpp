@@ -156,6 +156,7 @@ void register_random_kernels(KernelRegistry& registry) {
   register_random_multinomial_kernels(registry);
   register_random_shuffle_kernels(registry);
   register_random_candidate_kernels(registry);
+  register_generator_kernels(registry);
 }
 
 }  // namespace tagflow::devices

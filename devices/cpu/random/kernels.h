@@ -2,7 +2,6 @@
 // shared helpers.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +22,7 @@ void register_random_binomial_kernels(KernelRegistry& registry);
 void register_random_multinomial_kernels(KernelRegistry& registry);
 void register_random_shuffle_kernels(KernelRegistry& registry);
 void register_random_candidate_kernels(KernelRegistry& registry);
+void register_generator_kernels(KernelRegistry& registry);
 
 // The source of an op's numbers, given by its inputs after the first one.
 enum class RandomSource : uint8_t {
@@ -96,12 +96,10 @@ class RandomKernel : public Kernel {
 // The product of a tensor of integers; 1 where it is of another type.
 double product_of(const Tensor& shape);
 
-using TypeTable = std::map<std::string, std::vector<DataType>>;
-
 // Registers K(info, source, first) for the types.
 template <class K>
 void add_random(KernelRegistry& registry, std::string op, RandomSource source,
-                TypeTable types) {
+                TypeLimits types) {
   registry.add(
       {.op = std::move(op),
        .types = std::move(types),

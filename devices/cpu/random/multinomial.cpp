@@ -119,9 +119,9 @@ class MultinomialKernel final : public RandomKernel {
 }  // namespace
 
 void register_random_multinomial_kernels(KernelRegistry& registry) {
-  const TypeTable types = {{"T",
-                            {DataType::kHalf, DataType::kBFloat16,
-                             DataType::kFloat, DataType::kDouble}}};
+  const TypeLimits types = {{"T",
+                             {DataType::kHalf, DataType::kBFloat16,
+                              DataType::kFloat, DataType::kDouble}}};
   add_random<MultinomialKernel>(registry, "Multinomial", RandomSource::kNode,
                                 types);
   add_random<MultinomialKernel>(registry, "StatelessMultinomial",

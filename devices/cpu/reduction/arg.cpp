@@ -1,4 +1,5 @@
 // ArgMax and ArgMin.
+#include <algorithm>
 #include <limits>
 
 #include "devices/cpu/reduction/kernel.h"
@@ -69,9 +70,9 @@ int64_t best_of_row(const T* in, int64_t count) {
 }
 
 // The same for `width` neighbouring columns of rows `step` apart.
-template <class Order, class T, class Index>
+template <class Order, class T>
 void best_of_columns(const T* in, int64_t count, int64_t step, int64_t width,
-                     Index* out) {
+                     int64_t* out) {
   constexpr int64_t kTile = 256;
   T best[kTile];
   for (int64_t j0 = 0; j0 < width; j0 += kTile) {
@@ -85,16 +86,32 @@ void best_of_columns(const T* in, int64_t count, int64_t step, int64_t width,
         const T value = in[i * step + j0 + j];
         if (Order::better(value, best[j])) {
           best[j] = value;
-          out[j0 + j] = Index(i);
+          out[j0 + j] = i;
         }
       }
   }
 }
 
+// The best positions of `outer` blocks of `count` rows and `inner` columns.
 template <class Order, class T>
-class ArgKernel : public Kernel {
+void search(const KernelContext& context, int64_t outer, int64_t count,
+            int64_t inner, const void* in, int64_t* out) {
+  context.parallel_for(
+      outer, 2 + double(count * inner) * 0.5, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const T* block = static_cast<const T*>(in) + i * count * inner;
+          if (inner == 1)
+            out[i] = best_of_row<Order>(block, count);
+          else
+            best_of_columns<Order>(block, count, inner, inner, out + i * inner);
+        }
+      });
+}
+using SearchFn = decltype(&search<Larger, float>);
+
+class ArgKernel final : public Kernel {
  public:
-  explicit ArgKernel(const KernelInfo&) {}
+  explicit ArgKernel(SearchFn search) : search_(search) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& input = context.input(0);
@@ -113,19 +130,29 @@ class ArgKernel : public Kernel {
     if (shape.num_elements() == 0) return Status();
     for (int i = 0; i < input.rank(); ++i)
       if (i != axis) (i < axis ? outer : inner) *= input.dim(i);
-    Status status;
-    detail::visit_among<int16_t, uint16_t, int32_t, int64_t>(
+    if (out->dtype() == DataType::kInt64) {
+      search_(context, outer, count, inner, input.raw(),
+              out->mutable_data<int64_t>());
+      return Status();
+    }
+    int64_t last = 0;  // the last position that the type can hold
+    detail::visit_among<int16_t, uint16_t, int32_t>(
         out->dtype(), [&]<class Index>(TypeTag<Index>) {
-          if (uint64_t(count - 1) >
-              uint64_t(std::numeric_limits<Index>::max())) {
-            status = context.fail("a position in {} does not fit in {}",
-                                  input.describe(), dtype_name(out->dtype()));
-            return;
-          }
-          search(context, outer, count, inner, input.data<T>(),
-                 out->mutable_data<Index>());
+          last = int64_t{std::numeric_limits<Index>::max()};
         });
-    return status;
+    if (count - 1 > last)
+      return context.fail("a position in {} does not fit in {}",
+                          input.describe(), dtype_name(out->dtype()));
+    TAGFLOW_ASSIGN(Tensor positions,
+                   context.allocate_temp(DataType::kInt64, shape));
+    search_(context, outer, count, inner, input.raw(),
+            positions.mutable_data<int64_t>());
+    detail::visit_among<int16_t, uint16_t, int32_t>(
+        out->dtype(), [&]<class Index>(TypeTag<Index>) {
+          std::ranges::copy(positions.flat<int64_t>(),
+                            out->mutable_data<Index>());
+        });
+    return Status();
   }
 
   double cost(const KernelContext& context) const override {
@@ -133,29 +160,26 @@ class ArgKernel : public Kernel {
   }
 
  private:
-  template <class Index>
-  static void search(const KernelContext& context, int64_t outer, int64_t count,
-                     int64_t inner, const T* in, Index* out) {
-    context.parallel_for(outer, 2 + double(count * inner) * 0.5,
-                         [&](int64_t begin, int64_t end) {
-                           for (int64_t i = begin; i < end; ++i) {
-                             const T* block = in + i * count * inner;
-                             if (inner == 1)
-                               out[i] = Index(best_of_row<Order>(block, count));
-                             else
-                               best_of_columns<Order>(block, count, inner,
-                                                      inner, out + i * inner);
-                           }
-                         });
-  }
+  SearchFn search_;
 };
+
+void add_arg_kernel(KernelRegistry& registry, const char* op, DataType type,
+                    SearchFn search) {
+  registry.add(
+      {.op = op,
+       .types = {{"T", {type}}},
+       .factory =
+           [search](const KernelInfo&) -> Result<std::unique_ptr<Kernel>> {
+         return std::unique_ptr<Kernel>(std::make_unique<ArgKernel>(search));
+       }});
+}
 
 }  // namespace
 
 void register_arg_reduction_kernels(KernelRegistry& registry) {
   const auto add = [&]<class T>(TypeTag<T>) {
-    registry.add<ArgKernel<Larger, T>>("ArgMax", {{"T", {kDataTypeOf<T>}}});
-    registry.add<ArgKernel<Smaller, T>>("ArgMin", {{"T", {kDataTypeOf<T>}}});
+    add_arg_kernel(registry, "ArgMax", kDataTypeOf<T>, &search<Larger, T>);
+    add_arg_kernel(registry, "ArgMin", kDataTypeOf<T>, &search<Smaller, T>);
   };
   for_each_real(add);
   for_each<bool>(add);

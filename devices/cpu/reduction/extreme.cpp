@@ -25,11 +25,12 @@ struct AnyOp : AllOp {
 
 void register_reduction_extreme_kernels(KernelRegistry& registry) {
   for_each_real([&]<class T>(TypeTag<T>) {
-    registry.add<ReductionKernel<MaxOp<T>>>("Max", {{"T", {kDataTypeOf<T>}}});
-    registry.add<ReductionKernel<MinOp<T>>>("Min", {{"T", {kDataTypeOf<T>}}});
+    const TypeLimits types = {{"T", {kDataTypeOf<T>}}};
+    add_reduction<MaxOp<T>>(registry, "Max", types);
+    add_reduction<MinOp<T>>(registry, "Min", types);
   });
-  registry.add<ReductionKernel<AllOp>>("All");
-  registry.add<ReductionKernel<AnyOp>>("Any");
+  add_reduction<AllOp>(registry, "All");
+  add_reduction<AnyOp>(registry, "Any");
 }
 
 }  // namespace tagflow::devices

@@ -38,10 +38,9 @@ struct NormOp {
 
 void register_reduction_product_kernels(KernelRegistry& registry) {
   for_each_numeric([&]<class T>(TypeTag<T>) {
-    registry.add<ReductionKernel<ProductOp<T>>>("Prod",
-                                                {{"T", {kDataTypeOf<T>}}});
-    registry.add<ReductionKernel<NormOp<T>>>("EuclideanNorm",
-                                             {{"T", {kDataTypeOf<T>}}});
+    const TypeLimits types = {{"T", {kDataTypeOf<T>}}};
+    add_reduction<ProductOp<T>>(registry, "Prod", types);
+    add_reduction<NormOp<T>>(registry, "EuclideanNorm", types);
   });
 }
 

@@ -42,8 +42,9 @@ class L2LossKernel : public Kernel {
 
 void register_reduction_sum_kernels(KernelRegistry& registry) {
   const auto add = [&]<class T>(TypeTag<T>) {
-    registry.add<ReductionKernel<SumOp<T>>>("Sum", {{"T", {kDataTypeOf<T>}}});
-    registry.add<ReductionKernel<MeanOp<T>>>("Mean", {{"T", {kDataTypeOf<T>}}});
+    const TypeLimits types = {{"T", {kDataTypeOf<T>}}};
+    add_reduction<SumOp<T>>(registry, "Sum", types);
+    add_reduction<MeanOp<T>>(registry, "Mean", types);
   };
   for_each_numeric(add);
   for_each_floating([&]<class T>(TypeTag<T>) {

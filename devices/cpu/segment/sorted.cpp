@@ -6,13 +6,10 @@
 namespace tagflow::devices {
 namespace {
 
-template <class Op>
-class SegmentKernel : public Kernel {
-  using T = typename Op::In;
-
+class SegmentKernel final : public Kernel {
  public:
-  explicit SegmentKernel(const KernelInfo& info)
-      : empty_(info.node().op() == "SegmentProd" ? T(1) : T(0)) {}
+  SegmentKernel(const KernelInfo& info, ReduceSegmentsFn reduce)
+      : reduce_(reduce), empty_(info.node().op() == "SegmentProd" ? 1 : 0) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& data = context.input(0);
@@ -27,10 +24,8 @@ class SegmentKernel : public Kernel {
     const int64_t segments = count == 0 ? 0 : id[count - 1] + 1;
     TAGFLOW_ASSIGN(const Shape shape, rows_shape(segments, data, 1));
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
-    const SegmentedRows<T> rows{data.data<T>(), row_size(data, 1), nullptr, id,
-                                count};
-    reduce_segments<Op>(context, rows, segments, empty_,
-                        out->mutable_data<T>());
+    const SegmentedRows rows{data.raw(), row_size(data, 1), nullptr, id, count};
+    reduce_(context, rows, segments, empty_, out->mutable_raw());
     return Status();
   }
 
@@ -39,22 +34,34 @@ class SegmentKernel : public Kernel {
   }
 
  private:
-  T empty_;
+  ReduceSegmentsFn reduce_;
+  int empty_;
 };
+
+void add_segment_kernel(KernelRegistry& registry, const char* op, DataType type,
+                        ReduceSegmentsFn reduce) {
+  registry.add({.op = op,
+                .types = {{"T", {type}}},
+                .factory = [reduce](const KernelInfo& info)
+                    -> Result<std::unique_ptr<Kernel>> {
+                  return std::unique_ptr<Kernel>(
+                      std::make_unique<SegmentKernel>(info, reduce));
+                }});
+}
 
 }  // namespace
 
 void register_sorted_segment_kernels(KernelRegistry& registry) {
   for_each_numeric([&]<class T>(TypeTag<T>) {
-    const auto add = [&]<class Op>(const char* name, TypeTag<Op>) {
-      registry.add<SegmentKernel<Op>>(name, {{"T", {kDataTypeOf<T>}}});
+    const auto add = [&](const char* op, ReduceSegmentsFn reduce) {
+      add_segment_kernel(registry, op, kDataTypeOf<T>, reduce);
     };
-    add("SegmentSum", TypeTag<SumOp<T>>{});
-    add("SegmentMean", TypeTag<MeanOp<T>>{});
-    add("SegmentProd", TypeTag<ProductOp<T>>{});
+    add("SegmentSum", &reduce_segments<SumOp<T>>);
+    add("SegmentMean", &reduce_segments<MeanOp<T>>);
+    add("SegmentProd", &reduce_segments<ProductOp<T>>);
     if constexpr (!kComplexType<T>) {
-      add("SegmentMax", TypeTag<MaxOp<T>>{});
-      add("SegmentMin", TypeTag<MinOp<T>>{});
+      add("SegmentMax", &reduce_segments<MaxOp<T>>);
+      add("SegmentMin", &reduce_segments<MinOp<T>>);
     }
   });
 }

@@ -33,13 +33,10 @@ Status check_indices(const KernelContext& context, const Tensor& indices,
   return Status();
 }
 
-template <class Op>
-class SparseSegmentKernel : public Kernel {
-  using T = typename Op::In;
-
+class SparseSegmentKernel final : public Kernel {
  public:
-  explicit SparseSegmentKernel(const KernelInfo& info)
-      : has_count_(info.num_inputs() == 4) {}
+  SparseSegmentKernel(const KernelInfo& info, ReduceSegmentsFn reduce)
+      : reduce_(reduce), has_count_(info.num_inputs() == 4) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& data = context.input(0);
@@ -62,10 +59,10 @@ class SparseSegmentKernel : public Kernel {
     }
     TAGFLOW_ASSIGN(const Shape shape, rows_shape(segments, data, 1));
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
-    const SegmentedRows<T> rows{data.data<T>(), row_size(data, 1),
-                                indices.data<int64_t>(), ids.data<int64_t>(),
-                                count};
-    reduce_segments<Op>(context, rows, segments, T(0), out->mutable_data<T>());
+    const SegmentedRows rows{data.raw(), row_size(data, 1),
+                             indices.data<int64_t>(), ids.data<int64_t>(),
+                             count};
+    reduce_(context, rows, segments, 0, out->mutable_raw());
     return Status();
   }
 
@@ -77,6 +74,7 @@ class SparseSegmentKernel : public Kernel {
   }
 
  private:
+  ReduceSegmentsFn reduce_;
   bool has_count_;
 };
 
@@ -175,21 +173,30 @@ class SparseSegmentGradKernel : public Kernel {
   Scale scale_;
 };
 
+void add_sparse_segment_kernels(KernelRegistry& registry, const std::string& op,
+                                DataType type, ReduceSegmentsFn reduce) {
+  for (const char* variant : {"", "WithNumSegments"})
+    registry.add({.op = op + variant,
+                  .types = {{"T", {type}}},
+                  .factory = [reduce](const KernelInfo& info)
+                      -> Result<std::unique_ptr<Kernel>> {
+                    return std::unique_ptr<Kernel>(
+                        std::make_unique<SparseSegmentKernel>(info, reduce));
+                  }});
+}
+
 }  // namespace
 
 void register_sparse_segment_kernels(KernelRegistry& registry) {
-  const auto add = [&]<class Op>(const std::string& name, TypeTag<Op>) {
-    const std::map<std::string, std::vector<DataType>> types = {
-        {"T", {kDataTypeOf<typename Op::In>}}};
-    registry.add<SparseSegmentKernel<Op>>(name, types);
-    registry.add<SparseSegmentKernel<Op>>(name + "WithNumSegments", types);
-  };
   for_each_real([&]<class T>(TypeTag<T>) {
-    add("SparseSegmentSum", TypeTag<SumOp<T>>{});
+    add_sparse_segment_kernels(registry, "SparseSegmentSum", kDataTypeOf<T>,
+                               &reduce_segments<SumOp<T>>);
   });
   for_each_floating([&]<class T>(TypeTag<T>) {
-    add("SparseSegmentMean", TypeTag<MeanOp<T>>{});
-    add("SparseSegmentSqrtN", TypeTag<SqrtNOp<T>>{});
+    add_sparse_segment_kernels(registry, "SparseSegmentMean", kDataTypeOf<T>,
+                               &reduce_segments<MeanOp<T>>);
+    add_sparse_segment_kernels(registry, "SparseSegmentSqrtN", kDataTypeOf<T>,
+                               &reduce_segments<SqrtNOp<T>>);
     for (const std::string op :
          {"SparseSegmentSumGrad", "SparseSegmentMeanGrad",
           "SparseSegmentSqrtNGrad"})

@@ -6,26 +6,85 @@
 namespace tagflow::devices {
 namespace {
 
+// Rows of `size` elements, and the segment of each.
+struct UnsortedRows {
+  const void* data;
+  int64_t size;
+  const int64_t* ids;
+  int64_t count;
+};
+
+// What the kernel knows of one op and type.
+struct SegmentLoops {
+  DataType partial;  // the type of partial results
+  void (*add)(const KernelContext& context, const UnsortedRows& rows,
+              int64_t segments, void* out);
+  // Rounds partial results; null where they have the type of the output.
+  void (*round)(const Tensor& partial, Tensor& out);
+};
+
 // The value of a segment without rows; for extremes a finite number.
-template <class Op, class T>
-T empty_segment(std::string_view op) {
-  if (op == "UnsortedSegmentProd") return T(1);
-  if constexpr (!kComplexType<T>) {
-    if (op == "UnsortedSegmentMax") return lowest_finite<T>();
-    if (op == "UnsortedSegmentMin") return highest_finite<T>();
+template <class Op>
+struct EmptySegment {
+  using T = typename Op::In;
+  static T value() {
+    if constexpr (std::is_same_v<Op, ProductOp<T>>) return T(1);
+    return T(0);
   }
-  return T(0);
+};
+template <class T>
+struct EmptySegment<MaxOp<T>> {
+  static T value() { return lowest_finite<T>(); }
+};
+template <class T>
+struct EmptySegment<MinOp<T>> {
+  static T value() { return highest_finite<T>(); }
+};
+
+template <class T>
+using Partial = std::conditional_t<kIs16BitFloat<T>, float, T>;
+
+// Workers own segments; each reads all ids but only its segments' rows.
+template <class Op>
+void add_rows(const KernelContext& context, const UnsortedRows& rows,
+              int64_t segments, void* out) {
+  using T = typename Op::In;
+  using Sum = Partial<T>;
+  const int64_t size = rows.size;
+  const auto add = [&](int64_t begin, int64_t end) {
+    Sum* sums = static_cast<Sum*>(out);
+    std::fill_n(sums + begin * size, (end - begin) * size,
+                Sum(EmptySegment<Op>::value()));
+    for (int64_t i = 0; i < rows.count; ++i) {
+      const int64_t id = rows.ids[i];
+      if (id < begin || id >= end) continue;
+      Sum* to = sums + id * size;
+      const T* from = static_cast<const T*>(rows.data) + i * size;
+      for (int64_t j = 0; j < size; ++j)
+        to[j] = static_cast<Sum>(Op::combine(
+            static_cast<typename Op::Acc>(to[j]), Op::load(from[j])));
+    }
+  };
+  if (segments == 0 || size == 0) return;
+  constexpr int64_t kWideRow = 16;
+  if (size < kWideRow)
+    add(0, segments);
+  else
+    context.parallel_for(
+        segments, double(size) * double(rows.count) / double(segments), add);
 }
 
-template <class Op>
-class UnsortedSegmentKernel : public Kernel {
-  using T = typename Op::In;
-  // The type of partial results.
-  using Sum = std::conditional_t<kIs16BitFloat<T>, float, T>;
+template <class T>
+void round_partial(const Tensor& partial, Tensor& out) {
+  const auto* from = partial.data<Partial<T>>();
+  T* to = out.mutable_data<T>();
+  for (int64_t i = 0; i < partial.num_elements(); ++i)
+    to[i] = static_cast<T>(from[i]);
+}
 
+class UnsortedSegmentKernel final : public Kernel {
  public:
-  explicit UnsortedSegmentKernel(const KernelInfo& info)
-      : empty_(empty_segment<Op, T>(info.node().op())) {}
+  explicit UnsortedSegmentKernel(const SegmentLoops& loops) : loops_(loops) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& data = context.input(0);
@@ -34,15 +93,16 @@ class UnsortedSegmentKernel : public Kernel {
     TAGFLOW_RETURN_IF_ERROR(check(context, data, ids, segments));
     TAGFLOW_ASSIGN(const Shape shape, rows_shape(segments, data, ids.rank()));
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
-    if constexpr (std::is_same_v<Sum, T>) {
-      add_rows(context, data, ids, segments, out->mutable_data<T>());
-    } else {
-      TAGFLOW_ASSIGN(Tensor wide,
-                     context.allocate_temp(kDataTypeOf<Sum>, shape));
-      add_rows(context, data, ids, segments, wide.mutable_data<Sum>());
-      for (int64_t i = 0; i < wide.num_elements(); ++i)
-        out->mutable_data<T>()[i] = static_cast<T>(wide.data<Sum>()[i]);
+    const UnsortedRows rows{data.raw(), row_size(data, ids.rank()),
+                            ids.data<int64_t>(), ids.num_elements()};
+    if (loops_.round == nullptr) {
+      loops_.add(context, rows, segments, out->mutable_raw());
+      return Status();
     }
+    TAGFLOW_ASSIGN(Tensor partial,
+                   context.allocate_temp(loops_.partial, shape));
+    loops_.add(context, rows, segments, partial.mutable_raw());
+    loops_.round(partial, *out);
     return Status();
   }
 
@@ -66,48 +126,37 @@ class UnsortedSegmentKernel : public Kernel {
     return Status();
   }
 
-  // Workers own segments; each reads all ids but only its segments' rows.
-  void add_rows(const KernelContext& context, const Tensor& data,
-                const Tensor& ids, int64_t segments, Sum* out) const {
-    const int64_t size = row_size(data, ids.rank());
-    const int64_t count = ids.num_elements();
-    const T* in = data.data<T>();
-    const int64_t* id = ids.data<int64_t>();
-    const auto add = [&](int64_t begin, int64_t end) {
-      std::fill_n(out + begin * size, (end - begin) * size, Sum(empty_));
-      for (int64_t i = 0; i < count; ++i) {
-        if (id[i] < begin || id[i] >= end) continue;
-        Sum* to = out + id[i] * size;
-        const T* from = in + i * size;
-        for (int64_t j = 0; j < size; ++j)
-          to[j] = static_cast<Sum>(Op::combine(
-              static_cast<typename Op::Acc>(to[j]), Op::load(from[j])));
-      }
-    };
-    if (segments == 0 || size == 0) return;
-    constexpr int64_t kWideRow = 16;
-    if (size < kWideRow)
-      add(0, segments);
-    else
-      context.parallel_for(
-          segments, double(size) * double(count) / double(segments), add);
-  }
-
-  T empty_;
+  SegmentLoops loops_;
 };
+
+void add_unsorted(KernelRegistry& registry, const char* op, DataType type,
+                  const SegmentLoops& loops) {
+  registry.add({.op = op,
+                .types = {{"T", {type}}},
+                .factory = [loops](const KernelInfo&)
+                    -> Result<std::unique_ptr<Kernel>> {
+                  return std::unique_ptr<Kernel>(
+                      std::make_unique<UnsortedSegmentKernel>(loops));
+                }});
+}
+
+template <class Op>
+void add_unsorted(KernelRegistry& registry, const char* op) {
+  using T = typename Op::In;
+  SegmentLoops loops{kDataTypeOf<Partial<T>>, &add_rows<Op>, nullptr};
+  if constexpr (!std::is_same_v<Partial<T>, T>) loops.round = round_partial<T>;
+  add_unsorted(registry, op, kDataTypeOf<T>, loops);
+}
 
 }  // namespace
 
 void register_unsorted_segment_kernels(KernelRegistry& registry) {
   for_each_numeric([&]<class T>(TypeTag<T>) {
-    const auto add = [&]<class Op>(const char* name, TypeTag<Op>) {
-      registry.add<UnsortedSegmentKernel<Op>>(name, {{"T", {kDataTypeOf<T>}}});
-    };
-    add("UnsortedSegmentSum", TypeTag<SumOp<T>>{});
-    add("UnsortedSegmentProd", TypeTag<ProductOp<T>>{});
+    add_unsorted<SumOp<T>>(registry, "UnsortedSegmentSum");
+    add_unsorted<ProductOp<T>>(registry, "UnsortedSegmentProd");
     if constexpr (!kComplexType<T>) {
-      add("UnsortedSegmentMax", TypeTag<MaxOp<T>>{});
-      add("UnsortedSegmentMin", TypeTag<MinOp<T>>{});
+      add_unsorted<MaxOp<T>>(registry, "UnsortedSegmentMax");
+      add_unsorted<MinOp<T>>(registry, "UnsortedSegmentMin");
     }
   });
 }

@@ -173,8 +173,7 @@ class CombineDenseKernel : public SparseKernel {
 void register_sparse_dense_kernels(KernelRegistry& registry) {
   registry.add<ToDenseKernel>("SparseToDense");
   for_each_numeric([&]<class T>(TypeTag<T>) {
-    const std::map<std::string, std::vector<DataType>> types = {
-        {"T", {kDataTypeOf<T>}}};
+    const TypeLimits types = {{"T", {kDataTypeOf<T>}}};
     registry.add<AddToDenseKernel<T>>("SparseTensorDenseAdd", types);
     registry.add<CombineDenseKernel<T, Combine::kAdd>>("SparseDenseCwiseAdd",
                                                        types);

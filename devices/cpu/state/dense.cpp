@@ -157,7 +157,6 @@ void register_state_kernels(KernelRegistry& registry) {
   register_state_scatter_kernels(registry);
   register_state_slice_kernels(registry);
   register_training_kernels(registry);
-  register_random_state_kernels(registry);
   register_queue_kernels(registry);
   register_table_kernels(registry);
   register_staging_kernels(registry);

@@ -18,7 +18,6 @@ void register_state_gather_kernels(KernelRegistry& registry);
 void register_state_scatter_kernels(KernelRegistry& registry);
 void register_state_slice_kernels(KernelRegistry& registry);
 void register_training_kernels(KernelRegistry& registry);
-void register_random_state_kernels(KernelRegistry& registry);
 void register_queue_kernels(KernelRegistry& registry);
 void register_table_kernels(KernelRegistry& registry);
 void register_staging_kernels(KernelRegistry& registry);

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "apps/common/exit_code.h"
+#include "apps/program/exit_code.h"
 #include "devices/kernel_registry.h"
 #include "graph/builder/builder.h"
 #include "graph/op_registry.h"

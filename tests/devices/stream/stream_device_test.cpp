@@ -233,8 +233,7 @@ TEST_CASE("outputs that a kernel makes elsewhere come to the device's memory") {
 TEST_CASE("a kernel sees the device's allocator, its step and no workers") {
   StreamDevice device(stream_info());
   class NoParallel : public Parallel {
-    void run(int64_t, double,
-             const std::function<void(int64_t, int64_t)>&) override {
+    void run(int64_t, double, RangeBody) override {
       FAIL("the device's thread is alone");
     }
   } parallel;

@@ -59,6 +59,15 @@ TEST_CASE("positions come in the type that is asked for") {
   expect_close(run_op("ArgMax", {in, Tensor::scalar<int16_t>(0)},
                       {{"output_type", DataType::kUInt16}}),
                Tensor::scalar<uint16_t>(1));
+  // Of several blocks of several columns, too.
+  const Tensor blocks = Tensor::of<float>({2, 3, 2}, {1, 9, 2, 8, 3, 7,  //
+                                                      6, 0, 5, 1, 4, 2});
+  expect_close(run_op("ArgMax", {blocks, Tensor::scalar<int32_t>(1)},
+                      {{"output_type", DataType::kInt32}}),
+               Tensor::of<int32_t>({2, 2}, {2, 0, 0, 2}));
+  expect_close(run_op("ArgMin", {blocks, Tensor::scalar<int32_t>(2)},
+                      {{"output_type", DataType::kInt32}}),
+               Tensor::of<int32_t>({2, 3}, {0, 0, 0, 1, 1, 1}));
   Tensor large = Tensor::make(DataType::kInt8, {40000});
   std::fill_n(large.mutable_data<int8_t>(), 40000, int8_t(0));
   expect_error(run_op("ArgMax", {large, Tensor::scalar<int32_t>(0)},

@@ -101,6 +101,35 @@ TEST_CASE("unsorted segments drop negative ids and fill what is empty") {
                rows(3, {high, high, high, high, 1, 2}));
 }
 
+// Two segments, the first one empty, of one row {2}.
+template <class T>
+void check_empty_segment(T low, T high) {
+  const auto run = [](const char* op) {
+    return run_op(op, {Tensor::of<T>({1}, {T(2)}), ints({1}),
+                       Tensor::scalar<int32_t>(2)});
+  };
+  const auto both = [](T empty) { return Tensor::of<T>({2}, {empty, T(2)}); };
+  expect_close(run("UnsortedSegmentSum"), both(T(0)));
+  expect_close(run("UnsortedSegmentProd"), both(T(1)));
+  expect_close(run("UnsortedSegmentMax"), both(low));
+  expect_close(run("UnsortedSegmentMin"), both(high));
+}
+
+TEST_CASE("an empty segment has the value of its op and type") {
+  check_empty_segment<Half>(Eigen::NumTraits<Half>::lowest(),
+                            Eigen::NumTraits<Half>::highest());
+  check_empty_segment<BFloat16>(Eigen::NumTraits<BFloat16>::lowest(),
+                                Eigen::NumTraits<BFloat16>::highest());
+  check_empty_segment<int8_t>(-128, 127);
+  check_empty_segment<uint16_t>(0, 65535);
+  expect_close(
+      run_op("SegmentProd", {Tensor::vector<Complex64>({{0, 2}}), ints({1})}),
+      Tensor::vector<Complex64>({{1, 0}, {0, 2}}));
+  expect_close(
+      run_op("SegmentProd", {Tensor::of<Half>({1}, {Half(2.f)}), ints({1})}),
+      Tensor::of<Half>({2}, {Half(1.f), Half(2.f)}));
+}
+
 TEST_CASE("ids may cover several dimensions or none") {
   const Tensor two = Tensor::scalar<int32_t>(2);
   expect_close(

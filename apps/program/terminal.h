@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "apps/common/exit_code.h"
+#include "apps/program/exit_code.h"
 
 namespace tagflow::apps {
 

@@ -1,4 +1,4 @@
-#include "apps/common/program.h"
+#include "apps/program/program.h"
 
 #include <spdlog/spdlog.h>
 
@@ -7,9 +7,8 @@
 #include <exception>
 #include <new>
 
-#include "apps/common/owned_session.h"
-#include "apps/common/terminal.h"
-#include "autodiff/symbolic_gradient.h"
+#include "apps/program/owned_session.h"
+#include "apps/program/terminal.h"
 
 namespace tagflow::apps {
 namespace {
@@ -34,7 +33,6 @@ int run_program(int argc, char** argv, ExitCode (*body)(int, char**)) {
   // A file-size limit is an error of the write, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   set_up_logging();
-  autodiff::enable_symbolic_gradients();
   ExitCode code = run_body(argc, argv, body);
   const ExitCode printed = report(run_time_error(flush_stdout()));
   if (code == ExitCode::kOk) code = printed;

@@ -1,4 +1,4 @@
-#include "apps/common/trace.h"
+#include "apps/program/trace.h"
 
 #include <doctest/doctest.h>
 

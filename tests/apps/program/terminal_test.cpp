@@ -1,4 +1,4 @@
-#include "apps/common/terminal.h"
+#include "apps/program/terminal.h"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 
 #include "devices/cpu/random/distributions.h"
 #include "devices/cpu/random/fill.h"
-#include "devices/cpu/state/generator_state.h"
+#include "devices/cpu/random/generator_state.h"
 #include "devices/cpu/state/kernels.h"
 
 namespace tagflow::devices {
@@ -167,7 +167,7 @@ Status GeneratorState::skip(const KernelContext& context, uint64_t numbers) {
   return {};
 }
 
-void register_random_state_kernels(KernelRegistry& registry) {
+void register_generator_kernels(KernelRegistry& registry) {
   for (const char* op : {"RngSkip", "RngReadAndSkip"})
     registry.add<RngSkipKernel>(op);
   add_generator<UniformReal, Half, BFloat16, float, double>(registry,

@@ -1,4 +1,4 @@
-#include "apps/common/owned_session.h"
+#include "apps/program/owned_session.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "apps/common/trace_hops.h"
+#include "apps/program/trace_hops.h"
 
 #include <doctest/doctest.h>
 

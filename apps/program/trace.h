@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "actors/watch/trace.h"
-#include "apps/common/owned_session.h"
+#include "apps/program/owned_session.h"
 #include "graph/status.h"
 
 namespace tagflow::apps {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "actors/session/session.h"
-#include "apps/common/exit_code.h"
+#include "apps/program/exit_code.h"
 
 namespace tagflow::apps {
 

@@ -1,4 +1,4 @@
-#include "apps/common/command_line.h"
+#include "apps/program/command_line.h"
 
 #include <spdlog/spdlog.h>
 
@@ -10,7 +10,7 @@
 #include <system_error>
 #include <vector>
 
-#include "apps/common/terminal.h"
+#include "apps/program/terminal.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::apps {

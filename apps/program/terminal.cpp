@@ -1,4 +1,4 @@
-#include "apps/common/terminal.h"
+#include "apps/program/terminal.h"
 
 #include <fcntl.h>
 #include <spdlog/pattern_formatter.h>

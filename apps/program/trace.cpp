@@ -1,5 +1,5 @@
 // A trace's events as Chrome trace JSON.
-#include "apps/common/trace.h"
+#include "apps/program/trace.h"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -11,9 +11,9 @@
 #include <unordered_map>
 
 #include "actors/plan/tag.h"
-#include "apps/common/trace_hops.h"
 #include "apps/io/file.h"
 #include "apps/io/json_tensor.h"
+#include "apps/program/trace_hops.h"
 #include "graph/device_name.h"
 
 namespace tagflow::apps {
