@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # From a bare Debian 12 to the main jobs on real data: installs what is missing,
 # builds Release, runs kmeans, and trains an LSTM for about a minute. What only
-# the LSTM needs, many kernels among it, is compiled after the pictures of kmeans
-# have been made.
+# the LSTM needs, many kernels among it, is compiled after kmeans has made its
+# pictures.
 # usage: apps/quickstart.sh [ARGUMENTS OF kmeans]
 set -euo pipefail
 cd "$(dirname "$0")/.."

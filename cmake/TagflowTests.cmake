@@ -16,13 +16,13 @@ endif()
 # linked with their libraries, which would add what is missing.
 if(TAGFLOW_BUILD_TESTS AND TARGET tagflow_devices_further AND
    NOT BUILD_SHARED_LIBS AND NOT TAGFLOW_TEST_FILTER)
-  set(stub "")
+  set(no_cuda "")
   if(TAGFLOW_CUDA_TARGETS)
-    set(stub "${PROJECT_SOURCE_DIR}/devices/no_cuda/no_cuda.cpp")
+    set(no_cuda "${PROJECT_SOURCE_DIR}/devices/no_cuda/no_cuda.cpp")
   endif()
   add_executable(basic_kernels_test
     "${PROJECT_SOURCE_DIR}/tests/basic_kernels_test.cpp"
-    "${PROJECT_SOURCE_DIR}/devices/cpu/further_kernels_basic.cpp" ${stub}
+    "${PROJECT_SOURCE_DIR}/devices/cpu/further_kernels_basic.cpp" ${no_cuda}
     $<TARGET_OBJECTS:tagflow_devices> $<TARGET_OBJECTS:tagflow_actors>)
   get_target_property(libraries tagflow_devices LINK_LIBRARIES)
   target_link_libraries(basic_kernels_test PRIVATE
