@@ -12,31 +12,43 @@ set(TAGFLOW_COMMON_PCH
 set(TAGFLOW_LIBRARIES "" CACHE INTERNAL "The libraries declared so far")
 
 # tagflow_precompile(TARGET HEADER...): the headers, where TAGFLOW_PCH is on.
+# GCC then optimises the target's sources as the headers were compiled: a source
+# with a level of its own has to set SKIP_PRECOMPILE_HEADERS.
 function(tagflow_precompile target)
   if(TAGFLOW_PCH)
     target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()
 endfunction()
 
-# tagflow_unite(TARGET): several sources to a translation unit, where
-# TAGFLOW_UNITY is on. Names in anonymous namespaces must then differ between
-# the files of a folder.
+# tagflow_unite(TARGET [SIZE]): unites up to SIZE sources of one folder, 4 by
+# default, to a translation unit, where TAGFLOW_UNITY is on. Names in anonymous
+# namespaces must then differ between the files of a folder. A source that is
+# added to a folder changes the units of that folder only. A source that has to
+# stay alone must have SKIP_UNITY_BUILD_INCLUSION set before.
 function(tagflow_unite target)
+  set(size 4)
+  if(ARGC GREATER 1)
+    set(size ${ARGV1})
+  endif()
   set_target_properties(${target} PROPERTIES
-    UNITY_BUILD ${TAGFLOW_UNITY} UNITY_BUILD_BATCH_SIZE 4)
-endfunction()
-
-# tagflow_unity_groups(ROOM SIZE): the sources directly in the folder ROOM in
-# groups of that size, for a target whose UNITY_BUILD_MODE is GROUP.
-function(tagflow_unity_groups room size)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${room}/*.cpp")
-  string(MAKE_C_IDENTIFIER "${room}" group)
-  set(count 0)
+    UNITY_BUILD ${TAGFLOW_UNITY} UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources EXCLUDE REGEX "^\\$<")
   foreach(source IN LISTS sources)
-    math(EXPR number "${count} / ${size}")
+    get_source_file_property(skips "${source}" SKIP_UNITY_BUILD_INCLUSION)
+    if(skips)
+      continue()
+    endif()
+    cmake_path(GET source PARENT_PATH folder)
+    file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${folder}")
+    string(MAKE_C_IDENTIFIER "${folder}" room)
+    if(NOT DEFINED count_${room})
+      set(count_${room} 0)
+    endif()
+    math(EXPR number "${count_${room}} / ${size}")
+    math(EXPR count_${room} "${count_${room}} + 1")
     set_source_files_properties("${source}"
-      PROPERTIES UNITY_GROUP "${group}_${number}")
-    math(EXPR count "${count} + 1")
+      PROPERTIES UNITY_GROUP "${room}_${number}")
   endforeach()
 endfunction()
 
@@ -406,6 +418,11 @@ function(tagflow_proto folder)
       PUBLIC protobuf::libprotobuf
       PRIVATE "$<BUILD_INTERFACE:tagflow_build>")
     tagflow_compile_lean(tagflow_proto)
+    # What most generated sources include. They cannot be united: they have
+    # names of file scope in common.
+    tagflow_precompile(tagflow_proto
+      <google/protobuf/extension_set.h> <google/protobuf/map_field_inl.h>
+      <google/protobuf/reflection_ops.h> <google/protobuf/wire_format.h>)
   endif()
   add_library(tagflow::proto ALIAS tagflow_proto)
   set_target_properties(tagflow_proto PROPERTIES EXPORT_NAME proto)

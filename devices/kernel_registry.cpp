@@ -72,14 +72,18 @@ void KernelRegistry::add(KernelDef def) {
   defs_.emplace(std::move(op), std::move(def));
 }
 
-void KernelRegistry::add(
-    std::string_view op, const TypeLimits& types,
-    Result<std::unique_ptr<Kernel>> (*make)(const KernelInfo&), bool is_async,
-    bool takes_handles) {
+void KernelRegistry::add(std::string_view op, const TypeLimits& types,
+                         KernelMaker make, bool is_async, bool takes_handles) {
+  add(op, types, KernelFactory(make), is_async, takes_handles);
+}
+
+void KernelRegistry::add(std::string_view op, const TypeLimits& types,
+                         KernelFactory factory, bool is_async,
+                         bool takes_handles) {
   KernelDef def;
   def.op = op;
   def.types = types;
-  def.factory = make;
+  def.factory = std::move(factory);
   def.is_async = is_async;
   def.takes_handles = takes_handles;
   add(std::move(def));

@@ -18,6 +18,7 @@ namespace tagflow::devices {
 
 using KernelFactory =
     std::function<Result<std::unique_ptr<Kernel>>(const KernelInfo&)>;
+using KernelMaker = Result<std::unique_ptr<Kernel>> (*)(const KernelInfo&);
 
 // The types that type attributes may have, by attribute. Attributes that are
 // not named may have any type. The constructor is not inline: maps that were
@@ -87,6 +88,12 @@ class KernelRegistry {
   // class sets KernelDef::takes_handles.
   template <class K>
   void add(std::string_view op, const TypeLimits& types = {});
+  // The same for a class whose constructor or make() takes more values after
+  // the KernelInfo, such as the loops for some types of elements.
+  template <class K, class... Values>
+  requires(sizeof...(Values) > 0) void add(std::string_view op,
+                                           const TypeLimits& types,
+                                           Values... values);
 
   // Devices of `type` also run the synchronous kernels added for `from`, where
   // they have none of their own.
@@ -126,10 +133,15 @@ class KernelRegistry {
     std::string what;
   };
 
+  template <class K, class... Values>
+  static Result<std::unique_ptr<Kernel>> make_kernel(const KernelInfo& info,
+                                                     const Values&... values);
   template <class K>
-  static Result<std::unique_ptr<Kernel>> make_kernel(const KernelInfo& info);
-  void add(std::string_view op, const TypeLimits& types,
-           Result<std::unique_ptr<Kernel>> (*make)(const KernelInfo&),
+  static constexpr bool takes_handles();
+  // For a function: less code in each registration than a KernelFactory.
+  void add(std::string_view op, const TypeLimits& types, KernelMaker make,
+           bool is_async, bool takes_handles);
+  void add(std::string_view op, const TypeLimits& types, KernelFactory factory,
            bool is_async, bool takes_handles);
 
   // Calls `visit` with each kernel of the op on the device type, own ones
@@ -151,23 +163,37 @@ class KernelRegistry {
   std::string why_missing_;
 };
 
-template <class K>
+template <class K, class... Values>
 Result<std::unique_ptr<Kernel>> KernelRegistry::make_kernel(
-    const KernelInfo& info) {
-  if constexpr (requires { K::make(info); }) {
-    return K::make(info);
+    const KernelInfo& info, const Values&... values) {
+  if constexpr (requires { K::make(info, values...); }) {
+    return K::make(info, values...);
   } else {
-    return std::unique_ptr<Kernel>(std::make_unique<K>(info));
+    return std::unique_ptr<Kernel>(std::make_unique<K>(info, values...));
   }
 }
 
 template <class K>
+constexpr bool KernelRegistry::takes_handles() {
+  if constexpr (requires { K::kTakesHandles; }) return K::kTakesHandles;
+  return false;
+}
+
+template <class K>
 void KernelRegistry::add(std::string_view op, const TypeLimits& types) {
-  bool takes_handles = false;
-  if constexpr (requires { K::kTakesHandles; })
-    takes_handles = K::kTakesHandles;
   add(op, types, &make_kernel<K>, std::is_base_of_v<AsyncKernel, K>,
-      takes_handles);
+      takes_handles<K>());
+}
+
+template <class K, class... Values>
+requires(sizeof...(Values) > 0) void KernelRegistry::add(
+    std::string_view op, const TypeLimits& types, Values... values) {
+  add(
+      op, types,
+      [values...](const KernelInfo& info) {
+        return make_kernel<K>(info, values...);
+      },
+      std::is_base_of_v<AsyncKernel, K>, takes_handles<K>());
 }
 
 }  // namespace tagflow::devices

@@ -46,17 +46,39 @@ TEST_CASE("a loop of products and a conditional runs with the basic kernels") {
   CHECK((*power)[0].flat<float>()[1] == 16);  // 4, then doubled twice
 }
 
+TEST_CASE("variables and queues are basic") {
+  Graph graph;
+  const Scope s(graph);
+  const ops::Queue queue = ops::fifo_queue(s, {DataType::kFloat});
+  const Output put = ops::enqueue(s, queue, {ops::constant(s, 2.0f)});
+  const Outputs taken = ops::dequeue(s.with_control_dependencies({put}), queue);
+  const ops::Variable sum =
+      ops::variable(s, DataType::kFloat, PartialShape::scalar());
+  const Output started = ops::assign(s, sum, 3.0f);
+  const Output added =
+      ops::assign_add(s.with_control_dependencies({started}), sum, taken[0]);
+  ops::read(s.named("total").with_control_dependencies({added}), sum);
+  REQUIRE(s.ok());
+  const auto result = run(graph, "total");
+  REQUIRE(result.ok());
+  CHECK((*result)[0].scalar_value<float>() == 5);
+}
+
 TEST_CASE("the error of a kernel that was left out says so") {
   Graph graph;
   const Scope s(graph);
-  ops::softmax(s.named("odds"),
-               ops::constant(s, Tensor::vector<float>({1, 2})));
+  const Output pair = ops::constant(s, Tensor::vector<float>({1, 2}));
+  ops::softmax(s.named("odds"), pair);
+  ops::top_k(s.named("best"), pair, 1);
+  ops::erf(s.named("error"), pair);
   REQUIRE(s.ok());
-  for (const char* devices : {"cpu:1", "cpu:2"}) {
-    CAPTURE(devices);
-    const auto odds = run(graph, "odds", devices);
-    REQUIRE(!odds.ok());
-    CHECK(odds.status().message().find("TAGFLOW_KERNELS=all") !=
-          std::string::npos);
-  }
+  for (const char* devices : {"cpu:1", "cpu:2"})
+    for (const char* fetch : {"odds", "best", "error"}) {
+      CAPTURE(devices);
+      CAPTURE(fetch);
+      const auto result = run(graph, fetch, devices);
+      REQUIRE(!result.ok());
+      CHECK(result.status().message().find("TAGFLOW_KERNELS=all") !=
+            std::string::npos);
+    }
 }

@@ -29,6 +29,7 @@ void register_packed_weights_kernels(KernelRegistry& registry);
 void register_product_sum_kernels(KernelRegistry& registry);
 // cpu/containers/: stacks, TensorArrays, lists, optionals
 void register_container_kernels(KernelRegistry& registry);
+// cpu/state/: variables, queues
 void register_state_kernels(KernelRegistry& registry);
 // cpu/file_kernels.cpp: ReadFile, WriteFile, MatchingFiles
 void register_file_kernels(KernelRegistry& registry);
@@ -50,11 +51,23 @@ void register_window_layer_kernels(KernelRegistry& registry);
 void register_random_kernels(KernelRegistry& registry);
 // cpu/sparse/: sparse and ragged tensors
 void register_sparse_kernels(KernelRegistry& registry);
+// cpu/special/: error functions, gamma and Bessel functions
+void register_special_kernels(KernelRegistry& registry);
+// cpu/gradient/: what is in differentiated graphs only
+void register_gradient_kernels(KernelRegistry& registry);
+// cpu/training/: one step of an optimizer
+void register_training_kernels(KernelRegistry& registry);
+// cpu/order/: TopK, Unique, Bucketize, ...
+void register_order_kernels(KernelRegistry& registry);
+// cpu/lookup/: tables
+void register_lookup_kernels(KernelRegistry& registry);
+// cpu/coordination/: accumulators, barriers, mutexes, staging areas
+void register_coordination_kernels(KernelRegistry& registry);
 // cpu/linalg/: decompositions of matrices, Cross
 void register_linalg_kernels(KernelRegistry& registry);
 // cpu/recurrent/: fused LSTM and GRU cells
 void register_recurrent_kernels(KernelRegistry& registry);
-// cpu/text/: regular expressions, hashes
+// cpu/text/: strings, regular expressions, hashes
 void register_text_kernels(KernelRegistry& registry);
 
 }  // namespace tagflow::devices

@@ -19,14 +19,8 @@ void register_array_kernels(KernelRegistry& registry) {
   register_array_format_kernels(registry);
   register_array_diag_kernels(registry);
   register_array_one_hot_kernels(registry);
-  register_array_unique_kernels(registry);
-  register_array_top_k_kernels(registry);
   register_array_count_kernels(registry);
-  register_array_string_kernels(registry);
-  register_array_text_kernels(registry);
-  register_array_encoding_kernels(registry);
   register_array_update_kernels(registry);
-  register_array_bucket_kernels(registry);
 }
 
 }  // namespace tagflow::devices

@@ -1,8 +1,5 @@
-// Private to devices/cpu/array/: the registering functions by theme, and shared
-// helpers.
+// Private to devices/cpu/array/: the registering functions by theme.
 #pragma once
-
-#include <string_view>
 
 #include "devices/cpu/array/args.h"
 #include "devices/cpu/array/copy.h"
@@ -24,16 +21,7 @@ void register_array_block_kernels(KernelRegistry& registry);
 void register_array_format_kernels(KernelRegistry& registry);
 void register_array_diag_kernels(KernelRegistry& registry);
 void register_array_one_hot_kernels(KernelRegistry& registry);
-void register_array_unique_kernels(KernelRegistry& registry);
-void register_array_top_k_kernels(KernelRegistry& registry);
 void register_array_count_kernels(KernelRegistry& registry);
-void register_array_string_kernels(KernelRegistry& registry);
-void register_array_text_kernels(KernelRegistry& registry);
-void register_array_encoding_kernels(KernelRegistry& registry);
 void register_array_update_kernels(KernelRegistry& registry);
-void register_array_bucket_kernels(KernelRegistry& registry);
-
-// The text without the white space around it.
-std::string_view stripped(std::string_view text);  // array_string.cpp
 
 }  // namespace tagflow::devices

@@ -1,4 +1,4 @@
-// OneHot, Where: from indices to flags and back.
+// OneHot, Where, UnravelIndex: from indices to flags or coordinates, and back.
 #include <algorithm>
 
 #include "devices/cpu/array/kernels.h"
@@ -105,11 +105,49 @@ class WhereKernel : public BytesKernel {
   }
 };
 
+// The coordinates of elements given by their numbers.
+class UnravelIndexKernel final : public BytesKernel {
+ public:
+  explicit UnravelIndexKernel(const KernelInfo& info)
+      : BytesKernel(info, Work::kInputs, 2) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& indices = context.input(0);
+    if (indices.rank() > 1)
+      return context.fail("indices must be a scalar or a vector, got {}",
+                          indices.describe());
+    Shape::Dims dims;
+    TAGFLOW_RETURN_IF_ERROR(index_vector(context, 1, "dims", dims));
+    int64_t limit = 1;
+    for (const int64_t dim : dims) {
+      const auto larger = checked_multiply(limit, dim);
+      if (dim <= 0 || !larger)
+        return context.fail("dims [{}] are no dimensions of a tensor",
+                            fmt::join(dims, ","));
+      limit = *larger;
+    }
+    Shape shape{int64_t(dims.size())};
+    if (indices.rank() == 1) shape.add_dim(indices.dim(0));
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
+    const int64_t count = indices.num_elements();
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t index = index_at(indices, i);
+      if (index < 0 || index >= limit)
+        return context.fail("index {} is outside [0, {})", index, limit);
+      for (size_t d = dims.size(); d-- > 0; index /= dims[d])
+        TAGFLOW_RETURN_IF_ERROR(store_index(
+            context, *output, int64_t(d) * count + i, index % dims[d]));
+    }
+    return {};
+  }
+};
+
 }  // namespace
 
 void register_array_one_hot_kernels(KernelRegistry& registry) {
   registry.add<OneHotKernel>("OneHot");
   registry.add<WhereKernel>("Where");
+  registry.add<UnravelIndexKernel>("UnravelIndex");
 }
 
 }  // namespace tagflow::devices

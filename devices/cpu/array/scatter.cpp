@@ -22,42 +22,69 @@ struct ScatteredSlices {
   bool has_one = false;  // a single element updates all
 };
 
+// What one worker changes: columns [begin, end) of slices [first, last).
+struct ScatterRange {
+  int64_t first, last, begin, end;
+};
+
+using ScatterLoop = void (*)(const ScatteredSlices& slices,
+                             const ScatterRange& range, const void* updates,
+                             void* target);
+
+// Elements are Ts; F, which has no state, combines two.
 template <class T, class F>
-void scatter_with(const KernelContext& context, const ScatteredSlices& slices,
-                  const Tensor& updates, Tensor& target, F&& combine) {
+void scatter_range(const ScatteredSlices& slices, const ScatterRange& range,
+                   const void* updates, void* target) {
+  const F combine{};
   const auto rows = slices.numbers;
-  const int64_t size = slices.size;
-  if (rows.empty() || size == 0) return;
-  const T* from = static_cast<const T*>(updates.raw());
-  T* to = static_cast<T*>(target.mutable_raw());
-  // Columns [begin, end) of slices [first, last).
-  auto body = [&](int64_t first, int64_t last, int64_t begin, int64_t end) {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i] < first || rows[i] >= last) continue;
-      T* row = to + rows[i] * size;
-      if (slices.has_one) {
-        for (int64_t j = begin; j < end; ++j) row[j] = combine(row[j], *from);
-      } else {
-        const T* source = from + int64_t(i) * size;
-        for (int64_t j = begin; j < end; ++j)
-          row[j] = combine(row[j], source[j]);
-      }
+  const T* from = static_cast<const T*>(updates);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] < range.first || rows[i] >= range.last) continue;
+    T* row = static_cast<T*>(target) + rows[i] * slices.size;
+    if (slices.has_one) {
+      for (int64_t j = range.begin; j < range.end; ++j)
+        row[j] = combine(row[j], *from);
+    } else {
+      const T* source = from + int64_t(i) * slices.size;
+      for (int64_t j = range.begin; j < range.end; ++j)
+        row[j] = combine(row[j], source[j]);
     }
+  }
+}
+
+void scatter(const KernelContext& context, const ScatteredSlices& slices,
+             const Tensor& updates, Tensor& target, size_t element_size,
+             ScatterLoop loop) {
+  const int64_t size = slices.size;
+  if (slices.numbers.empty() || size == 0) return;
+  const void* const from = updates.raw();
+  void* const to = target.mutable_raw();
+  const auto body = [&](const ScatterRange& range) {
+    loop(slices, range, from, to);
   };
   const int64_t count = target.num_elements() / size;
-  const int64_t bytes = size * int64_t(sizeof(T));
-  const auto updated = double(rows.size());
+  const int64_t bytes = size * int64_t(element_size);
+  const double cost =
+      double(slices.numbers.size()) * kScatterNanoseconds * double(bytes);
   if (bytes >= kWideSlice) {
-    context.parallel_for(
-        size, updated * kScatterNanoseconds * sizeof(T),
-        [&](int64_t begin, int64_t end) { body(0, count, begin, end); });
+    context.parallel_for(size, cost / double(size),
+                         [&](int64_t begin, int64_t end) {
+                           body({0, count, begin, end});
+                         });
   } else if (bytes >= kNarrowSlice) {
-    context.parallel_for(
-        count, updated * kScatterNanoseconds * double(bytes) / double(count),
-        [&](int64_t first, int64_t last) { body(first, last, 0, size); });
+    context.parallel_for(count, cost / double(count),
+                         [&](int64_t first, int64_t last) {
+                           body({first, last, 0, size});
+                         });
   } else {
-    body(0, count, 0, size);
+    body({0, count, 0, size});
   }
+}
+
+template <class T, class F>
+void scatter_with(const KernelContext& context, const ScatteredSlices& slices,
+                  const Tensor& updates, Tensor& target, F) {
+  scatter(context, slices, updates, target, sizeof(T), scatter_range<T, F>);
 }
 
 template <class T>
@@ -73,7 +100,7 @@ bool scatter_numbers(const KernelContext& context,
                      const ScatteredSlices& slices, const Tensor& updates,
                      Combine combine, Tensor& target) {
   auto run = [&]<class T>(TypeTag<T>) {
-    auto with = [&](auto&& f) {
+    auto with = [&](auto f) {
       scatter_with<T>(context, slices, updates, target, f);
     };
     if (combine == Combine::kAdd) {

@@ -96,15 +96,11 @@ Result<PartialShape> shape_input(const KernelContext& context, int input,
 
 void register_container_kernels(KernelRegistry& registry) {
   register_stack_kernels(registry);
-  register_persistent_stack_kernels(registry);
   register_tensor_array_kernels(registry);
   register_tensor_array_row_kernels(registry);
   register_tensor_list_kernels(registry);
   register_tensor_list_row_kernels(registry);
   register_tensor_list_join_kernels(registry);
-  register_gradient_list_kernels(registry);
-  register_gradient_list_row_kernels(registry);
-  register_gradient_list_batch_kernels(registry);
   register_tensor_map_kernels(registry);
   register_optional_kernels(registry);
   register_variant_arithmetic_kernels(registry);

@@ -1,5 +1,6 @@
-// Private to the kernels of stacks, tensor arrays, tensor lists and optionals:
-// the registering functions by theme, and shared helpers.
+// The registering functions of the kernels of stacks, tensor arrays, tensor
+// lists and optionals; and helpers for all kernels that hold tensors, also
+// those in cpu/gradient/ and cpu/coordination/.
 #pragma once
 
 #include <optional>
@@ -15,15 +16,11 @@
 namespace tagflow::devices {
 
 void register_stack_kernels(KernelRegistry& registry);
-void register_persistent_stack_kernels(KernelRegistry& registry);
 void register_tensor_array_kernels(KernelRegistry& registry);
 void register_tensor_array_row_kernels(KernelRegistry& registry);
 void register_tensor_list_kernels(KernelRegistry& registry);
 void register_tensor_list_row_kernels(KernelRegistry& registry);
 void register_tensor_list_join_kernels(KernelRegistry& registry);
-void register_gradient_list_kernels(KernelRegistry& registry);
-void register_gradient_list_row_kernels(KernelRegistry& registry);
-void register_gradient_list_batch_kernels(KernelRegistry& registry);
 void register_tensor_map_kernels(KernelRegistry& registry);
 void register_optional_kernels(KernelRegistry& registry);
 void register_variant_arithmetic_kernels(KernelRegistry& registry);

@@ -14,6 +14,8 @@
 //                                    why and which second operands are errors
 //   static void apply_row(...)       a whole row, where a loop over apply() is
 //                                    not the best; see run_row()
+//   using Exchanged                  a binary op that gives the same for
+//                                    exchanged operands, whose rows serve both
 // UnaryKernel<Op> and BinaryKernel<Op> make a kernel of it. Both inputs as
 // inline scalars, the case of a loop counter, take a path without shapes or
 // allocation. Everything else goes through the base classes, which see only
@@ -209,6 +211,8 @@ class BinaryKernel : public BinaryBase {
  private:
   static constexpr bool kPlain = std::is_trivially_copyable_v<In>;
   static constexpr bool kRefuses = requires(In y) { Op::refuses(y); };
+  template <class>
+  friend class BinaryKernel;  // calls row() of the exchanged op
 
   static bool scalar(const Tensor* inputs, Tensor& output) {
     if (!inputs[0].is_inline_scalar() || !inputs[1].is_inline_scalar())
@@ -240,8 +244,12 @@ class BinaryKernel : public BinaryBase {
 
   static void row(const void* x, bool x_moves, const void* y, bool y_moves,
                   void* z, int64_t n) {
-    run_row<Op>(static_cast<const In*>(x), x_moves, static_cast<const In*>(y),
-                y_moves, static_cast<Out*>(z), n);
+    if constexpr (requires { typename Op::Exchanged; }) {
+      BinaryKernel<typename Op::Exchanged>::row(y, y_moves, x, x_moves, z, n);
+    } else {
+      run_row<Op>(static_cast<const In*>(x), x_moves, static_cast<const In*>(y),
+                  y_moves, static_cast<Out*>(z), n);
+    }
   }
 };
 

@@ -21,8 +21,6 @@ void register_elementwise_kernels(KernelRegistry& registry) {
   register_bitwise_kernels(registry);
   register_unary_kernels(registry);
   register_transcendental_kernels(registry);
-  register_special_kernels(registry);
-  register_gradient_kernels(registry);
   register_complex_kernels(registry);
   register_cast_kernels(registry);
   register_select_kernels(registry);

@@ -19,8 +19,6 @@ void register_comparison_kernels(KernelRegistry& registry);
 void register_bitwise_kernels(KernelRegistry& registry);
 void register_unary_kernels(KernelRegistry& registry);
 void register_transcendental_kernels(KernelRegistry& registry);
-void register_special_kernels(KernelRegistry& registry);
-void register_gradient_kernels(KernelRegistry& registry);
 void register_complex_kernels(KernelRegistry& registry);
 void register_cast_kernels(KernelRegistry& registry);
 void register_select_kernels(KernelRegistry& registry);
@@ -100,8 +98,6 @@ template <class K>
 Result<std::unique_ptr<Kernel>> make_kernel(const KernelInfo& info) {
   return std::unique_ptr<Kernel>(std::make_unique<K>(info));
 }
-
-using KernelMaker = Result<std::unique_ptr<Kernel>> (*)(const KernelInfo&);
 
 // A kernel of `op` for nodes whose attribute "T" is `dtype`.
 void add_kernel(KernelRegistry& registry, const char* op, DataType dtype,

@@ -1,5 +1,5 @@
-// Relu, Relu6, Elu, LeakyRelu, Softplus and their gradients. Selu is in
-// elementwise/gradient.cpp, and Softsign in elementwise/transcendental.cpp.
+// Relu, Relu6, Elu, Selu, LeakyRelu, Softplus and their gradients. Softsign is
+// in elementwise/transcendental.cpp, and its gradient in gradient/unary.cpp.
 #include "devices/cpu/elementwise/register.h"
 #include "devices/cpu/elementwise/vector_math.h"
 #include "devices/cpu/nn/kernels.h"
@@ -44,6 +44,26 @@ struct EluGradient : Elementwise<T> {
 };
 
 // log(1 + e^x), written so that e^x cannot overflow.
+// The constants of "Self-Normalizing Neural Networks" (Klambauer, 2017).
+constexpr double kSeluScale = 1.0507009873554804934193349852946;
+constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
+
+template <class T>
+struct Selu : Elementwise<T> {
+  static constexpr double kCost = 1.5;
+  static T apply(T x) {
+    return x < T(0) ? T(kSeluScale * kSeluAlpha) * vector_math::expm1(x)
+                    : T(kSeluScale) * x;
+  }
+};
+
+template <class T>
+struct SeluGradient : Elementwise<T> {
+  static T apply(T dy, T y) {
+    return dy * (y < T(0) ? y + T(kSeluScale * kSeluAlpha) : T(kSeluScale));
+  }
+};
+
 template <class T>
 struct Softplus : Elementwise<T> {
   static constexpr double kCost = 3;
@@ -119,6 +139,8 @@ void register_activation_kernels(KernelRegistry& registry) {
   add_alike<Relu6Gradient>(registry, "Relu6Grad", floating, integers, naturals);
   add_unary<Elu>(registry, "Elu", floating);
   add_alike<EluGradient>(registry, "EluGrad", floating);
+  add_unary<Selu>(registry, "Selu", floating);
+  add_alike<SeluGradient>(registry, "SeluGrad", floating);
   add_unary<Softplus>(registry, "Softplus", floating);
   add_alike<SoftplusGradient>(registry, "SoftplusGrad", floating);
   const auto add_leaky = [&]<class T>(T) {

@@ -116,7 +116,8 @@ class BiasAddGradKernel : public Kernel {
                    split_channels(context, value, channels_first_));
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, Shape{c.count}));
     const ReductionPlan plan = channel_sums(c, value.num_elements());
-    reduce<SumOp<T>>(context, plan, value.data<T>(), out->mutable_data<T>());
+    reduce(context, plan, kReductionLoops<SumOp<T>>, value.raw(),
+           out->mutable_raw());
     return Status();
   }
 

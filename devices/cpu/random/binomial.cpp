@@ -216,9 +216,10 @@ Status draw_binomial(KernelContext& context, const SampleLayout& layout,
 }
 
 void register_random_binomial_kernels(KernelRegistry& registry) {
-  add_random<BinomialKernel>(
-      registry, "StatelessRandomBinomial", RandomSource::kSeed,
-      {{"T", {DataType::kHalf, DataType::kFloat, DataType::kDouble}}});
+  registry.add<BinomialKernel>(
+      "StatelessRandomBinomial",
+      {{"T", {DataType::kHalf, DataType::kFloat, DataType::kDouble}}},
+      RandomSource::kSeed);
 }
 
 }  // namespace tagflow::devices

@@ -106,7 +106,7 @@ Result<std::vector<double>> cumulated_weights(const KernelInfo& info) {
 class CandidateKernel : public Kernel {
  public:
   CandidateKernel(const KernelInfo& info, Classes classes,
-                  std::vector<double> sums = {})
+                  std::vector<double> sums)
       : classes_(classes),
         sums_(std::move(sums)),
         per_row_(attr_of<int64_t>(info, "num_true")),
@@ -114,6 +114,20 @@ class CandidateKernel : public Kernel {
         range_(classes == Classes::kAll ? count_
                                         : attr_of<int64_t>(info, "range_max")),
         unique_(attr_of<bool>(info, "unique")) {}
+
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info,
+                                              Classes classes) {
+    std::vector<double> sums;
+    if (classes == Classes::kWeighted) {
+      auto weights = cumulated_weights(info);
+      if (!weights.ok())
+        return std::move(weights).status().with_prefix(
+            fmt::format("[{}] node \"{}\": ", info.node().op(), info.name()));
+      sums = *std::move(weights);
+    }
+    return std::unique_ptr<Kernel>(
+        std::make_unique<CandidateKernel>(info, classes, std::move(sums)));
+  }
 
   Status compute(KernelContext& context) const override {
     const Tensor& given = context.input(0);
@@ -271,31 +285,16 @@ class AccidentalHitsKernel : public Kernel {
   int64_t per_row_;
 };
 
-void add_sampler(KernelRegistry& registry, const char* op, Classes classes) {
-  registry.add(
-      {.op = op,
-       .factory = [classes](const KernelInfo& info)
-           -> Result<std::unique_ptr<Kernel>> {
-         std::vector<double> sums;
-         if (classes == Classes::kWeighted) {
-           auto weights = cumulated_weights(info);
-           if (!weights.ok())
-             return std::move(weights).status().with_prefix(fmt::format(
-                 "[{}] node \"{}\": ", info.node().op(), info.name()));
-           sums = *std::move(weights);
-         }
-         return std::unique_ptr<Kernel>(
-             std::make_unique<CandidateKernel>(info, classes, std::move(sums)));
-       }});
-}
-
 }  // namespace
 
 void register_random_candidate_kernels(KernelRegistry& registry) {
-  add_sampler(registry, "UniformCandidateSampler", Classes::kUniform);
-  add_sampler(registry, "LogUniformCandidateSampler", Classes::kLogUniform);
-  add_sampler(registry, "AllCandidateSampler", Classes::kAll);
-  add_sampler(registry, "FixedUnigramCandidateSampler", Classes::kWeighted);
+  registry.add<CandidateKernel>("UniformCandidateSampler", {},
+                                Classes::kUniform);
+  registry.add<CandidateKernel>("LogUniformCandidateSampler", {},
+                                Classes::kLogUniform);
+  registry.add<CandidateKernel>("AllCandidateSampler", {}, Classes::kAll);
+  registry.add<CandidateKernel>("FixedUnigramCandidateSampler", {},
+                                Classes::kWeighted);
   registry.add<AccidentalHitsKernel>("ComputeAccidentalHits");
 }
 

@@ -70,9 +70,8 @@ class FillRandomKernel final : public RandomKernel {
 template <class Distribution>
 void add_fill(KernelRegistry& registry, std::string op, RandomSource source,
               const char* type_attr = "dtype") {
-  add_random<FillRandomKernel<Distribution>>(
-      registry, std::move(op), source,
-      {{type_attr, {kDataTypeOf<typename Distribution::Element>}}});
+  registry.add<FillRandomKernel<Distribution>>(
+      op, {{type_attr, {kDataTypeOf<typename Distribution::Element>}}}, source);
 }
 
 }  // namespace tagflow::devices

@@ -82,16 +82,16 @@ class GammaKernel final : public RandomKernel {
 
 template <class... Ts>
 void add_gammas(KernelRegistry& registry) {
-  (add_random<GammaKernel<Ts>>(registry, "RandomGamma", RandomSource::kNode,
-                               {{"T", {kDataTypeOf<Ts>}}}),
+  (registry.add<GammaKernel<Ts>>("RandomGamma", {{"T", {kDataTypeOf<Ts>}}},
+                                 RandomSource::kNode),
    ...);
-  (add_random<GammaKernel<Ts>>(registry, "StatelessRandomGammaV2",
-                               RandomSource::kSeed,
-                               {{"dtype", {kDataTypeOf<Ts>}}}),
+  (registry.add<GammaKernel<Ts>>("StatelessRandomGammaV2",
+                                 {{"dtype", {kDataTypeOf<Ts>}}},
+                                 RandomSource::kSeed),
    ...);
-  (add_random<GammaKernel<Ts>>(registry, "StatelessRandomGammaV3",
-                               RandomSource::kKey,
-                               {{"dtype", {kDataTypeOf<Ts>}}}),
+  (registry.add<GammaKernel<Ts>>("StatelessRandomGammaV3",
+                                 {{"dtype", {kDataTypeOf<Ts>}}},
+                                 RandomSource::kKey),
    ...);
 }
 

@@ -96,17 +96,4 @@ class RandomKernel : public Kernel {
 // The product of a tensor of integers; 1 where it is of another type.
 double product_of(const Tensor& shape);
 
-// Registers K(info, source, first) for the types.
-template <class K>
-void add_random(KernelRegistry& registry, std::string op, RandomSource source,
-                TypeLimits types) {
-  registry.add(
-      {.op = std::move(op),
-       .types = std::move(types),
-       .factory =
-           [source](const KernelInfo& info) -> Result<std::unique_ptr<Kernel>> {
-         return std::unique_ptr<Kernel>(std::make_unique<K>(info, source));
-       }});
-}
-
 }  // namespace tagflow::devices

@@ -122,10 +122,9 @@ void register_random_multinomial_kernels(KernelRegistry& registry) {
   const TypeLimits types = {{"T",
                              {DataType::kHalf, DataType::kBFloat16,
                               DataType::kFloat, DataType::kDouble}}};
-  add_random<MultinomialKernel>(registry, "Multinomial", RandomSource::kNode,
-                                types);
-  add_random<MultinomialKernel>(registry, "StatelessMultinomial",
-                                RandomSource::kSeed, types);
+  registry.add<MultinomialKernel>("Multinomial", types, RandomSource::kNode);
+  registry.add<MultinomialKernel>("StatelessMultinomial", types,
+                                  RandomSource::kSeed);
 }
 
 }  // namespace tagflow::devices

@@ -123,9 +123,9 @@ class PoissonKernel final : public RandomKernel {
 
 void register_random_poisson_kernels(KernelRegistry& registry) {
   for (const char* op : {"RandomPoisson", "RandomPoissonV2"})
-    add_random<PoissonKernel>(registry, op, RandomSource::kNode, {});
-  add_random<PoissonKernel>(registry, "StatelessRandomPoisson",
-                            RandomSource::kSeed, {});
+    registry.add<PoissonKernel>(op, {}, RandomSource::kNode);
+  registry.add<PoissonKernel>("StatelessRandomPoisson", {},
+                              RandomSource::kSeed);
 }
 
 }  // namespace tagflow::devices

@@ -82,9 +82,8 @@ class ShuffleKernel final : public RandomKernel {
 }  // namespace
 
 void register_random_shuffle_kernels(KernelRegistry& registry) {
-  add_random<ShuffleKernel>(registry, "RandomShuffle", RandomSource::kNode, {});
-  add_random<ShuffleKernel>(registry, "StatelessShuffle", RandomSource::kKey,
-                            {});
+  registry.add<ShuffleKernel>("RandomShuffle", {}, RandomSource::kNode);
+  registry.add<ShuffleKernel>("StatelessShuffle", {}, RandomSource::kKey);
 }
 
 }  // namespace tagflow::devices

@@ -380,17 +380,17 @@ class SeededTruncatedKernel final : public RandomKernel {
 
 template <class... Ts>
 void add_seeded_truncated(KernelRegistry& registry) {
-  (add_random<SeededTruncatedKernel<Ts>>(
-       registry, "StatelessParameterizedTruncatedNormal", RandomSource::kSeed,
-       {{"dtype", {kDataTypeOf<Ts>}}}),
+  (registry.add<SeededTruncatedKernel<Ts>>(
+       "StatelessParameterizedTruncatedNormal", {{"dtype", {kDataTypeOf<Ts>}}},
+       RandomSource::kSeed),
    ...);
 }
 
 template <class... Ts>
 void add_truncated(KernelRegistry& registry) {
-  (add_random<TruncatedKernel<Ts>>(registry, "ParameterizedTruncatedNormal",
-                                   RandomSource::kNode,
-                                   {{"dtype", {kDataTypeOf<Ts>}}}),
+  (registry.add<TruncatedKernel<Ts>>("ParameterizedTruncatedNormal",
+                                     {{"dtype", {kDataTypeOf<Ts>}}},
+                                     RandomSource::kNode),
    ...);
 }
 

@@ -111,7 +111,7 @@ using SearchFn = decltype(&search<Larger, float>);
 
 class ArgKernel final : public Kernel {
  public:
-  explicit ArgKernel(SearchFn search) : search_(search) {}
+  ArgKernel(const KernelInfo&, SearchFn search) : search_(search) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& input = context.input(0);
@@ -163,23 +163,13 @@ class ArgKernel final : public Kernel {
   SearchFn search_;
 };
 
-void add_arg_kernel(KernelRegistry& registry, const char* op, DataType type,
-                    SearchFn search) {
-  registry.add(
-      {.op = op,
-       .types = {{"T", {type}}},
-       .factory =
-           [search](const KernelInfo&) -> Result<std::unique_ptr<Kernel>> {
-         return std::unique_ptr<Kernel>(std::make_unique<ArgKernel>(search));
-       }});
-}
-
 }  // namespace
 
 void register_arg_reduction_kernels(KernelRegistry& registry) {
   const auto add = [&]<class T>(TypeTag<T>) {
-    add_arg_kernel(registry, "ArgMax", kDataTypeOf<T>, &search<Larger, T>);
-    add_arg_kernel(registry, "ArgMin", kDataTypeOf<T>, &search<Smaller, T>);
+    const TypeLimits types = {{"T", {kDataTypeOf<T>}}};
+    registry.add<ArgKernel>("ArgMax", types, &search<Larger, T>);
+    registry.add<ArgKernel>("ArgMin", types, &search<Smaller, T>);
   };
   for_each_real(add);
   for_each<bool>(add);

@@ -8,8 +8,16 @@ namespace {
 
 class ReductionKernel final : public Kernel {
  public:
-  ReductionKernel(ReduceFn reduce, bool is_identity, bool keep_dims)
-      : reduce_(reduce), is_identity_(is_identity), keep_dims_(keep_dims) {}
+  ReductionKernel(const ReductionLoops* loops, bool is_identity, bool keep_dims)
+      : loops_(loops), is_identity_(is_identity), keep_dims_(keep_dims) {}
+
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info,
+                                              const ReductionLoops* loops,
+                                              bool is_identity) {
+    TAGFLOW_ASSIGN(const bool keep_dims, info.attr<bool>("keep_dims"));
+    return std::unique_ptr<Kernel>(
+        std::make_unique<ReductionKernel>(loops, is_identity, keep_dims));
+  }
 
   Status compute(KernelContext& context) const override {
     const Tensor& input = context.input(0);
@@ -22,7 +30,7 @@ class ReductionKernel final : public Kernel {
       return Status();
     }
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, plan.output_shape));
-    reduce_(context, plan, input.raw(), out->mutable_raw());
+    reduce(context, plan, *loops_, input.raw(), out->mutable_raw());
     return Status();
   }
 
@@ -31,23 +39,16 @@ class ReductionKernel final : public Kernel {
   }
 
  private:
-  ReduceFn reduce_;
+  const ReductionLoops* loops_;
   bool is_identity_, keep_dims_;
 };
 
 }  // namespace
 
 void add_reduction(KernelRegistry& registry, const char* op,
-                   const TypeLimits& types, ReduceFn reduce, bool is_identity) {
-  registry.add(
-      {.op = op,
-       .types = types,
-       .factory = [reduce, is_identity](const KernelInfo& info)
-           -> Result<std::unique_ptr<Kernel>> {
-         TAGFLOW_ASSIGN(const bool keep_dims, info.attr<bool>("keep_dims"));
-         return std::unique_ptr<Kernel>(
-             std::make_unique<ReductionKernel>(reduce, is_identity, keep_dims));
-       }});
+                   const TypeLimits& types, const ReductionLoops* loops,
+                   bool is_identity) {
+  registry.add<ReductionKernel>(op, types, loops, is_identity);
 }
 
 void register_reduction_kernels(KernelRegistry& registry) {
@@ -58,7 +59,6 @@ void register_reduction_kernels(KernelRegistry& registry) {
   register_logsumexp_kernels(registry);
   register_sorted_segment_kernels(registry);
   register_unsorted_segment_kernels(registry);
-  register_sparse_segment_kernels(registry);
 }
 
 }  // namespace tagflow::devices

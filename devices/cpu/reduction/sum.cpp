@@ -17,10 +17,10 @@ struct L2LossOp {
   static T finish(Acc sum, int64_t) { return static_cast<T>(sum / 2); }
 };
 
-template <class T>
-class L2LossKernel : public Kernel {
+class L2LossKernel final : public Kernel {
  public:
-  explicit L2LossKernel(const KernelInfo&) {}
+  L2LossKernel(const KernelInfo&, const ReductionLoops* loops)
+      : loops_(loops) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& input = context.input(0);
@@ -29,13 +29,16 @@ class L2LossKernel : public Kernel {
     plan.ends_reduced = true;
     if (plan.reduced_count > 1) plan.reduced.push_back({plan.reduced_count, 1});
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, Shape()));
-    reduce<L2LossOp<T>>(context, plan, input.data<T>(), out->mutable_data<T>());
+    reduce(context, plan, *loops_, input.raw(), out->mutable_raw());
     return Status();
   }
 
   double cost(const KernelContext& context) const override {
     return 100 + double(context.input(0).num_elements()) * 0.2;
   }
+
+ private:
+  const ReductionLoops* loops_;
 };
 
 }  // namespace
@@ -48,7 +51,8 @@ void register_reduction_sum_kernels(KernelRegistry& registry) {
   };
   for_each_numeric(add);
   for_each_floating([&]<class T>(TypeTag<T>) {
-    registry.add<L2LossKernel<T>>("L2Loss", {{"T", {kDataTypeOf<T>}}});
+    registry.add<L2LossKernel>("L2Loss", {{"T", {kDataTypeOf<T>}}},
+                               &kReductionLoops<L2LossOp<T>>);
   });
 }
 

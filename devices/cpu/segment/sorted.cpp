@@ -38,23 +38,12 @@ class SegmentKernel final : public Kernel {
   int empty_;
 };
 
-void add_segment_kernel(KernelRegistry& registry, const char* op, DataType type,
-                        ReduceSegmentsFn reduce) {
-  registry.add({.op = op,
-                .types = {{"T", {type}}},
-                .factory = [reduce](const KernelInfo& info)
-                    -> Result<std::unique_ptr<Kernel>> {
-                  return std::unique_ptr<Kernel>(
-                      std::make_unique<SegmentKernel>(info, reduce));
-                }});
-}
-
 }  // namespace
 
 void register_sorted_segment_kernels(KernelRegistry& registry) {
   for_each_numeric([&]<class T>(TypeTag<T>) {
     const auto add = [&](const char* op, ReduceSegmentsFn reduce) {
-      add_segment_kernel(registry, op, kDataTypeOf<T>, reduce);
+      registry.add<SegmentKernel>(op, {{"T", {kDataTypeOf<T>}}}, reduce);
     };
     add("SegmentSum", &reduce_segments<SumOp<T>>);
     add("SegmentMean", &reduce_segments<MeanOp<T>>);

@@ -84,7 +84,8 @@ void round_partial(const Tensor& partial, Tensor& out) {
 
 class UnsortedSegmentKernel final : public Kernel {
  public:
-  explicit UnsortedSegmentKernel(const SegmentLoops& loops) : loops_(loops) {}
+  UnsortedSegmentKernel(const KernelInfo&, const SegmentLoops& loops)
+      : loops_(loops) {}
 
   Status compute(KernelContext& context) const override {
     const Tensor& data = context.input(0);
@@ -129,23 +130,12 @@ class UnsortedSegmentKernel final : public Kernel {
   SegmentLoops loops_;
 };
 
-void add_unsorted(KernelRegistry& registry, const char* op, DataType type,
-                  const SegmentLoops& loops) {
-  registry.add({.op = op,
-                .types = {{"T", {type}}},
-                .factory = [loops](const KernelInfo&)
-                    -> Result<std::unique_ptr<Kernel>> {
-                  return std::unique_ptr<Kernel>(
-                      std::make_unique<UnsortedSegmentKernel>(loops));
-                }});
-}
-
 template <class Op>
 void add_unsorted(KernelRegistry& registry, const char* op) {
   using T = typename Op::In;
   SegmentLoops loops{kDataTypeOf<Partial<T>>, &add_rows<Op>, nullptr};
   if constexpr (!std::is_same_v<Partial<T>, T>) loops.round = round_partial<T>;
-  add_unsorted(registry, op, kDataTypeOf<T>, loops);
+  registry.add<UnsortedSegmentKernel>(op, {{"T", {kDataTypeOf<T>}}}, loops);
 }
 
 }  // namespace

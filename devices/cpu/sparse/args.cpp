@@ -113,6 +113,7 @@ void register_sparse_kernels(KernelRegistry& registry) {
   register_sparse_dense_kernels(registry);
   register_sparse_reduce_kernels(registry);
   register_sparse_product_kernels(registry);
+  register_sparse_segment_kernels(registry);
   register_ragged_kernels(registry);
   register_ragged_dense_kernels(registry);
 }

@@ -78,6 +78,7 @@ void register_sparse_sum_kernels(KernelRegistry& registry);
 void register_sparse_dense_kernels(KernelRegistry& registry);
 void register_sparse_reduce_kernels(KernelRegistry& registry);
 void register_sparse_product_kernels(KernelRegistry& registry);
+void register_sparse_segment_kernels(KernelRegistry& registry);
 void register_ragged_kernels(KernelRegistry& registry);
 void register_ragged_dense_kernels(KernelRegistry& registry);
 

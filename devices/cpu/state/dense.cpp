@@ -1,6 +1,8 @@
 // Updates of a whole variable by a tensor of its shape: AssignAdd and the like,
 // and counters.
 #include <algorithm>
+#include <cstddef>
+#include <initializer_list>
 #include <limits>
 
 #include "devices/cpu/elementwise/register.h"
@@ -15,11 +17,24 @@ using Mode = StateLock::Mode;
 
 constexpr double kDenseNanosecondsPerByte = 0.15;
 
-// An update in place if nobody else has the value, else into a new buffer.
+// after[i] = before[i] + by[i], or their difference, for i < n.
+using ChangeRow = void (*)(const void* before, const void* by, void* after,
+                           int64_t n);
+
 template <class T, bool kAdds>
+void change_row(const void* before, const void* by, void* after, int64_t n) {
+  const T* a = static_cast<const T*>(before);
+  const T* b = static_cast<const T*>(by);
+  T* z = static_cast<T*>(after);
+  for (int64_t i = 0; i < n; ++i)
+    z[i] = kAdds ? T(wrap(a[i]) + wrap(b[i])) : T(wrap(a[i]) - wrap(b[i]));
+}
+
+// An update in place if nobody else has the value, else into a new buffer.
 class AddKernel final : public UpdateKernel {
  public:
-  explicit AddKernel(const KernelInfo&) {}
+  AddKernel(const KernelInfo&, DataType dtype, ChangeRow row, bool subtracts)
+      : dtype_(dtype), row_(row), subtracts_(subtracts) {}
 
   Status claim(const KernelContext& context, StateClaim& claim) const override {
     return claim_variable(context, 0, Mode::kExclusive, claim);
@@ -34,12 +49,11 @@ class AddKernel final : public UpdateKernel {
     TAGFLOW_ASSIGN(Variable * variable, variable_input(context, 0));
     const Tensor& change = context.input(1);
     // For example a counter: nothing to allocate, to copy or to divide.
-    if (variable->value().is_inline_scalar(kDataTypeOf<T>) &&
-        change.is_inline_scalar(kDataTypeOf<T>) &&
-        mover_of(context) == nullptr) {
-      variable->set_scalar(Tensor::scalar<T>(
-          changed(*variable->value().template inline_data<T>(),
-                  *change.template inline_data<T>())));
+    if (variable->value().is_inline_scalar(dtype_) &&
+        change.is_inline_scalar(dtype_) && mover_of(context) == nullptr) {
+      Tensor after = variable->value();
+      row_(after.raw(), change.raw(), after.mutable_raw(), 1);
+      variable->set_scalar(after);
     } else {
       TAGFLOW_RETURN_IF_ERROR(update_tensor(context, *variable, change));
     }
@@ -48,9 +62,9 @@ class AddKernel final : public UpdateKernel {
   }
 
  private:
-  static Status update_tensor(const KernelContext& context, Variable& variable,
-                              const Tensor& change) {
-    TAGFLOW_RETURN_IF_ERROR(check_type(context, variable, kDataTypeOf<T>));
+  Status update_tensor(const KernelContext& context, Variable& variable,
+                       const Tensor& change) const {
+    TAGFLOW_RETURN_IF_ERROR(check_type(context, variable, dtype_));
     TAGFLOW_RETURN_IF_ERROR(variable.check_initialized());
     if (variable.value().shape() != change.shape())
       return context.fail(
@@ -66,28 +80,30 @@ class AddKernel final : public UpdateKernel {
     return {};
   }
 
-  static T changed(T before, T by) {
-    return kAdds ? T(wrap(before) + wrap(by)) : T(wrap(before) - wrap(by));
-  }
-
-  static Status add(const KernelContext& context, const Tensor& value,
-                    const Tensor& change, Tensor& result) {
+  Status add(const KernelContext& context, const Tensor& value,
+             const Tensor& change, Tensor& result) const {
     if (ElementMover* mover = mover_of(context))
-      return mover->add(context, value, change, !kAdds, result);
-    const T* before = value.data<T>();
-    const T* by = change.data<T>();
-    T* after = result.mutable_data<T>();
+      return mover->add(context, value, change, subtracts_, result);
+    const size_t size = dtype_size(dtype_);
+    const auto* before = static_cast<const std::byte*>(value.raw());
+    const auto* by = static_cast<const std::byte*>(change.raw());
+    auto* after = static_cast<std::byte*>(result.mutable_raw());
     const auto update_range = [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        after[i] = changed(before[i], by[i]);
+      const size_t offset = size_t(begin) * size;
+      row_(before + offset, by + offset, after + offset, end - begin);
     };
     if (change.buffer() == nullptr)
       update_range(0, change.num_elements());
     else
       context.parallel_for(change.num_elements(),
-                           kDenseNanosecondsPerByte * sizeof(T), update_range);
+                           kDenseNanosecondsPerByte * double(size),
+                           update_range);
     return {};
   }
+
+  DataType dtype_;
+  ChangeRow row_;
+  bool subtracts_;
 };
 
 // CountUpTo and ResourceCountUpTo: returns the value, and increments it.
@@ -125,24 +141,40 @@ class CountUpToKernel final : public UpdateKernel {
   const int64_t limit_;  // a T: one more can be added to what is less
 };
 
-template <class... Ts>
-void add_adding(KernelRegistry& registry, Types<Ts...>) {
-  for (const char* type : {"T", "dtype"}) {
-    const bool is_reference = type[0] == 'T';
-    const char* add = is_reference ? "AssignAdd" : "AssignAddVariableOp";
-    const char* sub = is_reference ? "AssignSub" : "AssignSubVariableOp";
-    (registry.add<AddKernel<Ts, true>>(add, {{type, {kDataTypeOf<Ts>}}}), ...);
-    (registry.add<AddKernel<Ts, false>>(sub, {{type, {kDataTypeOf<Ts>}}}), ...);
+// Sums of integers have the same bits whether these are signed or not.
+template <class T>
+void add_adding(KernelRegistry& registry,
+                std::initializer_list<DataType> dtypes) {
+  for (const DataType dtype : dtypes) {
+    const auto add = [&](const char* op, const char* attr) {
+      registry.add<AddKernel>(op, {{attr, {dtype}}}, dtype,
+                              &change_row<T, true>, false);
+    };
+    const auto subtract = [&](const char* op, const char* attr) {
+      registry.add<AddKernel>(op, {{attr, {dtype}}}, dtype,
+                              &change_row<T, false>, true);
+    };
+    add("AssignAdd", "T");
+    add("AssignAddVariableOp", "dtype");
+    subtract("AssignSub", "T");
+    subtract("AssignSubVariableOp", "dtype");
   }
 }
 
 }  // namespace
 
 void register_dense_update_kernels(KernelRegistry& registry) {
-  add_adding(
-      registry,
-      Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t,
-            uint8_t, uint16_t, uint32_t, uint64_t, Complex64, Complex128>());
+  using enum DataType;
+  add_adding<float>(registry, {kFloat});
+  add_adding<double>(registry, {kDouble});
+  add_adding<Half>(registry, {kHalf});
+  add_adding<BFloat16>(registry, {kBFloat16});
+  add_adding<uint8_t>(registry, {kInt8, kUInt8});
+  add_adding<uint16_t>(registry, {kInt16, kUInt16});
+  add_adding<uint32_t>(registry, {kInt32, kUInt32});
+  add_adding<uint64_t>(registry, {kInt64, kUInt64});
+  add_adding<Complex64>(registry, {kComplex64});
+  add_adding<Complex128>(registry, {kComplex128});
   for (const char* op : {"CountUpTo", "ResourceCountUpTo"}) {
     registry.add<CountUpToKernel<int32_t>>(op, {{"T", {DataType::kInt32}}});
     registry.add<CountUpToKernel<int64_t>>(op, {{"T", {DataType::kInt64}}});
@@ -156,13 +188,7 @@ void register_state_kernels(KernelRegistry& registry) {
   register_state_gather_kernels(registry);
   register_state_scatter_kernels(registry);
   register_state_slice_kernels(registry);
-  register_training_kernels(registry);
   register_queue_kernels(registry);
-  register_table_kernels(registry);
-  register_staging_kernels(registry);
-  register_accumulator_kernels(registry);
-  register_barrier_kernels(registry);
-  register_mutex_kernels(registry);
   register_session_tensor_kernels(registry);
 }
 

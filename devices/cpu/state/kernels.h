@@ -1,5 +1,6 @@
-// Private to the kernels of state: the registering functions by theme, and
-// shared helpers.
+// The registering functions of the kernels of variables, queues and session
+// tensors; and helpers for all kernels of state, also those in cpu/training/,
+// cpu/lookup/ and cpu/coordination/.
 #pragma once
 
 #include <memory>
@@ -17,13 +18,7 @@ void register_dense_update_kernels(KernelRegistry& registry);
 void register_state_gather_kernels(KernelRegistry& registry);
 void register_state_scatter_kernels(KernelRegistry& registry);
 void register_state_slice_kernels(KernelRegistry& registry);
-void register_training_kernels(KernelRegistry& registry);
 void register_queue_kernels(KernelRegistry& registry);
-void register_table_kernels(KernelRegistry& registry);
-void register_staging_kernels(KernelRegistry& registry);
-void register_accumulator_kernels(KernelRegistry& registry);
-void register_barrier_kernels(KernelRegistry& registry);
-void register_mutex_kernels(KernelRegistry& registry);
 void register_session_tensor_kernels(KernelRegistry& registry);
 
 // Adds a kernel for both versions of an op: for references and for handles.

@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "devices/cpu/array/args.h"
-#include "devices/cpu/kernels.h"
 #include "devices/cpu/text/kernels.h"
 #include "devices/kernel_registry.h"
 
@@ -157,12 +156,6 @@ void register_text_regex_kernels(KernelRegistry& registry) {
     registry.add<ReplaceKernel>(op);
   for (const char* op : {"RegexFullMatch", "StaticRegexFullMatch"})
     registry.add<FullMatchKernel>(op);
-}
-
-void register_text_kernels(KernelRegistry& registry) {
-  register_text_regex_kernels(registry);
-  register_text_hash_kernels(registry);
-  register_text_ngram_kernels(registry);
 }
 
 }  // namespace tagflow::devices

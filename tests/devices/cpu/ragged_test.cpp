@@ -1,4 +1,4 @@
-// Ragged rows, n-grams, buckets, rows in place: compared with TensorFlow's
+// Ragged rows, n-grams, rows in place: compared with TensorFlow's
 // results and errors.
 #include <doctest/doctest.h>
 
@@ -164,19 +164,6 @@ TEST_CASE("rows are joined, each of one input") {
   CHECK_FALSE(join({a, b}, {3, 2}).ok());
   expect_error(join({a, floats({1, 2})}, {2, 2}), kInvalid,
                "the inputs must be one row each");
-}
-
-TEST_CASE("boundaries ascend") {
-  const auto bucketize = [](std::vector<float> boundaries) {
-    return run_op("Bucketize", {floats({-1, 0, 5})},
-                  {{"boundaries", std::move(boundaries)}});
-  };
-  expect_close((*bucketize({0, 3}))[0], Tensor::vector<int32_t>({0, 1, 2}));
-  expect_close((*bucketize({}))[0], Tensor::vector<int32_t>({0, 0, 0}));
-  expect_error(bucketize({3, 0}), kInvalid,
-               "boundaries must ascend, but 3 comes before 0");
-  expect_error(bucketize({0, std::numeric_limits<float>::quiet_NaN()}),
-               kInvalid, "boundaries must ascend");
 }
 
 TEST_CASE("an empty tensor has zeros") {

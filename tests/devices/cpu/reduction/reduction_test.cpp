@@ -49,11 +49,12 @@ Tensor summed(const Tensor& in, const std::vector<bool>& reduced) {
 
 TEST_CASE("every choice of dimensions of every layout sums as defined") {
   // The last ones exceed a tile of columns, a block of a row, a leaf of rows
-  // and what is reduced in parts.
+  // and what is reduced in parts, which may be of several kept rows.
   for (const Shape& shape :
        {Shape{3}, Shape{2, 3}, Shape{2, 3, 4}, Shape{3, 1, 2, 5},
         Shape{2, 3, 2, 3, 2}, Shape{70, 300}, Shape{9000}, Shape{3, 9000},
-        Shape{5000, 3}, Shape{20, 7, 30}, Shape{2, 300000}, Shape{300000, 2}}) {
+        Shape{5000, 3}, Shape{20, 7, 30}, Shape{2, 300000}, Shape{300000, 2},
+        Shape{2, 700, 300}}) {
     const Tensor in = counting(shape);
     for (uint32_t mask = 0; mask < (1u << shape.rank()); ++mask) {
       std::vector<bool> reduced;
