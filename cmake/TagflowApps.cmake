@@ -38,15 +38,17 @@ target_include_directories(tagflow_apps_program PUBLIC "${PROJECT_SOURCE_DIR}")
 target_link_libraries(tagflow_apps_program
   PUBLIC tagflow::actors CLI11::CLI11 nlohmann_json::nlohmann_json
     spdlog::spdlog ZLIB::ZLIB PNG::PNG fmt::fmt Threads::Threads)
-# Not CLI11: its constants are made anew in every source that sees it.
+# Not CLI11: its constants are made anew in every source that sees it. Not JSON:
+# the first program of the quickstart does without it.
 tagflow_precompile(tagflow_apps_program
-  ${TAGFLOW_COMMON_PCH} <nlohmann/json.hpp>
-  actors/session/session.h graph/builder/builder.h)
+  ${TAGFLOW_COMMON_PCH} actors/session/session.h graph/builder/builder.h)
 
 tagflow_apps_library(tagflow_apps_common common conform)
 target_link_libraries(tagflow_apps_common
   PUBLIC tagflow_apps_program tagflow::tagflow)
-tagflow_reuse_pch(tagflow_apps_common tagflow_apps_program)
+tagflow_precompile(tagflow_apps_common
+  ${TAGFLOW_COMMON_PCH} <nlohmann/json.hpp>
+  actors/session/session.h graph/builder/builder.h)
 
 # By itself, since the quickstart builds it first: no gradients, no models.
 tagflow_apps_library(tagflow_kmeans kmeans)
@@ -56,7 +58,7 @@ tagflow_reuse_pch(tagflow_kmeans tagflow_apps_program)
 tagflow_apps_library(tagflow_apps
   checkpoint draw fortunes g2p ode placement stepper train_images training)
 target_link_libraries(tagflow_apps PUBLIC tagflow_apps_common tagflow_kmeans)
-tagflow_reuse_pch(tagflow_apps tagflow_apps_program)
+tagflow_reuse_pch(tagflow_apps tagflow_apps_common)
 
 # The stepper's page is part of the library.
 foreach(part IN ITEMS page.css page.html page_state.js page.js)
@@ -74,15 +76,15 @@ if(NOT TAGFLOW_BUILD_APPS)
   return()
 endif()
 
-# tagflow_program(NAME LIBRARY SOURCE...): an app that is installed and knows
-# its version.
-function(tagflow_program name library)
+# tagflow_program(NAME LIBRARY PCH SOURCE...): an app that is installed and knows
+# its version. It reuses the precompiled headers of the target PCH.
+function(tagflow_program name library pch)
   tagflow_app(${name} ${ARGN} LINK ${library})
   target_compile_definitions(${name} PRIVATE
     TAGFLOW_VERSION="${PROJECT_VERSION}")
   tagflow_compile_lean(${name})
   tagflow_unite(${name})
-  tagflow_reuse_pch(${name} tagflow_apps_program)
+  tagflow_reuse_pch(${name} ${pch})
   install(TARGETS ${name})
 endfunction()
 
@@ -90,7 +92,7 @@ endfunction()
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS
   "${apps}/tagflow/*.cpp" "${apps}/bench/*.cpp")
 if(sources)
-  tagflow_program(tagflow tagflow_apps ${sources})
+  tagflow_program(tagflow tagflow_apps tagflow_apps_common ${sources})
   tagflow_loads_op_libraries(tagflow)
 endif()
 # The scripts that `tagflow bench` gives to Python are part of the command.
@@ -107,10 +109,12 @@ foreach(name IN ITEMS compare models)
   endif()
 endforeach()
 
-tagflow_program(kmeans tagflow_kmeans "${apps}/kmeans/main.cpp")
-tagflow_program(train_images tagflow_apps "${apps}/train_images/main.cpp")
-tagflow_program(fortunes tagflow_apps "${apps}/fortunes/main.cpp")
-tagflow_program(g2p tagflow_apps "${apps}/g2p/main.cpp")
+tagflow_program(kmeans tagflow_kmeans tagflow_apps_program
+  "${apps}/kmeans/main.cpp")
+foreach(name IN ITEMS train_images fortunes g2p)
+  tagflow_program(${name} tagflow_apps tagflow_apps_common
+    "${apps}/${name}/main.cpp")
+endforeach()
 
 file(GLOB sources CONFIGURE_DEPENDS "${apps}/examples/*.cpp")
 foreach(source IN LISTS sources)

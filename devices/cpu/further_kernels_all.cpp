@@ -7,6 +7,7 @@ void register_further_kernels(KernelRegistry& registry) {
   register_nn_kernels(registry);
   register_window_layer_kernels(registry);
   register_random_kernels(registry);
+  register_sorted_segment_kernels(registry);
   register_sparse_kernels(registry);
   register_special_kernels(registry);
   register_gradient_kernels(registry);

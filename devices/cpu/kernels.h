@@ -16,7 +16,7 @@ void register_control_flow_kernels(KernelRegistry& registry);
 void register_elementwise_kernels(KernelRegistry& registry);
 // cpu/array/
 void register_array_kernels(KernelRegistry& registry);
-// cpu/reduction/ and cpu/segment/
+// cpu/reduction/, and cpu/segment/unsorted.cpp
 void register_reduction_kernels(KernelRegistry& registry);
 // cpu/dense/: matrix products
 void register_dense_kernels(KernelRegistry& registry);
@@ -49,6 +49,8 @@ void register_nn_kernels(KernelRegistry& registry);
 void register_window_layer_kernels(KernelRegistry& registry);
 // cpu/random/
 void register_random_kernels(KernelRegistry& registry);
+// cpu/segment/sorted.cpp
+void register_sorted_segment_kernels(KernelRegistry& registry);
 // cpu/sparse/: sparse and ragged tensors
 void register_sparse_kernels(KernelRegistry& registry);
 // cpu/special/: error functions, gamma and Bessel functions

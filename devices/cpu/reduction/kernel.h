@@ -26,7 +26,6 @@ void register_reduction_product_kernels(KernelRegistry& registry);
 void register_reduction_extreme_kernels(KernelRegistry& registry);
 void register_arg_reduction_kernels(KernelRegistry& registry);
 void register_logsumexp_kernels(KernelRegistry& registry);
-void register_sorted_segment_kernels(KernelRegistry& registry);
 void register_unsorted_segment_kernels(KernelRegistry& registry);
 
 }  // namespace tagflow::devices

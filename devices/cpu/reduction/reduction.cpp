@@ -57,7 +57,6 @@ void register_reduction_kernels(KernelRegistry& registry) {
   register_reduction_extreme_kernels(registry);
   register_arg_reduction_kernels(registry);
   register_logsumexp_kernels(registry);
-  register_sorted_segment_kernels(registry);
   register_unsorted_segment_kernels(registry);
 }
 

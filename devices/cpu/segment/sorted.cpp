@@ -1,5 +1,5 @@
 // SegmentSum, SegmentMean, SegmentProd, SegmentMax, SegmentMin.
-#include "devices/cpu/reduction/kernel.h"
+#include "devices/cpu/kernels.h"
 #include "devices/cpu/reduction/ops.h"
 #include "devices/cpu/segment/rows.h"
 
