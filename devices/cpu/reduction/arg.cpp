@@ -48,7 +48,8 @@ struct Smaller {
   }
 };
 
-// The first best position of a row; 0 where all are NaN.
+// The first best position of a row; 0 where no element is better than the worst
+// value, so that all are this value or NaN.
 template <class Order, class T>
 int64_t best_of_row(const T* in, int64_t count) {
   // Several candidates side by side, so that the loop is vectorised.
@@ -64,46 +65,54 @@ int64_t best_of_row(const T* in, int64_t count) {
   for (T lane : lanes) best = Order::better(lane, best) ? lane : best;
   for (; begin < count; ++begin)
     best = Order::better(in[begin], best) ? in[begin] : best;
+  if (!Order::better(best, Order::template worst<T>())) return 0;
   for (int64_t i = 0; i < count; ++i)
     if (in[i] == best) return i;
   return 0;
 }
 
-// The same for `width` neighbouring columns of rows `step` apart.
+constexpr int64_t kColumns = 256;
+
+// The same for `width` neighbouring columns, at most kColumns, of rows `step`
+// apart.
 template <class Order, class T>
 void best_of_columns(const T* in, int64_t count, int64_t step, int64_t width,
                      int64_t* out) {
-  constexpr int64_t kTile = 256;
-  T best[kTile];
-  for (int64_t j0 = 0; j0 < width; j0 += kTile) {
-    const int64_t columns = std::min(kTile, width - j0);
-    for (int64_t j = 0; j < columns; ++j) {
-      best[j] = Order::template worst<T>();
-      out[j0 + j] = 0;
-    }
-    for (int64_t i = 0; i < count; ++i)
-      for (int64_t j = 0; j < columns; ++j) {
-        const T value = in[i * step + j0 + j];
-        if (Order::better(value, best[j])) {
-          best[j] = value;
-          out[j0 + j] = i;
-        }
-      }
+  T best[kColumns];
+  for (int64_t j = 0; j < width; ++j) {
+    best[j] = Order::template worst<T>();
+    out[j] = 0;
   }
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t j = 0; j < width; ++j) {
+      const T value = in[i * step + j];
+      if (Order::better(value, best[j])) {
+        best[j] = value;
+        out[j] = i;
+      }
+    }
 }
 
 // The best positions of `outer` blocks of `count` rows and `inner` columns.
 template <class Order, class T>
 void search(const KernelContext& context, int64_t outer, int64_t count,
             int64_t inner, const void* in, int64_t* out) {
+  const int64_t width = std::min(inner, kColumns);
+  const int64_t tiles_in_block = (inner + width - 1) / width;
   context.parallel_for(
-      outer, 2 + double(count * inner) * 0.5, [&](int64_t begin, int64_t end) {
+      outer * tiles_in_block, 2 + double(count * width) * 0.5,
+      [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          const T* block = static_cast<const T*>(in) + i * count * inner;
+          const int64_t block = i / tiles_in_block;
+          const int64_t column = i % tiles_in_block * width;
+          const T* first =
+              static_cast<const T*>(in) + block * count * inner + column;
+          int64_t* to = out + block * inner + column;
           if (inner == 1)
-            out[i] = best_of_row<Order>(block, count);
+            *to = best_of_row<Order>(first, count);
           else
-            best_of_columns<Order>(block, count, inner, inner, out + i * inner);
+            best_of_columns<Order>(first, count, inner,
+                                   std::min(width, inner - column), to);
         }
       });
 }

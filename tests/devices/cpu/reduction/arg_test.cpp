@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "tests/devices/kernel_fixture.h"
 
@@ -49,6 +50,44 @@ TEST_CASE("NaN is never the extreme, and alone it gives position 0") {
   expect_close(arg("ArgMax", only, 0), Tensor::scalar<int64_t>(0));
   const Tensor low = Tensor::vector<float>({-kInf, -kInf});
   expect_close(arg("ArgMax", low, 0), Tensor::scalar<int64_t>(0));
+}
+
+TEST_CASE("NaN before nothing but the worst value gives position 0") {
+  for (const Shape& shape : {Shape{2}, Shape{2, 1, 1}, Shape{1, 2}}) {
+    const int32_t axis = shape.dim(0) == 2 ? 0 : 1;
+    const auto pair = [&](float a, float b) {
+      return Tensor::vector<float>({a, b}).reshaped(shape).value();
+    };
+    for (const char* op : {"ArgMax", "ArgMin"}) {
+      CAPTURE(op);
+      const float worst = op == std::string_view("ArgMax") ? -kInf : kInf;
+      const auto found = arg(op, pair(kNaN, worst), axis);
+      REQUIRE(found.ok());
+      CHECK((*found)[0].data<int64_t>()[0] == 0);
+    }
+  }
+  // As columns.
+  expect_close(arg("ArgMax", Tensor::of<float>({2, 2}, {kNaN, 1, -kInf, 2}), 0),
+               Tensor::vector<int64_t>({0, 1}));
+}
+
+TEST_CASE("many columns of several blocks are searched in tiles") {
+  Tensor in = Tensor::make(DataType::kInt32, {3, 50, 700});
+  int32_t* values = in.mutable_data<int32_t>();
+  for (int64_t i = 0; i < in.num_elements(); ++i)
+    values[i] = int32_t(i * 7919 % 10007);
+  const auto found = arg("ArgMax", in, 1);
+  REQUIRE(found.ok());
+  for (int64_t block = 0; block < 3; ++block)
+    for (int64_t column = 0; column < 700; ++column) {
+      const auto at = [&](int64_t row) {
+        return values[(block * 50 + row) * 700 + column];
+      };
+      int64_t best = 0;
+      for (int64_t row = 1; row < 50; ++row)
+        if (at(row) > at(best)) best = row;
+      CHECK((*found)[0].data<int64_t>()[block * 700 + column] == best);
+    }
 }
 
 TEST_CASE("positions come in the type that is asked for") {
