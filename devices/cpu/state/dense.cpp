@@ -2,8 +2,8 @@
 // and counters.
 #include <algorithm>
 #include <cstddef>
-#include <initializer_list>
 #include <limits>
+#include <type_traits>
 
 #include "devices/cpu/elementwise/register.h"
 #include "devices/cpu/state/kernels.h"
@@ -17,24 +17,46 @@ using Mode = StateLock::Mode;
 
 constexpr double kDenseNanosecondsPerByte = 0.15;
 
-// after[i] = before[i] + by[i], or their difference, for i < n.
-using ChangeRow = void (*)(const void* before, const void* by, void* after,
-                           int64_t n);
+// What AddKernel needs of a type.
+struct Change {
+  // after[i] = before[i] + by[i], or their difference, for i < n.
+  void (*row)(const void* before, const void* by, void* after, int64_t n);
+  // The same for a variable whose value and whose change are inline scalars of
+  // the type, for example a counter: nothing to allocate, to copy or to divide.
+  // False where they are something else.
+  bool (*scalar)(Variable& variable, const Tensor& by);
+  bool subtracts;
+};
+
+template <class T, bool kAdds>
+T changed(T before, T by) {
+  return kAdds ? T(wrap(before) + wrap(by)) : T(wrap(before) - wrap(by));
+}
 
 template <class T, bool kAdds>
 void change_row(const void* before, const void* by, void* after, int64_t n) {
   const T* a = static_cast<const T*>(before);
   const T* b = static_cast<const T*>(by);
   T* z = static_cast<T*>(after);
-  for (int64_t i = 0; i < n; ++i)
-    z[i] = kAdds ? T(wrap(a[i]) + wrap(b[i])) : T(wrap(a[i]) - wrap(b[i]));
+  for (int64_t i = 0; i < n; ++i) z[i] = changed<T, kAdds>(a[i], b[i]);
+}
+
+template <class T, bool kAdds>
+bool change_scalar(Variable& variable, const Tensor& by) {
+  const Tensor& before = variable.value();
+  if (!before.is_inline_scalar(kDataTypeOf<T>) ||
+      !by.is_inline_scalar(kDataTypeOf<T>))
+    return false;
+  variable.set_scalar(Tensor::scalar<T>(
+      changed<T, kAdds>(*before.inline_data<T>(), *by.inline_data<T>())));
+  return true;
 }
 
 // An update in place if nobody else has the value, else into a new buffer.
 class AddKernel final : public UpdateKernel {
  public:
-  AddKernel(const KernelInfo&, DataType dtype, ChangeRow row, bool subtracts)
-      : dtype_(dtype), row_(row), subtracts_(subtracts) {}
+  AddKernel(const KernelInfo&, DataType dtype, const Change& change)
+      : dtype_(dtype), change_(change) {}
 
   Status claim(const KernelContext& context, StateClaim& claim) const override {
     return claim_variable(context, 0, Mode::kExclusive, claim);
@@ -48,15 +70,8 @@ class AddKernel final : public UpdateKernel {
   Status update(KernelContext& context) const override {
     TAGFLOW_ASSIGN(Variable * variable, variable_input(context, 0));
     const Tensor& change = context.input(1);
-    // For example a counter: nothing to allocate, to copy or to divide.
-    if (variable->value().is_inline_scalar(dtype_) &&
-        change.is_inline_scalar(dtype_) && mover_of(context) == nullptr) {
-      Tensor after = variable->value();
-      row_(after.raw(), change.raw(), after.mutable_raw(), 1);
-      variable->set_scalar(after);
-    } else {
+    if (mover_of(context) != nullptr || !change_.scalar(*variable, change))
       TAGFLOW_RETURN_IF_ERROR(update_tensor(context, *variable, change));
-    }
     pass_reference_on(context);
     return {};
   }
@@ -83,14 +98,14 @@ class AddKernel final : public UpdateKernel {
   Status add(const KernelContext& context, const Tensor& value,
              const Tensor& change, Tensor& result) const {
     if (ElementMover* mover = mover_of(context))
-      return mover->add(context, value, change, subtracts_, result);
+      return mover->add(context, value, change, change_.subtracts, result);
     const size_t size = dtype_size(dtype_);
     const auto* before = static_cast<const std::byte*>(value.raw());
     const auto* by = static_cast<const std::byte*>(change.raw());
     auto* after = static_cast<std::byte*>(result.mutable_raw());
     const auto update_range = [&](int64_t begin, int64_t end) {
       const size_t offset = size_t(begin) * size;
-      row_(before + offset, by + offset, after + offset, end - begin);
+      change_.row(before + offset, by + offset, after + offset, end - begin);
     };
     if (change.buffer() == nullptr)
       update_range(0, change.num_elements());
@@ -102,8 +117,7 @@ class AddKernel final : public UpdateKernel {
   }
 
   DataType dtype_;
-  ChangeRow row_;
-  bool subtracts_;
+  Change change_;
 };
 
 // CountUpTo and ResourceCountUpTo: returns the value, and increments it.
@@ -141,40 +155,47 @@ class CountUpToKernel final : public UpdateKernel {
   const int64_t limit_;  // a T: one more can be added to what is less
 };
 
-// Sums of integers have the same bits whether these are signed or not.
+// Sums of integers have the same bits whether these are signed or not, so that
+// one row serves both.
 template <class T>
-void add_adding(KernelRegistry& registry,
-                std::initializer_list<DataType> dtypes) {
-  for (const DataType dtype : dtypes) {
-    const auto add = [&](const char* op, const char* attr) {
-      registry.add<AddKernel>(op, {{attr, {dtype}}}, dtype,
-                              &change_row<T, true>, false);
-    };
-    const auto subtract = [&](const char* op, const char* attr) {
-      registry.add<AddKernel>(op, {{attr, {dtype}}}, dtype,
-                              &change_row<T, false>, true);
-    };
-    add("AssignAdd", "T");
-    add("AssignAddVariableOp", "dtype");
-    subtract("AssignSub", "T");
-    subtract("AssignSubVariableOp", "dtype");
-  }
+struct RowType {
+  using type = T;
+};
+template <class T>
+requires std::is_integral_v<T>
+struct RowType<T> {
+  using type = std::make_unsigned_t<T>;
+};
+
+template <class T>
+void add_adding(KernelRegistry& registry) {
+  using Row = typename RowType<T>::type;
+  const Change add{&change_row<Row, true>, &change_scalar<T, true>, false};
+  const Change subtract{&change_row<Row, false>, &change_scalar<T, false>,
+                        true};
+  const auto add_kernel = [&](const char* op, const char* attr,
+                              const Change& change) {
+    registry.add<AddKernel>(op, {{attr, {kDataTypeOf<T>}}}, kDataTypeOf<T>,
+                            change);
+  };
+  add_kernel("AssignAdd", "T", add);
+  add_kernel("AssignAddVariableOp", "dtype", add);
+  add_kernel("AssignSub", "T", subtract);
+  add_kernel("AssignSubVariableOp", "dtype", subtract);
+}
+
+template <class... Ts>
+void add_adding(KernelRegistry& registry, Types<Ts...>) {
+  (add_adding<Ts>(registry), ...);
 }
 
 }  // namespace
 
 void register_dense_update_kernels(KernelRegistry& registry) {
-  using enum DataType;
-  add_adding<float>(registry, {kFloat});
-  add_adding<double>(registry, {kDouble});
-  add_adding<Half>(registry, {kHalf});
-  add_adding<BFloat16>(registry, {kBFloat16});
-  add_adding<uint8_t>(registry, {kInt8, kUInt8});
-  add_adding<uint16_t>(registry, {kInt16, kUInt16});
-  add_adding<uint32_t>(registry, {kInt32, kUInt32});
-  add_adding<uint64_t>(registry, {kInt64, kUInt64});
-  add_adding<Complex64>(registry, {kComplex64});
-  add_adding<Complex128>(registry, {kComplex128});
+  add_adding(registry, FloatingTypes());
+  add_adding(registry, SignedIntegers());
+  add_adding(registry, UnsignedIntegers());
+  add_adding(registry, ComplexTypes());
   for (const char* op : {"CountUpTo", "ResourceCountUpTo"}) {
     registry.add<CountUpToKernel<int32_t>>(op, {{"T", {DataType::kInt32}}});
     registry.add<CountUpToKernel<int64_t>>(op, {{"T", {DataType::kInt64}}});
