@@ -118,6 +118,11 @@ template <template <class> class Op, class... Lists>
 void add_binary(KernelRegistry& registry, const char* op, Lists... types) {
   (add_elementwise<BinaryKernel, Op>(registry, op, types), ...);
 }
+// A binary op whose operands must have one shape.
+template <template <class> class Op, class... Lists>
+void add_alike(KernelRegistry& registry, const char* op, Lists... types) {
+  (add_elementwise<AlikeKernel, Op>(registry, op, types), ...);
+}
 
 // Integers as unsigned ones of at least 32 bits, whose arithmetic wraps around
 // instead of being undefined; other types unchanged.

@@ -103,8 +103,7 @@ void register_unary_gradient_kernels(KernelRegistry& registry) {
   add_paired<ReciprocalRootGradient>(registry, "RsqrtGrad", floating, complex);
   for (const char* op : {"ReciprocalGrad", "InvGrad"})
     add_paired<ReciprocalGradient>(registry, op, floating, complex);
-  add_elementwise<AlikeKernel, SoftsignGradient>(registry, "SoftsignGrad",
-                                                 floating);
+  add_alike<SoftsignGradient>(registry, "SoftsignGrad", floating);
 }
 
 }  // namespace tagflow::devices

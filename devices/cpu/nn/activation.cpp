@@ -122,11 +122,6 @@ class LeakyReluKernel : public Kernel {
   float alpha_;
 };
 
-template <template <class> class Op, class... Lists>
-void add_alike(KernelRegistry& registry, const char* op, Lists... types) {
-  (add_elementwise<AlikeKernel, Op>(registry, op, types), ...);
-}
-
 }  // namespace
 
 void register_activation_kernels(KernelRegistry& registry) {

@@ -155,21 +155,13 @@ class CountUpToKernel final : public UpdateKernel {
   const int64_t limit_;  // a T: one more can be added to what is less
 };
 
-// Sums of integers have the same bits whether these are signed or not, so that
-// one row serves both.
-template <class T>
-struct RowType {
-  using type = T;
-};
-template <class T>
-requires std::is_integral_v<T>
-struct RowType<T> {
-  using type = std::make_unsigned_t<T>;
-};
-
 template <class T>
 void add_adding(KernelRegistry& registry) {
-  using Row = typename RowType<T>::type;
+  // Sums of integers have the same bits whether these are signed or not, so
+  // that one row serves both.
+  using Row =
+      typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                  std::type_identity<T>>::type;
   const Change add{&change_row<Row, true>, &change_scalar<T, true>, false};
   const Change subtract{&change_row<Row, false>, &change_scalar<T, false>,
                         true};

@@ -4,19 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/devices/cpu/segment/segments.h"
 #include "tests/devices/kernel_fixture.h"
 
 namespace tagflow::devices {
 namespace {
-
-const Tensor kData = Tensor::of<float>({3, 2}, {1, 2, 3, 4, 5, 6});
-
-Tensor ints(std::initializer_list<int32_t> values) {
-  return Tensor::vector<int32_t>(values);
-}
-Tensor rows(int64_t count, std::initializer_list<float> values) {
-  return Tensor::of<float>({count, 2}, values);
-}
 
 TEST_CASE("sorted segments are reduced, gaps hold the value of nothing") {
   const Tensor ids = ints({0, 0, 3});
