@@ -40,7 +40,6 @@ test_packages=(
   clang-format-14
   doctest-dev
   git
-  libbenchmark-dev
   libclang-rt-14-dev
   librapidcheck-dev
   python3

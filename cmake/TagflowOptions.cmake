@@ -120,6 +120,11 @@ if(TAGFLOW_FUZZ)
   target_compile_options(tagflow_build INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# Asserts and symbols name a source by its path in the checkout, so that a
+# checkout in another folder compiles to the same.
+target_compile_options(tagflow_build INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>)
+
 add_library(tagflow_flags INTERFACE)
 target_link_libraries(tagflow_flags INTERFACE tagflow_build)
 target_compile_options(tagflow_flags INTERFACE
@@ -157,9 +162,14 @@ if(TAGFLOW_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(sloppiness
       pch_defines time_macros include_file_mtime include_file_ctime)
     list(JOIN sloppiness "," sloppiness)
+    # A checkout in another folder finds what this one compiled: paths are
+    # relative to the checkout, and the build folder is no part of a key.
+    # Debug symbols name the sources of whichever compiled first. All
+    # configurations together exceed the 5 GB that are ccache's default.
     set(CMAKE_CXX_COMPILER_LAUNCHER
       "${CMAKE_COMMAND}" -E env "CCACHE_SLOPPINESS=${sloppiness}"
-      "${TAGFLOW_CCACHE_PROGRAM}")
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+      CCACHE_MAXSIZE=20G "${TAGFLOW_CCACHE_PROGRAM}")
     if(TAGFLOW_PCH)
       # The form in which each compiler's precompiled headers can be cached.
       target_compile_options(tagflow_build INTERFACE

@@ -15,8 +15,21 @@ if [ "${1:-}" = --with-tensorflow ]; then
 fi
 
 bash apps/setup.sh test
+
+# Machines have faster and slower hours: the time of one fixed unit, which is
+# no part of tagflow, makes times of different runs comparable.
+start=${EPOCHREALTIME/[.,]/}
+g++ -O2 -std=c++20 -x c++ -c -o /dev/null - <<'EOF'
+#include <regex>
+bool matches(const char* s) { return std::regex_match(s, std::regex(s)); }
+EOF
+phase=$(((${EPOCHREALTIME/[.,]/} - start) / 100000))
+echo "phase: a fixed unit compiles in $((phase / 10)).$((phase % 10)) s"
+
+SECONDS=0
 cmake --preset release -DTAGFLOW_BUILD_TESTS=ON
 cmake --build --preset release
+echo "built in $SECONDS s"
 if [ -z "$with_tensorflow" ]; then
   exec ctest --preset release --parallel "$(nproc)" "$@"
 fi

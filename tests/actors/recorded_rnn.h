@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/tensor.h"
+#include "tests/source_path.h"
 
 namespace tagflow::actors {
 
@@ -32,7 +33,7 @@ inline Tensor parse_recorded(std::istringstream& words) {
 
 // By the names of the cases.
 inline std::map<std::string, RecordedRnn> read_recorded_rnns() {
-  std::ifstream file(TAGFLOW_SOURCE_DIR "/tests/actors/data/rnn.txt");
+  std::ifstream file(source_path("tests/actors/data/rnn.txt"));
   REQUIRE(file);
   std::map<std::string, RecordedRnn> cases;
   RecordedRnn* current = nullptr;

@@ -14,14 +14,14 @@
 #include "tests/actors/configurations.h"
 #include "tests/actors/create_session.h"
 #include "tests/graph/hand_made.h"
+#include "tests/source_path.h"
 
 namespace tagflow::actors {
 
 // What record_*.py of tests/actors wrote.
 inline graph::Graph recorded_graph(std::string_view name) {
-  return graph::testing::must(
-      graph::load_graph(std::filesystem::path(TAGFLOW_SOURCE_DIR) /
-                        "tests/actors/data" / fmt::format("{}.pb", name)));
+  return graph::testing::must(graph::load_graph(
+      source_path(fmt::format("tests/actors/data/{}.pb", name))));
 }
 
 inline std::unique_ptr<Session> make_session(const SessionOptions& options,

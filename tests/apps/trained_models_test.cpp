@@ -17,6 +17,7 @@
 #include "apps/io/file.h"
 #include "apps/io/json_tensor.h"
 #include "apps/io/npy.h"
+#include "tests/source_path.h"
 
 namespace tagflow::apps {
 namespace {
@@ -158,10 +159,9 @@ class Recorded {
 std::set<fs::path> recorded_models() {
   const char* other = std::getenv("TAGFLOW_MODELS");
   std::set<fs::path> folders;
-  for (const auto& entry :
-       fs::directory_iterator(other != nullptr ? fs::path(other)
-                                               : fs::path(TAGFLOW_SOURCE_DIR) /
-                                                     "tests/apps/models"))
+  for (const auto& entry : fs::directory_iterator(
+           other != nullptr ? fs::path(other)
+                            : fs::path(source_path("tests/apps/models"))))
     if (entry.is_directory()) folders.insert(entry.path());
   return folders;
 }

@@ -6,6 +6,7 @@
 
 #include "graph/file/graphdef.h"
 #include "tests/autodiff/evaluate.h"
+#include "tests/source_path.h"
 
 using namespace tagflow;            // NOLINT: tests
 using namespace tagflow::autodiff;  // NOLINT
@@ -15,8 +16,8 @@ using tagflow::autodiff::testing::evaluate;
 namespace {
 
 Graph recorded(const std::string& name) {
-  auto graph = load_graph(
-      fmt::format("{}/tests/autodiff/data/{}.pb", TAGFLOW_SOURCE_DIR, name));
+  auto graph =
+      load_graph(source_path(fmt::format("tests/autodiff/data/{}.pb", name)));
   REQUIRE_MESSAGE(graph.ok(), graph.status().to_string());
   return *std::move(graph);
 }

@@ -9,6 +9,7 @@
 
 #include "graph/dtype_visit.h"
 #include "tests/devices/kernel_fixture.h"
+#include "tests/source_path.h"
 
 namespace tagflow::devices {
 
@@ -130,8 +131,7 @@ Status parse_line(const std::string& line, int number,
 
 Result<std::vector<RecordedCase>> read_recorded_cases(
     const std::string& file_name) {
-  const std::string path =
-      std::string(TAGFLOW_SOURCE_DIR) + "/tests/devices/data/" + file_name;
+  const std::string path = source_path("tests/devices/data/" + file_name);
   std::ifstream file(path);
   if (!file) return error(Code::kNotFound, "cannot open {}", path);
   std::vector<RecordedCase> cases;

@@ -11,6 +11,7 @@
 #include "graph/file/graphdef.h"
 #include "tests/actors/holding_op.h"
 #include "tests/actors/program.h"
+#include "tests/source_path.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -232,8 +233,8 @@ TEST_CASE("nothing is started once the coordinator stops") {
 }
 
 TEST_CASE("the queue runners of a MetaGraph feed it to the end") {
-  const GraphFile file = must(
-      load_file(TAGFLOW_SOURCE_DIR "/tests/actors/data/queue_runners.meta"));
+  const GraphFile file =
+      must(load_file(source_path("tests/actors/data/queue_runners.meta")));
   REQUIRE(file.queue_runners.size() == 2);
   const QueueRunnerDef& batch = file.queue_runners[1];
   CHECK(batch.queue == "batch/fifo_queue");

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "graph/dtype_visit.h"
+#include "tests/source_path.h"
 #include "tests/temp_path.h"
 
 namespace tagflow::checkpoint {
@@ -59,8 +60,7 @@ std::string numpy_name(DataType dtype) {
 }
 
 std::string recorded_path(std::string_view name) {
-  return fmt::format("{}/tests/devices/data/checkpoint/{}", TAGFLOW_SOURCE_DIR,
-                     name);
+  return source_path(fmt::format("tests/devices/data/checkpoint/{}", name));
 }
 
 std::string bytes_of(const std::string& path) {
