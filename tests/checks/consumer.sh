@@ -33,6 +33,12 @@ for document in README EMBEDDING ARCHITECTURE; do
 done
 
 # --- The projects ------------------------------------------------------------
+# What they compile to is found again from any folder, as in the build.
+if command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CCACHE_BASEDIR=$scratch CCACHE_NOHASHDIR=1
+fi
+
 # project DIRECTORY COMMAND...: builds tests/consumer/DIRECTORY, and runs the
 # command in the build.
 project() {
