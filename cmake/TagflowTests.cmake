@@ -22,7 +22,7 @@ if(TAGFLOW_BUILD_TESTS AND TARGET tagflow_devices_further AND
   endif()
   add_executable(basic_kernels_test
     "${PROJECT_SOURCE_DIR}/tests/basic_kernels_test.cpp"
-    "${PROJECT_SOURCE_DIR}/devices/cpu/further_kernels_basic.cpp" ${no_cuda}
+    "${TAGFLOW_BASIC_KERNEL_TABLE}" ${no_cuda}
     $<TARGET_OBJECTS:tagflow_devices> $<TARGET_OBJECTS:tagflow_actors>)
   get_target_property(libraries tagflow_devices LINK_LIBRARIES)
   target_link_libraries(basic_kernels_test PRIVATE
@@ -110,8 +110,6 @@ if(TAGFLOW_SHARED_CHECK)
     "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}/checks" "${CMAKE_CXX_COMPILER}")
   set_tests_properties(check.shared PROPERTIES RUN_SERIAL ON)
 endif()
-tagflow_check(alignment 900 bash alignment.sh "$<TARGET_FILE:graph_tests>"
-  "$<TARGET_FILE:devices_tests>" "$<TARGET_FILE:actors_tests>")
 # The short sanitizer passes. Each builds what it runs in a folder of its own
 # below this build's, with all processors: nothing else may run meanwhile.
 set(prebuilt_devices "$<TARGET_FILE:tagflow_devices>")

@@ -7,9 +7,6 @@
 #include <mutex>
 #include <random>
 
-#include "devices/cpu/cpu_device.h"
-#include "devices/cuda_type.h"
-#include "devices/stream/stream_device.h"
 #include "graph/device_name.h"
 #include "graph/fault.h"
 #include "graph/op_registry.h"
@@ -49,16 +46,6 @@ Status DeviceType::check(const DeviceSpec& spec) const {
                               value);
   }
   return check_values ? check_values(spec) : Status();
-}
-
-DeviceRegistry& DeviceRegistry::global() {
-  static DeviceRegistry* registry = [] {
-    auto* made = new DeviceRegistry;
-    made->types_ = {cpu_device_type(), stream_device_type(),
-                    cuda_device_type()};
-    return made;
-  }();
-  return *registry;
 }
 
 Status DeviceRegistry::add(DeviceType type) {

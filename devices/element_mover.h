@@ -6,9 +6,9 @@
 #include <span>
 #include <string_view>
 
-#include "devices/cpu/array/copy.h"
-#include "devices/cpu/dense/products.h"
+#include "devices/copy.h"
 #include "devices/kernel.h"
+#include "devices/product_batch.h"
 
 namespace tagflow::devices {
 
@@ -39,13 +39,14 @@ struct DenseTraining {
 class ElementMover {
  public:
   virtual ~ElementMover() = default;
-  // See strided_copy() of devices/cpu/array/copy.h. The source may be in the
+  // See strided_copy() of devices/copy.h. The source may be in the
   // host's memory, too. REQUIRES: no count is 0.
   virtual void move(const StridedCopy& copy, const Tensor& from,
                     Tensor& to) = 0;
   // Sets all bytes to zero.
   virtual void clear(Tensor& to) = 0;
-  // See multiply() of devices/cpu/dense/products.h. REQUIRES: out has elements.
+  // See multiply() of devices/kernels/product/products.h. REQUIRES: out has
+  // elements.
   virtual Status multiply(const KernelContext& context,
                           const ProductBatch& batch, const Tensor& a,
                           const Tensor& b, Tensor& out) = 0;

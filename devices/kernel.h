@@ -59,7 +59,7 @@ class Kernel {
   virtual ~Kernel() = default;
   // Computes every output from the inputs. An error fails the step; the engine
   // adds the node, its device and its tag to the message. An exception is such
-  // an error too: kernels are called by devices/guard.h. Thread-safe.
+  // an error too: kernels are called by devices/state/guard.h. Thread-safe.
   virtual Status compute(KernelContext& context) const = 0;
   // Estimates the nanoseconds of compute() with these inputs, from their sizes.
   // What costs kHeavyNanoseconds or more may run as a request to the device's

@@ -6,9 +6,6 @@
 #include <mutex>
 #include <set>
 
-#include "devices/cpu/kernels.h"
-#include "devices/cuda_type.h"
-#include "devices/stream/stream_device.h"
 #include "graph/fault.h"
 
 namespace tagflow::devices {
@@ -53,17 +50,6 @@ bool is_state_node(const graph::Node& node) {
   };
   return std::ranges::all_of(node.input_dtypes(), stays) &&
          std::ranges::all_of(node.output_dtypes(), stays) && has_handle;
-}
-
-KernelRegistry& KernelRegistry::global() {
-  static KernelRegistry* registry = [] {
-    auto* made = new KernelRegistry;
-    register_cpu_kernels(*made);
-    register_stream_kernels(*made);
-    register_cuda_kernels(*made);
-    return made;
-  }();
-  return *registry;
 }
 
 void KernelRegistry::add(KernelDef def) {

@@ -5,8 +5,8 @@
 #include <system_error>
 #include <utility>
 
-#include "devices/checkpoint/bundle_writer.h"
-#include "devices/checkpoint/tensor_file.h"
+#include "devices/files/bundle_writer.h"
+#include "devices/files/tensor_file.h"
 #include "graph/file/object_graph.h"
 
 namespace tagflow::actors {

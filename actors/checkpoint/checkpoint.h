@@ -11,7 +11,7 @@
 #include "actors/checkpoint/model_objects.h"
 #include "actors/checkpoint/restore.h"
 #include "actors/checkpoint/snapshot.h"
-#include "devices/checkpoint/atomic_file.h"
+#include "devices/files/atomic_file.h"
 #include "graph/status.h"
 
 namespace tagflow::actors {

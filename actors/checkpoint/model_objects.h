@@ -15,7 +15,7 @@
 
 #include "actors/checkpoint/graph_variables.h"
 #include "actors/checkpoint/snapshot.h"
-#include "devices/checkpoint/tensor_file.h"
+#include "devices/files/tensor_file.h"
 #include "graph/file/object_graph.h"
 #include "graph/file/saved_state.h"
 #include "graph/status.h"

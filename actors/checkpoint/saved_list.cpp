@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "actors/checkpoint/checkpoint.h"
-#include "devices/checkpoint/bundle_index.h"
-#include "devices/checkpoint/bundle_reader.h"
-#include "devices/checkpoint/saved_files.h"
-#include "devices/checkpoint/state.h"
+#include "devices/files/bundle_index.h"
+#include "devices/files/bundle_reader.h"
+#include "devices/files/saved_files.h"
+#include "devices/files/state.h"
 
 namespace tagflow::actors {
 namespace {

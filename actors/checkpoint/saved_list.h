@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "devices/checkpoint/atomic_file.h"
+#include "devices/files/atomic_file.h"
 #include "graph/status.h"
 
 namespace tagflow::actors {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "actors/checkpoint/snapshot.h"
-#include "devices/checkpoint/bundle_reader.h"
+#include "devices/files/bundle_reader.h"
 #include "graph/file/saved_state.h"
 #include "graph/graph.h"
 #include "graph/status.h"

@@ -12,8 +12,8 @@
 #include "actors/checkpoint/saved_list.h"
 #include "actors/checkpoint/snapshot.h"
 #include "actors/session/session.h"
-#include "devices/checkpoint/folder_lock.h"
-#include "devices/checkpoint/saved_files.h"
+#include "devices/files/folder_lock.h"
+#include "devices/files/saved_files.h"
 #include "graph/fault.h"
 
 namespace tagflow::actors {

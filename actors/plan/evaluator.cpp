@@ -1,7 +1,7 @@
 #include "actors/plan/evaluator.h"
 
-#include "devices/guard.h"
 #include "devices/kernel_registry.h"
+#include "devices/state/guard.h"
 
 namespace tagflow::actors {
 namespace {

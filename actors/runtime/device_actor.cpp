@@ -6,7 +6,7 @@
 #include "actors/runtime/iteration_actor.h"
 #include "actors/runtime/step.h"
 #include "actors/watch/trace.h"
-#include "devices/guard.h"
+#include "devices/state/guard.h"
 #include "graph/fault.h"
 
 namespace tagflow::actors {

@@ -8,7 +8,7 @@
 #include "actors/runtime/tag_text.h"
 #include "actors/runtime/token_path.h"
 #include "actors/watch/observer.h"
-#include "devices/guard.h"
+#include "devices/state/guard.h"
 
 namespace tagflow::actors {
 

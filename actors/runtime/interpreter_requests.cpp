@@ -5,7 +5,7 @@
 #include "actors/runtime/token_path.h"
 #include "actors/watch/observer.h"
 #include "devices/device.h"
-#include "devices/guard.h"
+#include "devices/state/guard.h"
 
 namespace tagflow::actors {
 KernelRequest* Interpreter::take_request(uint32_t node) {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "actors/runtime/engine_actor.h"
-#include "devices/guard.h"
+#include "devices/state/guard.h"
 
 namespace tagflow::actors {
 

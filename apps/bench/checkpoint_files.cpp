@@ -9,8 +9,8 @@
 
 #include "apps/bench/graphs.h"
 #include "apps/bench/stopwatch.h"
-#include "devices/checkpoint/bundle_reader.h"
-#include "devices/checkpoint/bundle_writer.h"
+#include "devices/files/bundle_reader.h"
+#include "devices/files/bundle_writer.h"
 
 namespace tagflow::apps {
 namespace {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "devices/checkpoint/bundle_writer.h"
-#include "devices/checkpoint/safetensors.h"
+#include "devices/files/bundle_writer.h"
+#include "devices/files/safetensors.h"
 #include "graph/file/object_graph.h"
 
 namespace tagflow::apps {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "devices/checkpoint/tensor_file.h"
+#include "devices/files/tensor_file.h"
 #include "graph/status.h"
 
 namespace tagflow::apps {

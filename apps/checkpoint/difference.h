@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "devices/checkpoint/tensor_file.h"
+#include "devices/files/tensor_file.h"
 #include "graph/status.h"
 #include "graph/tensor.h"
 

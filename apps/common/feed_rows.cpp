@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "devices/cpu/array/copy.h"
+#include "devices/copy.h"
 
 namespace tagflow::apps {
 namespace {

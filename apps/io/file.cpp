@@ -12,7 +12,7 @@
 #include <ios>
 #include <system_error>
 
-#include "devices/checkpoint/files.h"
+#include "devices/files/files.h"
 
 namespace tagflow::io {
 

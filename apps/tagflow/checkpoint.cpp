@@ -17,7 +17,7 @@
 #include "apps/program/command_line.h"
 #include "apps/program/terminal.h"
 #include "apps/tagflow/commands.h"
-#include "devices/checkpoint/tensor_file.h"
+#include "devices/files/tensor_file.h"
 
 namespace tagflow::apps {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "apps/draw/chart.h"
 #include "apps/io/png.h"
-#include "devices/checkpoint/folder_lock.h"
+#include "devices/files/folder_lock.h"
 
 namespace tagflow::training {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "devices/cuda/operands.h"
 #include "devices/cuda/status.h"
-#include "devices/guard.h"
+#include "devices/state/guard.h"
 #include "devices/tracking_allocator.h"
 
 namespace tagflow::devices {

@@ -76,6 +76,7 @@ void register_cuda_kernels(KernelRegistry& registry) {
   register_cuda_borrowed_kernels(registry);
   register_cuda_elementwise_kernels(registry);
   register_cuda_select_kernels(registry);
+  register_cuda_bias_kernels(registry);
   register_cuda_fused_kernels(registry);
   register_cuda_reduction_kernels(registry);
   register_cuda_gather_kernels(registry);

@@ -126,6 +126,7 @@ void add_cuda_kernel(KernelRegistry& registry, const std::string& op,
 void register_cuda_borrowed_kernels(KernelRegistry& registry);
 void register_cuda_elementwise_kernels(KernelRegistry& registry);
 void register_cuda_select_kernels(KernelRegistry& registry);
+void register_cuda_bias_kernels(KernelRegistry& registry);
 void register_cuda_fused_kernels(KernelRegistry& registry);
 void register_cuda_reduction_kernels(KernelRegistry& registry);
 void register_cuda_gather_kernels(KernelRegistry& registry);

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "devices/cpu/broadcast.h"
+#include "devices/broadcast.h"
 #include "devices/device.h"
 
 namespace tagflow::devices {

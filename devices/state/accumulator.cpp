@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "devices/cpu/containers/kernels.h"
+#include "devices/tensor_rows.h"
 #include "graph/counted.h"
 #include "graph/dtype_visit.h"
 

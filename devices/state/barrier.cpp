@@ -3,7 +3,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "devices/cpu/containers/kernels.h"
+#include "devices/tensor_rows.h"
 #include "graph/counted.h"
 
 namespace tagflow::devices {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "devices/cpu/array/copy.h"
-#include "devices/cpu/containers/kernels.h"
-#include "devices/guard.h"
+#include "devices/copy.h"
+#include "devices/state/guard.h"
+#include "devices/tensor_rows.h"
 #include "graph/counted.h"
 
 namespace tagflow::devices {

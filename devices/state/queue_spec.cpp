@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "devices/cpu/array/args.h"
+#include "devices/kernel_inputs.h"
 #include "devices/state/queue.h"
 #include "graph/counted.h"
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "devices/guard.h"
 #include "devices/state/actor_kernel.h"
+#include "devices/state/guard.h"
 
 namespace tagflow::devices {
 

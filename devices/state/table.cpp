@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "devices/cpu/array/copy.h"
+#include "devices/copy.h"
 
 namespace tagflow::devices {
 namespace {

@@ -1,6 +1,6 @@
 #include "devices/state/variable.h"
 
-#include "devices/cpu/array/copy.h"
+#include "devices/copy.h"
 #include "devices/element_mover.h"
 
 namespace tagflow::devices {

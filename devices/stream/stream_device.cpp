@@ -4,7 +4,7 @@
 #include <cstring>
 #include <thread>
 
-#include "devices/guard.h"
+#include "devices/state/guard.h"
 
 namespace tagflow::devices {
 namespace {

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <optional>
 
-#include "devices/cpu/containers/tensor_list.h"
 #include "devices/kernel.h"
+#include "devices/kernels/containers/tensor_list.h"
 #include "graph/builder/builder.h"
 #include "graph/shape_context.h"
 #include "tests/actors/sessions.h"

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "devices/cpu/cpu_device.h"
+#include "devices/cpu_device.h"
 #include "tests/devices/kernel_fixture.h"
 
 namespace tagflow::devices {

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "devices/guard.h"
 #include "devices/kernel_registry.h"
+#include "devices/state/guard.h"
 #include "graph/graph.h"
 #include "graph/op_registry.h"
 #include "tests/devices/kernel_fixture.h"

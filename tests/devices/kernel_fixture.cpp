@@ -7,8 +7,8 @@
 #include <complex>
 #include <limits>
 
-#include "devices/guard.h"
 #include "devices/kernel_registry.h"
+#include "devices/state/guard.h"
 #include "graph/dtype_visit.h"
 #include "graph/graph.h"
 #include "graph/handle.h"

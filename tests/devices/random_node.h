@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "devices/guard.h"
 #include "devices/kernel_registry.h"
+#include "devices/state/guard.h"
 #include "graph/graph.h"
 
 namespace tagflow::devices {

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "devices/guard.h"
 #include "devices/kernel_registry.h"
+#include "devices/state/guard.h"
 #include "graph/graph.h"
 #include "graph/op_registry.h"
 

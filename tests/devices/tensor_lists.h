@@ -1,7 +1,7 @@
 // Makes and uses tensor lists in tests.
 #pragma once
 
-#include "devices/cpu/containers/tensor_list.h"
+#include "devices/kernels/containers/tensor_list.h"
 #include "tests/devices/one_step.h"
 
 namespace tagflow::devices {

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <map>
 
-#include "devices/checkpoint/bundle_reader.h"
-#include "devices/checkpoint/bundle_writer.h"
+#include "devices/files/bundle_reader.h"
+#include "devices/files/bundle_writer.h"
 #include "tests/fuzz/memory_input.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // Fuzzes the reader of safetensors files. An accepted header must survive
 // writing and reading again.
-#include "devices/checkpoint/safetensors.h"
+#include "devices/files/safetensors.h"
 
 #include <cstdlib>
 

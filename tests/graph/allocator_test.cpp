@@ -107,7 +107,7 @@ TEST_CASE("to give memory back takes none") {
   CHECK(!failed);
 }
 
-// check.alignment depends on it.
+// The tests of this folder are to run like that.
 TEST_CASE("Where the environment asks, plain new is off a stricter alignment") {
   if (std::getenv("TAGFLOW_MISALIGNED_NEW") == nullptr) return;
   const auto block = std::make_unique<char>();

@@ -5,8 +5,8 @@
 #include <optional>
 #include <unordered_set>
 
-#include "devices/guard.h"
 #include "devices/kernel_registry.h"
+#include "devices/state/guard.h"
 #include "graph/functions/instance.h"
 #include "tests/reference/static_frames.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "devices/checkpoint/files.h"
+#include "devices/files/files.h"
 
 namespace tagflow::checkpoint {
 

@@ -1,7 +1,7 @@
 // The folder of a saver: which checkpoints it keeps and removes, and which one
 // is the newest.
-#include "devices/checkpoint/bundle_writer.h"
-#include "devices/checkpoint/state.h"
+#include "devices/files/bundle_writer.h"
+#include "devices/files/state.h"
 #include "tests/actors/checkpoint/saver_fixture.h"
 
 using namespace tagflow;

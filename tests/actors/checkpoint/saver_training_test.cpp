@@ -10,7 +10,7 @@
 
 #include "actors/checkpoint/saver.h"
 #include "actors/checkpoint/snapshot.h"
-#include "devices/checkpoint/tensor_file.h"
+#include "devices/files/tensor_file.h"
 #include "graph/builder/builder.h"
 #include "tests/actors/sessions.h"
 #include "tests/temp_path.h"

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "devices/cpu/gradient/list.h"
+#include "devices/kernels/gradient/list.h"
 #include "tests/autodiff/evaluate.h"
 #include "tests/autodiff/rules/lists.h"
 

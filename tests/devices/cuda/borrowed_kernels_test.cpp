@@ -7,7 +7,7 @@
 
 #include "devices/cuda/cuda_kernel.h"
 #include "devices/device.h"
-#include "devices/guard.h"
+#include "devices/state/guard.h"
 #include "devices/step_resources.h"
 #include "graph/op_registry.h"
 #include "tests/devices/recorded_cases.h"

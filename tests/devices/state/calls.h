@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "devices/guard.h"
 #include "devices/kernel_registry.h"
+#include "devices/state/guard.h"
 #include "devices/state/resource_manager.h"
 #include "tests/devices/kernel_fixture.h"
 #include "tests/graph/hand_made.h"

@@ -8,7 +8,7 @@
 #include <map>
 #include <random>
 
-#include "devices/cpu/lookup/table_file.h"
+#include "devices/kernels/table/table_file.h"
 #include "tests/devices/state/calls.h"
 #include "tests/temp_path.h"
 

@@ -1,0 +1,128 @@
+#include "devices/files/atomic_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "devices/files/crc32c.h"
+#include "graph/fault.h"
+
+namespace tagflow::checkpoint {
+namespace {
+
+// Smaller pieces are copied, and written together.
+constexpr size_t kWrittenAsIs = size_t{64} << 10;
+constexpr size_t kGathered = 4 * kWrittenAsIs;
+// Fits in a core's own cache, so that a checksum and a copy read memory once.
+constexpr size_t kCachedPiece = size_t{256} << 10;
+
+// A unique name among writers of all running processes. A file of an ended
+// process with the same number may be in the way.
+std::string temporary_name(const std::string& target) {
+  static std::atomic<uint64_t> count{0};
+  return fmt::format("{}.tmp-{}-{}", target, ::getpid(),
+                     count.fetch_add(1, std::memory_order_relaxed));
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::string target, const WriteOptions& options)
+    : target_(std::move(target)), options_(options) {}
+
+Result<std::unique_ptr<AtomicFile>> AtomicFile::create(
+    std::string target, const WriteOptions& options) {
+  FileSystem& files = options.file_system();
+  TAGFLOW_RETURN_IF_ERROR(files.make_folder(folder_of(target)));
+  // Before the file exists: otherwise nobody would remove it if memory is
+  // short.
+  std::unique_ptr<AtomicFile> made(new AtomicFile(std::move(target), options));
+  constexpr int kAttempts = 100;
+  for (int i = 0;; ++i) {
+    made->temporary_ = temporary_name(made->target_);
+    auto file = files.create(made->temporary_);
+    if (file.ok()) {
+      made->file_ = std::move(file).value();
+      made->exists_ = true;
+      return made;
+    }
+    if (file.status().code() != Code::kAlreadyExists || i == kAttempts)
+      return std::move(file).status();
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  file_.reset();
+  // An error is not reported: the leftover file does no harm.
+  if (!exists_) return;
+  static_cast<void>(
+      guarded([this] { return options_.file_system().remove(temporary_); }));
+}
+
+Status AtomicFile::write_all(std::string_view bytes) {
+  TAGFLOW_RETURN_IF_ERROR(failed_);
+  while (!bytes.empty()) {
+    auto count = file_->write(bytes);
+    if (!count.ok()) return failed_ = std::move(count).status();
+    bytes.remove_prefix(std::min(*count, bytes.size()));
+  }
+  return {};
+}
+
+Status AtomicFile::flush() {
+  TAGFLOW_RETURN_IF_ERROR(write_all(buffer_));
+  buffer_.clear();
+  return {};
+}
+
+Status AtomicFile::append(std::string_view bytes) {
+  size_ += bytes.size();
+  const bool is_large = bytes.size() >= kWrittenAsIs;
+  if (is_large || buffer_.size() + bytes.size() > kGathered)
+    TAGFLOW_RETURN_IF_ERROR(flush());
+  if (is_large) return write_all(bytes);
+  buffer_ += bytes;
+  return {};
+}
+
+Status AtomicFile::append(std::string_view bytes, uint32_t& crc) {
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, kCachedPiece);
+    crc = extend_crc32c(crc, piece);
+    TAGFLOW_RETURN_IF_ERROR(append(piece));
+    bytes.remove_prefix(piece.size());
+  }
+  return {};
+}
+
+Status AtomicFile::finish() {
+  TAGFLOW_RETURN_IF_ERROR(flush());
+  if (options_.sync) {
+    if (Status status = file_->sync(); !status.ok())
+      return failed_ = std::move(status);
+  }
+  file_.reset();
+  return {};
+}
+
+Status AtomicFile::publish() {
+  TAGFLOW_RETURN_IF_ERROR(failed_);
+  TAGFLOW_RETURN_IF_ERROR(options_.file_system().rename(temporary_, target_));
+  exists_ = false;
+  published_ = true;
+  return {};
+}
+
+Status write_atomically(const std::string& path, std::string_view bytes,
+                        const WriteOptions& options) {
+  TAGFLOW_ASSIGN(const std::unique_ptr<AtomicFile> file,
+                 AtomicFile::create(path, options));
+  TAGFLOW_RETURN_IF_ERROR(file->append(bytes));
+  TAGFLOW_RETURN_IF_ERROR(file->finish());
+  TAGFLOW_RETURN_IF_ERROR(file->publish());
+  return options.sync ? options.file_system().sync_folder(folder_of(path))
+                      : Status();
+}
+
+}  // namespace tagflow::checkpoint

@@ -1,0 +1,77 @@
+// AtomicFile: a file that appears as a whole or not at all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "devices/files/files.h"
+#include "graph/status.h"
+
+namespace tagflow::checkpoint {
+
+// Options for writing files.
+struct WriteOptions {
+  // Outlives every use; null: local_files().
+  FileSystem* files = nullptr;
+  // Waits for the disk, so that published files survive a crash of the machine,
+  // and not only of the process.
+  bool sync = true;
+
+  FileSystem& file_system() const {
+    return files != nullptr ? *files : local_files();
+  }
+};
+
+// Life cycle: *open* from create() on, appended to under a temporary name
+// beside its target; *finished* when all of it is on the disk; *published* when
+// it has its name. An unpublished file is removed by the destructor; if the
+// process is killed, it stays under a name that nobody mistakes for another.
+//
+// Thread-compatible.
+class AtomicFile {
+ public:
+  // Creates the folder if it is missing.
+  static Result<std::unique_ptr<AtomicFile>> create(
+      std::string target, const WriteOptions& options);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  // Small pieces are buffered, large ones written directly. After an error the
+  // file cannot be finished. REQUIRES: open.
+  Status append(std::string_view bytes);
+  // The same, and extends a checksum by the bytes while they are in the cache.
+  Status append(std::string_view bytes, uint32_t& crc);
+  // REQUIRES: open.
+  Status finish();
+  // Gives it its name; sync_folder() makes it durable. REQUIRES: finished.
+  Status publish();
+
+  // The number of bytes appended.
+  uint64_t size() const { return size_; }
+  const std::string& target() const { return target_; }
+  bool is_published() const { return published_; }
+
+ private:
+  AtomicFile(std::string target, const WriteOptions& options);
+  Status write_all(std::string_view bytes);
+  Status flush();
+
+  const std::string target_;
+  std::string temporary_;
+  const WriteOptions options_;
+  std::unique_ptr<WritableFile> file_;  // null when finished
+  std::string buffer_;
+  uint64_t size_ = 0;
+  Status failed_;
+  bool exists_ = false;  // under its temporary name
+  bool published_ = false;
+};
+
+// Writes, finishes and publishes a small file.
+Status write_atomically(const std::string& path, std::string_view bytes,
+                        const WriteOptions& options);
+
+}  // namespace tagflow::checkpoint

@@ -1,0 +1,96 @@
+#include "devices/kernel_inputs.h"
+
+#include <limits>
+
+namespace tagflow::devices {
+
+namespace {
+
+// Below this size a kernel is cheap for any operation on its bytes.
+constexpr int64_t kSmallBytes = 1 << 14;
+
+// The bytes of a tensor of this type and shape where they are known and few.
+bool known_small(DataType dtype, const PartialShape& shape) {
+  const int64_t count = shape.has_rank() ? shape.num_elements() : -1;
+  return count >= 0 &&
+         count <= kSmallBytes / int64_t(dtype_size(remove_ref(dtype)) + 1);
+}
+
+bool all_small(const graph::Node& node, BytesKernel::Work work) {
+  if (work == BytesKernel::Work::kOutputs) {
+    for (int i = 0; i < node.num_outputs(); ++i)
+      if (!known_small(node.output_dtypes()[size_t(i)], node.output_shape(i)))
+        return false;
+    return true;
+  }
+  for (const graph::Endpoint& input : node.inputs())
+    if (input.node == nullptr ||
+        !known_small(input.node->output_dtypes()[size_t(input.port)],
+                     input.node->output_shape(input.port)))
+      return false;
+  return true;
+}
+
+}  // namespace
+
+Result<int64_t> index_scalar(const KernelContext& context, int input,
+                             std::string_view name) {
+  const Tensor& tensor = context.input(input);
+  if (tensor.num_elements() != 1)
+    return context.fail("{} must be a scalar, got {}", name, tensor.describe());
+  return index_at(tensor, 0);
+}
+
+Status index_vector(const KernelContext& context, int input,
+                    std::string_view name, Shape::Dims& values) {
+  const Tensor& tensor = context.input(input);
+  if (tensor.rank() != 1)
+    return context.fail("{} must be a vector, got {}", name, tensor.describe());
+  values = index_elements(tensor);
+  return {};
+}
+
+Status shape_vector(const KernelContext& context, int input,
+                    std::string_view name, Shape::Dims& values) {
+  if (context.input(input).is_scalar()) {
+    values = {index_at(context.input(input), 0)};
+    return {};
+  }
+  return index_vector(context, input, name, values);
+}
+
+Status store_index(const KernelContext& context, Tensor& tensor, int64_t i,
+                   int64_t value) {
+  if (tensor.dtype() == DataType::kInt64) {
+    tensor.mutable_data<int64_t>()[i] = value;
+    return {};
+  }
+  if (value > std::numeric_limits<int32_t>::max())
+    return context.fail("{} does not fit into the output type int32", value);
+  tensor.mutable_data<int32_t>()[i] = int32_t(value);
+  return {};
+}
+
+Result<int> checked_axis(const KernelContext& context, int64_t axis, int rank,
+                         std::string_view name) {
+  if (axis < -rank || axis >= rank)
+    return context.fail("{} {} is outside [{}, {})", name, axis, -rank, rank);
+  return int(axis < 0 ? axis + rank : axis);
+}
+
+BytesKernel::BytesKernel(const KernelInfo& info, Work work,
+                         double nanoseconds_per_byte)
+    : nanoseconds_per_byte_(nanoseconds_per_byte),
+      may_be_expensive_(!all_small(info.node(), work)) {}
+
+double BytesKernel::cost(const KernelContext& context) const {
+  return 100 + nanoseconds_per_byte_ * work_bytes(context);
+}
+
+double BytesKernel::work_bytes(const KernelContext& context) const {
+  double bytes = 0;
+  for (const Tensor& input : context.inputs()) bytes += double(input.bytes());
+  return bytes;
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,216 @@
+// ReadFile, WriteFile, MatchingFiles.
+#include <dirent.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "devices/kernel_inputs.h"
+#include "devices/kernel_registry.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+// Above the limit for constant folding: a file is read when the step runs.
+constexpr double kWholeFileNanoseconds = 2 * Kernel::kMostFoldedNanoseconds;
+
+Status file_error(const KernelContext& context, const std::string& path,
+                  int number) {
+  const Code code =
+      number == ENOENT ? Code::kNotFound
+      : number == EACCES || number == EPERM || number == EROFS
+          ? Code::kPermissionDenied
+      : number == EISDIR || number == ENOTDIR ? Code::kFailedPrecondition
+      : number == ENOSPC || number == EDQUOT || number == EMFILE ||
+              number == ENFILE
+          ? Code::kResourceExhausted
+      : number == EINVAL || number == ENAMETOOLONG ? Code::kInvalidArgument
+                                                   : Code::kUnknown;
+  return error(code, "[{}] \"{}\": {}", context.node().op(), path,
+               std::strerror(number));
+}
+
+// A scalar input that names a file.
+Result<std::string> path_input(const KernelContext& context, int input) {
+  const Tensor& tensor = context.input(input);
+  if (!tensor.is_scalar())
+    return context.fail("filename must be a scalar, got {}", tensor.describe());
+  const auto& path = tensor.scalar_value<std::string>();
+  if (path.find('\0') != path.npos)
+    return context.fail("a filename contains a zero byte");
+  return path;
+}
+
+// An open file, closed at its end.
+class File {
+ public:
+  File(const std::string& path, int flags)
+      : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+class ReadFileKernel : public Kernel {
+ public:
+  explicit ReadFileKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(const std::string path, path_input(context, 0));
+    // Non-blocking: the other end of a pipe may never be opened.
+    const File file(path, O_RDONLY | O_NONBLOCK);
+    struct stat facts {};
+    if (!file.is_open() || fstat(file.descriptor(), &facts) != 0)
+      return file_error(context, path, errno);
+    if (S_ISDIR(facts.st_mode)) return file_error(context, path, EISDIR);
+    if (!S_ISREG(facts.st_mode))
+      return context.fail("\"{}\" is no regular file", path);
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, Shape{}));
+    std::string& contents = *output->mutable_data<std::string>();
+    contents.resize(size_t(facts.st_size));
+    size_t filled = 0;
+    for (;;) {
+      if (context.cancelled())
+        return error(Code::kCancelled, "[ReadFile] the step is over");
+      // A file may grow meanwhile; it is read to its end.
+      if (filled == contents.size()) contents.resize(filled + kChunk);
+      const ssize_t count =
+          read(file.descriptor(), contents.data() + filled,
+               std::min(contents.size() - filled, kMostAtOnce));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return file_error(context, path, errno);
+      if (count == 0) break;
+      filled += size_t(count);
+    }
+    contents.resize(filled);
+    return {};
+  }
+
+  double cost(const KernelContext&) const override {
+    return kWholeFileNanoseconds;
+  }
+
+ private:
+  static constexpr size_t kChunk = 1 << 12;
+  static constexpr size_t kMostAtOnce = 1 << 26;
+};
+
+class WriteFileKernel : public Kernel {
+ public:
+  explicit WriteFileKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(const std::string path, path_input(context, 0));
+    const Tensor& contents = context.input(1);
+    if (!contents.is_scalar())
+      return context.fail("contents must be a scalar, got {}",
+                          contents.describe());
+    const Commit commit = context.commit();
+    if (!commit) return error(Code::kCancelled, "[WriteFile] the step is over");
+    std::error_code failure;
+    const auto folder = std::filesystem::path(path).parent_path();
+    if (!folder.empty()) std::filesystem::create_directories(folder, failure);
+    // Write errors can appear on closing.
+    const File file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK);
+    if (!file.is_open()) return file_error(context, path, errno);
+    std::string_view rest = contents.scalar_value<std::string>();
+    while (!rest.empty()) {
+      const ssize_t count = write(file.descriptor(), rest.data(), rest.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return file_error(context, path, errno);
+      rest.remove_prefix(size_t(count));
+    }
+    return {};
+  }
+
+  double cost(const KernelContext&) const override {
+    return kWholeFileNanoseconds;
+  }
+};
+
+// Each part of a path may have wildcards, which a slash does not match.
+class MatchingFilesKernel : public Kernel {
+ public:
+  explicit MatchingFilesKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& patterns = context.input(0);
+    if (patterns.rank() > 1)
+      return context.fail("pattern must be a scalar or a vector, got {}",
+                          patterns.describe());
+    std::vector<std::string> found;
+    for (const std::string& pattern : patterns.flat<std::string>()) {
+      if (context.cancelled())
+        return error(Code::kCancelled, "[MatchingFiles] the step is over");
+      // No file has such a name.
+      if (pattern.empty() || pattern.size() > PATH_MAX ||
+          pattern.find('\0') != pattern.npos)
+        continue;
+      expand(context, "", pattern, found);
+    }
+    std::ranges::sort(found);
+    TAGFLOW_ASSIGN(Tensor * output,
+                   context.allocate_output(0, Shape{int64_t(found.size())}));
+    std::ranges::move(found, output->mutable_data<std::string>());
+    return {};
+  }
+
+  double cost(const KernelContext&) const override {
+    return kWholeFileNanoseconds;
+  }
+
+ private:
+  // Adds the existing paths for `path`, which exists, followed by `pattern`.
+  // Folders that cannot be read count as empty.
+  static void expand(const KernelContext& context, const std::string& path,
+                     std::string_view pattern,
+                     std::vector<std::string>& found) {
+    if (context.cancelled()) return;
+    const size_t end = pattern.find('/');
+    const std::string part(pattern.substr(0, end));
+    const bool is_last = end == pattern.npos;
+    const std::string_view rest = is_last ? "" : pattern.substr(end + 1);
+    const auto take = [&](const std::string& name) {
+      const std::string next = path + name;
+      struct stat facts {};
+      if (!is_last) return expand(context, next + "/", rest, found);
+      if (stat(next.c_str(), &facts) == 0) found.push_back(next);
+    };
+    if (part.find_first_of("*?[\\") == part.npos) return take(part);
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(
+        opendir(path.empty() ? "." : path.c_str()), closedir);
+    if (folder == nullptr) return;
+    while (const dirent* entry = readdir(folder.get())) {
+      const std::string name = entry->d_name;
+      if (name != "." && name != ".." &&
+          fnmatch(part.c_str(), name.c_str(), 0) == 0)
+        take(name);
+    }
+  }
+};
+
+}  // namespace
+
+void register_whole_file_kernels(KernelRegistry& registry) {
+  registry.add<ReadFileKernel>("ReadFile");
+  registry.add<WriteFileKernel>("WriteFile");
+  registry.add<MatchingFilesKernel>("MatchingFiles");
+}
+
+}  // namespace tagflow::devices

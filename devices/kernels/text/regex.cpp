@@ -1,0 +1,161 @@
+// RegexReplace, RegexFullMatch, and both with a pattern that is an attribute.
+#include <re2/re2.h>
+
+#include <mutex>
+
+#include "devices/kernel_inputs.h"
+#include "devices/kernel_registry.h"
+#include "devices/kernels/text/stripped.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+using Pattern = std::shared_ptr<const RE2>;
+
+Result<Pattern> compile_pattern(const std::string& op,
+                                const std::string& text) {
+  RE2::Options options;
+  options.set_log_errors(false);  // they are in the node's error
+  auto pattern = std::make_shared<const RE2>(text, options);
+  if (!pattern->ok())
+    return invalid_argument("[{}] the pattern \"{}\" is invalid: {}", op, text,
+                            pattern->error());
+  return Pattern(std::move(pattern));
+}
+
+// The pattern of a node: an attribute, or an input of every execution, which
+// rarely changes.
+class NodePattern {
+ public:
+  Status build(const KernelInfo& info) {
+    is_static_ = info.num_inputs() == 1;
+    if (!is_static_) return {};
+    TAGFLOW_ASSIGN(last_,
+                   compile_pattern(info.node().op(),
+                                   attr_of<std::string>(info, "pattern")));
+    return {};
+  }
+
+  Result<Pattern> of(const KernelContext& context) const {
+    if (is_static_) return last_;
+    const Tensor& input = context.input(1);
+    if (!input.is_scalar())
+      return context.fail("pattern must be a scalar, got {}", input.describe());
+    const auto& text = input.scalar_value<std::string>();
+    {
+      const std::lock_guard lock(mutex_);
+      if (last_ != nullptr && last_->pattern() == text) return last_;
+    }
+    TAGFLOW_ASSIGN(Pattern pattern, compile_pattern(context.node().op(), text));
+    const std::lock_guard lock(mutex_);
+    last_ = pattern;
+    return pattern;
+  }
+
+ private:
+  bool is_static_ = false;
+  mutable std::mutex mutex_;
+  mutable Pattern last_;  // constant if static; else guarded by the mutex
+};
+
+// Approximate nanoseconds per byte.
+constexpr double kByteCost = 10;
+
+template <class Body>
+void for_each_string(const KernelContext& context, const Tensor& strings,
+                     Body body) {
+  const int64_t count = strings.num_elements();
+  double bytes = 0;
+  for (const std::string& text : strings.flat<std::string>())
+    bytes += double(text.size());
+  const double cost =
+      200 + kByteCost * bytes / double(std::max<int64_t>(count, 1));
+  context.parallel_for(count, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) body(i);
+  });
+}
+
+class RegexKernel : public Kernel {
+ public:
+  double cost(const KernelContext& context) const override {
+    double bytes = 0;
+    for (const std::string& text : context.input(0).flat<std::string>())
+      bytes += double(text.size()) + 20;
+    return 500 + kByteCost * bytes;
+  }
+
+ protected:
+  NodePattern pattern_;
+};
+
+class ReplaceKernel : public RegexKernel {
+ public:
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    auto kernel = std::make_unique<ReplaceKernel>();
+    TAGFLOW_RETURN_IF_ERROR(kernel->pattern_.build(info));
+    kernel->is_global_ = attr_of<bool>(info, "replace_global");
+    kernel->has_rewrite_ = info.num_inputs() == 1;
+    if (kernel->has_rewrite_)
+      kernel->rewrite_ = attr_of<std::string>(info, "rewrite");
+    return std::unique_ptr<Kernel>(std::move(kernel));
+  }
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& input = context.input(0);
+    TAGFLOW_ASSIGN(const Pattern pattern, pattern_.of(context));
+    if (!has_rewrite_ && !context.input(2).is_scalar())
+      return context.fail("rewrite must be a scalar, got {}",
+                          context.input(2).describe());
+    const std::string& rewrite =
+        has_rewrite_ ? rewrite_ : context.input(2).scalar_value<std::string>();
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, input.shape()));
+    const auto* from = input.data<std::string>();
+    auto* to = output->mutable_data<std::string>();
+    for_each_string(context, input, [&](int64_t i) {
+      to[i] = from[i];
+      if (is_global_) {
+        RE2::GlobalReplace(&to[i], *pattern, rewrite);
+      } else {
+        RE2::Replace(&to[i], *pattern, rewrite);
+      }
+    });
+    return {};
+  }
+
+ private:
+  bool is_global_ = true, has_rewrite_ = false;
+  std::string rewrite_;
+};
+
+class FullMatchKernel : public RegexKernel {
+ public:
+  static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
+    auto kernel = std::make_unique<FullMatchKernel>();
+    TAGFLOW_RETURN_IF_ERROR(kernel->pattern_.build(info));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+  }
+
+  Status compute(KernelContext& context) const override {
+    const Tensor& input = context.input(0);
+    TAGFLOW_ASSIGN(const Pattern pattern, pattern_.of(context));
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, input.shape()));
+    const auto* from = input.data<std::string>();
+    bool* to = output->mutable_data<bool>();
+    for_each_string(context, input, [&](int64_t i) {
+      to[i] = RE2::FullMatch(from[i], *pattern);
+    });
+    return {};
+  }
+};
+
+}  // namespace
+
+void register_text_regex_kernels(KernelRegistry& registry) {
+  for (const char* op : {"RegexReplace", "StaticRegexReplace"})
+    registry.add<ReplaceKernel>(op);
+  for (const char* op : {"RegexFullMatch", "StaticRegexFullMatch"})
+    registry.add<FullMatchKernel>(op);
+}
+
+}  // namespace tagflow::devices

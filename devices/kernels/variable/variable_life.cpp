@@ -1,0 +1,167 @@
+// Variables: creating and destroying them.
+#include "devices/kernels/variable/state_inputs.h"
+#include "devices/state/resource_op.h"
+
+namespace tagflow::devices {
+namespace {
+
+using Mode = StateLock::Mode;
+
+// VariableV2, Variable and VarHandleOp. References and handles are of two
+// kinds: a name in a graph may refer to either.
+class VariableKernel final : public CheapKernel {
+ public:
+  static constexpr bool kTakesHandles = true;
+
+  explicit VariableKernel(const KernelInfo& info)
+      : resource_(info),
+        dtype_(attr_of<DataType>(info, "dtype")),
+        shape_(declared_shape(info.node()).value()) {}
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_RETURN_IF_ERROR(
+        resource_.set_handle(context, [this]() -> Result<Ref<StateObject>> {
+          return Ref<StateObject>(make_ref_counted<Variable>(
+              resource_.is_anonymous() ? "" : resource_.key().name, dtype_,
+              shape_));
+        }));
+    return check(context);
+  }
+  bool is_bookkeeping() const override { return true; }
+
+ private:
+  // Another node may have made it.
+  Status check(KernelContext& context) const {
+    const auto* variable =
+        state_object<Variable>(*context.output(0).data<ResourceHandle>());
+    if (variable->dtype() != dtype_ ||
+        !variable->declared_shape().compatible(shape_))
+      return context.fail(
+          "{} exists, but the node asks for one of {}{} under that name",
+          variable->describe(), dtype_name(dtype_), shape_.to_string());
+    return {};
+  }
+
+  const ResourceOp resource_;
+  const DataType dtype_;
+  const PartialShape shape_;
+};
+
+// Makes one for each execution of the node, at any time.
+class TemporaryVariableKernel final : public CheapKernel {
+ public:
+  static constexpr bool kTakesHandles = true;
+
+  explicit TemporaryVariableKernel(const KernelInfo& info)
+      : name_(attr_of<std::string>(info, "var_name")),
+        dtype_(attr_of<DataType>(info, "dtype")),
+        shape_(attr_of<PartialShape>(info, "shape")) {
+    if (name_.empty()) name_ = info.name();
+  }
+
+  Status compute(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(Tensor handle, Tensor::allocate(DataType::kResource, {}));
+    *handle.mutable_data<ResourceHandle>() =
+        ResourceHandle(make_ref_counted<Variable>(name_, dtype_, shape_));
+    context.set_output(0, std::move(handle));
+    return {};
+  }
+  bool is_bookkeeping() const override { return true; }
+
+ private:
+  std::string name_;
+  const DataType dtype_;
+  const PartialShape shape_;
+};
+
+class DestroyTemporaryKernel final : public StateKernel {
+ public:
+  explicit DestroyTemporaryKernel(const KernelInfo& info)
+      : name_(attr_of<std::string>(info, "var_name")) {}
+
+  Status claim(const KernelContext& context, StateClaim& claim) const override {
+    return claim_variable(context, 0, Mode::kExclusive, claim);
+  }
+  Status compute_held(KernelContext& context) const override {
+    TAGFLOW_ASSIGN(Variable * variable, variable_input(context, 0));
+    if (variable->name() != name_)
+      return error(Code::kNotFound,
+                   "[{}] {} is not the temporary variable \"{}\"",
+                   context.node().op(), variable->describe(), name_);
+    if (variable->has_ended())
+      return error(Code::kNotFound, "[{}] {} has been destroyed before",
+                   context.node().op(), variable->describe());
+    TAGFLOW_RETURN_IF_ERROR(variable->check_initialized());
+    context.set_output(0, variable->value());
+    variable->end(error(Code::kFailedPrecondition,
+                        "[DestroyTemporaryVariable] {} has been destroyed",
+                        variable->describe()));
+    return {};
+  }
+  double cost(const KernelContext&) const override { return 0; }
+  bool may_be_expensive() const override { return false; }
+
+ private:
+  const std::string name_;
+};
+
+class DestroyKernel final : public UpdateKernel {
+ public:
+  explicit DestroyKernel(const KernelInfo& info)
+      : may_be_missing_(attr_of<bool>(info, "ignore_lookup_error")) {}
+
+  Status claim(const KernelContext& context, StateClaim& claim) const override {
+    const Tensor& tensor = context.input(0);
+    if (tensor.num_elements() != 1 ||
+        state_object<Variable>(*tensor.data<ResourceHandle>()) == nullptr)
+      return {};
+    return claim_variable(context, 0, Mode::kExclusive, claim);
+  }
+  double cost(const KernelContext&) const override { return 0; }
+  bool may_be_expensive() const override { return false; }
+  bool is_bookkeeping() const override { return true; }
+
+ protected:
+  // A variable returns to its state before the first assignment. Anything else
+  // is removed, and made again by the next node of its name.
+  Status update(KernelContext& context) const override {
+    const Tensor& tensor = context.input(0);
+    if (tensor.num_elements() != 1)
+      return context.fail("input 0 must be one handle, not {}",
+                          tensor.describe());
+    Resource* resource = tensor.data<ResourceHandle>()->get();
+    if (auto* variable = dynamic_cast<Variable*>(resource)) {
+      if (!variable->is_initialized() && !may_be_missing_)
+        return error(Code::kNotFound, "[{}] {} has no value",
+                     context.node().op(), variable->describe());
+      variable->clear();
+      return {};
+    }
+    auto* object = dynamic_cast<StateObject*>(resource);
+    if (object == nullptr)
+      return context.fail(
+          "input 0 is {}, which cannot be destroyed",
+          resource == nullptr ? "an empty handle" : resource->describe());
+    if (object->has_ended() && !may_be_missing_)
+      return error(Code::kNotFound, "[{}] {} has been destroyed before",
+                   context.node().op(), object->describe());
+    object->end(error(Code::kCancelled, "[{}] {} has been destroyed",
+                      context.node().op(), object->describe()));
+    return {};
+  }
+
+ private:
+  const bool may_be_missing_;
+};
+
+}  // namespace
+
+void register_variable_life_kernels(KernelRegistry& registry) {
+  for (const char* op : {"VariableV2", "Variable", "VarHandleOp"})
+    registry.add<VariableKernel>(op);
+  registry.add<TemporaryVariableKernel>("TemporaryVariable");
+  registry.add<DestroyTemporaryKernel>("DestroyTemporaryVariable");
+  registry.add<DestroyKernel>("DestroyResourceOp");
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,105 @@
+#include "devices/state/guard.h"
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+namespace tagflow::devices {
+namespace {
+
+// A completion that is called once, even if several callers answer, and at the
+// latest when the last one that could call it is gone.
+class Once {
+ public:
+  // Takes `done`, unless there is no memory for this.
+  Once(const graph::Node& node, Completion& done) : node_(node) {
+    done_.swap(done);
+  }
+  Once(const Once&) = delete;
+  Once& operator=(const Once&) = delete;
+  // While this is unclaimed, the step waits, so the node still exists.
+  ~Once() {
+    if (!claim()) return;
+    Status lost = guarded(node_.op(), [this] {
+      return error(Code::kInternal,
+                   "[{}] the kernel dropped its completion without calling it",
+                   node_.op());
+    });
+    answer(std::move(lost));
+  }
+
+  // Whether this is the first answer, which the caller must now give.
+  bool claim() { return !told_.exchange(true, std::memory_order_acq_rel); }
+  // REQUIRES: claim() was true.
+  void answer(Status status) {
+    const Completion done = std::move(done_);
+    done(std::move(status));
+  }
+
+ private:
+  const graph::Node& node_;
+  std::atomic<bool> told_{false};
+  Completion done_;
+};
+
+}  // namespace
+
+Status run_kernel(const Kernel& kernel, KernelContext& context) {
+  try {
+    return kernel.compute(context);
+  } catch (...) {
+    return current_fault(context.node().op());
+  }
+}
+
+std::optional<Status> try_state_kernel(const StateKernel& kernel,
+                                       KernelContext& context,
+                                       StateClaim& claim) {
+  std::optional<Status> status;
+  try {
+    if (claim.empty()) status = kernel.claim(context, claim);
+    if (!status || status->ok()) {
+      if (!claim.take()) return std::nullopt;
+      status = kernel.compute_held(context);
+    }
+  } catch (...) {
+    status = current_fault(context.node().op());
+  }
+  claim.release();
+  return status;
+}
+
+std::optional<Status> try_async_kernel(const AsyncKernel& kernel,
+                                       KernelContext& context) {
+  try {
+    return kernel.try_compute(context);
+  } catch (...) {
+    return current_fault(context.node().op());
+  }
+}
+
+double cost_of(const Kernel& kernel, const KernelContext& context) {
+  try {
+    return kernel.cost(context);
+  } catch (...) {
+    (void)current_fault();  // lets a cancelled thread end
+    return Kernel::kUnknownCost;
+  }
+}
+
+void run_kernel_async(const AsyncKernel& kernel, KernelContext& context,
+                      Completion done) {
+  std::shared_ptr<Once> once;
+  try {
+    once = std::make_shared<Once>(context.node(), done);
+    kernel.compute_async(context, [once](Status status) {
+      if (once->claim()) once->answer(std::move(status));
+    });
+  } catch (...) {
+    if (once == nullptr) return done(current_fault(context.node().op()));
+    // While it is unclaimed, the step and the context still exist.
+    if (once->claim()) once->answer(current_fault(context.node().op()));
+  }
+}
+
+}  // namespace tagflow::devices
