@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "apps/common/results.h"
-#include "apps/common/step_progress.h"
-#include "apps/program/terminal.h"
+#include "apps/shared/program/terminal.h"
+#include "apps/shared/runs/step_progress.h"
+#include "apps/tagflow/model/results.h"
 
 namespace tagflow::apps {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "actors/watch/trace.h"
-#include "apps/common/training.h"
-#include "apps/common/watched_run.h"
+#include "apps/shared/runs/training.h"
+#include "apps/shared/runs/watched_run.h"
 #include "apps/tagflow/signature.h"
 
 namespace tagflow::apps {
