@@ -34,7 +34,7 @@ struct Options {
 };
 
 Failure train(const Options& options) {
-  Status usage = Training::check(options.trainer.training, true);
+  Status usage = StepCheckpoints::check(options.trainer.checkpoints, true);
   if (!usage.ok()) return usage_error(std::move(usage));
   auto texts = fortunes::read_fortunes(options.data);
   if (!texts.ok()) {
@@ -69,7 +69,7 @@ Failure train(const Options& options) {
       "step: {} of {}\nvalidation loss: {:.4f}\nbits per character: {:.3f}\n"
       "seconds: {:.1f}\nwritten: {}/loss.png, history.csv, model.ckpt-{}\n",
       outcome.step, outcome.steps, outcome.test[0], bits, outcome.seconds,
-      options.trainer.training.save, outcome.step));
+      options.trainer.checkpoints.save, outcome.step));
   return {};
 }
 
@@ -82,7 +82,7 @@ Failure sample(const Options& options) {
       *graph, {.workers = options.workers, .seed = options.draw_seed}, session);
   if (failure.exit_code != ExitCode::kOk) return failure;
   const auto restored =
-      actors::restore_checkpoint(*session, options.trainer.training.save);
+      actors::restore_checkpoint(*session, options.trainer.checkpoints.save);
   if (!restored.ok()) return file_error(restored.status());
   const WatchedRun watched(*session);
   actors::RunOptions run;
@@ -132,7 +132,7 @@ void add_train_options(CLI::App& app, Options& options) {
 
 void add_sample_options(CLI::App& app, Options& options) {
   add_common_options(app, options);
-  app.add_option("--restore", options.trainer.training.save,
+  app.add_option("--restore", options.trainer.checkpoints.save,
                  "folder of the training, or a checkpoint")
       ->capture_default_str()
       ->type_name("PATH");
@@ -154,8 +154,8 @@ void add_sample_options(CLI::App& app, Options& options) {
 ExitCode run(int argc, char** argv) {
   Options options;
   options.trainer.epochs = 4;
-  options.trainer.training.save = "out/fortunes";
-  options.trainer.training.save_every = "30s";
+  options.trainer.checkpoints.save = "out/fortunes";
+  options.trainer.checkpoints.save_every = "30s";
   CLI::App app(
       "Learns to write from Debian's fortunes, character by character.",
       "fortunes");

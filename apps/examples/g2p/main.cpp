@@ -85,7 +85,7 @@ std::string format_errors(const char* search, const ErrorCount& errors,
 }
 
 Failure train(const Options& options) {
-  Status usage = Training::check(options.trainer.training, true);
+  Status usage = StepCheckpoints::check(options.trainer.checkpoints, true);
   if (!usage.ok()) return usage_error(std::move(usage));
   Program program;
   Failure failure = set_up(options, program);
@@ -121,7 +121,7 @@ Failure train(const Options& options) {
       format_errors("greedy", *greedy, false),
       format_errors(fmt::format("beam of {}", options.task.width).c_str(),
                     *beam, false),
-      outcome.seconds, options.trainer.training.save, outcome.step));
+      outcome.seconds, options.trainer.checkpoints.save, outcome.step));
   return {};
 }
 
@@ -130,7 +130,7 @@ Failure say(const Options& options) {
   Failure failure = set_up(options, program);
   if (failure.exit_code != ExitCode::kOk) return failure;
   const auto restored = actors::restore_checkpoint(
-      *program.session, options.trainer.training.save);
+      *program.session, options.trainer.checkpoints.save);
   if (!restored.ok()) return file_error(restored.status());
   const WatchedRun watched(*program.session);
   actors::RunOptions run;
@@ -167,8 +167,8 @@ void add_common_options(CLI::App& app, Options& options) {
 ExitCode run(int argc, char** argv) {
   Options options;
   options.trainer.epochs = 6;
-  options.trainer.training.save = "out/g2p";
-  options.trainer.training.save_every = "30s";
+  options.trainer.checkpoints.save = "out/g2p";
+  options.trainer.checkpoints.save_every = "30s";
   CLI::App app("Learns from a lexicon how words are pronounced.", "g2p");
   app.set_version_flag("--version", TAGFLOW_VERSION);
   app.require_subcommand(1);
@@ -196,7 +196,7 @@ ExitCode run(int argc, char** argv) {
   say_command->add_option("words", options.words, "of letters a to z")
       ->required();
   say_command
-      ->add_option("--restore", options.trainer.training.save,
+      ->add_option("--restore", options.trainer.checkpoints.save,
                    "folder of the training, or a checkpoint")
       ->capture_default_str()
       ->type_name("PATH");

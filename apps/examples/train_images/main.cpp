@@ -65,13 +65,13 @@ void print_results(const Options& options, const Task& task,
         "seconds: {:.1f}\nimages/s: {:.0f}\nwritten: {}/loss.png, "
         "history.csv, model.ckpt-{}\n",
         outcome.seconds, outcome.examples_per_second,
-        options.trainer.training.save, outcome.step);
+        options.trainer.checkpoints.save, outcome.step);
   }
   print_text(text);
 }
 
 Failure train_model(const Options& options) {
-  Status usage = Training::check(options.trainer.training, true);
+  Status usage = StepCheckpoints::check(options.trainer.checkpoints, true);
   if (!usage.ok()) return usage_error(std::move(usage));
   Result<Task> task = load_task(options);
   if (!task.ok()) {
@@ -103,8 +103,8 @@ void add_model(CLI::App& app, Model model, Options& options,
   options.task.learning_rate = defaults.learning_rate;
   options.task.is_augmented = defaults.is_augmented;
   options.trainer.epochs = defaults.epochs;
-  options.trainer.training.save = fmt::format("out/{}", defaults.name);
-  options.trainer.training.save_every = "30s";
+  options.trainer.checkpoints.save = fmt::format("out/{}", defaults.name);
+  options.trainer.checkpoints.save_every = "30s";
 
   CLI::App* command = app.add_subcommand(std::string(defaults.name),
                                          std::string(defaults.description));

@@ -67,19 +67,20 @@ class Trainer {
   }
 
   apps::Failure start() {
-    const std::string& folder = options_.training.save;
-    const auto interval = apps::parse_save_every(options_.training.save_every);
+    const std::string& folder = options_.checkpoints.save;
+    const auto interval =
+        apps::parse_save_every(options_.checkpoints.save_every);
     if (!interval.ok()) return apps::usage_error(interval.status());
     save_steps_ = interval->steps;
     if (options_.is_fresh) {
       Status status = remove_training(folder);
       if (!status.ok()) return apps::run_time_error(std::move(status));
     }
-    apps::TrainingOptions training = options_.training;
-    training.init = {trainee_.init};
-    apps::Failure failure = training_.start(training, session_, {}, run_);
+    apps::CheckpointOptions checkpoints = options_.checkpoints;
+    checkpoints.init = {trainee_.init};
+    apps::Failure failure = checkpoints_.start(checkpoints, session_, {}, run_);
     if (failure.exit_code != apps::ExitCode::kOk) return failure;
-    outcome_.step = training_.last_step();
+    outcome_.step = checkpoints_.last_step();
     std::vector<std::string> names;
     for (const Metric& metric : trainee_.step.metrics)
       names.push_back(metric.name);
@@ -92,14 +93,14 @@ class Trainer {
   Status run_and_finish() {
     Status status = run_steps();
     if (!status.ok()) {
-      training_.stop();
+      checkpoints_.stop();
       return status;
     }
     save();
     TAGFLOW_RETURN_IF_ERROR(history_->write());
-    TAGFLOW_RETURN_IF_ERROR(training_.finish());
+    TAGFLOW_RETURN_IF_ERROR(checkpoints_.finish());
     TAGFLOW_RETURN_IF_ERROR(
-        draw_losses(loss_picture(options_.training.save), *history_));
+        draw_losses(loss_picture(options_.checkpoints.save), *history_));
     if (!watched_.is_interrupted()) return evaluate_last();
     return error(Code::kCancelled,
                  "[train] it ended after step {} of {}, which is saved",
@@ -170,7 +171,7 @@ class Trainer {
   void save() {
     saved_ = Clock::now();
     warn(history_->write());
-    training_.after_step(outcome_.step);
+    checkpoints_.after_step(outcome_.step);
   }
 
   // Warns once, and again when a later write fails.
@@ -186,7 +187,7 @@ class Trainer {
     const int64_t epoch = outcome_.step / trainee_.steps_per_epoch;
     spdlog::info("epoch {}: on the test set {}", epoch,
                  format_metrics(trainee_.step.metrics, outcome_.test));
-    warn(draw_losses(loss_picture(options_.training.save), *history_));
+    warn(draw_losses(loss_picture(options_.checkpoints.save), *history_));
     reported_ = Clock::now();
     return {};
   }
@@ -205,7 +206,7 @@ class Trainer {
   const TrainerOptions& options_;
   const apps::WatchedRun watched_;
   actors::RunOptions run_;
-  apps::Training training_;
+  apps::StepCheckpoints checkpoints_;
   std::optional<History> history_;
   bool is_failing_ = false;  // the last write failed, with a warning
   Means means_;              // since the last report

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "actors/session/session.h"
-#include "apps/shared/runs/training.h"
+#include "apps/shared/runs/step_checkpoints.h"
 
 namespace tagflow::training {
 
@@ -48,7 +48,7 @@ struct Trainee {
 };
 
 struct TrainerOptions {
-  apps::TrainingOptions training;  // `save` names the folder
+  apps::CheckpointOptions checkpoints;  // `save` names the folder
   int64_t epochs = 1;  // in total, including those of the resumed training
   int64_t report_every = 100;  // steps between lines of progress
   int64_t stop_at = 0;         // the step to stop after; 0: none

@@ -23,7 +23,7 @@ void add_trainer_options(CLI::App& app, TrainerOptions& options) {
   app.add_flag("--fresh", options.is_fresh,
                "begin anew: removes checkpoints and history from the folder "
                "of --save");
-  apps::add_saving_options(app, options.training);
+  apps::add_saving_options(app, options.checkpoints);
 }
 
 void add_rate_option(CLI::App& app, double& learning_rate) {

@@ -57,7 +57,7 @@ training::Outcome train(const TaskOptions& options, const fs::path& folder,
   REQUIRE(session.ok());
   REQUIRE((*session)->extend(task->graph).ok());
   training::TrainerOptions trainer;
-  trainer.training.save = folder.string();
+  trainer.checkpoints.save = folder.string();
   trainer.epochs = options.epochs;
   trainer.stop_at = stop_at;
   return training::train(**session, task->trainee, trainer);

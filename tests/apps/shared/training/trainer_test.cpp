@@ -83,7 +83,7 @@ struct Line {
 
   Outcome train(const fs::path& folder, int64_t epochs, int64_t stop_at = 0) {
     TrainerOptions options;
-    options.training.save = folder.string();
+    options.checkpoints.save = folder.string();
     options.epochs = epochs;
     options.report_every = 3;
     options.stop_at = stop_at;
@@ -140,14 +140,14 @@ TEST_CASE("checkpoints are made after so many steps, reports or not") {
   const TempFolder folder;
   Line line;
   TrainerOptions options;
-  options.training.save = folder.path.string();
-  options.training.save_every = "2";
-  options.training.keep = 0;
+  options.checkpoints.save = folder.path.string();
+  options.checkpoints.save_every = "2";
+  options.checkpoints.keep = 0;
   check_ok(train(*line.session, line.trainee, options));
   for (const int64_t step : {0, 2, 4, 5})
     CHECK(fs::exists(folder.path / fmt::format("model.ckpt-{}.index", step)));
   CHECK_FALSE(fs::exists(folder.path / "model.ckpt-3.index"));
-  options.training.save_every = "often";
+  options.checkpoints.save_every = "often";
   const Outcome refused = train(*line.session, line.trainee, options);
   CHECK(refused.failure.exit_code == apps::ExitCode::kUsage);
 }
@@ -169,7 +169,7 @@ TEST_CASE("begun anew, it removes what is its own, and leaves other files") {
   REQUIRE(io::write_file(folder.path / "notes.txt", "mine").ok());
   Line line;
   TrainerOptions options;
-  options.training.save = folder.path.string();
+  options.checkpoints.save = folder.path.string();
   options.stop_at = 2;
   options.is_fresh = true;
   const Outcome outcome = train(*line.session, line.trainee, options);
@@ -184,7 +184,7 @@ TEST_CASE("a folder that another training has is left alone") {
   check_ok(Line().train(folder.path, 1));
   Line line;
   TrainerOptions options;
-  options.training.save = folder.path.string();
+  options.checkpoints.save = folder.path.string();
   {
     const auto other =
         actors::Saver::create(*line.session, {.folder = folder.path.string()});

@@ -1,4 +1,4 @@
-#include "apps/shared/runs/training.h"
+#include "apps/shared/runs/step_checkpoints.h"
 
 #include <spdlog/spdlog.h>
 
@@ -104,7 +104,7 @@ Result<SaveInterval> parse_save_every(const std::string& text) {
       text);
 }
 
-void add_saving_options(CLI::App& app, TrainingOptions& options) {
+void add_saving_options(CLI::App& app, CheckpointOptions& options) {
   const std::string interval =
       options.save_every.empty() ? "600s" : options.save_every;
   CLI::Option* save =
@@ -123,7 +123,7 @@ void add_saving_options(CLI::App& app, TrainingOptions& options) {
       ->check(CLI::Range(0, 1'000'000));
 }
 
-void add_training_options(CLI::App& app, TrainingOptions& options) {
+void add_checkpoint_options(CLI::App& app, CheckpointOptions& options) {
   add_saving_options(app, options);
   add_output_option(app, "--restore", options.restore,
                     "read the variables from this: a folder, of which the "
@@ -138,7 +138,7 @@ void add_training_options(CLI::App& app, TrainingOptions& options) {
       ->take_all();
 }
 
-Status with_hint_of_init(Status status, const TrainingOptions& options) {
+Status with_hint_of_init(Status status, const CheckpointOptions& options) {
   const bool is_hinted =
       status.code() == Code::kFailedPrecondition &&
       status.message().find("is not initialized") != std::string::npos &&
@@ -149,7 +149,8 @@ Status with_hint_of_init(Status status, const TrainingOptions& options) {
                status.message());
 }
 
-Status Training::check(const TrainingOptions& options, bool has_steps) {
+Status StepCheckpoints::check(const CheckpointOptions& options,
+                              bool has_steps) {
   TAGFLOW_RETURN_IF_ERROR(parse_save_every(options.save_every).status());
   if (!options.save_every.empty() && options.save.empty())
     return invalid_argument("[--save-every] there is no --save DIR");
@@ -161,10 +162,10 @@ Status Training::check(const TrainingOptions& options, bool has_steps) {
   return {};
 }
 
-Failure Training::start(const TrainingOptions& options,
-                        actors::Session& session,
-                        const graph::SavedState& model,
-                        const actors::RunOptions& run) {
+Failure StepCheckpoints::start(const CheckpointOptions& options,
+                               actors::Session& session,
+                               const graph::SavedState& model,
+                               const actors::RunOptions& run) {
   if (Status found = check_init(options.init, session); !found.ok())
     return run_time_error(std::move(found));
   bool is_resumed = false;
@@ -213,25 +214,25 @@ Failure Training::start(const TrainingOptions& options,
   return run_time_error(std::move(status).with_prefix("[--save] "));
 }
 
-void Training::after_step(int64_t step) {
+void StepCheckpoints::after_step(int64_t step) {
   step_ = step;
   if (saver_ == nullptr) return;
   warn(saver_->save_if_due(step));
   if (saver_->saved_step() > said_step_) is_failing_ = false;
 }
 
-void Training::warn(const Status& status) {
+void StepCheckpoints::warn(const Status& status) {
   // Warns once, and again when a later save fails.
   if (status.ok() || std::exchange(is_failing_, true)) return;
   said_step_ = saver_->saved_step();
   spdlog::warn("[--save] {}", status.to_string());
 }
 
-void Training::stop() {
+void StepCheckpoints::stop() {
   if (saver_ != nullptr) warn(saver_->wait());
 }
 
-Status Training::finish() {
+Status StepCheckpoints::finish() {
   if (saver_ == nullptr) return {};
   stop();
   Status status;

@@ -1,5 +1,5 @@
-// The options that restore, initialise and save variables, for all programs
-// that train.
+// Restores, initialises and saves the variables of programs that train, with
+// the options for that.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ class App;
 namespace tagflow::apps {
 
 // As given on the command line.
-struct TrainingOptions {
+struct CheckpointOptions {
   std::string save;        // a folder; or empty
   std::string save_every;  // "N" or "Ns"; empty: every ten minutes
   int keep = 5;
@@ -31,8 +31,8 @@ struct TrainingOptions {
 // Declares --save, --save-every and --keep, with the values in `options` as
 // defaults, or all of the options, for programs that do not know how a model is
 // initialised. `options` must outlive the parsing.
-void add_saving_options(CLI::App& app, TrainingOptions& options);
-void add_training_options(CLI::App& app, TrainingOptions& options);
+void add_saving_options(CLI::App& app, CheckpointOptions& options);
+void add_checkpoint_options(CLI::App& app, CheckpointOptions& options);
 
 // The interval of --save-every: one of the two is zero. Returns
 // InvalidArgument, a usage error, where the text is neither a positive whole
@@ -45,15 +45,15 @@ Result<SaveInterval> parse_save_every(const std::string& text);
 
 // The error of a run, with a hint where a variable or a table had no value and
 // no node of --init initialises it.
-Status with_hint_of_init(Status status, const TrainingOptions& options);
+Status with_hint_of_init(Status status, const CheckpointOptions& options);
 
-// The variables of a session that runs steps, counted from 1. Thread-
+// The checkpoints of a session that runs steps, counted from 1. Thread-
 // compatible; the session must outlive it.
-class Training {
+class StepCheckpoints {
  public:
   // Returns a usage error for options that are invalid in any case.
   // `has_steps`: whether several steps are run.
-  static Status check(const TrainingOptions& options, bool has_steps);
+  static Status check(const CheckpointOptions& options, bool has_steps);
 
   // Restores the folder's newest checkpoint if there is one, else that of
   // --restore, else the model's own one. If no variable has a value then, runs
@@ -61,7 +61,7 @@ class Training {
   // first checkpoint if there was none and some variable has a value, so that a
   // program that is killed before the next one resumes with the same random
   // numbers. `model` is the model's description of its state.
-  Failure start(const TrainingOptions& options, actors::Session& session,
+  Failure start(const CheckpointOptions& options, actors::Session& session,
                 const graph::SavedState& model, const actors::RunOptions& run);
   // The number of steps, including those of the resumed run.
   int64_t last_step() const { return step_; }
