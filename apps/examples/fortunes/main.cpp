@@ -67,7 +67,7 @@ Failure train(const Options& options) {
   }
   print_text(fmt::format(
       "step: {} of {}\nvalidation loss: {:.4f}\nbits per character: {:.3f}\n"
-      "seconds: {:.1f}\nwritten: {}/loss.png, history.csv, model.ckpt-{}\n",
+      "seconds: {:.1f}\nwritten: {}/loss.svg, history.csv, model.ckpt-{}\n",
       outcome.step, outcome.steps, outcome.test[0], bits, outcome.seconds,
       options.trainer.checkpoints.save, outcome.step));
   return {};

@@ -116,7 +116,7 @@ Failure train(const Options& options) {
   }
   print_text(fmt::format(
       "step: {} of {}\nvalidation loss: {:.4f}\ntest words: {}\n{}{}"
-      "seconds: {:.1f}\nwritten: {}/loss.png, history.csv, model.ckpt-{}\n",
+      "seconds: {:.1f}\nwritten: {}/loss.svg, history.csv, model.ckpt-{}\n",
       outcome.step, outcome.steps, outcome.test[0], greedy->words,
       format_errors("greedy", *greedy, false),
       format_errors(fmt::format("beam of {}", options.task.width).c_str(),

@@ -62,7 +62,7 @@ void print_results(const Options& options, const Task& task,
       text +=
           fmt::format("test {}: {:.4f}\n", metrics[i].name, outcome.test[i]);
     text += fmt::format(
-        "seconds: {:.1f}\nimages/s: {:.0f}\nwritten: {}/loss.png, "
+        "seconds: {:.1f}\nimages/s: {:.0f}\nwritten: {}/loss.svg, "
         "history.csv, model.ckpt-{}\n",
         outcome.seconds, outcome.examples_per_second,
         options.trainer.checkpoints.save, outcome.step);

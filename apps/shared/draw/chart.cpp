@@ -4,83 +4,28 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <string_view>
+#include <utility>
 
-#include "apps/shared/draw/font.h"
+#include "apps/shared/draw/svg.h"
 
 namespace tagflow::apps::draw {
 namespace {
 
-constexpr uint8_t kWhite = 255, kPale = 225, kGrey = 185, kBlack = 0;
-// Drawn larger and scaled down at the end, for smooth edges.
-constexpr int kFine = 3;
-constexpr int kDot = 2;  // of a glyph, in pixels
-constexpr int kMargin = 12, kLabelWidth = 56, kLabelHeight = 40;
+constexpr double kMargin = 12, kLabelWidth = 56, kLabelHeight = 40;
 
-class Canvas {
- public:
-  Canvas(int width, int height)
-      : width_(width * kFine), height_(height * kFine) {
-    pixels_.assign(size_t(width_) * size_t(height_), kWhite);
-  }
-
-  // All coordinates are those of the final picture.
-  void fill(double left, double top, double right, double bottom,
-            uint8_t shade) {
-    const int x0 = at(left), x1 = at(right), y0 = at(top), y1 = at(bottom);
-    for (int y = std::max(0, y0); y < std::min(height_, y1); ++y)
-      for (int x = std::max(0, x0); x < std::min(width_, x1); ++x)
-        pixels_[size_t(y) * size_t(width_) + size_t(x)] = shade;
-  }
-  void line(double x0, double y0, double x1, double y1, double thickness,
-            uint8_t shade) {
-    const double longest = std::max(std::abs(x1 - x0), std::abs(y1 - y0));
-    const int steps = std::max(1, int(std::ceil(longest * kFine)));
-    for (int i = 0; i <= steps; ++i) {
-      const double x = std::lerp(x0, x1, double(i) / steps);
-      const double y = std::lerp(y0, y1, double(i) / steps);
-      fill(x - thickness / 2, y - thickness / 2, x + thickness / 2,
-           y + thickness / 2, shade);
-    }
-  }
-  // Text aligned to the left, or to the right.
-  void text(double x, double y, std::string_view text, bool to_right = false) {
-    constexpr int kAdvance = (kGlyphWidth + 1) * kDot;
-    if (to_right) x -= double(text.size()) * kAdvance;
-    for (const char c : text) {
-      for (int bit = 0; bit < kGlyphWidth * kGlyphHeight; ++bit) {
-        const int last = kGlyphWidth * kGlyphHeight - 1;
-        if ((glyph(c) >> (last - bit) & 1) == 0) continue;
-        const double left = x + bit % kGlyphWidth * kDot;
-        const double top = y + bit / kGlyphWidth * kDot;
-        fill(left, top, left + kDot, top + kDot, kBlack);
-      }
-      x += kAdvance;
-    }
-  }
-
-  io::Picture shrunk() const {
-    io::Picture picture{width_ / kFine, height_ / kFine, {}};
-    for (int y = 0; y < picture.height; ++y)
-      for (int x = 0; x < picture.width; ++x)
-        picture.pixels.push_back(mean(x * kFine, y * kFine));
-    return picture;
-  }
-
- private:
-  static int at(double x) { return int(std::lround(x * kFine)); }
-  uint8_t mean(int left, int top) const {
-    int sum = 0;
-    for (int y = top; y < top + kFine; ++y)
-      for (int x = left; x < left + kFine; ++x)
-        sum += pixels_[size_t(y) * size_t(width_) + size_t(x)];
-    return uint8_t(sum / (kFine * kFine));
-  }
-
-  int width_, height_;
-  std::vector<uint8_t> pixels_;
-};
+constexpr std::string_view kStyle = R"(
+text { font: 12px Helvetica, Arial, "Liberation Sans", sans-serif; }
+.right { text-anchor: end; }
+.middle { text-anchor: middle; }
+polyline, line, circle { fill: none; stroke: #000; }
+.line { stroke-width: 2; }
+.faint { stroke: #b9b9b9; }
+.grid { stroke: #e1e1e1; }
+rect, circle { fill: #fff; }
+)";
 
 // What an axis shows: round numbers at equal distances.
 struct Axis {
@@ -120,104 +65,139 @@ class Plot {
  public:
   Plot(const Chart& chart, int width, int height)
       : chart_(chart),
-        canvas_(width, height),
-        left_(kMargin + kLabelWidth),
-        top_(kMargin + kLabelHeight / 2),
         right_(width - kMargin),
         bottom_(height - kMargin - kLabelHeight),
         x_(axis_of(chart, &Series::x, true, 0)),
-        y_(axis_of(chart, &Series::y, false, 0)) {}
+        y_(axis_of(chart, &Series::y, false, 0)) {
+    add(R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" )"
+        R"(viewBox="0 0 {0} {1}">)"
+        "\n<style>{2}</style>\n"
+        R"(<rect width="{0}" height="{1}"/>)"
+        "\n",
+        width, height, kStyle);
+  }
 
-  io::Picture draw() {
+  std::string draw() {
     draw_axes();
     for (const bool is_faint : {true, false})
       for (const Series& series : chart_.series)
         if ((series.style == LineStyle::kFaint) == is_faint)
           draw_series(series);
-    canvas_.text(kMargin, kMargin, chart_.y_label);
-    canvas_.text(right_, bottom_ + kLabelHeight - kGlyphHeight * kDot,
-                 chart_.x_label, /*to_right=*/true);
+    add_text("left", kMargin, kMargin, chart_.y_label);
+    add_text("right", right_, bottom_ + kLabelHeight, chart_.x_label);
     draw_legend();
-    return canvas_.shrunk();
+    return text_ + "</svg>\n";
   }
 
  private:
+  static constexpr double kLeft = kMargin + kLabelWidth;
+  static constexpr double kTop = kMargin + kLabelHeight / 2;
+  static constexpr double kHalfLetter = 4;
+
+  template <class... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text_), format,
+                   std::forward<Args>(args)...);
+  }
+  void add_line(std::string_view style, double x0, double y0, double x1,
+                double y1) {
+    add(R"(<line class="{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>)"
+        "\n",
+        style, x0, y0, x1, y1);
+  }
+  void add_text(std::string_view style, double x, double y,
+                std::string_view text) {
+    add(R"(<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>)"
+        "\n",
+        style, x, y, escape_markup(text));
+  }
+  void add_dot(double x, double y) {
+    add(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3"/>)"
+        "\n",
+        x, y);
+  }
+
   double x_of(double x) const {
-    return left_ + (x - x_.low) / (x_.high - x_.low) * (right_ - left_);
+    return kLeft + (x - x_.low) / (x_.high - x_.low) * (right_ - kLeft);
   }
   double y_of(double y) const {
     const double part = (y - y_.low) / (y_.high - y_.low);
-    return bottom_ - std::clamp(part, 0.0, 1.0) * (bottom_ - top_);
+    return bottom_ - std::clamp(part, 0.0, 1.0) * (bottom_ - kTop);
   }
 
   void draw_axes() {
-    constexpr double kHalfGlyph = kGlyphHeight * kDot / 2.0;
     for (int i = 0; y_.low + i * y_.tick <= y_.high + y_.tick / 2; ++i) {
       const double y = y_.low + i * y_.tick;
-      canvas_.line(left_, y_of(y), right_, y_of(y), 1, kPale);
-      canvas_.text(left_ - 4, y_of(y) - kHalfGlyph, fmt::format("{:.4g}", y),
-                   /*to_right=*/true);
+      add_line("grid", kLeft, y_of(y), right_, y_of(y));
+      add_text("right", kLeft - 4, y_of(y) + kHalfLetter,
+               fmt::format("{:.4g}", y));
     }
     for (int i = 0; x_.low + i * x_.tick <= x_.high + x_.tick / 2; ++i) {
       const double x = x_.low + i * x_.tick;
-      canvas_.line(x_of(x), bottom_, x_of(x), bottom_ + 4, 1, kBlack);
-      const std::string text = fmt::format("{:.6g}", x);
-      const double width = double(text.size()) * (kGlyphWidth + 1) * kDot;
-      canvas_.text(std::min(x_of(x) - width / 2, right_ - width), bottom_ + 8,
-                   text);
+      add_line("axis", x_of(x), bottom_, x_of(x), bottom_ + 4);
+      const bool is_last = x + x_.tick > x_.high + x_.tick / 2;
+      add_text(is_last ? "right" : "middle", x_of(x), bottom_ + 18,
+               fmt::format("{:.6g}", x));
     }
-    canvas_.line(left_, bottom_, right_, bottom_, 1, kBlack);
-    canvas_.line(left_, top_, left_, bottom_, 1, kBlack);
+    add_line("axis", kLeft, bottom_, right_, bottom_);
+    add_line("axis", kLeft, kTop, kLeft, bottom_);
   }
 
+  // There may be a million steps: leaves out points that nobody would see
+  // beside those of the same column of pixels.
   void draw_series(const Series& series) {
-    const bool has_dots = series.style == LineStyle::kDots;
-    const bool is_faint = series.style == LineStyle::kFaint;
-    bool has_last = false;
-    double last_x = 0, last_y = 0;
+    std::vector<std::pair<double, double>> seen;
+    double low = 0, high = 0;  // of the column
+    double column = -std::numeric_limits<double>::infinity();
     for (size_t i = 0; i < series.x.size(); ++i) {
       if (!std::isfinite(series.x[i]) || !std::isfinite(series.y[i])) continue;
       const double x = x_of(series.x[i]), y = y_of(series.y[i]);
-      if (has_last)
-        canvas_.line(last_x, last_y, x, y, is_faint || has_dots ? 1 : 2,
-                     is_faint ? kGrey : kBlack);
-      if (has_dots) draw_dot(x, y);
-      has_last = true;
-      last_x = x;
-      last_y = y;
+      if (x >= column + 1) {
+        column = x;
+        low = high = y;
+      } else if (y > low - 0.5 && y < high + 0.5) {
+        continue;
+      }
+      low = std::min(low, y);
+      high = std::max(high, y);
+      seen.emplace_back(x, y);
     }
+    if (seen.empty()) return;
+    add(R"(<polyline class="{}" points=")", style_of(series));
+    for (const auto& [x, y] : seen) add("{:.1f},{:.1f} ", x, y);
+    text_ += "\"/>\n";
+    if (series.style == LineStyle::kDots)
+      for (const auto& [x, y] : seen) add_dot(x, y);
   }
-  void draw_dot(double x, double y) {
-    constexpr double kRadius = 3;
-    canvas_.fill(x - kRadius, y - kRadius, x + kRadius, y + kRadius, kBlack);
-    canvas_.fill(x - kRadius + 1, y - kRadius + 1, x + kRadius - 1,
-                 y + kRadius - 1, kWhite);
+  static std::string_view style_of(const Series& series) {
+    return series.style == LineStyle::kFaint  ? "faint"
+           : series.style == LineStyle::kDots ? "dots"
+                                              : "line";
   }
 
   // In the upper right corner.
   void draw_legend() {
     constexpr double kSample = 24, kLine = 18, kWidth = 110;
     const double x = right_ - kWidth;
-    double y = top_ + kLine / 2;
+    double y = kTop + kLine / 2;
     for (const Series& series : chart_.series) {
       if (series.name.empty() || series.x.empty()) continue;
-      const bool has_dots = series.style == LineStyle::kDots;
-      canvas_.line(x, y, x + kSample, y, has_dots ? 1 : 2, kBlack);
-      if (has_dots) draw_dot(x + kSample / 2, y);
-      canvas_.text(x + kSample + 8, y - kGlyphHeight * kDot / 2.0, series.name);
+      add_line(style_of(series), x, y, x + kSample, y);
+      if (series.style == LineStyle::kDots) add_dot(x + kSample / 2, y);
+      add_text("left", x + kSample + 8, y + kHalfLetter, series.name);
       y += kLine;
     }
   }
 
   const Chart& chart_;
-  Canvas canvas_;
-  double left_, top_, right_, bottom_;
+  std::string text_;
+  double right_, bottom_;
   Axis x_, y_;
 };
 
 }  // namespace
 
-io::Picture draw_chart(const Chart& chart, int width, int height) {
+std::string draw_chart(const Chart& chart, int width, int height) {
   return Plot(chart, width, height).draw();
 }
 

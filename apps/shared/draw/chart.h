@@ -1,10 +1,9 @@
 // Draws charts: lines and dots between two axes.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
-
-#include "apps/shared/io/png.h"
 
 namespace tagflow::apps::draw {
 
@@ -23,15 +22,14 @@ struct Series {
 };
 
 // The y axis begins at 0, or below 0 for negative numbers, and is long enough
-// for all series that are not faint. Texts consist of letters, digits and the
-// signs .,-+%/()=_ ; other characters are drawn as blanks.
+// for all series that are not faint.
 struct Chart {
   std::string x_label = {}, y_label = {};
   std::vector<Series> series = {};
 };
 
-// Draws the chart with the given size in pixels. REQUIRES: width >= 200, height
-// >= 100.
-io::Picture draw_chart(const Chart& chart, int width = 800, int height = 480);
+// The chart as a file of SVG, with the given size in pixels. REQUIRES: width >=
+// 200, height >= 100.
+std::string draw_chart(const Chart& chart, int width = 800, int height = 480);
 
 }  // namespace tagflow::apps::draw

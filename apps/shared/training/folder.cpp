@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/shared/draw/chart.h"
-#include "apps/shared/io/png.h"
+#include "apps/shared/io/file.h"
 #include "devices/checkpoint/folder_lock.h"
 
 namespace tagflow::training {
@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kHistory = "history.csv";
-constexpr const char* kPicture = "loss.png";
+constexpr const char* kPicture = "loss.svg";
 
 // The file names of Saver.
 bool is_of_training(const std::string& name) {
@@ -77,7 +77,7 @@ Status draw_losses(const fs::path& file, const History& history) {
       .x_label = "step",
       .y_label = history.metrics()[0],
       .series = {std::move(each), std::move(mean), std::move(test)}};
-  return io::write_png(file, apps::draw::draw_chart(chart));
+  return io::write_file(file, apps::draw::draw_chart(chart));
 }
 
 }  // namespace tagflow::training

@@ -17,7 +17,7 @@ Status remove_training(const std::filesystem::path& folder);
 
 // Draws the first metric over the steps: each step in grey, the moving mean in
 // black, and evaluations as dots. Writes nothing where there are no steps.
-// Returns PermissionDenied where the file cannot be written.
+// Returns the errors of io::write_file().
 Status draw_losses(const std::filesystem::path& file, const History& history);
 
 }  // namespace tagflow::training

@@ -3,7 +3,7 @@
 //
 //   FOLDER/model.ckpt-STEP.*  checkpoints, and FOLDER/checkpoint, their list
 //   FOLDER/history.csv        what was measured in each step
-//   FOLDER/loss.png           the same, drawn
+//   FOLDER/loss.svg           the same, drawn
 #pragma once
 
 #include <cstdint>

@@ -118,7 +118,7 @@ TEST_CASE("a training that was stopped goes on to the same bits") {
   check_ok(actual);
   CHECK(actual.test == expected.test);
   CHECK(history_of(part) == history_of(whole));
-  CHECK(fs::exists(part / "loss.png"));
+  CHECK(fs::exists(part / "loss.svg"));
 }
 
 TEST_CASE("a signal ends it after the step in hand, which is saved") {
