@@ -1,16 +1,25 @@
 # What lies in apps/:
-#   apps/{io,program}/*.cpp         library tagflow_apps_program: files, and
-#                                   what every program has
-#   apps/{common,conform}/*.cpp     library tagflow_apps_common: models and
-#                                   cases, also for fuzz targets
-#   apps/{checkpoint,draw,ode,placement,stepper,training}/*.cpp
-#                                   library tagflow_apps, which the programs
-#                                   and their tests share
-#   apps/{tagflow,bench}/**.cpp     the tagflow command
-#   apps/{fortunes,g2p,kmeans,train_images}/*.cpp
-#                                   a program each: main.cpp; the rest is in
-#                                   a library, for its tests and benchmark
-#   apps/examples/*.cpp             one executable and CTest case each
+#   tagflow/*.cpp         the tagflow command: main() and its subcommands. Its
+#                         rooms are in libraries, for tests and fuzz targets:
+#     model/                what it does with a model's file: feeds, results,
+#                           summaries, gradients
+#     checkpoint/, conform/, placement/, stepper/
+#                           what the subcommands of these names do
+#   bench/*.cpp           the benchmarks, as `tagflow bench` runs them
+#   examples/*.cpp        one executable and CTest case each
+#     fortunes/, g2p/, kmeans/, train_images/
+#                           a program each: main.cpp; the rest is in a library,
+#                           for its tests and benchmark
+#     ode/                  a solver of differential equations
+#   shared/               what several of these include:
+#     io/                   formats of files
+#     program/              what every program has: exit codes, the terminal,
+#                           the command line
+#     runs/                 what a program with long runs needs besides:
+#                           signals, stalls, progress, saving
+#     draw/                 pictures of graphs, and charts
+#     training/             the loop of a training
+# tests/checks/includes.py has the order in which these include each other.
 # Without TAGFLOW_BUILD_APPS only the libraries are made.
 
 find_package(CLI11 REQUIRED)
@@ -32,7 +41,7 @@ function(tagflow_apps_library name)
   tagflow_unite(${name})
 endfunction()
 
-tagflow_apps_library(tagflow_apps_program io program)
+tagflow_apps_library(tagflow_apps_program shared/io shared/program)
 target_compile_features(tagflow_apps_program PUBLIC cxx_std_20)
 target_include_directories(tagflow_apps_program PUBLIC "${PROJECT_SOURCE_DIR}")
 target_link_libraries(tagflow_apps_program
@@ -44,30 +53,34 @@ set(apps_pch
   ${TAGFLOW_COMMON_PCH} actors/session/session.h graph/builder/builder.h)
 tagflow_precompile(tagflow_apps_program ${apps_pch})
 
-tagflow_apps_library(tagflow_apps_common common conform)
+# What fuzz targets link, too.
+tagflow_apps_library(tagflow_apps_common
+  shared/runs tagflow/model tagflow/conform)
 target_link_libraries(tagflow_apps_common
   PUBLIC tagflow_apps_program tagflow::tagflow)
 tagflow_precompile(tagflow_apps_common ${apps_pch} <nlohmann/json.hpp>)
 
 # By itself, since the quickstart builds it first: no gradients, no models.
-tagflow_apps_library(tagflow_kmeans kmeans)
+tagflow_apps_library(tagflow_kmeans examples/kmeans)
 target_link_libraries(tagflow_kmeans PUBLIC tagflow_apps_program)
 tagflow_reuse_pch(tagflow_kmeans tagflow_apps_program)
 
 tagflow_apps_library(tagflow_apps
-  checkpoint draw fortunes g2p ode placement stepper train_images training)
+  shared/draw shared/training
+  tagflow/checkpoint tagflow/placement tagflow/stepper
+  examples/fortunes examples/g2p examples/ode examples/train_images)
 target_link_libraries(tagflow_apps PUBLIC tagflow_apps_common tagflow_kmeans)
 tagflow_reuse_pch(tagflow_apps tagflow_apps_common)
 
 # The stepper's page is part of the library.
 foreach(part IN ITEMS page.css page.html page_state.js page.js)
-  set(file "${apps}/stepper/${part}")
+  set(file "${apps}/tagflow/stepper/${part}")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
   string(MAKE_C_IDENTIFIER "TAGFLOW_${part}" variable)
   file(READ "${file}" ${variable})
 endforeach()
-configure_file("${apps}/stepper/page_parts.h.in"
-  "${PROJECT_BINARY_DIR}/generated/apps/stepper/page_parts.h" @ONLY)
+configure_file("${apps}/tagflow/stepper/page_parts.h.in"
+  "${PROJECT_BINARY_DIR}/generated/apps/tagflow/stepper/page_parts.h" @ONLY)
 target_include_directories(tagflow_apps PRIVATE
   "${PROJECT_BINARY_DIR}/generated")
 
@@ -88,7 +101,7 @@ function(tagflow_program name library pch)
 endfunction()
 
 # A program without sources (yet) is no target.
-file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+file(GLOB sources CONFIGURE_DEPENDS
   "${apps}/tagflow/*.cpp" "${apps}/bench/*.cpp")
 if(sources)
   tagflow_program(tagflow tagflow_apps tagflow_apps_common ${sources})
@@ -109,10 +122,10 @@ foreach(name IN ITEMS compare models)
 endforeach()
 
 tagflow_program(kmeans tagflow_kmeans tagflow_apps_program
-  "${apps}/kmeans/main.cpp")
+  "${apps}/examples/kmeans/main.cpp")
 foreach(name IN ITEMS train_images fortunes g2p)
   tagflow_program(${name} tagflow_apps tagflow_apps_common
-    "${apps}/${name}/main.cpp")
+    "${apps}/examples/${name}/main.cpp")
 endforeach()
 
 file(GLOB sources CONFIGURE_DEPENDS "${apps}/examples/*.cpp")

@@ -12,8 +12,8 @@
 #include "apps/bench/compare_script.h"
 #include "apps/bench/rival.h"
 #include "apps/bench/stopwatch.h"
-#include "apps/io/file.h"
-#include "apps/program/terminal.h"
+#include "apps/shared/io/file.h"
+#include "apps/shared/program/terminal.h"
 #include "graph/file/graphdef.h"
 
 namespace tagflow::apps {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "apps/bench/workload.h"
-#include "apps/program/exit_code.h"
+#include "apps/shared/program/exit_code.h"
 
 namespace tagflow::apps {
 

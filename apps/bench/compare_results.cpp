@@ -4,7 +4,7 @@
 
 #include "apps/bench/largest_difference.h"
 #include "apps/bench/stopwatch.h"
-#include "apps/io/npy.h"
+#include "apps/shared/io/npy.h"
 
 namespace tagflow::apps {
 

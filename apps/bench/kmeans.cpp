@@ -10,8 +10,8 @@
 
 #include "apps/bench/stopwatch.h"
 #include "apps/bench/workload.h"
-#include "apps/kmeans/graph.h"
-#include "apps/kmeans/progress.h"
+#include "apps/examples/kmeans/graph.h"
+#include "apps/examples/kmeans/progress.h"
 
 namespace tagflow::apps {
 namespace {

@@ -8,8 +8,8 @@
 #include "apps/bench/own_model.h"
 #include "apps/bench/rival.h"
 #include "apps/bench/stopwatch.h"
-#include "apps/io/file.h"
-#include "apps/program/terminal.h"
+#include "apps/shared/io/file.h"
+#include "apps/shared/program/terminal.h"
 
 namespace tagflow::apps {
 namespace {

@@ -6,7 +6,7 @@
 #include "actors/checkpoint/saved_model.h"
 #include "apps/bench/largest_difference.h"
 #include "apps/bench/stopwatch.h"
-#include "apps/io/npy.h"
+#include "apps/shared/io/npy.h"
 #include "graph/file/graphdef.h"
 
 namespace tagflow::apps {

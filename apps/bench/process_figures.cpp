@@ -9,7 +9,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "apps/io/file.h"
+#include "apps/shared/io/file.h"
 
 namespace tagflow::apps {
 namespace {

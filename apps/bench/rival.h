@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "apps/common/child_process.h"
+#include "apps/shared/runs/child_process.h"
 #include "graph/status.h"
 
 namespace tagflow::apps {

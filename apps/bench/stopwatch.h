@@ -9,7 +9,7 @@
 
 #include "actors/session/session.h"
 #include "apps/bench/graphs.h"
-#include "apps/program/owned_session.h"
+#include "apps/shared/program/owned_session.h"
 #include "graph/status.h"
 
 namespace tagflow::apps {

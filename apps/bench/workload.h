@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "apps/bench/graphs.h"
-#include "apps/common/engine_options.h"
+#include "apps/shared/runs/engine_options.h"
 #include "graph/status.h"
 
 namespace tagflow::apps {

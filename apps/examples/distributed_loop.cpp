@@ -29,7 +29,7 @@
 
 #include "actors/watch/observer.h"
 #include "apps/examples/run.h"
-#include "apps/program/trace.h"
+#include "apps/shared/program/trace.h"
 
 using namespace tagflow;         // NOLINT: an example
 using namespace tagflow::graph;  // NOLINT

@@ -15,7 +15,7 @@
 #include <complex>
 
 #include "apps/examples/run.h"
-#include "apps/io/png.h"
+#include "apps/shared/io/png.h"
 
 using namespace tagflow;              // NOLINT: an example
 using namespace tagflow::graph;       // NOLINT

@@ -11,8 +11,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "apps/examples/ode/dormand_prince.h"
 #include "apps/examples/run.h"
-#include "apps/ode/dormand_prince.h"
 #include "autodiff/gradients.h"
 
 using namespace tagflow;              // NOLINT: an example

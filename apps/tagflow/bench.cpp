@@ -11,9 +11,9 @@
 #include "apps/bench/compare.h"
 #include "apps/bench/models.h"
 #include "apps/bench/workload.h"
-#include "apps/common/child_process.h"
-#include "apps/program/command_line.h"
-#include "apps/program/terminal.h"
+#include "apps/shared/program/command_line.h"
+#include "apps/shared/program/terminal.h"
+#include "apps/shared/runs/child_process.h"
 #include "apps/tagflow/commands.h"
 #include "graph/op_registry.h"
 

@@ -8,15 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "apps/checkpoint/convert.h"
-#include "apps/checkpoint/difference.h"
-#include "apps/common/results.h"
-#include "apps/io/file.h"
-#include "apps/io/json_tensor.h"
-#include "apps/io/npy.h"
-#include "apps/program/command_line.h"
-#include "apps/program/terminal.h"
+#include "apps/shared/io/file.h"
+#include "apps/shared/io/json_tensor.h"
+#include "apps/shared/io/npy.h"
+#include "apps/shared/program/command_line.h"
+#include "apps/shared/program/terminal.h"
+#include "apps/tagflow/checkpoint/convert.h"
+#include "apps/tagflow/checkpoint/difference.h"
 #include "apps/tagflow/commands.h"
+#include "apps/tagflow/model/results.h"
 #include "devices/files/tensor_file.h"
 
 namespace tagflow::apps {

@@ -1,7 +1,7 @@
 // The subcommands of `tagflow`, one file each.
 #pragma once
 
-#include "apps/program/exit_code.h"
+#include "apps/shared/program/exit_code.h"
 
 namespace CLI {
 class App;

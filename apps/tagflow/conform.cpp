@@ -11,14 +11,14 @@
 #include <system_error>
 #include <vector>
 
-#include "apps/common/engine_options.h"
-#include "apps/common/interrupt.h"
-#include "apps/common/op_libraries.h"
-#include "apps/conform/case.h"
-#include "apps/conform/judge.h"
-#include "apps/program/command_line.h"
-#include "apps/program/terminal.h"
+#include "apps/shared/program/command_line.h"
+#include "apps/shared/program/terminal.h"
+#include "apps/shared/runs/engine_options.h"
+#include "apps/shared/runs/interrupt.h"
 #include "apps/tagflow/commands.h"
+#include "apps/tagflow/conform/case.h"
+#include "apps/tagflow/conform/judge.h"
+#include "apps/tagflow/model/op_libraries.h"
 #include "graph/counted.h"
 
 namespace tagflow::apps {

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/model.h"
-#include "apps/common/op_libraries.h"
-#include "apps/io/file.h"
-#include "apps/program/command_line.h"
-#include "apps/program/terminal.h"
+#include "apps/shared/io/file.h"
+#include "apps/shared/program/command_line.h"
+#include "apps/shared/program/terminal.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/gradients_report.h"
+#include "apps/tagflow/model/model.h"
+#include "apps/tagflow/model/op_libraries.h"
 #include "apps/tagflow/signature.h"
 #include "graph/file/graphdef.h"
 #include "graph/node_name.h"

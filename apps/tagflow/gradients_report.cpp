@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "apps/common/summary.h"
+#include "apps/tagflow/model/summary.h"
 
 namespace tagflow::apps {
 namespace {

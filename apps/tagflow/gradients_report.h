@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/gradient_graph.h"
-#include "apps/common/tangent_graph.h"
+#include "apps/tagflow/model/gradient_graph.h"
+#include "apps/tagflow/model/tangent_graph.h"
 
 namespace tagflow::apps {
 

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/model_check.h"
-#include "apps/common/op_libraries.h"
-#include "apps/draw/svg.h"
-#include "apps/io/file.h"
-#include "apps/program/command_line.h"
-#include "apps/program/terminal.h"
+#include "apps/shared/draw/svg.h"
+#include "apps/shared/io/file.h"
+#include "apps/shared/program/command_line.h"
+#include "apps/shared/program/terminal.h"
 #include "apps/tagflow/commands.h"
+#include "apps/tagflow/model/model_check.h"
+#include "apps/tagflow/model/op_libraries.h"
 #include "apps/tagflow/signature.h"
 #include "graph/analysis/validate.h"
 

@@ -1,9 +1,9 @@
 // The `tagflow` command. Data goes to stdout, logs and progress to stderr;
-// exit codes are those of apps/program/exit_code.h.
+// exit codes are those of apps/shared/program/exit_code.h.
 #include <CLI/CLI.hpp>
 
-#include "apps/program/command_line.h"
-#include "apps/program/program.h"
+#include "apps/shared/program/command_line.h"
+#include "apps/shared/program/program.h"
 #include "apps/tagflow/commands.h"
 #include "autodiff/symbolic_gradient.h"
 

@@ -13,11 +13,11 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/common/arg_text.h"
-#include "apps/common/op_libraries.h"
-#include "apps/conform/needs.h"
-#include "apps/program/terminal.h"
+#include "apps/shared/program/terminal.h"
 #include "apps/tagflow/commands.h"
+#include "apps/tagflow/conform/needs.h"
+#include "apps/tagflow/model/arg_text.h"
+#include "apps/tagflow/model/op_libraries.h"
 #include "devices/kernel_registry.h"
 #include "graph/op_registry.h"
 

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "apps/draw/svg.h"
-#include "apps/io/file.h"
-#include "apps/placement/cut.h"
-#include "apps/program/command_line.h"
-#include "apps/program/terminal.h"
+#include "apps/shared/draw/svg.h"
+#include "apps/shared/io/file.h"
+#include "apps/shared/program/command_line.h"
+#include "apps/shared/program/terminal.h"
 #include "apps/tagflow/commands.h"
+#include "apps/tagflow/placement/cut.h"
 #include "apps/tagflow/signature.h"
 
 namespace tagflow::apps {

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "actors/watch/cost_recorder.h"
-#include "apps/common/cost_file.h"
-#include "apps/common/interrupt.h"
-#include "apps/io/file.h"
-#include "apps/placement/report.h"
-#include "apps/program/command_line.h"
-#include "apps/program/terminal.h"
+#include "apps/shared/io/file.h"
+#include "apps/shared/program/command_line.h"
+#include "apps/shared/program/terminal.h"
+#include "apps/shared/runs/interrupt.h"
 #include "apps/tagflow/commands.h"
+#include "apps/tagflow/model/cost_file.h"
+#include "apps/tagflow/placement/report.h"
 #include "apps/tagflow/signature.h"
 #include "graph/counted.h"
 

@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "actors/watch/cost_recorder.h"
-#include "apps/common/cost_file.h"
-#include "apps/common/results.h"
-#include "apps/common/training.h"
-#include "apps/common/watched_run.h"
-#include "apps/io/file.h"
-#include "apps/program/command_line.h"
-#include "apps/program/terminal.h"
-#include "apps/program/trace.h"
+#include "apps/shared/io/file.h"
+#include "apps/shared/program/command_line.h"
+#include "apps/shared/program/terminal.h"
+#include "apps/shared/program/trace.h"
+#include "apps/shared/runs/step_checkpoints.h"
+#include "apps/shared/runs/watched_run.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/filling.h"
+#include "apps/tagflow/model/cost_file.h"
+#include "apps/tagflow/model/results.h"
 #include "apps/tagflow/signature.h"
 #include "apps/tagflow/steps.h"
 
@@ -29,7 +29,7 @@ namespace {
 
 struct RunOptions {
   SignatureOptions signature;
-  TrainingOptions training;
+  CheckpointOptions checkpoints;
   int repeat = 1;
   int64_t steps = 0;  // 0: none; it runs `repeat` times
   std::string out;
@@ -96,13 +96,14 @@ Results run_prepared(const RunOptions& options, const Prepared& prepared,
   Results results;
   Filling filling(prepared);
   // Waits for the current step, since half a step must not be saved.
-  const std::chrono::seconds patience(options.training.save.empty() ? 0 : 10);
+  const std::chrono::seconds patience(options.checkpoints.save.empty() ? 0
+                                                                       : 10);
   const WatchedRun watched(*prepared.session, filling.is_needed(), patience);
   actors::RunOptions run;
   run.cancel = watched.token();
-  Training training;
-  results.failure =
-      training.start(options.training, *prepared.session, prepared.state, run);
+  StepCheckpoints checkpoints;
+  results.failure = checkpoints.start(options.checkpoints, *prepared.session,
+                                      prepared.state, run);
   if (results.failure.exit_code == ExitCode::kOk) {
     run.trace = trace;
     run.observer = costs;
@@ -115,9 +116,9 @@ Results run_prepared(const RunOptions& options, const Prepared& prepared,
                     prepared,
                     {options.steps, options.json,
                      /*is_quiet=*/!options.json && !options.out.empty(), run},
-                    watched, training, results.values);
+                    watched, checkpoints, results.values);
     results.failure = run_time_error(
-        with_hint_of_init(filling.end(std::move(status)), options.training));
+        with_hint_of_init(filling.end(std::move(status)), options.checkpoints));
   }
   results.devices = memory_of(*prepared.session);
   if (results.failure.exit_code == ExitCode::kRunTimeError)
@@ -168,7 +169,7 @@ ExitCode run_graph(const RunOptions& options) {
     return report(usage_error(error(
         Code::kUnimplemented, "[--logdir] event files are not supported yet")));
   }
-  Status usage = Training::check(options.training, options.steps > 0);
+  Status usage = StepCheckpoints::check(options.checkpoints, options.steps > 0);
   if (!usage.ok()) return report(usage_error(std::move(usage)));
   Prepared prepared = prepare(options.signature);
   Failure failure = prepared.failure;
@@ -218,7 +219,7 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
                   "of the run that --save resumes")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 53))
       ->excludes(repeat);
-  add_training_options(*run, options->training);
+  add_checkpoint_options(*run, options->checkpoints);
   add_output_option(
       *run, "--out", options->out,
       "write each fetch to DIR/NAME_PORT.npy, or an output of the "

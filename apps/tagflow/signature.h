@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "actors/session/session.h"
-#include "apps/common/engine_options.h"
-#include "apps/common/feed.h"
-#include "apps/common/results.h"
-#include "apps/program/exit_code.h"
-#include "apps/program/owned_session.h"
+#include "apps/shared/program/exit_code.h"
+#include "apps/shared/program/owned_session.h"
+#include "apps/shared/runs/engine_options.h"
+#include "apps/tagflow/model/feed.h"
+#include "apps/tagflow/model/results.h"
 #include "graph/file/queue_runner.h"
 #include "graph/file/saved_state.h"
 #include "graph/graph.h"

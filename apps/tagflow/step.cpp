@@ -10,16 +10,16 @@
 #include <optional>
 
 #include "actors/plan/compile.h"
-#include "apps/common/results.h"
-#include "apps/common/watched_run.h"
-#include "apps/io/file.h"
-#include "apps/program/command_line.h"
-#include "apps/program/terminal.h"
-#include "apps/program/trace.h"
-#include "apps/stepper/recorder.h"
-#include "apps/stepper/text.h"
+#include "apps/shared/io/file.h"
+#include "apps/shared/program/command_line.h"
+#include "apps/shared/program/terminal.h"
+#include "apps/shared/program/trace.h"
+#include "apps/shared/runs/watched_run.h"
 #include "apps/tagflow/commands.h"
+#include "apps/tagflow/model/results.h"
 #include "apps/tagflow/signature.h"
+#include "apps/tagflow/stepper/recorder.h"
+#include "apps/tagflow/stepper/text.h"
 
 namespace tagflow::apps {
 namespace {

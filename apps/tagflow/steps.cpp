@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "apps/common/results.h"
-#include "apps/common/step_progress.h"
-#include "apps/program/terminal.h"
+#include "apps/shared/program/terminal.h"
+#include "apps/shared/runs/step_progress.h"
+#include "apps/tagflow/model/results.h"
 
 namespace tagflow::apps {
 namespace {
@@ -22,14 +22,14 @@ bool prints_on_terminal(const Prepared& prepared, const StepsOptions& options) {
 
 // Runs until all steps are done, or a signal comes.
 Status run_each(const Prepared& prepared, const StepsOptions& options,
-                const WatchedRun& watched, Training& training,
+                const WatchedRun& watched, StepCheckpoints& checkpoints,
                 std::vector<Tensor>& last) {
   std::vector<Tensor> values;
   TAGFLOW_ASSIGN(const actors::Callable call, make_callable(prepared, values));
   StepProgress progress(
-      training.last_step(), options.steps,
+      checkpoints.last_step(), options.steps,
       is_terminal() && !prints_on_terminal(prepared, options));
-  for (int64_t step = training.last_step() + 1;
+  for (int64_t step = checkpoints.last_step() + 1;
        step <= options.steps && !watched.is_interrupted(); ++step) {
     for (const LoadedFeeds::ByRows& feed : prepared.by_rows) {
       auto rows =
@@ -51,7 +51,7 @@ Status run_each(const Prepared& prepared, const StepsOptions& options,
       TAGFLOW_RETURN_IF_ERROR(flush_stdout());
     }
     progress.after_step(step);
-    training.after_step(step);
+    checkpoints.after_step(step);
   }
   return {};
 }
@@ -59,21 +59,21 @@ Status run_each(const Prepared& prepared, const StepsOptions& options,
 }  // namespace
 
 Status run_steps(const Prepared& prepared, const StepsOptions& options,
-                 const WatchedRun& watched, Training& training,
+                 const WatchedRun& watched, StepCheckpoints& checkpoints,
                  std::vector<Tensor>& last) {
-  if (training.last_step() >= options.steps)
+  if (checkpoints.last_step() >= options.steps)
     spdlog::info("nothing is left to do: --steps {} includes the resumed steps",
                  options.steps);
-  Status status = run_each(prepared, options, watched, training, last);
+  Status status = run_each(prepared, options, watched, checkpoints, last);
   if (!status.ok()) {
-    training.stop();
+    checkpoints.stop();
     return status;
   }
-  TAGFLOW_RETURN_IF_ERROR(training.finish());
-  if (training.last_step() >= options.steps) return {};
+  TAGFLOW_RETURN_IF_ERROR(checkpoints.finish());
+  if (checkpoints.last_step() >= options.steps) return {};
   return error(Code::kCancelled, "[run] it ended after step {} of {}{}",
-               training.last_step(), options.steps,
-               training.is_saving() ? ", which is saved" : "");
+               checkpoints.last_step(), options.steps,
+               checkpoints.is_saving() ? ", which is saved" : "");
 }
 
 }  // namespace tagflow::apps

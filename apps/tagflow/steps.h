@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "actors/watch/trace.h"
-#include "apps/common/training.h"
-#include "apps/common/watched_run.h"
+#include "apps/shared/runs/step_checkpoints.h"
+#include "apps/shared/runs/watched_run.h"
 #include "apps/tagflow/signature.h"
 
 namespace tagflow::apps {
@@ -18,12 +18,12 @@ struct StepsOptions {
 };
 
 // Runs the steps, prints the results of each as a line of JSON, or a line for
-// each fetch, and saves as `training` requires. `last` receives the results of
-// the last step, and is unchanged where no step was left to run. Returns errors
-// of running, printing and saving, and Cancelled where a signal came between
-// two steps, and the last one was saved.
+// each fetch, and saves as `checkpoints` requires. `last` receives the results
+// of the last step, and is unchanged where no step was left to run. Returns
+// errors of running, printing and saving, and Cancelled where a signal came
+// between two steps, and the last one was saved.
 Status run_steps(const Prepared& prepared, const StepsOptions& options,
-                 const WatchedRun& watched, Training& training,
+                 const WatchedRun& watched, StepCheckpoints& checkpoints,
                  std::vector<Tensor>& last);
 
 }  // namespace tagflow::apps

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "actors/checkpoint/graph_variables.h"
-#include "apps/common/model.h"
-#include "apps/common/op_libraries.h"
-#include "apps/program/terminal.h"
+#include "apps/shared/program/terminal.h"
 #include "apps/tagflow/commands.h"
+#include "apps/tagflow/model/model.h"
+#include "apps/tagflow/model/op_libraries.h"
 #include "apps/tagflow/signature.h"
 
 namespace tagflow::apps {

@@ -34,7 +34,7 @@ fi
 for model in mlp lstm cnn; do
   expect 0 '^test accuracy: 0\.' 'epoch 2, step 20 of 20: loss .* images/s' \
     train_images $model $few --report-every 5 --save $model
-  head -c 8 "$work/$model/loss.png" | grep -q PNG ||
+  grep -q '<polyline class="line"' "$work/$model/loss.svg" ||
     complain "there is no picture" $model
   expect 0 '^step: 7 of 20$' '' \
     train_images $model $few --save part_$model --stop-at 7
@@ -109,8 +109,8 @@ cases=$((cases + 1))
   '^error: .*\[--save\] .*full/model.ckpt-0.*File too large' ||
   complain "a checkpoint that cannot be written" train_images
 ls "$work"/full/*.index 2>/dev/null && complain "half a checkpoint is left" -
-rm -f "$work/mlp/loss.png"
-mkdir "$work/mlp/loss.png"
-expect 1 - 'cannot write "mlp/loss.png"' train_images mlp $few --save mlp
+rm -f "$work/mlp/loss.svg"
+mkdir "$work/mlp/loss.svg"
+expect 1 - 'cannot write "mlp/loss.svg"' train_images mlp $few --save mlp
 }
 finish

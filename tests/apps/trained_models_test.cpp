@@ -14,9 +14,9 @@
 
 #include "actors/checkpoint/saved_model.h"
 #include "actors/session/queue_runners.h"
-#include "apps/io/file.h"
-#include "apps/io/json_tensor.h"
-#include "apps/io/npy.h"
+#include "apps/shared/io/file.h"
+#include "apps/shared/io/json_tensor.h"
+#include "apps/shared/io/npy.h"
 #include "tests/source_path.h"
 
 namespace tagflow::apps {

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "apps/conform/case.h"
-#include "apps/io/json_tensor.h"
+#include "apps/shared/io/json_tensor.h"
+#include "apps/tagflow/conform/case.h"
 
 namespace {
 

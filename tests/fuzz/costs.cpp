@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "apps/common/cost_file.h"
+#include "apps/tagflow/model/cost_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tagflow;  // NOLINT: a test

@@ -1,6 +1,6 @@
 // Fuzzes the reader of .npy files. An accepted file must survive writing and
 // reading again.
-#include "apps/io/npy.h"
+#include "apps/shared/io/npy.h"
 
 #include <cstdlib>
 #include <string_view>

@@ -1,0 +1,153 @@
+// train_images: trains a network to classify the images of Fashion-MNIST.
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "apps/examples/train_images/task.h"
+#include "apps/shared/program/command_line.h"
+#include "apps/shared/program/owned_session.h"
+#include "apps/shared/program/program.h"
+#include "apps/shared/program/terminal.h"
+#include "apps/shared/training/trainer_options.h"
+
+namespace {
+
+using namespace tagflow;        // NOLINT: a main file
+using namespace tagflow::apps;  // NOLINT
+using train_images::Model;
+using train_images::Task;
+
+struct Options {
+  train_images::TaskOptions task;
+  training::TrainerOptions trainer;
+  std::string data = io::kFashionMnist;
+  int64_t pictures = 0;  // 0: all
+  int workers = 0;
+  bool json = false;
+};
+
+Result<Task> load_task(const Options& options) {
+  TAGFLOW_ASSIGN(io::ImageSet train,
+                 train_images::read_pictures(
+                     options.data, io::ImagePart::kTrain, options.pictures));
+  TAGFLOW_ASSIGN(io::ImageSet test,
+                 train_images::read_pictures(options.data, io::ImagePart::kTest,
+                                             options.pictures));
+  spdlog::info("{} pictures to train with, {} to test with",
+               train.images.dim(0), test.images.dim(0));
+  train_images::TaskOptions task = options.task;
+  task.epochs = options.trainer.epochs;
+  return make_task(task, std::move(train), std::move(test));
+}
+
+void print_results(const Options& options, const Task& task,
+                   const training::Outcome& outcome) {
+  std::string text;
+  const auto& metrics = task.trainee.evaluation.metrics;
+  const std::string_view model =
+      train_images::defaults_of(options.task.model).name;
+  if (options.json) {
+    text = fmt::format("{{\"model\": \"{}\", \"step\": {}, \"steps\": {}",
+                       model, outcome.step, outcome.steps);
+    for (size_t i = 0; i < outcome.test.size(); ++i)
+      text +=
+          fmt::format(", \"test_{}\": {}", metrics[i].name, outcome.test[i]);
+    text +=
+        fmt::format(", \"seconds\": {:.3f}, \"images_per_second\": {:.1f}}}\n",
+                    outcome.seconds, outcome.examples_per_second);
+  } else {
+    text = fmt::format("step: {} of {}\n", outcome.step, outcome.steps);
+    for (size_t i = 0; i < outcome.test.size(); ++i)
+      text +=
+          fmt::format("test {}: {:.4f}\n", metrics[i].name, outcome.test[i]);
+    text += fmt::format(
+        "seconds: {:.1f}\nimages/s: {:.0f}\nwritten: {}/loss.svg, "
+        "history.csv, model.ckpt-{}\n",
+        outcome.seconds, outcome.examples_per_second,
+        options.trainer.checkpoints.save, outcome.step);
+  }
+  print_text(text);
+}
+
+Failure train_model(const Options& options) {
+  Status usage = StepCheckpoints::check(options.trainer.checkpoints, true);
+  if (!usage.ok()) return usage_error(std::move(usage));
+  Result<Task> task = load_task(options);
+  if (!task.ok()) {
+    Failure failure = file_error(std::move(task).status());
+    if (failure.exit_code == ExitCode::kMissingData)
+      spdlog::info(
+          "the data is Debian's package dataset-fashion-mnist; "
+          "--data names another folder");
+    return failure;
+  }
+  OwnedSession session;
+  Failure failure = open_session(
+      task->graph, {.workers = options.workers, .seed = options.task.seed},
+      session);
+  if (failure.exit_code != ExitCode::kOk) return failure;
+  training::Outcome outcome =
+      training::train(*session, task->trainee, options.trainer);
+  if (outcome.failure.exit_code == ExitCode::kOk)
+    print_results(options, *task, outcome);
+  return std::move(outcome.failure);
+}
+
+// The subcommand of a model, with its defaults.
+void add_model(CLI::App& app, Model model, Options& options,
+               ExitCode& exit_code) {
+  const auto& defaults = train_images::defaults_of(model);
+  options.task.model = model;
+  options.task.batch = defaults.batch;
+  options.task.learning_rate = defaults.learning_rate;
+  options.task.is_augmented = defaults.is_augmented;
+  options.trainer.epochs = defaults.epochs;
+  options.trainer.checkpoints.save = fmt::format("out/{}", defaults.name);
+  options.trainer.checkpoints.save_every = "30s";
+
+  CLI::App* command = app.add_subcommand(std::string(defaults.name),
+                                         std::string(defaults.description));
+  training::add_trainer_options(*command, options.trainer);
+  command->add_option("--data", options.data, "folder of the IDX files")
+      ->capture_default_str()
+      ->type_name("DIR");
+  command
+      ->add_option("--pictures", options.pictures,
+                   "use the first N, to train and to test; 0: all")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 30));
+  command->add_option("--batch", options.task.batch, "pictures in a step")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  training::add_rate_option(*command, options.task.learning_rate);
+  command
+      ->add_flag("--augment,!--no-augment", options.task.is_augmented,
+                 "mirror pictures, and move them by up to two pixels")
+      ->default_str(defaults.is_augmented ? "true" : "false");
+  command
+      ->add_option("--seed", options.task.seed,
+                   "seed of first weights, batches and what is dropped")
+      ->capture_default_str();
+  add_workers_option(*command, options.workers);
+  training::add_json_option(*command, options.json);
+  command->callback(
+      [&options, &exit_code] { exit_code = report(train_model(options)); });
+}
+
+ExitCode run(int argc, char** argv) {
+  CLI::App app(
+      "Trains a network to tell the pictures of Fashion-MNIST apart. The same "
+      "command resumes a training that was ended.",
+      "train_images");
+  app.set_version_flag("--version", TAGFLOW_VERSION);
+  app.require_subcommand(1);
+  std::array<Options, train_images::kModels.size()> options;
+  ExitCode exit_code = ExitCode::kOk;
+  for (const Model model : train_images::kModels)
+    add_model(app, model, options[size_t(model)], exit_code);
+  return parse_and_run(app, argc, argv, exit_code);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_program(argc, argv, run); }

@@ -1,0 +1,149 @@
+#include "apps/shared/runs/engine_options.h"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+
+#include "apps/shared/program/command_line.h"
+#include "devices/device_registry.h"
+#include "graph/passes/passes.h"
+
+namespace tagflow::apps {
+namespace {
+
+// CLI11 would parse "-1" as a large number, and clamp numbers that are too
+// large.
+const CLI::Validator kSeed(
+    [](const std::string& text) {
+      uint64_t number = 0;
+      const char* const end = text.data() + text.size();
+      const auto [stop, code] = std::from_chars(text.data(), end, number);
+      return code == std::errc() && stop == end
+                 ? std::string()
+                 : fmt::format("\"{}\" is no whole number from 0 to 2^64 - 1",
+                               text);
+    },
+    "SEED");
+
+std::string list_of_passes() {
+  std::string names;
+  for (const graph::PassItem& pass : graph::passes())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", pass.name);
+  return fmt::format(
+      "the passes over the graph, separated by commas: {}; none: no pass; "
+      "--passes=-NAME: all passes but that",
+      names);
+}
+
+std::string help_of_devices() {
+  return fmt::format(
+      "The kinds of devices for --devices, 1 to {} of each, their options, and "
+      "in\nbrackets the defaults:\n{}",
+      devices::kMaxDevicesOfType, devices::DeviceRegistry::global().help());
+}
+
+size_t number_of_devices(const std::vector<devices::DeviceSpec>& specs) {
+  size_t count = 0;
+  bool has_cpu = false;
+  for (const devices::DeviceSpec& spec : specs) {
+    count += size_t(spec.count);
+    has_cpu = has_cpu || spec.keyword == "cpu";
+  }
+  return has_cpu ? count : count + 1;  // there always is one
+}
+
+}  // namespace
+
+void add_engine_options(CLI::App& app, EngineOptions& options) {
+  const std::string group = "Engine";
+  add_workers_option(app, options.workers)->group(group);
+  app.add_option("--window", options.window,
+                 "parallel_iterations of every loop; 0: as the graph says")
+      ->check(CLI::Range(0, 1 << 20))
+      ->group(group);
+  app.add_flag("--mailbox-only", options.mailbox_only,
+               "send every batch of tokens through the actors' mailboxes")
+      ->group(group);
+  app.add_option("--passes", options.passes, list_of_passes())
+      ->type_name("LIST|none")
+      ->group(group);
+  app.add_option("--devices", options.devices,
+                 "devices to run on: KIND[:COUNT][:OPTION=VALUE]..., separated "
+                 "by commas; see below")
+      ->type_name("SPEC")
+      ->group(group);
+  app.add_flag("--soft-placement", options.soft_placement,
+               "run a node on a CPU if it cannot run on the device that it "
+               "requests")
+      ->group(group);
+  app.add_option("--scatter", options.scatter,
+                 "place every node on a device drawn at random from those that "
+                 "it may run on; devices that the graph requests are kept")
+      ->check(kSeed)
+      ->type_name("SEED")
+      ->group(group);
+  app.add_flag("--no-recv-scheduling", options.no_recv_scheduling,
+               "start every Recv as early as it can be")
+      ->group(group);
+  app.add_option("--lossy", options.lossy,
+                 "send this float32 tensor to other devices as 16 bits; *: all "
+                 "tensors but those that are only fetched")
+      ->type_name("NAME:PORT")
+      ->expected(1)
+      ->take_all()
+      ->group(group);
+  app.add_option("--cluster", options.cluster,
+                 "cluster to run on; not supported yet")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--seed", options.seed, "seed of the session's random ops")
+      ->check(kSeed)
+      ->type_name("SEED")
+      ->group(group);
+  app.add_option("--timeout", options.timeout,
+                 "seconds after which a run ends; 0: none")
+      ->check(CLI::Range(0.0, 1e9))
+      ->group(group);
+  append_to_footer(app, help_of_devices());
+}
+
+Result<actors::SessionOptions> to_session_options(
+    const EngineOptions& options) {
+  if (!options.cluster.empty()) {
+    return error(
+        Code::kUnimplemented,
+        "[--cluster] runs over several processes are not supported yet");
+  }
+  const auto specs = devices::parse_device_specs(options.devices);
+  if (!specs.ok()) return specs.status().with_prefix("[--devices] ");
+  if (options.scatter && number_of_devices(*specs) == 1)
+    spdlog::warn(
+        "[--scatter] there is only one device to place nodes on; add others "
+        "with --devices");
+  actors::SessionOptions session;
+  Result<graph::PassSet> passes = graph::PassSet::parse(options.passes);
+  if (!passes.ok())
+    return std::move(passes).status().with_prefix("[--passes] ");
+  session.passes = *passes;
+  session.workers = options.workers;
+  session.window = options.window;
+  session.devices = options.devices;
+  session.soft_placement = options.soft_placement;
+  session.scatter = options.scatter;
+  session.schedule_receives = !options.no_recv_scheduling;
+  session.lossy = options.lossy;
+  session.seed = options.seed;
+  if (options.mailbox_only) session.hand_off = actors::HandOff::kMailbox;
+  // A range check accepts "nan"; and a time that rounds to 0 must not mean no
+  // time-out.
+  if (std::isnan(options.timeout))
+    return invalid_argument("[--timeout] \"nan\" is no number of seconds");
+  session.timeout = std::chrono::ceil<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(options.timeout));
+  return session;
+}
+
+}  // namespace tagflow::apps

@@ -1,0 +1,51 @@
+#include "apps/shared/training/trainer.h"
+#include "apps/shared/training/trainer_parts.h"
+
+namespace tagflow::training {
+
+Result<actors::Callable> make_callable(
+    actors::Session& session, const Phase& phase,
+    const std::vector<std::string>& targets) {
+  std::vector<std::string> fetches;
+  for (const Metric& metric : phase.metrics) fetches.push_back(metric.tensor);
+  return session.make_callable(phase.feeds, fetches, targets);
+}
+
+Result<std::vector<float>> run_batch(const actors::Callable& call,
+                                     const Phase& phase,
+                                     std::span<const Tensor> batch,
+                                     const actors::RunOptions& run) {
+  TAGFLOW_ASSIGN(const std::vector<Tensor> results, call(batch, run));
+  std::vector<float> values;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto value = results[i].item<float>();
+    if (!value.ok())
+      return Status(value.status())
+          .with_prefix(fmt::format("[{}] ", phase.metrics[i].name));
+    values.push_back(*value);
+  }
+  return values;
+}
+
+int64_t count_rows(std::span<const Tensor> batch) {
+  return batch.empty() || batch[0].rank() == 0 ? 1 : batch[0].dim(0);
+}
+
+Result<std::vector<float>> evaluate(actors::Session& session,
+                                    const Trainee& trainee,
+                                    const actors::RunOptions& run) {
+  const Phase& phase = trainee.evaluation;
+  TAGFLOW_ASSIGN(const actors::Callable call,
+                 make_callable(session, phase, {}));
+  Means means(phase.metrics.size());
+  for (int64_t i = 0; i < trainee.evaluation_batches; ++i) {
+    TAGFLOW_ASSIGN(const std::vector<Tensor> batch, phase.batch(i));
+    auto values = run_batch(call, phase, batch, run);
+    if (!values.ok())
+      return std::move(values).status().with_prefix("[evaluation] ");
+    means.add(*values, count_rows(batch));
+  }
+  return means.take();
+}
+
+}  // namespace tagflow::training

@@ -1,0 +1,228 @@
+#include "apps/shared/training/trainer.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "apps/shared/runs/step_progress.h"
+#include "apps/shared/runs/watched_run.h"
+#include "apps/shared/training/folder.h"
+#include "apps/shared/training/history.h"
+#include "apps/shared/training/trainer_parts.h"
+
+namespace tagflow::training {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// "loss 0.3127, accuracy 0.8821".
+std::string format_metrics(const std::vector<Metric>& metrics,
+                           std::span<const float> values) {
+  std::string text;
+  for (size_t i = 0; i < metrics.size(); ++i)
+    text += fmt::format("{}{} {:.4f}", i == 0 ? "" : ", ", metrics[i].name,
+                        values[i]);
+  return text;
+}
+
+// One training; see train().
+class Trainer {
+ public:
+  Trainer(actors::Session& session, const Trainee& trainee,
+          const TrainerOptions& options)
+      : session_(session),
+        trainee_(trainee),
+        options_(options),
+        watched_(session, /*between_runs=*/false, kPatience),
+        means_(trainee.step.metrics.size()) {
+    run_.cancel = watched_.token();
+    outcome_.steps = options.epochs * trainee.steps_per_epoch;
+  }
+
+  Outcome run() {
+    apps::Failure failure = start();
+    if (failure.exit_code == apps::ExitCode::kOk)
+      failure = apps::run_time_error(run_and_finish());
+    if (failure.exit_code == apps::ExitCode::kRunTimeError)
+      failure = watched_.failure_of(std::move(failure.status));
+    outcome_.failure = std::move(failure);
+    if (evaluated_ != outcome_.step) outcome_.test.clear();
+    return std::move(outcome_);
+  }
+
+ private:
+  // Waits for the current step, since half a step must not be saved.
+  static constexpr std::chrono::seconds kPatience{10};
+
+  bool is_over() const {
+    return outcome_.step >= outcome_.steps || watched_.is_interrupted() ||
+           (options_.stop_at > 0 && outcome_.step >= options_.stop_at);
+  }
+
+  apps::Failure start() {
+    const std::string& folder = options_.checkpoints.save;
+    const auto interval =
+        apps::parse_save_every(options_.checkpoints.save_every);
+    if (!interval.ok()) return apps::usage_error(interval.status());
+    save_steps_ = interval->steps;
+    if (options_.is_fresh) {
+      Status status = remove_training(folder);
+      if (!status.ok()) return apps::run_time_error(std::move(status));
+    }
+    apps::CheckpointOptions checkpoints = options_.checkpoints;
+    checkpoints.init = {trainee_.init};
+    apps::Failure failure = checkpoints_.start(checkpoints, session_, {}, run_);
+    if (failure.exit_code != apps::ExitCode::kOk) return failure;
+    outcome_.step = checkpoints_.last_step();
+    std::vector<std::string> names;
+    for (const Metric& metric : trainee_.step.metrics)
+      names.push_back(metric.name);
+    auto history = History::open(history_file(folder), names, outcome_.step);
+    if (!history.ok()) return apps::run_time_error(std::move(history).status());
+    history_ = std::move(history).value();
+    return {};
+  }
+
+  Status run_and_finish() {
+    Status status = run_steps();
+    if (!status.ok()) {
+      checkpoints_.stop();
+      return status;
+    }
+    save();
+    TAGFLOW_RETURN_IF_ERROR(history_->write());
+    TAGFLOW_RETURN_IF_ERROR(checkpoints_.finish());
+    TAGFLOW_RETURN_IF_ERROR(
+        draw_losses(loss_picture(options_.checkpoints.save), *history_));
+    if (!watched_.is_interrupted()) return evaluate_last();
+    return error(Code::kCancelled,
+                 "[train] it ended after step {} of {}, which is saved",
+                 outcome_.step, outcome_.steps);
+  }
+
+  Status run_steps() {
+    TAGFLOW_ASSIGN(const actors::Callable call,
+                   make_callable(session_, trainee_.step, {trainee_.train}));
+    first_step_ = outcome_.step;
+    begin_ = reported_ = saved_ = Clock::now();
+    while (!is_over()) {
+      const int64_t step = outcome_.step + 1;
+      Status status = run_step(call, step);
+      if (!status.ok())
+        return std::move(status).with_prefix(fmt::format("[step {}] ", step));
+      outcome_.step = step;
+      const bool is_epoch = step % trainee_.steps_per_epoch == 0;
+      const bool is_report = is_epoch || step % options_.report_every == 0;
+      if (is_report) report();
+      if (is_epoch) TAGFLOW_RETURN_IF_ERROR(end_epoch());
+      if (is_report || is_save_due()) save();
+    }
+    return {};
+  }
+
+  Status run_step(const actors::Callable& call, int64_t step) {
+    const Clock::time_point begin = Clock::now();
+    TAGFLOW_ASSIGN(const std::vector<Tensor> batch, trainee_.step.batch(step));
+    TAGFLOW_ASSIGN(std::vector<float> values,
+                   run_batch(call, trainee_.step, batch, run_));
+    if (!std::isfinite(values[0]))
+      return error(Code::kOutOfRange,
+                   "the {} is {}: a smaller learning rate may help",
+                   trainee_.step.metrics[0].name, values[0]);
+    means_.add(values, count_rows(batch));
+    history_->add(step, History::Set::kTrain, std::move(values));
+    outcome_.seconds += seconds_since(begin);
+    rows_ += count_rows(batch);
+    outcome_.examples_per_second = double(rows_) / outcome_.seconds;
+    return {};
+  }
+
+  void report() {
+    const int64_t step = outcome_.step;
+    const double rate =
+        double(means_.rows()) / std::max(1e-9, seconds_since(reported_));
+    const int64_t epoch = (step - 1) / trainee_.steps_per_epoch + 1;
+    const double left = seconds_since(begin_) / double(step - first_step_) *
+                        double(outcome_.steps - step);
+    spdlog::info("epoch {}, step {} of {}: {}, {:.0f} {}/s, {} left", epoch,
+                 step, outcome_.steps,
+                 format_metrics(trainee_.step.metrics, means_.take()), rate,
+                 trainee_.examples, apps::duration_text(left));
+    reported_ = Clock::now();
+  }
+
+  // Whether a checkpoint may be due. Rows are written first, which costs too
+  // much for every step.
+  bool is_save_due() const {
+    constexpr double kSeconds = 1;
+    return (save_steps_ > 0 && outcome_.step % save_steps_ == 0) ||
+           seconds_since(saved_) >= kSeconds;
+  }
+
+  // The work due after the last step. Rows are written before the checkpoint of
+  // their step.
+  void save() {
+    saved_ = Clock::now();
+    warn(history_->write());
+    checkpoints_.after_step(outcome_.step);
+  }
+
+  // Warns once, and again when a later write fails.
+  void warn(const Status& status) {
+    if (!status.ok() && !is_failing_) spdlog::warn("{}", status.to_string());
+    is_failing_ = !status.ok();
+  }
+
+  Status end_epoch() {
+    if (trainee_.evaluation_batches == 0) return {};
+    TAGFLOW_RETURN_IF_ERROR(evaluate_last());
+    history_->add(outcome_.step, History::Set::kTest, outcome_.test);
+    const int64_t epoch = outcome_.step / trainee_.steps_per_epoch;
+    spdlog::info("epoch {}: on the test set {}", epoch,
+                 format_metrics(trainee_.step.metrics, outcome_.test));
+    warn(draw_losses(loss_picture(options_.checkpoints.save), *history_));
+    reported_ = Clock::now();
+    return {};
+  }
+
+  // Evaluates after the last step, once.
+  Status evaluate_last() {
+    if (trainee_.evaluation_batches == 0 || evaluated_ == outcome_.step)
+      return {};
+    TAGFLOW_ASSIGN(outcome_.test, evaluate(session_, trainee_, run_));
+    evaluated_ = outcome_.step;
+    return {};
+  }
+
+  actors::Session& session_;
+  const Trainee& trainee_;
+  const TrainerOptions& options_;
+  const apps::WatchedRun watched_;
+  actors::RunOptions run_;
+  apps::StepCheckpoints checkpoints_;
+  std::optional<History> history_;
+  bool is_failing_ = false;  // the last write failed, with a warning
+  Means means_;              // since the last report
+  Clock::time_point begin_, reported_, saved_;
+  int64_t save_steps_ = 0;  // between checkpoints; 0: by time
+  int64_t first_step_ = 0;  // before this run
+  int64_t rows_ = 0;
+  std::optional<int64_t> evaluated_;  // the step
+  Outcome outcome_;
+};
+
+}  // namespace
+
+Outcome train(actors::Session& session, const Trainee& trainee,
+              const TrainerOptions& options) {
+  return Trainer(session, trainee, options).run();
+}
+
+}  // namespace tagflow::training

@@ -1,0 +1,85 @@
+// The training loop of the programs: steps and evaluations of a session, with
+// progress on stderr, and with files from which the same command resumes.
+//
+//   FOLDER/model.ckpt-STEP.*  checkpoints, and FOLDER/checkpoint, their list
+//   FOLDER/history.csv        what was measured in each step
+//   FOLDER/loss.svg           the same, drawn
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "actors/session/session.h"
+#include "apps/shared/runs/step_checkpoints.h"
+
+namespace tagflow::training {
+
+// A number that is measured for each batch.
+struct Metric {
+  std::string name;    // "loss": for lines and files
+  std::string tensor;  // "loss:0", a float scalar
+};
+
+// Returns the feeds' values in a step, in the order of the feeds.
+using BatchFn = std::function<Result<std::vector<Tensor>>(int64_t index)>;
+
+// A signature of the graph, and its batches. The first tensor of a batch has
+// one row for each example.
+struct Phase {
+  std::vector<std::string> feeds = {};
+  std::vector<Metric> metrics = {};  // the loss is the first
+  BatchFn batch = {};
+};
+
+// The subject of a training: names in the session's graph, and its data.
+struct Trainee {
+  std::string init;   // the operation that initialises variables
+  std::string train;  // the operation that updates them once
+  Phase step;         // its batches are of the steps, counted from 1
+  // Has metrics of the same names. Those of the data set are the means over
+  // batches 0 to evaluation_batches - 1, weighted by their rows. Without
+  // batches there is no evaluation.
+  Phase evaluation;
+  int64_t evaluation_batches = 0;
+  int64_t steps_per_epoch = 1;        // after which it is evaluated
+  std::string examples = "examples";  // what the rows are: "images"
+};
+
+struct TrainerOptions {
+  apps::CheckpointOptions checkpoints;  // `save` names the folder
+  int64_t epochs = 1;  // in total, including those of the resumed training
+  int64_t report_every = 100;  // steps between lines of progress
+  int64_t stop_at = 0;         // the step to stop after; 0: none
+  bool is_fresh = false;       // starts over: removes the files in FOLDER
+};
+
+// How a training ended.
+struct Outcome {
+  int64_t step = 0;    // the last one
+  int64_t steps = 0;   // of all epochs
+  double seconds = 0;  // of the steps of this run, without evaluations
+  double examples_per_second = 0;
+  // The metrics of the evaluation after the last step; empty where there was
+  // none.
+  std::vector<float> test;
+  // A signal that ended it is a failure, and so is a failed save at the end; an
+  // earlier failed save is a warning.
+  apps::Failure failure;
+};
+
+// Resumes from the newest checkpoint of the folder, or begins, and runs until
+// all epochs are over, or a first signal ends it after the current step. The
+// last step is saved. Damaged checkpoints are skipped with a warning, but it
+// fails where all are damaged, or one is of another model. REQUIRES: nothing
+// else uses the session, and no Interruptible lives.
+Outcome train(actors::Session& session, const Trainee& trainee,
+              const TrainerOptions& options);
+
+// The metrics of all batches of the evaluation. Errors of its runs.
+Result<std::vector<float>> evaluate(actors::Session& session,
+                                    const Trainee& trainee,
+                                    const actors::RunOptions& run = {});
+
+}  // namespace tagflow::training

@@ -1,0 +1,40 @@
+#include "apps/shared/training/trainer_options.h"
+
+#include <CLI/CLI.hpp>
+
+namespace tagflow::training {
+
+void add_trainer_options(CLI::App& app, TrainerOptions& options) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  app.add_option("--epochs", options.epochs,
+                 "how often to go through the training set, with those epochs "
+                 "that are done")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{1}, kMost));
+  app.add_option("--report-every", options.report_every,
+                 "steps between lines of progress")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{1}, kMost));
+  app.add_option("--stop-at", options.stop_at,
+                 "end after this step, which is saved; the same command "
+                 "without it goes on")
+      ->type_name("STEP")
+      ->check(CLI::Range(int64_t{1}, kMost));
+  app.add_flag("--fresh", options.is_fresh,
+               "begin anew: removes checkpoints and history from the folder "
+               "of --save");
+  apps::add_saving_options(app, options.checkpoints);
+}
+
+void add_rate_option(CLI::App& app, double& learning_rate) {
+  app.add_option("--rate", learning_rate,
+                 "learning rate at first; it falls to 0 as half a cosine")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
+}
+
+void add_json_option(CLI::App& app, bool& is_json) {
+  app.add_flag("--json", is_json, "print the result as one JSON object");
+}
+
+}  // namespace tagflow::training

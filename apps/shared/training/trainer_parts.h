@@ -1,0 +1,53 @@
+// What the loop of a training and its evaluations share.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "apps/shared/training/trainer.h"
+
+namespace tagflow::training {
+
+// Errors of Session::make_callable().
+Result<actors::Callable> make_callable(actors::Session& session,
+                                       const Phase& phase,
+                                       const std::vector<std::string>& targets);
+
+// Runs a batch of the phase, and returns its metrics. Errors of the run;
+// InvalidArgument where a metric is no float scalar.
+Result<std::vector<float>> run_batch(const actors::Callable& call,
+                                     const Phase& phase,
+                                     std::span<const Tensor> batch,
+                                     const actors::RunOptions& run);
+
+// How many examples a batch has.
+int64_t count_rows(std::span<const Tensor> batch);
+
+// Means of metrics over batches, by the numbers of their examples.
+class Means {
+ public:
+  explicit Means(size_t metrics) : sums_(metrics) {}
+
+  void add(std::span<const float> values, int64_t rows) {
+    for (size_t i = 0; i < sums_.size(); ++i)
+      sums_[i] += double(values[i]) * double(rows);
+    rows_ += rows;
+  }
+  int64_t rows() const { return rows_; }
+  // The means, and begins anew. NaN where there was nothing.
+  std::vector<float> take() {
+    std::vector<float> means;
+    for (double& sum : sums_) {
+      means.push_back(float(sum / double(rows_)));
+      sum = 0;
+    }
+    rows_ = 0;
+    return means;
+  }
+
+ private:
+  std::vector<double> sums_;
+  int64_t rows_ = 0;
+};
+
+}  // namespace tagflow::training

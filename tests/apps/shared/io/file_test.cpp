@@ -1,0 +1,54 @@
+#include "apps/shared/io/file.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <iterator>
+
+#include "tests/temp_path.h"
+
+namespace fs = std::filesystem;
+using namespace tagflow;
+
+TEST_CASE("a file is replaced as a whole or not at all") {
+  const fs::path folder = tagflow::testing::temp_path("replaced");
+  fs::create_directories(folder);
+  const fs::path file = folder / "file", link = folder / "link";
+  REQUIRE(io::write_file(file, "old").ok());
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("file", link);
+  REQUIRE(io::write_file(link, "new and longer").ok());
+  CHECK(fs::is_symlink(link));
+  CHECK(io::read_file(file).value() == "new and longer");
+  CHECK(fs::status(file).permissions() ==
+        (fs::perms::owner_read | fs::perms::owner_write));
+
+  // No temporary file stays.
+  CHECK(std::distance(fs::directory_iterator(folder), {}) == 2);
+  // What has two names keeps them, and a name that leaves no room for more is
+  // written over.
+  fs::create_hard_link(file, folder / "other");
+  REQUIRE(io::write_file(file, "both").ok());
+  CHECK(io::read_file(folder / "other").value() == "both");
+  const fs::path long_name = folder / std::string(250, 'n');
+  for (const char* text : {"first", "second"})
+    REQUIRE(io::write_file(long_name, text).ok());
+  CHECK(io::read_file(long_name).value() == "second");
+
+  CHECK(io::write_file(folder / "none" / "file", "x").code() ==
+        Code::kNotFound);
+  CHECK(io::check_writable(folder / "none" / "file").code() == Code::kNotFound);
+  CHECK(io::check_writable(folder / "new").ok());
+  CHECK_FALSE(io::check_writable(folder / "file" / "new").ok());
+  CHECK_FALSE(io::check_writable(folder / std::string(300, 'n')).ok());
+  fs::create_symlink("none/file", folder / "dangling");
+  CHECK_FALSE(io::check_writable(folder / "dangling").ok());
+  fs::create_symlink("loop", folder / "loop");
+  CHECK_FALSE(io::check_writable(folder / "loop").ok());
+  CHECK(io::read_file(folder / "loop").status().code() ==
+        Code::kPermissionDenied);
+  CHECK(io::write_file(folder, "x").code() == Code::kPermissionDenied);
+  CHECK(io::write_file("/dev/full", "x").code() == Code::kDataLoss);
+  CHECK(fs::exists("/dev/full"));
+  fs::remove_all(folder);
+}

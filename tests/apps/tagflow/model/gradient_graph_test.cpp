@@ -1,0 +1,106 @@
+#include "apps/tagflow/model/gradient_graph.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "actors/session/session.h"
+#include "graph/builder/builder.h"
+
+namespace tagflow::apps {
+namespace {
+
+namespace ops = graph::ops;
+
+// y = x w^3, and z, on which nothing depends.
+graph::Graph make_cubic() {
+  graph::Graph graph;
+  const graph::Scope s(graph);
+  const auto scalar = [&](const char* name) {
+    return ops::placeholder(s.named(name), DataType::kDouble,
+                            PartialShape::scalar());
+  };
+  const graph::Output x = scalar("x"), w = scalar("w");
+  scalar("z");
+  const graph::Output square = ops::mul(s, w, w);
+  ops::mul(s.named("y"), ops::mul(s, square, w), x);
+  REQUIRE(s.ok());
+  return graph;
+}
+
+// Of x = 2, w = 3 and z = 5.
+double value_of(const graph::Graph& graph, const std::string& fetch) {
+  auto session = actors::Session::create({}).value();
+  REQUIRE(session->extend(graph).ok());
+  const auto results = session->run({{"x", Tensor::scalar(2.0)},
+                                     {"w", Tensor::scalar(3.0)},
+                                     {"z", Tensor::scalar(5.0)}},
+                                    {fetch});
+  REQUIRE_MESSAGE(results.ok(), results.status().to_string());
+  return (*results)[0].item<double>().value();
+}
+
+TEST_CASE("gradients are fetched by their names, in the order of the xs") {
+  graph::Graph graph = make_cubic();
+  const auto gradients = add_gradients(graph, {{"y"}, {"x:0", "w:0"}});
+  REQUIRE_MESSAGE(gradients.ok(), gradients.status().to_string());
+  REQUIRE(gradients->size() == 2);
+  CHECK((*gradients)[0].output.name() == "grad_0:0");
+  CHECK((*gradients)[0].is_connected);
+  CHECK(value_of(graph, "grad_0:0") == 27);
+  CHECK(value_of(graph, "grad_1:0") == 54);
+}
+
+TEST_CASE("order k differentiates the sum of order k - 1 by the same xs") {
+  const std::vector<double> by_w = {54, 36, 12, 0, 0};
+  for (size_t i = 0; i < by_w.size(); ++i) {
+    CAPTURE(i);
+    graph::Graph graph = make_cubic();
+    const auto made = add_gradients(graph, {{"y"}, {"w"}, int(i) + 1, "d"});
+    REQUIRE_MESSAGE(made.ok(), made.status().to_string());
+    CHECK(value_of(graph, "d_0") == by_w[i]);
+  }
+  graph::Graph graph = make_cubic();
+  REQUIRE(add_gradients(graph, {{"y"}, {"x", "w"}, 2}).ok());
+  CHECK(value_of(graph, "grad_0") == 27);       // of w^3 + 3 x w^2
+  CHECK(value_of(graph, "grad_1") == 27 + 36);  // the same
+}
+
+TEST_CASE("what is not connected is zeros, and said") {
+  graph::Graph graph = make_cubic();
+  const auto gradients = add_gradients(graph, {{"y"}, {"z", "x"}, 2});
+  REQUIRE_MESSAGE(gradients.ok(), gradients.status().to_string());
+  CHECK(!(*gradients)[0].is_connected);
+  CHECK(!(*gradients)[1].is_connected);
+  CHECK(value_of(graph, "grad_0") == 0);
+  CHECK(value_of(graph, "grad_1") == 0);
+}
+
+TEST_CASE("a name that is taken is an error, and nothing was added") {
+  graph::Graph graph = make_cubic();
+  REQUIRE(add_gradients(graph, {{"y"}, {"x"}}).ok());
+  const size_t nodes = graph.size();
+  const Status taken = add_gradients(graph, {{"y"}, {"w"}}).status();
+  CHECK(taken.code() == Code::kAlreadyExists);
+  CHECK(taken.message() ==
+        "[gradients] the graph already has a node \"grad_0\", the name of the "
+        "gradient by \"w\"");
+  CHECK(graph.size() == nodes);
+  CHECK(add_gradients(graph, {{"y"}, {"w"}, 1, "more"}).ok());
+}
+
+TEST_CASE("a tensor that is not there is named") {
+  graph::Graph graph = make_cubic();
+  CHECK(add_gradients(graph, {{"y"}, {"xx"}})
+            .status()
+            .to_string()
+            .starts_with("NotFound: [gradients] [graph] no node \"xx\""));
+  CHECK(find_outputs(graph, {"x", "y:1"}, "[--y] ")
+            .status()
+            .message()
+            .starts_with("[--y] "));
+}
+
+}  // namespace
+}  // namespace tagflow::apps
