@@ -1,5 +1,5 @@
 // Array ops that hand tensors on, reshape, repeat, join, split or reorder them.
-#include "autodiff/rules/array_parts.h"
+#include "autodiff/rules/array_helpers.h"
 #include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {

@@ -1,5 +1,5 @@
 // Array ops that pick elements: slices, gathers, partitions, the largest.
-#include "autodiff/rules/array_parts.h"
+#include "autodiff/rules/array_helpers.h"
 #include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {

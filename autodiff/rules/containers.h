@@ -64,6 +64,6 @@ Output taken_gradient_rows(RuleContext& r, const Output& indices, int value,
 
 void add_list_rules(RuleTable& table);                // containers_list.cpp
 void add_array_container_rules(RuleTable& table);     // containers_array.cpp
-void add_container_gradient_rules(RuleTable& table);  // containers_gradient.cpp
+void add_container_gradient_rules(RuleTable& table);  // gradient.cpp
 
 }  // namespace tagflow::autodiff

@@ -1,8 +1,8 @@
 // Linear algebra: inverses, determinants, linear systems, Cholesky.
 #include "autodiff/rule.h"
 #include "autodiff/rules/arithmetic.h"
-#include "autodiff/rules/decompositions.h"
-#include "autodiff/rules/matrices.h"
+#include "autodiff/rules/linalg_decompositions.h"
+#include "autodiff/rules/linalg_matrices.h"
 #include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {

@@ -1,7 +1,7 @@
 // Normalisations, and images of other sizes.
 #include "autodiff/rule.h"
 #include "autodiff/rules/attributes.h"
-#include "autodiff/rules/batch_norm.h"
+#include "autodiff/rules/normalization_batch_norm.h"
 #include "autodiff/rules/rules.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"

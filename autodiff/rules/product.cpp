@@ -1,7 +1,7 @@
 // Products of matrices and of vectors in space.
 #include "autodiff/rule.h"
-#include "autodiff/rules/einsum.h"
-#include "autodiff/rules/matrices.h"
+#include "autodiff/rules/linalg_matrices.h"
+#include "autodiff/rules/product_einsum.h"
 #include "autodiff/rules/rules.h"
 #include "graph/builder/ops_nn.h"
 

@@ -1,6 +1,6 @@
 // Random ops whose samples depend on a parameter for fixed random numbers, and
 // shuffles.
-#include "autodiff/rules/array_parts.h"
+#include "autodiff/rules/array_helpers.h"
 
 namespace tagflow::autodiff {
 namespace {

@@ -1,7 +1,7 @@
 // Sparse tensors, which consist of indices, values and a shape: gradients are
 // by the values. Ops that only move elements run once more on the numbers of
 // the elements instead of their values, which gives the order.
-#include "autodiff/rules/array_parts.h"
+#include "autodiff/rules/array_helpers.h"
 #include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {

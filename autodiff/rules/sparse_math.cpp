@@ -1,5 +1,5 @@
 // Arithmetic of sparse tensors: sums, products, reductions.
-#include "autodiff/rules/array_parts.h"
+#include "autodiff/rules/array_helpers.h"
 
 namespace tagflow::autodiff {
 namespace {

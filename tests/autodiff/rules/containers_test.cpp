@@ -2,7 +2,7 @@
 
 #include "devices/cpu/gradient/list.h"
 #include "tests/autodiff/evaluate.h"
-#include "tests/autodiff/rules/lists.h"
+#include "tests/autodiff/rules/containers_lists.h"
 
 using namespace tagflow;
 using namespace tagflow::autodiff;

@@ -1,5 +1,5 @@
 // Ops on several lists, and tensors of lists.
-#include "tests/autodiff/rules/lists.h"
+#include "tests/autodiff/rules/containers_lists.h"
 
 using namespace tagflow;
 using namespace tagflow::autodiff::testing;

@@ -1,6 +1,6 @@
 // Ragged tensors, which consist of row splits and values: gradients are by the
 // values.
-#include "autodiff/rules/array_parts.h"
+#include "autodiff/rules/array_helpers.h"
 
 namespace tagflow::autodiff {
 namespace {

@@ -1,6 +1,6 @@
 // Softmax and the losses based on it.
 #include "autodiff/rule.h"
-#include "autodiff/rules/matrices.h"
+#include "autodiff/rules/linalg_matrices.h"
 #include "autodiff/rules/rules.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"

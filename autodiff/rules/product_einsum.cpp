@@ -1,8 +1,8 @@
-#include "autodiff/rules/einsum.h"
+#include "autodiff/rules/product_einsum.h"
 
 #include <algorithm>
 
-#include "autodiff/rules/matrices.h"
+#include "autodiff/rules/linalg_matrices.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
 #include "graph/builder/ops_reduction.h"

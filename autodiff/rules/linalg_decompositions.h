@@ -6,8 +6,8 @@
 
 namespace tagflow::autodiff {
 
-void add_decomposition_rules(RuleTable& table);  // decompositions.cpp
-void add_svd_rules(RuleTable& table);            // svd.cpp
+void add_decomposition_rules(RuleTable& table);  // linalg_decompositions.cpp
+void add_svd_rules(RuleTable& table);            // linalg_svd.cpp
 
 // The last element of a shape, as a vector.
 Output last_of(RuleContext& r, const Output& shape);

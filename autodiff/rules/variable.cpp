@@ -1,6 +1,6 @@
 // Reads of variables, by handle and by reference. The gradient of a variable is
 // that of its value.
-#include "autodiff/rules/array_parts.h"
+#include "autodiff/rules/array_helpers.h"
 #include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {

@@ -1,7 +1,7 @@
 // The singular value decomposition.
 #include "autodiff/rules/arithmetic.h"
-#include "autodiff/rules/decompositions.h"
-#include "autodiff/rules/matrices.h"
+#include "autodiff/rules/linalg_decompositions.h"
+#include "autodiff/rules/linalg_matrices.h"
 
 namespace tagflow::autodiff {
 namespace {

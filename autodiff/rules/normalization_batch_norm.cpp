@@ -1,5 +1,5 @@
 // FusedBatchNorm, V1 to V3.
-#include "autodiff/rules/batch_norm.h"
+#include "autodiff/rules/normalization_batch_norm.h"
 
 #include "autodiff/rules/attributes.h"
 #include "graph/builder/ops_array.h"

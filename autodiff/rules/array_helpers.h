@@ -55,10 +55,10 @@ void set_gathered_rows(RuleContext& r);
 void set_gathered_vectors(RuleContext& r, const AttrMap& policy = {});
 
 // Parts of families that are in separate files.
-void add_array_misc_rules(RuleTable& table);     // array_misc.cpp
+void add_array_misc_rules(RuleTable& table);     // order.cpp
 void add_random_rules(RuleTable& table);         // random.cpp
 void add_array_scatter_rules(RuleTable& table);  // array_scatter.cpp
 void add_sparse_math_rules(RuleTable& table);    // sparse_math.cpp
-void add_ragged_rules(RuleTable& table);         // ragged.cpp
+void add_ragged_rules(RuleTable& table);         // sparse_ragged.cpp
 
 }  // namespace tagflow::autodiff

@@ -1,6 +1,6 @@
 // The gradient of FusedBatchNormGrad, V1 to V3. The formulas, and the letters
 // in them, are those of Note [Batch normalisation].
-#include "autodiff/rules/batch_norm.h"
+#include "autodiff/rules/normalization_batch_norm.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
 

@@ -1,8 +1,8 @@
 // LU, QR and eigenvalue decompositions.
-#include "autodiff/rules/decompositions.h"
+#include "autodiff/rules/linalg_decompositions.h"
 
 #include "autodiff/rules/arithmetic.h"
-#include "autodiff/rules/matrices.h"
+#include "autodiff/rules/linalg_matrices.h"
 
 namespace tagflow::autodiff {
 

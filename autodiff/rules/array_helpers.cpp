@@ -1,4 +1,4 @@
-#include "autodiff/rules/array_parts.h"
+#include "autodiff/rules/array_helpers.h"
 
 #include "graph/analysis/known_value.h"
 #include "graph/ops/array_index.h"

@@ -1,4 +1,4 @@
-#include "autodiff/rules/matrices.h"
+#include "autodiff/rules/linalg_matrices.h"
 
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"

@@ -66,7 +66,7 @@ class NormMath {
   std::vector<int64_t> reduced_, row_shape_;
 };
 
-void add_batch_norm_rules(RuleTable& table);       // batch_norm.cpp
-void add_batch_norm_grad_rules(RuleTable& table);  // batch_norm_grad.cpp
+void add_batch_norm_rules(RuleTable& table);
+void add_batch_norm_grad_rules(RuleTable& table);
 
 }  // namespace tagflow::autodiff

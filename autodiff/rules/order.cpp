@@ -1,5 +1,5 @@
 // Series of numbers, and unique values of tensors.
-#include "autodiff/rules/array_parts.h"
+#include "autodiff/rules/array_helpers.h"
 
 namespace tagflow::autodiff {
 namespace {
