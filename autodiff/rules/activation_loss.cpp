@@ -1,7 +1,8 @@
 // Softmax and the losses based on it.
 #include "autodiff/rule.h"
-#include "autodiff/rules/linalg_matrices.h"
-#include "autodiff/rules/rules.h"
+#include "autodiff/rules/activation_rules.h"
+#include "autodiff/rules/broadcast.h"
+#include "autodiff/rules/forward.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
 #include "graph/builder/ops_nn.h"
@@ -92,7 +93,7 @@ void sparse_cross_entropy_rule(RuleContext& r) {
 
 }  // namespace
 
-void add_loss_rules(RuleTable& table) {
+void add_activation_loss_rules(RuleTable& table) {
   table.add("Softmax", [](RuleContext& r) {
     r.set(0, gradient_of_softmax(r.scope(), r.output(), r.grad()));
   });
@@ -104,6 +105,7 @@ void add_loss_rules(RuleTable& table) {
   });
   table.add("SoftmaxCrossEntropyWithLogits", cross_entropy_rule);
   table.add("SparseSoftmaxCrossEntropyWithLogits", sparse_cross_entropy_rule);
+  table.add_forward({"Softmax"}, symmetric);
 }
 
 }  // namespace tagflow::autodiff

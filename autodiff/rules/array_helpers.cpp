@@ -62,12 +62,6 @@ Output zero_where(const Scope& s, const Output& mask, const Output& x) {
   return s.op("Select", {mask, ops::zeros_like(s, x), x});
 }
 
-Output sum_to_shape(const Scope& s, const Output& gradient, const Output& from,
-                    const Output& to) {
-  const Output axes = ops::broadcast_gradient_args(s, from, to).r0;
-  return ops::reshape(s, ops::reduce_sum(s, gradient, axes), from);
-}
-
 // Each write stores its number: one that reads another number was overwritten.
 Output last_writes(const Scope& s, const Output& places, const Output& shape,
                    const AttrMap& policy) {

@@ -25,10 +25,6 @@ Output join_rows(const Scope& s, const Outputs& parts);
 // vector that selects rows of it.
 Output zero_unless(const Scope& s, const Output& mask, const Output& x);
 Output zero_where(const Scope& s, const Output& mask, const Output& x);
-// Sums a gradient of the shape `to` over the dimensions along which a tensor of
-// the shape `from` was broadcast to it.
-Output sum_to_shape(const Scope& s, const Output& gradient, const Output& from,
-                    const Output& to);
 
 // A mask of the writes that no later write to the same place overwrites.
 // `places` is a matrix with a row of coordinates for each write; `shape` is a
@@ -54,11 +50,9 @@ void set_gathered_rows(RuleContext& r);
 // 1.
 void set_gathered_vectors(RuleContext& r, const AttrMap& policy = {});
 
-// Parts of families that are in separate files.
-void add_array_misc_rules(RuleTable& table);     // order.cpp
-void add_random_rules(RuleTable& table);         // random.cpp
-void add_array_scatter_rules(RuleTable& table);  // array_scatter.cpp
-void add_sparse_math_rules(RuleTable& table);    // sparse_math.cpp
-void add_ragged_rules(RuleTable& table);         // sparse_ragged.cpp
+// Called by add_array_rules().
+void add_array_index_rules(RuleTable& table);
+void add_array_layout_rules(RuleTable& table);
+void add_array_scatter_rules(RuleTable& table);
 
 }  // namespace tagflow::autodiff

@@ -1,9 +1,9 @@
 // The rules of calls of functions with a gradient function in the library, and
 // of recursive functions, whose gradients use a record. All other calls are
 // lowered before the walk.
+#include "autodiff/rules/control_flow_call.h"
+
 #include "autodiff/region.h"
-#include "autodiff/rule.h"
-#include "autodiff/rules/rules.h"
 #include "graph/function.h"
 #include "graph/functions/extended.h"
 

@@ -1,7 +1,7 @@
 // Element-wise ops of two tensors, sums of several, and choices between two.
 #include "autodiff/rules/arithmetic.h"
-#include "autodiff/rules/rules.h"
-#include "graph/dtype_visit.h"
+#include "autodiff/rules/elementwise_rules.h"
+#include "autodiff/rules/forward.h"
 
 namespace tagflow::autodiff {
 namespace {
@@ -209,15 +209,74 @@ void add_choice_rules(RuleTable& table) {
   table.add("ClipByValue", clip_rule);
 }
 
+// --- Forward mode -----------------------------------------------------------
+
+void sum_of_many(ForwardContext& r) {
+  std::vector<Output> parts;
+  for (int i = 0; i < r.num_inputs(); ++i)
+    if (r.has_tangent(i)) parts.push_back(r.tangent(i));
+  r.set(0, parts.size() == 1 ? parts[0] : ops::add_n(r.scope(), parts));
+}
+
+void sum_of_two(ForwardContext& r) {
+  // A sum of flows of TensorArrays.
+  if (r.is_container(0)) return sum_of_many(r);
+  if (r.has_tangent(0) && r.has_tangent(1))
+    r.set_linear(std::array{0, 1});
+  else if (r.has_tangent(0))
+    r.set_broadcast(0, r.tangent(0));
+  else if (r.node().op() == "Sub")
+    r.set_broadcast(1, ops::neg(r.scope(), r.tangent(1)));
+  else
+    r.set_broadcast(1, r.tangent(1));
+}
+
+// (dx - (x / y) dy) / y.
+void quotient(ForwardContext& r) {
+  const Scope& s = r.scope();
+  Output numerator;
+  if (r.has_tangent(1)) numerator = ops::mul(s, r.output(), r.tangent(1));
+  if (!r.has_tangent(0))
+    numerator = ops::neg(s, numerator);
+  else
+    numerator =
+        numerator.valid() ? ops::sub(s, r.tangent(0), numerator) : r.tangent(0);
+  r.set(0, ops::real_div(s, numerator, r.input(1)));
+}
+
+// The tangent of the larger or smaller input, the one that gets the gradient.
+void choice_of_two(ForwardContext& r, std::string_view takes_first) {
+  const Scope& s = r.scope();
+  const Output first = s.op(takes_first, {r.input(0), r.input(1)});
+  const auto part = [&](int i) -> graph::Input {
+    if (r.has_tangent(i)) return r.tangent(i);
+    return 0;
+  };
+  r.set(0, ops::select(s, first, part(0), part(1)));
+}
+
+void add_binary_forward_rules(RuleTable& table) {
+  table.add_forward({"Add", "AddV2", "Sub"}, sum_of_two);
+  table.add_forward({"AddN", "AccumulateNV2"}, sum_of_many);
+  table.add_forward({"Mul"}, multilinear<0, 1>);
+  table.add_forward({"RealDiv", "Div"}, quotient);
+  table.add_forward(
+      {"Maximum"}, [](ForwardContext& r) { choice_of_two(r, "GreaterEqual"); });
+  table.add_forward({"Minimum"},
+                    [](ForwardContext& r) { choice_of_two(r, "LessEqual"); });
+  table.add_forward({"Select", "SelectV2"}, linear<1, 2>);
+}
+
 }  // namespace
 
-void add_binary_rules(RuleTable& table) {
+void add_elementwise_binary_rules(RuleTable& table) {
   add_sum_rules(table);
   add_factor_rules(table);
   add_remainder_rules(table);
   add_logarithm_rules(table);
   add_plane_rules(table);
   add_choice_rules(table);
+  add_binary_forward_rules(table);
 }
 
 }  // namespace tagflow::autodiff

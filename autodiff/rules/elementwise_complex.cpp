@@ -1,7 +1,8 @@
 // Complex numbers: parts, conjugates, and putting them together. The gradient
 // of a real L by a complex z is dL/dRe(z) + i dL/dIm(z).
 #include "autodiff/rules/arithmetic.h"
-#include "autodiff/rules/rules.h"
+#include "autodiff/rules/elementwise_rules.h"
+#include "autodiff/rules/forward.h"
 
 namespace tagflow::autodiff {
 namespace {
@@ -13,7 +14,7 @@ Output times_i(RuleContext& r, const Output& g) {
 
 }  // namespace
 
-void add_complex_rules(RuleTable& table) {
+void add_elementwise_complex_rules(RuleTable& table) {
   table.add("Real", [](RuleContext& r) {
     r.set(0, ops::cast(r.scope(), r.grad(), r.input_dtype(0)));
   });
@@ -40,6 +41,8 @@ void add_complex_rules(RuleTable& table) {
     r.set(0,
           ops::real_div(r.scope(), times_i(r, r.grad()), r.conj(r.input(0))));
   });
+  table.add_forward({"Conj", "Real", "Imag"}, linear<0>);
+  table.add_forward({"Complex"}, linear<0, 1>);
 }
 
 }  // namespace tagflow::autodiff

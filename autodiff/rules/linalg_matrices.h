@@ -1,19 +1,10 @@
-// Helpers that rules of matrix ops share. Matrices are the last two dimensions
-// of tensors.
+// Helpers that rules of linear algebra share. Matrices are the last two
+// dimensions of tensors.
 #pragma once
 
 #include "autodiff/rule.h"
 
 namespace tagflow::autodiff {
-
-// Whether a tensor of shape `own` is known to keep its shape when it is
-// broadcast with one of shape `other`.
-bool keeps_shape(const PartialShape& own, const PartialShape& other);
-
-// For an op that broadcasts all but the last two dimensions of its inputs: sets
-// the gradient of input 0 or 1 to `gradient`, summed over the dimensions along
-// which that input was repeated.
-void set_batch_broadcast(RuleContext& r, int input, const Output& gradient);
 
 // a b, or with the adjoints of a and b.
 struct Adjoints {

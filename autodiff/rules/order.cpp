@@ -1,27 +1,28 @@
-// Series of numbers, and unique values of tensors.
+// The largest elements, and different values, of a tensor.
 #include "autodiff/rules/array_helpers.h"
+#include "autodiff/rules/no_gradient.h"
+#include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {
 
-// start + i * delta; the number of elements is constant.
-void range_rule(RuleContext& r) {
+// Gathers the columns that the indices name, row by row.
+void top_k_rule(RuleContext& r) {
   const Scope& s = r.scope();
-  if (r.wants(0)) r.set(0, ops::reduce_sum(s, r.grad()));
-  if (!r.wants(2)) return;
-  const Output count = ops::reshape(s, r.output_shape(), r.ints({}));
-  const Output steps = ops::cast(s, count_to(s, count), r.input_dtype(2));
-  r.set(2, ops::reduce_sum(s, ops::mul(s, r.grad(), steps)));
+  const Output shape = r.input_shape(0, DataType::kInt64);
+  const Output last = ops::sub(s, ops::size(s, shape, {DataType::kInt64}), 1);
+  r.set(0, gather_gradient(s, r.grad(), r.output(1), shape, {last, last}));
 }
 
-// start * (1 - t) + stop * t, for t from 0 to 1.
-void lin_space_rule(RuleContext& r) {
+// The gradient is shared equally among equal elements of a row.
+void nth_element_rule(RuleContext& r) {
   const Scope& s = r.scope();
-  const Output t = s.op(
-      "LinSpace", {r.scalar(0, r.grad()), r.scalar(1, r.grad()), r.input(2)});
-  if (r.wants(0))
-    r.set(0, ops::reduce_sum(s, ops::mul(s, r.grad(), ops::sub(s, 1, t))));
-  if (r.wants(1)) r.set(1, ops::reduce_sum(s, ops::mul(s, r.grad(), t)));
+  const Output is_it =
+      ops::equal(s, r.input(0), ops::expand_dims(s, r.output(), -1));
+  const Output hits = ops::cast(s, is_it, r.input_dtype(0));
+  const Output count = ops::reduce_sum(s, hits, {-1}, {.keep_dims = true});
+  const Output grad = ops::expand_dims(s, r.grad(), -1);
+  r.set(0, ops::mul(s, hits, ops::real_div(s, grad, count)));
 }
 
 // Equal elements share the gradient of their value equally. Elements are slices
@@ -48,44 +49,14 @@ void unique_along_rule(RuleContext& r) {
   set_shares(r, ops::reduce_sum(s, ops::floor_mod(s, axis, rank), 0));
 }
 
-// Each weight was added to the count of its value, in its row if values are
-// counted row by row. Values from `size` on are not counted. There may be no
-// weights, and then there is no gradient.
-void bincount_rule(RuleContext& r) {
-  const Scope& s = r.scope();
-  const Output size = r.input(1);
-  const Output shape = r.output_shape(0, r.input_dtype(1));
-  const Output rows = ops::reduce_prod(
-      s, ops::strided_slice(s, shape, {0}, {-1}, {1}, {.begin_mask = 1}), 0);
-  const Output counts = ops::reshape(s, r.grad(), ops::pack(s, {rows, size}));
-  // Values that are not counted gather from a column of zeros.
-  const Output padded =
-      ops::pad(s, counts, Tensor::of<int32_t>({2, 2}, {0, 0, 0, 1}));
-  const Output columns =
-      ops::floor_div(s, ops::size(s, r.input(0), {r.input_dtype(1)}),
-                     ops::maximum(s, rows, 1));
-  const Output values = ops::reshape(s, ops::minimum(s, r.input(0), size),
-                                     ops::pack(s, {rows, columns}));
-  const Output found =
-      ops::reshape(s, ops::gather(s, padded, values, 1, 1), {-1});
-  const Output weights = r.input_shape(2);
-  const Output count = ops::reduce_prod(s, weights, {0}, {.keep_dims = true});
-  r.set(2, ops::reshape(s, ops::slice(s, found, {0}, count), weights));
-}
-
 }  // namespace
 
-void add_array_misc_rules(RuleTable& table) {
-  table.add("Range", range_rule);
-  table.add("LinSpace", lin_space_rule);
+void add_order_rules(RuleTable& table) {
+  table.add({"TopK", "TopKV2"}, top_k_rule);
+  table.add("NthElement", nth_element_rule);
   table.add({"Unique", "UniqueWithCounts"},
             [](RuleContext& r) { set_shares(r, r.scope().resolve(0)); });
   table.add({"UniqueV2", "UniqueWithCountsV2"}, unique_along_rule);
-  table.add("Bincount", bincount_rule);
-  table.add("DenseBincount", [](RuleContext& r) {
-    // With binary output the weights do not matter.
-    if (!r.attr<bool>("binary_output")) bincount_rule(r);
-  });
   // The remaining elements of x, in order.
   table.add("ListDiff", [](RuleContext& r) {
     const Scope& s = r.scope();
@@ -93,6 +64,10 @@ void add_array_misc_rules(RuleTable& table) {
     const Output shape = r.input_shape(0, places.dtype());
     r.set(0, ops::scatter_nd(s, places, r.grad(), shape));
   });
+  no_gradient(table, "Bucketize", "its result is constant but for jumps");
+  no_gradient(table, "InTopK InTopKV2", "its result is true or false");
+  no_gradient(table, "LowerBound UpperBound",
+              "its results are indices or counts");
 }
 
 }  // namespace tagflow::autodiff

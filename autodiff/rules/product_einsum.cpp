@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "autodiff/rules/linalg_matrices.h"
+#include "autodiff/rules/broadcast.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
 #include "graph/builder/ops_reduction.h"

@@ -7,7 +7,6 @@
 #include "autodiff/forward_rule.h"
 #include "autodiff/rule.h"
 #include "autodiff/rules/recurrent_expressions.h"
-#include "autodiff/rules/rules.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
 #include "graph/builder/ops_nn.h"

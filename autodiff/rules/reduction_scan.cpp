@@ -1,6 +1,7 @@
 // Cumulative sums, products and logarithms of sums along one dimension.
 #include "autodiff/rules/arithmetic.h"
-#include "autodiff/rules/rules.h"
+#include "autodiff/rules/forward.h"
+#include "autodiff/rules/reduction_rules.h"
 #include "graph/builder/ops_reduction.h"
 
 namespace tagflow::autodiff {
@@ -125,7 +126,7 @@ void cumulative_logsumexp_rule(RuleContext& r) {
 
 }  // namespace
 
-void add_scan_rules(RuleTable& table) {
+void add_reduction_scan_rules(RuleTable& table) {
   table.add("Cumsum", [](RuleContext& r) {
     r.set(0, ops::cumsum(r.scope(), r.grad(), r.input(1),
                          backwards(scan_attrs(r))));
@@ -133,6 +134,7 @@ void add_scan_rules(RuleTable& table) {
   table.add("Cumprod", cumprod_rule);
   table.add("CumulativeLogsumexp", cumulative_logsumexp_rule);
   table.add_custom(kWeightedScan, weighted_scan_rule);
+  table.add_forward({"Cumsum"}, linear<0>);
 }
 
 }  // namespace tagflow::autodiff

@@ -1,6 +1,8 @@
 // Ragged tensors, which consist of row splits and values: gradients are by the
 // values.
 #include "autodiff/rules/array_helpers.h"
+#include "autodiff/rules/broadcast.h"
+#include "autodiff/rules/sparse_rules.h"
 
 namespace tagflow::autodiff {
 namespace {
@@ -79,7 +81,7 @@ void ragged_range_rule(RuleContext& r) {
 
 }  // namespace
 
-void add_ragged_rules(RuleTable& table) {
+void add_sparse_ragged_rules(RuleTable& table) {
   table.add("RaggedGather", ragged_gather_rule);
   table.add("RaggedTensorToTensor", ragged_to_dense_rule);
   // The values, all of them, as a vector.

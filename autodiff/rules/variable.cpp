@@ -1,20 +1,12 @@
 // Reads of variables, by handle and by reference. The gradient of a variable is
 // that of its value.
 #include "autodiff/rules/array_helpers.h"
+#include "autodiff/rules/forward.h"
+#include "autodiff/rules/no_gradient.h"
 #include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {
-
-// Only the selected input gets the gradient.
-void ref_select_rule(RuleContext& r) {
-  const Scope& s = r.scope();
-  for (int i = 1; i < r.num_inputs(); ++i) {
-    if (!r.wants(i)) continue;
-    const Output is_it = ops::equal(s, r.input(0), i - 1);
-    r.set(i, s.op("Select", {is_it, r.grad(), r.zeros_like_input(i)}));
-  }
-}
 
 void resource_gather_rule(RuleContext& r) {
   const Scope& s = r.scope();
@@ -25,16 +17,46 @@ void resource_gather_rule(RuleContext& r) {
                            r.input_shape(0, DataType::kInt64), {axis, axis}));
 }
 
+// Each read of a variable counts with the value that it saw: assigned values
+// are constants.
+void add_variable_reasons(RuleTable& table) {
+  no_gradient(table,
+              "IsVariableInitialized VarIsInitializedOp TemporaryVariable "
+              "VarHandleOp Variable VariableV2 _VarHandlesOp",
+              "it is a variable, or says whether there is one");
+  no_gradient(
+      table,
+      "Assign AssignAdd AssignAddVariableOp AssignSub AssignSubVariableOp "
+      "AssignVariableOp CountUpTo DestroyResourceOp DisableCopyOnRead "
+      "ResourceCountUpTo ResourceScatterAdd ResourceScatterDiv "
+      "ResourceScatterMax ResourceScatterMin ResourceScatterMul "
+      "ResourceScatterNdAdd ResourceScatterNdMax ResourceScatterNdMin "
+      "ResourceScatterNdSub ResourceScatterNdUpdate ResourceScatterSub "
+      "ResourceScatterUpdate ResourceStridedSliceAssign ScatterAdd "
+      "ScatterDiv ScatterMax ScatterMin ScatterMul ScatterNdAdd "
+      "ScatterNdMax ScatterNdMin ScatterNdSub ScatterNdUpdate ScatterSub "
+      "ScatterUpdate StridedSliceAssign",
+      "it changes a variable");
+  no_gradient(table, "VariableShape", "its result depends on shapes alone");
+  no_gradient(table,
+              "DeleteSessionTensor GetSessionHandle GetSessionHandleV2 "
+              "GetSessionTensor",
+              "what is kept may have come in any step");
+}
+
 }  // namespace
 
-void add_state_rules(RuleTable& table) {
-  table.add({"ReadVariableOp", "RefIdentity", "_Dereference",
-             "DestroyTemporaryVariable"},
+void add_variable_rules(RuleTable& table) {
+  table.add({"ReadVariableOp", "_Dereference", "DestroyTemporaryVariable"},
             [](RuleContext& r) { r.set(0, r.slices()); });
-  table.add("RefSelect", ref_select_rule);
   table.add("ResourceGather", resource_gather_rule);
   table.add("ResourceGatherNd",
             [](RuleContext& r) { set_gathered_vectors(r); });
+  table.add({"_ReadVariablesAhead", "_CheckReadAhead"}, fused_rule);
+  add_variable_reasons(table);
+  table.add_forward(
+      {"ReadVariableOp", "_Dereference", "DestroyTemporaryVariable"},
+      hand_on_first);
 }
 
 }  // namespace tagflow::autodiff
