@@ -54,6 +54,11 @@ inline Output square(const Scope& s, const Output& x) {
   return ops::square(s, x);
 }
 
+// What a loop variable of known shape needs.
+inline Output as_pair(const Scope& s, const Output& x) {
+  return s.op("EnsureShape", {x}, {{"shape", PartialShape{2}}});
+}
+
 inline Outputs without_first(const Outputs& outputs) {
   if (outputs.empty()) return {};
   return std::vector<Output>(outputs.begin() + 1, outputs.end());

@@ -102,20 +102,6 @@ TEST_CASE("other gathers of variables have dense gradients") {
   CHECK(identical(results[1], Tensor::of<double>({3, 2}, {0, 0, 0, 0, 0, 12})));
 }
 
-TEST_CASE("a variable that was not selected has a gradient of zeros") {
-  graph::Graph graph;
-  const graph::Scope s(graph);
-  const Output a = ops::reference_variable(s, DataType::kDouble, {2});
-  const Output b = ops::reference_variable(s, DataType::kDouble, {2});
-  const Output init =
-      ops::group(s, {ops::assign(s, a, {1., 2.}), ops::assign(s, b, {3., 4.})});
-  const Output y = ops::square(s, s.op("RefSelect", {1, a, b}));
-  const auto results =
-      evaluate(s, dense_gradients(s, {y}, {a, b}), {}, {}, init);
-  CHECK(identical(results[0], Tensor::vector<double>({0, 0})));
-  CHECK(identical(results[1], Tensor::vector<double>({6, 8})));
-}
-
 TEST_CASE("a temporary variable is read when it is destroyed") {
   graph::Graph graph;
   const graph::Scope s(graph);
