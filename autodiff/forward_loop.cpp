@@ -7,14 +7,14 @@ ForwardLoop::ForwardLoop(Analysis& analysis, const Loop& loop,
     : analysis_(analysis),
       loop_(loop),
       around_(analysis.parent(loop.frame)),
-      thread_(analysis, std::move(prefix)) {}
+      carrier_(analysis, std::move(prefix)) {}
 
 // The Exit is live where the loop runs.
 Result<Node*> ForwardLoop::add(std::string_view name, std::string_view op,
                                std::vector<Endpoint> inputs, AttrMap attrs,
                                std::vector<Node*> controls) {
-  return thread_.add(name, op, std::move(inputs), std::move(attrs), around_,
-                     analysis_.live(*loop_.loop_cond), std::move(controls));
+  return carrier_.add(name, op, std::move(inputs), std::move(attrs), around_,
+                      analysis_.live(*loop_.loop_cond), std::move(controls));
 }
 
 // It must be dead where the loop is on a branch that is not taken, and run once
@@ -33,10 +33,10 @@ Result<Endpoint> ForwardLoop::source(std::string_view op, AttrMap attrs) {
   return Endpoint{node, 0};
 }
 
-Result<Thread::Variable> ForwardLoop::add_variable(const std::string& name,
-                                                   const Endpoint& initial) {
-  TAGFLOW_ASSIGN(Node * merge, thread_.enter(name, loop_, initial));
-  return thread_.part(name, loop_, merge, {merge, 0});
+Result<Carrier::Variable> ForwardLoop::add_variable(const std::string& name,
+                                                    const Endpoint& initial) {
+  TAGFLOW_ASSIGN(Node * merge, carrier_.enter(name, loop_, initial));
+  return carrier_.split(name, loop_, merge, {merge, 0});
 }
 
 Result<Endpoint> ForwardLoop::integer(int64_t value) {
@@ -56,18 +56,19 @@ Result<Endpoint> ForwardLoop::at_least_one(const Endpoint& k) {
 Result<Endpoint> ForwardLoop::number() {
   if (number_.node != nullptr) return number_;
   TAGFLOW_ASSIGN(const Endpoint zero, integer(0));
-  TAGFLOW_ASSIGN(const Thread::Variable count, add_variable("trips", zero));
+  TAGFLOW_ASSIGN(const Carrier::Variable count, add_variable("trips", zero));
   const FrameId frame = loop_.frame;
   const Conditions::Set any = Conditions::kNone;
-  TAGFLOW_ASSIGN(Node * now, thread_.add("trips/Identity", "Identity",
-                                         {count.goes_on}, {}, frame));
-  TAGFLOW_ASSIGN(Node * one, thread_.add("trips/one", "Const", {},
-                                         {{"value", Tensor::scalar<int64_t>(1)},
-                                          {"dtype", DataType::kInt64}},
-                                         frame, any, {now}));
-  TAGFLOW_ASSIGN(Node * next, thread_.add("trips/AddV2", "AddV2",
-                                          {{now, 0}, {one, 0}}, {}, frame));
-  TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, count, {next, 0}));
+  TAGFLOW_ASSIGN(Node * now, carrier_.add("trips/Identity", "Identity",
+                                          {count.goes_on}, {}, frame));
+  TAGFLOW_ASSIGN(Node * one,
+                 carrier_.add("trips/one", "Const", {},
+                              {{"value", Tensor::scalar<int64_t>(1)},
+                               {"dtype", DataType::kInt64}},
+                              frame, any, {now}));
+  TAGFLOW_ASSIGN(Node * next, carrier_.add("trips/AddV2", "AddV2",
+                                           {{now, 0}, {one, 0}}, {}, frame));
+  TAGFLOW_RETURN_IF_ERROR(carrier_.close(loop_, count, {next, 0}));
   number_ends_ = count.ends;
   return number_ = {count.merge, 0};
 }
@@ -79,7 +80,7 @@ Result<Endpoint> ForwardLoop::trips() {
         counter && counter->step && number_.node == nullptr)
       return counted_trips(*counter, variable.merge);
   TAGFLOW_RETURN_IF_ERROR(number().status());
-  TAGFLOW_ASSIGN(Node * exit, thread_.leave("trips", loop_, number_ends_));
+  TAGFLOW_ASSIGN(Node * exit, carrier_.leave("trips", loop_, number_ends_));
   return trips_ = {exit, 0};
 }
 
@@ -167,19 +168,19 @@ Result<Endpoint> ForwardLoop::stacked(const Endpoint& value,
     TAGFLOW_ASSIGN(empty, source("PersistentStack", {{"elem_type", dtype}}));
   }
   const std::string name = value.node->name();
-  TAGFLOW_ASSIGN(const Thread::Variable stack, add_variable(name, empty));
+  TAGFLOW_ASSIGN(const Carrier::Variable stack, add_variable(name, empty));
   TAGFLOW_ASSIGN(
       const Endpoint next,
-      thread_.guarded(name, stack.goes_on, guards, loop_.frame,
-                      [&](const Endpoint& inside) -> Result<Endpoint> {
-                        TAGFLOW_ASSIGN(
-                            Node * push,
-                            thread_.add(name + "/Push", "PersistentStackPush",
-                                        {inside, value}, {}, loop_.frame));
-                        return Endpoint{push, 0};
-                      }));
-  TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, stack, next));
-  TAGFLOW_ASSIGN(Node * exit, thread_.leave(name, loop_, stack.ends));
+      carrier_.guarded(name, stack.goes_on, guards, loop_.frame,
+                       [&](const Endpoint& inside) -> Result<Endpoint> {
+                         TAGFLOW_ASSIGN(
+                             Node * push,
+                             carrier_.add(name + "/Push", "PersistentStackPush",
+                                          {inside, value}, {}, loop_.frame));
+                         return Endpoint{push, 0};
+                       }));
+  TAGFLOW_RETURN_IF_ERROR(carrier_.close(loop_, stack, next));
+  TAGFLOW_ASSIGN(Node * exit, carrier_.leave(name, loop_, stack.ends));
   return Endpoint{exit, 0};
 }
 
@@ -189,11 +190,11 @@ Result<Endpoint> ForwardLoop::entered(const std::string& name,
   const graph::StaticFrame& frame = analysis_.frame(loop_.frame);
   TAGFLOW_ASSIGN(
       Node * enter,
-      thread_.add(name, "Enter", {outside},
-                  {{"frame_name", frame.name},
-                   {"is_constant", true},
-                   {"parallel_iterations", frame.parallel_iterations}},
-                  loop_.frame));
+      carrier_.add(name, "Enter", {outside},
+                   {{"frame_name", frame.name},
+                    {"is_constant", true},
+                    {"parallel_iterations", frame.parallel_iterations}},
+                   loop_.frame));
   return Endpoint{enter, 0};
 }
 
@@ -206,11 +207,11 @@ Result<Endpoint> ForwardLoop::saved_every(const Endpoint& value,
     TAGFLOW_ASSIGN(const Endpoint every, entered("every", k));
     TAGFLOW_ASSIGN(const Endpoint zero, integer(0));
     TAGFLOW_ASSIGN(const Endpoint none, entered("every/zero", zero));
-    TAGFLOW_ASSIGN(Node * rest, thread_.add("every/FloorMod", "FloorMod",
-                                            {now, every}, {}, loop_.frame));
+    TAGFLOW_ASSIGN(Node * rest, carrier_.add("every/FloorMod", "FloorMod",
+                                             {now, every}, {}, loop_.frame));
     TAGFLOW_ASSIGN(Node * is_kth,
-                   thread_.add("every/Equal", "Equal", {{rest, 0}, none}, {},
-                               loop_.frame));
+                   carrier_.add("every/Equal", "Equal", {{rest, 0}, none}, {},
+                                loop_.frame));
     is_kth_ = {is_kth, 0};
   }
   TAGFLOW_ASSIGN(saved_every_[value], stacked(value, {{is_kth_, 1, 2}}));
@@ -238,15 +239,15 @@ Result<Endpoint> ForwardLoop::value_or_filler(
   std::vector<Endpoint> alternatives{value};
   for (const Guard& guard : guards) {
     TAGFLOW_ASSIGN(Node * node,
-                   thread_.branch(name + "/filler", rest, guard, loop_.frame));
+                   carrier_.branch(name + "/filler", rest, guard, loop_.frame));
     for (int port = 0; port < guard.ports; ++port)
       if (port != guard.port) alternatives.push_back({node, port});
     rest = {node, guard.port};
   }
   TAGFLOW_ASSIGN(
       Node * merge,
-      thread_.add(name + "/or_filler", "Merge", alternatives,
-                  {{"N", int64_t(alternatives.size())}}, loop_.frame));
+      carrier_.add(name + "/or_filler", "Merge", alternatives,
+                   {{"N", int64_t(alternatives.size())}}, loop_.frame));
   return Endpoint{merge, 0};
 }
 
@@ -268,24 +269,24 @@ Result<Endpoint> ForwardLoop::listed(const Endpoint& value) {
                                    {any, any}, {{"element_dtype", dtype}}));
   TAGFLOW_ASSIGN(const Endpoint element, value_or_filler(value, guards));
   const std::string name = value.node->name() + "/list";
-  TAGFLOW_ASSIGN(Node * merge, thread_.enter(name, loop_, {empty, 0}));
+  TAGFLOW_ASSIGN(Node * merge, carrier_.enter(name, loop_, {empty, 0}));
   // Before the loop ends, or where it goes on.
   Endpoint list{merge, 0};
   const auto push = [&]() -> Status {
     TAGFLOW_ASSIGN(
         Node * node,
-        thread_.add(name + "/Push", "TensorListPushBack", {list, element},
-                    {{"element_dtype", dtype}}, loop_.frame));
+        carrier_.add(name + "/Push", "TensorListPushBack", {list, element},
+                     {{"element_dtype", dtype}}, loop_.frame));
     list = {node, 0};
     return {};
   };
   if (has_last) TAGFLOW_RETURN_IF_ERROR(push());
-  TAGFLOW_ASSIGN(const Thread::Variable parted,
-                 thread_.part(name, loop_, merge, list));
-  list = parted.goes_on;
+  TAGFLOW_ASSIGN(const Carrier::Variable variable,
+                 carrier_.split(name, loop_, merge, list));
+  list = variable.goes_on;
   if (!has_last) TAGFLOW_RETURN_IF_ERROR(push());
-  TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, parted, list));
-  TAGFLOW_ASSIGN(Node * exit, thread_.leave(name, loop_, parted.ends));
+  TAGFLOW_RETURN_IF_ERROR(carrier_.close(loop_, variable, list));
+  TAGFLOW_ASSIGN(Node * exit, carrier_.leave(name, loop_, variable.ends));
   return listed_[value] = {exit, 0};
 }
 
@@ -295,12 +296,12 @@ Result<Endpoint> ForwardLoop::last(const Endpoint& value) {
   Endpoint leaving = value;
   Conditions& conditions = analysis_.conditions();
   if (!conditions.includes(analysis_.live(value), analysis_.ends(loop_))) {
-    TAGFLOW_ASSIGN(Node * node,
-                   thread_.add("last/Switch", "Switch",
-                               {value, {loop_.loop_cond, 0}}, {}, loop_.frame));
+    TAGFLOW_ASSIGN(Node * node, carrier_.add("last/Switch", "Switch",
+                                             {value, {loop_.loop_cond, 0}}, {},
+                                             loop_.frame));
     leaving = {node, 0};
   }
-  TAGFLOW_ASSIGN(Node * exit, thread_.leave("last", loop_, leaving));
+  TAGFLOW_ASSIGN(Node * exit, carrier_.leave("last", loop_, leaving));
   return last_[value] = {exit, 0};
 }
 

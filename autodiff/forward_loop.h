@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "autodiff/analysis.h"
+#include "autodiff/carrier.h"
 #include "autodiff/guard.h"
-#include "autodiff/thread.h"
 
 namespace tagflow::autodiff {
 
@@ -77,8 +77,8 @@ class ForwardLoop {
   // The value, or the filler where not all of the guards hold.
   Result<Endpoint> value_or_filler(const Endpoint& value,
                                    const std::vector<Guard>& guards);
-  Result<Thread::Variable> add_variable(const std::string& name,
-                                        const Endpoint& initial);
+  Result<Carrier::Variable> add_variable(const std::string& name,
+                                         const Endpoint& initial);
   Result<Endpoint> counted_trips(const Counter& counter, Node* merge);
   Result<Endpoint> stacked(const Endpoint& value,
                            const std::vector<Guard>& guards);
@@ -90,7 +90,7 @@ class ForwardLoop {
   Analysis& analysis_;
   const Loop& loop_;
   const FrameId around_;
-  Thread thread_;
+  Carrier carrier_;
   Endpoint trips_, number_;
   Endpoint number_ends_;  // where the loop has ended
   Endpoint is_kth_;       // whether the number is a multiple of k

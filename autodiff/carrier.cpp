@@ -1,11 +1,11 @@
-#include "autodiff/thread.h"
+#include "autodiff/carrier.h"
 
 namespace tagflow::autodiff {
 
-Result<Node*> Thread::add(std::string_view name, std::string_view op,
-                          std::vector<Endpoint> inputs, AttrMap attrs,
-                          FrameId frame, Conditions::Set live,
-                          std::vector<Node*> controls) {
+Result<Node*> Carrier::add(std::string_view name, std::string_view op,
+                           std::vector<Endpoint> inputs, AttrMap attrs,
+                           FrameId frame, Conditions::Set live,
+                           std::vector<Node*> controls) {
   Graph& graph = analysis_.graph();
   TAGFLOW_ASSIGN(
       Node * node,
@@ -15,8 +15,8 @@ Result<Node*> Thread::add(std::string_view name, std::string_view op,
   return node;
 }
 
-Result<Node*> Thread::enter(const std::string& name, const Loop& loop,
-                            const Endpoint& initial) {
+Result<Node*> Carrier::enter(const std::string& name, const Loop& loop,
+                             const Endpoint& initial) {
   const graph::StaticFrame& frame = analysis_.frame(loop.frame);
   TAGFLOW_ASSIGN(Node * enter,
                  add(name + "/Enter", "Enter", {initial},
@@ -32,39 +32,40 @@ Result<Node*> Thread::enter(const std::string& name, const Loop& loop,
   return merge;
 }
 
-Result<Thread::Variable> Thread::part(const std::string& name, const Loop& loop,
-                                      Node* merge, const Endpoint& now) {
+Result<Carrier::Variable> Carrier::split(const std::string& name,
+                                         const Loop& loop, Node* merge,
+                                         const Endpoint& now) {
   TAGFLOW_ASSIGN(Node * by_predicate,
                  add(name + "/Switch", "Switch", {now, {loop.loop_cond, 0}}, {},
                      loop.frame));
   return Variable{merge, {by_predicate, 1}, {by_predicate, 0}};
 }
 
-Status Thread::close(const Loop& loop, const Variable& variable,
-                     const Endpoint& next) {
+Status Carrier::close(const Loop& loop, const Variable& variable,
+                      const Endpoint& next) {
   TAGFLOW_ASSIGN(Node * back,
                  add("NextIteration", "NextIteration", {next}, {}, loop.frame));
   return analysis_.graph().set_input(variable.merge, 1, {back, 0});
 }
 
-Result<Node*> Thread::leave(const std::string& name, const Loop& loop,
-                            const Endpoint& last) {
+Result<Node*> Carrier::leave(const std::string& name, const Loop& loop,
+                             const Endpoint& last) {
   return add(name + "/Exit", "Exit", {last}, {}, analysis_.parent(loop.frame),
              analysis_.live(*loop.loop_cond));
 }
 
-Result<Node*> Thread::branch(const std::string& name, const Endpoint& value,
-                             const Guard& guard, FrameId frame) {
+Result<Node*> Carrier::branch(const std::string& name, const Endpoint& value,
+                              const Guard& guard, FrameId frame) {
   if (guard.ports == 2)
     return add(name + "/Switch", "Switch", {value, guard.predicate}, {}, frame);
   return add(name + "/Switch", "_SwitchN", {value, guard.predicate},
              {{"num_outs", guard.ports}}, frame);
 }
 
-Result<std::vector<Endpoint>> Thread::into(const std::string& name,
-                                           const Endpoint& value,
-                                           const std::vector<Guard>& guards,
-                                           FrameId frame) {
+Result<std::vector<Endpoint>> Carrier::into(const std::string& name,
+                                            const Endpoint& value,
+                                            const std::vector<Guard>& guards,
+                                            FrameId frame) {
   std::vector<Endpoint> branches{value};
   for (const Guard& guard : guards) {
     TAGFLOW_ASSIGN(Node * node, branch(name, branches.back(), guard, frame));
@@ -73,10 +74,11 @@ Result<std::vector<Endpoint>> Thread::into(const std::string& name,
   return branches;
 }
 
-Result<Endpoint> Thread::out_of(const std::string& name,
-                                const std::vector<Endpoint>& branches,
-                                Endpoint made, const std::vector<Guard>& guards,
-                                FrameId frame) {
+Result<Endpoint> Carrier::out_of(const std::string& name,
+                                 const std::vector<Endpoint>& branches,
+                                 Endpoint made,
+                                 const std::vector<Guard>& guards,
+                                 FrameId frame) {
   for (size_t i = guards.size(); i-- > 0;) {
     std::vector<Endpoint> inputs;
     for (int port = 0; port < guards[i].ports; ++port)

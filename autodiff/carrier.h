@@ -1,4 +1,4 @@
-// Thread: leads an added value through the branches and loops of a graph.
+// Carrier: carries an added value through the branches and loops of a graph.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ namespace tagflow::autodiff {
 //
 // It reports all nodes that it adds to the analysis, which outlives it.
 // Thread-compatible.
-class Thread {
+class Carrier {
  public:
-  // A variable that is added to a loop.
+  // A variable that is added to a loop, behind its Switch.
   struct Variable {
     Node* merge = nullptr;
     // Its value where the loop goes on, and where it ends: outputs of a Switch
@@ -27,7 +27,7 @@ class Thread {
   };
 
   // The names of added nodes begin with `prefix`.
-  Thread(Analysis& analysis, std::string prefix)
+  Carrier(Analysis& analysis, std::string prefix)
       : analysis_(analysis), prefix_(std::move(prefix)) {}
 
   // Adds a node that runs in `frame` and is live under `live`.
@@ -40,8 +40,8 @@ class Thread {
   Result<Node*> enter(const std::string& name, const Loop& loop,
                       const Endpoint& initial);
   // Switches `now`, computed from the Merge, by whether the loop goes on.
-  Result<Variable> part(const std::string& name, const Loop& loop, Node* merge,
-                        const Endpoint& now);
+  Result<Variable> split(const std::string& name, const Loop& loop, Node* merge,
+                         const Endpoint& now);
   // Sets the variable's value in the next iteration.
   Status close(const Loop& loop, const Variable& variable,
                const Endpoint& next);
@@ -52,7 +52,7 @@ class Thread {
   // Adds a Switch of the value by a guard.
   Result<Node*> branch(const std::string& name, const Endpoint& value,
                        const Guard& guard, FrameId frame);
-  // Leads a value into the branches of all guards, and the result of `inside`
+  // Carries a value into the branches of all guards, and the result of `inside`
   // out of them. Where a branch is not taken, the value is unchanged.
   template <class Inside>
   Result<Endpoint> guarded(const std::string& name, const Endpoint& value,
