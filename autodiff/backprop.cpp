@@ -164,7 +164,7 @@ void Backprop::add(const Endpoint& tensor, Conditions::Set live,
   const Conditions::Set known =
       conditions.both(analysis().live(tensor), region_.given());
   if (live == analysis().live(tensor) || conditions.includes(known, live)) {
-    parts_[tensor].push_back(gradient);
+    partials_[tensor].push_back(gradient);
     return;
   }
   auto guards = guards_of(analysis(), region_.frame(), live, known, tensor);
@@ -172,7 +172,7 @@ void Backprop::add(const Endpoint& tensor, Conditions::Set live,
     scope().fail(std::move(guards).status());
     return;
   }
-  parts_[tensor].push_back(lifted(tensor, gradient, *guards));
+  partials_[tensor].push_back(lifted(tensor, gradient, *guards));
 }
 
 // --- Sums -------------------------------------------------------------------
@@ -180,9 +180,9 @@ void Backprop::add(const Endpoint& tensor, Conditions::Set live,
 Gradient Backprop::total(const Endpoint& tensor) {
   if (const auto known = totals_.find(tensor); known != totals_.end())
     return known->second;
-  const auto parts = parts_.find(tensor);
-  if (parts == parts_.end() || !scope().ok()) return {};
-  const Gradient total = sum(tensor, std::move(parts->second));
+  const auto partials = partials_.find(tensor);
+  if (partials == partials_.end() || !scope().ok()) return {};
+  const Gradient total = sum(tensor, std::move(partials->second));
   // It has its tensor's shape, also where shape inference cannot derive it.
   if (const Output& value = total.values;
       !total.is_sparse() && value.has_tensor() &&
@@ -192,21 +192,21 @@ Gradient Backprop::total(const Endpoint& tensor) {
   return totals_[tensor] = total;
 }
 
-Gradient Backprop::sum(const Endpoint& tensor, std::vector<Gradient> parts) {
-  if (parts.size() == 1) return parts[0];
+Gradient Backprop::sum(const Endpoint& tensor, std::vector<Gradient> partials) {
+  if (partials.size() == 1) return partials[0];
   const Scope device = scope().with_device(tensor.node->device());
-  if (std::ranges::all_of(parts, &Gradient::is_sparse)) {
+  if (std::ranges::all_of(partials, &Gradient::is_sparse)) {
     graph::Inputs values, indices;
-    for (const Gradient& part : parts) {
-      values.add(part.values);
-      indices.add(part.indices.dtype() == DataType::kInt64
-                      ? part.indices
-                      : ops::cast(device, part.indices, DataType::kInt64));
+    for (const Gradient& partial : partials) {
+      values.add(partial.values);
+      indices.add(partial.indices.dtype() == DataType::kInt64
+                      ? partial.indices
+                      : ops::cast(device, partial.indices, DataType::kInt64));
     }
     return {ops::concat(device, values, 0), ops::concat(device, indices, 0)};
   }
   graph::Inputs all;
-  for (const Gradient& part : parts) all.add(dense(tensor, part));
+  for (const Gradient& partial : partials) all.add(dense(tensor, partial));
   return {ops::add_n(device, all)};
 }
 

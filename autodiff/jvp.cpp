@@ -38,7 +38,7 @@ Status check_tangents(const Scope& scope, const Analysis& analysis,
   return {};
 }
 
-// Sums may have parts that are live in more cases than the sum, a tangent. The
+// A sum that is a tangent may have terms that are live in more cases. The
 // tangent of a record is made by a call within branches that are not known to
 // be all alternatives.
 Status check_tangents(const Scope& scope, const Pushforward& walk) {

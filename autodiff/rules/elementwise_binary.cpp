@@ -212,10 +212,10 @@ void add_choice_rules(RuleTable& table) {
 // --- Forward mode -----------------------------------------------------------
 
 void sum_of_many(ForwardContext& r) {
-  std::vector<Output> parts;
+  std::vector<Output> terms;
   for (int i = 0; i < r.num_inputs(); ++i)
-    if (r.has_tangent(i)) parts.push_back(r.tangent(i));
-  r.set(0, parts.size() == 1 ? parts[0] : ops::add_n(r.scope(), parts));
+    if (r.has_tangent(i)) terms.push_back(r.tangent(i));
+  r.set(0, terms.size() == 1 ? terms[0] : ops::add_n(r.scope(), terms));
 }
 
 void sum_of_two(ForwardContext& r) {
@@ -248,11 +248,11 @@ void quotient(ForwardContext& r) {
 void choice_of_two(ForwardContext& r, std::string_view takes_first) {
   const Scope& s = r.scope();
   const Output first = s.op(takes_first, {r.input(0), r.input(1)});
-  const auto part = [&](int i) -> graph::Input {
+  const auto tangent = [&](int i) -> graph::Input {
     if (r.has_tangent(i)) return r.tangent(i);
     return 0;
   };
-  r.set(0, ops::select(s, first, part(0), part(1)));
+  r.set(0, ops::select(s, first, tangent(0), tangent(1)));
 }
 
 void add_binary_forward_rules(RuleTable& table) {
