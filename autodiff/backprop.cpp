@@ -42,7 +42,8 @@ bool Backprop::is_source(const Endpoint& tensor) {
 }
 
 Backprop::Unit Backprop::unit_of(const Endpoint& tensor) {
-  if (const Part* part = all_.parts.of(*tensor.node)) return {.part = part};
+  if (const Block* block = all_.blocks.of(*tensor.node))
+    return {.block = block};
   if (tensor.node->is_exit())
     return {.loop = analysis().frame_of(*tensor.node)};
   return {tensor.node};
@@ -53,8 +54,8 @@ std::vector<Endpoint> Backprop::inputs_of(const Unit& unit) {
   const auto take = [&](const Endpoint& input) {
     if (all_.paths.has(input)) inputs.push_back(input);
   };
-  if (unit.part != nullptr) {
-    for (const Endpoint& input : unit.part->inputs) take(input);
+  if (unit.block != nullptr) {
+    for (const Endpoint& input : unit.block->inputs) take(input);
   } else if (unit.node == nullptr) {
     for (const Node* enter : analysis().frame(unit.loop).enters)
       take(enter->inputs()[0]);
@@ -101,8 +102,8 @@ void Backprop::run() {
   const std::vector<Unit> units = order();
   for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
     if (!scope().ok()) return;
-    if (unit->part != nullptr)
-      visit_part(*unit->part);
+    if (unit->block != nullptr)
+      visit_block(*unit->block);
     else if (unit->node != nullptr)
       visit(*unit->node);
     else

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "autodiff/blocks.h"
 #include "autodiff/loop_region.h"
-#include "autodiff/parts.h"
 #include "autodiff/paths.h"
 
 namespace tagflow::autodiff {
@@ -20,7 +20,7 @@ struct SavePlan;   // autodiff/save_plan.h
 struct Differentiation {
   Analysis& analysis;
   const Paths& paths;
-  const Parts& parts;
+  const Blocks& blocks;
   const Paths::Set& stops;  // taken for constants
   std::string prefix;       // of the names of nodes added to the graph's loops
   std::unordered_map<FrameId, std::unique_ptr<ForwardLoop>> loops = {};
@@ -39,7 +39,7 @@ struct Differentiation {
 //   output's gradient, by what chose the input loop a loop: Enter <-> Exit,
 //   NextIteration <-> Identity
 //
-// A part that is recomputed is visited as a whole, too (Note [Parts]).
+// A block that is recomputed is visited as a whole, too (Note [Blocks]).
 //
 // Invariants:
 //   1. The gradient of a tensor t is live exactly where t is, wherever y is
@@ -81,17 +81,17 @@ class Backprop {
   Output dense(const Endpoint& like, const Gradient& gradient);
 
  private:
-  // A node, a loop that is a child of the frame, or a part.
+  // A node, a loop that is a child of the frame, or a block.
   struct Unit {
     Node* node = nullptr;
     FrameId loop = FrameId::kRoot;
-    const Part* part = nullptr;
+    const Block* block = nullptr;
 
     bool operator==(const Unit&) const = default;
   };
   struct UnitHash {
     size_t operator()(const Unit& unit) const {
-      if (unit.part != nullptr) return std::hash<const Part*>()(unit.part);
+      if (unit.block != nullptr) return std::hash<const Block*>()(unit.block);
       return unit.node != nullptr ? unit.node->id() : ~size_t(unit.loop);
     }
   };
@@ -122,8 +122,8 @@ class Backprop {
                                  const Output& predicate, int ports);
   Gradient merged(const Endpoint& tensor, std::vector<Gradient> inputs);
 
-  // part_backprop.cpp
-  void visit_part(const Part& part);
+  // block_backprop.cpp
+  void visit_block(const Block& block);
 
   // loop_backprop.cpp
   void visit_loop(FrameId frame);

@@ -17,11 +17,11 @@ namespace {
 class Walk {
  public:
   Walk(const Scope& scope, const Differentiand& what, const Prepared& made,
-       const Parts& parts)
+       const Blocks& blocks)
       : scope_(scope),
         what_(what),
         made_(made),
-        all_{*made.analysis, *made.paths, parts, made.stops,
+        all_{*made.analysis, *made.paths, blocks, made.stops,
              graph::ScopeAccess::name(scope)} {}
 
   // Walks from the frame of ys outwards, to those of xs. A loop-invariant
@@ -92,9 +92,9 @@ Result<std::vector<Gradient>> differentiate(const Scope& scope,
       const Prepared made,
       prepare(scope, Tensors{what.ys, what.xs, what.stops}, what.save));
   const auto first = graph::NodeId(scope.graph().end_id());
-  TAGFLOW_ASSIGN(const Parts parts,
-                 Parts::find(*made.analysis, *made.paths, made.xs, what.ys));
-  Walk walk(scope, what, made, parts);
+  TAGFLOW_ASSIGN(const Blocks blocks,
+                 Blocks::find(*made.analysis, *made.paths, made.xs, what.ys));
+  Walk walk(scope, what, made, blocks);
   std::vector<Gradient> results = walk.run();
   if (what.kept != nullptr)
     for (KeptValue& kept : made.analysis->take_notes())

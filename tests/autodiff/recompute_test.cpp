@@ -1,5 +1,5 @@
-// The nodes that checkpoint() recomputes; the results stay the same.
-#include "autodiff/checkpoint.h"
+// The nodes that recompute() recomputes; the results stay the same.
+#include "autodiff/recompute.h"
 
 #include <doctest/doctest.h>
 
@@ -21,19 +21,19 @@ using tagflow::autodiff::testing::values;
 
 namespace {
 
-// f as it is, or under a checkpoint; its nodes, by which random numbers go,
+// f as it is, or as a recomputed block; its nodes, by which random numbers go,
 // have the same names.
-Outputs maybe(bool again, const Scope& s, const CheckpointFn& f,
+Outputs maybe(bool again, const Scope& s, const RecomputeFn& f,
               const Outputs& args) {
-  if (!again) return f(s.sub_scope("checkpoint"), args);
+  if (!again) return f(s.sub_scope("recompute"), args);
   Inputs inputs;
   for (const Output& arg : args) inputs.add(arg);
-  return checkpoint(s, f, inputs);
+  return recompute(s, f, inputs);
 }
 
 }  // namespace
 
-TEST_CASE("a checkpoint has the values and gradients of its function") {
+TEST_CASE("a recomputed block has the values and gradients of its function") {
   check_same(
       [](const Scope& s, const Outputs& x, bool again) {
         const Output y = maybe(
@@ -47,20 +47,20 @@ TEST_CASE("a checkpoint has the values and gradients of its function") {
       {values({3, 4}), values({3, 4})});
 }
 
-TEST_CASE("a checkpoint is differentiated to second order") {
+TEST_CASE("a recomputed block is differentiated to second order") {
   check_gradients(
       [](const Scope& s, const Outputs& x) {
-        return checkpoint(s,
-                          [](const Scope& in, const Outputs& a) -> Outputs {
-                            return ops::mul(in, ops::tanh(in, a[0]),
-                                            ops::exp(in, a[1]));
-                          },
-                          {x[0], x[1]});
+        return recompute(s,
+                         [](const Scope& in, const Outputs& a) -> Outputs {
+                           return ops::mul(in, ops::tanh(in, a[0]),
+                                           ops::exp(in, a[1]));
+                         },
+                         {x[0], x[1]});
       },
       {values({2, 3}), values({3})});
 }
 
-TEST_CASE("checkpoints nest, and capture what they use") {
+TEST_CASE("recomputed blocks nest, and capture what they use") {
   check_same(
       [](const Scope& s, const Outputs& x, bool again) {
         const Output y =
@@ -86,14 +86,14 @@ TEST_CASE("random numbers are not drawn again") {
   const Scope s(graph);
   const Output x = ops::placeholder(s, DataType::kDouble, {});
   const Outputs made =
-      checkpoint(s,
-                 [](const Scope& in, const Outputs& a) -> Outputs {
-                   const Output shape = ops::shape(in, a[0]);
-                   const Output noise = in.op("RandomUniform", {shape},
-                                              {{"dtype", DataType::kDouble}});
-                   return {ops::mul(in, ops::exp(in, a[0]), noise), noise};
-                 },
-                 {x});
+      recompute(s,
+                [](const Scope& in, const Outputs& a) -> Outputs {
+                  const Output shape = ops::shape(in, a[0]);
+                  const Output noise = in.op("RandomUniform", {shape},
+                                             {{"dtype", DataType::kDouble}});
+                  return {ops::mul(in, ops::exp(in, a[0]), noise), noise};
+                },
+                {x});
   const Output grad = dense_gradients(s, {made[0]}, {x})[0];
   const auto got =
       evaluate(s, {made[0], grad, made[1]}, {{x.name(), values({5})}});
@@ -101,7 +101,7 @@ TEST_CASE("random numbers are not drawn again") {
   CHECK(got[2].flat<double>()[0] != got[2].flat<double>()[1]);
 }
 
-TEST_CASE("random numbers of a loop in a checkpoint are not drawn again") {
+TEST_CASE("random numbers of a loop that is recomputed are not drawn again") {
   check_same(
       [](const Scope& s, const Outputs& x, bool again) {
         const Output y =
@@ -170,7 +170,7 @@ TEST_CASE("random numbers of branches within loops are not drawn again") {
       {values({4})});
 }
 
-TEST_CASE("a checkpoint in a loop keeps what enters it in each trip") {
+TEST_CASE("a recomputed block in a loop keeps what enters it in each trip") {
   check_same(
       [](const Scope& s, const Outputs& x, bool again) {
         const Output y = while_loop(
@@ -200,7 +200,7 @@ TEST_CASE("a checkpoint in a loop keeps what enters it in each trip") {
       {values({4}), values({4})});
 }
 
-TEST_CASE("a checkpoint of a conditional, and one in a branch") {
+TEST_CASE("conditionals are recomputed, and blocks in a branch") {
   for (const double at : {0.7, -0.7}) {
     check_same(
         [](const Scope& s, const Outputs& x, bool again) {
@@ -234,7 +234,7 @@ TEST_CASE("a checkpoint of a conditional, and one in a branch") {
   }
 }
 
-TEST_CASE("arrays that a checkpoint makes are made again") {
+TEST_CASE("arrays that a recomputed block makes are made again") {
   check_same(
       [](const Scope& s, const Outputs& x, bool again) {
         const Output y = maybe(
@@ -253,7 +253,7 @@ TEST_CASE("arrays that a checkpoint makes are made again") {
       {values({5, 2}), values({2})});
 }
 
-TEST_CASE("arrays that a checkpoint in a loop reads are read once") {
+TEST_CASE("arrays that a recomputed block in a loop reads are read once") {
   check_same(
       [](const Scope& s, const Outputs& x, bool again) {
         const Output y = map_fn(
@@ -299,7 +299,7 @@ TEST_CASE("a variable is read once, as it was") {
     const auto step = [&](const Scope& in, const Output& v) {
       return ops::mul(in, ops::square(in, ops::read(in, w)), v);
     };
-    const Output y = checkpoint(
+    const Output y = recompute(
         s,
         [&](const Scope& in, const Outputs& a) -> Outputs {
           if (!in_loop) return step(in, a[0]);
@@ -330,33 +330,32 @@ TEST_CASE("a variable is read once, as it was") {
   }
 }
 
-TEST_CASE("what is inside of a checkpoint can be an x") {
+TEST_CASE("what is inside of a recomputed block can be an x") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::constant(s, 2.0);
   Output inside;
-  const Output y =
-      checkpoint(s,
-                 [&](const Scope& in, const Outputs& a) -> Outputs {
-                   inside = ops::square(in, a[0]);
-                   return ops::mul(in, inside, a[0]);
-                 },
-                 {x})[0];
+  const Output y = recompute(s,
+                             [&](const Scope& in, const Outputs& a) -> Outputs {
+                               inside = ops::square(in, a[0]);
+                               return ops::mul(in, inside, a[0]);
+                             },
+                             {x})[0];
   CHECK(numbers(s, dense_gradients(s, {y}, {x, inside})) == Doubles{12, 2});
 }
 
-TEST_CASE("what goes through a constant in a checkpoint has no gradient") {
+TEST_CASE(
+    "what goes through a constant in a recomputed block has no gradient") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::constant(s, 2.0);
   Output inside;
-  const Output y =
-      checkpoint(s,
-                 [&](const Scope& in, const Outputs& a) -> Outputs {
-                   inside = ops::square(in, a[0]);
-                   return ops::mul(in, inside, a[0]);
-                 },
-                 {x})[0];
+  const Output y = recompute(s,
+                             [&](const Scope& in, const Outputs& a) -> Outputs {
+                               inside = ops::square(in, a[0]);
+                               return ops::mul(in, inside, a[0]);
+                             },
+                             {x})[0];
   GradientOptions options;
   options.stop_gradients = {inside};
   CHECK(numbers(s, dense_gradients(s, {y}, {x}, options)) == Doubles{4});

@@ -1,4 +1,4 @@
-// Parts: the subgraphs that are computed again for their gradient.
+// Blocks: the subgraphs that are computed again for their gradient.
 #pragma once
 
 #include <span>
@@ -42,19 +42,19 @@ class Stateful {
   graph::LibraryTraits traits_;
 };
 
-// Note [Parts]
-// A part is the result of a checkpoint(), or of a lowered call of one: the
-// nodes with one name in kCheckpointAttr, the loops that they are in, and the
-// nodes between them. All are in one frame, or in loops within that frame.
+// Note [Blocks]
+// A block is what recompute() builds, or a lowered call of a function with one:
+// the nodes with one name in kRecomputeAttr, the loops that they are in, and
+// the nodes between them. All are in one frame, or in loops within that frame.
 //
 // Invariants:
-//   1. No path leads out of a part and back into it, except through nodes that
-//      run once. So a walk visits the part as one node that reads the inputs.
+//   1. No path leads out of a block and back into it, except through nodes that
+//      run once. So a walk visits the block as one node that reads the inputs.
 //   2. All outputs are live in the same cases, and the inputs are live there,
-//      too. So the gradient of the part is one call.
-// Where these do not hold, there is no part: its nodes are treated like all
+//      too. So the gradient of the block is one call.
+// Where these do not hold, there is no block: its nodes are treated like all
 // others.
-struct Part {
+struct Block {
   std::string name;
   FrameId frame = FrameId::kRoot;
   NodeFlags members;
@@ -64,26 +64,26 @@ struct Part {
   Conditions::Set live = Conditions::kNone;  // of outputs
 };
 
-// The parts of one graph.
-class Parts {
+// The blocks of one graph.
+class Blocks {
  public:
   // An error of the graph.
-  static Result<Parts> find(Analysis& analysis, const Paths& paths,
-                            std::span<const Endpoint> xs,
-                            std::span<const Endpoint> ys);
+  static Result<Blocks> find(Analysis& analysis, const Paths& paths,
+                             std::span<const Endpoint> xs,
+                             std::span<const Endpoint> ys);
 
-  // The part that the node is in, or null.
-  const Part* of(const Node& node) const {
-    if (node.id() >= part_of_.size() || part_of_[node.id()] == 0)
+  // The block that the node is in, or null.
+  const Block* of(const Node& node) const {
+    if (node.id() >= block_of_.size() || block_of_[node.id()] == 0)
       return nullptr;
-    return &parts_[part_of_[node.id()] - 1];
+    return &blocks_[block_of_[node.id()] - 1];
   }
 
  private:
   class Finder;
 
-  std::vector<Part> parts_;
-  std::vector<uint32_t> part_of_;  // by node id; 0: none
+  std::vector<Block> blocks_;
+  std::vector<uint32_t> block_of_;  // by node id; 0: none
 };
 
 }  // namespace tagflow::autodiff

@@ -1,9 +1,9 @@
-#include "autodiff/parts.h"
+#include "autodiff/blocks.h"
 
 #include <algorithm>
 #include <map>
 
-#include "autodiff/checkpoint.h"
+#include "autodiff/recompute.h"
 #include "graph/analysis/topology.h"
 #include "graph/functions/lower.h"
 #include "graph/passes/rewriting.h"
@@ -24,7 +24,7 @@ bool Stateful::runs_once(const Node& node, const NodeFlags& within) {
   return node.op_def().is_stateful;
 }
 
-class Parts::Finder {
+class Blocks::Finder {
  public:
   Finder(Analysis& analysis, const Paths& paths, std::span<const Endpoint> xs,
          std::span<const Endpoint> ys)
@@ -34,34 +34,34 @@ class Parts::Finder {
         ys_(ys.begin(), ys.end()),
         stateful_(analysis) {}
 
-  Result<Parts> run() {
+  Result<Blocks> run() {
     std::map<std::string, std::vector<Node*>, std::less<>> marked;
     for (Node* node : graph().nodes())
-      if (const auto names = checkpoints_of(node->attrs()); !names.empty())
-        marked[std::string(outermost_checkpoint(names))].push_back(node);
-    Parts parts;
-    if (marked.empty()) return parts;
+      if (const auto names = blocks_of(node->attrs()); !names.empty())
+        marked[std::string(outermost_block(names))].push_back(node);
+    Blocks blocks;
+    if (marked.empty()) return blocks;
     TAGFLOW_ASSIGN(order_, graph::topological_order(graph()));
     place_.resize(graph().end_id());
     for (size_t i = 0; i < order_.size(); ++i) place_[order_[i]->id()] = i;
     by_frame_.resize(num_frames());
     for (Node* node : order_)
       by_frame_[size_t(analysis_.inner_frame(*node))].push_back(node);
-    parts.part_of_.resize(graph().end_id());
+    blocks.block_of_.resize(graph().end_id());
     for (auto& [name, nodes] : marked) {
-      Part part{name};
-      part.members = NodeFlags(graph().end_id());
-      part.nodes = std::move(nodes);
-      for (Node* node : part.nodes) part.members.set(*node);
-      if (!complete(part, parts)) continue;
-      leave_out(part);
-      find_borders(part);
-      if (!is_apart(part)) continue;
-      for (const Node* node : part.nodes)
-        parts.part_of_[node->id()] = uint32_t(parts.parts_.size()) + 1;
-      parts.parts_.push_back(std::move(part));
+      Block block{name};
+      block.members = NodeFlags(graph().end_id());
+      block.nodes = std::move(nodes);
+      for (Node* node : block.nodes) block.members.set(*node);
+      if (!complete(block, blocks)) continue;
+      leave_out(block);
+      find_borders(block);
+      if (!is_apart(block)) continue;
+      for (const Node* node : block.nodes)
+        blocks.block_of_[node->id()] = uint32_t(blocks.blocks_.size()) + 1;
+      blocks.blocks_.push_back(std::move(block));
     }
-    return parts;
+    return blocks;
   }
 
  private:
@@ -81,38 +81,38 @@ class Parts::Finder {
   }
 
   // Adds the loops that members are in, and the nodes between members. Returns
-  // false where these belong to another part.
-  bool complete(Part& part, const Parts& parts) {
-    part.frame = outermost(*part.nodes.front());
-    for (const Node* node : part.nodes)
-      while (!analysis_.is_within(outermost(*node), part.frame))
-        part.frame = analysis_.parent(part.frame);
+  // false where these belong to another block.
+  bool complete(Block& block, const Blocks& blocks) {
+    block.frame = outermost(*block.nodes.front());
+    for (const Node* node : block.nodes)
+      while (!analysis_.is_within(outermost(*node), block.frame))
+        block.frame = analysis_.parent(block.frame);
     size_t done = 0;
     std::vector<bool> has_loop(by_frame_.size());
     do {
-      for (; done < part.nodes.size(); ++done) {
-        const Node& node = *part.nodes[done];
-        if (parts.of(node) != nullptr ||
-            !analysis_.is_within(outermost(node), part.frame))
+      for (; done < block.nodes.size(); ++done) {
+        const Node& node = *block.nodes[done];
+        if (blocks.of(node) != nullptr ||
+            !analysis_.is_within(outermost(node), block.frame))
           return false;
-        if (analysis_.inner_frame(node) == part.frame) continue;
+        if (analysis_.inner_frame(node) == block.frame) continue;
         const FrameId loop =
-            analysis_.child_towards(part.frame, analysis_.inner_frame(node));
+            analysis_.child_towards(block.frame, analysis_.inner_frame(node));
         if (has_loop[size_t(loop)]) continue;
         has_loop[size_t(loop)] = true;
         for (size_t frame = size_t(loop); frame < by_frame_.size(); ++frame)
           if (analysis_.is_within(FrameId(frame), loop))
-            for (Node* inside : by_frame_[frame]) add(part, inside);
+            for (Node* inside : by_frame_[frame]) add(block, inside);
       }
-      add_between(part);
-    } while (done < part.nodes.size());
+      add_between(block);
+    } while (done < block.nodes.size());
     return true;
   }
 
-  static void add(Part& part, Node* node) {
-    if (part.members.has(*node)) return;
-    part.members.set(*node);
-    part.nodes.push_back(node);
+  static void add(Block& block, Node* node) {
+    if (block.members.has(*node)) return;
+    block.members.set(*node);
+    block.nodes.push_back(node);
   }
 
   // Calls visit(node) for all nodes that the node waits for in its iteration.
@@ -124,16 +124,16 @@ class Parts::Finder {
     for (const Node* control : node.control_inputs()) visit(*control);
   }
 
-  void add_between(Part& part) {
+  void add_between(Block& block) {
     size_t first = order_.size(), last = 0;
-    for (const Node* node : part.nodes) {
+    for (const Node* node : block.nodes) {
       first = std::min(first, place_[node->id()]);
       last = std::max(last, place_[node->id()]);
     }
     NodeFlags behind(graph().end_id()), before(graph().end_id());
     for (size_t i = first; i <= last; ++i) {
       const Node& node = *order_[i];
-      bool is_behind = part.members.has(node);
+      bool is_behind = block.members.has(node);
       visit_inputs(node, [&](const Node& from) {
         is_behind = is_behind || behind.has(from);
       });
@@ -141,75 +141,76 @@ class Parts::Finder {
     }
     for (size_t i = last + 1; i-- > first;) {
       Node* node = order_[i];
-      if (!part.members.has(*node) && !before.has(*node)) continue;
-      if (behind.has(*node)) add(part, node);
+      if (!block.members.has(*node) && !before.has(*node)) continue;
+      if (behind.has(*node)) add(block, node);
       visit_inputs(*node, [&](const Node& from) { before.set(from); });
     }
   }
 
-  // Nodes that run once in the part's own frame are not members: their outputs
-  // are inputs of the part. Only those that lead a gradient to another member
+  // Nodes that run once in the block's own frame are not members: their outputs
+  // are inputs of the block. Only those that lead a gradient to another member
   // are members.
-  void leave_out(Part& part) {
-    std::ranges::sort(part.nodes, {},
+  void leave_out(Block& block) {
+    std::ranges::sort(block.nodes, {},
                       [&](const Node* node) { return place_[node->id()]; });
-    std::erase_if(part.nodes, [&](const Node* node) {
+    std::erase_if(block.nodes, [&](const Node* node) {
       const bool stays =
-          analysis_.frame_of(*node) != part.frame || node->is_enter() ||
-          !stateful_.runs_once(*node, part.members) ||
+          analysis_.frame_of(*node) != block.frame || node->is_enter() ||
+          !stateful_.runs_once(*node, block.members) ||
           std::ranges::any_of(node->inputs(), [&](const Endpoint& input) {
-            return paths_.has(input) && part.members.has(*input.node);
+            return paths_.has(input) && block.members.has(*input.node);
           });
-      if (!stays) part.members.set(*node, false);
+      if (!stays) block.members.set(*node, false);
       return !stays;
     });
   }
 
-  void find_borders(Part& part) {
+  void find_borders(Block& block) {
     std::unordered_set<Endpoint, graph::EndpointHash> inputs;
-    for (Node* node : part.nodes) {
+    for (Node* node : block.nodes) {
       for (const Endpoint& input : node->inputs())
-        if (input.node != nullptr && !part.members.has(*input.node) &&
+        if (input.node != nullptr && !block.members.has(*input.node) &&
             inputs.insert(input).second) {
           comes_in_.push_back(input);
-          if (paths_.has(input)) part.inputs.push_back(input);
+          if (paths_.has(input)) block.inputs.push_back(input);
         }
-      if (analysis_.output_frame(*node) != part.frame) continue;
+      if (analysis_.output_frame(*node) != block.frame) continue;
       for (int port = 0; port < node->num_outputs(); ++port) {
         const Endpoint output{node, port};
         if (!paths_.has(output)) continue;
         bool is_read = std::ranges::find(ys_, output) != ys_.end();
         for (const Use& use : analysis_.uses(*node))
           is_read = is_read || (use.node->inputs()[use.index] == output &&
-                                !part.members.has(*use.node));
-        if (is_read) part.outputs.push_back(output);
+                                !block.members.has(*use.node));
+        if (is_read) block.outputs.push_back(output);
       }
     }
   }
 
-  // Note [Parts], 2, and no x is inside.
-  bool is_apart(Part& part) {
+  // Note [Blocks], 2, and no x is inside.
+  bool is_apart(Block& block) {
     const std::vector<Endpoint> comes_in = std::move(comes_in_);
     comes_in_.clear();
     for (const Endpoint& x : xs_)
-      if (part.members.has(*x.node))
+      if (block.members.has(*x.node))
         for (const Use& use : analysis_.uses(*x.node))
-          if (use.node->inputs()[use.index] == x && part.members.has(*use.node))
+          if (use.node->inputs()[use.index] == x &&
+              block.members.has(*use.node))
             return false;
     Conditions& conditions = analysis_.conditions();
     const Conditions::Set given =
-        part.frame == FrameId::kRoot ||
-                analysis_.loop(part.frame).loop_cond == nullptr
+        block.frame == FrameId::kRoot ||
+                analysis_.loop(block.frame).loop_cond == nullptr
             ? Conditions::kNone
-            : analysis_.goes_on(analysis_.loop(part.frame));
+            : analysis_.goes_on(analysis_.loop(block.frame));
     const auto live = [&](const Endpoint& tensor) {
       return conditions.both(given, analysis_.live(tensor));
     };
-    if (part.outputs.empty()) return false;
-    part.live = analysis_.live(part.outputs.front());
-    const Conditions::Set all = live(part.outputs.front());
+    if (block.outputs.empty()) return false;
+    block.live = analysis_.live(block.outputs.front());
+    const Conditions::Set all = live(block.outputs.front());
     return std::ranges::all_of(
-               part.outputs,
+               block.outputs,
                [&](const Endpoint& output) { return live(output) == all; }) &&
            std::ranges::all_of(comes_in, [&](const Endpoint& input) {
              return conditions.includes(all, live(input));
@@ -224,12 +225,12 @@ class Parts::Finder {
   std::vector<Node*> order_;
   std::vector<size_t> place_;  // in order_, by node id
   std::vector<std::vector<Node*>> by_frame_;
-  std::vector<Endpoint> comes_in_;  // of the current part
+  std::vector<Endpoint> comes_in_;  // of the current block
 };
 
-Result<Parts> Parts::find(Analysis& analysis, const Paths& paths,
-                          std::span<const Endpoint> xs,
-                          std::span<const Endpoint> ys) {
+Result<Blocks> Blocks::find(Analysis& analysis, const Paths& paths,
+                            std::span<const Endpoint> xs,
+                            std::span<const Endpoint> ys) {
   return Finder(analysis, paths, xs, ys).run();
 }
 

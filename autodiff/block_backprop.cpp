@@ -1,4 +1,4 @@
-// The gradient of a part, which is computed again.
+// The gradient of a block that is computed again.
 #include <algorithm>
 
 #include "autodiff/differentiate.h"
@@ -6,12 +6,12 @@
 
 namespace tagflow::autodiff {
 
-void Backprop::visit_part(const Part& part) {
-  Recomputation again(all_, part.frame, part.members);
+void Backprop::visit_block(const Block& block) {
+  Recomputation again(all_, block.frame, block.members);
   Differentiand what;
   std::vector<Endpoint> ys;
   std::vector<std::pair<Output, Output>> grads;  // inside, and outside
-  for (const Endpoint& output : part.outputs) {
+  for (const Endpoint& output : block.outputs) {
     const Gradient grad = total(output);
     if (!grad.valid()) continue;
     ys.push_back(output);
@@ -22,12 +22,12 @@ void Backprop::visit_part(const Part& part) {
   analysis().set_user(ys.front().node);
   const auto fail = [&](Status status) {
     scope().fail(std::move(status).with_prefix(
-        fmt::format("[checkpoint] \"{}\": ", part.name)));
+        fmt::format("[recompute] \"{}\": ", block.name)));
   };
   if (Status status = again.copy(ys); !status.ok()) return fail(status);
   for (const Endpoint& y : ys) what.ys.push_back(again.twin(y));
   std::vector<Endpoint> xs;
-  for (const Endpoint& input : part.inputs)
+  for (const Endpoint& input : block.inputs)
     if (const Endpoint x = again.twin(input); x.node != nullptr) {
       xs.push_back(input);
       what.xs.push_back(x);
@@ -52,7 +52,7 @@ void Backprop::visit_part(const Part& part) {
     if (!inside.valid()) continue;
     Gradient gradient{(*call)[next++]};
     if (inside.is_sparse()) gradient.indices = (*call)[next++];
-    add(xs[i], part.live, gradient);
+    add(xs[i], block.live, gradient);
   }
 }
 
