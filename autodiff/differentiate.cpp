@@ -16,7 +16,7 @@ namespace {
 
 class Walk {
  public:
-  Walk(const Scope& scope, const Differentiand& what, const Prepared& made,
+  Walk(const Scope& scope, const Differentiand& what, const PreparedGraph& made,
        const Blocks& blocks)
       : scope_(scope),
         what_(what),
@@ -78,7 +78,7 @@ class Walk {
 
   const Scope& scope_;
   const Differentiand& what_;
-  const Prepared& made_;
+  const PreparedGraph& made_;
   Differentiation all_;
   std::deque<PlainRegion> regions_;
   std::vector<GradientPair> pairs_;
@@ -89,7 +89,7 @@ class Walk {
 Result<std::vector<Gradient>> differentiate(const Scope& scope,
                                             const Differentiand& what) {
   TAGFLOW_ASSIGN(
-      const Prepared made,
+      const PreparedGraph made,
       prepare(scope, Tensors{what.ys, what.xs, what.stops}, what.save));
   const auto first = graph::NodeId(scope.graph().end_id());
   TAGFLOW_ASSIGN(const Blocks blocks,
