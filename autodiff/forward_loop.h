@@ -66,11 +66,15 @@ class ForwardLoop {
   Result<Endpoint> last(const Endpoint& value);
 
  private:
-  // A node in the frame around the loop.
-  Result<Node*> add(std::string_view name, std::string_view op,
-                    std::vector<Endpoint> inputs, AttrMap attrs,
-                    std::vector<Node*> controls = {});
-  // A node without inputs, in the frame around the loop.
+  // Output 0 of a new node in the loop's frame, or in the frame around the
+  // loop. It is named `prefix`/`op`.
+  Result<Endpoint> inside(std::string_view prefix, std::string_view op,
+                          std::vector<Endpoint> inputs, AttrMap attrs = {},
+                          std::vector<Node*> controls = {});
+  Result<Endpoint> outside(std::string_view prefix, std::string_view op,
+                           std::vector<Endpoint> inputs, AttrMap attrs = {},
+                           std::vector<Node*> controls = {});
+  // Output 0 of a node without inputs, in the frame around the loop.
   Result<Endpoint> source(std::string_view op, AttrMap attrs);
   // A constant of the loop.
   Result<Endpoint> filler(const std::string& name, DataType dtype);
