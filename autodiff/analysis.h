@@ -134,7 +134,7 @@ class Analysis {
   // What is known of the shape of a tensor's gradient, or of its tangent.
   PartialShape derivative_shape(const Endpoint& tensor) const;
   // A list, a stack, or the flow of a TensorArray: its gradient is a variant.
-  // In a part of a graph, the stand-in for a flow has a kFlowAttr.
+  // In a copy of recomputed nodes, what stands for a flow has a kFlowAttr.
   bool is_container(const Endpoint& tensor) const;
   // Whether the handle is of a TensorArray in which TensorFlow sums gradients,
   // made by TensorArrayGradV3 or a similar op.

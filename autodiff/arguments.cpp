@@ -112,15 +112,15 @@ Status Arguments::check(const Scope& scope) const {
   return {};
 }
 
-Result<Prepared> prepare(const Scope& scope, const Arguments& arguments) {
+Result<PreparedGraph> prepare(const Scope& scope, const Arguments& arguments) {
   TAGFLOW_RETURN_IF_ERROR(arguments.check(scope));
   return prepare(scope,
                  Tensors{endpoints_of(arguments.ys), endpoints_of(arguments.xs),
                          endpoints_of(arguments.stop_gradients)});
 }
 
-Result<Prepared> prepare(const Scope& scope, const Tensors& tensors,
-                         const std::map<std::string, std::string>& save) {
+Result<PreparedGraph> prepare(const Scope& scope, const Tensors& tensors,
+                              const std::map<std::string, std::string>& save) {
   Graph& graph = scope.graph();
   const std::vector<Endpoint>& ys = tensors.ys;
   const size_t first_id = graph.end_id();
@@ -131,7 +131,7 @@ Result<Prepared> prepare(const Scope& scope, const Tensors& tensors,
         TAGFLOW_RETURN_IF_ERROR(set_save(graph, frame, plan));
     const bool is_open = has_open_loop(graph);
     if (!is_open) TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(graph));
-    Prepared made;
+    PreparedGraph made;
     made.calls = std::make_unique<CallTable>();
     TAGFLOW_ASSIGN(made.analysis, Analysis::make(graph, made.calls.get()));
     Analysis& analysis = *made.analysis;

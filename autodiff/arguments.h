@@ -26,7 +26,7 @@ struct Arguments {
 };
 
 // A graph that is differentiated, with the paths between xs and ys.
-struct Prepared {
+struct PreparedGraph {
   std::unique_ptr<CallTable> calls;  // of the analysis
   std::unique_ptr<Analysis> analysis;
   FrameId frame;             // where all ys are
@@ -41,15 +41,17 @@ struct Prepared {
 // check() or a replacement fails, where an x is in a frame that does not
 // contain the ys, or where values get from an x to a y in a way that cannot be
 // followed.
-Result<Prepared> prepare(const graph::Scope& scope, const Arguments& arguments);
+Result<PreparedGraph> prepare(const graph::Scope& scope,
+                              const Arguments& arguments);
 
 // Does the same for tensors that were checked. `save` is as in GradientOptions.
 struct Tensors {
   std::vector<Endpoint> ys, xs;
   std::vector<Endpoint> stops;  // taken for constants
 };
-Result<Prepared> prepare(const graph::Scope& scope, const Tensors& tensors,
-                         const std::map<std::string, std::string>& save = {});
+Result<PreparedGraph> prepare(
+    const graph::Scope& scope, const Tensors& tensors,
+    const std::map<std::string, std::string>& save = {});
 
 std::vector<Endpoint> endpoints_of(const Outputs& outputs);
 

@@ -42,7 +42,8 @@ bool Backprop::is_source(const Endpoint& tensor) {
 }
 
 Backprop::Unit Backprop::unit_of(const Endpoint& tensor) {
-  if (const Part* part = all_.parts.of(*tensor.node)) return {.part = part};
+  if (const Block* block = all_.blocks.of(*tensor.node))
+    return {.block = block};
   if (tensor.node->is_exit())
     return {.loop = analysis().frame_of(*tensor.node)};
   return {tensor.node};
@@ -53,8 +54,8 @@ std::vector<Endpoint> Backprop::inputs_of(const Unit& unit) {
   const auto take = [&](const Endpoint& input) {
     if (all_.paths.has(input)) inputs.push_back(input);
   };
-  if (unit.part != nullptr) {
-    for (const Endpoint& input : unit.part->inputs) take(input);
+  if (unit.block != nullptr) {
+    for (const Endpoint& input : unit.block->inputs) take(input);
   } else if (unit.node == nullptr) {
     for (const Node* enter : analysis().frame(unit.loop).enters)
       take(enter->inputs()[0]);
@@ -101,8 +102,8 @@ void Backprop::run() {
   const std::vector<Unit> units = order();
   for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
     if (!scope().ok()) return;
-    if (unit->part != nullptr)
-      visit_part(*unit->part);
+    if (unit->block != nullptr)
+      visit_block(*unit->block);
     else if (unit->node != nullptr)
       visit(*unit->node);
     else
@@ -164,7 +165,7 @@ void Backprop::add(const Endpoint& tensor, Conditions::Set live,
   const Conditions::Set known =
       conditions.both(analysis().live(tensor), region_.given());
   if (live == analysis().live(tensor) || conditions.includes(known, live)) {
-    parts_[tensor].push_back(gradient);
+    partials_[tensor].push_back(gradient);
     return;
   }
   auto guards = guards_of(analysis(), region_.frame(), live, known, tensor);
@@ -172,7 +173,7 @@ void Backprop::add(const Endpoint& tensor, Conditions::Set live,
     scope().fail(std::move(guards).status());
     return;
   }
-  parts_[tensor].push_back(lifted(tensor, gradient, *guards));
+  partials_[tensor].push_back(lifted(tensor, gradient, *guards));
 }
 
 // --- Sums -------------------------------------------------------------------
@@ -180,9 +181,9 @@ void Backprop::add(const Endpoint& tensor, Conditions::Set live,
 Gradient Backprop::total(const Endpoint& tensor) {
   if (const auto known = totals_.find(tensor); known != totals_.end())
     return known->second;
-  const auto parts = parts_.find(tensor);
-  if (parts == parts_.end() || !scope().ok()) return {};
-  const Gradient total = sum(tensor, std::move(parts->second));
+  const auto partials = partials_.find(tensor);
+  if (partials == partials_.end() || !scope().ok()) return {};
+  const Gradient total = sum(tensor, std::move(partials->second));
   // It has its tensor's shape, also where shape inference cannot derive it.
   if (const Output& value = total.values;
       !total.is_sparse() && value.has_tensor() &&
@@ -192,21 +193,21 @@ Gradient Backprop::total(const Endpoint& tensor) {
   return totals_[tensor] = total;
 }
 
-Gradient Backprop::sum(const Endpoint& tensor, std::vector<Gradient> parts) {
-  if (parts.size() == 1) return parts[0];
+Gradient Backprop::sum(const Endpoint& tensor, std::vector<Gradient> partials) {
+  if (partials.size() == 1) return partials[0];
   const Scope device = scope().with_device(tensor.node->device());
-  if (std::ranges::all_of(parts, &Gradient::is_sparse)) {
+  if (std::ranges::all_of(partials, &Gradient::is_sparse)) {
     graph::Inputs values, indices;
-    for (const Gradient& part : parts) {
-      values.add(part.values);
-      indices.add(part.indices.dtype() == DataType::kInt64
-                      ? part.indices
-                      : ops::cast(device, part.indices, DataType::kInt64));
+    for (const Gradient& partial : partials) {
+      values.add(partial.values);
+      indices.add(partial.indices.dtype() == DataType::kInt64
+                      ? partial.indices
+                      : ops::cast(device, partial.indices, DataType::kInt64));
     }
     return {ops::concat(device, values, 0), ops::concat(device, indices, 0)};
   }
   graph::Inputs all;
-  for (const Gradient& part : parts) all.add(dense(tensor, part));
+  for (const Gradient& partial : partials) all.add(dense(tensor, partial));
   return {ops::add_n(device, all)};
 }
 

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "autodiff/blocks.h"
 #include "autodiff/loop_region.h"
-#include "autodiff/parts.h"
 #include "autodiff/paths.h"
 
 namespace tagflow::autodiff {
@@ -20,7 +20,7 @@ struct SavePlan;   // autodiff/save_plan.h
 struct Differentiation {
   Analysis& analysis;
   const Paths& paths;
-  const Parts& parts;
+  const Blocks& blocks;
   const Paths::Set& stops;  // taken for constants
   std::string prefix;       // of the names of nodes added to the graph's loops
   std::unordered_map<FrameId, std::unique_ptr<ForwardLoop>> loops = {};
@@ -39,21 +39,21 @@ struct Differentiation {
 //   output's gradient, by what chose the input loop a loop: Enter <-> Exit,
 //   NextIteration <-> Identity
 //
-// A part that is recomputed is visited as a whole, too (Note [Parts]).
+// A block that is recomputed is visited as a whole, too (Note [Blocks]).
 //
 // Invariants:
 //   1. The gradient of a tensor t is live exactly where t is, wherever y is
 //      live. So where a reader of t is live in fewer cases, as in a branch,
 //      zeros take the place of its gradient in the other cases.
-//   2. A sum never has both live and dead parts: by 1, all are as live as t.
+//   2. A sum never has both live and dead terms: by 1, all are as live as t.
 //   3. Every gradient is computed from that of y.
 class Backprop {
  public:
   Backprop(Differentiation& all, Region& region) : all_(all), region_(region) {}
 
-  // Adds a part of the gradient of `tensor`. REQUIRES: before run().
+  // Adds a partial gradient of `tensor`. REQUIRES: before run().
   void seed(const Endpoint& tensor, const Gradient& gradient) {
-    parts_[tensor].push_back(gradient);
+    partials_[tensor].push_back(gradient);
     seeds_.push_back(tensor);
   }
   // Sets the initial value of the gradient of `outside`, which is dense. A loop
@@ -63,14 +63,14 @@ class Backprop {
   }
   // Walks back from the seeds; errors are kept by the scope.
   void run();
-  // Turns the sums that no loop has taken into ordinary parts. REQUIRES: after
-  // run().
+  // Turns the sums that no loop has taken into ordinary partial gradients.
+  // REQUIRES: after run().
   void end_sums() {
-    for (const auto& [outside, sum] : sums_) parts_[outside].push_back(sum);
+    for (const auto& [outside, sum] : sums_) partials_[outside].push_back(sum);
     sums_.clear();
   }
-  // The sum of all parts of the gradient of a tensor of the frame. REQUIRES: no
-  // more parts will be added.
+  // The sum of all partial gradients of a tensor of the frame. REQUIRES: no
+  // more of them will be added.
   Gradient total(const Endpoint& tensor);
   // The gradients of all tensors that have one.
   const std::unordered_map<Endpoint, Gradient, graph::EndpointHash>& totals()
@@ -81,17 +81,17 @@ class Backprop {
   Output dense(const Endpoint& like, const Gradient& gradient);
 
  private:
-  // A node, a loop that is a child of the frame, or a part.
+  // A node, a loop that is a child of the frame, or a block.
   struct Unit {
     Node* node = nullptr;
     FrameId loop = FrameId::kRoot;
-    const Part* part = nullptr;
+    const Block* block = nullptr;
 
     bool operator==(const Unit&) const = default;
   };
   struct UnitHash {
     size_t operator()(const Unit& unit) const {
-      if (unit.part != nullptr) return std::hash<const Part*>()(unit.part);
+      if (unit.block != nullptr) return std::hash<const Block*>()(unit.block);
       return unit.node != nullptr ? unit.node->id() : ~size_t(unit.loop);
     }
   };
@@ -105,10 +105,10 @@ class Backprop {
   std::vector<Unit> order();
   void visit(Node& node);
   void visit_by_rule(Node& node, std::vector<Gradient> grads);
-  // Adds a part of the gradient of `tensor` that is live under `live`.
+  // Adds a partial gradient of `tensor` that is live under `live`.
   void add(const Endpoint& tensor, Conditions::Set live,
            const Gradient& gradient);
-  Gradient sum(const Endpoint& tensor, std::vector<Gradient> parts);
+  Gradient sum(const Endpoint& tensor, std::vector<Gradient> partials);
 
   // conditional.cpp
   void visit_switch(Node& node, std::vector<Gradient> grads);
@@ -122,8 +122,8 @@ class Backprop {
                                  const Output& predicate, int ports);
   Gradient merged(const Endpoint& tensor, std::vector<Gradient> inputs);
 
-  // part_backprop.cpp
-  void visit_part(const Part& part);
+  // block_backprop.cpp
+  void visit_block(const Block& block);
 
   // loop_backprop.cpp
   void visit_loop(FrameId frame);
@@ -153,7 +153,7 @@ class Backprop {
   Region& region_;
   std::vector<Endpoint> seeds_;
   std::unordered_map<Endpoint, std::vector<Gradient>, graph::EndpointHash>
-      parts_;
+      partials_;
   std::unordered_map<Endpoint, Gradient, graph::EndpointHash> totals_, sums_;
 };
 

@@ -49,15 +49,15 @@ Result<CallRegion::Group*> CallRegion::group_of(const Endpoint& tensor) {
 Result<Endpoint> CallRegion::pack(const std::vector<Endpoint>& values) {
   const std::string_view op =
       values.empty() ? "OptionalNone" : "OptionalFromValue";
-  TAGFLOW_ASSIGN(Node * packed, thread_.add(op, op, values, {}, frame()));
+  TAGFLOW_ASSIGN(Node * packed, carrier_.add(op, op, values, {}, frame()));
   return Endpoint{packed, 0};
 }
 
 // Leads them into and out of the branches in which the values are live.
 Result<Endpoint> CallRegion::pack_guarded(const Group& group) {
   TAGFLOW_ASSIGN(const Endpoint none, pack({}));
-  return thread_.guarded("branch", none, group.guards, frame(),
-                         [&](const Endpoint&) { return pack(group.values); });
+  return carrier_.guarded("branch", none, group.guards, frame(),
+                          [&](const Endpoint&) { return pack(group.values); });
 }
 
 graph::OpResult CallRegion::unpack(const Output& optional,

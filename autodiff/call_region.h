@@ -4,8 +4,8 @@
 #include <deque>
 #include <vector>
 
+#include "autodiff/carrier.h"
 #include "autodiff/region.h"
-#include "autodiff/thread.h"
 
 namespace tagflow::autodiff {
 
@@ -31,7 +31,7 @@ class CallRegion final : public DistantRegion {
   // gradient is made.
   CallRegion(Analysis& analysis, graph::Scope scope)
       : DistantRegion(analysis, FrameId::kRoot, std::move(scope)),
-        thread_(analysis, "record") {}
+        carrier_(analysis, "record") {}
 
   // Takes all values that were requested out of `record`, a tensor of the
   // gradient's graph, and returns the record that the body makes. REQUIRES:
@@ -59,7 +59,7 @@ class CallRegion final : public DistantRegion {
                          const std::vector<Endpoint>& values) const;
   Status take_out(const Group& group, const graph::OpResult& values) const;
 
-  Thread thread_;
+  Carrier carrier_;
   std::deque<Group> groups_;
 };
 

@@ -74,7 +74,7 @@ void Backprop::visit_switch(Node& node, std::vector<Gradient> grads) {
   if (!all_.paths.has(data)) return;
   if (analysis().is_loop_switch(node) && region_.frame() != FrameId::kRoot) {
     const Gradient& taken = grads[size_t(region_.loop_port())];
-    if (taken.valid()) parts_[data].push_back(taken);
+    if (taken.valid()) partials_[data].push_back(taken);
     return;
   }
   const Gradient like = *std::ranges::find_if(grads, &Gradient::valid);
@@ -130,7 +130,7 @@ void Backprop::visit_merge(Node& node, const Gradient& grad) {
   const std::vector<Gradient> grads = switched(grad, predicate, inputs);
   for (int i = 0; i < inputs; ++i) {
     const Endpoint& input = node.inputs()[size_t(i)];
-    if (all_.paths.has(input)) parts_[input].push_back(grads[size_t(i)]);
+    if (all_.paths.has(input)) partials_[input].push_back(grads[size_t(i)]);
   }
 }
 

@@ -16,12 +16,12 @@ namespace {
 
 class Walk {
  public:
-  Walk(const Scope& scope, const Differentiand& what, const Prepared& made,
-       const Parts& parts)
+  Walk(const Scope& scope, const Differentiand& what, const PreparedGraph& made,
+       const Blocks& blocks)
       : scope_(scope),
         what_(what),
         made_(made),
-        all_{*made.analysis, *made.paths, parts, made.stops,
+        all_{*made.analysis, *made.paths, blocks, made.stops,
              graph::ScopeAccess::name(scope)} {}
 
   // Walks from the frame of ys outwards, to those of xs. A loop-invariant
@@ -78,7 +78,7 @@ class Walk {
 
   const Scope& scope_;
   const Differentiand& what_;
-  const Prepared& made_;
+  const PreparedGraph& made_;
   Differentiation all_;
   std::deque<PlainRegion> regions_;
   std::vector<GradientPair> pairs_;
@@ -89,12 +89,12 @@ class Walk {
 Result<std::vector<Gradient>> differentiate(const Scope& scope,
                                             const Differentiand& what) {
   TAGFLOW_ASSIGN(
-      const Prepared made,
+      const PreparedGraph made,
       prepare(scope, Tensors{what.ys, what.xs, what.stops}, what.save));
   const auto first = graph::NodeId(scope.graph().end_id());
-  TAGFLOW_ASSIGN(const Parts parts,
-                 Parts::find(*made.analysis, *made.paths, made.xs, what.ys));
-  Walk walk(scope, what, made, parts);
+  TAGFLOW_ASSIGN(const Blocks blocks,
+                 Blocks::find(*made.analysis, *made.paths, made.xs, what.ys));
+  Walk walk(scope, what, made, blocks);
   std::vector<Gradient> results = walk.run();
   if (what.kept != nullptr)
     for (KeptValue& kept : made.analysis->take_notes())

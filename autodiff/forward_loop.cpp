@@ -7,14 +7,32 @@ ForwardLoop::ForwardLoop(Analysis& analysis, const Loop& loop,
     : analysis_(analysis),
       loop_(loop),
       around_(analysis.parent(loop.frame)),
-      thread_(analysis, std::move(prefix)) {}
+      carrier_(analysis, std::move(prefix)) {}
 
-// The Exit is live where the loop runs.
-Result<Node*> ForwardLoop::add(std::string_view name, std::string_view op,
-                               std::vector<Endpoint> inputs, AttrMap attrs,
-                               std::vector<Node*> controls) {
-  return thread_.add(name, op, std::move(inputs), std::move(attrs), around_,
-                     analysis_.live(*loop_.loop_cond), std::move(controls));
+Result<Endpoint> ForwardLoop::inside(std::string_view prefix,
+                                     std::string_view op,
+                                     std::vector<Endpoint> inputs,
+                                     AttrMap attrs,
+                                     std::vector<Node*> controls) {
+  TAGFLOW_ASSIGN(Node * node,
+                 carrier_.add(fmt::format("{}/{}", prefix, op), op,
+                              std::move(inputs), std::move(attrs), loop_.frame,
+                              Conditions::kNone, std::move(controls)));
+  return Endpoint{node, 0};
+}
+
+// The node is live where the loop runs.
+Result<Endpoint> ForwardLoop::outside(std::string_view prefix,
+                                      std::string_view op,
+                                      std::vector<Endpoint> inputs,
+                                      AttrMap attrs,
+                                      std::vector<Node*> controls) {
+  TAGFLOW_ASSIGN(
+      Node * node,
+      carrier_.add(fmt::format("{}/{}", prefix, op), op, std::move(inputs),
+                   std::move(attrs), around_, analysis_.live(*loop_.loop_cond),
+                   std::move(controls)));
+  return Endpoint{node, 0};
 }
 
 // It must be dead where the loop is on a branch that is not taken, and run once
@@ -25,18 +43,19 @@ Result<Endpoint> ForwardLoop::source(std::string_view op, AttrMap attrs) {
       analysis_.live(*loop_.loop_cond) != Conditions::kNone) {
     if (anchor_ == nullptr) {
       const Endpoint entering = loop_.variables.front().enter->inputs()[0];
-      TAGFLOW_ASSIGN(anchor_, add("entered", "Identity", {entering}, {}));
+      TAGFLOW_ASSIGN(const Endpoint anchor,
+                     outside("entered", "Identity", {entering}));
+      anchor_ = anchor.node;
     }
     controls = {anchor_};
   }
-  TAGFLOW_ASSIGN(Node * node, add(op, op, {}, std::move(attrs), controls));
-  return Endpoint{node, 0};
+  return outside("source", op, {}, std::move(attrs), std::move(controls));
 }
 
-Result<Thread::Variable> ForwardLoop::add_variable(const std::string& name,
-                                                   const Endpoint& initial) {
-  TAGFLOW_ASSIGN(Node * merge, thread_.enter(name, loop_, initial));
-  return thread_.part(name, loop_, merge, {merge, 0});
+Result<Carrier::Variable> ForwardLoop::add_variable(const std::string& name,
+                                                    const Endpoint& initial) {
+  TAGFLOW_ASSIGN(Node * merge, carrier_.enter(name, loop_, initial));
+  return carrier_.split(name, loop_, merge, {merge, 0});
 }
 
 Result<Endpoint> ForwardLoop::integer(int64_t value) {
@@ -46,28 +65,24 @@ Result<Endpoint> ForwardLoop::integer(int64_t value) {
 
 Result<Endpoint> ForwardLoop::at_least_one(const Endpoint& k) {
   TAGFLOW_ASSIGN(const Endpoint one, integer(1));
-  TAGFLOW_ASSIGN(Node * cast,
-                 add("every/Cast", "Cast", {k}, {{"DstT", DataType::kInt64}}));
-  TAGFLOW_ASSIGN(Node * most,
-                 add("every/Maximum", "Maximum", {{cast, 0}, one}, {}));
-  return Endpoint{most, 0};
+  TAGFLOW_ASSIGN(const Endpoint wide,
+                 outside("every", "Cast", {k}, {{"DstT", DataType::kInt64}}));
+  return outside("every", "Maximum", {wide, one});
 }
 
 Result<Endpoint> ForwardLoop::number() {
   if (number_.node != nullptr) return number_;
   TAGFLOW_ASSIGN(const Endpoint zero, integer(0));
-  TAGFLOW_ASSIGN(const Thread::Variable count, add_variable("trips", zero));
-  const FrameId frame = loop_.frame;
-  const Conditions::Set any = Conditions::kNone;
-  TAGFLOW_ASSIGN(Node * now, thread_.add("trips/Identity", "Identity",
-                                         {count.goes_on}, {}, frame));
-  TAGFLOW_ASSIGN(Node * one, thread_.add("trips/one", "Const", {},
-                                         {{"value", Tensor::scalar<int64_t>(1)},
-                                          {"dtype", DataType::kInt64}},
-                                         frame, any, {now}));
-  TAGFLOW_ASSIGN(Node * next, thread_.add("trips/AddV2", "AddV2",
-                                          {{now, 0}, {one, 0}}, {}, frame));
-  TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, count, {next, 0}));
+  TAGFLOW_ASSIGN(const Carrier::Variable count, add_variable("trips", zero));
+  TAGFLOW_ASSIGN(const Endpoint now,
+                 inside("trips", "Identity", {count.goes_on}));
+  TAGFLOW_ASSIGN(const Endpoint one,
+                 inside("trips", "Const", {},
+                        {{"value", Tensor::scalar<int64_t>(1)},
+                         {"dtype", DataType::kInt64}},
+                        {now.node}));
+  TAGFLOW_ASSIGN(const Endpoint next, inside("trips", "AddV2", {now, one}));
+  TAGFLOW_RETURN_IF_ERROR(carrier_.close(loop_, count, next));
   number_ends_ = count.ends;
   return number_ = {count.merge, 0};
 }
@@ -79,7 +94,7 @@ Result<Endpoint> ForwardLoop::trips() {
         counter && counter->step && number_.node == nullptr)
       return counted_trips(*counter, variable.merge);
   TAGFLOW_RETURN_IF_ERROR(number().status());
-  TAGFLOW_ASSIGN(Node * exit, thread_.leave("trips", loop_, number_ends_));
+  TAGFLOW_ASSIGN(Node * exit, carrier_.leave("trips", loop_, number_ends_));
   return trips_ = {exit, 0};
 }
 
@@ -87,22 +102,14 @@ Result<Endpoint> ForwardLoop::counted_trips(const Counter& counter,
                                             Node* merge) {
   TAGFLOW_ASSIGN(Endpoint trips, last({merge, 0}));
   const DataType type = merge->output_dtypes()[0];
-  const auto apply = [&](std::string_view op,
-                         std::vector<Endpoint> inputs) -> Status {
-    TAGFLOW_ASSIGN(Node * node,
-                   add(fmt::format("trips/{}", op), op, std::move(inputs), {}));
-    trips = {node, 0};
-    return {};
-  };
-  TAGFLOW_RETURN_IF_ERROR(apply("Sub", {trips, counter.first}));
+  TAGFLOW_ASSIGN(trips, outside("trips", "Sub", {trips, counter.first}));
   if (type != DataType::kInt64) {
-    TAGFLOW_ASSIGN(Node * node, add("trips/Cast", "Cast", {trips},
-                                    {{"DstT", DataType::kInt64}}));
-    trips = {node, 0};
+    TAGFLOW_ASSIGN(
+        trips, outside("trips", "Cast", {trips}, {{"DstT", DataType::kInt64}}));
   }
   if (counter.step != 1) {
     TAGFLOW_ASSIGN(const Endpoint step, integer(counter.step));
-    TAGFLOW_RETURN_IF_ERROR(apply("FloorDiv", {trips, step}));
+    TAGFLOW_ASSIGN(trips, outside("trips", "FloorDiv", {trips, step}));
   }
   return trips_ = trips;
 }
@@ -167,19 +174,16 @@ Result<Endpoint> ForwardLoop::stacked(const Endpoint& value,
     TAGFLOW_ASSIGN(empty, source("PersistentStack", {{"elem_type", dtype}}));
   }
   const std::string name = value.node->name();
-  TAGFLOW_ASSIGN(const Thread::Variable stack, add_variable(name, empty));
+  TAGFLOW_ASSIGN(const Carrier::Variable stack, add_variable(name, empty));
   TAGFLOW_ASSIGN(
       const Endpoint next,
-      thread_.guarded(name, stack.goes_on, guards, loop_.frame,
-                      [&](const Endpoint& inside) -> Result<Endpoint> {
-                        TAGFLOW_ASSIGN(
-                            Node * push,
-                            thread_.add(name + "/Push", "PersistentStackPush",
-                                        {inside, value}, {}, loop_.frame));
-                        return Endpoint{push, 0};
-                      }));
-  TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, stack, next));
-  TAGFLOW_ASSIGN(Node * exit, thread_.leave(name, loop_, stack.ends));
+      carrier_.guarded(
+          name, stack.goes_on, guards, loop_.frame,
+          [&](const Endpoint& before) {
+            return inside(name, "PersistentStackPush", {before, value});
+          }));
+  TAGFLOW_RETURN_IF_ERROR(carrier_.close(loop_, stack, next));
+  TAGFLOW_ASSIGN(Node * exit, carrier_.leave(name, loop_, stack.ends));
   return Endpoint{exit, 0};
 }
 
@@ -187,14 +191,10 @@ Result<Endpoint> ForwardLoop::stacked(const Endpoint& value,
 Result<Endpoint> ForwardLoop::entered(const std::string& name,
                                       const Endpoint& outside) {
   const graph::StaticFrame& frame = analysis_.frame(loop_.frame);
-  TAGFLOW_ASSIGN(
-      Node * enter,
-      thread_.add(name, "Enter", {outside},
-                  {{"frame_name", frame.name},
-                   {"is_constant", true},
-                   {"parallel_iterations", frame.parallel_iterations}},
-                  loop_.frame));
-  return Endpoint{enter, 0};
+  return inside(name, "Enter", {outside},
+                {{"frame_name", frame.name},
+                 {"is_constant", true},
+                 {"parallel_iterations", frame.parallel_iterations}});
 }
 
 Result<Endpoint> ForwardLoop::saved_every(const Endpoint& value,
@@ -206,12 +206,9 @@ Result<Endpoint> ForwardLoop::saved_every(const Endpoint& value,
     TAGFLOW_ASSIGN(const Endpoint every, entered("every", k));
     TAGFLOW_ASSIGN(const Endpoint zero, integer(0));
     TAGFLOW_ASSIGN(const Endpoint none, entered("every/zero", zero));
-    TAGFLOW_ASSIGN(Node * rest, thread_.add("every/FloorMod", "FloorMod",
-                                            {now, every}, {}, loop_.frame));
-    TAGFLOW_ASSIGN(Node * is_kth,
-                   thread_.add("every/Equal", "Equal", {{rest, 0}, none}, {},
-                               loop_.frame));
-    is_kth_ = {is_kth, 0};
+    TAGFLOW_ASSIGN(const Endpoint rest,
+                   inside("every", "FloorMod", {now, every}));
+    TAGFLOW_ASSIGN(is_kth_, inside("every", "Equal", {rest, none}));
   }
   TAGFLOW_ASSIGN(saved_every_[value], stacked(value, {{is_kth_, 1, 2}}));
   return saved_every_[value];
@@ -238,16 +235,14 @@ Result<Endpoint> ForwardLoop::value_or_filler(
   std::vector<Endpoint> alternatives{value};
   for (const Guard& guard : guards) {
     TAGFLOW_ASSIGN(Node * node,
-                   thread_.branch(name + "/filler", rest, guard, loop_.frame));
+                   carrier_.branch(name + "/filler", rest, guard, loop_.frame));
     for (int port = 0; port < guard.ports; ++port)
       if (port != guard.port) alternatives.push_back({node, port});
     rest = {node, guard.port};
   }
-  TAGFLOW_ASSIGN(
-      Node * merge,
-      thread_.add(name + "/or_filler", "Merge", alternatives,
-                  {{"N", int64_t(alternatives.size())}}, loop_.frame));
-  return Endpoint{merge, 0};
+  const auto count = int64_t(alternatives.size());
+  return inside(name + "/or_filler", "Merge", std::move(alternatives),
+                {{"N", count}});
 }
 
 Result<Endpoint> ForwardLoop::listed(const Endpoint& value) {
@@ -264,28 +259,26 @@ Result<Endpoint> ForwardLoop::listed(const Endpoint& value) {
   TAGFLOW_ASSIGN(const Endpoint any,
                  source("Const", {{"value", Tensor::scalar<int32_t>(-1)},
                                   {"dtype", DataType::kInt32}}));
-  TAGFLOW_ASSIGN(Node * empty, add("EmptyTensorList", "EmptyTensorList",
-                                   {any, any}, {{"element_dtype", dtype}}));
+  TAGFLOW_ASSIGN(const Endpoint empty,
+                 outside("list", "EmptyTensorList", {any, any},
+                         {{"element_dtype", dtype}}));
   TAGFLOW_ASSIGN(const Endpoint element, value_or_filler(value, guards));
   const std::string name = value.node->name() + "/list";
-  TAGFLOW_ASSIGN(Node * merge, thread_.enter(name, loop_, {empty, 0}));
+  TAGFLOW_ASSIGN(Node * merge, carrier_.enter(name, loop_, empty));
   // Before the loop ends, or where it goes on.
   Endpoint list{merge, 0};
   const auto push = [&]() -> Status {
-    TAGFLOW_ASSIGN(
-        Node * node,
-        thread_.add(name + "/Push", "TensorListPushBack", {list, element},
-                    {{"element_dtype", dtype}}, loop_.frame));
-    list = {node, 0};
+    TAGFLOW_ASSIGN(list, inside(name, "TensorListPushBack", {list, element},
+                                {{"element_dtype", dtype}}));
     return {};
   };
   if (has_last) TAGFLOW_RETURN_IF_ERROR(push());
-  TAGFLOW_ASSIGN(const Thread::Variable parted,
-                 thread_.part(name, loop_, merge, list));
-  list = parted.goes_on;
+  TAGFLOW_ASSIGN(const Carrier::Variable variable,
+                 carrier_.split(name, loop_, merge, list));
+  list = variable.goes_on;
   if (!has_last) TAGFLOW_RETURN_IF_ERROR(push());
-  TAGFLOW_RETURN_IF_ERROR(thread_.close(loop_, parted, list));
-  TAGFLOW_ASSIGN(Node * exit, thread_.leave(name, loop_, parted.ends));
+  TAGFLOW_RETURN_IF_ERROR(carrier_.close(loop_, variable, list));
+  TAGFLOW_ASSIGN(Node * exit, carrier_.leave(name, loop_, variable.ends));
   return listed_[value] = {exit, 0};
 }
 
@@ -295,12 +288,10 @@ Result<Endpoint> ForwardLoop::last(const Endpoint& value) {
   Endpoint leaving = value;
   Conditions& conditions = analysis_.conditions();
   if (!conditions.includes(analysis_.live(value), analysis_.ends(loop_))) {
-    TAGFLOW_ASSIGN(Node * node,
-                   thread_.add("last/Switch", "Switch",
-                               {value, {loop_.loop_cond, 0}}, {}, loop_.frame));
-    leaving = {node, 0};
+    TAGFLOW_ASSIGN(leaving,
+                   inside("last", "Switch", {value, {loop_.loop_cond, 0}}));
   }
-  TAGFLOW_ASSIGN(Node * exit, thread_.leave("last", loop_, leaving));
+  TAGFLOW_ASSIGN(Node * exit, carrier_.leave("last", loop_, leaving));
   return last_[value] = {exit, 0};
 }
 

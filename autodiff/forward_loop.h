@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "autodiff/analysis.h"
+#include "autodiff/carrier.h"
 #include "autodiff/guard.h"
-#include "autodiff/thread.h"
 
 namespace tagflow::autodiff {
 
@@ -66,19 +66,23 @@ class ForwardLoop {
   Result<Endpoint> last(const Endpoint& value);
 
  private:
-  // A node in the frame around the loop.
-  Result<Node*> add(std::string_view name, std::string_view op,
-                    std::vector<Endpoint> inputs, AttrMap attrs,
-                    std::vector<Node*> controls = {});
-  // A node without inputs, in the frame around the loop.
+  // Output 0 of a new node in the loop's frame, or in the frame around the
+  // loop. It is named `prefix`/`op`.
+  Result<Endpoint> inside(std::string_view prefix, std::string_view op,
+                          std::vector<Endpoint> inputs, AttrMap attrs = {},
+                          std::vector<Node*> controls = {});
+  Result<Endpoint> outside(std::string_view prefix, std::string_view op,
+                           std::vector<Endpoint> inputs, AttrMap attrs = {},
+                           std::vector<Node*> controls = {});
+  // Output 0 of a node without inputs, in the frame around the loop.
   Result<Endpoint> source(std::string_view op, AttrMap attrs);
   // A constant of the loop.
   Result<Endpoint> filler(const std::string& name, DataType dtype);
   // The value, or the filler where not all of the guards hold.
   Result<Endpoint> value_or_filler(const Endpoint& value,
                                    const std::vector<Guard>& guards);
-  Result<Thread::Variable> add_variable(const std::string& name,
-                                        const Endpoint& initial);
+  Result<Carrier::Variable> add_variable(const std::string& name,
+                                         const Endpoint& initial);
   Result<Endpoint> counted_trips(const Counter& counter, Node* merge);
   Result<Endpoint> stacked(const Endpoint& value,
                            const std::vector<Guard>& guards);
@@ -90,7 +94,7 @@ class ForwardLoop {
   Analysis& analysis_;
   const Loop& loop_;
   const FrameId around_;
-  Thread thread_;
+  Carrier carrier_;
   Endpoint trips_, number_;
   Endpoint number_ends_;  // where the loop has ended
   Endpoint is_kth_;       // whether the number is a multiple of k

@@ -55,16 +55,16 @@ void ForwardContext::set_linear(std::span<const int> inputs) {
 }
 
 void ForwardContext::set_multilinear(std::span<const int> inputs) {
-  std::vector<Output> parts;
-  for (const int part : inputs) {
-    if (!has_tangent(part)) continue;
+  std::vector<Output> terms;
+  for (const int moving : inputs) {
+    if (!has_tangent(moving)) continue;
     Outputs all;
     for (int i = 0; i < num_inputs(); ++i)
-      all.push_back(i == part ? tangent(i) : input(i));
-    parts.push_back(apply(all)[0]);
+      all.push_back(i == moving ? tangent(i) : input(i));
+    terms.push_back(apply(all)[0]);
   }
-  if (!parts.empty())
-    set(0, parts.size() == 1 ? parts[0] : ops::add_n(scope(), parts));
+  if (!terms.empty())
+    set(0, terms.size() == 1 ? terms[0] : ops::add_n(scope(), terms));
 }
 
 // For complex numbers, gradients are conjugated, or differ in other ways.

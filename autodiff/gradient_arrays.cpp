@@ -72,8 +72,9 @@ Flows leading_to(const Analysis& analysis, const Paths& paths,
   return found;
 }
 
-// No flow may reach a sum in two ways. A loop constant arrives in each
-// iteration, so a sum around the loop has it many times.
+// Rejects a sum that some flow reaches in two ways: that flow would count
+// twice. A loop constant reaches a sum in each iteration, so it counts as two
+// ways.
 Status check_sum(const Analysis& analysis, const Paths& paths, Node& sum) {
   const Flows flows = leading_to(analysis, paths, sum);
   for (const Endpoint& flow : flows) {

@@ -33,7 +33,7 @@ struct GradientOptions {
   bool zeros_if_unconnected = false;
   // Check that each gradient is live exactly where its tensor is, or fail with
   // Internal; this doubles the cost. For tests: it also reports sums whose
-  // parts cannot be proven to be equally live.
+  // terms cannot be proven to be equally live.
   bool check_liveness = false;
 };
 

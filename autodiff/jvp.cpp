@@ -14,7 +14,7 @@ using graph::Scope;
 namespace {
 
 // A tangent is computed beside its tensor: it cannot enter an existing loop.
-Status check_frames(const Analysis& analysis, const Prepared& made) {
+Status check_frames(const Analysis& analysis, const PreparedGraph& made) {
   for (const Endpoint& x : made.xs)
     if (analysis.output_frame(*x.node) != made.frame)
       return invalid_argument(
@@ -38,7 +38,7 @@ Status check_tangents(const Scope& scope, const Analysis& analysis,
   return {};
 }
 
-// Sums may have parts that are live in more cases than the sum, a tangent. The
+// A sum that is a tangent may have terms that are live in more cases. The
 // tangent of a record is made by a call within branches that are not known to
 // be all alternatives.
 Status check_tangents(const Scope& scope, const Pushforward& walk) {
@@ -68,7 +68,7 @@ Result<Outputs> walk_forward(const Scope& scope, const Outputs& ys,
     with_tangents.xs.push_back(all_xs[i].endpoint());
     given.push_back(tangents[i]);
   }
-  TAGFLOW_ASSIGN(const Prepared made, prepare(scope, with_tangents));
+  TAGFLOW_ASSIGN(const PreparedGraph made, prepare(scope, with_tangents));
   TAGFLOW_RETURN_IF_ERROR(check_frames(*made.analysis, made));
   TAGFLOW_RETURN_IF_ERROR(
       check_tangents(scope, *made.analysis, all_xs, tangents));

@@ -6,14 +6,14 @@ namespace tagflow::autodiff {
 
 namespace {
 
-// Parts that are not equally live would be lost or dead.
+// Terms that are not equally live would be lost or dead.
 Status check_sum(Analysis& analysis, const Node& sum) {
-  for (const Endpoint& part : sum.inputs())
-    if (analysis.live(part) != analysis.live(sum))
+  for (const Endpoint& term : sum.inputs())
+    if (analysis.live(term) != analysis.live(sum))
       return error(Code::kInternal,
-                   "[gradients] the sum \"{}\" has a part \"{}\" that is "
-                   "not live exactly where the other parts are",
-                   sum.name(), part.node->name());
+                   "[gradients] the sum \"{}\" has a term \"{}\" that is "
+                   "not live exactly where the other terms are",
+                   sum.name(), term.node->name());
   return {};
 }
 

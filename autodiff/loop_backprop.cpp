@@ -159,7 +159,7 @@ std::vector<Leaf> Backprop::backward_body(
   return next;
 }
 
-// Adds an iteration's part of the gradient of a loop constant. The backward
+// Adds an iteration's partial gradient of a loop constant. The backward
 // loop has `first` variables before those of the region.
 void Backprop::add_to_sum(LoopConstant& constant, Backprop& outer,
                           Backprop& walk, BodyRegion& region, size_t first) {

@@ -5,8 +5,8 @@
 #include <unordered_set>
 
 #include "autodiff/analysis.h"
-#include "autodiff/checkpoint.h"
 #include "autodiff/function_body.h"
+#include "autodiff/recompute.h"
 #include "graph/analysis/frames.h"
 #include "graph/function.h"
 #include "graph/functions/extended.h"
@@ -216,20 +216,20 @@ class LoweredCall {
       NodeDef def = Graph::to_def(*node);
       if (def.op == "_Call") keep_own_frame(def, traits);
       for (std::string& input : def.inputs) input = translated(input);
-      take_over_checkpoint(def);
+      take_over_blocks(def);
       defs.push_back(std::move(def));
     }
     return graph_.extend(std::move(defs));
   }
 
-  // The nodes are in the checkpoints of the call. A checkpoint inside the
+  // The nodes are in the recomputed blocks of the call. A block inside the
   // function gets a new name in each call.
-  void take_over_checkpoint(NodeDef& def) const {
-    std::string name(checkpoints_of(node_.attrs()));
-    if (const auto own = checkpoints_of(def.attrs); !own.empty())
+  void take_over_blocks(NodeDef& def) const {
+    std::string name(blocks_of(node_.attrs()));
+    if (const auto own = blocks_of(def.attrs); !own.empty())
       name +=
           fmt::format("{}{}/{}", name.empty() ? "" : ";", node_.name(), own);
-    if (!name.empty()) def.attrs.insert_or_assign(kCheckpointAttr, name);
+    if (!name.empty()) def.attrs.insert_or_assign(kRecomputeAttr, name);
   }
 
   Result<Endpoint> there(const Endpoint& made) const {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "autodiff/thread.h"
+#include "autodiff/carrier.h"
 #include "graph/analysis/topology.h"
 
 namespace tagflow::autodiff {
@@ -18,7 +18,7 @@ bool pops_from_stack(const Node& node) {
 
 namespace {
 
-// A step of the stack's thread: a push, a pop, or a loop.
+// What the stack is carried through: a push, a pop, or a loop.
 struct Unit {
   Node* node = nullptr;  // null: the loop
   FrameId loop = FrameId::kRoot;
@@ -32,7 +32,7 @@ struct Unit {
 class MutableStack {
  public:
   MutableStack(Analysis& analysis, Node& maker)
-      : analysis_(analysis), maker_(maker), thread_(analysis, maker.name()) {}
+      : analysis_(analysis), maker_(maker), carrier_(analysis, maker.name()) {}
 
   void add_user(Node* node) { users_.push_back(node); }
 
@@ -42,9 +42,9 @@ class MutableStack {
     TAGFLOW_RETURN_IF_ERROR(dtype.status());
     find_shape();
     TAGFLOW_ASSIGN(Node * empty,
-                   thread_.add("PersistentStack", "PersistentStack", {},
-                               {{"elem_type", *dtype}}, home,
-                               analysis_.live(maker_), {&maker_}));
+                   carrier_.add("PersistentStack", "PersistentStack", {},
+                                {{"elem_type", *dtype}}, home,
+                                analysis_.live(maker_), {&maker_}));
     TAGFLOW_ASSIGN(const std::vector<Unit> units, units_of(home));
     return lead(units, home, analysis_.live(maker_), {empty, 0}).status();
   }
@@ -142,7 +142,7 @@ class MutableStack {
     return units;
   }
 
-  // Threads the stack through the units, which are in one frame, and live where
+  // Carries the stack through the units, which are in one frame, and live where
   // `given` holds.
   Result<Endpoint> lead(std::span<const Unit> units, FrameId frame,
                         Conditions::Set given, Endpoint stack) {
@@ -152,10 +152,11 @@ class MutableStack {
                                 : Endpoint{analysis_.loop(unit.loop).loop_cond};
       TAGFLOW_ASSIGN(const std::vector<Guard> guards,
                      guards_of(analysis_, frame, unit.live, given, what));
-      TAGFLOW_ASSIGN(stack, thread_.guarded(name_of(unit), stack, guards, frame,
-                                            [&](const Endpoint& inside) {
-                                              return through(unit, inside);
-                                            }));
+      TAGFLOW_ASSIGN(stack,
+                     carrier_.guarded(name_of(unit), stack, guards, frame,
+                                      [&](const Endpoint& inside) {
+                                        return through(unit, inside);
+                                      }));
     }
     return stack;
   }
@@ -171,8 +172,8 @@ class MutableStack {
   Result<Endpoint> through_push(Node& push, const Endpoint& stack) {
     const Endpoint value = push.inputs()[1];
     TAGFLOW_ASSIGN(Node * made,
-                   thread_.add(push.name() + "/Push", "PersistentStackPush",
-                               {stack, value}, {}, analysis_.frame_of(push)));
+                   carrier_.add(push.name() + "/Push", "PersistentStackPush",
+                                {stack, value}, {}, analysis_.frame_of(push)));
     TAGFLOW_RETURN_IF_ERROR(become_identity(push, value, made));
     return Endpoint{made, 0};
   }
@@ -180,7 +181,7 @@ class MutableStack {
   Result<Endpoint> through_pop(Node& pop, const Endpoint& stack) {
     TAGFLOW_ASSIGN(
         Node * made,
-        thread_.add(
+        carrier_.add(
             pop.name() + "/Pop", "PersistentStackPop", {stack},
             {{"elem_type", pop.output_dtypes()[0]}, {"elem_shape", shape_}},
             analysis_.frame_of(pop)));
@@ -215,18 +216,18 @@ class MutableStack {
                         describe(unit), analysis_.frame(loop.frame).name));
       (is_behind ? then : is_last ? last : first).push_back(std::move(unit));
     }
-    TAGFLOW_ASSIGN(Node * merge, thread_.enter(name, loop, stack));
+    TAGFLOW_ASSIGN(Node * merge, carrier_.enter(name, loop, stack));
     TAGFLOW_ASSIGN(
         const Endpoint now,
         lead(first, loop.frame, analysis_.live(*loop.loop_cond), {merge, 0}));
-    TAGFLOW_ASSIGN(const Thread::Variable variable,
-                   thread_.part(name, loop, merge, now));
+    TAGFLOW_ASSIGN(const Carrier::Variable variable,
+                   carrier_.split(name, loop, merge, now));
     TAGFLOW_ASSIGN(const Endpoint next,
                    lead(then, loop.frame, goes_on, variable.goes_on));
-    TAGFLOW_RETURN_IF_ERROR(thread_.close(loop, variable, next));
+    TAGFLOW_RETURN_IF_ERROR(carrier_.close(loop, variable, next));
     TAGFLOW_ASSIGN(const Endpoint end,
                    lead(last, loop.frame, ends, variable.ends));
-    TAGFLOW_ASSIGN(Node * exit, thread_.leave(name, loop, end));
+    TAGFLOW_ASSIGN(Node * exit, carrier_.leave(name, loop, end));
     return Endpoint{exit, 0};
   }
 
@@ -248,7 +249,7 @@ class MutableStack {
 
   Analysis& analysis_;
   Node& maker_;
-  Thread thread_;
+  Carrier carrier_;
   std::vector<Node*> users_;
   PartialShape shape_;
 };

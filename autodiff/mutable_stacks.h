@@ -7,7 +7,7 @@
 // dual, in which a push becomes a pop and a pop becomes a push.
 //
 // So a stack that leads from an x to a y becomes a value, a PersistentStack. It
-// is threaded (Thread) through all nodes that push onto it or pop from it, in
+// is carried (Carrier) through all nodes that push onto it or pop from it, in
 // the order in which these run: through a loop as a variable of the loop, and
 // from its Exit to the next loop. Then it is differentiated like any value, to
 // any order, and the value that a gradient needs is often on such a stack

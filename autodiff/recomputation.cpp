@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "autodiff/checkpoint.h"
+#include "autodiff/recompute.h"
 #include "graph/analysis/prune.h"
 #include "graph/functions/make_function.h"
 
@@ -124,7 +124,7 @@ Status Recomputation::finish(std::span<const Output> results) {
   for (NodeDef& def : function.nodes) {
     AttrMap rest;
     for (const auto& [key, value] : def.attrs)
-      if (key != kCheckpointAttr && key != graph::kSaveAttr &&
+      if (key != kRecomputeAttr && key != graph::kSaveAttr &&
           key != graph::kSaveEveryAttr)
         rest.emplace(key, value);
     if (rest.size() != def.attrs.size()) def.attrs = std::move(rest);

@@ -1,4 +1,5 @@
-// Recomputation: a function that recomputes a part of a graph for its gradient.
+// Recomputation: a function that recomputes nodes of a graph for their
+// gradient.
 #pragma once
 
 #include <span>
@@ -15,7 +16,7 @@ namespace tagflow::autodiff {
 
 // Note [Recomputation]
 // The gradient of values that are not kept is a call of a function, which
-// consists of a copy of that part of the graph and of the copy's gradient:
+// consists of a copy of the nodes that compute them and of the copy's gradient:
 //
 //   arguments  what comes in from outside, what ran once, and the gradients of
 //              what comes out
@@ -27,7 +28,7 @@ namespace tagflow::autodiff {
 // the original. Inside the function, the copy's values are kept as usual, and
 // for a gradient of higher order the call is lowered like any call.
 //
-// A node that runs once is not copied (Stateful in autodiff/parts.h): its
+// A node that runs once is not copied (Stateful in autodiff/blocks.h): its
 // outputs are arguments. Within a loop, they are in a list with an element for
 // each trip. Where a gradient leads through such a node, an IdentityN of its
 // outputs and inputs stands for it, and the rule of its op is applied to that
@@ -47,9 +48,9 @@ class Recomputation {
   Output add_argument(const Endpoint& like, DataType type);
   // Does the same for an argument that nothing waits for.
   Output add_plain_argument(const Endpoint& like, DataType type);
-  // Makes the copy one of a loop of the frame: of the trips from number `first`
-  // up to but not including `last`, which are arguments. The loop's variables
-  // begin with arguments. REQUIRES: before copy().
+  // Restricts the copy to a segment of a loop of the frame: the trips [first,
+  // last), which are both arguments of the function, as are the initial values
+  // of the loop's variables. REQUIRES: before copy().
   struct Segment {
     Output first, last;
   };
@@ -74,7 +75,7 @@ class Recomputation {
   // finish().
   bool needs(const Output& argument) const;
   bool needs(const LoopVariable& variable) const;
-  // Makes a node in `s` that calls the function. Inputs of the part get their
+  // Makes a node in `s` that calls the function. Inputs of the copy get their
   // values from the region; `values` are the other arguments. REQUIRES: after
   // finish().
   Result<graph::OpResult> call(

@@ -1,8 +1,8 @@
-// The copy of a part of a graph: the needed nodes, and their definitions.
+// The copy of recomputed nodes: the needed ones, and their definitions.
 #include <algorithm>
 
-#include "autodiff/checkpoint.h"
 #include "autodiff/recomputation.h"
+#include "autodiff/recompute.h"
 #include "autodiff/stand_in.h"
 #include "graph/analysis/class_labels.h"
 
@@ -219,13 +219,13 @@ const Recomputation::Numbers& Recomputation::numbers_of(FrameId frame) {
   if (!made.all.empty()) return made;
   const Loop& loop = analysis().loop(frame);
   const std::string base = fresh("number");
-  const auto name = [&](std::string_view part) {
-    return fmt::format("{}/{}", base, part);
+  const auto name = [&](std::string_view suffix) {
+    return fmt::format("{}/{}", base, suffix);
   };
   const AttrMap type = {{"T", DataType::kInt64}};
-  const auto number = [&](std::string_view part, int64_t value,
+  const auto number = [&](std::string_view suffix, int64_t value,
                           const std::string& control) {
-    return put(name(part), "Const", {"^" + control},
+    return put(name(suffix), "Const", {"^" + control},
                {{"value", Tensor::scalar(value)}, {"dtype", DataType::kInt64}});
   };
   std::string first = first_;
@@ -290,13 +290,12 @@ void Recomputation::define(const Node& node) {
   for (const auto& [name, value] : node.attrs()) {
     if (name == graph::kClassAttr || (ends_segment && name == graph::kSaveAttr))
       continue;
-    if (name != kCheckpointAttr) {
+    if (name != kRecomputeAttr) {
       def.attrs.emplace(name, value);
       continue;
     }
-    // Only the names of inner checkpoints are left.
-    const std::string_view rest =
-        inner_checkpoints(checkpoints_of(node.attrs()));
+    // Only the names of inner blocks are left.
+    const std::string_view rest = inner_blocks(blocks_of(node.attrs()));
     if (!rest.empty()) def.attrs.emplace(name, std::string(rest));
   }
   if (ends_segment) {

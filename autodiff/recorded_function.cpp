@@ -54,10 +54,10 @@ class RecordedFunction {
     const Output record =
         argument("record", DataType::kVariant, PartialShape::scalar());
     const std::vector<Endpoint> xs(body_.args.begin(), body_.args.end());
-    TAGFLOW_ASSIGN(const Parts parts,
-                   Parts::find(analysis_, paths_, xs, body_.results));
+    TAGFLOW_ASSIGN(const Blocks blocks,
+                   Blocks::find(analysis_, paths_, xs, body_.results));
     const Paths::Set stops;
-    Differentiation all{analysis_, paths_, parts, stops, "gradients"};
+    Differentiation all{analysis_, paths_, blocks, stops, "gradients"};
     CallRegion region(analysis_, s);
     Backprop walk(all, region);
     for (size_t i = 0; i < body_.results.size(); ++i) {

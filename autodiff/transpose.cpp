@@ -86,7 +86,7 @@ class Transposition {
       const Output seed = made[i].is_sparse() ? ops::gather(scope_, tangents[i],
                                                             made[i].indices)
                                               : tangents[i];
-      parts_[made[i].values.endpoint()].push_back({seed});
+      partials_[made[i].values.endpoint()].push_back({seed});
     }
   }
 
@@ -144,16 +144,16 @@ class Transposition {
     (*entry)->rule(context);
     const std::vector<Gradient> results = std::move(context).take_results();
     for (size_t i = 0; i < results.size(); ++i)
-      if (results[i].valid()) parts_[node.inputs()[i]].push_back(results[i]);
+      if (results[i].valid()) partials_[node.inputs()[i]].push_back(results[i]);
   }
 
   // A rare rule with a call or a conditional is differentiated like any graph.
   void walk_over_control_flow() {
     Differentiand what;
     std::vector<Gradient> seeds;
-    for (const auto& [y, parts] : parts_) {
+    for (const auto& [y, partials] : partials_) {
       what.ys.push_back(y);
-      seeds.push_back(sum(y, parts));
+      seeds.push_back(sum(y, partials));
     }
     for (const Gradient& v : cotangents_)
       if (v.valid()) what.xs.push_back(v.values.endpoint());
@@ -161,21 +161,21 @@ class Transposition {
     what.has_own_grads = true;
     const auto grads = differentiate(scope_, what);
     if (!grads.ok()) return scope_.fail(grads.status());
-    parts_.clear();
+    partials_.clear();
     for (size_t i = 0; i < what.xs.size(); ++i)
-      if ((*grads)[i].valid()) parts_[what.xs[i]] = {(*grads)[i]};
+      if ((*grads)[i].valid()) partials_[what.xs[i]] = {(*grads)[i]};
   }
 
   Gradient total(const Endpoint& tensor) {
-    const auto parts = parts_.find(tensor);
-    if (parts == parts_.end() || !scope_.ok()) return {};
-    return sum(tensor, parts->second);
+    const auto partials = partials_.find(tensor);
+    if (partials == partials_.end() || !scope_.ok()) return {};
+    return sum(tensor, partials->second);
   }
 
-  Gradient sum(const Endpoint& tensor, const std::vector<Gradient>& parts) {
+  Gradient sum(const Endpoint& tensor, const std::vector<Gradient>& partials) {
     graph::Inputs all;
-    for (const Gradient& part : parts)
-      all.add(region_.dense(scope_, tensor, part));
+    for (const Gradient& partial : partials)
+      all.add(region_.dense(scope_, tensor, partial));
     return {all.size() == 1 ? all[0].output() : ops::add_n(scope_, all)};
   }
 
@@ -209,7 +209,7 @@ class Transposition {
   // The tensors that depend on them in a way that has a derivative.
   Paths::Set depends_;
   std::unordered_map<Endpoint, std::vector<Gradient>, graph::EndpointHash>
-      parts_;
+      partials_;
 };
 
 }  // namespace

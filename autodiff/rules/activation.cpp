@@ -1,5 +1,9 @@
-// Activation functions and the ops that are their gradients.
+// Activation functions and the ops that are their gradients, and biases.
+#include <array>
+
 #include "autodiff/rule.h"
+#include "autodiff/rules/activation_rules.h"
+#include "autodiff/rules/forward.h"
 #include "autodiff/rules/rules.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
@@ -66,34 +70,47 @@ void softplus_grad_rule(RuleContext& r) {
   r.set(1, ops::mul(s, ops::mul(s, r.grad(), r.input(0)), slope));
 }
 
-// The slope (1 + |x|)^-2 has the derivative -2 sign(x) (1 + |x|)^-3.
-void softsign_grad_rule(RuleContext& r) {
-  const Scope& s = r.scope();
-  set_by_same_op(r);
+// --- Biases -----------------------------------------------------------------
+
+void bias_add_rule(RuleContext& r) {
+  r.set(0, r.grad());
   if (!r.wants(1)) return;
-  const Output x = r.input(1);
-  const Output change = ops::real_div(s, ops::mul(s, ops::sign(s, x), -2),
-                                      ops::add(s, ops::abs(s, x), 1));
-  const Output sloped =
-      s.op("SoftsignGrad", {ops::mul(s, r.grad(), r.input(0)), x});
-  r.set(1, ops::mul(s, sloped, change));
+  // BiasAddV1 has no format: its channels come last.
+  const bool has_format = r.node().op() == "BiasAdd";
+  const std::string format =
+      has_format ? r.attr<std::string>("data_format") : "NHWC";
+  r.set(1, r.scope().op("BiasAddGrad", {r.grad()}, {{"data_format", format}}));
+}
+
+// The channel's sum is broadcast to all of its elements, like a bias.
+void bias_add_grad_rule(RuleContext& r) {
+  r.set(0, ops::bias_add(r.scope(), r.zeros_like_input(0), r.grad(),
+                         r.attr<std::string>("data_format")));
+}
+
+void bias_sum(ForwardContext& r) {
+  if (r.has_tangent(1))
+    r.set_linear(std::array{0, 1});
+  else
+    r.set(0, r.tangent(0));
 }
 
 }  // namespace
 
 void add_activation_rules(RuleTable& table) {
-  table.add({"Sigmoid", "Tanh"}, [](RuleContext& r) {
-    r.set(0,
-          r.scope().op(r.node().op() + "Grad", {r.conj(r.output()), r.grad()}));
-  });
   table.add({"Relu", "Relu6", "Elu", "Selu"}, gradient_by_output);
-  table.add({"Softplus", "Softsign"}, gradient_by_input);
+  table.add("Softplus", gradient_by_input);
   table.add("LeakyRelu", leaky_relu_rule);
   table.add({"ReluGrad", "Relu6Grad"}, piecewise_linear_grad_rule);
   table.add("LeakyReluGrad", leaky_relu_grad_rule);
   table.add({"EluGrad", "SeluGrad"}, exponential_grad_rule);
   table.add("SoftplusGrad", softplus_grad_rule);
-  table.add("SoftsignGrad", softsign_grad_rule);
+  table.add({"BiasAdd", "BiasAddV1"}, bias_add_rule);
+  table.add("BiasAddGrad", bias_add_grad_rule);
+  table.add_forward({"Relu", "Relu6", "Elu", "Selu", "Softplus", "LeakyRelu"},
+                    symmetric);
+  table.add_forward({"BiasAdd", "BiasAddV1"}, bias_sum);
+  add_activation_loss_rules(table);
 }
 
 }  // namespace tagflow::autodiff

@@ -27,6 +27,11 @@ inline Output real_part(const Scope& s, const Output& x) {
   return ops::cast(s, ops::cast(s, x, part_dtype(x.dtype())), x.dtype());
 }
 
+// Sets the gradient of input 0 for y = f(x), where f'(x) is `slope`.
+inline void set_by_slope(RuleContext& r, const Output& slope) {
+  r.set(0, ops::mul(r.scope(), r.grad(), r.conj(slope)));
+}
+
 // The derivative of products over groups of x's elements: for each element the
 // product of the others of its group. `sum` and `product` reduce a tensor of
 // x's shape by groups and repeat the results so that they broadcast to x;

@@ -1,22 +1,12 @@
-// Array ops that hand tensors on, reshape, repeat, join, split or reorder them.
-#include "autodiff/rules/array_parts.h"
+// Array ops that reshape, repeat, join, split or reorder tensors, and series of
+// numbers.
+#include "autodiff/rules/array_helpers.h"
+#include "autodiff/rules/forward.h"
+#include "autodiff/rules/no_gradient.h"
 #include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {
-
-void add_identity_rules(RuleTable& table) {
-  table.add({"Identity", "Snapshot", "Print", "EnsureShape", "GuaranteeConst",
-             "PlaceholderWithDefault"},
-            [](RuleContext& r) { r.set(0, r.slices()); });
-  table.add("IdentityN", [](RuleContext& r) {
-    for (int i = 0; i < r.num_inputs(); ++i) r.set(i, r.slices(i));
-  });
-  table.add("PreventGradient", [](RuleContext& r) {
-    const auto message = r.attr<std::string>("message");
-    r.fail(message.empty() ? "it is there to prevent one" : message);
-  });
-}
 
 // --- Shapes -----------------------------------------------------------------
 
@@ -36,8 +26,6 @@ void add_shape_rules(RuleTable& table) {
   table.add({"Reshape", "ExpandDims", "Squeeze"}, [](RuleContext& r) {
     r.set(0, ops::reshape(r.scope(), r.grad(), r.input_shape(0)));
   });
-  table.add("BroadcastTo",
-            [](RuleContext& r) { r.set_broadcast(0, r.grad()); });
   table.add("Fill", [](RuleContext& r) { r.set_broadcast(1, r.grad()); });
   table.add("Tile", tile_rule);
 }
@@ -142,7 +130,7 @@ Output inverse_permutation(RuleContext& r) {
   return r.ints(inverse);
 }
 
-void add_order_rules(RuleTable& table) {
+void add_reordering_rules(RuleTable& table) {
   // The gradient of a conjugate is conjugated, too.
   table.add({"Transpose", "ConjugateTranspose"}, [](RuleContext& r) {
     r.set(0, r.scope().op(r.node().op(), {r.grad(), inverse_permutation(r)}));
@@ -161,15 +149,103 @@ void add_order_rules(RuleTable& table) {
   });
 }
 
+// --- Series -----------------------------------------------------------------
+
+// start + i * delta; the number of elements is constant.
+void range_rule(RuleContext& r) {
+  const Scope& s = r.scope();
+  if (r.wants(0)) r.set(0, ops::reduce_sum(s, r.grad()));
+  if (!r.wants(2)) return;
+  const Output count = ops::reshape(s, r.output_shape(), r.ints({}));
+  const Output steps = ops::cast(s, count_to(s, count), r.input_dtype(2));
+  r.set(2, ops::reduce_sum(s, ops::mul(s, r.grad(), steps)));
+}
+
+// start * (1 - t) + stop * t, for t from 0 to 1.
+void lin_space_rule(RuleContext& r) {
+  const Scope& s = r.scope();
+  const Output t = s.op(
+      "LinSpace", {r.scalar(0, r.grad()), r.scalar(1, r.grad()), r.input(2)});
+  if (r.wants(0))
+    r.set(0, ops::reduce_sum(s, ops::mul(s, r.grad(), ops::sub(s, 1, t))));
+  if (r.wants(1)) r.set(1, ops::reduce_sum(s, ops::mul(s, r.grad(), t)));
+}
+
+void add_series_rules(RuleTable& table) {
+  table.add("Range", range_rule);
+  table.add("LinSpace", lin_space_rule);
+}
+
+// --- Ops without a derivative -----------------------------------------------
+
+void add_array_reasons(RuleTable& table) {
+  no_gradient(table,
+              "ConcatOffset DataFormatDimMap DataFormatVecPermute "
+              "InvertPermutation UnravelIndex Where",
+              "its results are indices or counts");
+  no_gradient(table, "BroadcastArgs Rank Shape ShapeN Size",
+              "its result depends on shapes alone");
+  no_gradient(table, "Empty OnesLike ZerosLike", "its result is constant");
+}
+
+// --- Forward mode -----------------------------------------------------------
+
+void add_array_forward_rules(RuleTable& table) {
+  table.add_forward({"Reshape",
+                     "ExpandDims",
+                     "Squeeze",
+                     "Tile",
+                     "Transpose",
+                     "ConjugateTranspose",
+                     "Reverse",
+                     "ReverseV2",
+                     "ReverseSequence",
+                     "Roll",
+                     "Slice",
+                     "StridedSlice",
+                     "Gather",
+                     "GatherV2",
+                     "GatherNd",
+                     "Pad",
+                     "MirrorPad",
+                     "Diag",
+                     "DiagPart",
+                     "MatrixDiag",
+                     "BatchMatrixDiag",
+                     "MatrixDiagPart",
+                     "BatchMatrixDiagPart",
+                     "MatrixBandPart",
+                     "BatchMatrixBandPart",
+                     "SpaceToDepth",
+                     "DepthToSpace",
+                     "SpaceToBatchND",
+                     "BatchToSpaceND",
+                     "SplitV",
+                     "Unpack"},
+                    linear<0>);
+  table.add_forward({"Fill", "Split"}, linear<1>);
+  table.add_forward({"StridedSliceGrad"}, linear<4>);
+  table.add_forward({"Pack"},
+                    [](ForwardContext& r) { r.set_linear(inputs_from(r, 0)); });
+  table.add_forward({"Concat"},
+                    [](ForwardContext& r) { r.set_linear(inputs_from(r, 1)); });
+  table.add_forward({"ConcatV2"}, [](ForwardContext& r) {
+    r.set_linear(inputs_from(r, 0, 1));
+  });
+}
+
 }  // namespace
 
 void add_array_rules(RuleTable& table) {
-  add_identity_rules(table);
   add_shape_rules(table);
   add_join_rules(table);
-  add_order_rules(table);
-  add_array_misc_rules(table);
-  add_random_rules(table);
+  add_reordering_rules(table);
+  add_series_rules(table);
+  add_array_index_rules(table);
+  add_array_layout_rules(table);
+  add_array_scatter_rules(table);
+  add_array_reasons(table);
+  add_array_forward_rules(table);
 }
 
 }  // namespace tagflow::autodiff

@@ -1,6 +1,6 @@
-// Array ops that pick elements: slices, gathers, partitions, the largest.
-#include "autodiff/rules/array_parts.h"
-#include "autodiff/rules/rules.h"
+// Array ops that pick elements: slices, gathers, partitions.
+#include "autodiff/rules/array_helpers.h"
+#include "autodiff/rules/broadcast.h"
 
 namespace tagflow::autodiff {
 namespace {
@@ -102,25 +102,6 @@ void gather_v2_rule(RuleContext& r) {
                            {ops::floor_mod(s, at, rank), batch_dims}));
 }
 
-// Gathers the columns that the indices name, row by row.
-void top_k_rule(RuleContext& r) {
-  const Scope& s = r.scope();
-  const Output shape = r.input_shape(0, DataType::kInt64);
-  const Output last = ops::sub(s, ops::size(s, shape, {DataType::kInt64}), 1);
-  r.set(0, gather_gradient(s, r.grad(), r.output(1), shape, {last, last}));
-}
-
-// The gradient is shared equally among equal elements of a row.
-void nth_element_rule(RuleContext& r) {
-  const Scope& s = r.scope();
-  const Output is_it =
-      ops::equal(s, r.input(0), ops::expand_dims(s, r.output(), -1));
-  const Output hits = ops::cast(s, is_it, r.input_dtype(0));
-  const Output count = ops::reduce_sum(s, hits, {-1}, {.keep_dims = true});
-  const Output grad = ops::expand_dims(s, r.grad(), -1);
-  r.set(0, ops::mul(s, hits, ops::real_div(s, grad, count)));
-}
-
 void add_gather_rules(RuleTable& table) {
   table.add("Gather", set_gathered_rows);
   table.add("GatherV2", gather_v2_rule);
@@ -130,8 +111,6 @@ void add_gather_rules(RuleTable& table) {
                                 ? AttrMap{{"bad_indices_policy", policy}}
                                 : AttrMap{});
   });
-  table.add({"TopK", "TopKV2"}, top_k_rule);
-  table.add("NthElement", nth_element_rule);
 }
 
 // --- Sums and partitions ----------------------------------------------------
@@ -170,7 +149,6 @@ void add_array_index_rules(RuleTable& table) {
   add_gather_rules(table);
   table.add("OneHot", one_hot_rule);
   table.add("DynamicPartition", dynamic_partition_rule);
-  add_array_scatter_rules(table);
 }
 
 }  // namespace tagflow::autodiff

@@ -1,6 +1,5 @@
 // Array ops for paddings, blocks and diagonals.
-#include "autodiff/rules/array_parts.h"
-#include "autodiff/rules/rules.h"
+#include "autodiff/rules/array_helpers.h"
 
 namespace tagflow::autodiff {
 namespace {

@@ -1,6 +1,6 @@
 // Array ops that write elements to given places of a tensor. Where several are
 // written to one place the last one counts, and has the gradient.
-#include "autodiff/rules/array_parts.h"
+#include "autodiff/rules/array_helpers.h"
 
 namespace tagflow::autodiff {
 namespace {

@@ -1,6 +1,7 @@
 // Stacks and optionals, and what all containers share.
 #include "autodiff/rules/containers.h"
 
+#include "autodiff/rules/no_gradient.h"
 #include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
@@ -106,41 +107,6 @@ Output taken_gradient_rows(RuleContext& r, const Output& indices, int value,
 
 namespace {
 
-AttrMap element_type_of(RuleContext& r) {
-  const char* name = r.node().op() == "PersistentStackPush" ? "T" : "elem_type";
-  return {{"elem_type", r.attr<DataType>(name)}};
-}
-
-void persistent_push_rule(RuleContext& r) {
-  const Scope& s = r.scope();
-  if (!r.wants(1)) {
-    r.set(0, s.op("PersistentStackDrop", {r.grad()}, element_type_of(r)));
-    return;
-  }
-  const graph::OpResult popped =
-      s.op("PersistentStackPopOrZero", {r.grad(), r.input_shape(1)},
-           element_type_of(r));
-  r.set(0, popped[0]);
-  r.set(1, popped[1]);
-}
-
-void persistent_pop_rule(RuleContext& r) {
-  const Scope& s = r.scope();
-  if (r.has_grad(1))
-    r.set(0, s.op("PersistentStackPush", {r.grad(0), r.grad(1)}));
-  else
-    r.set(0, s.op("PersistentStackPushZero", {r.grad(0)}, element_type_of(r)));
-}
-
-void persistent_push_zero_rule(RuleContext& r) {
-  r.set(0, r.scope().op("PersistentStackDrop", {r.grad()}, element_type_of(r)));
-}
-
-void persistent_drop_rule(RuleContext& r) {
-  r.set(0, r.scope().op("PersistentStackPushZero", {r.grad()},
-                        element_type_of(r)));
-}
-
 // Element i of an optional is its component i.
 void optional_from_value_rule(RuleContext& r) {
   for (int i = 0; i < r.num_inputs(); ++i)
@@ -162,14 +128,7 @@ void tensor_map_rule(RuleContext& r) {
 
 }  // namespace
 
-void add_container_rules(RuleTable& table) {
-  table.add("PersistentStackPush", persistent_push_rule);
-  table.add({"PersistentStackPop", "PersistentStackPopOrZero"},
-            persistent_pop_rule);
-  table.add("PersistentStackPushZero", persistent_push_zero_rule);
-  table.add("PersistentStackDrop", persistent_drop_rule);
-  table.add_none({"PersistentStack", "ZeroVariant"}, "it has no elements");
-  table.add_none({"PersistentStackSize"}, "its result is a number of elements");
+void add_containers_rules(RuleTable& table) {
   // Stacks that lead from an x to a y were replaced: Note [Mutable stacks].
   table.add({"StackPush", "StackPushV2"},
             [](RuleContext& r) { r.set(1, r.slices()); });
@@ -186,9 +145,9 @@ void add_container_rules(RuleTable& table) {
   table.add({"TensorMapLookup", "TensorMapInsert", "TensorMapErase",
              "TensorMapStackKeys"},
             tensor_map_rule);
+  no_gradient(table, "DeviceIndex FakeParam", "it has no inputs");
   add_list_rules(table);
   add_array_container_rules(table);
-  add_container_gradient_rules(table);
 }
 
 }  // namespace tagflow::autodiff

@@ -62,8 +62,8 @@ Output taken_gradient_rows(RuleContext& r, const Output& indices, int value,
                            int container,
                            const char* take = "GradientListTakeRows");
 
-void add_list_rules(RuleTable& table);                // containers_list.cpp
-void add_array_container_rules(RuleTable& table);     // containers_array.cpp
-void add_container_gradient_rules(RuleTable& table);  // containers_gradient.cpp
+// Called by add_containers_rules().
+void add_list_rules(RuleTable& table);
+void add_array_container_rules(RuleTable& table);
 
 }  // namespace tagflow::autodiff

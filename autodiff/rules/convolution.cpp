@@ -1,10 +1,11 @@
-// Convolutions, and biases for their channels.
+// Convolutions.
 #include <algorithm>
 
 #include "autodiff/rule.h"
 #include "autodiff/rules/attributes.h"
+#include "autodiff/rules/forward.h"
+#include "autodiff/rules/no_gradient.h"
 #include "autodiff/rules/rules.h"
-#include "graph/builder/ops_nn.h"
 
 namespace tagflow::autodiff {
 
@@ -88,22 +89,6 @@ void convolution_to_filter_rule(RuleContext& r) {
   if (r.wants(2)) r.set(2, family.forward(r.input(0), r.grad()));
 }
 
-void bias_add_rule(RuleContext& r) {
-  r.set(0, r.grad());
-  if (!r.wants(1)) return;
-  // BiasAddV1 has no format: its channels come last.
-  const bool has_format = r.node().op() == "BiasAdd";
-  const std::string format =
-      has_format ? r.attr<std::string>("data_format") : "NHWC";
-  r.set(1, r.scope().op("BiasAddGrad", {r.grad()}, {{"data_format", format}}));
-}
-
-// The channel's sum is broadcast to all of its elements, like a bias.
-void bias_add_grad_rule(RuleContext& r) {
-  r.set(0, ops::bias_add(r.scope(), r.zeros_like_input(0), r.grad(),
-                         r.attr<std::string>("data_format")));
-}
-
 }  // namespace
 
 void add_convolution_rules(RuleTable& table) {
@@ -112,8 +97,11 @@ void add_convolution_rules(RuleTable& table) {
     table.add(family.to_input, convolution_to_input_rule);
     table.add(family.to_filter, convolution_to_filter_rule);
   }
-  table.add({"BiasAdd", "BiasAddV1"}, bias_add_rule);
-  table.add("BiasAddGrad", bias_add_grad_rule);
+  table.add({"_FusedConv2D", "_FusedDepthwiseConv2dNative"}, fused_rule);
+  table.add_forward({"Conv2D", "Conv3D", "DepthwiseConv2dNative"},
+                    multilinear<0, 1>);
+  table.add_forward({"Conv2DBackpropInput"}, multilinear<1, 2>);
+  table.add_forward({"Conv2DBackpropFilter"}, multilinear<0, 2>);
 }
 
 }  // namespace tagflow::autodiff

@@ -1,16 +1,12 @@
-// Element-wise ops of one tensor, and the ops that are gradients of such.
-#include <fmt/format.h>
-
+// Element-wise ops of one tensor.
 #include "autodiff/rules/arithmetic.h"
+#include "autodiff/rules/elementwise_rules.h"
+#include "autodiff/rules/forward.h"
+#include "autodiff/rules/no_gradient.h"
 #include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {
-
-// The gradient of y = f(x), where f'(x) is `slope`.
-void set_by_slope(RuleContext& r, const Output& slope) {
-  r.set(0, ops::mul(r.scope(), r.grad(), r.conj(slope)));
-}
 
 // The gradient of y = f(x), where f'(x) is 1 / `divisor`.
 void set_by_divisor(RuleContext& r, const Output& divisor) {
@@ -53,12 +49,6 @@ void add_linear_rules(RuleTable& table) {
   // only the real part of the gradient counts. Cast does both.
   table.add("Cast", [](RuleContext& r) {
     r.set(0, ops::cast(r.scope(), r.grad(), r.input_dtype(0)));
-  });
-  table.add({"CheckNumerics", "CheckNumericsV2"}, [](RuleContext& r) {
-    const auto message =
-        fmt::format("in the gradient of what is checked as: {}",
-                    r.attr<std::string>("message"));
-    r.set(0, r.scope().op(r.node().op(), {r.grad()}, {{"message", message}}));
   });
 }
 
@@ -130,55 +120,43 @@ void add_hyperbolic_rules(RuleTable& table) {
   });
 }
 
-// z = dy f(y), or dy f(conj(y)): SigmoidGrad and TanhGrad take y as it is, the
-// others conjugate it. Either way the op itself, of conj(y), gives the gradient
-// of dy.
-void set_upstream(RuleContext& r) {
-  if (!r.wants(1)) return;
-  r.set(1, r.scope().op(r.node().op(), {r.conj(r.input(0)), r.grad()}));
+void add_sigmoid_rules(RuleTable& table) {
+  table.add({"Sigmoid", "Tanh"}, [](RuleContext& r) {
+    r.set(0,
+          r.scope().op(r.node().op() + "Grad", {r.conj(r.output()), r.grad()}));
+  });
+  table.add("Softsign", [](RuleContext& r) {
+    r.set(0, r.scope().op("SoftsignGrad", {r.grad(), r.input(0)}));
+  });
 }
 
-void add_unary_gradient_rules(RuleTable& table) {
-  table.add("SigmoidGrad", [](RuleContext& r) {
-    const Scope& s = r.scope();
-    set_upstream(r);
-    if (!r.wants(0)) return;
-    const Output slope = ops::sub(s, 1, ops::mul(s, r.input(0), 2));
-    set_by_slope(r, ops::mul(s, r.input(1), slope));
-  });
-  table.add("TanhGrad", [](RuleContext& r) {
-    const Scope& s = r.scope();
-    set_upstream(r);
-    if (!r.wants(0)) return;
-    set_by_slope(r, ops::mul(s, ops::mul(s, r.input(0), r.input(1)), -2));
-  });
-  // z = dy / 2w with w = conj(y): conj(dz) z' = -conj(dz) z / w.
-  table.add("SqrtGrad", [](RuleContext& r) {
-    const Scope& s = r.scope();
-    set_upstream(r);
-    if (!r.wants(0)) return;
-    const Output w = r.conj(r.input(0));
-    const Output ratio = ops::real_div(s, r.output(), w);
-    r.set(0, ops::neg(s, ops::mul(s, r.conj(r.grad()), ratio)));
-  });
-  // z = -dy w^3 / 2: conj(dz) z' = -3/2 conj(dz) dy w^2.
-  table.add("RsqrtGrad", [](RuleContext& r) {
-    const Scope& s = r.scope();
-    set_upstream(r);
-    if (!r.wants(0)) return;
-    const Output square = ops::square(s, r.conj(r.input(0)));
-    const Output slope = ops::mul(s, ops::mul(s, r.input(1), square), -1.5);
-    r.set(0, ops::mul(s, r.conj(r.grad()), slope));
-  });
-  // z = -dy w^2: conj(dz) z' = -2 conj(dz) dy w.
-  table.add({"ReciprocalGrad", "InvGrad"}, [](RuleContext& r) {
-    const Scope& s = r.scope();
-    set_upstream(r);
-    if (!r.wants(0)) return;
-    const Output w = r.conj(r.input(0));
-    const Output slope = ops::mul(s, ops::mul(s, r.input(1), w), -2);
-    r.set(0, ops::mul(s, r.conj(r.grad()), slope));
-  });
+void add_elementwise_reasons(RuleTable& table) {
+  no_gradient(table, "Ceil Floor Rint Round",
+              "its result is constant but for jumps");
+  no_gradient(table,
+              "ApproximateEqual Equal Greater GreaterEqual IsFinite IsInf "
+              "IsNan Less LessEqual NotEqual ToBool",
+              "its result is true or false");
+  no_gradient(table, "LogicalAnd LogicalNot LogicalOr",
+              "it is about true and false");
+  no_gradient(
+      table,
+      "BitwiseAnd BitwiseOr BitwiseXor Invert LeftShift PopulationCount "
+      "RightShift",
+      "it is about integers");
+  no_gradient(table, "Bitcast", "it reinterprets the bits of a number");
+  no_gradient(table, "BroadcastGradientArgs",
+              "its result depends on shapes alone");
+}
+
+void add_elementwise_forward_rules(RuleTable& table) {
+  table.add_forward(
+      {"Abs",   "Square", "Sqrt",  "Rsqrt",   "Reciprocal", "Inv",
+       "Exp",   "Expm1",  "Log",   "Log1p",   "Sin",        "Cos",
+       "Tan",   "Asin",   "Acos",  "Atan",    "Sinh",       "Cosh",
+       "Asinh", "Acosh",  "Atanh", "Sigmoid", "Tanh",       "Softsign"},
+      symmetric);
+  table.add_forward({"Neg", "Cast", "BroadcastTo"}, linear<0>);
 }
 
 }  // namespace
@@ -188,7 +166,14 @@ void add_elementwise_rules(RuleTable& table) {
   add_power_rules(table);
   add_trigonometric_rules(table);
   add_hyperbolic_rules(table);
-  add_unary_gradient_rules(table);
+  add_sigmoid_rules(table);
+  table.add("BroadcastTo",
+            [](RuleContext& r) { r.set_broadcast(0, r.grad()); });
+  table.add("_FusedElementwise", fused_rule);
+  add_elementwise_reasons(table);
+  add_elementwise_forward_rules(table);
+  add_elementwise_binary_rules(table);
+  add_elementwise_complex_rules(table);
 }
 
 }  // namespace tagflow::autodiff

@@ -1,8 +1,11 @@
-// Linear algebra: inverses, determinants, linear systems, Cholesky.
+// Linear algebra: inverses, determinants, linear systems, Cholesky, products of
+// vectors in space.
 #include "autodiff/rule.h"
 #include "autodiff/rules/arithmetic.h"
-#include "autodiff/rules/decompositions.h"
-#include "autodiff/rules/matrices.h"
+#include "autodiff/rules/broadcast.h"
+#include "autodiff/rules/forward.h"
+#include "autodiff/rules/linalg_decompositions.h"
+#include "autodiff/rules/linalg_matrices.h"
 #include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
@@ -137,6 +140,14 @@ void cholesky_grad_rule(RuleContext& r) {
                r, ops::sub(s, product(r, t, h, {.of_b = true}), by_inverses)));
 }
 
+// --- Vectors ----------------------------------------------------------------
+
+void cross_rule(RuleContext& r) {
+  const Scope& s = r.scope();
+  if (r.wants(0)) r.set(0, s.op("Cross", {r.input(1), r.grad()}));
+  if (r.wants(1)) r.set(1, s.op("Cross", {r.grad(), r.input(0)}));
+}
+
 }  // namespace
 
 void add_linalg_rules(RuleTable& table) {
@@ -149,6 +160,8 @@ void add_linalg_rules(RuleTable& table) {
   table.add("CholeskyGrad", cholesky_grad_rule);
   add_decomposition_rules(table);
   add_svd_rules(table);
+  table.add("Cross", cross_rule);
+  table.add_forward({"Cross"}, multilinear<0, 1>);
 }
 
 }  // namespace tagflow::autodiff

@@ -3,6 +3,7 @@
 
 #include "autodiff/rule.h"
 #include "autodiff/rules/attributes.h"
+#include "autodiff/rules/forward.h"
 #include "autodiff/rules/rules.h"
 #include "graph/builder/ops_array.h"
 
@@ -36,7 +37,8 @@ void set_max_pool_grad(RuleContext& r, const char* op, AttrMap attrs) {
                      std::move(attrs)));
 }
 
-// MaxPoolGrad and MaxPoolGradGrad: `op`, the other one, makes the gradient.
+// Sets the gradient of input 2. MaxPoolGrad and MaxPoolGradGrad are each
+// other's gradient; `op` is the name of the other one.
 void set_max_pool_dual(RuleContext& r, const char* op) {
   r.set(2,
         r.scope().op(op, with_sizes(r, {r.input(0), r.input(1), r.grad()}, 3),
@@ -141,6 +143,7 @@ void add_pooling_rules(RuleTable& table) {
   add_max_pool_rules(table);
   add_argmax_pool_rules(table);
   add_average_pool_rules(table);
+  table.add_forward({"AvgPool", "AvgPool3D"}, linear<0>);
 }
 
 }  // namespace tagflow::autodiff

@@ -1,7 +1,9 @@
-// Products of matrices and of vectors in space.
+// Products of matrices.
 #include "autodiff/rule.h"
-#include "autodiff/rules/einsum.h"
-#include "autodiff/rules/matrices.h"
+#include "autodiff/rules/broadcast.h"
+#include "autodiff/rules/forward.h"
+#include "autodiff/rules/no_gradient.h"
+#include "autodiff/rules/product_einsum.h"
 #include "autodiff/rules/rules.h"
 #include "graph/builder/ops_nn.h"
 
@@ -68,20 +70,22 @@ void batch_matmul_rule(RuleContext& r) {
   }
 }
 
-void cross_rule(RuleContext& r) {
-  const Scope& s = r.scope();
-  if (r.wants(0)) r.set(0, s.op("Cross", {r.input(1), r.grad()}));
-  if (r.wants(1)) r.set(1, s.op("Cross", {r.grad(), r.input(0)}));
-}
-
 }  // namespace
 
 void add_product_rules(RuleTable& table) {
   table.add("MatMul", matmul_rule);
   table.add({"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"},
             batch_matmul_rule);
-  table.add("Cross", cross_rule);
   table.add("Einsum", einsum_rule);
+  table.add(
+      {"_FusedBatchMatMulV2", "_FusedMatMul", "_PackWeights", "_PackedMatMul",
+       "_ProductSum", "_ProductSumAdd", "_ProductSumValue"},
+      fused_rule);
+  table.add_forward({"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"},
+                    multilinear<0, 1>);
+  table.add_forward({"Einsum"}, [](ForwardContext& r) {
+    r.set_multilinear(inputs_from(r, 0));
+  });
 }
 
 }  // namespace tagflow::autodiff

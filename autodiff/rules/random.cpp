@@ -1,6 +1,9 @@
 // Random ops whose samples depend on a parameter for fixed random numbers, and
 // shuffles.
-#include "autodiff/rules/array_parts.h"
+#include "autodiff/rules/array_helpers.h"
+#include "autodiff/rules/broadcast.h"
+#include "autodiff/rules/no_gradient.h"
+#include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {
@@ -105,6 +108,34 @@ void shuffle_rule(RuleContext& r) {
   r.set(0, ops::gather(s, r.grad(), ops::invert_permutation(s, order)));
 }
 
+void add_random_reasons(RuleTable& table) {
+  no_gradient(
+      table,
+      "NonDeterministicInts RandomStandardNormal RandomUniform "
+      "RandomUniformInt RngReadAndSkip RngSkip StatefulStandardNormalV2 "
+      "StatefulTruncatedNormal StatefulUniform StatefulUniformFullInt "
+      "StatefulUniformInt StatelessRandomGetAlg "
+      "StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg "
+      "StatelessRandomNormal StatelessRandomNormalV2 "
+      "StatelessRandomUniform StatelessRandomUniformFullInt "
+      "StatelessRandomUniformFullIntV2 StatelessRandomUniformInt "
+      "StatelessRandomUniformIntV2 StatelessRandomUniformV2 "
+      "StatelessTruncatedNormal StatelessTruncatedNormalV2 "
+      "TruncatedNormal",
+      "what it draws depends on integers alone");
+  no_gradient(
+      table,
+      "Multinomial RandomPoisson RandomPoissonV2 StatefulRandomBinomial "
+      "StatelessMultinomial StatelessRandomBinomial "
+      "StatelessRandomPoisson",
+      "its samples are whole numbers");
+  no_gradient(table,
+              "AllCandidateSampler ComputeAccidentalHits "
+              "FixedUnigramCandidateSampler LogUniformCandidateSampler "
+              "UniformCandidateSampler",
+              "what it draws depends on integers alone");
+}
+
 }  // namespace
 
 void add_random_rules(RuleTable& table) {
@@ -121,6 +152,7 @@ void add_random_rules(RuleTable& table) {
   table.add("RandomShuffle", [](RuleContext& r) {
     r.fail("the order that it has drawn is none of its outputs");
   });
+  add_random_reasons(table);
 }
 
 }  // namespace tagflow::autodiff

@@ -117,6 +117,7 @@ void add_recurrent_rules(RuleTable& table) {
   table.add("GRUBlockCellGrad", [](RuleContext& r) {
     set_by_expression(r, express_gru_cell_grad);
   });
+  add_recurrent_forward_rules(table);
 }
 
 }  // namespace tagflow::autodiff

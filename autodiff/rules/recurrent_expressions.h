@@ -19,4 +19,7 @@ Outputs express_gru_cell(const Scope& s, const Node& node,
 Outputs express_gru_cell_grad(const Scope& s, const Node& node,
                               const Outputs& inputs);
 
+// Called by add_recurrent_rules().
+void add_recurrent_forward_rules(RuleTable& table);
+
 }  // namespace tagflow::autodiff

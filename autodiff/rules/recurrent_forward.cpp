@@ -7,7 +7,6 @@
 #include "autodiff/forward_rule.h"
 #include "autodiff/rule.h"
 #include "autodiff/rules/recurrent_expressions.h"
-#include "autodiff/rules/rules.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_math.h"
 #include "graph/builder/ops_nn.h"
@@ -24,10 +23,10 @@ Output scaled(const Scope& s, const Output& a, const Output& b) {
   return a.valid() && b.valid() ? ops::mul(s, a, b) : Output();
 }
 
-Output sum_of(const Scope& s, std::initializer_list<Output> parts) {
+Output sum_of(const Scope& s, std::initializer_list<Output> terms) {
   Output sum;
-  for (const Output& part : parts)
-    if (part.valid()) sum = sum.valid() ? ops::add(s, sum, part) : part;
+  for (const Output& term : terms)
+    if (term.valid()) sum = sum.valid() ? ops::add(s, sum, term) : term;
   return sum;
 }
 

@@ -1,9 +1,12 @@
-// Reductions along dimensions.
+// Reductions along dimensions, and weighted counts.
 #include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "autodiff/rules/arithmetic.h"
+#include "autodiff/rules/forward.h"
+#include "autodiff/rules/no_gradient.h"
+#include "autodiff/rules/reduction_rules.h"
 #include "autodiff/rules/rules.h"
 #include "graph/analysis/known_value.h"
 #include "graph/builder/ops_reduction.h"
@@ -144,6 +147,41 @@ void extreme_rule(RuleContext& r) {
   r.set(0, ops::select(s, chosen, share, 0));
 }
 
+// --- Counts -----------------------------------------------------------------
+
+// Each weight was added to the count of its value, in its row if values are
+// counted row by row. Values from `size` on are not counted. There may be no
+// weights, and then there is no gradient.
+void bincount_rule(RuleContext& r) {
+  const Scope& s = r.scope();
+  const Output size = r.input(1);
+  const Output shape = r.output_shape(0, r.input_dtype(1));
+  const Output rows = ops::reduce_prod(
+      s, ops::strided_slice(s, shape, {0}, {-1}, {1}, {.begin_mask = 1}), 0);
+  const Output counts = ops::reshape(s, r.grad(), ops::pack(s, {rows, size}));
+  // Values that are not counted gather from a column of zeros.
+  const Output padded =
+      ops::pad(s, counts, Tensor::of<int32_t>({2, 2}, {0, 0, 0, 1}));
+  const Output columns =
+      ops::floor_div(s, ops::size(s, r.input(0), {r.input_dtype(1)}),
+                     ops::maximum(s, rows, 1));
+  const Output values = ops::reshape(s, ops::minimum(s, r.input(0), size),
+                                     ops::pack(s, {rows, columns}));
+  const Output found =
+      ops::reshape(s, ops::gather(s, padded, values, 1, 1), {-1});
+  const Output weights = r.input_shape(2);
+  const Output count = ops::reduce_prod(s, weights, {0}, {.keep_dims = true});
+  r.set(2, ops::reshape(s, ops::slice(s, found, {0}, count), weights));
+}
+
+void add_count_rules(RuleTable& table) {
+  table.add("Bincount", bincount_rule);
+  table.add("DenseBincount", [](RuleContext& r) {
+    // With binary output the weights do not matter.
+    if (!r.attr<bool>("binary_output")) bincount_rule(r);
+  });
+}
+
 }  // namespace
 
 void add_reduction_rules(RuleTable& table) {
@@ -163,6 +201,12 @@ void add_reduction_rules(RuleTable& table) {
   table.add("L2Loss", [](RuleContext& r) {
     r.set(0, ops::mul(r.scope(), r.grad(), r.input(0)));
   });
+  add_count_rules(table);
+  no_gradient(table, "All Any", "it is about true and false");
+  no_gradient(table, "ArgMax ArgMin HistogramFixedWidth",
+              "its results are indices or counts");
+  table.add_forward({"Sum", "Mean"}, linear<0>);
+  add_reduction_scan_rules(table);
 }
 
 }  // namespace tagflow::autodiff

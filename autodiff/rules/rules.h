@@ -1,39 +1,38 @@
-// The rules of the built-in ops, one registering function per family and file.
+// The rules of the built-in ops: each family of ops has one registering
+// function, in the file of rules/ that is named after it. It adds the family's
+// rules, those of forward mode included, and why other ops have none.
 #pragma once
 
 namespace tagflow::autodiff {
 
-class RuleContext;
 class RuleTable;
 
-void add_call_rules(RuleTable& table);           // call.cpp
-void add_elementwise_rules(RuleTable& table);    // elementwise.cpp
-void add_binary_rules(RuleTable& table);         // binary.cpp
-void add_special_rules(RuleTable& table);        // special.cpp
-void add_complex_rules(RuleTable& table);        // complex.cpp
-void add_reduction_rules(RuleTable& table);      // reduction.cpp
-void add_scan_rules(RuleTable& table);           // scan.cpp
-void add_segment_rules(RuleTable& table);        // segment.cpp
-void add_array_rules(RuleTable& table);          // array.cpp
-void add_array_index_rules(RuleTable& table);    // array_index.cpp
-void add_array_layout_rules(RuleTable& table);   // array_layout.cpp
-void add_product_rules(RuleTable& table);        // product.cpp
-void add_activation_rules(RuleTable& table);     // activation.cpp
-void add_loss_rules(RuleTable& table);           // loss.cpp
-void add_convolution_rules(RuleTable& table);    // convolution.cpp
-void add_pooling_rules(RuleTable& table);        // pooling.cpp
-void add_normalization_rules(RuleTable& table);  // normalization.cpp
-void add_linalg_rules(RuleTable& table);         // linalg.cpp
-void add_recurrent_rules(RuleTable& table);      // recurrent.cpp
-void add_container_rules(RuleTable& table);      // containers.cpp
-void add_state_rules(RuleTable& table);          // state.cpp
-void add_sparse_rules(RuleTable& table);         // sparse.cpp
-// The rule for a node whose op is a library function with a gradient function.
-void function_rule(RuleContext& r);  // call.cpp
-// Ops without a derivative, each with its reason.
-void add_constant_rules(RuleTable& table);  // none.cpp
-// Rules of forward mode, for ops that have rules already.
-void add_forward_rules(RuleTable& table);            // forward.cpp
-void add_recurrent_forward_rules(RuleTable& table);  // recurrent_forward.cpp
+void add_control_flow_rules(RuleTable& table);
+void add_elementwise_rules(RuleTable& table);
+void add_special_rules(RuleTable& table);
+void add_gradient_rules(RuleTable& table);
+void add_array_rules(RuleTable& table);
+void add_order_rules(RuleTable& table);
+void add_reduction_rules(RuleTable& table);
+void add_segment_rules(RuleTable& table);
+void add_product_rules(RuleTable& table);
+void add_linalg_rules(RuleTable& table);
+void add_activation_rules(RuleTable& table);
+void add_convolution_rules(RuleTable& table);
+void add_pooling_rules(RuleTable& table);
+void add_normalization_rules(RuleTable& table);
+void add_image_rules(RuleTable& table);
+void add_recurrent_rules(RuleTable& table);
+void add_random_rules(RuleTable& table);
+void add_containers_rules(RuleTable& table);
+void add_variable_rules(RuleTable& table);
+void add_queue_rules(RuleTable& table);
+void add_coordination_rules(RuleTable& table);
+void add_table_rules(RuleTable& table);
+void add_training_rules(RuleTable& table);
+void add_sparse_rules(RuleTable& table);
+void add_text_rules(RuleTable& table);
+void add_file_rules(RuleTable& table);
+void add_summary_rules(RuleTable& table);
 
 }  // namespace tagflow::autodiff

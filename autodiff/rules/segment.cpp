@@ -3,6 +3,7 @@
 #include <string>
 
 #include "autodiff/rules/arithmetic.h"
+#include "autodiff/rules/forward.h"
 #include "autodiff/rules/rules.h"
 #include "graph/builder/ops_reduction.h"
 
@@ -206,6 +207,8 @@ void add_segment_rules(RuleTable& table) {
   add_sorted_segment_rules(table);
   add_unsorted_segment_rules(table);
   add_sparse_segment_rules(table);
+  table.add_forward({"SegmentSum", "SegmentMean", "UnsortedSegmentSum"},
+                    linear<0>);
 }
 
 }  // namespace tagflow::autodiff

@@ -1,8 +1,11 @@
 // Sparse tensors, which consist of indices, values and a shape: gradients are
 // by the values. Ops that only move elements run once more on the numbers of
 // the elements instead of their values, which gives the order.
-#include "autodiff/rules/array_parts.h"
+#include "autodiff/rules/array_helpers.h"
+#include "autodiff/rules/broadcast.h"
+#include "autodiff/rules/no_gradient.h"
 #include "autodiff/rules/rules.h"
+#include "autodiff/rules/sparse_rules.h"
 
 namespace tagflow::autodiff {
 namespace {
@@ -143,8 +146,9 @@ void add_sparse_rules(RuleTable& table) {
     r.set(3, r.grad());
     if (r.wants(1)) r.set(1, ops::gather_nd(r.scope(), r.grad(), r.input(0)));
   });
+  no_gradient(table, "SparseReshape", "its result depends on shapes alone");
   add_sparse_math_rules(table);
-  add_ragged_rules(table);
+  add_sparse_ragged_rules(table);
 }
 
 }  // namespace tagflow::autodiff

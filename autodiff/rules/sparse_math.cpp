@@ -1,5 +1,6 @@
 // Arithmetic of sparse tensors: sums, products, reductions.
-#include "autodiff/rules/array_parts.h"
+#include "autodiff/rules/array_helpers.h"
+#include "autodiff/rules/sparse_rules.h"
 
 namespace tagflow::autodiff {
 namespace {

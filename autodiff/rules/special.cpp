@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "autodiff/rules/arithmetic.h"
+#include "autodiff/rules/forward.h"
 #include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
@@ -218,6 +219,8 @@ void add_special_rules(RuleTable& table) {
   add_bessel_i_rules(table);
   add_bessel_k_rules(table);
   add_bessel_jy_rules(table);
+  table.add_forward({"Erf", "Erfc", "Erfinv", "Ndtri", "Lgamma", "Digamma"},
+                    symmetric);
 }
 
 }  // namespace tagflow::autodiff

@@ -7,7 +7,7 @@
 using namespace tagflow;            // NOLINT: tests
 using namespace tagflow::autodiff;  // NOLINT
 
-TEST_CASE("a sum of parts that are not equally live is found") {
+TEST_CASE("a sum of terms that are not equally live is found") {
   graph::Graph graph;
   const graph::Scope s(graph);
   const graph::Output x = graph::ops::constant(s, 1.0);

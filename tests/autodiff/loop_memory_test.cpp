@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "autodiff/checkpoint.h"
+#include "autodiff/recompute.h"
 #include "devices/device.h"
 #include "tests/autodiff/evaluate.h"
 #include "tests/autodiff/programs.h"
@@ -139,26 +139,26 @@ TEST_CASE("every k-th trip takes n / k + k values, and halves the logarithm") {
   CHECK(values_of(Save::log()) <= 3 * std::log2(kTrips));
 }
 
-TEST_CASE("a chain of checkpoints takes what goes in and one of them") {
-  constexpr int kParts = 16, kOps = 16;
+TEST_CASE("a chain of recomputed blocks takes their inputs and one of them") {
+  constexpr int kBlocks = 16, kOps = 16;
   constexpr int64_t kBytes = 64 << 10;
   const auto values_of = [](bool again) {
     const Loss loss = [&](const Scope& s, const Output& n, const Output& w) {
-      const CheckpointFn part = [](const Scope& in,
+      const RecomputeFn block = [](const Scope& in,
                                    const Outputs& a) -> Outputs {
         Output y = a[0];
         for (int i = 0; i < kOps; ++i) y = ops::sin(in, y);
         return y;
       };
       Output y = ops::mul(s, w, ops::cast(s, n, DataType::kFloat));
-      for (int i = 0; i < kParts; ++i)
-        y = again ? checkpoint(s, part, {y})[0] : part(s, {y})[0];
+      for (int i = 0; i < kBlocks; ++i)
+        y = again ? recompute(s, block, {y})[0] : block(s, {y})[0];
       return y;
     };
     return peak_of(loss, kBytes / 4, 1) / double(kBytes);
   };
-  CHECK(values_of(false) > kParts * kOps);
-  CHECK(values_of(true) <= kParts + kOps + 8);
+  CHECK(values_of(false) > kBlocks * kOps);
+  CHECK(values_of(true) <= kBlocks + kOps + 8);
 }
 
 TEST_CASE("loops nested 4 deep grow by 4 per order at the most") {

@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "autodiff/checkpoint.h"
 #include "autodiff/forward_rule.h"
+#include "autodiff/recompute.h"
 #include "autodiff/rule.h"
 #include "autodiff/train/layer.h"
 #include "autodiff/train/loss.h"
@@ -57,7 +57,7 @@ TEST_CASE("a part of a program, and a loop, keep less") {
   const auto body = [](const Scope& in, const Outputs& v) -> Outputs {
     return {ops::add(in, v[0], 1), ops::exp(in, v[1])};
   };
-  const Output y = checkpoint(s, expensive, {x})[0];
+  const Output y = recompute(s, expensive, {x})[0];
   const Outputs last =
       while_loop(s, predicate, body, {0, y}, {.save = Save::every(100)});
   CHECK(s.status().to_string() == "OK");

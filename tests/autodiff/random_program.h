@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "autodiff/checkpoint.h"
+#include "autodiff/recompute.h"
 #include "graph/builder/builder.h"
 #include "graph/builder/function.h"
 
@@ -18,8 +18,8 @@ namespace tagflow::autodiff::testing {
 class RandomProgram {
  public:
   // Where it `has_recursions`, some of it are recursive functions. Where it
-  // `recomputes`, some of it is under checkpoints, and some loops keep little
-  // of their values for gradients.
+  // `recomputes`, some of it is in recomputed blocks, and some loops keep
+  // little of their values for gradients.
   explicit RandomProgram(uint32_t seed, bool has_recursions = false,
                          bool recomputes = false)
       : random_(seed),
@@ -50,7 +50,7 @@ class RandomProgram {
   graph::Output value(const graph::Scope& s, const Values& values,
                       const graph::Output& number, int depth) {
     if (plan(4) != 3) return plain_value(s, values, number, depth);
-    return checkpoint(
+    return recompute(
         s,
         [&](const graph::Scope& in, const graph::Outputs&) -> graph::Outputs {
           return plain_value(in, values, number, depth);

@@ -1,4 +1,4 @@
-// Activation functions and their gradient ops.
+// Activation functions, their gradient ops, and biases.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -35,11 +35,6 @@ TEST_CASE("activations have gradients of any order") {
   }
 }
 
-TEST_CASE("Sigmoid and Tanh of complex numbers have gradients") {
-  check_gradients(op_of("Sigmoid"), {complex_values({4})});
-  check_gradients(op_of("Tanh"), {complex_values({4})});
-}
-
 TEST_CASE("LeakyRelu has gradients for slopes of either sign") {
   for (float alpha : {0.2f, 0.0f, -0.5f})
     check_gradients(op_of("LeakyRelu", {{"alpha", alpha}}), {around_kinks()});
@@ -73,4 +68,17 @@ TEST_CASE("the curvature of Softplus keeps its digits far out") {
   CHECK(curvatures[1] == doctest::Approx(1.9287498479639178e-22));
   CHECK(curvatures[2] == 0);
   CHECK(curvatures[3] == 0);
+}
+
+TEST_CASE("BiasAdd has gradients in both formats") {
+  check_gradients(op_of("BiasAdd"), {values({2, 3}), values({3})});
+  check_gradients(op_of("BiasAdd", {{"data_format", "NCHW"}}),
+                  {values({2, 3, 2, 2}), values({3})});
+  check_gradients(op_of("BiasAddV1"), {values({2, 2, 3}), values({3})});
+}
+
+TEST_CASE("BiasAddGrad has gradients in both formats") {
+  check_gradients(op_of("BiasAddGrad"), {values({2, 3, 2})});
+  check_gradients(op_of("BiasAddGrad", {{"data_format", "NCHW"}}),
+                  {values({2, 3, 2})});
 }

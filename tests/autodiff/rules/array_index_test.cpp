@@ -121,22 +121,6 @@ TEST_CASE("gathers by coordinates have gradients") {
       op_with("GatherNd", {Tensor::of<int32_t>({2, 1}, {2, 7})}, kIgnore), {x});
 }
 
-TEST_CASE("the largest elements have gradients") {
-  for (const bool sorted : {true, false})
-    check_squares(op_with("TopKV2", {2}, {{"sorted", sorted}}),
-                  {values({3, 5})});
-  check_squares(op_of("TopK", {{"k", 3}}), {values({4})});
-  check_squares(op_with("TopKV2", {2}, {{"index_type", DataType::kInt16}}),
-                {values({2, 2, 3})});
-  for (const bool reverse : {true, false})
-    check_squares(op_with("NthElement", {1}, {{"reverse", reverse}}),
-                  {values({3, 5})});
-  const Tensor shares = gradients_of(
-      op_with("NthElement", {1}), {Tensor::vector<double>({3, 2, 3, 2, 2})})[0];
-  CHECK(shares.data<double>()[0] == 0);
-  CHECK(shares.data<double>()[1] == doctest::Approx(1. / 3));
-}
-
 TEST_CASE("one-hot tensors have gradients by their values") {
   const Tensor indices = Tensor::of<int32_t>({2, 2}, {1, 0, 5, 1});
   for (const int axis : {-1, 0, 1})

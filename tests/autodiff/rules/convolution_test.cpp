@@ -1,4 +1,4 @@
-// Convolutions and biases.
+// Convolutions.
 #include <doctest/doctest.h>
 
 #include "graph/builder/builder.h"
@@ -92,17 +92,4 @@ TEST_CASE("Conv3D and its gradient ops have gradients") {
                   {values({2, 2, 1, 1, 1}), values({1, 2, 2, 2, 1})});
   check_gradients(sized("Conv3DBackpropFilterV2", {2, 2, 1, 1, 1}, 1, attrs),
                   {values({1, 2, 3, 2, 1}), values({1, 2, 2, 2, 1})});
-}
-
-TEST_CASE("BiasAdd has gradients in both formats") {
-  check_gradients(op_of("BiasAdd"), {values({2, 3}), values({3})});
-  check_gradients(op_of("BiasAdd", {{"data_format", "NCHW"}}),
-                  {values({2, 3, 2, 2}), values({3})});
-  check_gradients(op_of("BiasAddV1"), {values({2, 2, 3}), values({3})});
-}
-
-TEST_CASE("BiasAddGrad has gradients in both formats") {
-  check_gradients(op_of("BiasAddGrad"), {values({2, 3, 2})});
-  check_gradients(op_of("BiasAddGrad", {{"data_format", "NCHW"}}),
-                  {values({2, 3, 2})});
 }

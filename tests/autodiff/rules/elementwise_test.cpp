@@ -63,14 +63,9 @@ TEST_CASE("derivatives of complex functions are conjugated") {
   }
 }
 
-TEST_CASE("ops that are gradients have gradients by both inputs") {
-  for (const char* op : {"SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad",
-                         "ReciprocalGrad", "InvGrad"}) {
-    CAPTURE(op);
-    check_gradients(op_of(op), {values({2, 3}, 0.5, 2), values({2, 3})});
-    check_gradients(op_of(op),
-                    {complex_values({3}, 0.5, 1.5), complex_values({3})});
-  }
+TEST_CASE("Sigmoid and Tanh of complex numbers have gradients") {
+  check_gradients(op_of("Sigmoid"), {complex_values({4})});
+  check_gradients(op_of("Tanh"), {complex_values({4})});
 }
 
 TEST_CASE("casts hand the gradient back in the type that came in") {
@@ -91,11 +86,6 @@ TEST_CASE("casts hand the gradient back in the type that came in") {
       },
       {Tensor::vector<float>({1, 2})});
   CHECK(identical(narrow[0], Tensor::vector<float>({1, 1})));
-}
-
-TEST_CASE("a check of numbers checks their gradient, too") {
-  check_gradients(op_of("CheckNumerics", {{"message", "x"}}), {values({3})});
-  check_gradients(op_of("CheckNumericsV2", {{"message", "x"}}), {values({3})});
 }
 
 TEST_CASE("the derivative of |x| at 0 is 0") {

@@ -3,8 +3,10 @@
 
 #include <complex>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "autodiff/gradients.h"
 #include "graph/builder/builder.h"
 #include "tests/autodiff/gradient_check.h"
 
@@ -41,6 +43,18 @@ inline Function repeated(Function f) {
         {0, x[0]});
     return graph::Outputs(last[1]);
   };
+}
+
+// The message with which the gradient of y by x fails.
+inline std::string error_of_gradient(const graph::Scope& s,
+                                     const graph::Output& y,
+                                     const graph::Output& x) {
+  gradients(s, {y}, {x});
+  return s.status().to_string();
+}
+
+inline bool says(const std::string& message, std::string_view words) {
+  return message.find(words) != message.npos;
 }
 
 // Irregular numbers whose parts are in [low, high].

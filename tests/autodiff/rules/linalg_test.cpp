@@ -193,3 +193,7 @@ TEST_CASE("singular values alone have gradients") {
   check_gradients(f, {values({2, 2, 2})});
   check_gradients(f, {complex_values({2, 3})});
 }
+
+TEST_CASE("Cross has gradients") {
+  check_gradients(op_of("Cross"), {values({2, 3}), values({2, 3})});
+}

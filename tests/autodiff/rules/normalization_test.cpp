@@ -1,5 +1,4 @@
-// Normalisations and resized images. Batch normalisation and LRN have no
-// kernels for doubles.
+// Normalisations. Batch normalisation and LRN have no kernels for doubles.
 #include <doctest/doctest.h>
 
 #include "graph/builder/builder.h"
@@ -54,21 +53,6 @@ std::vector<Tensor> images_and_vectors(const Dims& images, int64_t channels,
 }
 
 constexpr float kEpsilon = 0.05f;
-
-AttrMap resize(bool align_corners, bool half_pixel_centers) {
-  return {{"align_corners", align_corners},
-          {"half_pixel_centers", half_pixel_centers}};
-}
-
-Function resized(const char* op, std::initializer_list<int32_t> size,
-                 AttrMap attrs) {
-  return [op, size = Tensor::vector<int32_t>(size), attrs](const Scope& s,
-                                                           const Outputs& x) {
-    const graph::Output y =
-        s.op(op, {ops::mul(s, x[0], ops::square(s, x[0])), size}, attrs);
-    return Outputs(ops::cast(s, ops::square(s, y), DataType::kDouble));
-  };
-}
 
 }  // namespace
 
@@ -144,17 +128,4 @@ TEST_CASE("LRN and its gradient op have gradients") {
                   }),
                   {values({1, 1, 2, 4}), values({1, 1, 2, 4})},
                   float_options());
-}
-
-TEST_CASE("resized images have gradients") {
-  const Tensor x = values({1, 2, 3, 1}, 0.5, 1.5);
-  for (const AttrMap& attrs :
-       {resize(false, false), resize(true, false), resize(false, true)}) {
-    check_gradients(resized("ResizeNearestNeighbor", {3, 2}, attrs), {x});
-    check_gradients(resized("ResizeNearestNeighbor", {4, 5}, attrs), {x});
-    check_gradients(resized("ResizeBilinear", {3, 2}, attrs), {x},
-                    float_options());
-    check_gradients(resized("ResizeBilinear", {4, 5}, attrs), {x},
-                    float_options());
-  }
 }

@@ -1,4 +1,4 @@
-// Products: MatMul, BatchMatMul, Cross, Einsum.
+// Products: MatMul, BatchMatMul, Einsum.
 #include <doctest/doctest.h>
 
 #include "graph/builder/builder.h"
@@ -68,10 +68,6 @@ TEST_CASE("gradients of products are summed over repeated batches") {
   check_gradients(f, {values({2, 2}), values({3, 2, 2})});
   check_gradients(f, {values({2, 1, 2, 3}), values({1, 3, 3, 1})});
   check_gradients(f, {values({1, 2, 2}), values({1, 2, 2})});
-}
-
-TEST_CASE("Cross has gradients") {
-  check_gradients(op_of("Cross"), {values({2, 3}), values({2, 3})});
 }
 
 TEST_CASE("Einsum of two operands has gradients") {

@@ -2,7 +2,7 @@
 
 #include "autodiff/gradients.h"
 #include "graph/builder/builder.h"
-#include "tests/autodiff/rules/functions.h"
+#include "tests/autodiff/rules/squares.h"
 
 using namespace tagflow;
 using namespace tagflow::autodiff;
@@ -133,5 +133,16 @@ TEST_CASE("reductions in a loop save what they need of each iteration") {
        {"Sum", "Mean", "Prod", "Max", "Min", "EuclideanNorm"}) {
     CAPTURE(op);
     check(op);
+  }
+}
+
+TEST_CASE("counts have gradients by the weights") {
+  const Tensor vector = Tensor::vector<int32_t>({1, 0, 1, 7});
+  const Tensor matrix = Tensor::of<int32_t>({2, 3}, {1, 0, 1, 2, 5, 2});
+  for (const char* op : {"Bincount", "DenseBincount"}) {
+    check_squares(outputs_of(op, 2, {vector, 3}, {0}), {values({4})});
+    check_squares(outputs_of(op, 2, {matrix, 3}, {0}), {values({2, 3})});
+    check_squares(outputs_of(op, 2, {matrix, 0}, {0}), {values({2, 3})});
+    check_squares(outputs_of(op, 2, {vector, 3}, {0}), {values({0})});
   }
 }

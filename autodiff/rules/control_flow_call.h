@@ -1,0 +1,12 @@
+// The rules of calls.
+#pragma once
+
+#include "autodiff/rule.h"
+
+namespace tagflow::autodiff {
+
+void add_call_rules(RuleTable& table);
+// The rule for a node whose op is a library function with a gradient function.
+void function_rule(RuleContext& r);
+
+}  // namespace tagflow::autodiff

@@ -1,0 +1,16 @@
+// Files.
+#include "autodiff/rules/no_gradient.h"
+#include "autodiff/rules/rules.h"
+
+namespace tagflow::autodiff {
+
+void add_file_rules(RuleTable& table) {
+  no_gradient(
+      table,
+      "MatchingFiles MergeV2Checkpoints ReadFile Restore RestoreSlice "
+      "RestoreV2 Save SaveSlices SaveV2 ShardedFilename ShardedFilespec "
+      "WriteFile",
+      "it is about files");
+}
+
+}  // namespace tagflow::autodiff

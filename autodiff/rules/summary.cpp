@@ -1,0 +1,11 @@
+// Summaries.
+#include "autodiff/rules/no_gradient.h"
+#include "autodiff/rules/rules.h"
+
+namespace tagflow::autodiff {
+
+void add_summary_rules(RuleTable& table) {
+  no_gradient(table, "MergeSummary ScalarSummary", "it is about strings");
+}
+
+}  // namespace tagflow::autodiff
