@@ -63,8 +63,6 @@ void register_array_ops(OpRegistry& registry) {
   register_array_gather_ops(registry);
   register_array_layout_ops(registry);
   register_array_diag_ops(registry);
-  register_array_search_ops(registry);
-  register_array_string_ops(registry);
   register_array_update_ops(registry);
 }
 

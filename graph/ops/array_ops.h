@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "graph/op_registry.h"
-#include "graph/ops/array_index.h"
+#include "graph/ops/index_values.h"
 #include "graph/shape_context.h"
 
 namespace tagflow::graph {
@@ -19,8 +19,6 @@ void register_array_slice_ops(OpRegistry& registry);   // slices
 void register_array_gather_ops(OpRegistry& registry);  // gather, scatter
 void register_array_layout_ops(OpRegistry& registry);  // transpose, pad, ...
 void register_array_diag_ops(OpRegistry& registry);    // matrix diagonals
-void register_array_search_ops(OpRegistry& registry);  // unique, top-k, ...
-void register_array_string_ops(OpRegistry& registry);
 void register_array_update_ops(OpRegistry& registry);  // rows in place, buckets
 
 // Adds an op, given OpDefBuilder's texts for inputs, outputs and attributes,

@@ -2,6 +2,7 @@
 // identities, placeholders, the control-flow primitives, assertions and
 // printing.
 #include "graph/op_registry.h"
+#include "graph/ops/control_flow_ops.h"
 #include "graph/ops/ops.h"
 #include "graph/shape_context.h"
 
@@ -331,6 +332,7 @@ void register_checks(OpRegistry& registry) {
 }  // namespace
 
 void register_control_flow_ops(OpRegistry& registry) {
+  register_control_flow_functions_ops(registry);
   register_sources(registry);
   register_identities(registry);
   register_borders(registry);

@@ -1,7 +1,6 @@
 // Reductions along dimensions, arg-reductions and scans.
 #include "graph/op_registry.h"
 #include "graph/ops/ops.h"
-#include "graph/ops/reduction_segment.h"
 #include "graph/shape_context.h"
 
 namespace tagflow::graph {
@@ -143,7 +142,6 @@ void register_reduction_ops(OpRegistry& registry) {
                    .attr("T: {half, bfloat16, float, double}")
                    .work(Work::kReduce)
                    .shape(scalar_shape));
-  register_segment_ops(registry);
 }
 
 }  // namespace tagflow::graph

@@ -1,6 +1,7 @@
 // Regular expressions and hashes on tensors of strings.
 #include "graph/ops/array_ops.h"
 #include "graph/ops/ops.h"
+#include "graph/ops/text_ops.h"
 
 namespace tagflow::graph {
 
@@ -24,6 +25,7 @@ Status ngrams_shape(ShapeContext& c) {
 }  // namespace
 
 void register_text_ops(OpRegistry& registry) {
+  register_text_string_ops(registry);
   define(registry, "RegexReplace",
          {"input: string", "pattern: string", "rewrite: string"},
          {"output: string"}, {"replace_global: bool = true"}, regex_shape);

@@ -14,7 +14,7 @@
 #include "devices/cpu/kernels.h"
 #include "devices/cpu/reduction/ops.h"
 #include "devices/kernel_registry.h"
-#include "graph/ops/nn_einsum.h"
+#include "graph/ops/product_einsum.h"
 
 namespace tagflow::devices {
 namespace {

@@ -1,0 +1,350 @@
+// Definitions of the element-wise ops.
+#include <string>
+
+#include "graph/op_registry.h"
+#include "graph/ops/elementwise_shapes.h"
+#include "graph/ops/ops.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+// Sets of types that several ops use, for "T: {...}".
+constexpr char kFloating[] = "bfloat16, half, float, double";
+constexpr char kInexact[] =
+    "bfloat16, half, float, double, complex64, complex128";
+constexpr char kInteger[] =
+    "int8, int16, int32, int64, uint8, uint16, uint32, uint64";
+constexpr char kReal[] =
+    "bfloat16, half, float, double, int8, int16, int32, int64, uint8, uint16, "
+    "uint32, uint64";
+// Signed number types.
+constexpr char kSigned[] =
+    "bfloat16, half, float, double, int8, int16, int32, int64, complex64, "
+    "complex128";
+constexpr char kSignedReal[] =
+    "bfloat16, half, float, double, int8, int16, int32, int64";
+constexpr char kNumber[] =
+    "bfloat16, half, float, double, int8, int16, int32, int64, uint8, uint16, "
+    "uint32, uint64, complex64, complex128";
+constexpr char kModulo[] = "int32, int64, bfloat16, half, float, double";
+
+std::string type_set(const char* types) {
+  return fmt::format("T: {{{}}}", types);
+}
+
+// y = f(x).
+OpDefBuilder unary(const char* name, const char* types,
+                   const char* output = "y: T") {
+  return OpDefBuilder(name)
+      .input("x: T")
+      .output(output)
+      .attr(type_set(types))
+      .shape(unchanged_shape);
+}
+
+// z = f(x, y), broadcast.
+OpDefBuilder binary(const char* name, const char* types,
+                    const char* output = "z: T") {
+  return OpDefBuilder(name)
+      .input("x: T")
+      .input("y: T")
+      .output(output)
+      .attr(type_set(types))
+      .shape(broadcast_shape);
+}
+
+// The shape of input 0; input 1 has the same number of elements.
+Status paired_shape(ShapeContext& c) {
+  const PartialShape &y = c.input(0), &dy = c.input(1);
+  if (y.fully_known() && dy.fully_known() &&
+      y.num_elements() != dy.num_elements())
+    return c.fail(
+        fmt::format("inputs 0 and 1 have not as many elements: {}, {}",
+                    y.to_string(), dy.to_string()));
+  c.set_output(0, y);
+  return {};
+}
+
+// The gradient of a unary op, from its result and its result's gradient.
+OpDefBuilder unary_gradient(const char* name) {
+  return OpDefBuilder(name)
+      .input("y: T")
+      .input("dy: T")
+      .output("z: T")
+      .attr(type_set(kInexact))
+      .shape(paired_shape);
+}
+
+void register_unary(OpRegistry& registry) {
+  for (const char* name : {"Sqrt", "Rsqrt"})
+    registry.add(unary(name, kInexact).fusible());
+  for (const char* name : {"Exp", "Log", "Log1p", "Expm1", "Sigmoid", "Tanh"})
+    registry.add(unary(name, kInexact).fusible().work(Work::kTranscendental));
+  for (const char* name : {"Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh",
+                           "Cosh", "Asinh", "Acosh", "Atanh"})
+    registry.add(unary(name, kInexact).work(Work::kTranscendental));
+  for (const char* name : {"Floor", "Ceil", "Rint"})
+    registry.add(unary(name, kFloating).fusible());
+  for (const char* name :
+       {"Erf", "Erfc", "Erfinv", "Ndtri", "Lgamma", "Digamma"})
+    registry.add(unary(name, kFloating).work(Work::kTranscendental));
+  for (const char* name : {"BesselI0", "BesselI0e", "BesselI1", "BesselI1e",
+                           "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e",
+                           "BesselK1", "BesselK1e", "BesselY0", "BesselY1"})
+    registry.add(unary(name, kFloating));
+  for (const char* name : {"Neg", "Sign", "Reciprocal", "Inv", "Round"})
+    registry.add(unary(name, kSigned).fusible());
+  registry.add(unary("Abs", kSignedReal).fusible());
+  registry.add(unary("Square", kNumber).fusible());
+  registry.add(unary("Invert", kInteger));
+  for (const char* name : {"IsNan", "IsInf", "IsFinite"})
+    registry.add(unary(name, kFloating, "y: bool"));
+  registry.add(OpDefBuilder("LogicalNot")
+                   .input("x: bool")
+                   .output("y: bool")
+                   .shape(unchanged_shape));
+  const auto activation = [](const char* name) {
+    return OpDefBuilder(name)
+        .input("features: T")
+        .output("activations: T")
+        .attr(type_set(kFloating))
+        .shape(unchanged_shape);
+  };
+  registry.add(activation("Selu").work(Work::kTranscendental));
+  registry.add(activation("Softsign").fusible());
+}
+
+Status declared_sum_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(same_shape(c));
+  TAGFLOW_ASSIGN(const auto declared, c.attr<PartialShape>("shape"));
+  auto merged = declared.merge(c.outputs()[0]);
+  if (!merged.ok())
+    return c.fail(fmt::format("the inputs are of shape {}, not {}",
+                              c.outputs()[0].to_string(),
+                              declared.to_string()));
+  c.set_output(0, *std::move(merged));
+  return {};
+}
+
+void register_arithmetic(OpRegistry& registry) {
+  registry.add(binary("AddV2", kNumber).commutative().fusible());
+  registry.add(binary("Add",
+                      "bfloat16, half, float, double, uint8, int8, int16, "
+                      "int32, int64, complex64, complex128, string")
+                   .fusible());
+  registry.add(binary("Mul", kNumber).commutative().fusible());
+  for (const char* name : {"Sub", "RealDiv", "Div"})
+    registry.add(binary(name, kNumber).fusible());
+  for (const char* name : {"FloorDiv", "TruncateDiv"})
+    registry.add(binary(name, kNumber));
+  registry.add(binary("FloorMod", kReal));
+  registry.add(binary("Mod", kModulo));
+  registry.add(binary("TruncateMod", kModulo));
+  registry.add(binary("Pow", kSigned).work(Work::kTranscendental));
+  registry.add(binary("Maximum", kReal).commutative().fusible());
+  registry.add(binary("Minimum", kReal).commutative().fusible());
+  registry.add(binary("SquaredDifference",
+                      "bfloat16, half, float, double, int32, int64, complex64, "
+                      "complex128")
+                   .commutative()
+                   .fusible());
+  for (const char* name : {"DivNoNan", "MulNoNan", "Xdivy"})
+    registry.add(binary(name, kInexact));
+  for (const char* name : {"Xlogy", "Xlog1py"})
+    registry.add(binary(name, kInexact).work(Work::kTranscendental));
+  registry.add(OpDefBuilder("Atan2")
+                   .input("y: T")
+                   .input("x: T")
+                   .output("z: T")
+                   .attr(type_set(kFloating))
+                   .work(Work::kTranscendental)
+                   .shape(broadcast_shape));
+  const auto special = [&](const char* op, const char* x, const char* y,
+                           const char* z) {
+    registry.add(OpDefBuilder(op)
+                     .input(x)
+                     .input(y)
+                     .output(z)
+                     .attr("T: {float, double}")
+                     .shape(broadcast_shape));
+  };
+  for (const char* name : {"Igamma", "Igammac", "IgammaGradA"})
+    special(name, "a: T", "x: T", "z: T");
+  special("RandomGammaGrad", "alpha: T", "sample: T", "output: T");
+  special("Zeta", "x: T", "q: T", "z: T");
+  special("Polygamma", "a: T", "x: T", "z: T");
+  registry.add(OpDefBuilder("NextAfter")
+                   .input("x1: T")
+                   .input("x2: T")
+                   .output("output: T")
+                   .attr("T: {double, float} = float")
+                   .shape(broadcast_shape));
+  for (const char* name : {"BitwiseAnd", "BitwiseOr", "BitwiseXor"})
+    registry.add(binary(name, kInteger).commutative());
+  for (const char* name : {"LeftShift", "RightShift"})
+    registry.add(binary(name, kInteger));
+  registry.add(OpDefBuilder("AddN")
+                   .input("inputs: N * T")
+                   .output("sum: T")
+                   .attr("N: int >= 1")
+                   .attr(fmt::format("T: {{{}, variant}}", kNumber))
+                   .commutative()
+                   .shape(sum_shape));
+  registry.add(OpDefBuilder("AccumulateNV2")
+                   .input("inputs: N * T")
+                   .output("sum: T")
+                   .attr("N: int >= 1")
+                   .attr("T: numbertype")
+                   .attr("shape: shape")
+                   .commutative()
+                   .shape(declared_sum_shape));
+}
+
+void register_comparisons(OpRegistry& registry) {
+  for (const char* name : {"Less", "LessEqual", "Greater", "GreaterEqual"})
+    registry.add(binary(name, kReal, "z: bool"));
+  for (const char* name : {"Equal", "NotEqual"})
+    registry.add(OpDefBuilder(name)
+                     .input("x: T")
+                     .input("y: T")
+                     .output("z: bool")
+                     .attr("T: type")
+                     .attr("incompatible_shape_error: bool = true")
+                     .commutative()
+                     .shape(equality_shape));
+  registry.add(binary("ApproximateEqual", kNumber, "z: bool")
+                   .attr("tolerance: float = 1e-5")
+                   .commutative()
+                   .shape(same_shape));
+  for (const char* name : {"LogicalAnd", "LogicalOr"})
+    registry.add(OpDefBuilder(name)
+                     .input("x: bool")
+                     .input("y: bool")
+                     .output("z: bool")
+                     .commutative()
+                     .shape(broadcast_shape));
+}
+
+void register_gradients(OpRegistry& registry) {
+  for (const char* name : {"SigmoidGrad", "TanhGrad"})
+    registry.add(unary_gradient(name).fusible());
+  for (const char* name :
+       {"SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"})
+    registry.add(unary_gradient(name));
+  registry.add(OpDefBuilder("SeluGrad")
+                   .input("gradients: T")
+                   .input("outputs: T")
+                   .output("backprops: T")
+                   .attr(type_set(kFloating))
+                   .shape(same_shape));
+  registry.add(OpDefBuilder("SoftsignGrad")
+                   .input("gradients: T")
+                   .input("features: T")
+                   .output("backprops: T")
+                   .attr(type_set(kFloating))
+                   .shape(same_shape));
+}
+
+void register_complex(OpRegistry& registry) {
+  // The parts of a complex number, by the names of their ports.
+  const auto part = [](const char* name, const char* input,
+                       const char* output) {
+    return OpDefBuilder(name)
+        .input(fmt::format("{}: T", input))
+        .output(fmt::format("{}: Tout", output))
+        .attr("T: {complex64, complex128} = complex64")
+        .attr("Tout: {float, double} = float")
+        .shape(unchanged_shape);
+  };
+  registry.add(part("Real", "input", "output"));
+  registry.add(part("Imag", "input", "output"));
+  registry.add(part("Angle", "input", "output"));
+  registry.add(part("ComplexAbs", "x", "y"));
+  registry.add(OpDefBuilder("Conj")
+                   .input("input: T")
+                   .output("output: T")
+                   .attr("T: {complex64, complex128, variant} = complex64")
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("Complex")
+                   .input("real: T")
+                   .input("imag: T")
+                   .output("out: Tout")
+                   .attr("T: {float, double} = float")
+                   .attr("Tout: {complex64, complex128} = complex64")
+                   .shape(broadcast_shape));
+}
+
+void register_selection(OpRegistry& registry) {
+  const auto select = [](const char* name) {
+    return OpDefBuilder(name)
+        .input("condition: bool")
+        .input("t: T")
+        .input("e: T")
+        .output("output: T")
+        .attr("T: type");
+  };
+  registry.add(select("Select").shape(select_shape));
+  registry.add(select("SelectV2").shape(select_v2_shape));
+  registry.add(OpDefBuilder("ClipByValue")
+                   .input("t: T")
+                   .input("clip_value_min: T")
+                   .input("clip_value_max: T")
+                   .output("output: T")
+                   .attr("T: numbertype")
+                   .shape(clip_shape));
+}
+
+void register_conversions(OpRegistry& registry) {
+  registry.add(OpDefBuilder("Cast")
+                   .input("x: SrcT")
+                   .output("y: DstT")
+                   .attr("SrcT: type")
+                   .attr("DstT: type")
+                   .attr("Truncate: bool = false")
+                   .shape(unchanged_shape));
+  const auto types =
+      fmt::format("{{{}, qint8, quint8, qint16, quint16, qint32}}", kNumber);
+  registry.add(OpDefBuilder("Bitcast")
+                   .input("input: T")
+                   .output("output: type")
+                   .attr("T: " + types)
+                   .attr("type: " + types)
+                   .work(Work::kMove)
+                   .shape(bitcast_shape));
+  registry.add(OpDefBuilder("ToBool")
+                   .input("input: T")
+                   .output("output: bool")
+                   .attr("T: type")
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("BroadcastTo")
+                   .input("input: T")
+                   .input("shape: Tidx")
+                   .output("output: T")
+                   .attr("T: type")
+                   .attr("Tidx: {int32, int64} = int32")
+                   .work(Work::kMove)
+                   .shape(broadcast_to_shape));
+  registry.add(OpDefBuilder("BroadcastGradientArgs")
+                   .input("s0: T")
+                   .input("s1: T")
+                   .output("r0: T")
+                   .output("r1: T")
+                   .attr("T: {int32, int64} = int32")
+                   .work(Work::kNoData)
+                   .shape(broadcast_gradient_args_shape));
+}
+
+}  // namespace
+
+void register_elementwise_ops(OpRegistry& registry) {
+  register_unary(registry);
+  register_arithmetic(registry);
+  register_comparisons(registry);
+  register_gradients(registry);
+  register_complex(registry);
+  register_selection(registry);
+  register_conversions(registry);
+}
+
+}  // namespace tagflow::graph

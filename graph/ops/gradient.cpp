@@ -1,0 +1,164 @@
+// Gradients of containers: a list of the gradients of single elements, by
+// index. Elements without gradient are zeros, and ZeroVariant is the gradient
+// of a container in which no element has one. Add and Get are the derivatives
+// of each other, and so are Put and Take, which remove the present elements.
+#include "graph/ops/containers_ops.h"
+#include "graph/ops/ops.h"
+
+namespace tagflow::graph {
+
+namespace {
+
+// Output `port`: elements of the shape given by input `i`, after `outer`; for
+// variants, whose shapes are not needed, scalars.
+Status set_elements(ShapeContext& c, int port, int i, PartialShape outer) {
+  PartialShape element = PartialShape::scalar();
+  if (c.node().output_dtypes()[size_t(port)] != DataType::kVariant) {
+    TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 1).status());
+    TAGFLOW_ASSIGN(element, c.constant_as_shape(i));
+  }
+  c.set_output(port, concatenate(outer, element));
+  return {};
+}
+
+Status set_list(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 0).status());
+  c.set_output(0, PartialShape::scalar());
+  return {};
+}
+
+Status add_gradient_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
+  return set_list(c);
+}
+
+Status get_gradient_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
+  TAGFLOW_RETURN_IF_ERROR(set_list(c));
+  return set_elements(c, c.num_outputs() - 1, 2, PartialShape::scalar());
+}
+
+Status add_gradients_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank_at_least(2, 1).status());
+  return set_list(c);
+}
+
+Status get_gradients_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(set_list(c));
+  return set_elements(c, c.num_outputs() - 1, 2, {c.input(1).num_elements()});
+}
+
+Status drop_gradients_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 0).status());
+  return set_list(c);
+}
+
+Status split_gradients_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank_at_least(1, 1).status());
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 1).status());
+  return set_list(c);
+}
+
+Status join_gradients_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  return set_elements(c, 0, 2, {PartialShape::kUnknown});
+}
+
+// As many lists as input `i` has elements; an empty variant represents all of
+// them.
+Status set_lists(ShapeContext& c, int port, int i) {
+  if (c.input(0).has_rank() && c.input(0).rank() != 0) {
+    auto merged = c.input(0).merge(c.input(i));
+    if (!merged.ok())
+      return c.fail(
+          fmt::format("shapes of the lists and of input {} differ: "
+                      "{} and {}",
+                      i, c.input(0).to_string(), c.input(i).to_string()));
+  }
+  c.set_output(port, c.input(i));
+  return {};
+}
+
+Status take_batch_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const PartialShape indices, c.with_rank(1, 1));
+  TAGFLOW_RETURN_IF_ERROR(set_lists(c, 0, 1));
+  return set_elements(c, 1, 2, indices);
+}
+
+Status put_batch_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank_at_least(2, 1).status());
+  return set_lists(c, 0, 1);
+}
+
+Status split_lists_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(set_lists(c, 1, 1));
+  return set_lists(c, 0, 1);
+}
+
+Status join_lists_shape(ShapeContext& c) { return set_lists(c, 0, 2); }
+
+}  // namespace
+
+void register_gradient_ops(OpRegistry& registry) {
+  const auto index = "index: int32";
+  const auto indices = "indices: int32";
+  const auto list = "list: variant";
+  const auto next = "output_list: variant";
+  const auto shape = "shape: Tshape";
+  const auto shape_type = "Tshape: {int32, int64} = int32";
+  const auto value = "value: T";
+  const auto values = "values: T";
+  const auto type = "T: type";
+  define(registry, "ZeroVariant", {}, {"output: variant"}, {}, scalar_shape,
+         Work::kNoData);
+  for (const char* op : {"GradientListAdd", "GradientListPut"})
+    define_changing(registry, op, {list, index, value}, {next}, {type},
+                    add_gradient_shape, Work::kNoData);
+  define(registry, "GradientListGet", {list, index, shape}, {value},
+         {type, shape_type}, get_gradient_shape, Work::kNoData);
+  define_changing(registry, "GradientListTake", {list, index, shape},
+                  {next, value}, {type, shape_type}, get_gradient_shape,
+                  Work::kNoData);
+  define_changing(registry, "GradientListDrop",
+                  {list, "begin: int32", "end: int32"}, {next}, {},
+                  drop_gradients_shape, Work::kNoData);
+
+  // Row i is for element indices[i].
+  for (const char* op : {"GradientListAddRows", "GradientListPutRows"})
+    define_changing(registry, op, {list, indices, values}, {next}, {type},
+                    add_gradients_shape, Work::kMove);
+  define(registry, "GradientListGetRows", {list, indices, shape}, {values},
+         {type, shape_type}, get_gradients_shape, Work::kMove);
+  define_changing(registry, "GradientListTakeRows", {list, indices, shape},
+                  {next, values}, {type, shape_type}, get_gradients_shape,
+                  Work::kMove);
+
+  // lengths[i] rows, each of a shape, are for element i.
+  define_changing(registry, "GradientListAddSplit",
+                  {list, values, "lengths: int64"}, {next}, {type},
+                  split_gradients_shape, Work::kMove);
+  define(registry, "GradientListGetConcat", {list, "lengths: int64", shape},
+         {values}, {type, shape_type}, join_gradients_shape, Work::kMove);
+
+  // Take and Put for a tensor of lists: row i is element indices[i] of list i.
+  const auto lists = "lists: variant";
+  const auto next_lists = "output_lists: variant";
+  define_changing(registry, "GradientListTakeBatch", {lists, indices, shape},
+                  {next_lists, values}, {type, shape_type}, take_batch_shape,
+                  Work::kMove);
+  define_changing(registry, "GradientListPutBatch", {lists, indices, values},
+                  {next_lists}, {type}, put_batch_shape, Work::kMove);
+  // The elements of list i before lengths[i], and the others, with indices from
+  // 0. Join is the inverse, and the derivative.
+  const auto lengths = "lengths: int32";
+  define_changing(registry, "GradientListSplit", {lists, lengths},
+                  {"first: variant", "rest: variant"}, {}, split_lists_shape,
+                  Work::kMove);
+  define_changing(registry, "GradientListJoin",
+                  {"first: variant", "rest: variant", lengths}, {next_lists},
+                  {}, join_lists_shape, Work::kMove);
+}
+
+}  // namespace tagflow::graph

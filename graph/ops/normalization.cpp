@@ -1,0 +1,188 @@
+// Normalisations and image sizes.
+#include "graph/op_registry.h"
+#include "graph/ops/ops.h"
+#include "graph/shape_context.h"
+
+namespace tagflow::graph {
+namespace {
+
+// The dimension of x that holds its channels; x is of 4 or 5 dimensions.
+Result<PartialShape> channels_of(const ShapeContext& c, const PartialShape& x) {
+  TAGFLOW_ASSIGN(const std::string format, c.attr<std::string>("data_format"));
+  if (!x.has_rank()) return PartialShape::of_rank(1);
+  const int rank = int(format.size());
+  if (x.rank() != rank)
+    return c.fail(fmt::format("x is {}, not of the {} dimensions of {}",
+                              x.to_string(), rank, format));
+  return PartialShape({x.dim(format[1] == 'C' ? 1 : rank - 1)});
+}
+
+Status batch_norm_shape(ShapeContext& c) {
+  const PartialShape& x = c.input(0);
+  TAGFLOW_ASSIGN(PartialShape channels, channels_of(c, x));
+  for (int i : {1, 2}) {
+    TAGFLOW_ASSIGN(const PartialShape vector, c.with_rank(i, 1));
+    Result<PartialShape> merged = channels.merge(vector);
+    if (!merged.ok())
+      return c.fail(fmt::format("input {} is {} for {} channels", i,
+                                vector.to_string(), channels.to_string()));
+    channels = std::move(merged).value();
+  }
+  c.set_output(0, x);
+  for (int i = 1; i < 5; ++i) c.set_output(i, channels);
+  return Status();
+}
+
+Status batch_norm_grad_shape(ShapeContext& c) {
+  Result<PartialShape> x = c.input(0).merge(c.input(1));
+  if (!x.ok())
+    return c.fail(fmt::format("y_backprop is {}, x is {}",
+                              c.input(0).to_string(), c.input(1).to_string()));
+  TAGFLOW_ASSIGN(const PartialShape channels, channels_of(c, *x));
+  c.set_output(0, std::move(x).value());
+  c.set_output(1, channels);
+  c.set_output(2, channels);
+  c.set_output(3, {0});
+  c.set_output(4, {0});
+  return Status();
+}
+
+void add_batch_norm(OpRegistry& registry, int version) {
+  const std::string suffix = version == 1 ? "" : "V" + std::to_string(version);
+  const auto builder = [&](const std::string& name) {
+    OpDefBuilder b(name + suffix);
+    b.attr(version == 1 ? "T: {float}" : "T: {half, bfloat16, float}")
+        .attr("epsilon: float = 0.0001")
+        .attr("is_training: bool = true")
+        .work(Work::kTranscendental)
+        .attr(version == 3
+                  ? "data_format: {'NHWC', 'NCHW', 'NDHWC', 'NCDHW'} = 'NHWC'"
+                  : "data_format: {'NHWC', 'NCHW'} = 'NHWC'");
+    if (version > 1)
+      b.attr(version == 3 && name == "FusedBatchNorm" ? "U: {bfloat16, float}"
+                                                      : "U: {float}");
+    return b;
+  };
+  const std::string u = version == 1 ? ": T" : ": U";
+  OpDefBuilder forward = builder("FusedBatchNorm");
+  forward.input("x: T")
+      .attr("exponential_avg_factor: float = 1.0")
+      .output("y: T")
+      .shape(batch_norm_shape);
+  for (const char* name : {"scale", "offset", "mean", "variance"})
+    forward.input(name + u);
+  for (const char* name :
+       {"batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2"})
+    forward.output(name + u);
+  if (version == 3) forward.output("reserve_space_3: U");
+  registry.add(std::move(forward));
+
+  OpDefBuilder grad = builder("FusedBatchNormGrad");
+  grad.input("y_backprop: T")
+      .input("x: T")
+      .input(version == 1 ? "scale: T" : "scale: float")
+      .input("reserve_space_1" + u)
+      .input("reserve_space_2" + u);
+  if (version == 3) grad.input("reserve_space_3: U");
+  grad.output("x_backprop: T")
+      .output("scale_backprop" + u)
+      .output("offset_backprop" + u)
+      .output((version == 3 ? "reserve_space_4" : "reserve_space_3") + u)
+      .output((version == 3 ? "reserve_space_5" : "reserve_space_4") + u)
+      .shape(batch_norm_grad_shape);
+  registry.add(std::move(grad));
+}
+
+// Every input and the output have one shape, of 4 dimensions.
+Status lrn_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(PartialShape shape, c.with_rank(0, 4));
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    Result<PartialShape> merged = shape.merge(c.input(i));
+    if (!merged.ok())
+      return c.fail(fmt::format("input {} is {}, not {}", i,
+                                c.input(i).to_string(), shape.to_string()));
+    shape = std::move(merged).value();
+  }
+  c.set_output(0, std::move(shape));
+  return Status();
+}
+
+OpDefBuilder lrn(const char* name) {
+  return OpDefBuilder(name)
+      .output("output: T")
+      .attr("depth_radius: int = 5")
+      .attr("bias: float = 1.0")
+      .attr("alpha: float = 1.0")
+      .attr("beta: float = 0.5")
+      .attr("T: {half, bfloat16, float} = float")
+      .work(Work::kTranscendental)
+      .shape(lrn_shape);
+}
+
+// [batch, size[0], size[1], channels] of the images of input 0.
+Status resize_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(PartialShape out, c.with_rank(0, 4));
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  TAGFLOW_ASSIGN(const PartialShape size, c.constant_as_shape(1));
+  if (size.has_rank() && size.rank() != 2)
+    return c.fail(fmt::format("the size has {} elements, not 2", size.rank()));
+  for (int i : {0, 1})
+    out.set_dim(i + 1, size.has_rank() ? size.dim(i) : PartialShape::kUnknown);
+  c.set_output(0, std::move(out));
+  return Status();
+}
+
+Status like_image_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 4).status());
+  TAGFLOW_ASSIGN(PartialShape image, c.with_rank(1, 4));
+  c.set_output(0, std::move(image));
+  return Status();
+}
+
+OpDefBuilder resize(const char* name, const char* types) {
+  return OpDefBuilder(name)
+      .attr(types)
+      .attr("align_corners: bool = false")
+      .attr("half_pixel_centers: bool = false");
+}
+
+}  // namespace
+
+void register_normalization_ops(OpRegistry& registry) {
+  for (int version : {1, 2, 3}) add_batch_norm(registry, version);
+  registry.add(lrn("LRN").input("input: T"));
+  registry.add(lrn("LRNGrad")
+                   .input("input_grads: T")
+                   .input("input_image: T")
+                   .input("output_image: T"));
+  const char* types =
+      "T: {int8, uint8, int16, uint16, int32, int64, half, float, double, "
+      "bfloat16}";
+  registry.add(resize("ResizeBilinear", types)
+                   .input("images: T")
+                   .input("size: int32")
+                   .output("resized_images: float")
+                   .work(Work::kTranscendental)
+                   .shape(resize_shape));
+  registry.add(resize("ResizeNearestNeighbor", types)
+                   .input("images: T")
+                   .input("size: int32")
+                   .output("resized_images: T")
+                   .work(Work::kPick)
+                   .shape(resize_shape));
+  registry.add(
+      resize("ResizeBilinearGrad", "T: {float, bfloat16, half, double}")
+          .input("grads: float")
+          .input("original_image: T")
+          .output("output: T")
+          .work(Work::kTranscendental)
+          .shape(like_image_shape));
+  registry.add(resize("ResizeNearestNeighborGrad",
+                      "T: {uint8, int8, int32, half, float, double, bfloat16}")
+                   .input("grads: T")
+                   .input("size: int32")
+                   .output("output: T")
+                   .shape(resize_shape));
+}
+
+}  // namespace tagflow::graph
