@@ -1,6 +1,8 @@
-// Activations, softmax, losses, biases, membership in the best k.
+// Activations, softmax, losses, biases.
 #include "graph/op_registry.h"
+#include "graph/ops/elementwise_shapes.h"
 #include "graph/ops/ops.h"
+#include "graph/ops/type_sets.h"
 #include "graph/shape_context.h"
 
 namespace tagflow::graph {
@@ -18,7 +20,7 @@ Status alike_shape(ShapeContext& c) {
   return Status();
 }
 
-OpDefBuilder activation(const char* name, const char* types) {
+OpDefBuilder activation(const char* name, std::string_view types) {
   return OpDefBuilder(name)
       .input("features: T")
       .output("activations: T")
@@ -45,7 +47,15 @@ void add_activations(OpRegistry& registry) {
   for (const char* name : {"Elu", "Softplus"})
     registry.add(
         activation(name, kFloatTypes).fusible().work(Work::kTranscendental));
+  registry.add(
+      activation("Selu", type_set(kFloating)).work(Work::kTranscendental));
   registry.add(activation_grad("EluGrad", kFloatTypes, "outputs: T"));
+  registry.add(OpDefBuilder("SeluGrad")
+                   .input("gradients: T")
+                   .input("outputs: T")
+                   .output("backprops: T")
+                   .attr(type_set(kFloating))
+                   .shape(same_shape));
   registry.add(activation_grad("SoftplusGrad", kFloatTypes, "features: T"));
   const char* types = "T: {half, bfloat16, float, double} = float";
   registry.add(OpDefBuilder("LeakyRelu")
@@ -130,19 +140,6 @@ void add_losses(OpRegistry& registry) {
                    .shape(sparse_cross_entropy_shape));
 }
 
-Status in_top_k_shape(ShapeContext& c) {
-  TAGFLOW_ASSIGN(const PartialShape predictions, c.with_rank(0, 2));
-  TAGFLOW_ASSIGN(const PartialShape targets, c.with_rank(1, 1));
-  if (c.num_inputs() == 3) TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 0).status());
-  Result<PartialShape> batch =
-      PartialShape({predictions.dim(0)}).merge(targets);
-  if (!batch.ok())
-    return c.fail(fmt::format("{} targets for predictions {}",
-                              targets.to_string(), predictions.to_string()));
-  c.set_output(0, std::move(batch).value());
-  return Status();
-}
-
 // The dimension of channels.
 Result<int> channel_dim(const ShapeContext& c, const PartialShape& value) {
   if (c.node().op() == "BiasAddV1") return value.rank() - 1;
@@ -202,22 +199,6 @@ void register_activation_ops(OpRegistry& registry) {
   add_activations(registry);
   add_losses(registry);
   add_biases(registry);
-  registry.add(OpDefBuilder("InTopK")
-                   .input("predictions: float")
-                   .input("targets: T")
-                   .output("precision: bool")
-                   .attr("k: int")
-                   .attr("T: {int32, int64} = int32")
-                   .work(Work::kSort)
-                   .shape(in_top_k_shape));
-  registry.add(OpDefBuilder("InTopKV2")
-                   .input("predictions: float")
-                   .input("targets: T")
-                   .input("k: T")
-                   .output("precision: bool")
-                   .attr("T: {int32, int64} = int32")
-                   .work(Work::kSort)
-                   .shape(in_top_k_shape));
 }
 
 }  // namespace tagflow::graph

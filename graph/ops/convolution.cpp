@@ -126,7 +126,8 @@ void register_convolution_ops(OpRegistry& registry) {
   add_family(registry, "Conv2D", "", floats_int32, floats, 4);
   add_family(registry, "DepthwiseConv2dNative", "", floats, floats, 4);
   add_family(registry, "Conv3D", "V2", floats, floats, 5);
-  register_product_fused_ops(registry);
+  for (const char* op : {"Conv2D", "DepthwiseConv2dNative"})
+    add_layer(registry, op);
 }
 
 }  // namespace tagflow::graph

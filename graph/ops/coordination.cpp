@@ -1,4 +1,4 @@
-// Accumulators of gradients, and barriers.
+// Accumulators of gradients, barriers and mutexes.
 #include "graph/analysis/known_value.h"
 #include "graph/ops/coordination_ops.h"
 #include "graph/ops/ops.h"
@@ -110,11 +110,22 @@ void register_barriers(OpRegistry& registry) {
                     scalar_shape);
 }
 
+void register_mutexes(OpRegistry& registry) {
+  define_stateful(registry, "MutexV2", {}, {"resource: resource"},
+                  {"container: string = ''", "shared_name: string = ''"},
+                  scalar_shape);
+  define_stateful(registry, "MutexLock", {"mutex: resource"},
+                  {"mutex_lock: variant"}, {}, scalar_shape);
+  define_stateful(registry, "ConsumeMutexLock", {"mutex_lock: variant"}, {}, {},
+                  no_output_shape);
+}
+
 }  // namespace
 
 void register_coordination_ops(OpRegistry& registry) {
   register_accumulators(registry);
   register_barriers(registry);
+  register_mutexes(registry);
   register_coordination_staging_ops(registry);
 }
 

@@ -4,34 +4,11 @@
 #include "graph/op_registry.h"
 #include "graph/ops/elementwise_shapes.h"
 #include "graph/ops/ops.h"
+#include "graph/ops/type_sets.h"
 
 namespace tagflow::graph {
 
 namespace {
-
-// Sets of types that several ops use, for "T: {...}".
-constexpr char kFloating[] = "bfloat16, half, float, double";
-constexpr char kInexact[] =
-    "bfloat16, half, float, double, complex64, complex128";
-constexpr char kInteger[] =
-    "int8, int16, int32, int64, uint8, uint16, uint32, uint64";
-constexpr char kReal[] =
-    "bfloat16, half, float, double, int8, int16, int32, int64, uint8, uint16, "
-    "uint32, uint64";
-// Signed number types.
-constexpr char kSigned[] =
-    "bfloat16, half, float, double, int8, int16, int32, int64, complex64, "
-    "complex128";
-constexpr char kSignedReal[] =
-    "bfloat16, half, float, double, int8, int16, int32, int64";
-constexpr char kNumber[] =
-    "bfloat16, half, float, double, int8, int16, int32, int64, uint8, uint16, "
-    "uint32, uint64, complex64, complex128";
-constexpr char kModulo[] = "int32, int64, bfloat16, half, float, double";
-
-std::string type_set(const char* types) {
-  return fmt::format("T: {{{}}}", types);
-}
 
 // y = f(x).
 OpDefBuilder unary(const char* name, const char* types,
@@ -54,28 +31,6 @@ OpDefBuilder binary(const char* name, const char* types,
       .shape(broadcast_shape);
 }
 
-// The shape of input 0; input 1 has the same number of elements.
-Status paired_shape(ShapeContext& c) {
-  const PartialShape &y = c.input(0), &dy = c.input(1);
-  if (y.fully_known() && dy.fully_known() &&
-      y.num_elements() != dy.num_elements())
-    return c.fail(
-        fmt::format("inputs 0 and 1 have not as many elements: {}, {}",
-                    y.to_string(), dy.to_string()));
-  c.set_output(0, y);
-  return {};
-}
-
-// The gradient of a unary op, from its result and its result's gradient.
-OpDefBuilder unary_gradient(const char* name) {
-  return OpDefBuilder(name)
-      .input("y: T")
-      .input("dy: T")
-      .output("z: T")
-      .attr(type_set(kInexact))
-      .shape(paired_shape);
-}
-
 void register_unary(OpRegistry& registry) {
   for (const char* name : {"Sqrt", "Rsqrt"})
     registry.add(unary(name, kInexact).fusible());
@@ -86,13 +41,6 @@ void register_unary(OpRegistry& registry) {
     registry.add(unary(name, kInexact).work(Work::kTranscendental));
   for (const char* name : {"Floor", "Ceil", "Rint"})
     registry.add(unary(name, kFloating).fusible());
-  for (const char* name :
-       {"Erf", "Erfc", "Erfinv", "Ndtri", "Lgamma", "Digamma"})
-    registry.add(unary(name, kFloating).work(Work::kTranscendental));
-  for (const char* name : {"BesselI0", "BesselI0e", "BesselI1", "BesselI1e",
-                           "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e",
-                           "BesselK1", "BesselK1e", "BesselY0", "BesselY1"})
-    registry.add(unary(name, kFloating));
   for (const char* name : {"Neg", "Sign", "Reciprocal", "Inv", "Round"})
     registry.add(unary(name, kSigned).fusible());
   registry.add(unary("Abs", kSignedReal).fusible());
@@ -104,15 +52,13 @@ void register_unary(OpRegistry& registry) {
                    .input("x: bool")
                    .output("y: bool")
                    .shape(unchanged_shape));
-  const auto activation = [](const char* name) {
-    return OpDefBuilder(name)
-        .input("features: T")
-        .output("activations: T")
-        .attr(type_set(kFloating))
-        .shape(unchanged_shape);
-  };
-  registry.add(activation("Selu").work(Work::kTranscendental));
-  registry.add(activation("Softsign").fusible());
+  registry.add(OpDefBuilder("Softsign")
+                   .input("features: T")
+                   .output("activations: T")
+                   .attr(type_set(kFloating))
+                   .fusible()
+                   .shape(unchanged_shape));
+  registry.add(unary("PopulationCount", kInteger, "y: uint8"));
 }
 
 Status declared_sum_shape(ShapeContext& c) {
@@ -160,20 +106,6 @@ void register_arithmetic(OpRegistry& registry) {
                    .attr(type_set(kFloating))
                    .work(Work::kTranscendental)
                    .shape(broadcast_shape));
-  const auto special = [&](const char* op, const char* x, const char* y,
-                           const char* z) {
-    registry.add(OpDefBuilder(op)
-                     .input(x)
-                     .input(y)
-                     .output(z)
-                     .attr("T: {float, double}")
-                     .shape(broadcast_shape));
-  };
-  for (const char* name : {"Igamma", "Igammac", "IgammaGradA"})
-    special(name, "a: T", "x: T", "z: T");
-  special("RandomGammaGrad", "alpha: T", "sample: T", "output: T");
-  special("Zeta", "x: T", "q: T", "z: T");
-  special("Polygamma", "a: T", "x: T", "z: T");
   registry.add(OpDefBuilder("NextAfter")
                    .input("x1: T")
                    .input("x2: T")
@@ -224,26 +156,6 @@ void register_comparisons(OpRegistry& registry) {
                      .output("z: bool")
                      .commutative()
                      .shape(broadcast_shape));
-}
-
-void register_gradients(OpRegistry& registry) {
-  for (const char* name : {"SigmoidGrad", "TanhGrad"})
-    registry.add(unary_gradient(name).fusible());
-  for (const char* name :
-       {"SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"})
-    registry.add(unary_gradient(name));
-  registry.add(OpDefBuilder("SeluGrad")
-                   .input("gradients: T")
-                   .input("outputs: T")
-                   .output("backprops: T")
-                   .attr(type_set(kFloating))
-                   .shape(same_shape));
-  registry.add(OpDefBuilder("SoftsignGrad")
-                   .input("gradients: T")
-                   .input("features: T")
-                   .output("backprops: T")
-                   .attr(type_set(kFloating))
-                   .shape(same_shape));
 }
 
 void register_complex(OpRegistry& registry) {
@@ -335,16 +247,40 @@ void register_conversions(OpRegistry& registry) {
                    .shape(broadcast_gradient_args_shape));
 }
 
+void register_fused(OpRegistry& registry) {
+  // `program` lists element-wise ops in topological order, each "Op a" or
+  // "Op a b": the numbers count the inputs and then the previous results.
+  // `outputs` are the numbers of results, each once; if it is empty, the last
+  // one is the output. If `joined` is not empty, it has an output number for
+  // each of them: results with the same number are concatenated along the last
+  // dimension, in this order. Errors are the same as for the single ops in
+  // sequence. `names` are the names of their nodes, for messages. If `columns`
+  // is not empty, it has two numbers for each input, a first column and a
+  // count: the ops read that many columns of the input's last dimension from
+  // the first one on, or all of them if the count is 0.
+  registry.add(OpDefBuilder("_FusedElementwise")
+                   .input("inputs: N * T")
+                   .output("output: M * T")
+                   .attr("N: int >= 1")
+                   .attr("M: int >= 1 = 1")
+                   .attr("outputs: list(int) = []")
+                   .attr("joined: list(int) = []")
+                   .attr("T: {half, bfloat16, float, double}")
+                   .attr("program: list(string) >= 1")
+                   .attr("names: list(string) >= 1")
+                   .attr("columns: list(int) = []"));
+}
+
 }  // namespace
 
 void register_elementwise_ops(OpRegistry& registry) {
   register_unary(registry);
   register_arithmetic(registry);
   register_comparisons(registry);
-  register_gradients(registry);
   register_complex(registry);
   register_selection(registry);
   register_conversions(registry);
+  register_fused(registry);
 }
 
 }  // namespace tagflow::graph

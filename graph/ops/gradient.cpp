@@ -1,13 +1,49 @@
-// Gradients of containers: a list of the gradients of single elements, by
-// index. Elements without gradient are zeros, and ZeroVariant is the gradient
-// of a container in which no element has one. Add and Get are the derivatives
-// of each other, and so are Put and Take, which remove the present elements.
+// Ops that only differentiated graphs have: gradients of element-wise
+// functions, and of containers.
 #include "graph/ops/containers_ops.h"
+#include "graph/ops/elementwise_shapes.h"
 #include "graph/ops/ops.h"
+#include "graph/ops/type_sets.h"
 
 namespace tagflow::graph {
 
 namespace {
+
+// The shape of input 0; input 1 has the same number of elements.
+Status paired_shape(ShapeContext& c) {
+  const PartialShape &y = c.input(0), &dy = c.input(1);
+  if (y.fully_known() && dy.fully_known() &&
+      y.num_elements() != dy.num_elements())
+    return c.fail(
+        fmt::format("inputs 0 and 1 have not as many elements: {}, {}",
+                    y.to_string(), dy.to_string()));
+  c.set_output(0, y);
+  return {};
+}
+
+// The gradient of a unary op, from its result and its result's gradient.
+OpDefBuilder unary_gradient(const char* name) {
+  return OpDefBuilder(name)
+      .input("y: T")
+      .input("dy: T")
+      .output("z: T")
+      .attr(type_set(kInexact))
+      .shape(paired_shape);
+}
+
+void register_unary_gradients(OpRegistry& registry) {
+  for (const char* name : {"SigmoidGrad", "TanhGrad"})
+    registry.add(unary_gradient(name).fusible());
+  for (const char* name :
+       {"SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"})
+    registry.add(unary_gradient(name));
+  registry.add(OpDefBuilder("SoftsignGrad")
+                   .input("gradients: T")
+                   .input("features: T")
+                   .output("backprops: T")
+                   .attr(type_set(kFloating))
+                   .shape(same_shape));
+}
 
 // Output `port`: elements of the shape given by input `i`, after `outer`; for
 // variants, whose shapes are not needed, scalars.
@@ -99,9 +135,11 @@ Status split_lists_shape(ShapeContext& c) {
 
 Status join_lists_shape(ShapeContext& c) { return set_lists(c, 0, 2); }
 
-}  // namespace
-
-void register_gradient_ops(OpRegistry& registry) {
+// The gradient of a container: a list of the gradients of single elements, by
+// index. Elements without gradient are zeros, and ZeroVariant is the gradient
+// of a container in which no element has one. Add and Get are the derivatives
+// of each other, and so are Put and Take, which remove the present elements.
+void register_gradient_lists(OpRegistry& registry) {
   const auto index = "index: int32";
   const auto indices = "indices: int32";
   const auto list = "list: variant";
@@ -111,8 +149,6 @@ void register_gradient_ops(OpRegistry& registry) {
   const auto value = "value: T";
   const auto values = "values: T";
   const auto type = "T: type";
-  define(registry, "ZeroVariant", {}, {"output: variant"}, {}, scalar_shape,
-         Work::kNoData);
   for (const char* op : {"GradientListAdd", "GradientListPut"})
     define_changing(registry, op, {list, index, value}, {next}, {type},
                     add_gradient_shape, Work::kNoData);
@@ -159,6 +195,65 @@ void register_gradient_ops(OpRegistry& registry) {
   define_changing(registry, "GradientListJoin",
                   {"first: variant", "rest: variant", lengths}, {next_lists},
                   {}, join_lists_shape, Work::kMove);
+}
+
+Status persistent_pop_shape(ShapeContext& c) {
+  c.set_output(0, PartialShape::scalar());
+  TAGFLOW_ASSIGN(PartialShape element, c.attr<PartialShape>("elem_shape"));
+  c.set_output(1, std::move(element));
+  return {};
+}
+
+// The shape is not needed for a variant, which may be missing.
+Status persistent_pop_or_zero_shape(ShapeContext& c) {
+  c.set_output(0, PartialShape::scalar());
+  if (c.node().output_dtypes()[1] == DataType::kVariant) {
+    c.set_output(1, PartialShape::scalar());
+    return {};
+  }
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  TAGFLOW_ASSIGN(PartialShape shape, c.constant_as_shape(1));
+  c.set_output(1, std::move(shape));
+  return {};
+}
+
+// Stacks that are values.
+void register_persistent_stacks(OpRegistry& registry) {
+  define(registry, "PersistentStack", {}, {"handle: variant"},
+         {"elem_type: type"}, scalar_shape, Work::kNoData);
+  define_changing(registry, "PersistentStackPush",
+                  {"handle: variant", "elem: T"}, {"output: variant"},
+                  {"T: type"}, scalar_shape, Work::kNoData);
+  define_changing(registry, "PersistentStackPop", {"handle: variant"},
+                  {"output: variant", "elem: elem_type"},
+                  {"elem_type: type", "elem_shape: shape = <unknown>"},
+                  persistent_pop_shape, Work::kNoData);
+  // For stacks of gradients, aligned at the top. An empty variant has no
+  // elements, and missing elements are zeros: Push and PopOrZero are the
+  // derivatives of each other, and so are PushZero and Drop.
+  define_changing(registry, "PersistentStackPushZero", {"handle: variant"},
+                  {"output: variant"}, {"elem_type: type"}, scalar_shape,
+                  Work::kNoData);
+  define_changing(registry, "PersistentStackPopOrZero",
+                  {"handle: variant", "shape: Tshape"},
+                  {"output: variant", "elem: elem_type"},
+                  {"elem_type: type", "Tshape: {int32, int64} = int32"},
+                  persistent_pop_or_zero_shape, Work::kNoData);
+  define_changing(registry, "PersistentStackDrop", {"handle: variant"},
+                  {"output: variant"}, {"elem_type: type"}, scalar_shape,
+                  Work::kNoData);
+  define(registry, "PersistentStackSize", {"handle: variant"}, {"size: int64"},
+         {}, scalar_shape, Work::kNoData);
+}
+
+}  // namespace
+
+void register_gradient_ops(OpRegistry& registry) {
+  register_unary_gradients(registry);
+  define(registry, "ZeroVariant", {}, {"output: variant"}, {}, scalar_shape,
+         Work::kNoData);
+  register_gradient_lists(registry);
+  register_persistent_stacks(registry);
 }
 
 }  // namespace tagflow::graph

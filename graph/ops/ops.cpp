@@ -5,6 +5,7 @@ namespace tagflow::graph {
 void register_ops(OpRegistry& registry) {
   register_control_flow_ops(registry);
   register_elementwise_ops(registry);
+  register_special_ops(registry);
   register_gradient_ops(registry);
   register_array_ops(registry);
   register_order_ops(registry);
@@ -16,6 +17,7 @@ void register_ops(OpRegistry& registry) {
   register_convolution_ops(registry);
   register_pooling_ops(registry);
   register_normalization_ops(registry);
+  register_image_ops(registry);
   register_recurrent_ops(registry);
   register_random_ops(registry);
   register_containers_ops(registry);

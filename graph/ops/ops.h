@@ -10,6 +10,7 @@ void register_ops(OpRegistry& registry);
 
 void register_control_flow_ops(OpRegistry& registry);
 void register_elementwise_ops(OpRegistry& registry);
+void register_special_ops(OpRegistry& registry);
 void register_gradient_ops(OpRegistry& registry);
 void register_array_ops(OpRegistry& registry);
 void register_order_ops(OpRegistry& registry);
@@ -21,6 +22,7 @@ void register_activation_ops(OpRegistry& registry);
 void register_convolution_ops(OpRegistry& registry);
 void register_pooling_ops(OpRegistry& registry);
 void register_normalization_ops(OpRegistry& registry);
+void register_image_ops(OpRegistry& registry);
 void register_recurrent_ops(OpRegistry& registry);
 void register_random_ops(OpRegistry& registry);
 void register_containers_ops(OpRegistry& registry);

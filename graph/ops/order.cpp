@@ -1,36 +1,11 @@
-// Ops that look at elements to find, count or order them: OneHot, Where,
-// Unique, ListDiff, TopK, Cumsum, Bincount, ...
+// Ops that compare elements to order or find them: Unique, ListDiff, TopK,
+// LowerBound, Bucketize, NthElement, ...
 #include "graph/ops/array_ops.h"
 #include "graph/ops/ops.h"
 
 namespace tagflow::graph {
 
 namespace {
-
-Status one_hot_shape(ShapeContext& c) {
-  TAGFLOW_ASSIGN(const int64_t axis, c.attr<int64_t>("axis"));
-  for (int i = 1; i <= 3; ++i)
-    TAGFLOW_RETURN_IF_ERROR(c.with_rank(i, 0).status());
-  const auto depth = constant_index(c, 1);
-  if (depth && *depth < 0)
-    return c.fail(fmt::format("depth {} is negative", *depth));
-  const PartialShape& indices = c.input(0);
-  if (!indices.has_rank()) return unknown_shape(c);
-  TAGFLOW_ASSIGN(const int at, shape_axis(c, axis, indices.rank() + 1));
-  c.set_output(
-      0, concatenate(concatenate(sub_shape(indices, 0, at),
-                                 {depth.value_or(PartialShape::kUnknown)}),
-                     sub_shape(indices, at, indices.rank())));
-  return {};
-}
-
-Status where_shape(ShapeContext& c) {
-  const PartialShape& input = c.input(0);
-  c.set_output(
-      0, {PartialShape::kUnknown,
-          input.has_rank() ? int64_t(input.rank()) : PartialShape::kUnknown});
-  return {};
-}
 
 Status unique_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(PartialShape vector, c.with_rank(0, 1));
@@ -81,34 +56,6 @@ Status top_k_v2_shape(ShapeContext& c) {
   return top_k_of(c, k.value_or(PartialShape::kUnknown));
 }
 
-// A vector whose length is the value of an input.
-Status counts_shape(ShapeContext& c, int size_input) {
-  TAGFLOW_RETURN_IF_ERROR(c.with_rank(size_input, 0).status());
-  const auto size = constant_index(c, size_input);
-  if (size && *size < 0)
-    return c.fail(fmt::format("size {} is negative", *size));
-  c.set_output(0, {size.value_or(PartialShape::kUnknown)});
-  return {};
-}
-
-Status bincount_shape(ShapeContext& c) { return counts_shape(c, 1); }
-
-Status histogram_shape(ShapeContext& c) {
-  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
-  return counts_shape(c, 2);
-}
-
-Status dense_bincount_shape(ShapeContext& c) {
-  TAGFLOW_RETURN_IF_ERROR(counts_shape(c, 1));
-  const PartialShape& input = c.input(0);
-  if (!input.has_rank()) return unknown_shape(c);
-  if (input.rank() > 2)
-    return c.fail(fmt::format("the rank of {} is over 2", input.to_string()));
-  if (input.rank() == 2)
-    c.set_output(0, concatenate({input.dim(0)}, c.outputs()[0]));
-  return {};
-}
-
 Status bound_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(0, 2).status());
   TAGFLOW_ASSIGN(PartialShape values, c.with_rank(1, 2));
@@ -116,20 +63,35 @@ Status bound_shape(ShapeContext& c) {
   return {};
 }
 
+Status nth_element_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const PartialShape input, c.with_rank_at_least(0, 1));
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
+  if (!input.has_rank()) return unknown_shape(c);
+  const int last = input.rank() - 1;
+  if (const auto n = constant_index(c, 1);
+      n && (*n < 0 || (input.dim_known(last) && *n >= input.dim(last))))
+    return c.fail(fmt::format("n {} is outside the last dimension of {}", *n,
+                              input.to_string()));
+  c.set_output(0, sub_shape(input, 0, last));
+  return {};
+}
+
+Status in_top_k_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const PartialShape predictions, c.with_rank(0, 2));
+  TAGFLOW_ASSIGN(const PartialShape targets, c.with_rank(1, 1));
+  if (c.num_inputs() == 3) TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 0).status());
+  Result<PartialShape> batch =
+      PartialShape({predictions.dim(0)}).merge(targets);
+  if (!batch.ok())
+    return c.fail(fmt::format("{} targets for predictions {}",
+                              targets.to_string(), predictions.to_string()));
+  c.set_output(0, std::move(batch).value());
+  return Status();
+}
+
 }  // namespace
 
 void register_order_ops(OpRegistry& registry) {
-  define(
-      registry, "OneHot",
-      {"indices: TI", "depth: int32", "on_value: T", "off_value: T"},
-      {"output: T"},
-      {"axis: int = -1", "T: type", "TI: {uint8, int8, int32, int64} = int64"},
-      one_hot_shape, Work::kMove);
-  define(registry, "Where", {"input: T"}, {"index: int64"},
-         {"T: {float, double, int32, uint8, int16, int8, complex64, int64, "
-          "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-          "complex128, half, uint32, uint64, bool} = bool"},
-         where_shape, Work::kReduce);
   define(registry, "Unique", {"x: T"}, {"y: T", "idx: out_idx"},
          {"T: type", "out_idx: {int32, int64} = int32"}, unique_shape,
          Work::kSort);
@@ -159,38 +121,33 @@ void register_order_ops(OpRegistry& registry) {
   define(registry, "TopK", {"input: T"}, {"values: T", "indices: int32"},
          {"k: int >= 0", "sorted: bool = true", "T: realnumbertype"},
          top_k_shape, Work::kSort);
-  define(registry, "Cumsum", {"x: T", "axis: Tidx"}, {"out: T"},
-         {"exclusive: bool = false", "reverse: bool = false",
-          "T: {float, double, int32, uint8, int16, int8, complex64, int64, "
-          "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-          "complex128, half, uint32, uint64}",
-          "Tidx: {int32, int64} = int32"},
-         unchanged_shape);
-  define(registry, "Cumprod", {"x: T", "axis: Tidx"}, {"out: T"},
-         {"exclusive: bool = false", "reverse: bool = false",
-          "T: {float, double, int32, uint8, int16, int8, complex64, int64, "
-          "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-          "complex128, half, uint32, uint64}",
-          "Tidx: {int32, int64} = int32"},
-         unchanged_shape);
-  define(registry, "Bincount", {"arr: int32", "size: int32", "weights: T"},
-         {"bins: T"}, {"T: {int32, int64, float, double}"}, bincount_shape,
-         Work::kReduce);
-  define(registry, "DenseBincount", {"input: Tidx", "size: Tidx", "weights: T"},
-         {"output: T"},
-         {"Tidx: {int32, int64}", "T: {int32, int64, float, double}",
-          "binary_output: bool = false"},
-         dense_bincount_shape, Work::kReduce);
-  define(registry, "HistogramFixedWidth",
-         {"values: T", "value_range: T", "nbins: int32"}, {"out: dtype"},
-         {"T: {int32, int64, float, double}", "dtype: {int32, int64} = int32"},
-         histogram_shape, Work::kReduce);
   define(registry, "LowerBound", {"sorted_inputs: T", "values: T"},
          {"output: out_type"}, {"T: type", "out_type: {int32, int64} = int32"},
          bound_shape, Work::kSort);
   define(registry, "UpperBound", {"sorted_inputs: T", "values: T"},
          {"output: out_type"}, {"T: type", "out_type: {int32, int64} = int32"},
          bound_shape, Work::kSort);
+  define(registry, "Bucketize", {"input: T"}, {"output: int32"},
+         {"T: {int32, int64, float, double}", "boundaries: list(float)"},
+         unchanged_shape);
+  define(registry, "NthElement", {"input: T", "n: int32"}, {"values: T"},
+         {"reverse: bool = false", "T: realnumbertype"}, nth_element_shape);
+  registry.add(OpDefBuilder("InTopK")
+                   .input("predictions: float")
+                   .input("targets: T")
+                   .output("precision: bool")
+                   .attr("k: int")
+                   .attr("T: {int32, int64} = int32")
+                   .work(Work::kSort)
+                   .shape(in_top_k_shape));
+  registry.add(OpDefBuilder("InTopKV2")
+                   .input("predictions: float")
+                   .input("targets: T")
+                   .input("k: T")
+                   .output("precision: bool")
+                   .attr("T: {int32, int64} = int32")
+                   .work(Work::kSort)
+                   .shape(in_top_k_shape));
 }
 
 }  // namespace tagflow::graph

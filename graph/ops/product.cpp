@@ -74,7 +74,6 @@ OpDefBuilder batch_matmul(const char* name) {
 }  // namespace
 
 void register_product_ops(OpRegistry& registry) {
-  register_product_einsum_ops(registry);
   registry.add(OpDefBuilder("MatMul")
                    .input("a: T")
                    .input("b: T")
@@ -114,6 +113,8 @@ void register_product_ops(OpRegistry& registry) {
           .attr(fmt::format("Tb: {}", set))
           .attr(fmt::format("Tout: {}", set))
           .shape([](ShapeContext& c) { return batch_matmul_shape(c, true); }));
+  register_product_einsum_ops(registry);
+  register_product_fused_ops(registry);
 }
 
 }  // namespace tagflow::graph

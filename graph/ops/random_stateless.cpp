@@ -1,5 +1,6 @@
 // Random ops that are functions of their inputs: a seed, a key and a counter,
 // or a variable that contains them.
+#include "graph/ops/containers_ops.h"
 #include "graph/ops/random_ops.h"
 
 namespace tagflow::graph {
@@ -217,6 +218,15 @@ void register_generator_ops(OpRegistry& registry) {
                    .attr("T: {half, float, double, int32, int64} = double")
                    .attr("dtype: {half, float, double, int32, int64} = int64")
                    .shape(generator_shape));
+  define_stateful(registry, "RngSkip",
+                  {"resource: resource", "algorithm: int64", "delta: int64"},
+                  {}, {}, no_output_shape);
+  define_stateful(registry, "RngReadAndSkip",
+                  {"resource: resource", "alg: int32", "delta: uint64"},
+                  {"value: int64"}, {}, [](ShapeContext& c) {
+                    c.set_output(0, PartialShape({3}));
+                    return Status();
+                  });
 }
 
 void register_key_ops(OpRegistry& registry) {

@@ -1,7 +1,6 @@
-// Reductions along dimensions, arg-reductions and scans.
-#include "graph/op_registry.h"
+// Reductions along dimensions, arg-reductions, scans, counts.
+#include "graph/ops/array_ops.h"
 #include "graph/ops/ops.h"
-#include "graph/shape_context.h"
 
 namespace tagflow::graph {
 namespace {
@@ -79,6 +78,34 @@ Status scan_shape(ShapeContext& c) {
   return Status();
 }
 
+// A vector whose length is the value of an input.
+Status counts_shape(ShapeContext& c, int size_input) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(size_input, 0).status());
+  const auto size = constant_index(c, size_input);
+  if (size && *size < 0)
+    return c.fail(fmt::format("size {} is negative", *size));
+  c.set_output(0, {size.value_or(PartialShape::kUnknown)});
+  return {};
+}
+
+Status bincount_shape(ShapeContext& c) { return counts_shape(c, 1); }
+
+Status histogram_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  return counts_shape(c, 2);
+}
+
+Status dense_bincount_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(counts_shape(c, 1));
+  const PartialShape& input = c.input(0);
+  if (!input.has_rank()) return unknown_shape(c);
+  if (input.rank() > 2)
+    return c.fail(fmt::format("the rank of {} is over 2", input.to_string()));
+  if (input.rank() == 2)
+    c.set_output(0, concatenate({input.dim(0)}, c.outputs()[0]));
+  return {};
+}
+
 OpDefBuilder reduction(const char* name, const char* types) {
   return OpDefBuilder(name)
       .input("input: T")
@@ -142,6 +169,32 @@ void register_reduction_ops(OpRegistry& registry) {
                    .attr("T: {half, bfloat16, float, double}")
                    .work(Work::kReduce)
                    .shape(scalar_shape));
+  define(registry, "Cumsum", {"x: T", "axis: Tidx"}, {"out: T"},
+         {"exclusive: bool = false", "reverse: bool = false",
+          "T: {float, double, int32, uint8, int16, int8, complex64, int64, "
+          "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
+          "complex128, half, uint32, uint64}",
+          "Tidx: {int32, int64} = int32"},
+         unchanged_shape);
+  define(registry, "Cumprod", {"x: T", "axis: Tidx"}, {"out: T"},
+         {"exclusive: bool = false", "reverse: bool = false",
+          "T: {float, double, int32, uint8, int16, int8, complex64, int64, "
+          "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
+          "complex128, half, uint32, uint64}",
+          "Tidx: {int32, int64} = int32"},
+         unchanged_shape);
+  define(registry, "Bincount", {"arr: int32", "size: int32", "weights: T"},
+         {"bins: T"}, {"T: {int32, int64, float, double}"}, bincount_shape,
+         Work::kReduce);
+  define(registry, "DenseBincount", {"input: Tidx", "size: Tidx", "weights: T"},
+         {"output: T"},
+         {"Tidx: {int32, int64}", "T: {int32, int64, float, double}",
+          "binary_output: bool = false"},
+         dense_bincount_shape, Work::kReduce);
+  define(registry, "HistogramFixedWidth",
+         {"values: T", "value_range: T", "nbins: int32"}, {"out: dtype"},
+         {"T: {int32, int64, float, double}", "dtype: {int32, int64} = int32"},
+         histogram_shape, Work::kReduce);
 }
 
 }  // namespace tagflow::graph

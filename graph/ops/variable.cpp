@@ -190,25 +190,11 @@ void register_handles(OpRegistry& registry) {
                   strided_assign_shape);
 }
 
-// Ops on generators whose state is a variable.
-void register_counters(OpRegistry& registry) {
-  define_stateful(registry, "RngSkip",
-                  {"resource: resource", "algorithm: int64", "delta: int64"},
-                  {}, {}, no_output_shape);
-  define_stateful(registry, "RngReadAndSkip",
-                  {"resource: resource", "alg: int32", "delta: uint64"},
-                  {"value: int64"}, {}, [](ShapeContext& c) {
-                    c.set_output(0, PartialShape({3}));
-                    return Status();
-                  });
-}
-
 }  // namespace
 
 void register_variable_ops(OpRegistry& registry) {
   register_references(registry);
   register_handles(registry);
-  register_counters(registry);
   register_variable_scatter_ops(registry);
   register_variable_session_ops(registry);
 }

@@ -1,16 +1,9 @@
-// Mutexes, and tensors that one run stores in the session for others.
+// Tensors that one run stores in the session for others.
 #include "graph/ops/variable_ops.h"
 
 namespace tagflow::graph {
 
 void register_variable_session_ops(OpRegistry& registry) {
-  define_stateful(registry, "MutexV2", {}, {"resource: resource"},
-                  {"container: string = ''", "shared_name: string = ''"},
-                  scalar_shape);
-  define_stateful(registry, "MutexLock", {"mutex: resource"},
-                  {"mutex_lock: variant"}, {}, scalar_shape);
-  define_stateful(registry, "ConsumeMutexLock", {"mutex_lock: variant"}, {}, {},
-                  no_output_shape);
   define_stateful(registry, "GetSessionHandle", {"value: T"},
                   {"handle: string"}, {"T: type"}, scalar_shape);
   define_stateful(registry, "GetSessionHandleV2", {"value: T"},
