@@ -31,8 +31,7 @@ OpDefBuilder activation(const char* name, std::string_view types) {
 OpDefBuilder activation_grad(const char* name, const char* types,
                              const char* known) {
   return OpDefBuilder(name)
-      .input("gradients: T")
-      .input(known)
+      .inputs({"gradients: T", known})
       .output("backprops: T")
       .attr(types)
       .shape(alike_shape);
@@ -51,8 +50,7 @@ void add_activations(OpRegistry& registry) {
       activation("Selu", type_set(kFloating)).work(Work::kTranscendental));
   registry.add(activation_grad("EluGrad", kFloatTypes, "outputs: T"));
   registry.add(OpDefBuilder("SeluGrad")
-                   .input("gradients: T")
-                   .input("outputs: T")
+                   .inputs({"gradients: T", "outputs: T"})
                    .output("backprops: T")
                    .attr(type_set(kFloating))
                    .shape(same_shape));
@@ -61,15 +59,12 @@ void add_activations(OpRegistry& registry) {
   registry.add(OpDefBuilder("LeakyRelu")
                    .input("features: T")
                    .output("activations: T")
-                   .attr("alpha: float = 0.2")
-                   .attr(types)
+                   .attrs({"alpha: float = 0.2", types})
                    .shape(unchanged_shape));
   registry.add(OpDefBuilder("LeakyReluGrad")
-                   .input("gradients: T")
-                   .input("features: T")
+                   .inputs({"gradients: T", "features: T"})
                    .output("backprops: T")
-                   .attr("alpha: float = 0.2")
-                   .attr(types)
+                   .attrs({"alpha: float = 0.2", types})
                    .shape(alike_shape));
 }
 
@@ -113,31 +108,26 @@ void add_losses(OpRegistry& registry) {
                    .input("logits: T")
                    .output("softmax: T")
                    .attr(kFloatTypes)
-                   .work(Work::kTranscendental)
-                   .shape(softmax_shape));
+                   .shape(softmax_shape)
+                   .work(Work::kTranscendental));
   registry.add(OpDefBuilder("LogSoftmax")
                    .input("logits: T")
                    .output("logsoftmax: T")
                    .attr(kFloatTypes)
-                   .work(Work::kTranscendental)
-                   .shape(softmax_shape));
+                   .shape(softmax_shape)
+                   .work(Work::kTranscendental));
   registry.add(OpDefBuilder("SoftmaxCrossEntropyWithLogits")
-                   .input("features: T")
-                   .input("labels: T")
-                   .output("loss: T")
-                   .output("backprop: T")
+                   .inputs({"features: T", "labels: T"})
+                   .outputs({"loss: T", "backprop: T"})
                    .attr(kFloatTypes)
-                   .work(Work::kTranscendental)
-                   .shape(cross_entropy_shape));
+                   .shape(cross_entropy_shape)
+                   .work(Work::kTranscendental));
   registry.add(OpDefBuilder("SparseSoftmaxCrossEntropyWithLogits")
-                   .input("features: T")
-                   .input("labels: Tlabels")
-                   .output("loss: T")
-                   .output("backprop: T")
-                   .attr(kFloatTypes)
-                   .attr("Tlabels: {int32, int64} = int64")
-                   .work(Work::kTranscendental)
-                   .shape(sparse_cross_entropy_shape));
+                   .inputs({"features: T", "labels: Tlabels"})
+                   .outputs({"loss: T", "backprop: T"})
+                   .attrs({kFloatTypes, "Tlabels: {int32, int64} = int64"})
+                   .shape(sparse_cross_entropy_shape)
+                   .work(Work::kTranscendental));
 }
 
 // The dimension of channels.
@@ -176,8 +166,7 @@ void add_biases(OpRegistry& registry) {
   const char* format = "data_format: {'NHWC', 'NCHW'} = 'NHWC'";
   const auto bias_add = [](const char* name) {
     return OpDefBuilder(name)
-        .input("value: T")
-        .input("bias: T")
+        .inputs({"value: T", "bias: T"})
         .output("output: T")
         .attr("T: numbertype")
         .shape(bias_add_shape);
@@ -187,10 +176,9 @@ void add_biases(OpRegistry& registry) {
   registry.add(OpDefBuilder("BiasAddGrad")
                    .input("out_backprop: T")
                    .output("output: T")
-                   .attr("T: numbertype")
-                   .attr(format)
-                   .work(Work::kReduce)
-                   .shape(bias_add_grad_shape));
+                   .attrs({"T: numbertype", format})
+                   .shape(bias_add_grad_shape)
+                   .work(Work::kReduce));
 }
 
 }  // namespace

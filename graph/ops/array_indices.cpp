@@ -44,19 +44,29 @@ Status unravel_shape(ShapeContext& c) {
 }  // namespace
 
 void register_array_indices_ops(OpRegistry& registry) {
-  define(
-      registry, "OneHot",
-      {"indices: TI", "depth: int32", "on_value: T", "off_value: T"},
-      {"output: T"},
-      {"axis: int = -1", "T: type", "TI: {uint8, int8, int32, int64} = int64"},
-      one_hot_shape, Work::kMove);
-  define(registry, "Where", {"input: T"}, {"index: int64"},
-         {"T: {float, double, int32, uint8, int16, int8, complex64, int64, "
-          "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-          "complex128, half, uint32, uint64, bool} = bool"},
-         where_shape, Work::kReduce);
-  define(registry, "UnravelIndex", {"indices: Tidx", "dims: Tidx"},
-         {"output: Tidx"}, {"Tidx: {int32, int64} = int32"}, unravel_shape);
+  registry.add(OpDefBuilder("OneHot")
+                   .inputs({"indices: TI", "depth: int32", "on_value: T",
+                            "off_value: T"})
+                   .output("output: T")
+                   .attrs({"axis: int = -1", "T: type",
+                           "TI: {uint8, int8, int32, int64} = int64"})
+                   .shape(one_hot_shape)
+                   .work(Work::kMove));
+  registry.add(
+      OpDefBuilder("Where")
+          .input("input: T")
+          .output("index: int64")
+          .attr(
+              "T: {float, double, int32, uint8, int16, int8, complex64, int64, "
+              "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
+              "complex128, half, uint32, uint64, bool} = bool")
+          .shape(where_shape)
+          .work(Work::kReduce));
+  registry.add(OpDefBuilder("UnravelIndex")
+                   .inputs({"indices: Tidx", "dims: Tidx"})
+                   .output("output: Tidx")
+                   .attr("Tidx: {int32, int64} = int32")
+                   .shape(unravel_shape));
 }
 
 }  // namespace tagflow::graph

@@ -1,10 +1,5 @@
-// Private to graph/ops/array*.cpp: registration of array ops by theme, and
-// helpers of their shape functions.
+// Private to graph/ops/array*.cpp: registration by theme.
 #pragma once
-
-#include <initializer_list>
-#include <string>
-#include <string_view>
 
 #include "graph/op_registry.h"
 #include "graph/ops/shape_arithmetic.h"
@@ -20,15 +15,5 @@ void register_array_layout_ops(OpRegistry& registry);   // transpose, pad, ...
 void register_array_diag_ops(OpRegistry& registry);     // matrix diagonals
 void register_array_indices_ops(OpRegistry& registry);  // one-hot, where
 void register_array_update_ops(OpRegistry& registry);   // rows in place
-
-// Adds an op, given OpDefBuilder's texts for inputs, outputs and attributes,
-// and further properties.
-using Texts = std::initializer_list<std::string_view>;
-void define(OpRegistry& registry, std::string name, Texts inputs, Texts outputs,
-            Texts attrs, ShapeFn shape_fn, Work work = Work::kElementwise);
-
-// The part of a shape selected by begin, end and strides, inputs 1 to 3.
-Result<PartialShape> sliced_shape(const ShapeContext& c,
-                                  const PartialShape& input);
 
 }  // namespace tagflow::graph

@@ -31,19 +31,26 @@ Status inplace_shape(ShapeContext& c) {
 
 void register_array_update_ops(OpRegistry& registry) {
   // Stateful in TensorFlow, but here its elements are always zeros.
-  define(registry, "Empty", {"shape: int32"}, {"output: dtype"},
-         {"dtype: type", "init: bool = false"}, empty_shape);
+  registry.add(OpDefBuilder("Empty")
+                   .input("shape: int32")
+                   .output("output: dtype")
+                   .attrs({"dtype: type", "init: bool = false"})
+                   .shape(empty_shape));
   for (const char* name : {"InplaceUpdate", "InplaceAdd", "InplaceSub"})
-    define(registry, name, {"x: T", "i: int32", "v: T"}, {"y: T"}, {"T: type"},
-           inplace_shape);
-  define(
-      registry, "TensorStridedSliceUpdate",
-      {"input: T", "begin: Index", "end: Index", "strides: Index", "value: T"},
-      {"output: T"},
-      {"T: type", "Index: {int32, int64}", "begin_mask: int = 0",
-       "end_mask: int = 0", "ellipsis_mask: int = 0", "new_axis_mask: int = 0",
-       "shrink_axis_mask: int = 0"},
-      unchanged_shape);
+    registry.add(OpDefBuilder(name)
+                     .inputs({"x: T", "i: int32", "v: T"})
+                     .output("y: T")
+                     .attr("T: type")
+                     .shape(inplace_shape));
+  registry.add(
+      OpDefBuilder("TensorStridedSliceUpdate")
+          .inputs({"input: T", "begin: Index", "end: Index", "strides: Index",
+                   "value: T"})
+          .output("output: T")
+          .attrs({"T: type", "Index: {int32, int64}", "begin_mask: int = 0",
+                  "end_mask: int = 0", "ellipsis_mask: int = 0",
+                  "new_axis_mask: int = 0", "shrink_axis_mask: int = 0"})
+          .shape(unchanged_shape));
 }
 
 }  // namespace tagflow::graph

@@ -5,34 +5,6 @@
 
 namespace tagflow::graph {
 
-namespace {
-
-OpDefBuilder build(std::string name, Texts inputs, Texts outputs, Texts attrs,
-                   ShapeFn shape_fn, Work work) {
-  OpDefBuilder builder(std::move(name));
-  for (std::string_view text : inputs) builder.input(text);
-  for (std::string_view text : outputs) builder.output(text);
-  for (std::string_view text : attrs) builder.attr(text);
-  builder.shape(std::move(shape_fn)).work(work);
-  return builder;
-}
-
-}  // namespace
-
-void define_stateful(OpRegistry& registry, std::string name, Texts inputs,
-                     Texts outputs, Texts attrs, ShapeFn shape_fn, Work work) {
-  registry.add(
-      build(std::move(name), inputs, outputs, attrs, std::move(shape_fn), work)
-          .stateful());
-}
-
-void define_changing(OpRegistry& registry, std::string name, Texts inputs,
-                     Texts outputs, Texts attrs, ShapeFn shape_fn, Work work) {
-  registry.add(
-      build(std::move(name), inputs, outputs, attrs, std::move(shape_fn), work)
-          .changes_input(0));
-}
-
 Result<PartialShape> element_shape_input(const ShapeContext& c, int i) {
   const PartialShape& input = c.input(i);
   if (!input.has_rank()) return PartialShape();

@@ -27,21 +27,39 @@ Status fake_param_shape(ShapeContext& c) {
 }  // namespace
 
 void register_containers_optional_ops(OpRegistry& registry) {
-  define(registry, "OptionalFromValue", {"components: Toutput_types"},
-         {"optional: variant"}, {"Toutput_types: list(type) >= 1"},
-         scalar_shape, Work::kNoData);
-  define(registry, "OptionalNone", {}, {"optional: variant"}, {}, scalar_shape,
-         Work::kNoData);
-  define(registry, "OptionalHasValue", {"optional: variant"},
-         {"has_value: bool"}, {}, scalar_shape, Work::kNoData);
-  define(registry, "OptionalGetValue", {"optional: variant"},
-         {"components: output_types"},
-         {"output_types: list(type) >= 1", "output_shapes: list(shape) >= 1"},
-         optional_value_shape, Work::kNoData);
-  define(registry, "FakeParam", {}, {"output: dtype"},
-         {"dtype: type", "shape: shape"}, fake_param_shape, Work::kFree);
-  define_stateful(registry, "DeviceIndex", {}, {"index: int32"},
-                  {"device_names: list(string)"}, scalar_shape, Work::kNoData);
+  registry.add(OpDefBuilder("OptionalFromValue")
+                   .input("components: Toutput_types")
+                   .output("optional: variant")
+                   .attr("Toutput_types: list(type) >= 1")
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("OptionalNone")
+                   .output("optional: variant")
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("OptionalHasValue")
+                   .input("optional: variant")
+                   .output("has_value: bool")
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("OptionalGetValue")
+                   .input("optional: variant")
+                   .output("components: output_types")
+                   .attrs({"output_types: list(type) >= 1",
+                           "output_shapes: list(shape) >= 1"})
+                   .shape(optional_value_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("FakeParam")
+                   .output("output: dtype")
+                   .attrs({"dtype: type", "shape: shape"})
+                   .shape(fake_param_shape)
+                   .work(Work::kFree));
+  registry.add(OpDefBuilder("DeviceIndex")
+                   .output("index: int32")
+                   .attr("device_names: list(string)")
+                   .stateful()
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
 }
 
 }  // namespace tagflow::graph

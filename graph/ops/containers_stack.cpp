@@ -23,30 +23,58 @@ Status push_shape(ShapeContext& c) {
 }  // namespace
 
 void register_containers_stack_ops(OpRegistry& registry) {
-  define_stateful(registry, "StackV2", {"max_size: int32"},
-                  {"handle: resource"},
-                  {"elem_type: type", "stack_name: string = ''"},
-                  stack_v2_shape, Work::kNoData);
-  define_stateful(registry, "StackPushV2", {"handle: resource", "elem: T"},
-                  {"output: T"}, {"T: type", "swap_memory: bool = false"},
-                  push_shape, Work::kNoData);
-  define_stateful(registry, "StackPopV2", {"handle: resource"},
-                  {"elem: elem_type"}, {"elem_type: type"}, unknown_shape,
-                  Work::kNoData);
-  define_stateful(registry, "StackCloseV2", {"handle: resource"}, {}, {},
-                  no_output_shape, Work::kNoData);
+  registry.add(OpDefBuilder("StackV2")
+                   .input("max_size: int32")
+                   .output("handle: resource")
+                   .attrs({"elem_type: type", "stack_name: string = ''"})
+                   .stateful()
+                   .shape(stack_v2_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("StackPushV2")
+                   .inputs({"handle: resource", "elem: T"})
+                   .output("output: T")
+                   .attrs({"T: type", "swap_memory: bool = false"})
+                   .stateful()
+                   .shape(push_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("StackPopV2")
+                   .input("handle: resource")
+                   .output("elem: elem_type")
+                   .attr("elem_type: type")
+                   .stateful()
+                   .shape(unknown_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("StackCloseV2")
+                   .input("handle: resource")
+                   .stateful()
+                   .shape(no_output_shape)
+                   .work(Work::kNoData));
 
-  define_stateful(registry, "Stack", {}, {"handle: Ref(string)"},
-                  {"elem_type: type", "stack_name: string = ''"},
-                  legacy_stack_shape, Work::kNoData);
-  define_stateful(registry, "StackPush", {"handle: Ref(string)", "elem: T"},
-                  {"output: T"}, {"T: type", "swap_memory: bool = false"},
-                  push_shape, Work::kNoData);
-  define_stateful(registry, "StackPop", {"handle: Ref(string)"},
-                  {"elem: elem_type"}, {"elem_type: type"}, unknown_shape,
-                  Work::kNoData);
-  define_stateful(registry, "StackClose", {"handle: Ref(string)"}, {}, {},
-                  no_output_shape, Work::kNoData);
+  registry.add(OpDefBuilder("Stack")
+                   .output("handle: Ref(string)")
+                   .attrs({"elem_type: type", "stack_name: string = ''"})
+                   .stateful()
+                   .shape(legacy_stack_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("StackPush")
+                   .inputs({"handle: Ref(string)", "elem: T"})
+                   .output("output: T")
+                   .attrs({"T: type", "swap_memory: bool = false"})
+                   .stateful()
+                   .shape(push_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("StackPop")
+                   .input("handle: Ref(string)")
+                   .output("elem: elem_type")
+                   .attr("elem_type: type")
+                   .stateful()
+                   .shape(unknown_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("StackClose")
+                   .input("handle: Ref(string)")
+                   .stateful()
+                   .shape(no_output_shape)
+                   .work(Work::kNoData));
 }
 
 }  // namespace tagflow::graph

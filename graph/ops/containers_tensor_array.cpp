@@ -59,54 +59,91 @@ Status array_grad_with_shape_shape(ShapeContext& c) {
 }  // namespace
 
 void register_containers_tensor_array_ops(OpRegistry& registry) {
-  define_stateful(
-      registry, "TensorArrayV3", {"size: int32"},
-      {"handle: resource", "flow: float"},
-      {"dtype: type", "element_shape: shape = <unknown>",
-       "dynamic_size: bool = false", "clear_after_read: bool = true",
-       "identical_element_shapes: bool = false",
-       "tensor_array_name: string = ''"},
-      array_shape, Work::kNoData);
-  define_stateful(registry, "TensorArrayGradV3",
-                  {"handle: resource", "flow_in: float"},
-                  {"grad_handle: resource", "flow_out: float"},
-                  {"source: string"}, scalar_shape, Work::kNoData);
-  define_stateful(
-      registry, "TensorArrayGradWithShape",
-      {"handle: resource", "flow_in: float", "shape_to_prepend: int32"},
-      {"grad_handle: resource", "flow_out: float"}, {"source: string"},
-      array_grad_with_shape_shape, Work::kNoData);
-  define_stateful(
-      registry, "TensorArrayWriteV3",
-      {"handle: resource", "index: int32", "value: T", "flow_in: float"},
-      {"flow_out: float"}, {"T: type"}, array_write_shape, Work::kNoData);
-  define_stateful(registry, "TensorArrayReadV3",
-                  {"handle: resource", "index: int32", "flow_in: float"},
-                  {"value: dtype"}, {"dtype: type"}, array_read_shape,
-                  Work::kNoData);
-  define_stateful(registry, "TensorArrayGatherV3",
-                  {"handle: resource", "indices: int32", "flow_in: float"},
-                  {"value: dtype"},
-                  {"dtype: type", "element_shape: shape = <unknown>"},
-                  array_gather_shape, Work::kMove);
-  define_stateful(
-      registry, "TensorArrayScatterV3",
-      {"handle: resource", "indices: int32", "value: T", "flow_in: float"},
-      {"flow_out: float"}, {"T: type"}, array_scatter_shape, Work::kMove);
-  define_stateful(registry, "TensorArrayConcatV3",
-                  {"handle: resource", "flow_in: float"},
-                  {"value: dtype", "lengths: int64"},
-                  {"dtype: type", "element_shape_except0: shape = <unknown>"},
-                  array_concat_shape, Work::kMove);
-  define_stateful(
-      registry, "TensorArraySplitV3",
-      {"handle: resource", "value: T", "lengths: int64", "flow_in: float"},
-      {"flow_out: float"}, {"T: type"}, array_split_shape, Work::kMove);
-  define_stateful(registry, "TensorArraySizeV3",
-                  {"handle: resource", "flow_in: float"}, {"size: int32"}, {},
-                  scalar_shape, Work::kNoData);
-  define_stateful(registry, "TensorArrayCloseV3", {"handle: resource"}, {}, {},
-                  no_output_shape, Work::kNoData);
+  registry.add(
+      OpDefBuilder("TensorArrayV3")
+          .input("size: int32")
+          .outputs({"handle: resource", "flow: float"})
+          .attrs({"dtype: type", "element_shape: shape = <unknown>",
+                  "dynamic_size: bool = false", "clear_after_read: bool = true",
+                  "identical_element_shapes: bool = false",
+                  "tensor_array_name: string = ''"})
+          .stateful()
+          .shape(array_shape)
+          .work(Work::kNoData));
+  registry.add(OpDefBuilder("TensorArrayGradV3")
+                   .inputs({"handle: resource", "flow_in: float"})
+                   .outputs({"grad_handle: resource", "flow_out: float"})
+                   .attr("source: string")
+                   .stateful()
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("TensorArrayGradWithShape")
+                   .inputs({"handle: resource", "flow_in: float",
+                            "shape_to_prepend: int32"})
+                   .outputs({"grad_handle: resource", "flow_out: float"})
+                   .attr("source: string")
+                   .stateful()
+                   .shape(array_grad_with_shape_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("TensorArrayWriteV3")
+                   .inputs({"handle: resource", "index: int32", "value: T",
+                            "flow_in: float"})
+                   .output("flow_out: float")
+                   .attr("T: type")
+                   .stateful()
+                   .shape(array_write_shape)
+                   .work(Work::kNoData));
+  registry.add(
+      OpDefBuilder("TensorArrayReadV3")
+          .inputs({"handle: resource", "index: int32", "flow_in: float"})
+          .output("value: dtype")
+          .attr("dtype: type")
+          .stateful()
+          .shape(array_read_shape)
+          .work(Work::kNoData));
+  registry.add(
+      OpDefBuilder("TensorArrayGatherV3")
+          .inputs({"handle: resource", "indices: int32", "flow_in: float"})
+          .output("value: dtype")
+          .attrs({"dtype: type", "element_shape: shape = <unknown>"})
+          .stateful()
+          .shape(array_gather_shape)
+          .work(Work::kMove));
+  registry.add(OpDefBuilder("TensorArrayScatterV3")
+                   .inputs({"handle: resource", "indices: int32", "value: T",
+                            "flow_in: float"})
+                   .output("flow_out: float")
+                   .attr("T: type")
+                   .stateful()
+                   .shape(array_scatter_shape)
+                   .work(Work::kMove));
+  registry.add(
+      OpDefBuilder("TensorArrayConcatV3")
+          .inputs({"handle: resource", "flow_in: float"})
+          .outputs({"value: dtype", "lengths: int64"})
+          .attrs({"dtype: type", "element_shape_except0: shape = <unknown>"})
+          .stateful()
+          .shape(array_concat_shape)
+          .work(Work::kMove));
+  registry.add(OpDefBuilder("TensorArraySplitV3")
+                   .inputs({"handle: resource", "value: T", "lengths: int64",
+                            "flow_in: float"})
+                   .output("flow_out: float")
+                   .attr("T: type")
+                   .stateful()
+                   .shape(array_split_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("TensorArraySizeV3")
+                   .inputs({"handle: resource", "flow_in: float"})
+                   .output("size: int32")
+                   .stateful()
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("TensorArrayCloseV3")
+                   .input("handle: resource")
+                   .stateful()
+                   .shape(no_output_shape)
+                   .work(Work::kNoData));
 }
 
 }  // namespace tagflow::graph

@@ -54,7 +54,7 @@ Status list_gather_shape(ShapeContext& c) {
   return {};
 }
 
-Status resize_shape(ShapeContext& c) {
+Status resize_list_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 0).status());
   return scalar_shape(c);
 }
@@ -120,88 +120,137 @@ void register_containers_tensor_list_ops(OpRegistry& registry) {
   const auto shape_type = "shape_type: {int32, int64}";
   const auto element_dtype = "element_dtype: type";
   for (const char* op : {"EmptyTensorList", "TensorListReserve"})
-    define(registry, op,
-           {"element_shape: shape_type",
-            op[0] == 'E' ? "max_num_elements: int32" : "num_elements: int32"},
-           {"handle: variant"}, {element_dtype, shape_type}, new_list_shape,
-           Work::kNoData);
-  define_changing(registry, "TensorListPushBack",
-                  {"input_handle: variant", "tensor: element_dtype"},
-                  {"output_handle: variant"}, {element_dtype}, scalar_shape,
-                  Work::kNoData);
-  define_changing(registry, "TensorListPushBackBatch",
-                  {"input_handles: variant", "tensor: element_dtype"},
-                  {"output_handles: variant"}, {element_dtype},
-                  push_batch_shape);
-  define_changing(registry, "TensorListPopBack",
-                  {"input_handle: variant", "element_shape: int32"},
-                  {"output_handle: variant", "tensor: element_dtype"},
-                  {element_dtype}, pop_back_shape, Work::kNoData);
-  define(registry, "TensorListLength", {"input_handle: variant"},
-         {"length: int32"}, {}, scalar_shape, Work::kNoData);
+    registry.add(OpDefBuilder(op)
+                     .inputs({"element_shape: shape_type",
+                              op[0] == 'E' ? "max_num_elements: int32"
+                                           : "num_elements: int32"})
+                     .output("handle: variant")
+                     .attrs({element_dtype, shape_type})
+                     .shape(new_list_shape)
+                     .work(Work::kNoData));
+  registry.add(OpDefBuilder("TensorListPushBack")
+                   .inputs({"input_handle: variant", "tensor: element_dtype"})
+                   .output("output_handle: variant")
+                   .attr(element_dtype)
+                   .changes_input(0)
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("TensorListPushBackBatch")
+                   .inputs({"input_handles: variant", "tensor: element_dtype"})
+                   .output("output_handles: variant")
+                   .attr(element_dtype)
+                   .changes_input(0)
+                   .shape(push_batch_shape));
+  registry.add(OpDefBuilder("TensorListPopBack")
+                   .inputs({"input_handle: variant", "element_shape: int32"})
+                   .outputs({"output_handle: variant", "tensor: element_dtype"})
+                   .attr(element_dtype)
+                   .changes_input(0)
+                   .shape(pop_back_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("TensorListLength")
+                   .input("input_handle: variant")
+                   .output("length: int32")
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
   // For each list in a tensor of lists.
-  define(registry, "TensorListLengths", {"input_handles: variant"},
-         {"lengths: int32"}, {}, unchanged_shape, Work::kNoData);
-  define(registry, "TensorListElementShape", {"input_handle: variant"},
-         {"element_shape: shape_type"}, {shape_type}, unknown_shape,
-         Work::kNoData);
-  define_changing(registry, "TensorListResize",
-                  {"input_handle: variant", "size: int32"},
-                  {"output_handle: variant"}, {}, resize_shape, Work::kNoData);
-  define_changing(
-      registry, "TensorListSetItem",
-      {"input_handle: variant", "index: int32", "item: element_dtype"},
-      {"output_handle: variant"},
-      {element_dtype, "resize_if_index_out_of_bounds: bool = false"},
-      set_item_shape, Work::kNoData);
-  define(registry, "TensorListGetItem",
-         {"input_handle: variant", "index: int32", "element_shape: Tshape"},
-         {"item: element_dtype"},
-         {element_dtype, "Tshape: {int32, int64} = int32"}, get_item_shape,
-         Work::kNoData);
-  define(registry, "TensorListStack",
-         {"input_handle: variant", "element_shape: int32"},
-         {"tensor: element_dtype"}, {element_dtype, "num_elements: int = -1"},
-         list_stack_shape, Work::kMove);
-  define(registry, "TensorListGather",
-         {"input_handle: variant", "indices: int32", "element_shape: int32"},
-         {"values: element_dtype"}, {element_dtype}, list_gather_shape,
-         Work::kMove);
-  define(registry, "TensorListFromTensor",
-         {"tensor: element_dtype", "element_shape: shape_type"},
-         {"output_handle: variant"}, {element_dtype, shape_type},
-         list_from_tensor_shape, Work::kMove);
-  define(
-      registry, "TensorListScatter",
-      {"tensor: element_dtype", "indices: int32", "element_shape: shape_type"},
-      {"output_handle: variant"}, {element_dtype, shape_type},
-      list_scatter_shape);
-  define(registry, "TensorListScatterV2",
-         {"tensor: element_dtype", "indices: int32",
-          "element_shape: shape_type", "num_elements: int32"},
-         {"output_handle: variant"}, {element_dtype, shape_type},
-         list_scatter_shape);
-  define_changing(
-      registry, "TensorListScatterIntoExistingList",
-      {"input_handle: variant", "tensor: element_dtype", "indices: int32"},
-      {"output_handle: variant"}, {element_dtype}, scatter_into_shape);
-  define(registry, "TensorListConcat", {"input_handle: variant"},
-         {"tensor: element_dtype", "lengths: int64"},
-         {element_dtype, "element_shape: shape = <unknown>"}, list_concat_shape,
-         Work::kMove);
-  define(registry, "TensorListConcatV2",
-         {"input_handle: variant", "element_shape: shape_type",
-          "leading_dims: int64"},
-         {"tensor: element_dtype", "lengths: int64"},
-         {element_dtype, shape_type}, list_concat_shape, Work::kMove);
-  define(
-      registry, "TensorListSplit",
-      {"tensor: element_dtype", "element_shape: shape_type", "lengths: int64"},
-      {"output_handle: variant"}, {element_dtype, shape_type},
-      list_split_shape);
-  define_changing(registry, "TensorListConcatLists",
-                  {"input_a: variant", "input_b: variant"}, {"output: variant"},
-                  {element_dtype}, concat_lists_shape);
+  registry.add(OpDefBuilder("TensorListLengths")
+                   .input("input_handles: variant")
+                   .output("lengths: int32")
+                   .shape(unchanged_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("TensorListElementShape")
+                   .input("input_handle: variant")
+                   .output("element_shape: shape_type")
+                   .attr(shape_type)
+                   .shape(unknown_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("TensorListResize")
+                   .inputs({"input_handle: variant", "size: int32"})
+                   .output("output_handle: variant")
+                   .changes_input(0)
+                   .shape(resize_list_shape)
+                   .work(Work::kNoData));
+  registry.add(
+      OpDefBuilder("TensorListSetItem")
+          .inputs(
+              {"input_handle: variant", "index: int32", "item: element_dtype"})
+          .output("output_handle: variant")
+          .attrs({element_dtype, "resize_if_index_out_of_bounds: bool = false"})
+          .changes_input(0)
+          .shape(set_item_shape)
+          .work(Work::kNoData));
+  registry.add(OpDefBuilder("TensorListGetItem")
+                   .inputs({"input_handle: variant", "index: int32",
+                            "element_shape: Tshape"})
+                   .output("item: element_dtype")
+                   .attrs({element_dtype, "Tshape: {int32, int64} = int32"})
+                   .shape(get_item_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("TensorListStack")
+                   .inputs({"input_handle: variant", "element_shape: int32"})
+                   .output("tensor: element_dtype")
+                   .attrs({element_dtype, "num_elements: int = -1"})
+                   .shape(list_stack_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("TensorListGather")
+                   .inputs({"input_handle: variant", "indices: int32",
+                            "element_shape: int32"})
+                   .output("values: element_dtype")
+                   .attr(element_dtype)
+                   .shape(list_gather_shape)
+                   .work(Work::kMove));
+  registry.add(
+      OpDefBuilder("TensorListFromTensor")
+          .inputs({"tensor: element_dtype", "element_shape: shape_type"})
+          .output("output_handle: variant")
+          .attrs({element_dtype, shape_type})
+          .shape(list_from_tensor_shape)
+          .work(Work::kMove));
+  registry.add(OpDefBuilder("TensorListScatter")
+                   .inputs({"tensor: element_dtype", "indices: int32",
+                            "element_shape: shape_type"})
+                   .output("output_handle: variant")
+                   .attrs({element_dtype, shape_type})
+                   .shape(list_scatter_shape));
+  registry.add(OpDefBuilder("TensorListScatterV2")
+                   .inputs({"tensor: element_dtype", "indices: int32",
+                            "element_shape: shape_type", "num_elements: int32"})
+                   .output("output_handle: variant")
+                   .attrs({element_dtype, shape_type})
+                   .shape(list_scatter_shape));
+  registry.add(OpDefBuilder("TensorListScatterIntoExistingList")
+                   .inputs({"input_handle: variant", "tensor: element_dtype",
+                            "indices: int32"})
+                   .output("output_handle: variant")
+                   .attr(element_dtype)
+                   .changes_input(0)
+                   .shape(scatter_into_shape));
+  registry.add(OpDefBuilder("TensorListConcat")
+                   .input("input_handle: variant")
+                   .outputs({"tensor: element_dtype", "lengths: int64"})
+                   .attrs({element_dtype, "element_shape: shape = <unknown>"})
+                   .shape(list_concat_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("TensorListConcatV2")
+                   .inputs({"input_handle: variant",
+                            "element_shape: shape_type", "leading_dims: int64"})
+                   .outputs({"tensor: element_dtype", "lengths: int64"})
+                   .attrs({element_dtype, shape_type})
+                   .shape(list_concat_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("TensorListSplit")
+                   .inputs({"tensor: element_dtype",
+                            "element_shape: shape_type", "lengths: int64"})
+                   .output("output_handle: variant")
+                   .attrs({element_dtype, shape_type})
+                   .shape(list_split_shape));
+  registry.add(OpDefBuilder("TensorListConcatLists")
+                   .inputs({"input_a: variant", "input_b: variant"})
+                   .output("output: variant")
+                   .attr(element_dtype)
+                   .changes_input(0)
+                   .shape(concat_lists_shape));
 }
 
 }  // namespace tagflow::graph

@@ -6,24 +6,41 @@ namespace tagflow::graph {
 void register_containers_tensor_map_ops(OpRegistry& registry) {
   const auto key = "key_dtype: type";
   const auto value = "value_dtype: type";
-  define(registry, "EmptyTensorMap", {}, {"handle: variant"}, {}, scalar_shape);
-  define(registry, "TensorMapSize", {"input_handle: variant"}, {"size: int32"},
-         {}, scalar_shape);
-  define(registry, "TensorMapLookup",
-         {"input_handle: variant", "key: key_dtype"}, {"value: value_dtype"},
-         {key, value}, unknown_shape);
-  define(registry, "TensorMapHasKey",
-         {"input_handle: variant", "key: key_dtype"}, {"has_key: bool"}, {key},
-         scalar_shape);
-  define_changing(
-      registry, "TensorMapInsert",
-      {"input_handle: variant", "key: key_dtype", "value: value_dtype"},
-      {"output_handle: variant"}, {key, value}, scalar_shape);
-  define_changing(registry, "TensorMapErase",
-                  {"input_handle: variant", "key: key_dtype"},
-                  {"output_handle: variant"}, {key, value}, scalar_shape);
-  define(registry, "TensorMapStackKeys", {"input_handle: variant"},
-         {"keys: key_dtype"}, {key}, unknown_shape);
+  registry.add(OpDefBuilder("EmptyTensorMap")
+                   .output("handle: variant")
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("TensorMapSize")
+                   .input("input_handle: variant")
+                   .output("size: int32")
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("TensorMapLookup")
+                   .inputs({"input_handle: variant", "key: key_dtype"})
+                   .output("value: value_dtype")
+                   .attrs({key, value})
+                   .shape(unknown_shape));
+  registry.add(OpDefBuilder("TensorMapHasKey")
+                   .inputs({"input_handle: variant", "key: key_dtype"})
+                   .output("has_key: bool")
+                   .attr(key)
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("TensorMapInsert")
+                   .inputs({"input_handle: variant", "key: key_dtype",
+                            "value: value_dtype"})
+                   .output("output_handle: variant")
+                   .attrs({key, value})
+                   .changes_input(0)
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("TensorMapErase")
+                   .inputs({"input_handle: variant", "key: key_dtype"})
+                   .output("output_handle: variant")
+                   .attrs({key, value})
+                   .changes_input(0)
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("TensorMapStackKeys")
+                   .input("input_handle: variant")
+                   .output("keys: key_dtype")
+                   .attr(key)
+                   .shape(unknown_shape));
 }
 
 }  // namespace tagflow::graph

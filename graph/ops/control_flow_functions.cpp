@@ -46,8 +46,7 @@ Status trip_count_shape(ShapeContext& c) {
 OpDefBuilder with_ports(OpDefBuilder builder, const char* input) {
   return builder.input(input)
       .output("output: Tout")
-      .attr("Tin: list(type) >= 0")
-      .attr("Tout: list(type) >= 0");
+      .attrs({"Tin: list(type) >= 0", "Tout: list(type) >= 0"});
 }
 
 OpDefBuilder with_shapes(OpDefBuilder builder) {
@@ -57,10 +56,9 @@ OpDefBuilder with_shapes(OpDefBuilder builder) {
 void register_calls(OpRegistry& registry) {
   const auto add = [&](OpDefBuilder builder) {
     registry.add(with_ports(std::move(builder), "args: Tin")
-                     .attr("f: func")
-                     .attr("config: string = ''")
-                     .attr("config_proto: string = ''")
-                     .attr("executor_type: string = ''"));
+                     .attrs({"f: func", "config: string = ''",
+                             "config_proto: string = ''",
+                             "executor_type: string = ''"}));
   };
   add(OpDefBuilder("PartitionedCall"));
   add(OpDefBuilder("StatefulPartitionedCall").stateful());
@@ -71,17 +69,16 @@ void register_calls(OpRegistry& registry) {
   // The remaining call of a recursive function: body number `body` of the
   // program, in a frame of its own.
   registry.add(with_ports(OpDefBuilder("_Call").stateful(), "args: Tin")
-                   .attr("f: func")
-                   .attr("body: int >= 0")
+                   .attrs({"f: func", "body: int >= 0"})
                    .work(Work::kFree));
 }
 
 void register_branches(OpRegistry& registry) {
   const auto add_if = [&](OpDefBuilder builder) {
     builder.input("cond: Tcond").attr("Tcond: type");
-    registry.add(with_shapes(with_ports(std::move(builder), "input: Tin")
-                                 .attr("then_branch: func")
-                                 .attr("else_branch: func")));
+    registry.add(
+        with_shapes(with_ports(std::move(builder), "input: Tin")
+                        .attrs({"then_branch: func", "else_branch: func"})));
   };
   add_if(OpDefBuilder("If").stateful());
   add_if(OpDefBuilder("StatelessIf"));
@@ -103,16 +100,13 @@ OpDefBuilder with_variables(OpDefBuilder builder) {
 
 // Start, limit and step of a For.
 OpDefBuilder with_range(OpDefBuilder builder) {
-  return builder.input("start: int32")
-      .input("limit: int32")
-      .input("delta: int32");
+  return builder.inputs({"start: int32", "limit: int32", "delta: int32"});
 }
 
 void register_functional_loops(OpRegistry& registry) {
   const auto add_while = [&](OpDefBuilder builder) {
     registry.add(with_shapes(with_variables(std::move(builder))
-                                 .attr("cond: func")
-                                 .attr("body: func"))
+                                 .attrs({"cond: func", "body: func"}))
                      .attr("parallel_iterations: int >= 1 = 10"));
   };
   add_while(OpDefBuilder("While").stateful());
@@ -124,8 +118,8 @@ void register_functional_loops(OpRegistry& registry) {
   // The number of iterations of a For.
   registry.add(with_range(OpDefBuilder("_ForTripCount"))
                    .output("trips: int32")
-                   .work(Work::kNoData)
-                   .shape(trip_count_shape));
+                   .shape(trip_count_shape)
+                   .work(Work::kNoData));
 }
 
 }  // namespace

@@ -63,21 +63,20 @@ Status shape_from_input(ShapeContext& c, int sizes, int rank) {
 
 OpDefBuilder conv(const std::string& name, const char* types, int rank) {
   OpDefBuilder builder(name);
-  builder.attr(types)
-      .attr("strides: list(int)")
+  builder.attrs({types, "strides: list(int)"})
       .work(name.starts_with("Depthwise") ? Work::kDepthwise
                                           : Work::kConvolution);
   if (rank == 4) {
     if (name.starts_with("Conv2D"))
       builder.attr("use_cudnn_on_gpu: bool = true");
-    builder.attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
-        .attr("explicit_paddings: list(int) = []")
-        .attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
-        .attr("dilations: list(int) = [1, 1, 1, 1]");
+    builder.attrs({"padding: {'SAME', 'VALID', 'EXPLICIT'}",
+                   "explicit_paddings: list(int) = []",
+                   "data_format: {'NHWC', 'NCHW'} = 'NHWC'",
+                   "dilations: list(int) = [1, 1, 1, 1]"});
   } else {
-    builder.attr("padding: {'SAME', 'VALID'}")
-        .attr("data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'")
-        .attr("dilations: list(int) = [1, 1, 1, 1, 1]");
+    builder.attrs({"padding: {'SAME', 'VALID'}",
+                   "data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'",
+                   "dilations: list(int) = [1, 1, 1, 1, 1]"});
   }
   return builder;
 }
@@ -88,17 +87,15 @@ void add_family(OpRegistry& registry, const std::string& name,
                 const char* filter_types, int rank) {
   const bool depthwise = name == "DepthwiseConv2dNative";
   registry.add(conv(name, types, rank)
-                   .input("input: T")
-                   .input("filter: T")
+                   .inputs({"input: T", "filter: T"})
                    .output("output: T")
                    .shape([rank, depthwise](ShapeContext& c) {
                      return conv_shape(c, rank, depthwise);
                    }));
   OpDefBuilder to_input =
       conv(name + "BackpropInput" + suffix, types, rank)
-          .input(rank == 5 ? "input_sizes: Tshape" : "input_sizes: int32")
-          .input("filter: T")
-          .input("out_backprop: T")
+          .inputs({rank == 5 ? "input_sizes: Tshape" : "input_sizes: int32",
+                   "filter: T", "out_backprop: T"})
           .output("output: T")
           .shape([rank](ShapeContext& c) {
             TAGFLOW_RETURN_IF_ERROR(window_attrs(c.node(), rank).status());
@@ -106,16 +103,14 @@ void add_family(OpRegistry& registry, const std::string& name,
           });
   if (rank == 5) to_input.attr("Tshape: {int32, int64} = int32");
   registry.add(std::move(to_input));
-  registry.add(conv(name + "BackpropFilter" + suffix, filter_types, rank)
-                   .input("input: T")
-                   .input("filter_sizes: int32")
-                   .input("out_backprop: T")
-                   .output("output: T")
-                   .shape([rank](ShapeContext& c) {
-                     TAGFLOW_RETURN_IF_ERROR(
-                         window_attrs(c.node(), rank).status());
-                     return shape_from_input(c, 1, rank);
-                   }));
+  registry.add(
+      conv(name + "BackpropFilter" + suffix, filter_types, rank)
+          .inputs({"input: T", "filter_sizes: int32", "out_backprop: T"})
+          .output("output: T")
+          .shape([rank](ShapeContext& c) {
+            TAGFLOW_RETURN_IF_ERROR(window_attrs(c.node(), rank).status());
+            return shape_from_input(c, 1, rank);
+          }));
 }
 
 }  // namespace

@@ -42,82 +42,116 @@ Status take_many_shape(ShapeContext& c) {
   return {};
 }
 
-void define_accumulator(OpRegistry& registry, const std::string& name,
-                        bool is_handle) {
+void add_accumulator(OpRegistry& registry, const std::string& name,
+                     bool is_handle) {
   registry.add(
       OpDefBuilder(name)
           .output(is_handle ? "handle: resource" : "handle: Ref(string)")
-          .attr(kDtype)
-          .attr("shape: shape")
-          .attr("container: string = ''")
-          .attr("shared_name: string = ''")
-          .attr("reduction_type: {'MEAN', 'SUM'} = 'MEAN'")
+          .attrs({kDtype, "shape: shape", "container: string = ''",
+                  "shared_name: string = ''",
+                  "reduction_type: {'MEAN', 'SUM'} = 'MEAN'"})
           .stateful()
           .shape(is_handle ? scalar_shape : handle_reference_shape));
 }
 
 void register_accumulators(OpRegistry& registry) {
-  define_accumulator(registry, "ConditionalAccumulator", false);
-  define_accumulator(registry, "SparseConditionalAccumulator", false);
-  define_accumulator(registry, "ResourceConditionalAccumulator", true);
+  add_accumulator(registry, "ConditionalAccumulator", false);
+  add_accumulator(registry, "SparseConditionalAccumulator", false);
+  add_accumulator(registry, "ResourceConditionalAccumulator", true);
   for (const bool is_handle : {false, true}) {
     const std::string start = is_handle ? "ResourceAccumulator" : "Accumulator";
     const char* const handle =
         is_handle ? "handle: resource" : "handle: Ref(string)";
-    define_stateful(registry, start + "ApplyGradient",
-                    {handle, "local_step: int64", "gradient: dtype"}, {},
-                    {kDtype}, apply_gradient_shape);
-    define_stateful(registry, start + "TakeGradient",
-                    {handle, "num_required: int32"}, {"average: dtype"},
-                    {kDtype}, take_gradient_shape);
-    define_stateful(registry, start + "NumAccumulated", {handle},
-                    {"num_accumulated: int32"}, {}, scalar_shape);
-    define_stateful(registry, start + "SetGlobalStep",
-                    {handle, "new_global_step: int64"}, {}, {},
-                    apply_gradient_shape);
+    registry.add(OpDefBuilder(start + "ApplyGradient")
+                     .inputs({handle, "local_step: int64", "gradient: dtype"})
+                     .attr(kDtype)
+                     .stateful()
+                     .shape(apply_gradient_shape));
+    registry.add(OpDefBuilder(start + "TakeGradient")
+                     .inputs({handle, "num_required: int32"})
+                     .output("average: dtype")
+                     .attr(kDtype)
+                     .stateful()
+                     .shape(take_gradient_shape));
+    registry.add(OpDefBuilder(start + "NumAccumulated")
+                     .input(handle)
+                     .output("num_accumulated: int32")
+                     .stateful()
+                     .shape(scalar_shape));
+    registry.add(OpDefBuilder(start + "SetGlobalStep")
+                     .inputs({handle, "new_global_step: int64"})
+                     .stateful()
+                     .shape(apply_gradient_shape));
   }
-  define_stateful(
-      registry, "SparseAccumulatorApplyGradient",
-      {"handle: Ref(string)", "local_step: int64", "gradient_indices: int64",
-       "gradient_values: dtype", "gradient_shape: int64"},
-      {}, {kDtype, "has_known_shape: bool"}, apply_sparse_shape);
-  define_stateful(registry, "SparseAccumulatorTakeGradient",
-                  {"handle: Ref(string)", "num_required: int32"},
-                  {"indices: int64", "values: dtype", "shape: int64"}, {kDtype},
-                  take_sparse_shape);
+  registry.add(OpDefBuilder("SparseAccumulatorApplyGradient")
+                   .inputs({"handle: Ref(string)", "local_step: int64",
+                            "gradient_indices: int64", "gradient_values: dtype",
+                            "gradient_shape: int64"})
+                   .attrs({kDtype, "has_known_shape: bool"})
+                   .stateful()
+                   .shape(apply_sparse_shape));
+  registry.add(OpDefBuilder("SparseAccumulatorTakeGradient")
+                   .inputs({"handle: Ref(string)", "num_required: int32"})
+                   .outputs({"indices: int64", "values: dtype", "shape: int64"})
+                   .attr(kDtype)
+                   .stateful()
+                   .shape(take_sparse_shape));
 }
 
 void register_barriers(OpRegistry& registry) {
   constexpr const char* kHandle = "handle: Ref(string)";
-  define_stateful(registry, "Barrier", {}, {kHandle},
-                  {"component_types: list(type) >= 1",
-                   "shapes: list(shape) = []", "capacity: int = -1",
-                   "container: string = ''", "shared_name: string = ''"},
-                  handle_reference_shape);
-  define_stateful(registry, "BarrierInsertMany",
-                  {kHandle, "keys: string", "values: T"}, {},
-                  {"T: type", "component_index: int"}, insert_many_shape);
-  define_stateful(
-      registry, "BarrierTakeMany", {kHandle, "num_elements: int32"},
-      {"indices: int64", "keys: string", "values: component_types"},
-      {"component_types: list(type) >= 1", "allow_small_batch: bool = false",
-       "wait_for_incomplete: bool = false", "timeout_ms: int = -1"},
-      take_many_shape);
-  define_stateful(registry, "BarrierClose", {kHandle}, {},
-                  {"cancel_pending_enqueues: bool = false"}, no_output_shape);
+  registry.add(
+      OpDefBuilder("Barrier")
+          .output(kHandle)
+          .attrs({"component_types: list(type) >= 1",
+                  "shapes: list(shape) = []", "capacity: int = -1",
+                  "container: string = ''", "shared_name: string = ''"})
+          .stateful()
+          .shape(handle_reference_shape));
+  registry.add(OpDefBuilder("BarrierInsertMany")
+                   .inputs({kHandle, "keys: string", "values: T"})
+                   .attrs({"T: type", "component_index: int"})
+                   .stateful()
+                   .shape(insert_many_shape));
+  registry.add(
+      OpDefBuilder("BarrierTakeMany")
+          .inputs({kHandle, "num_elements: int32"})
+          .outputs(
+              {"indices: int64", "keys: string", "values: component_types"})
+          .attrs({"component_types: list(type) >= 1",
+                  "allow_small_batch: bool = false",
+                  "wait_for_incomplete: bool = false", "timeout_ms: int = -1"})
+          .stateful()
+          .shape(take_many_shape));
+  registry.add(OpDefBuilder("BarrierClose")
+                   .input(kHandle)
+                   .attr("cancel_pending_enqueues: bool = false")
+                   .stateful()
+                   .shape(no_output_shape));
   for (const char* name : {"BarrierReadySize", "BarrierIncompleteSize"})
-    define_stateful(registry, name, {kHandle}, {"size: int32"}, {},
-                    scalar_shape);
+    registry.add(OpDefBuilder(name)
+                     .input(kHandle)
+                     .output("size: int32")
+                     .stateful()
+                     .shape(scalar_shape));
 }
 
 void register_mutexes(OpRegistry& registry) {
-  define_stateful(registry, "MutexV2", {}, {"resource: resource"},
-                  {"container: string = ''", "shared_name: string = ''"},
-                  scalar_shape);
-  define_stateful(registry, "MutexLock", {"mutex: resource"},
-                  {"mutex_lock: variant"}, {}, scalar_shape);
-  define_stateful(registry, "ConsumeMutexLock", {"mutex_lock: variant"}, {}, {},
-                  no_output_shape);
+  registry.add(
+      OpDefBuilder("MutexV2")
+          .output("resource: resource")
+          .attrs({"container: string = ''", "shared_name: string = ''"})
+          .stateful()
+          .shape(scalar_shape));
+  registry.add(OpDefBuilder("MutexLock")
+                   .input("mutex: resource")
+                   .output("mutex_lock: variant")
+                   .stateful()
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("ConsumeMutexLock")
+                   .input("mutex_lock: variant")
+                   .stateful()
+                   .shape(no_output_shape));
 }
 
 }  // namespace

@@ -7,55 +7,60 @@ namespace tagflow::graph {
 
 namespace {
 
-// All ops of an area have its properties and its name as attributes.
-void define_staging(OpRegistry& registry, const std::string& name,
-                    const std::vector<const char*>& inputs,
-                    const std::vector<const char*>& outputs,
-                    const std::vector<const char*>& types, ShapeFn shape) {
-  OpDefBuilder op(name);
-  for (const char* input : inputs) op.input(input);
-  for (const char* output : outputs) op.output(output);
-  op.attr("capacity: int >= 0 = 0").attr("memory_limit: int >= 0 = 0");
-  for (const char* type : types) op.attr(type);
-  registry.add(op.attr("container: string = ''")
-                   .attr("shared_name: string = ''")
-                   .stateful()
-                   .shape(std::move(shape)));
+// All ops of an area have its properties and its name as attributes; `types`
+// are in between.
+OpDefBuilder on_staging(const std::string& name, OpDefBuilder::Texts types) {
+  return OpDefBuilder(name)
+      .attrs({"capacity: int >= 0 = 0", "memory_limit: int >= 0 = 0"})
+      .attrs(types)
+      .attrs({"container: string = ''", "shared_name: string = ''"})
+      .stateful();
+}
+
+constexpr const char* kSome = "dtypes: list(type) >= 1";
+constexpr const char* kAny = "dtypes: list(type)";
+
+// "MapStage" and the like, with keys.
+void register_map_staging(OpRegistry& registry, const std::string& start) {
+  registry.add(
+      on_staging(start + "Stage", {kAny, "fake_dtypes: list(type) >= 1"})
+          .inputs({"key: int64", "indices: int32", "values: fake_dtypes"})
+          .shape(no_output_shape));
+  for (const char* name : {"Peek", "Unstage"})
+    registry.add(on_staging(start + name, {kSome})
+                     .inputs({"key: int64", "indices: int32"})
+                     .output("values: dtypes")
+                     .shape(unknown_shape));
+  registry.add(on_staging(start + "UnstageNoKey", {kSome})
+                   .input("indices: int32")
+                   .outputs({"key: int64", "values: dtypes"})
+                   .shape(unknown_shape));
+  for (const char* name : {"Size", "IncompleteSize"})
+    registry.add(on_staging(start + name, {kAny})
+                     .output("size: int32")
+                     .shape(scalar_shape));
+  registry.add(on_staging(start + "Clear", {kAny}).shape(no_output_shape));
 }
 
 }  // namespace
 
 void register_coordination_staging_ops(OpRegistry& registry) {
-  const std::vector<const char*> some = {"dtypes: list(type) >= 1"};
-  const std::vector<const char*> any = {"dtypes: list(type)"};
-  define_staging(registry, "Stage", {"values: dtypes"}, {}, some,
-                 no_output_shape);
-  define_staging(registry, "Unstage", {}, {"values: dtypes"}, some,
-                 unknown_shape);
-  define_staging(registry, "StagePeek", {"index: int32"}, {"values: dtypes"},
-                 some, unknown_shape);
-  define_staging(registry, "StageSize", {}, {"size: int32"}, any, scalar_shape);
-  define_staging(registry, "StageClear", {}, {}, any, no_output_shape);
-  for (const std::string start : {"Map", "OrderedMap"}) {
-    const auto define =
-        [&](const char* name, const std::vector<const char*>& inputs,
-            const std::vector<const char*>& outputs,
-            const std::vector<const char*>& types, ShapeFn shape) {
-          define_staging(registry, start + name, inputs, outputs, types,
-                         std::move(shape));
-        };
-    define("Stage", {"key: int64", "indices: int32", "values: fake_dtypes"}, {},
-           {"dtypes: list(type)", "fake_dtypes: list(type) >= 1"},
-           no_output_shape);
-    for (const char* name : {"Peek", "Unstage"})
-      define(name, {"key: int64", "indices: int32"}, {"values: dtypes"}, some,
-             unknown_shape);
-    define("UnstageNoKey", {"indices: int32"}, {"key: int64", "values: dtypes"},
-           some, unknown_shape);
-    for (const char* name : {"Size", "IncompleteSize"})
-      define(name, {}, {"size: int32"}, any, scalar_shape);
-    define("Clear", {}, {}, any, no_output_shape);
-  }
+  registry.add(on_staging("Stage", {kSome})
+                   .input("values: dtypes")
+                   .shape(no_output_shape));
+  registry.add(on_staging("Unstage", {kSome})
+                   .output("values: dtypes")
+                   .shape(unknown_shape));
+  registry.add(on_staging("StagePeek", {kSome})
+                   .input("index: int32")
+                   .output("values: dtypes")
+                   .shape(unknown_shape));
+  registry.add(on_staging("StageSize", {kAny})
+                   .output("size: int32")
+                   .shape(scalar_shape));
+  registry.add(on_staging("StageClear", {kAny}).shape(no_output_shape));
+  register_map_staging(registry, "Map");
+  register_map_staging(registry, "OrderedMap");
 }
 
 }  // namespace tagflow::graph

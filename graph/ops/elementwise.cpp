@@ -5,6 +5,7 @@
 #include "graph/ops/elementwise_shapes.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/type_sets.h"
+#include "graph/shape_context.h"
 
 namespace tagflow::graph {
 
@@ -24,8 +25,7 @@ OpDefBuilder unary(const char* name, const char* types,
 OpDefBuilder binary(const char* name, const char* types,
                     const char* output = "z: T") {
   return OpDefBuilder(name)
-      .input("x: T")
-      .input("y: T")
+      .inputs({"x: T", "y: T"})
       .output(output)
       .attr(type_set(types))
       .shape(broadcast_shape);
@@ -100,15 +100,13 @@ void register_arithmetic(OpRegistry& registry) {
   for (const char* name : {"Xlogy", "Xlog1py"})
     registry.add(binary(name, kInexact).work(Work::kTranscendental));
   registry.add(OpDefBuilder("Atan2")
-                   .input("y: T")
-                   .input("x: T")
+                   .inputs({"y: T", "x: T"})
                    .output("z: T")
                    .attr(type_set(kFloating))
-                   .work(Work::kTranscendental)
-                   .shape(broadcast_shape));
+                   .shape(broadcast_shape)
+                   .work(Work::kTranscendental));
   registry.add(OpDefBuilder("NextAfter")
-                   .input("x1: T")
-                   .input("x2: T")
+                   .inputs({"x1: T", "x2: T"})
                    .output("output: T")
                    .attr("T: {double, float} = float")
                    .shape(broadcast_shape));
@@ -116,19 +114,17 @@ void register_arithmetic(OpRegistry& registry) {
     registry.add(binary(name, kInteger).commutative());
   for (const char* name : {"LeftShift", "RightShift"})
     registry.add(binary(name, kInteger));
-  registry.add(OpDefBuilder("AddN")
-                   .input("inputs: N * T")
-                   .output("sum: T")
-                   .attr("N: int >= 1")
-                   .attr(fmt::format("T: {{{}, variant}}", kNumber))
-                   .commutative()
-                   .shape(sum_shape));
+  registry.add(
+      OpDefBuilder("AddN")
+          .input("inputs: N * T")
+          .output("sum: T")
+          .attrs({"N: int >= 1", fmt::format("T: {{{}, variant}}", kNumber)})
+          .commutative()
+          .shape(sum_shape));
   registry.add(OpDefBuilder("AccumulateNV2")
                    .input("inputs: N * T")
                    .output("sum: T")
-                   .attr("N: int >= 1")
-                   .attr("T: numbertype")
-                   .attr("shape: shape")
+                   .attrs({"N: int >= 1", "T: numbertype", "shape: shape"})
                    .commutative()
                    .shape(declared_sum_shape));
 }
@@ -137,22 +133,20 @@ void register_comparisons(OpRegistry& registry) {
   for (const char* name : {"Less", "LessEqual", "Greater", "GreaterEqual"})
     registry.add(binary(name, kReal, "z: bool"));
   for (const char* name : {"Equal", "NotEqual"})
-    registry.add(OpDefBuilder(name)
-                     .input("x: T")
-                     .input("y: T")
-                     .output("z: bool")
-                     .attr("T: type")
-                     .attr("incompatible_shape_error: bool = true")
-                     .commutative()
-                     .shape(equality_shape));
+    registry.add(
+        OpDefBuilder(name)
+            .inputs({"x: T", "y: T"})
+            .output("z: bool")
+            .attrs({"T: type", "incompatible_shape_error: bool = true"})
+            .commutative()
+            .shape(equality_shape));
   registry.add(binary("ApproximateEqual", kNumber, "z: bool")
                    .attr("tolerance: float = 1e-5")
                    .commutative()
                    .shape(same_shape));
   for (const char* name : {"LogicalAnd", "LogicalOr"})
     registry.add(OpDefBuilder(name)
-                     .input("x: bool")
-                     .input("y: bool")
+                     .inputs({"x: bool", "y: bool"})
                      .output("z: bool")
                      .commutative()
                      .shape(broadcast_shape));
@@ -165,8 +159,8 @@ void register_complex(OpRegistry& registry) {
     return OpDefBuilder(name)
         .input(fmt::format("{}: T", input))
         .output(fmt::format("{}: Tout", output))
-        .attr("T: {complex64, complex128} = complex64")
-        .attr("Tout: {float, double} = float")
+        .attrs({"T: {complex64, complex128} = complex64",
+                "Tout: {float, double} = float"})
         .shape(unchanged_shape);
   };
   registry.add(part("Real", "input", "output"));
@@ -179,72 +173,61 @@ void register_complex(OpRegistry& registry) {
                    .attr("T: {complex64, complex128, variant} = complex64")
                    .shape(unchanged_shape));
   registry.add(OpDefBuilder("Complex")
-                   .input("real: T")
-                   .input("imag: T")
+                   .inputs({"real: T", "imag: T"})
                    .output("out: Tout")
-                   .attr("T: {float, double} = float")
-                   .attr("Tout: {complex64, complex128} = complex64")
+                   .attrs({"T: {float, double} = float",
+                           "Tout: {complex64, complex128} = complex64"})
                    .shape(broadcast_shape));
 }
 
 void register_selection(OpRegistry& registry) {
   const auto select = [](const char* name) {
     return OpDefBuilder(name)
-        .input("condition: bool")
-        .input("t: T")
-        .input("e: T")
+        .inputs({"condition: bool", "t: T", "e: T"})
         .output("output: T")
         .attr("T: type");
   };
   registry.add(select("Select").shape(select_shape));
   registry.add(select("SelectV2").shape(select_v2_shape));
   registry.add(OpDefBuilder("ClipByValue")
-                   .input("t: T")
-                   .input("clip_value_min: T")
-                   .input("clip_value_max: T")
+                   .inputs({"t: T", "clip_value_min: T", "clip_value_max: T"})
                    .output("output: T")
                    .attr("T: numbertype")
                    .shape(clip_shape));
 }
 
 void register_conversions(OpRegistry& registry) {
-  registry.add(OpDefBuilder("Cast")
-                   .input("x: SrcT")
-                   .output("y: DstT")
-                   .attr("SrcT: type")
-                   .attr("DstT: type")
-                   .attr("Truncate: bool = false")
-                   .shape(unchanged_shape));
+  registry.add(
+      OpDefBuilder("Cast")
+          .input("x: SrcT")
+          .output("y: DstT")
+          .attrs({"SrcT: type", "DstT: type", "Truncate: bool = false"})
+          .shape(unchanged_shape));
   const auto types =
       fmt::format("{{{}, qint8, quint8, qint16, quint16, qint32}}", kNumber);
   registry.add(OpDefBuilder("Bitcast")
                    .input("input: T")
                    .output("output: type")
-                   .attr("T: " + types)
-                   .attr("type: " + types)
-                   .work(Work::kMove)
-                   .shape(bitcast_shape));
+                   .attrs({"T: " + types, "type: " + types})
+                   .shape(bitcast_shape)
+                   .work(Work::kMove));
   registry.add(OpDefBuilder("ToBool")
                    .input("input: T")
                    .output("output: bool")
                    .attr("T: type")
                    .shape(scalar_shape));
   registry.add(OpDefBuilder("BroadcastTo")
-                   .input("input: T")
-                   .input("shape: Tidx")
+                   .inputs({"input: T", "shape: Tidx"})
                    .output("output: T")
-                   .attr("T: type")
-                   .attr("Tidx: {int32, int64} = int32")
-                   .work(Work::kMove)
-                   .shape(broadcast_to_shape));
+                   .attrs({"T: type", "Tidx: {int32, int64} = int32"})
+                   .shape(broadcast_to_shape)
+                   .work(Work::kMove));
   registry.add(OpDefBuilder("BroadcastGradientArgs")
-                   .input("s0: T")
-                   .input("s1: T")
-                   .output("r0: T")
-                   .output("r1: T")
+                   .inputs({"s0: T", "s1: T"})
+                   .outputs({"r0: T", "r1: T"})
                    .attr("T: {int32, int64} = int32")
-                   .work(Work::kNoData)
-                   .shape(broadcast_gradient_args_shape));
+                   .shape(broadcast_gradient_args_shape)
+                   .work(Work::kNoData));
 }
 
 void register_fused(OpRegistry& registry) {
@@ -258,17 +241,15 @@ void register_fused(OpRegistry& registry) {
   // is not empty, it has two numbers for each input, a first column and a
   // count: the ops read that many columns of the input's last dimension from
   // the first one on, or all of them if the count is 0.
-  registry.add(OpDefBuilder("_FusedElementwise")
-                   .input("inputs: N * T")
-                   .output("output: M * T")
-                   .attr("N: int >= 1")
-                   .attr("M: int >= 1 = 1")
-                   .attr("outputs: list(int) = []")
-                   .attr("joined: list(int) = []")
-                   .attr("T: {half, bfloat16, float, double}")
-                   .attr("program: list(string) >= 1")
-                   .attr("names: list(string) >= 1")
-                   .attr("columns: list(int) = []"));
+  registry.add(
+      OpDefBuilder("_FusedElementwise")
+          .input("inputs: N * T")
+          .output("output: M * T")
+          .attrs({"N: int >= 1", "M: int >= 1 = 1", "outputs: list(int) = []",
+                  "joined: list(int) = []",
+                  "T: {half, bfloat16, float, double}",
+                  "program: list(string) >= 1", "names: list(string) >= 1",
+                  "columns: list(int) = []"}));
 }
 
 }  // namespace

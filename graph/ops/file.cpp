@@ -32,8 +32,7 @@ void register_file_ops(OpRegistry& registry) {
                    .output("contents: string")
                    .shape(file_shape));
   registry.add(OpDefBuilder("WriteFile")
-                   .input("filename: string")
-                   .input("contents: string")
+                   .inputs({"filename: string", "contents: string"})
                    .stateful()
                    .shape(file_shape));
   registry.add(OpDefBuilder("MatchingFiles")

@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "graph/ops/containers_ops.h"
+#include "graph/op_registry.h"
 #include "graph/ops/file_ops.h"
+#include "graph/shape_context.h"
 
 namespace tagflow::graph {
 
@@ -91,41 +92,62 @@ Status sharded_name_shape(ShapeContext& c) {
 }  // namespace
 
 void register_file_checkpoint_ops(OpRegistry& registry) {
-  define_stateful(registry, "SaveV2",
-                  {"prefix: string", "tensor_names: string",
-                   "shape_and_slices: string", "tensors: dtypes"},
-                  {}, {"dtypes: list(type) >= 1"}, save_v2_shape);
-  define_stateful(
-      registry, "RestoreV2",
-      {"prefix: string", "tensor_names: string", "shape_and_slices: string"},
-      {"tensors: dtypes"}, {"dtypes: list(type) >= 1"}, restore_v2_shape);
-  define_stateful(
-      registry, "MergeV2Checkpoints",
-      {"checkpoint_prefixes: string", "destination_prefix: string"}, {},
-      {"delete_old_dirs: bool = true", "allow_missing_files: bool = false"},
-      merge_checkpoints_shape);
-  define(registry, "ShardedFilename",
-         {"basename: string", "shard: int32", "num_shards: int32"},
-         {"filename: string"}, {}, sharded_name_shape);
-  define(registry, "ShardedFilespec", {"basename: string", "num_shards: int32"},
-         {"filename: string"}, {}, sharded_name_shape);
+  registry.add(OpDefBuilder("SaveV2")
+                   .inputs({"prefix: string", "tensor_names: string",
+                            "shape_and_slices: string", "tensors: dtypes"})
+                   .attr("dtypes: list(type) >= 1")
+                   .stateful()
+                   .shape(save_v2_shape));
+  registry.add(OpDefBuilder("RestoreV2")
+                   .inputs({"prefix: string", "tensor_names: string",
+                            "shape_and_slices: string"})
+                   .output("tensors: dtypes")
+                   .attr("dtypes: list(type) >= 1")
+                   .stateful()
+                   .shape(restore_v2_shape));
+  registry.add(
+      OpDefBuilder("MergeV2Checkpoints")
+          .inputs({"checkpoint_prefixes: string", "destination_prefix: string"})
+          .attrs({"delete_old_dirs: bool = true",
+                  "allow_missing_files: bool = false"})
+          .stateful()
+          .shape(merge_checkpoints_shape));
+  registry.add(
+      OpDefBuilder("ShardedFilename")
+          .inputs({"basename: string", "shard: int32", "num_shards: int32"})
+          .output("filename: string")
+          .shape(sharded_name_shape));
+  registry.add(OpDefBuilder("ShardedFilespec")
+                   .inputs({"basename: string", "num_shards: int32"})
+                   .output("filename: string")
+                   .shape(sharded_name_shape));
   // Ops of the obsolete format V1: graphs with them can be loaded, and run
   // unless they are needed.
-  define_stateful(registry, "Save",
-                  {"filename: string", "tensor_names: string", "data: T"}, {},
-                  {"T: list(type) >= 1"}, no_output_shape);
-  define_stateful(registry, "SaveSlices",
-                  {"filename: string", "tensor_names: string",
-                   "shapes_and_slices: string", "data: T"},
-                  {}, {"T: list(type) >= 1"}, no_output_shape);
-  define_stateful(
-      registry, "Restore", {"file_pattern: string", "tensor_name: string"},
-      {"tensor: dt"}, {"dt: type", "preferred_shard: int = -1"}, unknown_shape);
-  define_stateful(registry, "RestoreSlice",
-                  {"file_pattern: string", "tensor_name: string",
-                   "shape_and_slice: string"},
-                  {"tensor: dt"}, {"dt: type", "preferred_shard: int = -1"},
-                  unknown_shape);
+  registry.add(
+      OpDefBuilder("Save")
+          .inputs({"filename: string", "tensor_names: string", "data: T"})
+          .attr("T: list(type) >= 1")
+          .stateful()
+          .shape(no_output_shape));
+  registry.add(OpDefBuilder("SaveSlices")
+                   .inputs({"filename: string", "tensor_names: string",
+                            "shapes_and_slices: string", "data: T"})
+                   .attr("T: list(type) >= 1")
+                   .stateful()
+                   .shape(no_output_shape));
+  registry.add(OpDefBuilder("Restore")
+                   .inputs({"file_pattern: string", "tensor_name: string"})
+                   .output("tensor: dt")
+                   .attrs({"dt: type", "preferred_shard: int = -1"})
+                   .stateful()
+                   .shape(unknown_shape));
+  registry.add(OpDefBuilder("RestoreSlice")
+                   .inputs({"file_pattern: string", "tensor_name: string",
+                            "shape_and_slice: string"})
+                   .output("tensor: dt")
+                   .attrs({"dt: type", "preferred_shard: int = -1"})
+                   .stateful()
+                   .shape(unknown_shape));
 }
 
 }  // namespace tagflow::graph

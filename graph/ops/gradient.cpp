@@ -1,8 +1,9 @@
 // Ops that only differentiated graphs have: gradients of element-wise
 // functions, and of containers.
-#include "graph/ops/containers_ops.h"
+#include "graph/op_registry.h"
 #include "graph/ops/elementwise_shapes.h"
 #include "graph/ops/ops.h"
+#include "graph/ops/shape_arithmetic.h"
 #include "graph/ops/type_sets.h"
 
 namespace tagflow::graph {
@@ -24,8 +25,7 @@ Status paired_shape(ShapeContext& c) {
 // The gradient of a unary op, from its result and its result's gradient.
 OpDefBuilder unary_gradient(const char* name) {
   return OpDefBuilder(name)
-      .input("y: T")
-      .input("dy: T")
+      .inputs({"y: T", "dy: T"})
       .output("z: T")
       .attr(type_set(kInexact))
       .shape(paired_shape);
@@ -38,8 +38,7 @@ void register_unary_gradients(OpRegistry& registry) {
        {"SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"})
     registry.add(unary_gradient(name));
   registry.add(OpDefBuilder("SoftsignGrad")
-                   .input("gradients: T")
-                   .input("features: T")
+                   .inputs({"gradients: T", "features: T"})
                    .output("backprops: T")
                    .attr(type_set(kFloating))
                    .shape(same_shape));
@@ -150,51 +149,103 @@ void register_gradient_lists(OpRegistry& registry) {
   const auto values = "values: T";
   const auto type = "T: type";
   for (const char* op : {"GradientListAdd", "GradientListPut"})
-    define_changing(registry, op, {list, index, value}, {next}, {type},
-                    add_gradient_shape, Work::kNoData);
-  define(registry, "GradientListGet", {list, index, shape}, {value},
-         {type, shape_type}, get_gradient_shape, Work::kNoData);
-  define_changing(registry, "GradientListTake", {list, index, shape},
-                  {next, value}, {type, shape_type}, get_gradient_shape,
-                  Work::kNoData);
-  define_changing(registry, "GradientListDrop",
-                  {list, "begin: int32", "end: int32"}, {next}, {},
-                  drop_gradients_shape, Work::kNoData);
+    registry.add(OpDefBuilder(op)
+                     .inputs({list, index, value})
+                     .output(next)
+                     .attr(type)
+                     .changes_input(0)
+                     .shape(add_gradient_shape)
+                     .work(Work::kNoData));
+  registry.add(OpDefBuilder("GradientListGet")
+                   .inputs({list, index, shape})
+                   .output(value)
+                   .attrs({type, shape_type})
+                   .shape(get_gradient_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("GradientListTake")
+                   .inputs({list, index, shape})
+                   .outputs({next, value})
+                   .attrs({type, shape_type})
+                   .changes_input(0)
+                   .shape(get_gradient_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("GradientListDrop")
+                   .inputs({list, "begin: int32", "end: int32"})
+                   .output(next)
+                   .changes_input(0)
+                   .shape(drop_gradients_shape)
+                   .work(Work::kNoData));
 
   // Row i is for element indices[i].
   for (const char* op : {"GradientListAddRows", "GradientListPutRows"})
-    define_changing(registry, op, {list, indices, values}, {next}, {type},
-                    add_gradients_shape, Work::kMove);
-  define(registry, "GradientListGetRows", {list, indices, shape}, {values},
-         {type, shape_type}, get_gradients_shape, Work::kMove);
-  define_changing(registry, "GradientListTakeRows", {list, indices, shape},
-                  {next, values}, {type, shape_type}, get_gradients_shape,
-                  Work::kMove);
+    registry.add(OpDefBuilder(op)
+                     .inputs({list, indices, values})
+                     .output(next)
+                     .attr(type)
+                     .changes_input(0)
+                     .shape(add_gradients_shape)
+                     .work(Work::kMove));
+  registry.add(OpDefBuilder("GradientListGetRows")
+                   .inputs({list, indices, shape})
+                   .output(values)
+                   .attrs({type, shape_type})
+                   .shape(get_gradients_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("GradientListTakeRows")
+                   .inputs({list, indices, shape})
+                   .outputs({next, values})
+                   .attrs({type, shape_type})
+                   .changes_input(0)
+                   .shape(get_gradients_shape)
+                   .work(Work::kMove));
 
   // lengths[i] rows, each of a shape, are for element i.
-  define_changing(registry, "GradientListAddSplit",
-                  {list, values, "lengths: int64"}, {next}, {type},
-                  split_gradients_shape, Work::kMove);
-  define(registry, "GradientListGetConcat", {list, "lengths: int64", shape},
-         {values}, {type, shape_type}, join_gradients_shape, Work::kMove);
+  registry.add(OpDefBuilder("GradientListAddSplit")
+                   .inputs({list, values, "lengths: int64"})
+                   .output(next)
+                   .attr(type)
+                   .changes_input(0)
+                   .shape(split_gradients_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("GradientListGetConcat")
+                   .inputs({list, "lengths: int64", shape})
+                   .output(values)
+                   .attrs({type, shape_type})
+                   .shape(join_gradients_shape)
+                   .work(Work::kMove));
 
   // Take and Put for a tensor of lists: row i is element indices[i] of list i.
   const auto lists = "lists: variant";
   const auto next_lists = "output_lists: variant";
-  define_changing(registry, "GradientListTakeBatch", {lists, indices, shape},
-                  {next_lists, values}, {type, shape_type}, take_batch_shape,
-                  Work::kMove);
-  define_changing(registry, "GradientListPutBatch", {lists, indices, values},
-                  {next_lists}, {type}, put_batch_shape, Work::kMove);
+  registry.add(OpDefBuilder("GradientListTakeBatch")
+                   .inputs({lists, indices, shape})
+                   .outputs({next_lists, values})
+                   .attrs({type, shape_type})
+                   .changes_input(0)
+                   .shape(take_batch_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("GradientListPutBatch")
+                   .inputs({lists, indices, values})
+                   .output(next_lists)
+                   .attr(type)
+                   .changes_input(0)
+                   .shape(put_batch_shape)
+                   .work(Work::kMove));
   // The elements of list i before lengths[i], and the others, with indices from
   // 0. Join is the inverse, and the derivative.
   const auto lengths = "lengths: int32";
-  define_changing(registry, "GradientListSplit", {lists, lengths},
-                  {"first: variant", "rest: variant"}, {}, split_lists_shape,
-                  Work::kMove);
-  define_changing(registry, "GradientListJoin",
-                  {"first: variant", "rest: variant", lengths}, {next_lists},
-                  {}, join_lists_shape, Work::kMove);
+  registry.add(OpDefBuilder("GradientListSplit")
+                   .inputs({lists, lengths})
+                   .outputs({"first: variant", "rest: variant"})
+                   .changes_input(0)
+                   .shape(split_lists_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("GradientListJoin")
+                   .inputs({"first: variant", "rest: variant", lengths})
+                   .output(next_lists)
+                   .changes_input(0)
+                   .shape(join_lists_shape)
+                   .work(Work::kMove));
 }
 
 Status persistent_pop_shape(ShapeContext& c) {
@@ -219,39 +270,64 @@ Status persistent_pop_or_zero_shape(ShapeContext& c) {
 
 // Stacks that are values.
 void register_persistent_stacks(OpRegistry& registry) {
-  define(registry, "PersistentStack", {}, {"handle: variant"},
-         {"elem_type: type"}, scalar_shape, Work::kNoData);
-  define_changing(registry, "PersistentStackPush",
-                  {"handle: variant", "elem: T"}, {"output: variant"},
-                  {"T: type"}, scalar_shape, Work::kNoData);
-  define_changing(registry, "PersistentStackPop", {"handle: variant"},
-                  {"output: variant", "elem: elem_type"},
-                  {"elem_type: type", "elem_shape: shape = <unknown>"},
-                  persistent_pop_shape, Work::kNoData);
+  registry.add(OpDefBuilder("PersistentStack")
+                   .output("handle: variant")
+                   .attr("elem_type: type")
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("PersistentStackPush")
+                   .inputs({"handle: variant", "elem: T"})
+                   .output("output: variant")
+                   .attr("T: type")
+                   .changes_input(0)
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("PersistentStackPop")
+                   .input("handle: variant")
+                   .outputs({"output: variant", "elem: elem_type"})
+                   .attrs({"elem_type: type", "elem_shape: shape = <unknown>"})
+                   .changes_input(0)
+                   .shape(persistent_pop_shape)
+                   .work(Work::kNoData));
   // For stacks of gradients, aligned at the top. An empty variant has no
   // elements, and missing elements are zeros: Push and PopOrZero are the
   // derivatives of each other, and so are PushZero and Drop.
-  define_changing(registry, "PersistentStackPushZero", {"handle: variant"},
-                  {"output: variant"}, {"elem_type: type"}, scalar_shape,
-                  Work::kNoData);
-  define_changing(registry, "PersistentStackPopOrZero",
-                  {"handle: variant", "shape: Tshape"},
-                  {"output: variant", "elem: elem_type"},
-                  {"elem_type: type", "Tshape: {int32, int64} = int32"},
-                  persistent_pop_or_zero_shape, Work::kNoData);
-  define_changing(registry, "PersistentStackDrop", {"handle: variant"},
-                  {"output: variant"}, {"elem_type: type"}, scalar_shape,
-                  Work::kNoData);
-  define(registry, "PersistentStackSize", {"handle: variant"}, {"size: int64"},
-         {}, scalar_shape, Work::kNoData);
+  registry.add(OpDefBuilder("PersistentStackPushZero")
+                   .input("handle: variant")
+                   .output("output: variant")
+                   .attr("elem_type: type")
+                   .changes_input(0)
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("PersistentStackPopOrZero")
+                   .inputs({"handle: variant", "shape: Tshape"})
+                   .outputs({"output: variant", "elem: elem_type"})
+                   .attrs({"elem_type: type", "Tshape: {int32, int64} = int32"})
+                   .changes_input(0)
+                   .shape(persistent_pop_or_zero_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("PersistentStackDrop")
+                   .input("handle: variant")
+                   .output("output: variant")
+                   .attr("elem_type: type")
+                   .changes_input(0)
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("PersistentStackSize")
+                   .input("handle: variant")
+                   .output("size: int64")
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
 }
 
 }  // namespace
 
 void register_gradient_ops(OpRegistry& registry) {
   register_unary_gradients(registry);
-  define(registry, "ZeroVariant", {}, {"output: variant"}, {}, scalar_shape,
-         Work::kNoData);
+  registry.add(OpDefBuilder("ZeroVariant")
+                   .output("output: variant")
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
   register_gradient_lists(registry);
   register_persistent_stacks(registry);
 }

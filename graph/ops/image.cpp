@@ -7,7 +7,7 @@ namespace tagflow::graph {
 namespace {
 
 // [batch, size[0], size[1], channels] of the images of input 0.
-Status resize_shape(ShapeContext& c) {
+Status resize_image_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(PartialShape out, c.with_rank(0, 4));
   TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
   TAGFLOW_ASSIGN(const PartialShape size, c.constant_as_shape(1));
@@ -27,10 +27,8 @@ Status like_image_shape(ShapeContext& c) {
 }
 
 OpDefBuilder resize(const char* name, const char* types) {
-  return OpDefBuilder(name)
-      .attr(types)
-      .attr("align_corners: bool = false")
-      .attr("half_pixel_centers: bool = false");
+  return OpDefBuilder(name).attrs({types, "align_corners: bool = false",
+                                   "half_pixel_centers: bool = false"});
 }
 
 }  // namespace
@@ -40,30 +38,26 @@ void register_image_ops(OpRegistry& registry) {
       "T: {int8, uint8, int16, uint16, int32, int64, half, float, double, "
       "bfloat16}";
   registry.add(resize("ResizeBilinear", types)
-                   .input("images: T")
-                   .input("size: int32")
+                   .inputs({"images: T", "size: int32"})
                    .output("resized_images: float")
-                   .work(Work::kTranscendental)
-                   .shape(resize_shape));
+                   .shape(resize_image_shape)
+                   .work(Work::kTranscendental));
   registry.add(resize("ResizeNearestNeighbor", types)
-                   .input("images: T")
-                   .input("size: int32")
+                   .inputs({"images: T", "size: int32"})
                    .output("resized_images: T")
-                   .work(Work::kPick)
-                   .shape(resize_shape));
+                   .shape(resize_image_shape)
+                   .work(Work::kPick));
   registry.add(
       resize("ResizeBilinearGrad", "T: {float, bfloat16, half, double}")
-          .input("grads: float")
-          .input("original_image: T")
+          .inputs({"grads: float", "original_image: T"})
           .output("output: T")
-          .work(Work::kTranscendental)
-          .shape(like_image_shape));
+          .shape(like_image_shape)
+          .work(Work::kTranscendental));
   registry.add(resize("ResizeNearestNeighborGrad",
                       "T: {uint8, int8, int32, half, float, double, bfloat16}")
-                   .input("grads: T")
-                   .input("size: int32")
+                   .inputs({"grads: T", "size: int32"})
                    .output("output: T")
-                   .shape(resize_shape));
+                   .shape(resize_image_shape));
 }
 
 }  // namespace tagflow::graph

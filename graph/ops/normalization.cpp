@@ -51,9 +51,8 @@ void add_batch_norm(OpRegistry& registry, int version) {
   const std::string suffix = version == 1 ? "" : "V" + std::to_string(version);
   const auto builder = [&](const std::string& name) {
     OpDefBuilder b(name + suffix);
-    b.attr(version == 1 ? "T: {float}" : "T: {half, bfloat16, float}")
-        .attr("epsilon: float = 0.0001")
-        .attr("is_training: bool = true")
+    b.attrs({version == 1 ? "T: {float}" : "T: {half, bfloat16, float}",
+             "epsilon: float = 0.0001", "is_training: bool = true"})
         .work(Work::kTranscendental)
         .attr(version == 3
                   ? "data_format: {'NHWC', 'NCHW', 'NDHWC', 'NCDHW'} = 'NHWC'"
@@ -78,17 +77,13 @@ void add_batch_norm(OpRegistry& registry, int version) {
   registry.add(std::move(forward));
 
   OpDefBuilder grad = builder("FusedBatchNormGrad");
-  grad.input("y_backprop: T")
-      .input("x: T")
-      .input(version == 1 ? "scale: T" : "scale: float")
-      .input("reserve_space_1" + u)
-      .input("reserve_space_2" + u);
+  grad.inputs({"y_backprop: T", "x: T",
+               version == 1 ? "scale: T" : "scale: float",
+               "reserve_space_1" + u, "reserve_space_2" + u});
   if (version == 3) grad.input("reserve_space_3: U");
-  grad.output("x_backprop: T")
-      .output("scale_backprop" + u)
-      .output("offset_backprop" + u)
-      .output((version == 3 ? "reserve_space_4" : "reserve_space_3") + u)
-      .output((version == 3 ? "reserve_space_5" : "reserve_space_4") + u)
+  grad.outputs({"x_backprop: T", "scale_backprop" + u, "offset_backprop" + u,
+                (version == 3 ? "reserve_space_4" : "reserve_space_3") + u,
+                (version == 3 ? "reserve_space_5" : "reserve_space_4") + u})
       .shape(batch_norm_grad_shape);
   registry.add(std::move(grad));
 }
@@ -110,13 +105,11 @@ Status lrn_shape(ShapeContext& c) {
 OpDefBuilder lrn(const char* name) {
   return OpDefBuilder(name)
       .output("output: T")
-      .attr("depth_radius: int = 5")
-      .attr("bias: float = 1.0")
-      .attr("alpha: float = 1.0")
-      .attr("beta: float = 0.5")
-      .attr("T: {half, bfloat16, float} = float")
-      .work(Work::kTranscendental)
-      .shape(lrn_shape);
+      .attrs({"depth_radius: int = 5", "bias: float = 1.0",
+              "alpha: float = 1.0", "beta: float = 0.5",
+              "T: {half, bfloat16, float} = float"})
+      .shape(lrn_shape)
+      .work(Work::kTranscendental);
 }
 
 }  // namespace
@@ -124,10 +117,8 @@ OpDefBuilder lrn(const char* name) {
 void register_normalization_ops(OpRegistry& registry) {
   for (int version : {1, 2, 3}) add_batch_norm(registry, version);
   registry.add(lrn("LRN").input("input: T"));
-  registry.add(lrn("LRNGrad")
-                   .input("input_grads: T")
-                   .input("input_image: T")
-                   .input("output_image: T"));
+  registry.add(lrn("LRNGrad").inputs(
+      {"input_grads: T", "input_image: T", "output_image: T"}));
 }
 
 }  // namespace tagflow::graph

@@ -1,7 +1,8 @@
 // Ops that compare elements to order or find them: Unique, ListDiff, TopK,
 // LowerBound, Bucketize, NthElement, ...
-#include "graph/ops/array_ops.h"
+#include "graph/op_registry.h"
 #include "graph/ops/ops.h"
+#include "graph/ops/shape_arithmetic.h"
 
 namespace tagflow::graph {
 
@@ -92,62 +93,88 @@ Status in_top_k_shape(ShapeContext& c) {
 }  // namespace
 
 void register_order_ops(OpRegistry& registry) {
-  define(registry, "Unique", {"x: T"}, {"y: T", "idx: out_idx"},
-         {"T: type", "out_idx: {int32, int64} = int32"}, unique_shape,
-         Work::kSort);
-  define(registry, "UniqueV2", {"x: T", "axis: Taxis"},
-         {"y: T", "idx: out_idx"},
-         {"T: type", "Taxis: {int32, int64} = int64",
-          "out_idx: {int32, int64} = int32"},
-         unique_v2_shape, Work::kSort);
-  define(registry, "UniqueWithCounts", {"x: T"},
-         {"y: T", "idx: out_idx", "count: out_idx"},
-         {"T: type", "out_idx: {int32, int64} = int32"}, unique_shape,
-         Work::kSort);
-  define(registry, "UniqueWithCountsV2", {"x: T", "axis: Taxis"},
-         {"y: T", "idx: out_idx", "count: out_idx"},
-         {"T: type", "Taxis: {int32, int64} = int64",
-          "out_idx: {int32, int64} = int32"},
-         unique_v2_shape, Work::kSort);
-  define(registry, "ListDiff", {"x: T", "y: T"}, {"out: T", "idx: out_idx"},
-         {"T: type", "out_idx: {int32, int64} = int32"}, list_diff_shape,
-         Work::kSort);
-  define(registry, "TopKV2", {"input: T", "k: Tk"},
-         {"values: T", "indices: index_type"},
-         {"sorted: bool = true", "T: realnumbertype",
-          "Tk: {int16, int32, int64} = int32",
-          "index_type: {int16, int32, int64} = int32"},
-         top_k_v2_shape, Work::kSort);
-  define(registry, "TopK", {"input: T"}, {"values: T", "indices: int32"},
-         {"k: int >= 0", "sorted: bool = true", "T: realnumbertype"},
-         top_k_shape, Work::kSort);
-  define(registry, "LowerBound", {"sorted_inputs: T", "values: T"},
-         {"output: out_type"}, {"T: type", "out_type: {int32, int64} = int32"},
-         bound_shape, Work::kSort);
-  define(registry, "UpperBound", {"sorted_inputs: T", "values: T"},
-         {"output: out_type"}, {"T: type", "out_type: {int32, int64} = int32"},
-         bound_shape, Work::kSort);
-  define(registry, "Bucketize", {"input: T"}, {"output: int32"},
-         {"T: {int32, int64, float, double}", "boundaries: list(float)"},
-         unchanged_shape);
-  define(registry, "NthElement", {"input: T", "n: int32"}, {"values: T"},
-         {"reverse: bool = false", "T: realnumbertype"}, nth_element_shape);
+  registry.add(OpDefBuilder("Unique")
+                   .input("x: T")
+                   .outputs({"y: T", "idx: out_idx"})
+                   .attrs({"T: type", "out_idx: {int32, int64} = int32"})
+                   .shape(unique_shape)
+                   .work(Work::kSort));
+  registry.add(OpDefBuilder("UniqueV2")
+                   .inputs({"x: T", "axis: Taxis"})
+                   .outputs({"y: T", "idx: out_idx"})
+                   .attrs({"T: type", "Taxis: {int32, int64} = int64",
+                           "out_idx: {int32, int64} = int32"})
+                   .shape(unique_v2_shape)
+                   .work(Work::kSort));
+  registry.add(OpDefBuilder("UniqueWithCounts")
+                   .input("x: T")
+                   .outputs({"y: T", "idx: out_idx", "count: out_idx"})
+                   .attrs({"T: type", "out_idx: {int32, int64} = int32"})
+                   .shape(unique_shape)
+                   .work(Work::kSort));
+  registry.add(OpDefBuilder("UniqueWithCountsV2")
+                   .inputs({"x: T", "axis: Taxis"})
+                   .outputs({"y: T", "idx: out_idx", "count: out_idx"})
+                   .attrs({"T: type", "Taxis: {int32, int64} = int64",
+                           "out_idx: {int32, int64} = int32"})
+                   .shape(unique_v2_shape)
+                   .work(Work::kSort));
+  registry.add(OpDefBuilder("ListDiff")
+                   .inputs({"x: T", "y: T"})
+                   .outputs({"out: T", "idx: out_idx"})
+                   .attrs({"T: type", "out_idx: {int32, int64} = int32"})
+                   .shape(list_diff_shape)
+                   .work(Work::kSort));
+  registry.add(OpDefBuilder("TopKV2")
+                   .inputs({"input: T", "k: Tk"})
+                   .outputs({"values: T", "indices: index_type"})
+                   .attrs({"sorted: bool = true", "T: realnumbertype",
+                           "Tk: {int16, int32, int64} = int32",
+                           "index_type: {int16, int32, int64} = int32"})
+                   .shape(top_k_v2_shape)
+                   .work(Work::kSort));
+  registry.add(
+      OpDefBuilder("TopK")
+          .input("input: T")
+          .outputs({"values: T", "indices: int32"})
+          .attrs({"k: int >= 0", "sorted: bool = true", "T: realnumbertype"})
+          .shape(top_k_shape)
+          .work(Work::kSort));
+  registry.add(OpDefBuilder("LowerBound")
+                   .inputs({"sorted_inputs: T", "values: T"})
+                   .output("output: out_type")
+                   .attrs({"T: type", "out_type: {int32, int64} = int32"})
+                   .shape(bound_shape)
+                   .work(Work::kSort));
+  registry.add(OpDefBuilder("UpperBound")
+                   .inputs({"sorted_inputs: T", "values: T"})
+                   .output("output: out_type")
+                   .attrs({"T: type", "out_type: {int32, int64} = int32"})
+                   .shape(bound_shape)
+                   .work(Work::kSort));
+  registry.add(OpDefBuilder("Bucketize")
+                   .input("input: T")
+                   .output("output: int32")
+                   .attrs({"T: {int32, int64, float, double}",
+                           "boundaries: list(float)"})
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("NthElement")
+                   .inputs({"input: T", "n: int32"})
+                   .output("values: T")
+                   .attrs({"reverse: bool = false", "T: realnumbertype"})
+                   .shape(nth_element_shape));
   registry.add(OpDefBuilder("InTopK")
-                   .input("predictions: float")
-                   .input("targets: T")
+                   .inputs({"predictions: float", "targets: T"})
                    .output("precision: bool")
-                   .attr("k: int")
-                   .attr("T: {int32, int64} = int32")
-                   .work(Work::kSort)
-                   .shape(in_top_k_shape));
+                   .attrs({"k: int", "T: {int32, int64} = int32"})
+                   .shape(in_top_k_shape)
+                   .work(Work::kSort));
   registry.add(OpDefBuilder("InTopKV2")
-                   .input("predictions: float")
-                   .input("targets: T")
-                   .input("k: T")
+                   .inputs({"predictions: float", "targets: T", "k: T"})
                    .output("precision: bool")
                    .attr("T: {int32, int64} = int32")
-                   .work(Work::kSort)
-                   .shape(in_top_k_shape));
+                   .shape(in_top_k_shape)
+                   .work(Work::kSort));
 }
 
 }  // namespace tagflow::graph

@@ -127,8 +127,8 @@ OpDefBuilder pool(const std::string& name, int rank, bool explicit_padding) {
   OpDefBuilder builder(name);
   builder.work(Work::kWindow);
   if (explicit_padding) {
-    builder.attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
-        .attr("explicit_paddings: list(int) = []");
+    builder.attrs({"padding: {'SAME', 'VALID', 'EXPLICIT'}",
+                   "explicit_paddings: list(int) = []"});
   } else {
     builder.attr("padding: {'SAME', 'VALID'}");
   }
@@ -140,8 +140,9 @@ OpDefBuilder pool(const std::string& name, int rank, bool explicit_padding) {
 OpDefBuilder sized_pool(const std::string& name, int rank,
                         bool explicit_padding) {
   OpDefBuilder builder = pool(name, rank, explicit_padding);
-  builder.attr(rank == 4 ? "ksize: list(int) >= 4" : "ksize: list(int) >= 5")
-      .attr(rank == 4 ? "strides: list(int) >= 4" : "strides: list(int) >= 5");
+  builder.attrs(
+      {rank == 4 ? "ksize: list(int) >= 4" : "ksize: list(int) >= 5",
+       rank == 4 ? "strides: list(int) >= 4" : "strides: list(int) >= 5"});
   return builder;
 }
 
@@ -152,21 +153,17 @@ void add_max_pools(OpRegistry& registry) {
                    .attr(kMaxTypes)
                    .shape(of_rank(pool_shape, 4)));
   registry.add(pool("MaxPoolV2", 4, false)
-                   .input("input: T")
-                   .input("ksize: int32")
-                   .input("strides: int32")
+                   .inputs({"input: T", "ksize: int32", "strides: int32"})
                    .output("output: T")
                    .attr(kMaxTypes)
                    .shape(pool_v2_shape));
   const auto add_grad = [&](OpDefBuilder builder, RankedShapeFn shape,
                             const char* types, int rank, bool inputs) {
-    builder.input("orig_input: T")
-        .input("orig_output: T")
-        .input("grad: T")
+    builder.inputs({"orig_input: T", "orig_output: T", "grad: T"})
         .output("output: T")
         .attr(types)
         .shape(of_rank(shape, rank));
-    if (inputs) builder.input("ksize: int32").input("strides: int32");
+    if (inputs) builder.inputs({"ksize: int32", "strides: int32"});
     registry.add(std::move(builder));
   };
   const char* defaulted = "T: realnumbertype = float";
@@ -186,39 +183,33 @@ void add_max_pools(OpRegistry& registry) {
                    .output("output: T")
                    .attr(kPoolTypes)
                    .shape(of_rank(pool_shape, 5)));
-  registry.add(sized_pool("MaxPool3DGrad", 5, false)
-                   .input("orig_input: TInput")
-                   .input("orig_output: TInput")
-                   .input("grad: T")
-                   .output("output: T")
-                   .attr("T: {half, bfloat16, float, double} = float")
-                   .attr("TInput: {half, bfloat16, float, double} = float")
-                   .shape(of_rank(like_input_shape, 5)));
+  registry.add(
+      sized_pool("MaxPool3DGrad", 5, false)
+          .inputs({"orig_input: TInput", "orig_output: TInput", "grad: T"})
+          .output("output: T")
+          .attrs({"T: {half, bfloat16, float, double} = float",
+                  "TInput: {half, bfloat16, float, double} = float"})
+          .shape(of_rank(like_input_shape, 5)));
 }
 
 void add_argmax_pools(OpRegistry& registry) {
   const auto builder = [](const char* name) {
     return OpDefBuilder(name)
-        .attr("ksize: list(int) >= 4")
-        .attr("strides: list(int) >= 4")
-        .attr("padding: {'SAME', 'VALID'}")
-        .attr("include_batch_in_index: bool = false")
-        .attr("T: realnumbertype")
+        .attrs({"ksize: list(int) >= 4", "strides: list(int) >= 4",
+                "padding: {'SAME', 'VALID'}",
+                "include_batch_in_index: bool = false", "T: realnumbertype"})
         .work(Work::kWindow);
   };
   registry.add(builder("MaxPoolWithArgmax")
                    .input("input: T")
-                   .output("output: T")
-                   .output("argmax: Targmax")
+                   .outputs({"output: T", "argmax: Targmax"})
                    .attr("Targmax: {int32, int64} = int64")
                    .shape(argmax_pool_shape));
   for (const char* name :
        {"MaxPoolGradWithArgmax", "MaxPoolGradGradWithArgmax"}) {
     const bool grad_grad = std::string_view(name) != "MaxPoolGradWithArgmax";
     registry.add(builder(name)
-                     .input("input: T")
-                     .input("grad: T")
-                     .input("argmax: Targmax")
+                     .inputs({"input: T", "grad: T", "argmax: Targmax"})
                      .output("output: T")
                      .attr("Targmax: {int32, int64}")
                      .shape([grad_grad](ShapeContext& c) {
@@ -239,8 +230,7 @@ void add_average_pools(OpRegistry& registry) {
                      .attr(kPoolTypes)
                      .shape(of_rank(pool_shape, rank)));
     registry.add(sized_pool(name + "Grad", rank, false)
-                     .input("orig_input_shape: int32")
-                     .input("grad: T")
+                     .inputs({"orig_input_shape: int32", "grad: T"})
                      .output("output: T")
                      .attr(kPoolTypes)
                      .shape(of_rank(average_grad_shape, rank)));

@@ -64,37 +64,32 @@ Status batch_matmul_shape(ShapeContext& c, bool broadcasts) {
 
 OpDefBuilder batch_matmul(const char* name) {
   return OpDefBuilder(name)
-      .attr("adj_x: bool = false")
-      .attr("adj_y: bool = false")
-      .attr("grad_x: bool = false")
-      .attr("grad_y: bool = false")
+      .attrs({"adj_x: bool = false", "adj_y: bool = false",
+              "grad_x: bool = false", "grad_y: bool = false"})
       .work(Work::kProduct);
 }
 
 }  // namespace
 
 void register_product_ops(OpRegistry& registry) {
-  registry.add(OpDefBuilder("MatMul")
-                   .input("a: T")
-                   .input("b: T")
-                   .output("product: T")
-                   .attr("transpose_a: bool = false")
-                   .attr("transpose_b: bool = false")
-                   .attr("T: {bfloat16, half, float, double, int32, "
-                         "int64, uint8, uint16, uint32, uint64, complex64, "
-                         "complex128}")
-                   .attr("grad_a: bool = false")
-                   .attr("grad_b: bool = false")
-                   .work(Work::kProduct)
-                   .shape(matmul_shape));
+  registry.add(
+      OpDefBuilder("MatMul")
+          .inputs({"a: T", "b: T"})
+          .output("product: T")
+          .attrs({"transpose_a: bool = false", "transpose_b: bool = false",
+                  "T: {bfloat16, half, float, double, int32, "
+                  "int64, uint8, uint16, uint32, uint64, complex64, "
+                  "complex128}",
+                  "grad_a: bool = false", "grad_b: bool = false"})
+          .shape(matmul_shape)
+          .work(Work::kProduct));
   const char* types =
       "T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, "
       "uint32, uint64, complex64, complex128}";
   for (const char* name : {"BatchMatMul", "BatchMatMulV2"}) {
     const bool broadcasts = std::string_view(name) == "BatchMatMulV2";
     registry.add(batch_matmul(name)
-                     .input("x: T")
-                     .input("y: T")
+                     .inputs({"x: T", "y: T"})
                      .output("output: T")
                      .attr(types)
                      .shape([broadcasts](ShapeContext& c) {
@@ -106,12 +101,10 @@ void register_product_ops(OpRegistry& registry) {
       "complex64, complex128}";
   registry.add(
       batch_matmul("BatchMatMulV3")
-          .input("x: Ta")
-          .input("y: Tb")
+          .inputs({"x: Ta", "y: Tb"})
           .output("output: Tout")
-          .attr(fmt::format("Ta: {}", set))
-          .attr(fmt::format("Tb: {}", set))
-          .attr(fmt::format("Tout: {}", set))
+          .attrs({fmt::format("Ta: {}", set), fmt::format("Tb: {}", set),
+                  fmt::format("Tout: {}", set)})
           .shape([](ShapeContext& c) { return batch_matmul_shape(c, true); }));
   register_product_einsum_ops(registry);
   register_product_fused_ops(registry);

@@ -130,11 +130,9 @@ void register_product_einsum_ops(OpRegistry& registry) {
   registry.add(OpDefBuilder("Einsum")
                    .input("inputs: N * T")
                    .output("output: T")
-                   .attr("equation: string")
-                   .attr("N: int >= 1")
-                   .attr("T: type")
-                   .work(Work::kProduct)
-                   .shape(einsum_shape));
+                   .attrs({"equation: string", "N: int >= 1", "T: type"})
+                   .shape(einsum_shape)
+                   .work(Work::kProduct));
 }
 
 }  // namespace tagflow::graph

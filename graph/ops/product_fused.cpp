@@ -10,21 +10,15 @@ namespace tagflow::graph {
 void add_layer(OpRegistry& registry, const std::string& op) {
   OpDef def = *registry.find_or_null(op);
   def.name = "_Fused" + op;
-  const OpDef more = OpDefBuilder(def.name)
-                         .input("others: N * T")
-                         .input("more: S * T")
-                         .output("output: M * T")
-                         .attr("T: type")
-                         .attr("N: int >= 0")
-                         .attr("S: int >= 0")
-                         .attr("M: int >= 1 = 1")
-                         .attr("has_bias: bool")
-                         .attr("segments: int >= 1 = 1")
-                         .attr("width: int >= 0 = 0")
-                         .attr("program: list(string)")
-                         .attr("outputs: list(int) = []")
-                         .attr("names: list(string) >= 1")
-                         .build();
+  const OpDef more =
+      OpDefBuilder(def.name)
+          .inputs({"others: N * T", "more: S * T"})
+          .output("output: M * T")
+          .attrs({"T: type", "N: int >= 0", "S: int >= 0", "M: int >= 1 = 1",
+                  "has_bias: bool", "segments: int >= 1 = 1",
+                  "width: int >= 0 = 0", "program: list(string)",
+                  "outputs: list(int) = []", "names: list(string) >= 1"})
+          .build();
   if (!more.malformed.empty()) {
     fmt::print(stderr, "{}\n", more.malformed);
     std::abort();
@@ -46,13 +40,10 @@ void register_product_fused_ops(OpRegistry& registry) {
                    .attr(sums)
                    .shape(scalar_shape));
   registry.add(OpDefBuilder("_ProductSumAdd")
-                   .input("sum: variant")
-                   .input("a: T")
-                   .input("b: T")
+                   .inputs({"sum: variant", "a: T", "b: T"})
                    .output("output: variant")
-                   .attr(sums)
-                   .attr("transpose_a: bool = false")
-                   .attr("transpose_b: bool = false")
+                   .attrs({sums, "transpose_a: bool = false",
+                           "transpose_b: bool = false"})
                    .changes_input(0)
                    .shape(scalar_shape));
   registry.add(OpDefBuilder("_ProductSumValue")
@@ -65,30 +56,20 @@ void register_product_fused_ops(OpRegistry& registry) {
   registry.add(OpDefBuilder("_PackWeights")
                    .input("weights: float")
                    .output("packed: variant")
-                   .attr("transposed: bool = false")
-                   .attr("first: int >= 0 = 0")
-                   .attr("count: int >= 0 = 0")
+                   .attrs({"transposed: bool = false", "first: int >= 0 = 0",
+                           "count: int >= 0 = 0"})
                    .shape(scalar_shape));
   // A _FusedMatMul with such weights; `weights` is their shape.
-  registry.add(OpDefBuilder("_PackedMatMul")
-                   .input("a: T")
-                   .input("b: variant")
-                   .input("others: N * T")
-                   .input("more: S * T")
-                   .output("output: M * T")
-                   .attr("T: {float}")
-                   .attr("transpose_b: bool = false")
-                   .attr("weights: shape")
-                   .attr("N: int >= 0")
-                   .attr("S: int >= 0")
-                   .attr("M: int >= 1 = 1")
-                   .attr("has_bias: bool = false")
-                   .attr("segments: int >= 1 = 1")
-                   .attr("width: int >= 0 = 0")
-                   .attr("program: list(string) = []")
-                   .attr("outputs: list(int) = []")
-                   .attr("names: list(string) >= 1")
-                   .work(Work::kProduct));
+  registry.add(
+      OpDefBuilder("_PackedMatMul")
+          .inputs({"a: T", "b: variant", "others: N * T", "more: S * T"})
+          .output("output: M * T")
+          .attrs({"T: {float}", "transpose_b: bool = false", "weights: shape",
+                  "N: int >= 0", "S: int >= 0", "M: int >= 1 = 1",
+                  "has_bias: bool = false", "segments: int >= 1 = 1",
+                  "width: int >= 0 = 0", "program: list(string) = []",
+                  "outputs: list(int) = []", "names: list(string) >= 1"})
+          .work(Work::kProduct));
 }
 
 }  // namespace tagflow::graph

@@ -56,88 +56,80 @@ Status dequeue_up_to_shape(ShapeContext& c) {
   return set_batches(c, PartialShape::kUnknown);
 }
 
-void define_queue(OpRegistry& registry, const std::string& name,
-                  const std::vector<const char*>& more) {
+// A queue, and its second generation, with further attributes.
+void add_queue(OpRegistry& registry, const std::string& name,
+               OpDefBuilder::Texts more) {
   const bool is_priority = name == "PriorityQueue";
-  for (const bool is_handle : {false, true}) {
-    OpDefBuilder op(is_handle ? name + "V2" : name);
-    op.output(is_handle ? "handle: resource" : "handle: Ref(string)")
-        .attr(is_priority ? "component_types: list(type) = []"
-                          : "component_types: list(type) >= 1")
-        .attr(is_priority ? "shapes: list(shape)" : "shapes: list(shape) = []")
-        .attr("capacity: int = -1");
-    for (const char* attr : more) op.attr(attr);
-    registry.add(op.attr("container: string = ''")
-                     .attr("shared_name: string = ''")
-                     .stateful()
-                     .shape(is_handle ? scalar_shape : handle_reference_shape));
-  }
+  for (const bool is_handle : {false, true})
+    registry.add(
+        OpDefBuilder(is_handle ? name + "V2" : name)
+            .output(is_handle ? "handle: resource" : "handle: Ref(string)")
+            .attrs({is_priority ? "component_types: list(type) = []"
+                                : "component_types: list(type) >= 1",
+                    is_priority ? "shapes: list(shape)"
+                                : "shapes: list(shape) = []",
+                    "capacity: int = -1"})
+            .attrs(more)
+            .attrs({"container: string = ''", "shared_name: string = ''"})
+            .stateful()
+            .shape(is_handle ? scalar_shape : handle_reference_shape));
 }
 
-// Both generations of an op on a queue. All are stateful. In TensorFlow only
-// the second generation is marked so, but ops that take a reference are never
-// merged there.
-struct QueueOp {
-  std::string name;
-  std::vector<const char*> inputs, outputs, attrs;
-  ShapeFn shape;
-};
+// An op on a queue, of the first or the second generation. All are stateful. In
+// TensorFlow only the second generation is marked so, but ops that take a
+// reference are never merged there.
+OpDefBuilder on_queue(const std::string& name, bool is_handle) {
+  return OpDefBuilder(is_handle ? name + "V2" : name)
+      .input(is_handle ? "handle: resource" : "handle: Ref(string)")
+      .stateful();
+}
 
-void define_on_queue(OpRegistry& registry, const QueueOp& def) {
-  for (const bool is_handle : {false, true}) {
-    OpDefBuilder op(is_handle ? def.name + "V2" : def.name);
-    op.input(is_handle ? "handle: resource" : "handle: Ref(string)");
-    for (const char* input : def.inputs) op.input(input);
-    for (const char* output : def.outputs) op.output(output);
-    for (const char* attr : def.attrs) op.attr(attr);
-    registry.add(op.stateful().shape(def.shape));
-  }
+void register_queue_users(OpRegistry& registry, bool is_handle) {
+  const auto timeout = "timeout_ms: int = -1";
+  for (const char* name : {"QueueEnqueue", "QueueEnqueueMany"})
+    registry.add(on_queue(name, is_handle)
+                     .input("components: Tcomponents")
+                     .attrs({"Tcomponents: list(type) >= 1", timeout})
+                     .shape(no_output_shape));
+  registry.add(on_queue("QueueDequeue", is_handle)
+                   .output("components: component_types")
+                   .attrs({"component_types: list(type) >= 1", timeout})
+                   .shape(dequeue_shape));
+  registry.add(on_queue("QueueDequeueMany", is_handle)
+                   .input("n: int32")
+                   .output("components: component_types")
+                   .attrs({"component_types: list(type) >= 1", timeout})
+                   .shape(dequeue_many_shape));
+  registry.add(on_queue("QueueDequeueUpTo", is_handle)
+                   .input("n: int32")
+                   .output("components: component_types")
+                   .attrs({"component_types: list(type) >= 1", timeout})
+                   .shape(dequeue_up_to_shape));
+  registry.add(on_queue("QueueClose", is_handle)
+                   .attr("cancel_pending_enqueues: bool = false")
+                   .shape(no_output_shape));
+  registry.add(on_queue("QueueSize", is_handle)
+                   .output("size: int32")
+                   .shape(scalar_shape));
+  registry.add(on_queue("QueueIsClosed", is_handle)
+                   .output("is_closed: bool")
+                   .shape(scalar_shape));
 }
 
 }  // namespace
 
 void register_queue_ops(OpRegistry& registry) {
-  define_queue(registry, "FIFOQueue", {});
-  define_queue(registry, "PaddingFIFOQueue", {});
-  define_queue(registry, "PriorityQueue", {});
-  define_queue(
-      registry, "RandomShuffleQueue",
-      {"min_after_dequeue: int = 0", "seed: int = 0", "seed2: int = 0"});
-  define_stateful(registry, "FakeQueue", {"resource: resource"},
-                  {"handle: Ref(string)"}, {}, handle_reference_shape);
-
-  const std::vector<const char*> puts = {"Tcomponents: list(type) >= 1",
-                                         "timeout_ms: int = -1"};
-  const std::vector<const char*> takes = {"component_types: list(type) >= 1",
-                                          "timeout_ms: int = -1"};
-  for (const char* name : {"QueueEnqueue", "QueueEnqueueMany"})
-    define_on_queue(
-        registry,
-        {name, {"components: Tcomponents"}, {}, puts, no_output_shape});
-  define_on_queue(registry, {"QueueDequeue",
-                             {},
-                             {"components: component_types"},
-                             takes,
-                             dequeue_shape});
-  define_on_queue(registry, {"QueueDequeueMany",
-                             {"n: int32"},
-                             {"components: component_types"},
-                             takes,
-                             dequeue_many_shape});
-  define_on_queue(registry, {"QueueDequeueUpTo",
-                             {"n: int32"},
-                             {"components: component_types"},
-                             takes,
-                             dequeue_up_to_shape});
-  define_on_queue(registry, {"QueueClose",
-                             {},
-                             {},
-                             {"cancel_pending_enqueues: bool = false"},
-                             no_output_shape});
-  define_on_queue(registry,
-                  {"QueueSize", {}, {"size: int32"}, {}, scalar_shape});
-  define_on_queue(registry,
-                  {"QueueIsClosed", {}, {"is_closed: bool"}, {}, scalar_shape});
+  for (const char* name : {"FIFOQueue", "PaddingFIFOQueue", "PriorityQueue"})
+    add_queue(registry, name, {});
+  add_queue(registry, "RandomShuffleQueue",
+            {"min_after_dequeue: int = 0", "seed: int = 0", "seed2: int = 0"});
+  registry.add(OpDefBuilder("FakeQueue")
+                   .input("resource: resource")
+                   .output("handle: Ref(string)")
+                   .stateful()
+                   .shape(handle_reference_shape));
+  for (const bool is_handle : {false, true})
+    register_queue_users(registry, is_handle);
 }
 
 }  // namespace tagflow::graph

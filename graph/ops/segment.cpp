@@ -81,40 +81,33 @@ Status unique_sparse_segment_shape(ShapeContext& c) {
 
 void add_segment(OpRegistry& registry, const char* name, const char* types) {
   registry.add(OpDefBuilder(name)
-                   .input("data: T")
-                   .input("segment_ids: Tindices")
+                   .inputs({"data: T", "segment_ids: Tindices"})
                    .output("output: T")
-                   .attr(types)
-                   .attr("Tindices: {int32, int64}")
-                   .work(Work::kReduce)
-                   .shape(segment_shape));
+                   .attrs({types, "Tindices: {int32, int64}"})
+                   .shape(segment_shape)
+                   .work(Work::kReduce));
 }
 
 void add_unsorted(OpRegistry& registry, const char* name, const char* types) {
   registry.add(OpDefBuilder(name)
-                   .input("data: T")
-                   .input("segment_ids: Tindices")
-                   .input("num_segments: Tnumsegments")
+                   .inputs({"data: T", "segment_ids: Tindices",
+                            "num_segments: Tnumsegments"})
                    .output("output: T")
-                   .attr(types)
-                   .attr("Tindices: {int16, int32, int64}")
-                   .attr("Tnumsegments: {int32, int64} = int32")
-                   .work(Work::kReduce)
-                   .shape(unsorted_segment_shape));
+                   .attrs({types, "Tindices: {int16, int32, int64}",
+                           "Tnumsegments: {int32, int64} = int32"})
+                   .shape(unsorted_segment_shape)
+                   .work(Work::kReduce));
 }
 
 void add_sparse(OpRegistry& registry, const std::string& name,
                 const char* types) {
   const auto base = [&](const std::string& suffix) {
     OpDefBuilder builder(name + suffix);
-    builder.input("data: T")
-        .input("indices: Tidx")
-        .input("segment_ids: Tsegmentids")
+    builder.inputs({"data: T", "indices: Tidx", "segment_ids: Tsegmentids"})
         .output("output: T")
-        .attr(types)
-        .attr("Tidx: {int32, int64} = int32")
-        .attr("Tsegmentids: {int32, int64} = int32")
-        .attr("sparse_gradient: bool = false");
+        .attrs({types, "Tidx: {int32, int64} = int32",
+                "Tsegmentids: {int32, int64} = int32",
+                "sparse_gradient: bool = false"});
     return builder;
   };
   registry.add(base("").shape(sparse_segment_shape));
@@ -122,26 +115,22 @@ void add_sparse(OpRegistry& registry, const std::string& name,
                    .input("num_segments: Tnumsegments")
                    .attr("Tnumsegments: {int32, int64} = int32")
                    .shape(sized_sparse_segment_shape));
-  registry.add(OpDefBuilder(name + "GradV2")
-                   .input("grad: T")
-                   .input("indices: Tidx")
-                   .input("segment_ids: Tsegmentids")
-                   .input("dense_output_dim0: int32")
-                   .output("output: T")
-                   .output("sorted_unique_indices: Tidx")
-                   .attr("T: {bfloat16, half, float, double}")
-                   .attr("Tidx: {int32, int64} = int32")
-                   .attr("Tsegmentids: {int32, int64} = int32")
-                   .shape(unique_sparse_segment_shape));
+  registry.add(
+      OpDefBuilder(name + "GradV2")
+          .inputs({"grad: T", "indices: Tidx", "segment_ids: Tsegmentids",
+                   "dense_output_dim0: int32"})
+          .outputs({"output: T", "sorted_unique_indices: Tidx"})
+          .attrs({"T: {bfloat16, half, float, double}",
+                  "Tidx: {int32, int64} = int32",
+                  "Tsegmentids: {int32, int64} = int32"})
+          .shape(unique_sparse_segment_shape));
   registry.add(OpDefBuilder(name + "Grad")
-                   .input("grad: T")
-                   .input("indices: Tidx")
-                   .input("segment_ids: Tsegmentids")
-                   .input("output_dim0: int32")
+                   .inputs({"grad: T", "indices: Tidx",
+                            "segment_ids: Tsegmentids", "output_dim0: int32"})
                    .output("output: T")
-                   .attr("T: {bfloat16, half, float, double}")
-                   .attr("Tidx: {int32, int64} = int32")
-                   .attr("Tsegmentids: {int32, int64} = int32")
+                   .attrs({"T: {bfloat16, half, float, double}",
+                           "Tidx: {int32, int64} = int32",
+                           "Tsegmentids: {int32, int64} = int32"})
                    .shape(sized_sparse_segment_shape));
 }
 

@@ -9,6 +9,8 @@
 
 namespace tagflow::graph {
 
+inline constexpr int64_t kUnknown = PartialShape::kUnknown;
+
 // The value of a constant integer input with one element.
 std::optional<int64_t> constant_index(const ShapeContext& c, int input);
 // The values of a constant integer input.

@@ -20,8 +20,7 @@ OpDefBuilder special_unary(const char* name) {
 OpDefBuilder special_binary(const char* name, const char* x, const char* y,
                             const char* z) {
   return OpDefBuilder(name)
-      .input(x)
-      .input(y)
+      .inputs({x, y})
       .output(z)
       .attr("T: {float, double}")
       .shape(broadcast_shape);

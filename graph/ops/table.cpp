@@ -43,96 +43,83 @@ Status initialize_shape(ShapeContext& c) {
 
 Status text_file_shape(ShapeContext& c) { return c.with_rank(1, 0).status(); }
 
-// A table in three generations: by reference, by handle, without a name.
-struct TableOp {
-  std::string name;
-  std::vector<const char*> attrs;
-  bool is_dense = false;
-};
-
-void define_table(OpRegistry& registry, const TableOp& def) {
+// A table in three generations: by reference, by handle, without a name. A
+// dense one needs keys that no entry has.
+void add_table(OpRegistry& registry, const std::string& name,
+               OpDefBuilder::Texts more, bool is_dense = false) {
   enum class Made { kReference, kHandle, kAnonymous };
   for (const Made made : {Made::kReference, Made::kHandle, Made::kAnonymous}) {
-    OpDefBuilder op(made == Made::kReference ? def.name
-                    : made == Made::kHandle  ? def.name + "V2"
-                                             : "Anonymous" + def.name);
-    if (def.is_dense) op.input("empty_key: key_dtype");
-    if (def.is_dense && made != Made::kReference)
+    OpDefBuilder op(made == Made::kReference ? name
+                    : made == Made::kHandle  ? name + "V2"
+                                             : "Anonymous" + name);
+    if (is_dense) op.input("empty_key: key_dtype");
+    if (is_dense && made != Made::kReference)
       op.input("deleted_key: key_dtype");
     op.output(made == Made::kReference ? "table_handle: Ref(string)"
                                        : "table_handle: resource");
     if (made != Made::kAnonymous)
-      op.attr("container: string = ''")
-          .attr("shared_name: string = ''")
-          .attr("use_node_name_sharing: bool = false");
-    op.attr("key_dtype: type").attr("value_dtype: type");
-    for (const char* attr : def.attrs) op.attr(attr);
+      op.attrs({"container: string = ''", "shared_name: string = ''",
+                "use_node_name_sharing: bool = false"});
+    op.attrs({"key_dtype: type", "value_dtype: type"}).attrs(more);
     registry.add(op.stateful().shape(
         made == Made::kReference ? handle_reference_shape : scalar_shape));
   }
 }
 
-struct OpOnTable {
-  std::string name;
-  std::vector<const char*> inputs, outputs, attrs;
-  ShapeFn shape;
-};
+// An op on a table, by reference or by handle.
+OpDefBuilder on_table(const std::string& name, bool is_handle) {
+  return OpDefBuilder(is_handle ? name + "V2" : name)
+      .input(is_handle ? "table_handle: resource" : "table_handle: Ref(string)")
+      .stateful();
+}
 
-void define_on_table(OpRegistry& registry, const OpOnTable& def) {
-  for (const bool is_handle : {false, true}) {
-    OpDefBuilder op(is_handle ? def.name + "V2" : def.name);
-    op.input(is_handle ? "table_handle: resource"
-                       : "table_handle: Ref(string)");
-    for (const char* input : def.inputs) op.input(input);
-    for (const char* output : def.outputs) op.output(output);
-    for (const char* attr : def.attrs) op.attr(attr);
-    registry.add(op.stateful().shape(def.shape));
-  }
+void register_table_users(OpRegistry& registry, bool is_handle) {
+  registry.add(on_table("LookupTableFind", is_handle)
+                   .inputs({"keys: Tin", "default_value: Tout"})
+                   .output("values: Tout")
+                   .attrs({"Tin: type", "Tout: type"})
+                   .shape(find_shape));
+  for (const char* name : {"LookupTableInsert", "LookupTableImport"})
+    registry.add(on_table(name, is_handle)
+                     .inputs({"keys: Tin", "values: Tout"})
+                     .attrs({"Tin: type", "Tout: type"})
+                     .shape(no_output_shape));
+  registry.add(on_table("LookupTableSize", is_handle)
+                   .output("size: int64")
+                   .shape(scalar_shape));
+  registry.add(on_table("LookupTableExport", is_handle)
+                   .outputs({"keys: Tkeys", "values: Tvalues"})
+                   .attrs({"Tkeys: type", "Tvalues: type"})
+                   .shape(export_shape));
+  registry.add(on_table("InitializeTable", is_handle)
+                   .inputs({"keys: Tkey", "values: Tval"})
+                   .attrs({"Tkey: type", "Tval: type"})
+                   .shape(initialize_shape));
+  registry.add(on_table("InitializeTableFromTextFile", is_handle)
+                   .input("filename: string")
+                   .attrs({"key_index: int >= -2", "value_index: int >= -2",
+                           "vocab_size: int >= -1 = -1",
+                           "delimiter: string = '\t'", "offset: int = 0"})
+                   .shape(text_file_shape));
 }
 
 }  // namespace
 
 void register_table_ops(OpRegistry& registry) {
-  define_table(registry, {"HashTable", {}});
-  define_table(registry, {"MutableHashTable", {}});
-  define_table(registry,
-               {"MutableHashTableOfTensors", {"value_shape: shape = []"}});
-  define_table(registry, {"MutableDenseHashTable",
-                          {"value_shape: shape = []",
-                           "initial_num_buckets: int = 131072", kMaxLoad},
-                          true});
-
-  const std::vector<const char*> entries = {"keys: Tin", "values: Tout"};
-  const std::vector<const char*> types = {"Tin: type", "Tout: type"};
-  define_on_table(registry, {"LookupTableFind",
-                             {"keys: Tin", "default_value: Tout"},
-                             {"values: Tout"},
-                             types,
-                             find_shape});
-  for (const char* name : {"LookupTableInsert", "LookupTableImport"})
-    define_on_table(registry, {name, entries, {}, types, no_output_shape});
-  define_on_table(registry,
-                  {"LookupTableSize", {}, {"size: int64"}, {}, scalar_shape});
-  define_on_table(registry, {"LookupTableExport",
-                             {},
-                             {"keys: Tkeys", "values: Tvalues"},
-                             {"Tkeys: type", "Tvalues: type"},
-                             export_shape});
-  define_stateful(registry, "LookupTableRemoveV2",
-                  {"table_handle: resource", "keys: Tin"}, {}, {"Tin: type"},
-                  no_output_shape);
-  define_on_table(registry, {"InitializeTable",
-                             {"keys: Tkey", "values: Tval"},
-                             {},
-                             {"Tkey: type", "Tval: type"},
-                             initialize_shape});
-  define_on_table(registry, {"InitializeTableFromTextFile",
-                             {"filename: string"},
-                             {},
-                             {"key_index: int >= -2", "value_index: int >= -2",
-                              "vocab_size: int >= -1 = -1",
-                              "delimiter: string = '\t'", "offset: int = 0"},
-                             text_file_shape});
+  add_table(registry, "HashTable", {});
+  add_table(registry, "MutableHashTable", {});
+  add_table(registry, "MutableHashTableOfTensors", {"value_shape: shape = []"});
+  add_table(registry, "MutableDenseHashTable",
+            {"value_shape: shape = []", "initial_num_buckets: int = 131072",
+             kMaxLoad},
+            true);
+  for (const bool is_handle : {false, true})
+    register_table_users(registry, is_handle);
+  registry.add(OpDefBuilder("LookupTableRemoveV2")
+                   .inputs({"table_handle: resource", "keys: Tin"})
+                   .attr("Tin: type")
+                   .stateful()
+                   .shape(no_output_shape));
 }
 
 }  // namespace tagflow::graph

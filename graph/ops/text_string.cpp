@@ -1,7 +1,8 @@
 // Ops on tensors of strings.
 #include <algorithm>
 
-#include "graph/ops/array_ops.h"
+#include "graph/op_registry.h"
+#include "graph/ops/shape_arithmetic.h"
 #include "graph/ops/text_ops.h"
 
 namespace tagflow::graph {
@@ -80,54 +81,94 @@ Status string_split_shape(ShapeContext& c) {
 }  // namespace
 
 void register_text_string_ops(OpRegistry& registry) {
-  define(registry, "StringJoin", {"inputs: N * string"}, {"output: string"},
-         {"N: int >= 0", "separator: string = ''"}, string_join_shape);
-  define(
-      registry, "AsString", {"input: T"}, {"output: string"},
-      {"T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, "
-       "half, uint32, uint64, complex64, complex128, bool, variant, string}",
-       "precision: int = -1", "scientific: bool = false",
-       "shortest: bool = false", "width: int = -1", "fill: string = ''"},
-      unchanged_shape);
-  define(registry, "StringFormat", {"inputs: T"}, {"output: string"},
-         {"T: list(type) >= 0", "template: string = '%s'",
-          "placeholder: string = '%s'", "summarize: int = 3"},
-         scalar_shape);
-  define(registry, "StringLength", {"input: string"}, {"output: int32"},
-         {"unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'"}, unchanged_shape);
-  define(registry, "Substr", {"input: string", "pos: T", "len: T"},
-         {"output: string"},
-         {"T: {int32, int64}", "unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'"},
-         substr_shape);
-  define(registry, "StringUpper", {"input: string"}, {"output: string"},
-         {"encoding: string = ''"}, unchanged_shape);
-  define(registry, "StringLower", {"input: string"}, {"output: string"},
-         {"encoding: string = ''"}, unchanged_shape);
-  define(registry, "StringStrip", {"input: string"}, {"output: string"}, {},
-         unchanged_shape);
-  define(registry, "StringToNumber", {"string_tensor: string"},
-         {"output: out_type"},
-         {"out_type: {float, double, int32, int64, uint32, uint64} = float"},
-         unchanged_shape);
-  define(registry, "ReduceJoin", {"inputs: string", "reduction_indices: int32"},
-         {"output: string"},
-         {"keep_dims: bool = false", "separator: string = ''"},
-         reduce_join_shape);
-  define(registry, "DecodeRaw", {"bytes: string"}, {"output: out_type"},
-         {"out_type: {half, float, double, int32, uint16, uint8, int16, int8, "
-          "int64, complex64, complex128, bool, bfloat16}",
-          "little_endian: bool = true"},
-         decode_raw_shape);
-  define(registry, "DecodeBase64", {"input: string"}, {"output: string"}, {},
-         unchanged_shape);
-  define(registry, "EncodeBase64", {"input: string"}, {"output: string"},
-         {"pad: bool = false"}, unchanged_shape);
-  define(registry, "StringSplit", {"input: string", "delimiter: string"},
-         {"indices: int64", "values: string", "shape: int64"},
-         {"skip_empty: bool = true"}, string_split_shape);
-  define(registry, "StringSplitV2", {"input: string", "sep: string"},
-         {"indices: int64", "values: string", "shape: int64"},
-         {"maxsplit: int = -1"}, string_split_shape);
+  registry.add(OpDefBuilder("StringJoin")
+                   .input("inputs: N * string")
+                   .output("output: string")
+                   .attrs({"N: int >= 0", "separator: string = ''"})
+                   .shape(string_join_shape));
+  registry.add(OpDefBuilder("AsString")
+                   .input("input: T")
+                   .output("output: string")
+                   .attrs({"T: {float, double, int32, uint8, int16, int8, "
+                           "int64, bfloat16, uint16, "
+                           "half, uint32, uint64, complex64, complex128, bool, "
+                           "variant, string}",
+                           "precision: int = -1", "scientific: bool = false",
+                           "shortest: bool = false", "width: int = -1",
+                           "fill: string = ''"})
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("StringFormat")
+                   .input("inputs: T")
+                   .output("output: string")
+                   .attrs({"T: list(type) >= 0", "template: string = '%s'",
+                           "placeholder: string = '%s'", "summarize: int = 3"})
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("StringLength")
+                   .input("input: string")
+                   .output("output: int32")
+                   .attr("unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'")
+                   .shape(unchanged_shape));
+  registry.add(
+      OpDefBuilder("Substr")
+          .inputs({"input: string", "pos: T", "len: T"})
+          .output("output: string")
+          .attrs({"T: {int32, int64}", "unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'"})
+          .shape(substr_shape));
+  registry.add(OpDefBuilder("StringUpper")
+                   .input("input: string")
+                   .output("output: string")
+                   .attr("encoding: string = ''")
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("StringLower")
+                   .input("input: string")
+                   .output("output: string")
+                   .attr("encoding: string = ''")
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("StringStrip")
+                   .input("input: string")
+                   .output("output: string")
+                   .shape(unchanged_shape));
+  registry.add(
+      OpDefBuilder("StringToNumber")
+          .input("string_tensor: string")
+          .output("output: out_type")
+          .attr(
+              "out_type: {float, double, int32, int64, uint32, uint64} = float")
+          .shape(unchanged_shape));
+  registry.add(OpDefBuilder("ReduceJoin")
+                   .inputs({"inputs: string", "reduction_indices: int32"})
+                   .output("output: string")
+                   .attrs({"keep_dims: bool = false", "separator: string = ''"})
+                   .shape(reduce_join_shape));
+  registry.add(OpDefBuilder("DecodeRaw")
+                   .input("bytes: string")
+                   .output("output: out_type")
+                   .attrs({"out_type: {half, float, double, int32, uint16, "
+                           "uint8, int16, int8, "
+                           "int64, complex64, complex128, bool, bfloat16}",
+                           "little_endian: bool = true"})
+                   .shape(decode_raw_shape));
+  registry.add(OpDefBuilder("DecodeBase64")
+                   .input("input: string")
+                   .output("output: string")
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("EncodeBase64")
+                   .input("input: string")
+                   .output("output: string")
+                   .attr("pad: bool = false")
+                   .shape(unchanged_shape));
+  registry.add(
+      OpDefBuilder("StringSplit")
+          .inputs({"input: string", "delimiter: string"})
+          .outputs({"indices: int64", "values: string", "shape: int64"})
+          .attr("skip_empty: bool = true")
+          .shape(string_split_shape));
+  registry.add(
+      OpDefBuilder("StringSplitV2")
+          .inputs({"input: string", "sep: string"})
+          .outputs({"indices: int64", "values: string", "shape: int64"})
+          .attr("maxsplit: int = -1")
+          .shape(string_split_shape));
 }
 
 }  // namespace tagflow::graph

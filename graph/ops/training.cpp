@@ -1,6 +1,7 @@
 // Optimizers' updates of a variable and its slots: ApplyAdam and similar ops,
 // dense and sparse, by reference and by handle.
 #include "graph/ops/ops.h"
+#include "graph/ops/shape_arithmetic.h"
 #include "graph/ops/variable_ops.h"
 
 namespace tagflow::graph {
@@ -142,8 +143,8 @@ void for_words(std::string_view text, F visit) {
   }
 }
 
-void define_apply(OpRegistry& registry, const Optimizer& optimizer,
-                  bool is_reference, bool is_sparse) {
+void add_apply(OpRegistry& registry, const Optimizer& optimizer,
+               bool is_reference, bool is_sparse) {
   OpDefBuilder op(fmt::format("{}{}Apply{}", is_reference ? "" : "Resource",
                               is_sparse ? "Sparse" : "", optimizer.name));
   int states = 0;
@@ -157,11 +158,11 @@ void define_apply(OpRegistry& registry, const Optimizer& optimizer,
     } else if (!is_sparse) {
       op.input(name + ": T");
     } else {
-      op.input("grad: T").input("indices: Tindices");
+      op.inputs({"grad: T", "indices: Tindices"});
     }
   });
   if (is_reference) op.output("out: Ref(T)");
-  op.attr("T: numbertype").attr("use_locking: bool = false");
+  op.attrs({"T: numbertype", "use_locking: bool = false"});
   if (is_sparse) op.attr("Tindices: {int32, int64}");
   if (*optimizer.option != '\0') op.attr(optimizer.option);
   op.stateful().shape([states, is_sparse](ShapeContext& c) {
@@ -174,11 +175,11 @@ void define_apply(OpRegistry& registry, const Optimizer& optimizer,
 
 void register_training_ops(OpRegistry& registry) {
   for (const Optimizer& optimizer : kOptimizers) {
-    define_apply(registry, optimizer, false, false);
-    if (optimizer.has_reference) define_apply(registry, optimizer, true, false);
-    if (optimizer.has_sparse) define_apply(registry, optimizer, false, true);
+    add_apply(registry, optimizer, false, false);
+    if (optimizer.has_reference) add_apply(registry, optimizer, true, false);
+    if (optimizer.has_sparse) add_apply(registry, optimizer, false, true);
     if (optimizer.has_sparse && optimizer.has_sparse_reference)
-      define_apply(registry, optimizer, true, true);
+      add_apply(registry, optimizer, true, true);
   }
 }
 

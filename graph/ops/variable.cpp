@@ -1,5 +1,6 @@
 // Variables, by reference (VariableV2) and by handle (VarHandleOp): making,
 // reading and assigning them.
+#include "graph/ops/array_gather.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/variable_ops.h"
 
@@ -98,18 +99,31 @@ Status strided_assign_shape(ShapeContext& c) {
 
 void register_references(OpRegistry& registry) {
   for (const char* name : {"VariableV2", "Variable"})
-    define_stateful(registry, name, {}, {"ref: Ref(dtype)"},
-                    {"shape: shape", "dtype: type", "container: string = ''",
-                     "shared_name: string = ''"},
-                    declared_shape);
-  define_stateful(registry, "TemporaryVariable", {}, {"ref: Ref(dtype)"},
-                  {"shape: shape", "dtype: type", "var_name: string = ''"},
-                  declared_shape);
-  define(registry, "DestroyTemporaryVariable", {"ref: Ref(T)"}, {"value: T"},
-         {"T: type", "var_name: string"}, unchanged_shape);
+    registry.add(
+        OpDefBuilder(name)
+            .output("ref: Ref(dtype)")
+            .attrs({"shape: shape", "dtype: type", "container: string = ''",
+                    "shared_name: string = ''"})
+            .stateful()
+            .shape(declared_shape));
+  registry.add(
+      OpDefBuilder("TemporaryVariable")
+          .output("ref: Ref(dtype)")
+          .attrs({"shape: shape", "dtype: type", "var_name: string = ''"})
+          .stateful()
+          .shape(declared_shape));
+  registry.add(OpDefBuilder("DestroyTemporaryVariable")
+                   .input("ref: Ref(T)")
+                   .output("value: T")
+                   .attrs({"T: type", "var_name: string"})
+                   .shape(unchanged_shape));
   // Not in TensorFlow: Note [References] in graph/analysis/dereference.h.
-  define_stateful(registry, "_Dereference", {"ref: Ref(T)"}, {"value: T"},
-                  {"T: type"}, unchanged_shape);
+  registry.add(OpDefBuilder("_Dereference")
+                   .input("ref: Ref(T)")
+                   .output("value: T")
+                   .attr("T: type")
+                   .stateful()
+                   .shape(unchanged_shape));
   registry.add(OpDefBuilder("IsVariableInitialized")
                    .input("ref: Ref(dtype)")
                    .output("is_initialized: bool")
@@ -118,76 +132,118 @@ void register_references(OpRegistry& registry) {
                    .stateful()
                    .shape(scalar_shape));
   registry.add(OpDefBuilder("Assign")
-                   .input("ref: Ref(T)")
-                   .input("value: T")
+                   .inputs({"ref: Ref(T)", "value: T"})
                    .output("output_ref: Ref(T)")
-                   .attr("T: type")
-                   .attr("validate_shape: bool = true")
-                   .attr("use_locking: bool = true")
+                   .attrs({"T: type", "validate_shape: bool = true",
+                           "use_locking: bool = true"})
                    .allows_uninitialized_input()
                    .stateful()
                    .shape(assign_shape));
   for (const char* name : {"AssignAdd", "AssignSub"})
-    define_stateful(
-        registry, name, {"ref: Ref(T)", "value: T"}, {"output_ref: Ref(T)"},
-        {"T: numbertype", "use_locking: bool = false"}, update_shape);
-  define_stateful(registry, "CountUpTo", {"ref: Ref(T)"}, {"output: T"},
-                  {"limit: int", "T: {int32, int64}"}, scalar_shape);
-  define_stateful(registry, "StridedSliceAssign",
-                  {"ref: Ref(T)", "begin: Index", "end: Index",
-                   "strides: Index", "value: T"},
-                  {"output_ref: Ref(T)"},
-                  {"T: type", "Index: {int32, int64}", "begin_mask: int = 0",
-                   "end_mask: int = 0", "ellipsis_mask: int = 0",
-                   "new_axis_mask: int = 0", "shrink_axis_mask: int = 0"},
-                  strided_assign_shape);
+    registry.add(OpDefBuilder(name)
+                     .inputs({"ref: Ref(T)", "value: T"})
+                     .output("output_ref: Ref(T)")
+                     .attrs({"T: numbertype", "use_locking: bool = false"})
+                     .stateful()
+                     .shape(update_shape));
+  registry.add(OpDefBuilder("CountUpTo")
+                   .input("ref: Ref(T)")
+                   .output("output: T")
+                   .attrs({"limit: int", "T: {int32, int64}"})
+                   .stateful()
+                   .shape(scalar_shape));
+  registry.add(
+      OpDefBuilder("StridedSliceAssign")
+          .inputs({"ref: Ref(T)", "begin: Index", "end: Index",
+                   "strides: Index", "value: T"})
+          .output("output_ref: Ref(T)")
+          .attrs({"T: type", "Index: {int32, int64}", "begin_mask: int = 0",
+                  "end_mask: int = 0", "ellipsis_mask: int = 0",
+                  "new_axis_mask: int = 0", "shrink_axis_mask: int = 0"})
+          .stateful()
+          .shape(strided_assign_shape));
 }
 
 void register_handles(OpRegistry& registry) {
-  define_stateful(registry, "VarHandleOp", {}, {"resource: resource"},
-                  {"container: string = ''", "shared_name: string = ''",
-                   "debug_name: string = ''", "dtype: type", "shape: shape",
-                   "allowed_devices: list(string) = []"},
-                  scalar_shape);
-  define_stateful(registry, "_VarHandlesOp", {}, {"resources: N * resource"},
-                  {"containers: list(string)", "shared_names: list(string)",
-                   "N: int >= 0", "dtypes: list(type)", "shapes: list(shape)"},
-                  scalar_shape);
-  define_stateful(registry, "ReadVariableOp", {"resource: resource"},
-                  {"value: dtype"}, {"dtype: type"}, read_shape);
+  registry.add(
+      OpDefBuilder("VarHandleOp")
+          .output("resource: resource")
+          .attrs({"container: string = ''", "shared_name: string = ''",
+                  "debug_name: string = ''", "dtype: type", "shape: shape",
+                  "allowed_devices: list(string) = []"})
+          .stateful()
+          .shape(scalar_shape));
+  registry.add(
+      OpDefBuilder("_VarHandlesOp")
+          .output("resources: N * resource")
+          .attrs({"containers: list(string)", "shared_names: list(string)",
+                  "N: int >= 0", "dtypes: list(type)", "shapes: list(shape)"})
+          .stateful()
+          .shape(scalar_shape));
+  registry.add(OpDefBuilder("ReadVariableOp")
+                   .input("resource: resource")
+                   .output("value: dtype")
+                   .attr("dtype: type")
+                   .stateful()
+                   .shape(read_shape));
   // Not in TensorFlow: Note [What is read ahead] in graph/passes/ahead.cpp.
-  define_stateful(registry, "_ReadVariablesAhead", {"resources: N * resource"},
-                  {"values: dtypes", "codes: int32", "messages: string"},
-                  {"N: int >= 1", "dtypes: list(type)", "shapes: list(shape)"},
-                  read_ahead_shape);
-  define(registry, "_CheckReadAhead", {"codes: int32", "messages: string"}, {},
-         {"index: int >= 0"}, no_output_shape);
-  define_stateful(registry, "DisableCopyOnRead", {"resource: resource"}, {}, {},
-                  no_output_shape);
-  define_stateful(
-      registry, "AssignVariableOp", {"resource: resource", "value: dtype"}, {},
-      {"dtype: type", "validate_shape: bool = false"}, assign_variable_shape);
+  registry.add(
+      OpDefBuilder("_ReadVariablesAhead")
+          .input("resources: N * resource")
+          .outputs({"values: dtypes", "codes: int32", "messages: string"})
+          .attrs({"N: int >= 1", "dtypes: list(type)", "shapes: list(shape)"})
+          .stateful()
+          .shape(read_ahead_shape));
+  registry.add(OpDefBuilder("_CheckReadAhead")
+                   .inputs({"codes: int32", "messages: string"})
+                   .attr("index: int >= 0")
+                   .shape(no_output_shape));
+  registry.add(OpDefBuilder("DisableCopyOnRead")
+                   .input("resource: resource")
+                   .stateful()
+                   .shape(no_output_shape));
+  registry.add(OpDefBuilder("AssignVariableOp")
+                   .inputs({"resource: resource", "value: dtype"})
+                   .attrs({"dtype: type", "validate_shape: bool = false"})
+                   .stateful()
+                   .shape(assign_variable_shape));
   for (const char* name : {"AssignAddVariableOp", "AssignSubVariableOp"})
-    define_stateful(registry, name, {"resource: resource", "value: dtype"}, {},
-                    {"dtype: type"}, update_variable_shape);
-  define_stateful(registry, "VarIsInitializedOp", {"resource: resource"},
-                  {"is_initialized: bool"}, {}, scalar_shape);
-  define_stateful(registry, "VariableShape", {"input: resource"},
-                  {"output: out_type"}, {"out_type: {int32, int64} = int32"},
-                  shape_of_variable);
-  define_stateful(registry, "DestroyResourceOp", {"resource: resource"}, {},
-                  {"ignore_lookup_error: bool = true"}, no_output_shape);
-  define_stateful(registry, "ResourceCountUpTo", {"resource: resource"},
-                  {"output: T"}, {"limit: int", "T: {int32, int64}"},
-                  scalar_shape);
-  define_stateful(registry, "ResourceStridedSliceAssign",
-                  {"ref: resource", "begin: Index", "end: Index",
-                   "strides: Index", "value: T"},
-                  {},
-                  {"T: type", "Index: {int32, int64}", "begin_mask: int = 0",
-                   "end_mask: int = 0", "ellipsis_mask: int = 0",
-                   "new_axis_mask: int = 0", "shrink_axis_mask: int = 0"},
-                  strided_assign_shape);
+    registry.add(OpDefBuilder(name)
+                     .inputs({"resource: resource", "value: dtype"})
+                     .attr("dtype: type")
+                     .stateful()
+                     .shape(update_variable_shape));
+  registry.add(OpDefBuilder("VarIsInitializedOp")
+                   .input("resource: resource")
+                   .output("is_initialized: bool")
+                   .stateful()
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("VariableShape")
+                   .input("input: resource")
+                   .output("output: out_type")
+                   .attr("out_type: {int32, int64} = int32")
+                   .stateful()
+                   .shape(shape_of_variable));
+  registry.add(OpDefBuilder("DestroyResourceOp")
+                   .input("resource: resource")
+                   .attr("ignore_lookup_error: bool = true")
+                   .stateful()
+                   .shape(no_output_shape));
+  registry.add(OpDefBuilder("ResourceCountUpTo")
+                   .input("resource: resource")
+                   .output("output: T")
+                   .attrs({"limit: int", "T: {int32, int64}"})
+                   .stateful()
+                   .shape(scalar_shape));
+  registry.add(
+      OpDefBuilder("ResourceStridedSliceAssign")
+          .inputs({"ref: resource", "begin: Index", "end: Index",
+                   "strides: Index", "value: T"})
+          .attrs({"T: type", "Index: {int32, int64}", "begin_mask: int = 0",
+                  "end_mask: int = 0", "ellipsis_mask: int = 0",
+                  "new_axis_mask: int = 0", "shrink_axis_mask: int = 0"})
+          .stateful()
+          .shape(strided_assign_shape));
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Private to the ops of state that outlives a step: registration by theme, and
-// helpers of their shape functions.
+// Private to graph/ops/variable*.cpp: registration by theme; and helpers of
+// shape functions, also for the other state that outlives a step.
 #pragma once
 
-#include "graph/ops/containers_ops.h"
+#include "graph/op_registry.h"
+#include "graph/shape_context.h"
 
 namespace tagflow::graph {
 

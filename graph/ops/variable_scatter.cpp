@@ -1,6 +1,7 @@
 // Reads and changes of some rows of a variable: ResourceGather, Scatter*,
 // ScatterNd* and their variants for resources.
 #include "graph/ops/array_gather.h"
+#include "graph/ops/shape_arithmetic.h"
 #include "graph/ops/variable_ops.h"
 
 namespace tagflow::graph {
@@ -93,54 +94,66 @@ void register_rows(OpRegistry& registry) {
     const std::string_view kind = what;
     const bool replaces = kind == "Update";
     const bool orders = kind == "Min" || kind == "Max";
-    define_stateful(
-        registry, fmt::format("Scatter{}", what),
-        {"ref: Ref(T)", "indices: Tindices", "updates: T"},
-        {"output_ref: Ref(T)"},
-        {replaces ? "T: type" : (orders ? kOrdered : "T: numbertype"),
-         kIndexTypes,
-         replaces ? "use_locking: bool = true" : "use_locking: bool = false"},
-        scatter_shape);
-    define_stateful(
-        registry, fmt::format("ResourceScatter{}", what),
-        {"resource: resource", "indices: Tindices", "updates: dtype"}, {},
-        {replaces ? "dtype: type" : "dtype: numbertype", kIndexTypes},
-        scatter_shape);
+    registry.add(OpDefBuilder(fmt::format("Scatter{}", what))
+                     .inputs({"ref: Ref(T)", "indices: Tindices", "updates: T"})
+                     .output("output_ref: Ref(T)")
+                     .attrs({replaces ? "T: type"
+                                      : (orders ? kOrdered : "T: numbertype"),
+                             kIndexTypes,
+                             replaces ? "use_locking: bool = true"
+                                      : "use_locking: bool = false"})
+                     .stateful()
+                     .shape(scatter_shape));
+    registry.add(OpDefBuilder(fmt::format("ResourceScatter{}", what))
+                     .inputs({"resource: resource", "indices: Tindices",
+                              "updates: dtype"})
+                     .attrs({replaces ? "dtype: type" : "dtype: numbertype",
+                             kIndexTypes})
+                     .stateful()
+                     .shape(scatter_shape));
   }
 }
 
 void register_slices(OpRegistry& registry) {
   for (const char* what : {"Update", "Add", "Sub", "Min", "Max"}) {
     const bool replaces = std::string_view(what) == "Update";
-    define_stateful(
-        registry, fmt::format("ScatterNd{}", what),
-        {"ref: Ref(T)", "indices: Tindices", "updates: T"},
-        {"output_ref: Ref(T)"},
-        {replaces ? "T: type" : "T: numbertype", kIndexTypes,
-         replaces ? "use_locking: bool = true" : "use_locking: bool = false",
-         kBadIndices},
-        scatter_slices_shape);
-    define_stateful(
-        registry, fmt::format("ResourceScatterNd{}", what),
-        {"ref: resource", "indices: Tindices", "updates: T"}, {},
-        {"T: type", kIndexTypes, "use_locking: bool = true", kBadIndices},
-        scatter_slices_shape);
+    registry.add(
+        OpDefBuilder(fmt::format("ScatterNd{}", what))
+            .inputs({"ref: Ref(T)", "indices: Tindices", "updates: T"})
+            .output("output_ref: Ref(T)")
+            .attrs({replaces ? "T: type" : "T: numbertype", kIndexTypes,
+                    replaces ? "use_locking: bool = true"
+                             : "use_locking: bool = false",
+                    kBadIndices})
+            .stateful()
+            .shape(scatter_slices_shape));
+    registry.add(
+        OpDefBuilder(fmt::format("ResourceScatterNd{}", what))
+            .inputs({"ref: resource", "indices: Tindices", "updates: T"})
+            .attrs({"T: type", kIndexTypes, "use_locking: bool = true",
+                    kBadIndices})
+            .stateful()
+            .shape(scatter_slices_shape));
   }
 }
 
 }  // namespace
 
 void register_variable_scatter_ops(OpRegistry& registry) {
-  define_stateful(registry, "ResourceGather",
-                  {"resource: resource", "indices: Tindices"},
-                  {"output: dtype"},
-                  {"batch_dims: int = 0", "validate_indices: bool = true",
-                   "dtype: type", kIndexTypes},
-                  resource_gather_shape);
-  define_stateful(registry, "ResourceGatherNd",
-                  {"resource: resource", "indices: Tindices"},
-                  {"output: dtype"}, {"dtype: type", kIndexTypes},
-                  resource_gather_nd_shape);
+  registry.add(
+      OpDefBuilder("ResourceGather")
+          .inputs({"resource: resource", "indices: Tindices"})
+          .output("output: dtype")
+          .attrs({"batch_dims: int = 0", "validate_indices: bool = true",
+                  "dtype: type", kIndexTypes})
+          .stateful()
+          .shape(resource_gather_shape));
+  registry.add(OpDefBuilder("ResourceGatherNd")
+                   .inputs({"resource: resource", "indices: Tindices"})
+                   .output("output: dtype")
+                   .attrs({"dtype: type", kIndexTypes})
+                   .stateful()
+                   .shape(resource_gather_nd_shape));
   register_rows(registry);
   register_slices(registry);
 }

@@ -4,14 +4,28 @@
 namespace tagflow::graph {
 
 void register_variable_session_ops(OpRegistry& registry) {
-  define_stateful(registry, "GetSessionHandle", {"value: T"},
-                  {"handle: string"}, {"T: type"}, scalar_shape);
-  define_stateful(registry, "GetSessionHandleV2", {"value: T"},
-                  {"handle: resource"}, {"T: type"}, scalar_shape);
-  define_stateful(registry, "GetSessionTensor", {"handle: string"},
-                  {"value: dtype"}, {"dtype: type"}, unknown_shape);
-  define_stateful(registry, "DeleteSessionTensor", {"handle: string"}, {}, {},
-                  no_output_shape);
+  registry.add(OpDefBuilder("GetSessionHandle")
+                   .input("value: T")
+                   .output("handle: string")
+                   .attr("T: type")
+                   .stateful()
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("GetSessionHandleV2")
+                   .input("value: T")
+                   .output("handle: resource")
+                   .attr("T: type")
+                   .stateful()
+                   .shape(scalar_shape));
+  registry.add(OpDefBuilder("GetSessionTensor")
+                   .input("handle: string")
+                   .output("value: dtype")
+                   .attr("dtype: type")
+                   .stateful()
+                   .shape(unknown_shape));
+  registry.add(OpDefBuilder("DeleteSessionTensor")
+                   .input("handle: string")
+                   .stateful()
+                   .shape(no_output_shape));
 }
 
 }  // namespace tagflow::graph
