@@ -24,19 +24,6 @@ TEST_CASE("what is pushed onto a stack keeps its shape on its way") {
   CHECK(infer("Stack", {}, floats) == "[2]");
   expect_refused(infer("StackV2", {unknown_ints({1})}, floats),
                  "has shape [1], of rank 1; rank 0 is wanted");
-  CHECK(infer("PersistentStack", {}, floats) == "[]");
-  CHECK(infer("PersistentStackPush", {list(), {2}}) == "[]");
-  CHECK(infer("PersistentStackPop", {list()}, floats) == "[]<unknown>");
-  const auto popped = [](PartialShape element) {
-    return infer(
-        "PersistentStackPop", {list()},
-        {{"elem_type", DataType::kFloat}, {"elem_shape", std::move(element)}});
-  };
-  CHECK(popped({2, kAny}) == "[][2,?]");
-  CHECK(popped({3}) == "[][3]");
-  CHECK(popped(PartialShape::scalar()) == "[][]");
-  CHECK(popped(kUnknownShape) == "[]<unknown>");
-  CHECK(infer("PersistentStackSize", {list()}) == "[]");
 }
 
 TEST_CASE("of a tensor array's elements its attributes say the shape") {

@@ -1,4 +1,4 @@
-// Shape inference of the gradients of containers.
+// Shape inference of the gradients of element-wise functions and of containers.
 #include "tests/graph/ops/infer.h"
 
 namespace tagflow::graph {
@@ -13,6 +13,13 @@ InferInput gradient_index() { return unknown_ints(PartialShape::scalar()); }
 InferInput lengths() { return {{kAny}, DataType::kInt64}; }
 
 }  // namespace
+
+TEST_CASE("the gradient of a function of one tensor has as many elements") {
+  CHECK(infer("TanhGrad", {{2, kAny}, {6}}) == "[2,?]");
+  CHECK(infer("TanhGrad", {{2, 3}, {6}}) == "[2,3]");
+  expect_refused(infer("TanhGrad", {{2, 3}, {5}}),
+                 "inputs 0 and 1 have not as many elements: [2,3], [5]");
+}
 
 TEST_CASE("a gradient has the shape that an input says") {
   const InferInput shape = ints({2, 3});
@@ -58,6 +65,23 @@ TEST_CASE("gradients of some lists are as many as the lists") {
   CHECK(infer("GradientListJoin",
               {gradients(), gradients(), unknown_ints({4})}) == "[4]");
   CHECK(infer("TensorListLengths", {gradients()}) == "[]");
+}
+
+TEST_CASE("what is pushed onto a stack that is a value has its shape after") {
+  const AttrMap floats{{"elem_type", DataType::kFloat}};
+  CHECK(infer("PersistentStack", {}, floats) == "[]");
+  CHECK(infer("PersistentStackPush", {gradients(), {2}}) == "[]");
+  CHECK(infer("PersistentStackPop", {gradients()}, floats) == "[]<unknown>");
+  const auto popped = [](PartialShape element) {
+    return infer(
+        "PersistentStackPop", {gradients()},
+        {{"elem_type", DataType::kFloat}, {"elem_shape", std::move(element)}});
+  };
+  CHECK(popped({2, kAny}) == "[][2,?]");
+  CHECK(popped({3}) == "[][3]");
+  CHECK(popped(PartialShape::scalar()) == "[][]");
+  CHECK(popped(kUnknownShape) == "[]<unknown>");
+  CHECK(infer("PersistentStackSize", {gradients()}) == "[]");
 }
 
 TEST_CASE("what a stack of gradients gives has the shape that is asked for") {

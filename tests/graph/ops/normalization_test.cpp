@@ -1,4 +1,4 @@
-// Shape inference of normalisations and of ops that resize images.
+// Shape inference of normalisations, and its errors.
 #include "tests/graph/ops/infer.h"
 
 namespace tagflow::graph {
@@ -39,17 +39,6 @@ TEST_CASE("a local response normalisation has one shape all over") {
         "[2,5,8,3]");
   expect_refused(infer("LRNGrad", {{2, 5, 8, 3}, {2, 6, 8, 3}, {2, 5, 8, 3}}),
                  "[LRNGrad] node \"op\": input 1 is [2,6,8,3], not [2,5,8,3]");
-}
-
-TEST_CASE("a resized image has the size that is asked for") {
-  CHECK(infer("ResizeBilinear", {{2, 8, 8, 3}, ints({4, 5})}) == "[2,4,5,3]");
-  CHECK(infer("ResizeNearestNeighbor", {{2, 8, 8, 3}, unknown_ints({2})}) ==
-        "[2,?,?,3]");
-  CHECK(infer("ResizeBilinearGrad", {{2, 4, 5, 3}, {2, 8, 8, 3}}) ==
-        "[2,8,8,3]");
-  expect_refused(infer("ResizeBilinear", {{2, 8, 8, 3}, ints({4, 5, 6})}),
-                 "[ResizeBilinear] node \"op\": the size has 3 elements, not "
-                 "2");
 }
 
 }  // namespace tagflow::graph

@@ -1,59 +1,8 @@
 // Shape inference of updates and gathers of variables, and its errors, for both
 // kinds of variables.
-#include <doctest/doctest.h>
-
-#include "graph/builder/builder.h"
+#include "tests/graph/ops/updates.h"
 
 namespace tagflow::graph {
-
-namespace {
-
-// A graph with a variable "v" of [4,3] and a slot of another shape, both by
-// reference or by handle.
-class Updates {
- public:
-  explicit Updates(bool is_reference)
-      : is_reference_(is_reference), s_(graph_) {}
-
-  Output state(PartialShape shape) {
-    return is_reference_ ? ops::reference_variable(s_, DataType::kFloat, shape)
-                         : ops::variable(s_, DataType::kFloat, shape).handle;
-  }
-  Output given(PartialShape shape, DataType type = DataType::kFloat) {
-    return ops::placeholder(s_, type, shape);
-  }
-  Output indices(PartialShape shape) { return given(shape, DataType::kInt32); }
-  // "" or why the node is refused.
-  std::string add(const std::string& op, const Inputs& inputs,
-                  AttrMap attrs = {}) {
-    s_.op(is_reference_ ? op : "Resource" + op, inputs, std::move(attrs));
-    return std::string(s_.status().message());
-  }
-
-  bool is_reference() const { return is_reference_; }
-
- private:
-  const bool is_reference_;
-  Graph graph_;
-  Scope s_;
-};
-
-void expect_part(const std::string& text, std::string_view part) {
-  INFO(text);
-  CHECK(text.find(part) != std::string::npos);
-}
-
-// Runs `body` on a new graph of each kind.
-template <class F>
-void for_both(F body) {
-  for (const bool is_reference : {false, true}) {
-    INFO("by reference: ", is_reference);
-    Updates updates(is_reference);
-    body(updates);
-  }
-}
-
-}  // namespace
 
 TEST_CASE("updates of rows fit their indices, or are one for all") {
   for_both([](Updates& u) {
@@ -98,39 +47,6 @@ TEST_CASE("a slice of a variable takes a value of its shape") {
     };
     CHECK(with({2, 3}) == "");
     expect_part(with({3, 3}), "the value is [3,3], the slice is [2,3]");
-  });
-}
-
-TEST_CASE("slots, gradient and scalars of a step are checked") {
-  for_both([](Updates& u) {
-    const Output v = u.state({4, 3}), slot = u.state({4, 3});
-    const Output scalar = u.given(PartialShape::scalar());
-    CHECK(u.add("ApplyMomentum", {v, slot, scalar, u.given({4, 3}), scalar}) ==
-          "");
-    CHECK(u.add("SparseApplyAdagrad",
-                {v, slot, scalar, u.given({7, 3}), u.indices({7})}) == "");
-    expect_part(
-        u.add("ApplyMomentum", {v, slot, scalar, u.given({4}), scalar}),
-        "the gradient of shape [4] does not fit the variable of shape [4,3]");
-  });
-  for_both([](Updates& u) {
-    const Output scalar = u.given(PartialShape::scalar());
-    expect_part(u.add("ApplyMomentum", {u.state({4, 3}), u.state({4, 2}),
-                                        scalar, u.given({4, 3}), scalar}),
-                "accum of shape [4,2] does not fit the variable of shape "
-                "[4,3]");
-  });
-  for_both([](Updates& u) {
-    expect_part(u.add("ApplyGradientDescent",
-                      {u.state({2}), u.given({1}), u.given({2})}),
-                "alpha must be a scalar, not of shape [1]");
-  });
-  for_both([](Updates& u) {
-    const Output v = u.state({4, 3}), slot = u.state({4, 3});
-    const Output scalar = u.given(PartialShape::scalar());
-    expect_part(u.add("SparseApplyAdagrad",
-                      {v, slot, scalar, u.given({7, 3}), u.indices({6})}),
-                "indices of shape [6] do not fit the gradient of shape [7,3]");
   });
 }
 
