@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "devices/kernel.h"
-#include "graph/ops/array_index.h"
+#include "graph/ops/index_values.h"
 
 namespace tagflow::devices {
 

@@ -284,6 +284,21 @@ OpDefBuilder& OpDefBuilder::attr(std::string_view text) {
   return *this;
 }
 
+OpDefBuilder& OpDefBuilder::inputs(Texts texts) {
+  inputs_.insert(inputs_.end(), texts.begin(), texts.end());
+  return *this;
+}
+
+OpDefBuilder& OpDefBuilder::outputs(Texts texts) {
+  outputs_.insert(outputs_.end(), texts.begin(), texts.end());
+  return *this;
+}
+
+OpDefBuilder& OpDefBuilder::attrs(Texts texts) {
+  attrs_.insert(attrs_.end(), texts.begin(), texts.end());
+  return *this;
+}
+
 OpDefBuilder& OpDefBuilder::stateful() {
   def_.is_stateful = true;
   return *this;

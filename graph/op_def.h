@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -97,8 +98,10 @@ struct OpDef {
 
 // Builds an OpDef from short texts:
 //
-//   OpDefBuilder("Pack").input("values: N * T").output("output: T")
-//       .attr("N: int >= 1").attr("T: type").attr("axis: int = 0")
+//   OpDefBuilder("Pack")
+//       .input("values: N * T")
+//       .output("output: T")
+//       .attrs({"N: int >= 1", "T: type", "axis: int = 0"})
 //       .shape(pack_shape)
 //
 // Argument: "name: TYPE", "name: Ref(TYPE)", "name: N * TYPE", where TYPE is a
@@ -110,10 +113,18 @@ struct OpDef {
 // an error of OpRegistry::add(), which names the op and the text.
 class OpDefBuilder {
  public:
+  using Texts = std::initializer_list<std::string_view>;
+
   explicit OpDefBuilder(std::string name);
+  // Each adds to the arguments or attributes that are there already. The texts
+  // are copied.
   OpDefBuilder& input(std::string_view text);
   OpDefBuilder& output(std::string_view text);
   OpDefBuilder& attr(std::string_view text);
+  // The same for several texts, in their order.
+  OpDefBuilder& inputs(Texts texts);
+  OpDefBuilder& outputs(Texts texts);
+  OpDefBuilder& attrs(Texts texts);
   OpDefBuilder& stateful();
   OpDefBuilder& commutative();
   OpDefBuilder& allows_uninitialized_input();

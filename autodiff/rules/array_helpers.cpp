@@ -1,7 +1,7 @@
 #include "autodiff/rules/array_helpers.h"
 
 #include "graph/analysis/known_value.h"
-#include "graph/ops/array_index.h"
+#include "graph/ops/index_values.h"
 
 namespace tagflow::autodiff {
 namespace {

@@ -152,46 +152,89 @@ Status broadcast_args_shape(ShapeContext& c) {
 }  // namespace
 
 void register_array_basic_ops(OpRegistry& registry) {
-  define(registry, "Shape", {"input: T"}, {"output: out_type"},
-         {"T: type", "out_type: {int32, int64} = int32"}, shape_shape,
-         Work::kNoData);
-  define(registry, "ShapeN", {"input: N * T"}, {"output: N * out_type"},
-         {"N: int >= 1", "T: type", "out_type: {int32, int64} = int32"},
-         shape_shape, Work::kNoData);
-  define(registry, "Size", {"input: T"}, {"output: out_type"},
-         {"T: type", "out_type: {int32, int64} = int32"}, scalar_shape,
-         Work::kNoData);
-  define(registry, "Rank", {"input: T"}, {"output: int32"}, {"T: type"},
-         scalar_shape, Work::kNoData);
-  define(registry, "Reshape", {"tensor: T", "shape: Tshape"}, {"output: T"},
-         {"T: type", "Tshape: {int32, int64} = int32"}, reshape_shape,
-         Work::kNoData);
-  define(registry, "ExpandDims", {"input: T", "dim: Tdim"}, {"output: T"},
-         {"T: type", "Tdim: {int32, int64} = int32"}, expand_dims_shape,
-         Work::kNoData);
-  define(registry, "Squeeze", {"input: T"}, {"output: T"},
-         {"T: type", "squeeze_dims: list(int) >= 0 = []"}, squeeze_shape,
-         Work::kNoData);
-  define(registry, "Fill", {"dims: index_type", "value: T"}, {"output: T"},
-         {"T: type", "index_type: {int32, int64} = int32"}, fill_shape,
-         Work::kMove);
-  define(registry, "ZerosLike", {"x: T"}, {"y: T"}, {"T: type"},
-         unchanged_shape, Work::kMove);
-  define(registry, "OnesLike", {"x: T"}, {"y: T"},
-         {"T: {bfloat16, half, float, double, int8, uint8, int16, uint16, "
-          "int32, uint32, int64, uint64, complex64, complex128, bool}"},
-         unchanged_shape, Work::kMove);
-  define(registry, "Range", {"start: Tidx", "limit: Tidx", "delta: Tidx"},
-         {"output: Tidx"},
-         {"Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, "
-          "uint16, uint32, uint64} = int32"},
-         range_shape);
-  define(registry, "LinSpace", {"start: T", "stop: T", "num: Tidx"},
-         {"output: T"},
-         {"T: {bfloat16, half, float, double}", "Tidx: {int32, int64} = int32"},
-         lin_space_shape);
-  define(registry, "BroadcastArgs", {"s0: T", "s1: T"}, {"r0: T"},
-         {"T: {int32, int64} = int32"}, broadcast_args_shape, Work::kNoData);
+  registry.add(OpDefBuilder("Shape")
+                   .input("input: T")
+                   .output("output: out_type")
+                   .attrs({"T: type", "out_type: {int32, int64} = int32"})
+                   .shape(shape_shape)
+                   .work(Work::kNoData));
+  registry.add(
+      OpDefBuilder("ShapeN")
+          .input("input: N * T")
+          .output("output: N * out_type")
+          .attrs({"N: int >= 1", "T: type", "out_type: {int32, int64} = int32"})
+          .shape(shape_shape)
+          .work(Work::kNoData));
+  registry.add(OpDefBuilder("Size")
+                   .input("input: T")
+                   .output("output: out_type")
+                   .attrs({"T: type", "out_type: {int32, int64} = int32"})
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("Rank")
+                   .input("input: T")
+                   .output("output: int32")
+                   .attr("T: type")
+                   .shape(scalar_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("Reshape")
+                   .inputs({"tensor: T", "shape: Tshape"})
+                   .output("output: T")
+                   .attrs({"T: type", "Tshape: {int32, int64} = int32"})
+                   .shape(reshape_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("ExpandDims")
+                   .inputs({"input: T", "dim: Tdim"})
+                   .output("output: T")
+                   .attrs({"T: type", "Tdim: {int32, int64} = int32"})
+                   .shape(expand_dims_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("Squeeze")
+                   .input("input: T")
+                   .output("output: T")
+                   .attrs({"T: type", "squeeze_dims: list(int) >= 0 = []"})
+                   .shape(squeeze_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("Fill")
+                   .inputs({"dims: index_type", "value: T"})
+                   .output("output: T")
+                   .attrs({"T: type", "index_type: {int32, int64} = int32"})
+                   .shape(fill_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("ZerosLike")
+                   .input("x: T")
+                   .output("y: T")
+                   .attr("T: type")
+                   .shape(unchanged_shape)
+                   .work(Work::kMove));
+  registry.add(
+      OpDefBuilder("OnesLike")
+          .input("x: T")
+          .output("y: T")
+          .attr(
+              "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, "
+              "int32, uint32, int64, uint64, complex64, complex128, bool}")
+          .shape(unchanged_shape)
+          .work(Work::kMove));
+  registry.add(OpDefBuilder("Range")
+                   .inputs({"start: Tidx", "limit: Tidx", "delta: Tidx"})
+                   .output("output: Tidx")
+                   .attr("Tidx: {bfloat16, half, float, double, int8, int16, "
+                         "int32, int64, "
+                         "uint16, uint32, uint64} = int32")
+                   .shape(range_shape));
+  registry.add(OpDefBuilder("LinSpace")
+                   .inputs({"start: T", "stop: T", "num: Tidx"})
+                   .output("output: T")
+                   .attrs({"T: {bfloat16, half, float, double}",
+                           "Tidx: {int32, int64} = int32"})
+                   .shape(lin_space_shape));
+  registry.add(OpDefBuilder("BroadcastArgs")
+                   .inputs({"s0: T", "s1: T"})
+                   .output("r0: T")
+                   .attr("T: {int32, int64} = int32")
+                   .shape(broadcast_args_shape)
+                   .work(Work::kNoData));
 }
 
 }  // namespace tagflow::graph

@@ -123,62 +123,106 @@ Status matrix_diag_part_v2_shape(ShapeContext& c) {
 }  // namespace
 
 void register_array_diag_ops(OpRegistry& registry) {
-  define(registry, "MatrixDiag", {"diagonal: T"}, {"output: T"}, {"T: type"},
-         matrix_diag_shape, Work::kMove);
-  define(registry, "BatchMatrixDiag", {"diagonal: T"}, {"output: T"},
-         {"T: type"}, matrix_diag_shape);
-  define(registry, "MatrixDiagV2",
-         {"diagonal: T", "k: int32", "num_rows: int32", "num_cols: int32",
-          "padding_value: T"},
-         {"output: T"}, {"T: type"}, matrix_diag_v2_shape);
-  define(registry, "MatrixDiagV3",
-         {"diagonal: T", "k: int32", "num_rows: int32", "num_cols: int32",
-          "padding_value: T"},
-         {"output: T"},
-         {"T: type",
-          "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
-          "'RIGHT_LEFT'"},
-         matrix_diag_v2_shape);
-  define(registry, "MatrixDiagPart", {"input: T"}, {"diagonal: T"}, {"T: type"},
-         matrix_diag_part_shape);
-  define(registry, "BatchMatrixDiagPart", {"input: T"}, {"diagonal: T"},
-         {"T: type"}, matrix_diag_part_shape);
-  define(registry, "MatrixDiagPartV2",
-         {"input: T", "k: int32", "padding_value: T"}, {"diagonal: T"},
-         {"T: type"}, matrix_diag_part_v2_shape);
-  define(registry, "MatrixDiagPartV3",
-         {"input: T", "k: int32", "padding_value: T"}, {"diagonal: T"},
-         {"T: type",
-          "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
-          "'RIGHT_LEFT'"},
-         matrix_diag_part_v2_shape);
-  define(registry, "MatrixSetDiag", {"input: T", "diagonal: T"}, {"output: T"},
-         {"T: type"}, matrix_shape);
-  define(registry, "BatchMatrixSetDiag", {"input: T", "diagonal: T"},
-         {"output: T"}, {"T: type"}, matrix_shape);
-  define(registry, "MatrixSetDiagV2", {"input: T", "diagonal: T", "k: int32"},
-         {"output: T"}, {"T: type"}, matrix_shape);
-  define(registry, "MatrixSetDiagV3", {"input: T", "diagonal: T", "k: int32"},
-         {"output: T"},
-         {"T: type",
-          "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
-          "'RIGHT_LEFT'"},
-         matrix_shape);
-  define(registry, "MatrixBandPart",
-         {"input: T", "num_lower: Tindex", "num_upper: Tindex"}, {"band: T"},
-         {"T: type", "Tindex: {int32, int64} = int64"}, matrix_shape,
-         Work::kMove);
-  define(registry, "BatchMatrixBandPart",
-         {"input: T", "num_lower: int64", "num_upper: int64"}, {"band: T"},
-         {"T: type"}, matrix_shape);
-  define(registry, "Diag", {"diagonal: T"}, {"output: T"},
-         {"T: {bfloat16, half, float, double, int32, int64, complex64, "
-          "complex128}"},
-         diag_shape, Work::kMove);
-  define(registry, "DiagPart", {"input: T"}, {"diagonal: T"},
-         {"T: {bfloat16, half, float, double, int32, int64, complex64, "
-          "complex128}"},
-         diag_part_shape, Work::kMove);
+  registry.add(OpDefBuilder("MatrixDiag")
+                   .input("diagonal: T")
+                   .output("output: T")
+                   .attr("T: type")
+                   .shape(matrix_diag_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("BatchMatrixDiag")
+                   .input("diagonal: T")
+                   .output("output: T")
+                   .attr("T: type")
+                   .shape(matrix_diag_shape));
+  registry.add(OpDefBuilder("MatrixDiagV2")
+                   .inputs({"diagonal: T", "k: int32", "num_rows: int32",
+                            "num_cols: int32", "padding_value: T"})
+                   .output("output: T")
+                   .attr("T: type")
+                   .shape(matrix_diag_v2_shape));
+  registry.add(OpDefBuilder("MatrixDiagV3")
+                   .inputs({"diagonal: T", "k: int32", "num_rows: int32",
+                            "num_cols: int32", "padding_value: T"})
+                   .output("output: T")
+                   .attrs({"T: type",
+                           "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', "
+                           "'RIGHT_RIGHT'} = "
+                           "'RIGHT_LEFT'"})
+                   .shape(matrix_diag_v2_shape));
+  registry.add(OpDefBuilder("MatrixDiagPart")
+                   .input("input: T")
+                   .output("diagonal: T")
+                   .attr("T: type")
+                   .shape(matrix_diag_part_shape));
+  registry.add(OpDefBuilder("BatchMatrixDiagPart")
+                   .input("input: T")
+                   .output("diagonal: T")
+                   .attr("T: type")
+                   .shape(matrix_diag_part_shape));
+  registry.add(OpDefBuilder("MatrixDiagPartV2")
+                   .inputs({"input: T", "k: int32", "padding_value: T"})
+                   .output("diagonal: T")
+                   .attr("T: type")
+                   .shape(matrix_diag_part_v2_shape));
+  registry.add(OpDefBuilder("MatrixDiagPartV3")
+                   .inputs({"input: T", "k: int32", "padding_value: T"})
+                   .output("diagonal: T")
+                   .attrs({"T: type",
+                           "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', "
+                           "'RIGHT_RIGHT'} = "
+                           "'RIGHT_LEFT'"})
+                   .shape(matrix_diag_part_v2_shape));
+  registry.add(OpDefBuilder("MatrixSetDiag")
+                   .inputs({"input: T", "diagonal: T"})
+                   .output("output: T")
+                   .attr("T: type")
+                   .shape(matrix_shape));
+  registry.add(OpDefBuilder("BatchMatrixSetDiag")
+                   .inputs({"input: T", "diagonal: T"})
+                   .output("output: T")
+                   .attr("T: type")
+                   .shape(matrix_shape));
+  registry.add(OpDefBuilder("MatrixSetDiagV2")
+                   .inputs({"input: T", "diagonal: T", "k: int32"})
+                   .output("output: T")
+                   .attr("T: type")
+                   .shape(matrix_shape));
+  registry.add(OpDefBuilder("MatrixSetDiagV3")
+                   .inputs({"input: T", "diagonal: T", "k: int32"})
+                   .output("output: T")
+                   .attrs({"T: type",
+                           "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', "
+                           "'RIGHT_RIGHT'} = "
+                           "'RIGHT_LEFT'"})
+                   .shape(matrix_shape));
+  registry.add(
+      OpDefBuilder("MatrixBandPart")
+          .inputs({"input: T", "num_lower: Tindex", "num_upper: Tindex"})
+          .output("band: T")
+          .attrs({"T: type", "Tindex: {int32, int64} = int64"})
+          .shape(matrix_shape)
+          .work(Work::kMove));
+  registry.add(OpDefBuilder("BatchMatrixBandPart")
+                   .inputs({"input: T", "num_lower: int64", "num_upper: int64"})
+                   .output("band: T")
+                   .attr("T: type")
+                   .shape(matrix_shape));
+  registry.add(
+      OpDefBuilder("Diag")
+          .input("diagonal: T")
+          .output("output: T")
+          .attr("T: {bfloat16, half, float, double, int32, int64, complex64, "
+                "complex128}")
+          .shape(diag_shape)
+          .work(Work::kMove));
+  registry.add(
+      OpDefBuilder("DiagPart")
+          .input("input: T")
+          .output("diagonal: T")
+          .attr("T: {bfloat16, half, float, double, int32, int64, complex64, "
+                "complex128}")
+          .shape(diag_part_shape)
+          .work(Work::kMove));
 }
 
 }  // namespace tagflow::graph

@@ -122,75 +122,80 @@ Status check_slice_updates(const ShapeContext& c, const PartialShape& output,
 
 void register_array_gather_ops(OpRegistry& registry) {
   // If a variable is given by reference, they only read its rows.
-  registry.add(OpDefBuilder("GatherV2")
-                   .input("params: Tparams")
-                   .input("indices: Tindices")
-                   .input("axis: Taxis")
-                   .output("output: Tparams")
-                   .attr("batch_dims: int = 0")
-                   .attr("Tparams: type")
-                   .attr("Tindices: {int16, int32, int64}")
-                   .attr("Taxis: {int32, int64}")
-                   .takes_reference(0)
-                   .work(Work::kPick)
-                   .shape(gather_v2_shape));
+  registry.add(
+      OpDefBuilder("GatherV2")
+          .inputs({"params: Tparams", "indices: Tindices", "axis: Taxis"})
+          .output("output: Tparams")
+          .attrs({"batch_dims: int = 0", "Tparams: type",
+                  "Tindices: {int16, int32, int64}", "Taxis: {int32, int64}"})
+          .takes_reference(0)
+          .shape(gather_v2_shape)
+          .work(Work::kPick));
   registry.add(OpDefBuilder("Gather")
-                   .input("params: Tparams")
-                   .input("indices: Tindices")
+                   .inputs({"params: Tparams", "indices: Tindices"})
                    .output("output: Tparams")
-                   .attr("validate_indices: bool = true")
-                   .attr("Tparams: type")
-                   .attr("Tindices: {int32, int64}")
+                   .attrs({"validate_indices: bool = true", "Tparams: type",
+                           "Tindices: {int32, int64}"})
                    .takes_reference(0)
-                   .work(Work::kPick)
-                   .shape(gather_shape));
+                   .shape(gather_shape)
+                   .work(Work::kPick));
   registry.add(OpDefBuilder("GatherNd")
-                   .input("params: Tparams")
-                   .input("indices: Tindices")
+                   .inputs({"params: Tparams", "indices: Tindices"})
                    .output("output: Tparams")
-                   .attr("Tparams: type")
-                   .attr("Tindices: {int16, int32, int64}")
-                   .attr("bad_indices_policy: string = ''")
+                   .attrs({"Tparams: type", "Tindices: {int16, int32, int64}",
+                           "bad_indices_policy: string = ''"})
                    .takes_reference(0)
-                   .work(Work::kPick)
-                   .shape(gather_nd_shape));
-  define(registry, "ScatterNd",
-         {"indices: Tindices", "updates: T", "shape: Tindices"}, {"output: T"},
-         {"T: type", "Tindices: {int16, int32, int64}",
-          "bad_indices_policy: string = ''"},
-         scatter_nd_shape, Work::kMove);
-  define(registry, "TensorScatterUpdate",
-         {"tensor: T", "indices: Tindices", "updates: T"}, {"output: T"},
-         {"T: type", "Tindices: {int16, int32, int64, uint16}",
-          "bad_indices_policy: string = ''"},
-         tensor_scatter_shape);
-  define(registry, "TensorScatterAdd",
-         {"tensor: T", "indices: Tindices", "updates: T"}, {"output: T"},
-         {"T: type", "Tindices: {int32, int64}",
-          "bad_indices_policy: string = ''"},
-         tensor_scatter_shape);
-  define(registry, "TensorScatterSub",
-         {"tensor: T", "indices: Tindices", "updates: T"}, {"output: T"},
-         {"T: type", "Tindices: {int32, int64}",
-          "bad_indices_policy: string = ''"},
-         tensor_scatter_shape);
-  define(registry, "TensorScatterMax",
-         {"tensor: T", "indices: Tindices", "updates: T"}, {"output: T"},
-         {"T: type", "Tindices: {int32, int64}",
-          "bad_indices_policy: string = ''"},
-         tensor_scatter_shape);
-  define(registry, "TensorScatterMin",
-         {"tensor: T", "indices: Tindices", "updates: T"}, {"output: T"},
-         {"T: type", "Tindices: {int32, int64}",
-          "bad_indices_policy: string = ''"},
-         tensor_scatter_shape);
-  define(registry, "ScatterNdNonAliasingAdd",
-         {"input: T", "indices: Tindices", "updates: T"}, {"output: T"},
-         {"T: {float, double, int32, uint8, int16, int8, complex64, int64, "
-          "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
-          "complex128, half, uint32, uint64, bool}",
-          "Tindices: {int32, int64}", "bad_indices_policy: string = ''"},
-         tensor_scatter_shape);
+                   .shape(gather_nd_shape)
+                   .work(Work::kPick));
+  registry.add(
+      OpDefBuilder("ScatterNd")
+          .inputs({"indices: Tindices", "updates: T", "shape: Tindices"})
+          .output("output: T")
+          .attrs({"T: type", "Tindices: {int16, int32, int64}",
+                  "bad_indices_policy: string = ''"})
+          .shape(scatter_nd_shape)
+          .work(Work::kMove));
+  registry.add(OpDefBuilder("TensorScatterUpdate")
+                   .inputs({"tensor: T", "indices: Tindices", "updates: T"})
+                   .output("output: T")
+                   .attrs({"T: type", "Tindices: {int16, int32, int64, uint16}",
+                           "bad_indices_policy: string = ''"})
+                   .shape(tensor_scatter_shape));
+  registry.add(OpDefBuilder("TensorScatterAdd")
+                   .inputs({"tensor: T", "indices: Tindices", "updates: T"})
+                   .output("output: T")
+                   .attrs({"T: type", "Tindices: {int32, int64}",
+                           "bad_indices_policy: string = ''"})
+                   .shape(tensor_scatter_shape));
+  registry.add(OpDefBuilder("TensorScatterSub")
+                   .inputs({"tensor: T", "indices: Tindices", "updates: T"})
+                   .output("output: T")
+                   .attrs({"T: type", "Tindices: {int32, int64}",
+                           "bad_indices_policy: string = ''"})
+                   .shape(tensor_scatter_shape));
+  registry.add(OpDefBuilder("TensorScatterMax")
+                   .inputs({"tensor: T", "indices: Tindices", "updates: T"})
+                   .output("output: T")
+                   .attrs({"T: type", "Tindices: {int32, int64}",
+                           "bad_indices_policy: string = ''"})
+                   .shape(tensor_scatter_shape));
+  registry.add(OpDefBuilder("TensorScatterMin")
+                   .inputs({"tensor: T", "indices: Tindices", "updates: T"})
+                   .output("output: T")
+                   .attrs({"T: type", "Tindices: {int32, int64}",
+                           "bad_indices_policy: string = ''"})
+                   .shape(tensor_scatter_shape));
+  registry.add(
+      OpDefBuilder("ScatterNdNonAliasingAdd")
+          .inputs({"input: T", "indices: Tindices", "updates: T"})
+          .output("output: T")
+          .attrs({"T: {float, double, int32, uint8, int16, int8, complex64, "
+                  "int64, "
+                  "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
+                  "complex128, half, uint32, uint64, bool}",
+                  "Tindices: {int32, int64}",
+                  "bad_indices_policy: string = ''"})
+          .shape(tensor_scatter_shape));
 }
 
 }  // namespace tagflow::graph

@@ -1,10 +1,14 @@
-// Private to the ops of arrays and of state: shapes for gathering and
-// scattering by index vectors.
+// Private to the ops of arrays and of variables: shapes of what slices and
+// index vectors select.
 #pragma once
 
 #include "graph/shape_context.h"
 
 namespace tagflow::graph {
+
+// The part of a shape selected by begin, end and strides, inputs 1 to 3.
+Result<PartialShape> sliced_shape(const ShapeContext& c,
+                                  const PartialShape& input);
 
 // The slices of params that the vectors along the last dimension of input 1,
 // indices, select: indices.shape[:-1] + params.shape[depth:].

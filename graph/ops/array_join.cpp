@@ -223,44 +223,80 @@ Status dynamic_partition_shape(ShapeContext& c) {
 }  // namespace
 
 void register_array_join_ops(OpRegistry& registry) {
-  define(registry, "Pack", {"values: N * T"}, {"output: T"},
-         {"N: int >= 1", "T: type", "axis: int = 0"}, pack_shape, Work::kMove);
-  define(registry, "Unpack", {"value: T"}, {"output: num * T"},
-         {"num: int >= 0", "T: type", "axis: int = 0"}, unpack_shape,
-         Work::kPick);
-  define(registry, "ConcatV2", {"values: N * T", "axis: Tidx"}, {"output: T"},
-         {"N: int >= 2", "T: type", "Tidx: {int32, int64} = int32"},
-         concat_v2_shape, Work::kMove);
-  define(registry, "ParallelConcat", {"values: N * T"}, {"output: T"},
-         {"N: int >= 1", "T: type", "shape: shape"}, parallel_concat_shape);
-  define(registry, "Concat", {"concat_dim: int32", "values: N * T"},
-         {"output: T"}, {"N: int >= 2", "T: type"}, concat_shape, Work::kMove);
-  define(registry, "ConcatOffset",
-         {"concat_dim: int32", "shape: N * shape_type"},
-         {"offset: N * shape_type"},
-         {"N: int >= 2", "shape_type: {int32, int64} = int32"},
-         concat_offset_shape, Work::kNoData);
-  define(registry, "Split", {"split_dim: int32", "value: T"},
-         {"output: num_split * T"}, {"num_split: int >= 1", "T: type"},
-         split_shape, Work::kPick);
-  define(
-      registry, "SplitV", {"value: T", "size_splits: Tlen", "split_dim: int32"},
-      {"output: num_split * T"},
-      {"num_split: int >= 1", "T: type", "Tlen: {int8, int32, int64} = int64"},
-      split_v_shape, Work::kPick);
-  define(registry, "Tile", {"input: T", "multiples: Tmultiples"}, {"output: T"},
-         {"T: type", "Tmultiples: {int32, int64} = int32"}, tile_shape,
-         Work::kMove);
-  define(registry, "DynamicStitch", {"indices: N * int32", "data: N * T"},
-         {"merged: T"}, {"N: int >= 1", "T: type"}, dynamic_stitch_shape,
-         Work::kMove);
-  define(registry, "ParallelDynamicStitch",
-         {"indices: N * int32", "data: N * T"}, {"merged: T"},
-         {"N: int >= 1", "T: type"}, dynamic_stitch_shape, Work::kMove);
-  define(registry, "DynamicPartition", {"data: T", "partitions: int32"},
-         {"outputs: num_partitions * T"},
-         {"num_partitions: int >= 1", "T: type"}, dynamic_partition_shape,
-         Work::kMove);
+  registry.add(OpDefBuilder("Pack")
+                   .input("values: N * T")
+                   .output("output: T")
+                   .attrs({"N: int >= 1", "T: type", "axis: int = 0"})
+                   .shape(pack_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("Unpack")
+                   .input("value: T")
+                   .output("output: num * T")
+                   .attrs({"num: int >= 0", "T: type", "axis: int = 0"})
+                   .shape(unpack_shape)
+                   .work(Work::kPick));
+  registry.add(
+      OpDefBuilder("ConcatV2")
+          .inputs({"values: N * T", "axis: Tidx"})
+          .output("output: T")
+          .attrs({"N: int >= 2", "T: type", "Tidx: {int32, int64} = int32"})
+          .shape(concat_v2_shape)
+          .work(Work::kMove));
+  registry.add(OpDefBuilder("ParallelConcat")
+                   .input("values: N * T")
+                   .output("output: T")
+                   .attrs({"N: int >= 1", "T: type", "shape: shape"})
+                   .shape(parallel_concat_shape));
+  registry.add(OpDefBuilder("Concat")
+                   .inputs({"concat_dim: int32", "values: N * T"})
+                   .output("output: T")
+                   .attrs({"N: int >= 2", "T: type"})
+                   .shape(concat_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("ConcatOffset")
+                   .inputs({"concat_dim: int32", "shape: N * shape_type"})
+                   .output("offset: N * shape_type")
+                   .attrs({"N: int >= 2", "shape_type: {int32, int64} = int32"})
+                   .shape(concat_offset_shape)
+                   .work(Work::kNoData));
+  registry.add(OpDefBuilder("Split")
+                   .inputs({"split_dim: int32", "value: T"})
+                   .output("output: num_split * T")
+                   .attrs({"num_split: int >= 1", "T: type"})
+                   .shape(split_shape)
+                   .work(Work::kPick));
+  registry.add(
+      OpDefBuilder("SplitV")
+          .inputs({"value: T", "size_splits: Tlen", "split_dim: int32"})
+          .output("output: num_split * T")
+          .attrs({"num_split: int >= 1", "T: type",
+                  "Tlen: {int8, int32, int64} = int64"})
+          .shape(split_v_shape)
+          .work(Work::kPick));
+  registry.add(OpDefBuilder("Tile")
+                   .inputs({"input: T", "multiples: Tmultiples"})
+                   .output("output: T")
+                   .attrs({"T: type", "Tmultiples: {int32, int64} = int32"})
+                   .shape(tile_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("DynamicStitch")
+                   .inputs({"indices: N * int32", "data: N * T"})
+                   .output("merged: T")
+                   .attrs({"N: int >= 1", "T: type"})
+                   .shape(dynamic_stitch_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("ParallelDynamicStitch")
+                   .inputs({"indices: N * int32", "data: N * T"})
+                   .output("merged: T")
+                   .attrs({"N: int >= 1", "T: type"})
+                   .shape(dynamic_stitch_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("DynamicPartition")
+                   .inputs({"data: T", "partitions: int32"})
+                   .output("outputs: num_partitions * T")
+                   .attrs({"num_partitions: int >= 1", "T: type"})
+                   .shape(dynamic_partition_shape)
+                   .work(Work::kMove));
 }
 
 }  // namespace tagflow::graph

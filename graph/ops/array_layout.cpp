@@ -214,85 +214,143 @@ Status depth_to_space_shape(ShapeContext& c) {
 }  // namespace
 
 void register_array_layout_ops(OpRegistry& registry) {
-  define(registry, "InvertPermutation", {"x: T"}, {"y: T"},
-         {"T: {int32, int64} = int32"}, invert_permutation_shape);
-  define(registry, "Transpose", {"x: T", "perm: Tperm"}, {"y: T"},
-         {"T: type", "Tperm: {int32, int64} = int32"}, transpose_shape,
-         Work::kMove);
-  define(registry, "ConjugateTranspose", {"x: T", "perm: Tperm"}, {"y: T"},
-         {"T: type", "Tperm: {int32, int64} = int32"}, transpose_shape,
-         Work::kMove);
-  define(registry, "Pad", {"input: T", "paddings: Tpaddings"}, {"output: T"},
-         {"T: type", "Tpaddings: {int32, int64} = int32"}, pad_shape,
-         Work::kMove);
-  define(registry, "PadV2",
-         {"input: T", "paddings: Tpaddings", "constant_values: T"},
-         {"output: T"}, {"T: type", "Tpaddings: {int32, int64} = int32"},
-         pad_shape, Work::kMove);
-  define(registry, "MirrorPad", {"input: T", "paddings: Tpaddings"},
-         {"output: T"},
-         {"T: type", "Tpaddings: {int32, int64} = int32",
-          "mode: {'REFLECT', 'SYMMETRIC'}"},
-         pad_shape, Work::kMove);
-  define(registry, "MirrorPadGrad", {"input: T", "paddings: Tpaddings"},
-         {"output: T"},
-         {"T: type", "Tpaddings: {int32, int64} = int32",
-          "mode: {'REFLECT', 'SYMMETRIC'}"},
-         mirror_pad_grad_shape);
-  define(registry, "ReverseV2", {"tensor: T", "axis: Tidx"}, {"output: T"},
-         {"Tidx: {int32, int64} = int32",
-          "T: {uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, "
-          "bfloat16, half, float, double, complex64, complex128, string}"},
-         reverse_v2_shape, Work::kMove);
-  define(registry, "Reverse", {"tensor: T", "dims: bool"}, {"output: T"},
-         {"T: {uint8, int8, uint16, int16, uint32, int32, uint64, int64, bool, "
-          "bfloat16, half, float, double, complex64, complex128, string}"},
-         reverse_shape, Work::kMove);
-  define(registry, "ReverseSequence", {"input: T", "seq_lengths: Tlen"},
-         {"output: T"},
-         {"seq_dim: int", "batch_dim: int = 0", "T: type",
-          "Tlen: {int32, int64} = int64"},
-         reverse_sequence_shape, Work::kMove);
-  define(registry, "Roll", {"input: T", "shift: Tshift", "axis: Taxis"},
-         {"output: T"},
-         {"T: type", "Tshift: {int32, int64}", "Taxis: {int32, int64}"},
-         unchanged_shape, Work::kMove);
-  define(
-      registry, "SpaceToBatch", {"input: T", "paddings: Tpaddings"},
-      {"output: T"},
-      {"T: type", "Tpaddings: {int32, int64} = int32", "block_size: int >= 2"},
-      space_to_batch_shape, Work::kMove);
-  define(registry, "SpaceToBatchND",
-         {"input: T", "block_shape: Tblock_shape", "paddings: Tpaddings"},
-         {"output: T"},
-         {"T: type", "Tblock_shape: {int32, int64} = int32",
-          "Tpaddings: {int32, int64} = int32"},
-         space_to_batch_nd_shape, Work::kMove);
-  define(registry, "BatchToSpace", {"input: T", "crops: Tidx"}, {"output: T"},
-         {"T: type", "block_size: int >= 2", "Tidx: {int32, int64} = int32"},
-         batch_to_space_shape, Work::kMove);
-  define(registry, "BatchToSpaceND",
-         {"input: T", "block_shape: Tblock_shape", "crops: Tcrops"},
-         {"output: T"},
-         {"T: type", "Tblock_shape: {int32, int64} = int32",
-          "Tcrops: {int32, int64} = int32"},
-         batch_to_space_nd_shape, Work::kMove);
-  define(registry, "SpaceToDepth", {"input: T"}, {"output: T"},
-         {"T: type", "block_size: int >= 2",
-          "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"},
-         space_to_depth_shape, Work::kMove);
-  define(registry, "DepthToSpace", {"input: T"}, {"output: T"},
-         {"T: type", "block_size: int >= 2",
-          "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"},
-         depth_to_space_shape, Work::kMove);
-  define(registry, "DataFormatDimMap", {"x: T"}, {"y: T"},
-         {"T: {int32, int64} = int32", "src_format: string = 'NHWC'",
-          "dst_format: string = 'NCHW'"},
-         unchanged_shape);
-  define(registry, "DataFormatVecPermute", {"x: T"}, {"y: T"},
-         {"T: {int32, int64} = int32", "src_format: string = 'NHWC'",
-          "dst_format: string = 'NCHW'"},
-         unchanged_shape);
+  registry.add(OpDefBuilder("InvertPermutation")
+                   .input("x: T")
+                   .output("y: T")
+                   .attr("T: {int32, int64} = int32")
+                   .shape(invert_permutation_shape));
+  registry.add(OpDefBuilder("Transpose")
+                   .inputs({"x: T", "perm: Tperm"})
+                   .output("y: T")
+                   .attrs({"T: type", "Tperm: {int32, int64} = int32"})
+                   .shape(transpose_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("ConjugateTranspose")
+                   .inputs({"x: T", "perm: Tperm"})
+                   .output("y: T")
+                   .attrs({"T: type", "Tperm: {int32, int64} = int32"})
+                   .shape(transpose_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("Pad")
+                   .inputs({"input: T", "paddings: Tpaddings"})
+                   .output("output: T")
+                   .attrs({"T: type", "Tpaddings: {int32, int64} = int32"})
+                   .shape(pad_shape)
+                   .work(Work::kMove));
+  registry.add(
+      OpDefBuilder("PadV2")
+          .inputs({"input: T", "paddings: Tpaddings", "constant_values: T"})
+          .output("output: T")
+          .attrs({"T: type", "Tpaddings: {int32, int64} = int32"})
+          .shape(pad_shape)
+          .work(Work::kMove));
+  registry.add(OpDefBuilder("MirrorPad")
+                   .inputs({"input: T", "paddings: Tpaddings"})
+                   .output("output: T")
+                   .attrs({"T: type", "Tpaddings: {int32, int64} = int32",
+                           "mode: {'REFLECT', 'SYMMETRIC'}"})
+                   .shape(pad_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("MirrorPadGrad")
+                   .inputs({"input: T", "paddings: Tpaddings"})
+                   .output("output: T")
+                   .attrs({"T: type", "Tpaddings: {int32, int64} = int32",
+                           "mode: {'REFLECT', 'SYMMETRIC'}"})
+                   .shape(mirror_pad_grad_shape));
+  registry.add(
+      OpDefBuilder("ReverseV2")
+          .inputs({"tensor: T", "axis: Tidx"})
+          .output("output: T")
+          .attrs(
+              {"Tidx: {int32, int64} = int32",
+               "T: {uint8, int8, uint16, int16, int32, uint32, int64, uint64, "
+               "bool, "
+               "bfloat16, half, float, double, complex64, complex128, string}"})
+          .shape(reverse_v2_shape)
+          .work(Work::kMove));
+  registry.add(
+      OpDefBuilder("Reverse")
+          .inputs({"tensor: T", "dims: bool"})
+          .output("output: T")
+          .attr("T: {uint8, int8, uint16, int16, uint32, int32, uint64, int64, "
+                "bool, "
+                "bfloat16, half, float, double, complex64, complex128, string}")
+          .shape(reverse_shape)
+          .work(Work::kMove));
+  registry.add(OpDefBuilder("ReverseSequence")
+                   .inputs({"input: T", "seq_lengths: Tlen"})
+                   .output("output: T")
+                   .attrs({"seq_dim: int", "batch_dim: int = 0", "T: type",
+                           "Tlen: {int32, int64} = int64"})
+                   .shape(reverse_sequence_shape)
+                   .work(Work::kMove));
+  registry.add(
+      OpDefBuilder("Roll")
+          .inputs({"input: T", "shift: Tshift", "axis: Taxis"})
+          .output("output: T")
+          .attrs({"T: type", "Tshift: {int32, int64}", "Taxis: {int32, int64}"})
+          .shape(unchanged_shape)
+          .work(Work::kMove));
+  registry.add(OpDefBuilder("SpaceToBatch")
+                   .inputs({"input: T", "paddings: Tpaddings"})
+                   .output("output: T")
+                   .attrs({"T: type", "Tpaddings: {int32, int64} = int32",
+                           "block_size: int >= 2"})
+                   .shape(space_to_batch_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("SpaceToBatchND")
+                   .inputs({"input: T", "block_shape: Tblock_shape",
+                            "paddings: Tpaddings"})
+                   .output("output: T")
+                   .attrs({"T: type", "Tblock_shape: {int32, int64} = int32",
+                           "Tpaddings: {int32, int64} = int32"})
+                   .shape(space_to_batch_nd_shape)
+                   .work(Work::kMove));
+  registry.add(OpDefBuilder("BatchToSpace")
+                   .inputs({"input: T", "crops: Tidx"})
+                   .output("output: T")
+                   .attrs({"T: type", "block_size: int >= 2",
+                           "Tidx: {int32, int64} = int32"})
+                   .shape(batch_to_space_shape)
+                   .work(Work::kMove));
+  registry.add(
+      OpDefBuilder("BatchToSpaceND")
+          .inputs({"input: T", "block_shape: Tblock_shape", "crops: Tcrops"})
+          .output("output: T")
+          .attrs({"T: type", "Tblock_shape: {int32, int64} = int32",
+                  "Tcrops: {int32, int64} = int32"})
+          .shape(batch_to_space_nd_shape)
+          .work(Work::kMove));
+  registry.add(
+      OpDefBuilder("SpaceToDepth")
+          .input("input: T")
+          .output("output: T")
+          .attrs({"T: type", "block_size: int >= 2",
+                  "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"})
+          .shape(space_to_depth_shape)
+          .work(Work::kMove));
+  registry.add(
+      OpDefBuilder("DepthToSpace")
+          .input("input: T")
+          .output("output: T")
+          .attrs({"T: type", "block_size: int >= 2",
+                  "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"})
+          .shape(depth_to_space_shape)
+          .work(Work::kMove));
+  registry.add(
+      OpDefBuilder("DataFormatDimMap")
+          .input("x: T")
+          .output("y: T")
+          .attrs({"T: {int32, int64} = int32", "src_format: string = 'NHWC'",
+                  "dst_format: string = 'NCHW'"})
+          .shape(unchanged_shape));
+  registry.add(
+      OpDefBuilder("DataFormatVecPermute")
+          .input("x: T")
+          .output("y: T")
+          .attrs({"T: {int32, int64} = int32", "src_format: string = 'NHWC'",
+                  "dst_format: string = 'NCHW'"})
+          .shape(unchanged_shape));
 }
 
 }  // namespace tagflow::graph

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "graph/ops/array_gather.h"
 #include "graph/ops/array_ops.h"
 
 namespace tagflow::graph {
@@ -210,24 +211,32 @@ Result<SliceGeometry> resolve_slice(const SliceSpec& spec,
 }
 
 void register_array_slice_ops(OpRegistry& registry) {
-  define(registry, "Slice", {"input: T", "begin: Index", "size: Index"},
-         {"output: T"}, {"T: type", "Index: {int32, int64}"}, slice_shape,
-         Work::kPick);
-  define(registry, "StridedSlice",
-         {"input: T", "begin: Index", "end: Index", "strides: Index"},
-         {"output: T"},
-         {"T: type", "Index: {int16, int32, int64}", "begin_mask: int = 0",
-          "end_mask: int = 0", "ellipsis_mask: int = 0",
-          "new_axis_mask: int = 0", "shrink_axis_mask: int = 0"},
-         strided_slice_shape, Work::kPick);
-  define(
-      registry, "StridedSliceGrad",
-      {"shape: Index", "begin: Index", "end: Index", "strides: Index", "dy: T"},
-      {"output: T"},
-      {"T: type", "Index: {int32, int64}", "begin_mask: int = 0",
-       "end_mask: int = 0", "ellipsis_mask: int = 0", "new_axis_mask: int = 0",
-       "shrink_axis_mask: int = 0"},
-      strided_slice_grad_shape, Work::kMove);
+  registry.add(OpDefBuilder("Slice")
+                   .inputs({"input: T", "begin: Index", "size: Index"})
+                   .output("output: T")
+                   .attrs({"T: type", "Index: {int32, int64}"})
+                   .shape(slice_shape)
+                   .work(Work::kPick));
+  registry.add(
+      OpDefBuilder("StridedSlice")
+          .inputs({"input: T", "begin: Index", "end: Index", "strides: Index"})
+          .output("output: T")
+          .attrs({"T: type", "Index: {int16, int32, int64}",
+                  "begin_mask: int = 0", "end_mask: int = 0",
+                  "ellipsis_mask: int = 0", "new_axis_mask: int = 0",
+                  "shrink_axis_mask: int = 0"})
+          .shape(strided_slice_shape)
+          .work(Work::kPick));
+  registry.add(
+      OpDefBuilder("StridedSliceGrad")
+          .inputs({"shape: Index", "begin: Index", "end: Index",
+                   "strides: Index", "dy: T"})
+          .output("output: T")
+          .attrs({"T: type", "Index: {int32, int64}", "begin_mask: int = 0",
+                  "end_mask: int = 0", "ellipsis_mask: int = 0",
+                  "new_axis_mask: int = 0", "shrink_axis_mask: int = 0"})
+          .shape(strided_slice_grad_shape)
+          .work(Work::kMove));
 }
 
 }  // namespace tagflow::graph

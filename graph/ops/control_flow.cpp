@@ -2,6 +2,7 @@
 // identities, placeholders, the control-flow primitives, assertions and
 // printing.
 #include "graph/op_registry.h"
+#include "graph/ops/control_flow_ops.h"
 #include "graph/ops/ops.h"
 #include "graph/shape_context.h"
 
@@ -97,30 +98,26 @@ OpDefBuilder identity_op(const char* name) {
 void register_sources(OpRegistry& registry) {
   registry.add(OpDefBuilder("Const")
                    .output("output: dtype")
-                   .attr("value: tensor")
-                   .attr("dtype: type")
-                   .work(Work::kFree)
-                   .shape(const_shape));
+                   .attrs({"value: tensor", "dtype: type"})
+                   .shape(const_shape)
+                   .work(Work::kFree));
   registry.add(OpDefBuilder("Placeholder")
                    .output("output: dtype")
-                   .attr("dtype: type")
-                   .attr("shape: shape = <unknown>")
-                   .work(Work::kFree)
-                   .shape(placeholder_shape));
+                   .attrs({"dtype: type", "shape: shape = <unknown>"})
+                   .shape(placeholder_shape)
+                   .work(Work::kFree));
   registry.add(OpDefBuilder("PlaceholderV2")
                    .output("output: dtype")
-                   .attr("dtype: type")
-                   .attr("shape: shape")
-                   .work(Work::kFree)
-                   .shape(placeholder_shape));
+                   .attrs({"dtype: type", "shape: shape"})
+                   .shape(placeholder_shape)
+                   .work(Work::kFree));
   registry.add(OpDefBuilder("PlaceholderWithDefault")
                    .input("input: dtype")
                    .output("output: dtype")
-                   .attr("dtype: type")
-                   .attr("shape: shape")
+                   .attrs({"dtype: type", "shape: shape"})
                    .forwards()
                    .shape(placeholder_with_default_shape));
-  registry.add(OpDefBuilder("NoOp").work(Work::kFree).shape(no_output_shape));
+  registry.add(OpDefBuilder("NoOp").shape(no_output_shape).work(Work::kFree));
 }
 
 void register_identities(OpRegistry& registry) {
@@ -132,8 +129,8 @@ void register_identities(OpRegistry& registry) {
   registry.add(identity_op("GuaranteeConst").stateful().forwards());
   registry.add(identity_op("EnsureShape")
                    .attr("shape: shape")
-                   .work(Work::kNoData)
-                   .shape(ensure_shape));
+                   .shape(ensure_shape)
+                   .work(Work::kNoData));
   registry.add(OpDefBuilder("RefIdentity")
                    .input("input: Ref(T)")
                    .output("output: Ref(T)")
@@ -145,142 +142,122 @@ void register_identities(OpRegistry& registry) {
                    .input("input: T")
                    .output("output: T")
                    .attr("T: list(type) >= 1")
-                   .work(Work::kFree)
-                   .shape(elementwise_list_shape));
+                   .shape(elementwise_list_shape)
+                   .work(Work::kFree));
 }
 
 // Ops that the engine adds at the borders of a graph or a partition.
 void register_borders(OpRegistry& registry) {
   registry.add(OpDefBuilder("_Arg")
                    .output("output: T")
-                   .attr("T: type")
-                   .attr("index: int >= 0")
+                   .attrs({"T: type", "index: int >= 0"})
                    .stateful()
-                   .work(Work::kFree)
-                   .shape(unknown_shape));
+                   .shape(unknown_shape)
+                   .work(Work::kFree));
   registry.add(OpDefBuilder("_Retval")
                    .input("input: T")
-                   .attr("T: type")
-                   .attr("index: int >= 0")
+                   .attrs({"T: type", "index: int >= 0"})
                    .stateful()
-                   .work(Work::kFree)
-                   .shape(no_output_shape));
+                   .shape(no_output_shape)
+                   .work(Work::kFree));
   for (const char* name : {"_Send", "_HostSend"})
-    registry.add(OpDefBuilder(name)
-                     .input("tensor: T")
-                     .attr("T: type")
-                     .attr("tensor_name: string")
-                     .attr("send_device: string")
-                     .attr("send_device_incarnation: int")
-                     .attr("recv_device: string")
-                     .attr("client_terminated: bool = false")
-                     .stateful()
-                     .shape(no_output_shape));
+    registry.add(
+        OpDefBuilder(name)
+            .input("tensor: T")
+            .attrs({"T: type", "tensor_name: string", "send_device: string",
+                    "send_device_incarnation: int", "recv_device: string",
+                    "client_terminated: bool = false"})
+            .stateful()
+            .shape(no_output_shape));
   for (const char* name : {"_Recv", "_HostRecv"})
-    registry.add(OpDefBuilder(name)
-                     .output("tensor: tensor_type")
-                     .attr("tensor_type: type")
-                     .attr("tensor_name: string")
-                     .attr("send_device: string")
-                     .attr("send_device_incarnation: int")
-                     .attr("recv_device: string")
-                     .attr("client_terminated: bool = false")
-                     .stateful()
-                     .may_die()
-                     .shape(unknown_shape));
+    registry.add(
+        OpDefBuilder(name)
+            .output("tensor: tensor_type")
+            .attrs({"tensor_type: type", "tensor_name: string",
+                    "send_device: string", "send_device_incarnation: int",
+                    "recv_device: string", "client_terminated: bool = false"})
+            .stateful()
+            .may_die()
+            .shape(unknown_shape));
 }
 
 void register_conditionals(OpRegistry& registry) {
   registry.add(OpDefBuilder("Switch")
-                   .input("data: T")
-                   .input("pred: bool")
-                   .output("output_false: T")
-                   .output("output_true: T")
+                   .inputs({"data: T", "pred: bool"})
+                   .outputs({"output_false: T", "output_true: T"})
                    .attr("T: type")
                    .may_die()
-                   .work(Work::kFree)
-                   .shape(switch_shape));
+                   .shape(switch_shape)
+                   .work(Work::kFree));
   registry.add(OpDefBuilder("RefSwitch")
-                   .input("data: Ref(T)")
-                   .input("pred: bool")
-                   .output("output_false: Ref(T)")
-                   .output("output_true: Ref(T)")
+                   .inputs({"data: Ref(T)", "pred: bool"})
+                   .outputs({"output_false: Ref(T)", "output_true: Ref(T)"})
                    .attr("T: type")
                    .allows_uninitialized_input()
                    .may_die()
-                   .work(Work::kFree)
-                   .shape(switch_shape));
+                   .shape(switch_shape)
+                   .work(Work::kFree));
   registry.add(OpDefBuilder("_SwitchN")
-                   .input("data: T")
-                   .input("output_index: int32")
+                   .inputs({"data: T", "output_index: int32"})
                    .output("outputs: num_outs * T")
-                   .attr("num_outs: int >= 1")
-                   .attr("T: type")
+                   .attrs({"num_outs: int >= 1", "T: type"})
                    .may_die()
-                   .work(Work::kFree)
-                   .shape(switch_shape));
+                   .shape(switch_shape)
+                   .work(Work::kFree));
   registry.add(OpDefBuilder("Merge")
                    .input("inputs: N * T")
-                   .output("output: T")
-                   .output("value_index: int32")
-                   .attr("T: type")
-                   .attr("N: int >= 1")
+                   .outputs({"output: T", "value_index: int32"})
+                   .attrs({"T: type", "N: int >= 1"})
                    .may_die()
-                   .work(Work::kFree)
-                   .shape(merge_shape));
+                   .shape(merge_shape)
+                   .work(Work::kFree));
   registry.add(OpDefBuilder("RefMerge")
                    .input("inputs: Ref(N * T)")
-                   .output("output: Ref(T)")
-                   .output("value_index: int32")
-                   .attr("T: type")
-                   .attr("N: int >= 1")
+                   .outputs({"output: Ref(T)", "value_index: int32"})
+                   .attrs({"T: type", "N: int >= 1"})
                    .may_die()
-                   .work(Work::kFree)
-                   .shape(merge_shape));
+                   .shape(merge_shape)
+                   .work(Work::kFree));
   registry.add(OpDefBuilder("RefSelect")
-                   .input("index: int32")
-                   .input("inputs: Ref(N * T)")
+                   .inputs({"index: int32", "inputs: Ref(N * T)"})
                    .output("output: Ref(T)")
-                   .attr("T: type")
-                   .attr("N: int >= 1")
+                   .attrs({"T: type", "N: int >= 1"})
                    .shape(ref_select_shape));
   registry.add(
-      OpDefBuilder("ControlTrigger").work(Work::kFree).shape(no_output_shape));
+      OpDefBuilder("ControlTrigger").shape(no_output_shape).work(Work::kFree));
 }
 
 void register_loops(OpRegistry& registry) {
-  registry.add(OpDefBuilder("Enter")
-                   .input("data: T")
-                   .output("output: T")
-                   .attr("T: type")
-                   .attr("frame_name: string")
-                   .attr("is_constant: bool = false")
-                   .attr("parallel_iterations: int = 10")
-                   .work(Work::kFree)
-                   .shape(unchanged_shape));
-  registry.add(OpDefBuilder("RefEnter")
-                   .input("data: Ref(T)")
-                   .output("output: Ref(T)")
-                   .attr("T: type")
-                   .attr("frame_name: string")
-                   .attr("is_constant: bool = false")
-                   .attr("parallel_iterations: int = 10")
-                   .work(Work::kFree)
-                   .shape(unchanged_shape));
+  registry.add(
+      OpDefBuilder("Enter")
+          .input("data: T")
+          .output("output: T")
+          .attrs({"T: type", "frame_name: string", "is_constant: bool = false",
+                  "parallel_iterations: int = 10"})
+          .shape(unchanged_shape)
+          .work(Work::kFree));
+  registry.add(
+      OpDefBuilder("RefEnter")
+          .input("data: Ref(T)")
+          .output("output: Ref(T)")
+          .attrs({"T: type", "frame_name: string", "is_constant: bool = false",
+                  "parallel_iterations: int = 10"})
+          .shape(unchanged_shape)
+          .work(Work::kFree));
   for (const char* name : {"Exit", "NextIteration"})
     registry.add(OpDefBuilder(name)
                      .input("data: T")
                      .output("output: T")
                      .attr("T: type")
-                     .work(Work::kFree)
-                     .shape(unchanged_shape));
+                     .shape(unchanged_shape)
+                     .work(Work::kFree));
   for (const char* name : {"RefExit", "RefNextIteration"})
     registry.add(OpDefBuilder(name)
                      .input("data: Ref(T)")
                      .output("output: Ref(T)")
                      .attr("T: type")
-                     .work(Work::kFree)
-                     .shape(unchanged_shape));
+                     .shape(unchanged_shape)
+                     .work(Work::kFree));
   registry.add(OpDefBuilder("LoopCond")
                    .input("input: bool")
                    .output("output: bool")
@@ -290,47 +267,43 @@ void register_loops(OpRegistry& registry) {
 
 void register_checks(OpRegistry& registry) {
   registry.add(OpDefBuilder("Assert")
-                   .input("condition: bool")
-                   .input("data: T")
-                   .attr("T: list(type) >= 1")
-                   .attr("summarize: int = 3")
+                   .inputs({"condition: bool", "data: T"})
+                   .attrs({"T: list(type) >= 1", "summarize: int = 3"})
                    .stateful()
-                   .work(Work::kNoData)
-                   .shape(scalar_sink_shape));
-  registry.add(OpDefBuilder("Print")
-                   .input("input: T")
-                   .input("data: U")
-                   .output("output: T")
-                   .attr("T: type")
-                   .attr("U: list(type) >= 0")
-                   .attr("message: string = ''")
-                   .attr("first_n: int = -1")
-                   .attr("summarize: int = 3")
-                   .stateful()
-                   .shape(unchanged_shape));
-  registry.add(OpDefBuilder("PrintV2")
-                   .input("input: string")
-                   .attr("output_stream: string = 'stderr'")
-                   .attr("end: string = '\n'")
-                   .stateful()
-                   .shape(scalar_sink_shape));
-  registry.add(OpDefBuilder("Abort")
-                   .attr("error_msg: string = ''")
-                   .attr("exit_without_error: bool = false")
-                   .shape(no_output_shape));
+                   .shape(scalar_sink_shape)
+                   .work(Work::kNoData));
+  registry.add(
+      OpDefBuilder("Print")
+          .inputs({"input: T", "data: U"})
+          .output("output: T")
+          .attrs({"T: type", "U: list(type) >= 0", "message: string = ''",
+                  "first_n: int = -1", "summarize: int = 3"})
+          .stateful()
+          .shape(unchanged_shape));
+  registry.add(
+      OpDefBuilder("PrintV2")
+          .input("input: string")
+          .attrs({"output_stream: string = 'stderr'", "end: string = '\n'"})
+          .stateful()
+          .shape(scalar_sink_shape));
+  registry.add(
+      OpDefBuilder("Abort")
+          .attrs({"error_msg: string = ''", "exit_without_error: bool = false"})
+          .shape(no_output_shape));
   for (const char* name : {"CheckNumerics", "CheckNumericsV2"})
-    registry.add(OpDefBuilder(name)
-                     .input("tensor: T")
-                     .output("output: T")
-                     .attr("T: {bfloat16, half, float, double}")
-                     .attr("message: string")
-                     .stateful()
-                     .shape(unchanged_shape));
+    registry.add(
+        OpDefBuilder(name)
+            .input("tensor: T")
+            .output("output: T")
+            .attrs({"T: {bfloat16, half, float, double}", "message: string"})
+            .stateful()
+            .shape(unchanged_shape));
 }
 
 }  // namespace
 
 void register_control_flow_ops(OpRegistry& registry) {
+  register_control_flow_functions_ops(registry);
   register_sources(registry);
   register_identities(registry);
   register_borders(registry);

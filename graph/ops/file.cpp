@@ -1,5 +1,6 @@
 // Ops on whole files.
 #include "graph/op_registry.h"
+#include "graph/ops/file_ops.h"
 #include "graph/ops/ops.h"
 #include "graph/shape_context.h"
 
@@ -25,13 +26,13 @@ Status matching_files_shape(ShapeContext& c) {
 }  // namespace
 
 void register_file_ops(OpRegistry& registry) {
+  register_file_checkpoint_ops(registry);
   registry.add(OpDefBuilder("ReadFile")
                    .input("filename: string")
                    .output("contents: string")
                    .shape(file_shape));
   registry.add(OpDefBuilder("WriteFile")
-                   .input("filename: string")
-                   .input("contents: string")
+                   .inputs({"filename: string", "contents: string"})
                    .stateful()
                    .shape(file_shape));
   registry.add(OpDefBuilder("MatchingFiles")

@@ -1,14 +1,13 @@
 // Linear algebra on the matrices in the last two dimensions of tensors.
 #include <algorithm>
 
-#include "graph/ops/array_ops.h"
+#include "graph/op_registry.h"
 #include "graph/ops/ops.h"
+#include "graph/ops/shape_arithmetic.h"
 
 namespace tagflow::graph {
 
 namespace {
-
-constexpr int64_t kUnknown = PartialShape::kUnknown;
 
 // A batch of matrices.
 struct Matrices {
@@ -130,37 +129,69 @@ Status cross_shape(ShapeContext& c) {
 
 void register_linalg_ops(OpRegistry& registry) {
   const char* types = "T: {double, float, half, complex64, complex128}";
-  define(registry, "Cross", {"a: T", "b: T"}, {"product: T"},
-         {"T: realnumbertype"}, cross_shape);
-  define(registry, "Cholesky", {"input: T"}, {"output: T"}, {types},
-         square_shape);
-  define(registry, "CholeskyGrad", {"l: T", "grad: T"}, {"output: T"},
-         {"T: {half, float, double}"}, cholesky_grad_shape);
-  define(registry, "MatrixInverse", {"input: T"}, {"output: T"},
-         {"adjoint: bool = false", types}, square_shape);
-  define(registry, "MatrixSolve", {"matrix: T", "rhs: T"}, {"output: T"},
-         {"adjoint: bool = false", types}, solve_shape);
-  define(registry, "MatrixTriangularSolve", {"matrix: T", "rhs: T"},
-         {"output: T"},
-         {"lower: bool = true", "adjoint: bool = false",
-          "T: {bfloat16, double, float, half, complex64, complex128}"},
-         solve_shape);
-  define(registry, "MatrixDeterminant", {"input: T"}, {"output: T"},
-         {"T: {half, float, double, complex64, complex128}"},
-         determinant_shape);
-  define(registry, "LogMatrixDeterminant", {"input: T"},
-         {"sign: T", "log_abs_determinant: T"},
-         {"T: {half, float, double, complex64, complex128}"},
-         determinant_shape);
-  define(registry, "Lu", {"input: T"}, {"lu: T", "p: output_idx_type"},
-         {types, "output_idx_type: {int32, int64} = int32"}, lu_shape);
-  define(registry, "Qr", {"input: T"}, {"q: T", "r: T"},
-         {"full_matrices: bool = false", types}, qr_shape);
-  define(registry, "SelfAdjointEigV2", {"input: T"}, {"e: T", "v: T"},
-         {"compute_v: bool = true", types}, eigen_shape);
-  define(registry, "Svd", {"input: T"}, {"s: T", "u: T", "v: T"},
-         {"compute_uv: bool = true", "full_matrices: bool = false", types},
-         svd_shape);
+  registry.add(OpDefBuilder("Cross")
+                   .inputs({"a: T", "b: T"})
+                   .output("product: T")
+                   .attr("T: realnumbertype")
+                   .shape(cross_shape));
+  registry.add(OpDefBuilder("Cholesky")
+                   .input("input: T")
+                   .output("output: T")
+                   .attr(types)
+                   .shape(square_shape));
+  registry.add(OpDefBuilder("CholeskyGrad")
+                   .inputs({"l: T", "grad: T"})
+                   .output("output: T")
+                   .attr("T: {half, float, double}")
+                   .shape(cholesky_grad_shape));
+  registry.add(OpDefBuilder("MatrixInverse")
+                   .input("input: T")
+                   .output("output: T")
+                   .attrs({"adjoint: bool = false", types})
+                   .shape(square_shape));
+  registry.add(OpDefBuilder("MatrixSolve")
+                   .inputs({"matrix: T", "rhs: T"})
+                   .output("output: T")
+                   .attrs({"adjoint: bool = false", types})
+                   .shape(solve_shape));
+  registry.add(
+      OpDefBuilder("MatrixTriangularSolve")
+          .inputs({"matrix: T", "rhs: T"})
+          .output("output: T")
+          .attrs({"lower: bool = true", "adjoint: bool = false",
+                  "T: {bfloat16, double, float, half, complex64, complex128}"})
+          .shape(solve_shape));
+  registry.add(OpDefBuilder("MatrixDeterminant")
+                   .input("input: T")
+                   .output("output: T")
+                   .attr("T: {half, float, double, complex64, complex128}")
+                   .shape(determinant_shape));
+  registry.add(OpDefBuilder("LogMatrixDeterminant")
+                   .input("input: T")
+                   .outputs({"sign: T", "log_abs_determinant: T"})
+                   .attr("T: {half, float, double, complex64, complex128}")
+                   .shape(determinant_shape));
+  registry.add(OpDefBuilder("Lu")
+                   .input("input: T")
+                   .outputs({"lu: T", "p: output_idx_type"})
+                   .attrs({types, "output_idx_type: {int32, int64} = int32"})
+                   .shape(lu_shape));
+  registry.add(OpDefBuilder("Qr")
+                   .input("input: T")
+                   .outputs({"q: T", "r: T"})
+                   .attrs({"full_matrices: bool = false", types})
+                   .shape(qr_shape));
+  registry.add(OpDefBuilder("SelfAdjointEigV2")
+                   .input("input: T")
+                   .outputs({"e: T", "v: T"})
+                   .attrs({"compute_v: bool = true", types})
+                   .shape(eigen_shape));
+  registry.add(OpDefBuilder("Svd")
+                   .input("input: T")
+                   .outputs({"s: T", "u: T", "v: T"})
+                   .attrs({"compute_uv: bool = true",
+                           "full_matrices: bool = false", types})
+                   .shape(svd_shape));
 }
 
 }  // namespace tagflow::graph

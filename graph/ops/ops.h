@@ -1,5 +1,4 @@
-// Definitions of the built-in ops: one registration function and file per
-// family.
+// Definitions of the built-in ops: one registration function for each family.
 #pragma once
 
 namespace tagflow::graph {
@@ -9,22 +8,32 @@ class OpRegistry;
 // Registers all families below.
 void register_ops(OpRegistry& registry);
 
-void register_control_flow_ops(OpRegistry& registry);  // control_flow.cpp
-void register_functional_ops(OpRegistry& registry);    // functional.cpp
-void register_math_ops(OpRegistry& registry);          // math.cpp: element-wise
-void register_array_ops(OpRegistry& registry);         // array.cpp, array_*.cpp
-void register_reduction_ops(OpRegistry& registry);     // reduction.cpp
-void register_nn_ops(OpRegistry& registry);            // nn.cpp, dense products
-void register_random_ops(OpRegistry& registry);        // random.cpp, random_*
-void register_fused_ops(OpRegistry& registry);         // fused.cpp
-void register_container_ops(OpRegistry& registry);     // container.cpp
-void register_state_ops(OpRegistry& registry);         // state.cpp, state_*.cpp
-void register_checkpoint_ops(OpRegistry& registry);    // checkpoint.cpp
-void register_sparse_ops(OpRegistry& registry);        // sparse.cpp
-void register_linalg_ops(OpRegistry& registry);        // linalg.cpp
-void register_recurrent_ops(OpRegistry& registry);     // recurrent.cpp
-void register_text_ops(OpRegistry& registry);          // text.cpp
-void register_file_ops(OpRegistry& registry);          // file.cpp
-void register_summary_ops(OpRegistry& registry);       // summary.cpp
+void register_control_flow_ops(OpRegistry& registry);
+void register_elementwise_ops(OpRegistry& registry);
+void register_special_ops(OpRegistry& registry);
+void register_gradient_ops(OpRegistry& registry);
+void register_array_ops(OpRegistry& registry);
+void register_order_ops(OpRegistry& registry);
+void register_reduction_ops(OpRegistry& registry);
+void register_segment_ops(OpRegistry& registry);
+void register_product_ops(OpRegistry& registry);
+void register_linalg_ops(OpRegistry& registry);
+void register_activation_ops(OpRegistry& registry);
+void register_convolution_ops(OpRegistry& registry);
+void register_pooling_ops(OpRegistry& registry);
+void register_normalization_ops(OpRegistry& registry);
+void register_image_ops(OpRegistry& registry);
+void register_recurrent_ops(OpRegistry& registry);
+void register_random_ops(OpRegistry& registry);
+void register_containers_ops(OpRegistry& registry);
+void register_variable_ops(OpRegistry& registry);
+void register_queue_ops(OpRegistry& registry);
+void register_coordination_ops(OpRegistry& registry);
+void register_table_ops(OpRegistry& registry);
+void register_training_ops(OpRegistry& registry);
+void register_sparse_ops(OpRegistry& registry);
+void register_text_ops(OpRegistry& registry);
+void register_file_ops(OpRegistry& registry);
+void register_summary_ops(OpRegistry& registry);
 
 }  // namespace tagflow::graph

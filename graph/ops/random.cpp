@@ -1,7 +1,8 @@
 // Random ops whose numbers differ in each run.
-#include "graph/ops/array_ops.h"
+#include "graph/op_registry.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/random_ops.h"
+#include "graph/ops/shape_arithmetic.h"
 
 namespace tagflow::graph {
 
@@ -63,7 +64,7 @@ Status samples_shape(ShapeContext& c) {
 
 OpDefBuilder random_op(const char* name) {
   OpDefBuilder builder(name);
-  builder.stateful().attr("seed: int = 0").attr("seed2: int = 0");
+  builder.stateful().attrs({"seed: int = 0", "seed2: int = 0"});
   return builder;
 }
 
@@ -91,32 +92,21 @@ void register_candidate_ops(OpRegistry& registry) {
         "AllCandidateSampler", "FixedUnigramCandidateSampler"}) {
     OpDefBuilder op = random_op(name);
     op.input("true_classes: int64")
-        .output("sampled_candidates: int64")
-        .output("true_expected_count: float")
-        .output("sampled_expected_count: float")
-        .attr("num_true: int >= 1")
-        .attr("num_sampled: int >= 1")
-        .attr("unique: bool");
+        .outputs({"sampled_candidates: int64", "true_expected_count: float",
+                  "sampled_expected_count: float"})
+        .attrs({"num_true: int >= 1", "num_sampled: int >= 1", "unique: bool"});
     if (name != std::string_view("AllCandidateSampler"))
       op.attr("range_max: int >= 1");
     if (name == std::string_view("FixedUnigramCandidateSampler"))
-      op.attr("vocab_file: string = ''")
-          .attr("distortion: float = 1.0")
-          .attr("num_reserved_ids: int = 0")
-          .attr("num_shards: int >= 1 = 1")
-          .attr("shard: int >= 0 = 0")
-          .attr("unigrams: list(float) = []");
+      op.attrs({"vocab_file: string = ''", "distortion: float = 1.0",
+                "num_reserved_ids: int = 0", "num_shards: int >= 1 = 1",
+                "shard: int >= 0 = 0", "unigrams: list(float) = []"});
     registry.add(op.shape(candidates_shape));
   }
   registry.add(OpDefBuilder("ComputeAccidentalHits")
-                   .input("true_classes: int64")
-                   .input("sampled_candidates: int64")
-                   .output("indices: int32")
-                   .output("ids: int64")
-                   .output("weights: float")
-                   .attr("num_true: int")
-                   .attr("seed: int = 0")
-                   .attr("seed2: int = 0")
+                   .inputs({"true_classes: int64", "sampled_candidates: int64"})
+                   .outputs({"indices: int32", "ids: int64", "weights: float"})
+                   .attrs({"num_true: int", "seed: int = 0", "seed2: int = 0"})
                    .shape(accidental_hits_shape));
 }
 
@@ -130,64 +120,53 @@ void register_random_ops(OpRegistry& registry) {
     registry.add(random_op(name)
                      .input("shape: T")
                      .output("output: dtype")
-                     .attr("dtype: {half, bfloat16, float, double}")
-                     .attr("T: {int32, int64}")
+                     .attrs({"dtype: {half, bfloat16, float, double}",
+                             "T: {int32, int64}"})
                      .shape(filled_shape));
   registry.add(random_op("RandomUniformInt")
-                   .input("shape: T")
-                   .input("minval: Tout")
-                   .input("maxval: Tout")
+                   .inputs({"shape: T", "minval: Tout", "maxval: Tout"})
                    .output("output: Tout")
-                   .attr("Tout: {int32, int64}")
-                   .attr("T: {int32, int64}")
+                   .attrs({"Tout: {int32, int64}", "T: {int32, int64}"})
                    .shape(uniform_int_shape));
   registry.add(random_op("ParameterizedTruncatedNormal")
-                   .input("shape: T")
-                   .input("means: dtype")
-                   .input("stdevs: dtype")
-                   .input("minvals: dtype")
-                   .input("maxvals: dtype")
+                   .inputs({"shape: T", "means: dtype", "stdevs: dtype",
+                            "minvals: dtype", "maxvals: dtype"})
                    .output("output: dtype")
-                   .attr("dtype: {half, bfloat16, float, double}")
-                   .attr("T: {int32, int64}")
+                   .attrs({"dtype: {half, bfloat16, float, double}",
+                           "T: {int32, int64}"})
                    .shape(truncated_shape));
   // It has no seeds: each run of each session differs.
   registry.add(OpDefBuilder("NonDeterministicInts")
                    .stateful()
                    .input("shape: shape_dtype")
                    .output("output: dtype")
-                   .attr("dtype: {int32, int64, uint32, uint64} = int64")
-                   .attr("shape_dtype: {int32, int64} = int64")
+                   .attrs({"dtype: {int32, int64, uint32, uint64} = int64",
+                           "shape_dtype: {int32, int64} = int64"})
                    .shape(filled_shape));
   registry.add(random_op("RandomGamma")
-                   .input("shape: S")
-                   .input("alpha: T")
+                   .inputs({"shape: S", "alpha: T"})
                    .output("output: T")
-                   .attr("S: {int32, int64}")
-                   .attr("T: {half, float, double}")
+                   .attrs({"S: {int32, int64}", "T: {half, float, double}"})
                    .shape(samples_shape));
   registry.add(random_op("RandomPoisson")
-                   .input("shape: S")
-                   .input("rate: dtype")
+                   .inputs({"shape: S", "rate: dtype"})
                    .output("output: dtype")
-                   .attr("S: {int32, int64}")
-                   .attr("dtype: {half, float, double}")
+                   .attrs({"S: {int32, int64}", "dtype: {half, float, double}"})
                    .shape(samples_shape));
-  registry.add(random_op("RandomPoissonV2")
-                   .input("shape: S")
-                   .input("rate: R")
-                   .output("output: dtype")
-                   .attr("S: {int32, int64}")
-                   .attr("R: {half, float, double, int32, int64} = double")
-                   .attr("dtype: {half, float, double, int32, int64} = int64")
-                   .shape(samples_shape));
-  registry.add(random_op("Multinomial")
-                   .input("logits: T")
-                   .input("num_samples: int32")
-                   .output("output: output_dtype")
-                   .attr("T: realnumbertype")
-                   .attr("output_dtype: {int32, int64} = int64")
-                   .shape(multinomial_shape));
+  registry.add(
+      random_op("RandomPoissonV2")
+          .inputs({"shape: S", "rate: R"})
+          .output("output: dtype")
+          .attrs({"S: {int32, int64}",
+                  "R: {half, float, double, int32, int64} = double",
+                  "dtype: {half, float, double, int32, int64} = int64"})
+          .shape(samples_shape));
+  registry.add(
+      random_op("Multinomial")
+          .inputs({"logits: T", "num_samples: int32"})
+          .output("output: output_dtype")
+          .attrs({"T: realnumbertype", "output_dtype: {int32, int64} = int64"})
+          .shape(multinomial_shape));
   registry.add(random_op("RandomShuffle")
                    .input("value: T")
                    .output("output: T")

@@ -1,5 +1,6 @@
 // Random ops that are functions of their inputs: a seed, a key and a counter,
 // or a variable that contains them.
+#include "graph/op_registry.h"
 #include "graph/ops/random_ops.h"
 
 namespace tagflow::graph {
@@ -77,14 +78,14 @@ Status generator_int_shape(ShapeContext& c) {
 
 OpDefBuilder seeded_op(const char* name, const char* shape_attr) {
   OpDefBuilder builder(name);
-  builder.input("shape: T").input("seed: Tseed").output("output: dtype");
-  builder.attr(shape_attr).attr("Tseed: {int32, int64} = int64");
+  builder.inputs({"shape: T", "seed: Tseed"}).output("output: dtype");
+  builder.attrs({shape_attr, "Tseed: {int32, int64} = int64"});
   return builder;
 }
 
 OpDefBuilder keyed_op(const char* name) {
   OpDefBuilder builder(name);
-  builder.input("shape: Tshape").input("key: uint64").input("counter: uint64");
+  builder.inputs({"shape: Tshape", "key: uint64", "counter: uint64"});
   builder.input("alg: int32").output("output: dtype");
   builder.attr("Tshape: {int32, int64} = int32");
   return builder;
@@ -97,8 +98,7 @@ void register_seeded_ops(OpRegistry& registry) {
                      .attr("dtype: {half, bfloat16, float, double} = float")
                      .shape(seeded_shape));
   registry.add(seeded_op("StatelessRandomUniformInt", "T: {int32, int64}")
-                   .input("minval: dtype")
-                   .input("maxval: dtype")
+                   .inputs({"minval: dtype", "maxval: dtype"})
                    .attr("dtype: {int32, int64}")
                    .shape(seeded_int_shape));
   registry.add(
@@ -111,40 +111,31 @@ void register_seeded_ops(OpRegistry& registry) {
                    .shape(seeded_shape));
   registry.add(seeded_op("StatelessRandomPoisson", "T: {int32, int64}")
                    .input("lam: Rtype")
-                   .attr("Rtype: {half, float, double, int32, int64}")
-                   .attr("dtype: {half, float, double, int32, int64}")
+                   .attrs({"Rtype: {half, float, double, int32, int64}",
+                           "dtype: {half, float, double, int32, int64}"})
                    .shape(seeded_shape));
-  registry.add(OpDefBuilder("StatelessRandomBinomial")
-                   .input("shape: S")
-                   .input("seed: Tseed")
-                   .input("counts: T")
-                   .input("probs: T")
-                   .output("output: dtype")
-                   .attr("S: {int32, int64}")
-                   .attr("Tseed: {int32, int64} = int64")
-                   .attr("T: {half, float, double, int32, int64} = double")
-                   .attr("dtype: {half, float, double, int32, int64} = int64")
-                   .shape(seeded_shape));
-  registry.add(OpDefBuilder("StatelessParameterizedTruncatedNormal")
-                   .input("shape: S")
-                   .input("seed: Tseed")
-                   .output("output: dtype")
-                   .attr("S: {int32, int64}")
-                   .attr("Tseed: {int32, int64} = int64")
-                   .input("means: dtype")
-                   .input("stddevs: dtype")
-                   .input("minvals: dtype")
-                   .input("maxvals: dtype")
-                   .attr("dtype: {half, float, double}")
-                   .shape(seeded_shape));
+  registry.add(
+      OpDefBuilder("StatelessRandomBinomial")
+          .inputs({"shape: S", "seed: Tseed", "counts: T", "probs: T"})
+          .output("output: dtype")
+          .attrs({"S: {int32, int64}", "Tseed: {int32, int64} = int64",
+                  "T: {half, float, double, int32, int64} = double",
+                  "dtype: {half, float, double, int32, int64} = int64"})
+          .shape(seeded_shape));
+  registry.add(
+      OpDefBuilder("StatelessParameterizedTruncatedNormal")
+          .inputs({"shape: S", "seed: Tseed"})
+          .output("output: dtype")
+          .attrs({"S: {int32, int64}", "Tseed: {int32, int64} = int64"})
+          .inputs({"means: dtype", "stddevs: dtype", "minvals: dtype",
+                   "maxvals: dtype"})
+          .attr("dtype: {half, float, double}")
+          .shape(seeded_shape));
   registry.add(OpDefBuilder("StatelessMultinomial")
-                   .input("logits: T")
-                   .input("num_samples: int32")
-                   .input("seed: Tseed")
+                   .inputs({"logits: T", "num_samples: int32", "seed: Tseed"})
                    .output("output: output_dtype")
-                   .attr("T: realnumbertype")
-                   .attr("Tseed: {int32, int64} = int64")
-                   .attr("output_dtype: {int32, int64} = int64")
+                   .attrs({"T: realnumbertype", "Tseed: {int32, int64} = int64",
+                           "output_dtype: {int32, int64} = int64"})
                    .shape(seeded_multinomial_shape));
 }
 
@@ -156,36 +147,30 @@ void register_keyed_ops(OpRegistry& registry) {
                      .attr("dtype: {half, bfloat16, float, double} = float")
                      .shape(keyed_shape));
   registry.add(keyed_op("StatelessRandomUniformIntV2")
-                   .input("minval: dtype")
-                   .input("maxval: dtype")
+                   .inputs({"minval: dtype", "maxval: dtype"})
                    .attr("dtype: {int32, int64, uint32, uint64}")
                    .shape(keyed_int_shape));
   registry.add(keyed_op("StatelessRandomUniformFullIntV2")
                    .attr("dtype: {int32, int64, uint32, uint64} = uint64")
                    .shape(keyed_shape));
   registry.add(OpDefBuilder("StatelessRandomGammaV3")
-                   .input("shape: shape_dtype")
-                   .input("key: uint64")
-                   .input("counter: uint64")
-                   .input("alg: int32")
-                   .input("alpha: dtype")
+                   .inputs({"shape: shape_dtype", "key: uint64",
+                            "counter: uint64", "alg: int32", "alpha: dtype"})
                    .output("output: dtype")
-                   .attr("dtype: {half, float, double}")
-                   .attr("shape_dtype: {int32, int64} = int32")
+                   .attrs({"dtype: {half, float, double}",
+                           "shape_dtype: {int32, int64} = int32"})
                    .shape(keyed_shape));
-  registry.add(OpDefBuilder("StatelessShuffle")
-                   .input("value: T")
-                   .input("key: uint64")
-                   .input("counter: uint64")
-                   .input("alg: int32")
-                   .output("output: T")
-                   .attr("T: type")
-                   .shape(keyed_shuffle_shape));
+  registry.add(
+      OpDefBuilder("StatelessShuffle")
+          .inputs({"value: T", "key: uint64", "counter: uint64", "alg: int32"})
+          .output("output: T")
+          .attr("T: type")
+          .shape(keyed_shuffle_shape));
 }
 
 OpDefBuilder generator_op(const char* name) {
   OpDefBuilder builder(name);
-  builder.stateful().input("resource: resource").input("algorithm: int64");
+  builder.stateful().inputs({"resource: resource", "algorithm: int64"});
   builder.input("shape: shape_dtype").output("output: dtype");
   builder.attr("shape_dtype: {int32, int64} = int64");
   return builder;
@@ -198,39 +183,47 @@ void register_generator_ops(OpRegistry& registry) {
                      .attr("dtype: {half, bfloat16, float, double} = float")
                      .shape(generator_shape));
   registry.add(generator_op("StatefulUniformInt")
-                   .input("minval: dtype")
-                   .input("maxval: dtype")
+                   .inputs({"minval: dtype", "maxval: dtype"})
                    .attr("dtype: {int32, int64} = int64")
                    .shape(generator_int_shape));
   registry.add(generator_op("StatefulUniformFullInt")
                    .attr("dtype: {int32, int64, uint32, uint64} = uint64")
                    .shape(generator_shape));
-  registry.add(OpDefBuilder("StatefulRandomBinomial")
-                   .stateful()
-                   .input("resource: resource")
-                   .input("algorithm: int64")
-                   .input("shape: S")
-                   .input("counts: T")
-                   .input("probs: T")
-                   .output("output: dtype")
-                   .attr("S: {int32, int64}")
-                   .attr("T: {half, float, double, int32, int64} = double")
-                   .attr("dtype: {half, float, double, int32, int64} = int64")
-                   .shape(generator_shape));
+  registry.add(
+      OpDefBuilder("StatefulRandomBinomial")
+          .stateful()
+          .inputs({"resource: resource", "algorithm: int64", "shape: S",
+                   "counts: T", "probs: T"})
+          .output("output: dtype")
+          .attrs({"S: {int32, int64}",
+                  "T: {half, float, double, int32, int64} = double",
+                  "dtype: {half, float, double, int32, int64} = int64"})
+          .shape(generator_shape));
+  registry.add(
+      OpDefBuilder("RngSkip")
+          .inputs({"resource: resource", "algorithm: int64", "delta: int64"})
+          .stateful()
+          .shape(no_output_shape));
+  registry.add(
+      OpDefBuilder("RngReadAndSkip")
+          .inputs({"resource: resource", "alg: int32", "delta: uint64"})
+          .output("value: int64")
+          .stateful()
+          .shape([](ShapeContext& c) {
+            c.set_output(0, PartialShape({3}));
+            return Status();
+          }));
 }
 
 void register_key_ops(OpRegistry& registry) {
   registry.add(OpDefBuilder("StatelessRandomGetKeyCounter")
                    .input("seed: Tseed")
-                   .output("key: uint64")
-                   .output("counter: uint64")
+                   .outputs({"key: uint64", "counter: uint64"})
                    .attr("Tseed: {int32, int64} = int64")
                    .shape(key_shape));
   registry.add(OpDefBuilder("StatelessRandomGetKeyCounterAlg")
                    .input("seed: Tseed")
-                   .output("key: uint64")
-                   .output("counter: uint64")
-                   .output("alg: int32")
+                   .outputs({"key: uint64", "counter: uint64", "alg: int32"})
                    .attr("Tseed: {int32, int64} = int64")
                    .shape(key_shape));
   // Stateful in TensorFlow, since it depends on the device; constant here.

@@ -1,13 +1,12 @@
 // Fused recurrent cells: LSTMBlockCell, BlockLSTM, GRUBlockCell and their
 // gradients.
-#include "graph/ops/array_ops.h"
+#include "graph/op_registry.h"
 #include "graph/ops/ops.h"
+#include "graph/ops/shape_arithmetic.h"
 
 namespace tagflow::graph {
 
 namespace {
-
-constexpr int64_t kUnknown = PartialShape::kUnknown;
 
 int64_t quarter(int64_t size) { return size < 0 ? kUnknown : size / 4; }
 
@@ -84,7 +83,7 @@ void add_lstm(OpRegistry& registry, const char* name, bool has_time,
             true);
   add_texts(op, {"i", "cs", "f", "o", "ci", "co", "h"}, false);
   if (bias != nullptr) op.attr(bias);
-  op.attr(clip).attr("use_peephole: bool = false").attr("T: {half, float}");
+  op.attrs({clip, "use_peephole: bool = false", "T: {half, float}"});
   registry.add(op.shape(has_time ? lstm_shape : lstm_cell_shape));
 }
 
@@ -105,7 +104,7 @@ void add_lstm_grad(OpRegistry& registry, const char* name, bool has_time) {
   else
     add_texts(op, {"cs_prev_grad", "dicfo", "wci_grad", "wcf_grad", "wco_grad"},
               false);
-  op.attr("use_peephole: bool").attr("T: {half, float}");
+  op.attrs({"use_peephole: bool", "T: {half, float}"});
   registry.add(op.shape(has_time ? lstm_grad_shape : lstm_cell_grad_shape));
 }
 
@@ -120,15 +119,20 @@ void register_recurrent_ops(OpRegistry& registry) {
   add_lstm_grad(registry, "LSTMBlockCellGrad", false);
   add_lstm_grad(registry, "BlockLSTMGrad", true);
   add_lstm_grad(registry, "BlockLSTMGradV2", true);
-  const Texts gru = {"x: T",   "h_prev: T", "w_ru: T",
-                     "w_c: T", "b_ru: T",   "b_c: T"};
-  define(registry, "GRUBlockCell", gru, {"r: T", "u: T", "c: T", "h: T"},
-         {"T: {float}"}, gru_shape);
-  define(registry, "GRUBlockCellGrad",
-         {"x: T", "h_prev: T", "w_ru: T", "w_c: T", "b_ru: T", "b_c: T", "r: T",
-          "u: T", "c: T", "d_h: T"},
-         {"d_x: T", "d_h_prev: T", "d_c_bar: T", "d_r_bar_u_bar: T"},
-         {"T: {float}"}, gru_grad_shape);
+  const OpDefBuilder::Texts gru = {"x: T",   "h_prev: T", "w_ru: T",
+                                   "w_c: T", "b_ru: T",   "b_c: T"};
+  registry.add(OpDefBuilder("GRUBlockCell")
+                   .inputs(gru)
+                   .outputs({"r: T", "u: T", "c: T", "h: T"})
+                   .attr("T: {float}")
+                   .shape(gru_shape));
+  registry.add(
+      OpDefBuilder("GRUBlockCellGrad")
+          .inputs({"x: T", "h_prev: T", "w_ru: T", "w_c: T", "b_ru: T",
+                   "b_c: T", "r: T", "u: T", "c: T", "d_h: T"})
+          .outputs({"d_x: T", "d_h_prev: T", "d_c_bar: T", "d_r_bar_u_bar: T"})
+          .attr("T: {float}")
+          .shape(gru_grad_shape));
 }
 
 }  // namespace tagflow::graph

@@ -1,8 +1,7 @@
-// Reductions along dimensions, arg-reductions and scans.
+// Reductions along dimensions, arg-reductions, scans, counts.
 #include "graph/op_registry.h"
 #include "graph/ops/ops.h"
-#include "graph/ops/reduction_segment.h"
-#include "graph/shape_context.h"
+#include "graph/ops/shape_arithmetic.h"
 
 namespace tagflow::graph {
 namespace {
@@ -80,41 +79,62 @@ Status scan_shape(ShapeContext& c) {
   return Status();
 }
 
+// A vector whose length is the value of an input.
+Status counts_shape(ShapeContext& c, int size_input) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(size_input, 0).status());
+  const auto size = constant_index(c, size_input);
+  if (size && *size < 0)
+    return c.fail(fmt::format("size {} is negative", *size));
+  c.set_output(0, {size.value_or(PartialShape::kUnknown)});
+  return {};
+}
+
+Status bincount_shape(ShapeContext& c) { return counts_shape(c, 1); }
+
+Status histogram_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 1).status());
+  return counts_shape(c, 2);
+}
+
+Status dense_bincount_shape(ShapeContext& c) {
+  TAGFLOW_RETURN_IF_ERROR(counts_shape(c, 1));
+  const PartialShape& input = c.input(0);
+  if (!input.has_rank()) return unknown_shape(c);
+  if (input.rank() > 2)
+    return c.fail(fmt::format("the rank of {} is over 2", input.to_string()));
+  if (input.rank() == 2)
+    c.set_output(0, concatenate({input.dim(0)}, c.outputs()[0]));
+  return {};
+}
+
 OpDefBuilder reduction(const char* name, const char* types) {
   return OpDefBuilder(name)
-      .input("input: T")
-      .input("reduction_indices: Tidx")
+      .inputs({"input: T", "reduction_indices: Tidx"})
       .output("output: T")
-      .attr("keep_dims: bool = false")
-      .attr(types)
-      .attr("Tidx: {int32, int64} = int32")
-      .work(Work::kReduce)
-      .shape(reduction_shape);
+      .attrs({"keep_dims: bool = false", types, "Tidx: {int32, int64} = int32"})
+      .shape(reduction_shape)
+      .work(Work::kReduce);
 }
 
 OpDefBuilder bool_reduction(const char* name) {
   return OpDefBuilder(name)
-      .input("input: bool")
-      .input("reduction_indices: Tidx")
+      .inputs({"input: bool", "reduction_indices: Tidx"})
       .output("output: bool")
-      .attr("keep_dims: bool = false")
-      .attr("Tidx: {int32, int64} = int32")
-      .work(Work::kReduce)
-      .shape(reduction_shape);
+      .attrs({"keep_dims: bool = false", "Tidx: {int32, int64} = int32"})
+      .shape(reduction_shape)
+      .work(Work::kReduce);
 }
 
 OpDefBuilder arg_reduction(const char* name) {
   return OpDefBuilder(name)
-      .input("input: T")
-      .input("dimension: Tidx")
+      .inputs({"input: T", "dimension: Tidx"})
       .output("output: output_type")
-      .attr(
-          "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, "
-          "uint16, half, uint32, uint64, bool}")
-      .attr("Tidx: {int16, int32, int64} = int32")
-      .attr("output_type: {int16, uint16, int32, int64} = int64")
-      .work(Work::kReduce)
-      .shape(arg_reduction_shape);
+      .attrs({"T: {float, double, int32, uint8, int16, int8, int64, bfloat16, "
+              "uint16, half, uint32, uint64, bool}",
+              "Tidx: {int16, int32, int64} = int32",
+              "output_type: {int16, uint16, int32, int64} = int64"})
+      .shape(arg_reduction_shape)
+      .work(Work::kReduce);
 }
 
 }  // namespace
@@ -128,22 +148,62 @@ void register_reduction_ops(OpRegistry& registry) {
   for (const char* name : {"ArgMax", "ArgMin"})
     registry.add(arg_reduction(name));
   registry.add(OpDefBuilder("CumulativeLogsumexp")
-                   .input("x: T")
-                   .input("axis: Tidx")
+                   .inputs({"x: T", "axis: Tidx"})
                    .output("out: T")
-                   .attr("exclusive: bool = false")
-                   .attr("reverse: bool = false")
-                   .attr("T: {bfloat16, half, float, double}")
-                   .attr("Tidx: {int32, int64} = int32")
-                   .work(Work::kTranscendental)
-                   .shape(scan_shape));
+                   .attrs({"exclusive: bool = false", "reverse: bool = false",
+                           "T: {bfloat16, half, float, double}",
+                           "Tidx: {int32, int64} = int32"})
+                   .shape(scan_shape)
+                   .work(Work::kTranscendental));
   registry.add(OpDefBuilder("L2Loss")
                    .input("t: T")
                    .output("output: T")
                    .attr("T: {half, bfloat16, float, double}")
-                   .work(Work::kReduce)
-                   .shape(scalar_shape));
-  register_segment_ops(registry);
+                   .shape(scalar_shape)
+                   .work(Work::kReduce));
+  registry.add(
+      OpDefBuilder("Cumsum")
+          .inputs({"x: T", "axis: Tidx"})
+          .output("out: T")
+          .attrs({"exclusive: bool = false", "reverse: bool = false",
+                  "T: {float, double, int32, uint8, int16, int8, complex64, "
+                  "int64, "
+                  "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
+                  "complex128, half, uint32, uint64}",
+                  "Tidx: {int32, int64} = int32"})
+          .shape(unchanged_shape));
+  registry.add(
+      OpDefBuilder("Cumprod")
+          .inputs({"x: T", "axis: Tidx"})
+          .output("out: T")
+          .attrs({"exclusive: bool = false", "reverse: bool = false",
+                  "T: {float, double, int32, uint8, int16, int8, complex64, "
+                  "int64, "
+                  "qint8, quint8, qint32, bfloat16, qint16, quint16, uint16, "
+                  "complex128, half, uint32, uint64}",
+                  "Tidx: {int32, int64} = int32"})
+          .shape(unchanged_shape));
+  registry.add(OpDefBuilder("Bincount")
+                   .inputs({"arr: int32", "size: int32", "weights: T"})
+                   .output("bins: T")
+                   .attr("T: {int32, int64, float, double}")
+                   .shape(bincount_shape)
+                   .work(Work::kReduce));
+  registry.add(
+      OpDefBuilder("DenseBincount")
+          .inputs({"input: Tidx", "size: Tidx", "weights: T"})
+          .output("output: T")
+          .attrs({"Tidx: {int32, int64}", "T: {int32, int64, float, double}",
+                  "binary_output: bool = false"})
+          .shape(dense_bincount_shape)
+          .work(Work::kReduce));
+  registry.add(OpDefBuilder("HistogramFixedWidth")
+                   .inputs({"values: T", "value_range: T", "nbins: int32"})
+                   .output("out: dtype")
+                   .attrs({"T: {int32, int64, float, double}",
+                           "dtype: {int32, int64} = int32"})
+                   .shape(histogram_shape)
+                   .work(Work::kReduce));
 }
 
 }  // namespace tagflow::graph

@@ -2,14 +2,13 @@
 // a shape; and on ragged tensors: row splits and values.
 #include <algorithm>
 
-#include "graph/ops/array_ops.h"
+#include "graph/op_registry.h"
 #include "graph/ops/ops.h"
+#include "graph/ops/shape_arithmetic.h"
 
 namespace tagflow::graph {
 
 namespace {
-
-constexpr int64_t kUnknown = PartialShape::kUnknown;
 
 // A sparse tensor among the inputs.
 struct Ports {
@@ -304,131 +303,177 @@ Status ragged_gather_shape(ShapeContext& c) {
 
 void register_sparse_layout_ops(OpRegistry& registry) {
   const char* numbers = "T: numbertype";
-  define(registry, "SparseReorder",
-         {"input_indices: int64", "input_values: T", "input_shape: int64"},
-         {"output_indices: int64", "output_values: T"}, {"T: type"},
-         sparse_reorder_shape);
-  define(registry, "SparseReshape",
-         {"input_indices: int64", "input_shape: int64", "new_shape: int64"},
-         {"output_indices: int64", "output_shape: int64"}, {},
-         sparse_reshape_shape);
-  define(registry, "SparseConcat",
-         {"indices: N * int64", "values: N * T", "shapes: N * int64"},
-         {"output_indices: int64", "output_values: T", "output_shape: int64"},
-         {"concat_dim: int", "N: int >= 2", "T: type"}, sparse_concat_shape);
-  define(registry, "SparseSplit",
-         {"split_dim: int64", "indices: int64", "values: T", "shape: int64"},
-         {"output_indices: num_split * int64", "output_values: num_split * T",
-          "output_shape: num_split * int64"},
-         {"num_split: int >= 1", "T: type"}, sparse_split_shape);
-  define(registry, "SparseSlice",
-         {"indices: int64", "values: T", "shape: int64", "start: int64",
-          "size: int64"},
-         {"output_indices: int64", "output_values: T", "output_shape: int64"},
-         {"T: type"}, sparse_slice_shape);
-  define(registry, "SparseSliceGrad",
-         {"backprop_val_grad: T", "input_indices: int64", "input_start: int64",
-          "output_indices: int64"},
-         {"val_grad: T"}, {numbers}, sparse_slice_grad_shape);
-  define(
-      registry, "SparseFillEmptyRows",
-      {"indices: int64", "values: T", "dense_shape: int64", "default_value: T"},
-      {"output_indices: int64", "output_values: T", "empty_row_indicator: bool",
-       "reverse_index_map: int64"},
-      {"T: type"}, fill_empty_rows_shape);
-  define(registry, "SparseFillEmptyRowsGrad",
-         {"reverse_index_map: int64", "grad_values: T"},
-         {"d_values: T", "d_default_value: T"}, {"T: type"},
-         fill_empty_rows_grad_shape);
+  registry.add(OpDefBuilder("SparseReorder")
+                   .inputs({"input_indices: int64", "input_values: T",
+                            "input_shape: int64"})
+                   .outputs({"output_indices: int64", "output_values: T"})
+                   .attr("T: type")
+                   .shape(sparse_reorder_shape));
+  registry.add(OpDefBuilder("SparseReshape")
+                   .inputs({"input_indices: int64", "input_shape: int64",
+                            "new_shape: int64"})
+                   .outputs({"output_indices: int64", "output_shape: int64"})
+                   .shape(sparse_reshape_shape));
+  registry.add(
+      OpDefBuilder("SparseConcat")
+          .inputs({"indices: N * int64", "values: N * T", "shapes: N * int64"})
+          .outputs({"output_indices: int64", "output_values: T",
+                    "output_shape: int64"})
+          .attrs({"concat_dim: int", "N: int >= 2", "T: type"})
+          .shape(sparse_concat_shape));
+  registry.add(OpDefBuilder("SparseSplit")
+                   .inputs({"split_dim: int64", "indices: int64", "values: T",
+                            "shape: int64"})
+                   .outputs({"output_indices: num_split * int64",
+                             "output_values: num_split * T",
+                             "output_shape: num_split * int64"})
+                   .attrs({"num_split: int >= 1", "T: type"})
+                   .shape(sparse_split_shape));
+  registry.add(OpDefBuilder("SparseSlice")
+                   .inputs({"indices: int64", "values: T", "shape: int64",
+                            "start: int64", "size: int64"})
+                   .outputs({"output_indices: int64", "output_values: T",
+                             "output_shape: int64"})
+                   .attr("T: type")
+                   .shape(sparse_slice_shape));
+  registry.add(OpDefBuilder("SparseSliceGrad")
+                   .inputs({"backprop_val_grad: T", "input_indices: int64",
+                            "input_start: int64", "output_indices: int64"})
+                   .output("val_grad: T")
+                   .attr(numbers)
+                   .shape(sparse_slice_grad_shape));
+  registry.add(
+      OpDefBuilder("SparseFillEmptyRows")
+          .inputs({"indices: int64", "values: T", "dense_shape: int64",
+                   "default_value: T"})
+          .outputs({"output_indices: int64", "output_values: T",
+                    "empty_row_indicator: bool", "reverse_index_map: int64"})
+          .attr("T: type")
+          .shape(fill_empty_rows_shape));
+  registry.add(OpDefBuilder("SparseFillEmptyRowsGrad")
+                   .inputs({"reverse_index_map: int64", "grad_values: T"})
+                   .outputs({"d_values: T", "d_default_value: T"})
+                   .attr("T: type")
+                   .shape(fill_empty_rows_grad_shape));
 }
 
 void register_sparse_math_ops(OpRegistry& registry) {
   const char* numbers = "T: numbertype";
   const char* reals = "T: realnumbertype";
-  define(registry, "SparseAdd",
-         {"a_indices: int64", "a_values: T", "a_shape: int64",
-          "b_indices: int64", "b_values: T", "b_shape: int64", "thresh: Treal"},
-         {"sum_indices: int64", "sum_values: T", "sum_shape: int64"},
-         {numbers, "Treal: realnumbertype"}, sparse_add_shape);
-  define(registry, "SparseAddGrad",
-         {"backprop_val_grad: T", "a_indices: int64", "b_indices: int64",
-          "sum_indices: int64"},
-         {"a_val_grad: T", "b_val_grad: T"}, {numbers}, sparse_add_grad_shape);
+  registry.add(
+      OpDefBuilder("SparseAdd")
+          .inputs({"a_indices: int64", "a_values: T", "a_shape: int64",
+                   "b_indices: int64", "b_values: T", "b_shape: int64",
+                   "thresh: Treal"})
+          .outputs({"sum_indices: int64", "sum_values: T", "sum_shape: int64"})
+          .attrs({numbers, "Treal: realnumbertype"})
+          .shape(sparse_add_shape));
+  registry.add(OpDefBuilder("SparseAddGrad")
+                   .inputs({"backprop_val_grad: T", "a_indices: int64",
+                            "b_indices: int64", "sum_indices: int64"})
+                   .outputs({"a_val_grad: T", "b_val_grad: T"})
+                   .attr(numbers)
+                   .shape(sparse_add_grad_shape));
   for (const char* name : {"SparseSparseMaximum", "SparseSparseMinimum"})
-    define(registry, name,
-           {"a_indices: int64", "a_values: T", "a_shape: int64",
-            "b_indices: int64", "b_values: T", "b_shape: int64"},
-           {"output_indices: int64", "output_values: T"},
-           {name == std::string_view("SparseSparseMaximum") ? reals : numbers},
-           sparse_add_shape);
+    registry.add(
+        OpDefBuilder(name)
+            .inputs({"a_indices: int64", "a_values: T", "a_shape: int64",
+                     "b_indices: int64", "b_values: T", "b_shape: int64"})
+            .outputs({"output_indices: int64", "output_values: T"})
+            .attr(name == std::string_view("SparseSparseMaximum") ? reals
+                                                                  : numbers)
+            .shape(sparse_add_shape));
   for (const char* name :
        {"SparseDenseCwiseAdd", "SparseDenseCwiseMul", "SparseDenseCwiseDiv"})
-    define(registry, name,
-           {"sp_indices: int64", "sp_values: T", "sp_shape: int64", "dense: T"},
-           {"output: T"}, {numbers}, sparse_values_shape);
-  define(registry, "SparseSoftmax",
-         {"sp_indices: int64", "sp_values: T", "sp_shape: int64"},
-         {"output: T"}, {"T: {half, float, double}"}, sparse_values_shape);
-  define(registry, "SparseTensorDenseAdd",
-         {"a_indices: Tindices", "a_values: T", "a_shape: Tindices", "b: T"},
-         {"output: T"}, {numbers, "Tindices: {int32, int64}"},
-         add_to_dense_shape);
-  define(registry, "SparseTensorDenseMatMul",
-         {"a_indices: Tindices", "a_values: T", "a_shape: int64", "b: T"},
-         {"product: T"},
-         {"T: type", "Tindices: {int32, int64} = int64",
-          "adjoint_a: bool = false", "adjoint_b: bool = false"},
-         sparse_product_shape);
-  define(
-      registry, "SparseToDense",
-      {"sparse_indices: Tindices", "output_shape: Tindices", "sparse_values: T",
-       "default_value: T"},
-      {"dense: T"},
-      {"validate_indices: bool = true", "T: type", "Tindices: {int32, int64}"},
-      sparse_to_dense_shape);
+    registry.add(OpDefBuilder(name)
+                     .inputs({"sp_indices: int64", "sp_values: T",
+                              "sp_shape: int64", "dense: T"})
+                     .output("output: T")
+                     .attr(numbers)
+                     .shape(sparse_values_shape));
+  registry.add(
+      OpDefBuilder("SparseSoftmax")
+          .inputs({"sp_indices: int64", "sp_values: T", "sp_shape: int64"})
+          .output("output: T")
+          .attr("T: {half, float, double}")
+          .shape(sparse_values_shape));
+  registry.add(OpDefBuilder("SparseTensorDenseAdd")
+                   .inputs({"a_indices: Tindices", "a_values: T",
+                            "a_shape: Tindices", "b: T"})
+                   .output("output: T")
+                   .attrs({numbers, "Tindices: {int32, int64}"})
+                   .shape(add_to_dense_shape));
+  registry.add(
+      OpDefBuilder("SparseTensorDenseMatMul")
+          .inputs(
+              {"a_indices: Tindices", "a_values: T", "a_shape: int64", "b: T"})
+          .output("product: T")
+          .attrs({"T: type", "Tindices: {int32, int64} = int64",
+                  "adjoint_a: bool = false", "adjoint_b: bool = false"})
+          .shape(sparse_product_shape));
+  registry.add(
+      OpDefBuilder("SparseToDense")
+          .inputs({"sparse_indices: Tindices", "output_shape: Tindices",
+                   "sparse_values: T", "default_value: T"})
+          .output("dense: T")
+          .attrs({"validate_indices: bool = true", "T: type",
+                  "Tindices: {int32, int64}"})
+          .shape(sparse_to_dense_shape));
   const auto add_reduction = [&](const std::string& name, const char* types) {
-    const Texts inputs = {"input_indices: int64", "input_values: T",
-                          "input_shape: int64", "reduction_axes: int32"};
-    define(registry, name, inputs, {"output: T"},
-           {"keep_dims: bool = false", types}, sparse_reduce_shape);
-    define(registry, name + "Sparse", inputs,
-           {"output_indices: int64", "output_values: T", "output_shape: int64"},
-           {"keep_dims: bool = false", types}, sparse_reduce_shape);
+    const OpDefBuilder::Texts inputs = {"input_indices: int64",
+                                        "input_values: T", "input_shape: int64",
+                                        "reduction_axes: int32"};
+    registry.add(OpDefBuilder(name)
+                     .inputs(inputs)
+                     .output("output: T")
+                     .attrs({"keep_dims: bool = false", types})
+                     .shape(sparse_reduce_shape));
+    registry.add(OpDefBuilder(name + "Sparse")
+                     .inputs(inputs)
+                     .outputs({"output_indices: int64", "output_values: T",
+                               "output_shape: int64"})
+                     .attrs({"keep_dims: bool = false", types})
+                     .shape(sparse_reduce_shape));
   };
   add_reduction("SparseReduceSum", numbers);
   add_reduction("SparseReduceMax", reals);
 }
 
 void register_ragged_ops(OpRegistry& registry) {
-  define(registry, "RaggedRange", {"starts: T", "limits: T", "deltas: T"},
-         {"rt_nested_splits: Tsplits", "rt_dense_values: T"},
-         {"T: {bfloat16, float, double, int32, int64} = int32",
-          "Tsplits: {int32, int64} = int64"},
-         ragged_range_shape);
-  define(registry, "RaggedGather",
-         {"params_nested_splits: PARAMS_RAGGED_RANK * Tsplits",
-          "params_dense_values: Tvalues", "indices: Tindices"},
-         {"output_nested_splits: OUTPUT_RAGGED_RANK * Tsplits",
-          "output_dense_values: Tvalues"},
-         {"Tvalues: type", "Tindices: {int32, int64}",
-          "Tsplits: {int32, int64} = int64", "PARAMS_RAGGED_RANK: int >= 1",
-          "OUTPUT_RAGGED_RANK: int >= 0"},
-         ragged_gather_shape);
-  define(registry, "RaggedTensorToTensor",
-         {"shape: Tshape", "values: T", "default_value: T",
-          "row_partition_tensors: num_row_partition_tensors * Tindex"},
-         {"result: T"},
-         {"T: type", "Tindex: {int64, int32}", "Tshape: {int64, int32}",
-          "num_row_partition_tensors: int >= 1",
-          "row_partition_types: list(string)"},
-         ragged_to_dense_shape);
-  define(
-      registry, "RaggedTensorToSparse",
-      {"rt_nested_splits: RAGGED_RANK * Tsplits", "rt_dense_values: T"},
-      {"sparse_indices: int64", "sparse_values: T",
-       "sparse_dense_shape: int64"},
-      {"RAGGED_RANK: int >= 1", "T: type", "Tsplits: {int32, int64} = int64"},
-      ragged_to_sparse_shape);
+  registry.add(OpDefBuilder("RaggedRange")
+                   .inputs({"starts: T", "limits: T", "deltas: T"})
+                   .outputs({"rt_nested_splits: Tsplits", "rt_dense_values: T"})
+                   .attrs({"T: {bfloat16, float, double, int32, int64} = int32",
+                           "Tsplits: {int32, int64} = int64"})
+                   .shape(ragged_range_shape));
+  registry.add(
+      OpDefBuilder("RaggedGather")
+          .inputs({"params_nested_splits: PARAMS_RAGGED_RANK * Tsplits",
+                   "params_dense_values: Tvalues", "indices: Tindices"})
+          .outputs({"output_nested_splits: OUTPUT_RAGGED_RANK * Tsplits",
+                    "output_dense_values: Tvalues"})
+          .attrs({"Tvalues: type", "Tindices: {int32, int64}",
+                  "Tsplits: {int32, int64} = int64",
+                  "PARAMS_RAGGED_RANK: int >= 1",
+                  "OUTPUT_RAGGED_RANK: int >= 0"})
+          .shape(ragged_gather_shape));
+  registry.add(
+      OpDefBuilder("RaggedTensorToTensor")
+          .inputs({"shape: Tshape", "values: T", "default_value: T",
+                   "row_partition_tensors: num_row_partition_tensors * Tindex"})
+          .output("result: T")
+          .attrs({"T: type", "Tindex: {int64, int32}", "Tshape: {int64, int32}",
+                  "num_row_partition_tensors: int >= 1",
+                  "row_partition_types: list(string)"})
+          .shape(ragged_to_dense_shape));
+  registry.add(OpDefBuilder("RaggedTensorToSparse")
+                   .inputs({"rt_nested_splits: RAGGED_RANK * Tsplits",
+                            "rt_dense_values: T"})
+                   .outputs({"sparse_indices: int64", "sparse_values: T",
+                             "sparse_dense_shape: int64"})
+                   .attrs({"RAGGED_RANK: int >= 1", "T: type",
+                           "Tsplits: {int32, int64} = int64"})
+                   .shape(ragged_to_sparse_shape));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Summaries: named numbers, as serialized messages.
-#include "graph/ops/array_ops.h"
+#include "graph/op_registry.h"
 #include "graph/ops/ops.h"
+#include "graph/shape_context.h"
 
 namespace tagflow::graph {
 namespace {
@@ -13,10 +14,16 @@ Status summary_shape(ShapeContext& c) {
 }  // namespace
 
 void register_summary_ops(OpRegistry& registry) {
-  define(registry, "ScalarSummary", {"tags: string", "values: T"},
-         {"summary: string"}, {"T: realnumbertype"}, summary_shape);
-  define(registry, "MergeSummary", {"inputs: N * string"}, {"summary: string"},
-         {"N: int >= 1"}, summary_shape);
+  registry.add(OpDefBuilder("ScalarSummary")
+                   .inputs({"tags: string", "values: T"})
+                   .output("summary: string")
+                   .attr("T: realnumbertype")
+                   .shape(summary_shape));
+  registry.add(OpDefBuilder("MergeSummary")
+                   .input("inputs: N * string")
+                   .output("summary: string")
+                   .attr("N: int >= 1")
+                   .shape(summary_shape));
 }
 
 }  // namespace tagflow::graph

@@ -1,6 +1,8 @@
 // Regular expressions and hashes on tensors of strings.
-#include "graph/ops/array_ops.h"
+#include "graph/op_registry.h"
 #include "graph/ops/ops.h"
+#include "graph/ops/text_ops.h"
+#include "graph/shape_context.h"
 
 namespace tagflow::graph {
 
@@ -24,29 +26,51 @@ Status ngrams_shape(ShapeContext& c) {
 }  // namespace
 
 void register_text_ops(OpRegistry& registry) {
-  define(registry, "RegexReplace",
-         {"input: string", "pattern: string", "rewrite: string"},
-         {"output: string"}, {"replace_global: bool = true"}, regex_shape);
-  define(registry, "StaticRegexReplace", {"input: string"}, {"output: string"},
-         {"pattern: string", "rewrite: string", "replace_global: bool = true"},
-         unchanged_shape);
-  define(registry, "RegexFullMatch", {"input: string", "pattern: string"},
-         {"output: bool"}, {}, regex_shape);
-  define(registry, "StaticRegexFullMatch", {"input: string"}, {"output: bool"},
-         {"pattern: string"}, unchanged_shape);
-  define(registry, "StringToHashBucketFast", {"input: string"},
-         {"output: int64"}, {"num_buckets: int >= 1"}, unchanged_shape);
-  define(registry, "StringToHashBucket", {"string_tensor: string"},
-         {"output: int64"}, {"num_buckets: int >= 1"}, unchanged_shape);
-  define(registry, "StringToHashBucketStrong", {"input: string"},
-         {"output: int64"}, {"num_buckets: int >= 1", "key: list(int)"},
-         unchanged_shape);
-  define(registry, "StringNGrams", {"data: string", "data_splits: Tsplits"},
-         {"ngrams: string", "ngrams_splits: Tsplits"},
-         {"separator: string", "ngram_widths: list(int)", "left_pad: string",
-          "right_pad: string", "pad_width: int",
-          "preserve_short_sequences: bool", "Tsplits: {int32, int64} = int64"},
-         ngrams_shape);
+  register_text_string_ops(registry);
+  registry.add(
+      OpDefBuilder("RegexReplace")
+          .inputs({"input: string", "pattern: string", "rewrite: string"})
+          .output("output: string")
+          .attr("replace_global: bool = true")
+          .shape(regex_shape));
+  registry.add(OpDefBuilder("StaticRegexReplace")
+                   .input("input: string")
+                   .output("output: string")
+                   .attrs({"pattern: string", "rewrite: string",
+                           "replace_global: bool = true"})
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("RegexFullMatch")
+                   .inputs({"input: string", "pattern: string"})
+                   .output("output: bool")
+                   .shape(regex_shape));
+  registry.add(OpDefBuilder("StaticRegexFullMatch")
+                   .input("input: string")
+                   .output("output: bool")
+                   .attr("pattern: string")
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("StringToHashBucketFast")
+                   .input("input: string")
+                   .output("output: int64")
+                   .attr("num_buckets: int >= 1")
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("StringToHashBucket")
+                   .input("string_tensor: string")
+                   .output("output: int64")
+                   .attr("num_buckets: int >= 1")
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("StringToHashBucketStrong")
+                   .input("input: string")
+                   .output("output: int64")
+                   .attrs({"num_buckets: int >= 1", "key: list(int)"})
+                   .shape(unchanged_shape));
+  registry.add(OpDefBuilder("StringNGrams")
+                   .inputs({"data: string", "data_splits: Tsplits"})
+                   .outputs({"ngrams: string", "ngrams_splits: Tsplits"})
+                   .attrs({"separator: string", "ngram_widths: list(int)",
+                           "left_pad: string", "right_pad: string",
+                           "pad_width: int", "preserve_short_sequences: bool",
+                           "Tsplits: {int32, int64} = int64"})
+                   .shape(ngrams_shape));
 }
 
 }  // namespace tagflow::graph

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "graph/graph.h"
-#include "graph/ops/nn_window.h"
+#include "graph/ops/convolution_window.h"
 
 namespace tagflow::graph {
 

@@ -43,6 +43,28 @@ TEST_CASE("arguments are read with their attributes, in any order") {
   CHECK(def.outputs[1] == ArgDef{"many", DataType::kString, "", "N", "", true});
 }
 
+TEST_CASE("several texts at once are the same as one after another") {
+  const OpDef one_by_one = OpDefBuilder("Test")
+                               .input("a: T")
+                               .input("b: N * T")
+                               .output("c: T")
+                               .output("d: int32")
+                               .attr("T: type")
+                               .attr("N: int >= 2 = 3")
+                               .build();
+  const OpDef at_once = OpDefBuilder("Test")
+                            .input("a: T")
+                            .inputs({"b: N * T"})
+                            .outputs({"c: T", "d: int32"})
+                            .attrs({})
+                            .attrs({"T: type", "N: int >= 2 = 3"})
+                            .build();
+  CHECK(at_once.malformed.empty());
+  CHECK(at_once.inputs == one_by_one.inputs);
+  CHECK(at_once.outputs == one_by_one.outputs);
+  CHECK(at_once.attrs == one_by_one.attrs);
+}
+
 TEST_CASE("attributes have types, minima and sets of allowed values") {
   CHECK(attr("x: list(shape) >= 2").type == "list(shape)");
   CHECK(attr("x: list(shape) >= 2").minimum == 2);

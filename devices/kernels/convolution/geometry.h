@@ -7,7 +7,7 @@
 #include <array>
 
 #include "devices/kernel.h"
-#include "graph/ops/nn_window.h"
+#include "graph/ops/convolution_window.h"
 
 namespace tagflow::devices {
 

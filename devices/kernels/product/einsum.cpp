@@ -13,7 +13,7 @@
 #include "devices/kernel_registry.h"
 #include "devices/kernels/product/products.h"
 #include "devices/kernels/reduction/ops.h"
-#include "graph/ops/nn_einsum.h"
+#include "graph/ops/product_einsum.h"
 
 namespace tagflow::devices {
 namespace {

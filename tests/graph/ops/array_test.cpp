@@ -76,11 +76,6 @@ TEST_CASE("splits divide") {
 }
 
 TEST_CASE("what is to be a scalar or a vector is one where that is known") {
-  const Tensor matrix = Tensor::of<int32_t>({1, 1}, {0});
-  const InferInput strings(PartialShape{2, 2}, DataType::kString);
-  CHECK(infer("ReduceJoin", {strings, ints({0})}) == "[2]");
-  expect_refused(infer("ReduceJoin", {strings, matrix}),
-                 "reduction_indices is [1,1], not a vector");
   const InferInput one({1}), scalar(PartialShape::scalar());
   CHECK(infer("MatrixDiagPartV2", {{2, 2}, Tensor::scalar(0), scalar}) ==
         "[2]");
@@ -175,7 +170,7 @@ TEST_CASE("dimensions move with the layout") {
         "[1,8,?,3]");
 }
 
-TEST_CASE("diagonals and what is searched for") {
+TEST_CASE("a diagonal is as long as its matrix allows") {
   CHECK(infer("MatrixDiag", {{2, kAny}}) == "[2,?,?]");
   CHECK(infer("MatrixDiagPart", {{2, 5, 3}}) == "[2,3]");
   CHECK(infer("MatrixDiagPartV3",
@@ -183,17 +178,24 @@ TEST_CASE("diagonals and what is searched for") {
         "[2,3,3]");
   CHECK(infer("Diag", {{2, kAny}}) == "[2,?,2,?]");
   CHECK(infer("DiagPart", {{2, kAny, kAny, 3}}) == "[2,3]");
-  CHECK(infer("OneHot",
-              {unknown_ints({4}),
-               Tensor::scalar(3),
-               {PartialShape::scalar()},
-               {PartialShape::scalar()}},
-              {{"axis", 0}}) == "[3,4]");
-  CHECK(infer("Where", {{2, 3, 4}}) == "[?,3]");
-  CHECK(infer("Unique", {{7}}) == "[?][7]");
-  CHECK(infer("TopKV2", {{2, 9}, Tensor::scalar(3)}) == "[2,3][2,3]");
-  CHECK(infer("TopKV2", {{2, 9}, unknown_ints({})}) == "[2,?][2,?]");
-  expect_refused(infer("TopKV2", {{2, 3}, Tensor::scalar(4)}), "fewer");
+}
+
+TEST_CASE("one-hot vectors are as long as their depth") {
+  const InferInput on(Tensor::scalar(1.f)), off(Tensor::scalar(0.f));
+  const auto one_hot = [&](InferInput indices, InferInput depth, int axis) {
+    return infer("OneHot", {indices, depth, on, off}, {{"axis", axis}});
+  };
+  CHECK(one_hot(unknown_ints({2, kAny}), Tensor::scalar(5), -1) == "[2,?,5]");
+  CHECK(one_hot(unknown_ints({2, 3}), unknown_ints({}), 0) == "[?,2,3]");
+  CHECK(one_hot(unknown_ints({4}), Tensor::scalar(3), 0) == "[3,4]");
+  CHECK(one_hot(unknown_ints({}), Tensor::scalar(5), 0) == "<unknown>");
+  expect_refused(one_hot(ints({1}), Tensor::scalar(-1), -1),
+                 "[OneHot] node \"op\": depth -1 is negative");
+}
+
+TEST_CASE("what is not zero may be any number of elements") {
+  CHECK(infer("Where", {{2, 3}}) == "[?,2]");
+  CHECK(infer("Where", {kUnknownShape}) == "[?,?]");
 }
 
 }  // namespace tagflow::graph

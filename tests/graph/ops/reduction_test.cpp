@@ -1,4 +1,4 @@
-// Shape inference of reductions, and its errors.
+// Shape inference of reductions, scans and counts, and its errors.
 #include "tests/graph/ops/infer.h"
 
 namespace tagflow::graph {
@@ -38,6 +38,24 @@ TEST_CASE("a scan keeps the shape of what it goes over") {
   expect_refused(
       infer("CumulativeLogsumexp", {PartialShape::scalar(), Tensor::scalar(0)}),
       "at least rank 1 is wanted");
+}
+
+TEST_CASE("counts are as many as the size says") {
+  const InferInput weights({kAny});
+  CHECK(infer("Bincount", {ints({1, 2}), Tensor::scalar(4), weights}) == "[4]");
+  CHECK(infer("Bincount", {ints({1, 2}), unknown_ints({}), weights}) == "[?]");
+  expect_refused(infer("Bincount", {ints({1}), Tensor::scalar(-4), weights}),
+                 "[Bincount] node \"op\": size -4 is negative");
+  CHECK(infer("HistogramFixedWidth", {{9}, {2}, Tensor::scalar(4)}) == "[4]");
+  const auto dense = [&](PartialShape input) {
+    return infer("DenseBincount",
+                 {unknown_ints(std::move(input)), Tensor::scalar(4), weights});
+  };
+  CHECK(dense({5}) == "[4]");
+  CHECK(dense({3, 5}) == "[3,4]");
+  CHECK(dense({}) == "<unknown>");
+  expect_refused(dense({2, 3, 5}),
+                 "[DenseBincount] node \"op\": the rank of [2,3,5] is over 2");
 }
 
 }  // namespace tagflow::graph
