@@ -9,6 +9,7 @@
 #include "apps/io/file.h"
 #include "apps/io/json_tensor.h"
 #include "apps/io/npy.h"
+#include "graph/node_name.h"
 
 namespace tagflow::apps {
 namespace {

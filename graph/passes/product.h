@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "graph/graph.h"
+#include "graph/node.h"
 #include "graph/ops/nn_window.h"
 
 namespace tagflow::graph {

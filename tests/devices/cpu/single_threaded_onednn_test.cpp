@@ -5,6 +5,7 @@
 
 #include "devices/cpu/convolution/packed_convolution.h"
 #include "devices/cpu/onednn.h"
+#include "graph/graph.h"
 #include "tests/devices/kernel_fixture.h"
 
 namespace tagflow::devices {
