@@ -1,5 +1,7 @@
 // Optimizers' updates of a variable and its slots: ApplyAdam and similar ops,
 // dense and sparse, by reference and by handle.
+#include <algorithm>
+
 #include "graph/ops/state_ops.h"
 
 namespace tagflow::graph {

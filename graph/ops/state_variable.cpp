@@ -1,5 +1,7 @@
 // Variables, by reference (VariableV2) and by handle (VarHandleOp): making,
 // reading and assigning them.
+#include <algorithm>
+
 #include "graph/ops/state_ops.h"
 
 namespace tagflow::graph {

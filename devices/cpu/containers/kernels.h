@@ -3,6 +3,7 @@
 // those in cpu/gradient/ and cpu/coordination/.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <typeinfo>

@@ -1,4 +1,6 @@
 // MatMul and BatchMatMul.
+#include <algorithm>
+
 #include "devices/cpu/dense/products.h"
 #include "devices/cpu/kernels.h"
 #include "devices/kernel_registry.h"

@@ -8,6 +8,7 @@
 #include "devices/cpu/elementwise/elementwise.h"
 #include "devices/cpu/elementwise/narrow.h"
 #include "devices/kernel_registry.h"
+#include "graph/float16.h"
 
 namespace tagflow::devices {
 

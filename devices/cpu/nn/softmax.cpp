@@ -6,6 +6,7 @@
 
 #include "devices/cpu/nn/kernels.h"
 #include "devices/kernel_registry.h"
+#include "graph/float16.h"
 
 namespace tagflow::devices {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "devices/cpu/random/kernels.h"
 #include "devices/cpu/random/numbers.h"
+#include "graph/float16.h"
 
 namespace tagflow::devices {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "devices/cpu/kernels.h"
+#include "graph/float16.h"
 
 namespace tagflow::devices {
 

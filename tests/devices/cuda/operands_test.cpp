@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+
 #include "devices/cpu/broadcast.h"
 #include "devices/cuda/cuda_kernel.h"
 #include "tests/devices/kernel_fixture.h"

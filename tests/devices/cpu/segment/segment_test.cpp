@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/float16.h"
 #include "tests/devices/cpu/segment/segments.h"
 #include "tests/devices/kernel_fixture.h"
 
