@@ -5,6 +5,7 @@
 
 #include "autodiff/call_table.h"
 #include "autodiff/function_body.h"
+#include "graph/graph.h"
 
 namespace tagflow::autodiff {
 

@@ -7,6 +7,7 @@
 
 #include "graph/function.h"
 #include "graph/functions/traits.h"
+#include "graph/graph.h"
 
 namespace tagflow::autodiff {
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "graph/graph.h"
+#include "graph/node.h"
 
 namespace tagflow::autodiff {
 

@@ -49,16 +49,15 @@ target_link_libraries(tagflow_apps_program
     spdlog::spdlog ZLIB::ZLIB PNG::PNG fmt::fmt Threads::Threads)
 # Not CLI11: its constants are made anew in every source that sees it. Not JSON:
 # the first program of the quickstart does without it.
-set(apps_pch
-  ${TAGFLOW_COMMON_PCH} actors/session/session.h graph/builder/builder.h)
-tagflow_precompile(tagflow_apps_program ${apps_pch})
+tagflow_precompile(tagflow_apps_program ${TAGFLOW_COMMON_PCH})
 
 # What fuzz targets link, too.
 tagflow_apps_library(tagflow_apps_common
   shared/runs tagflow/model tagflow/conform)
 target_link_libraries(tagflow_apps_common
   PUBLIC tagflow_apps_program tagflow::tagflow)
-tagflow_precompile(tagflow_apps_common ${apps_pch} <nlohmann/json.hpp>)
+tagflow_precompile(tagflow_apps_common
+  ${TAGFLOW_COMMON_PCH} <nlohmann/json.hpp>)
 
 # By itself, since the quickstart builds it first: no gradients, no models.
 tagflow_apps_library(tagflow_kmeans examples/kmeans)

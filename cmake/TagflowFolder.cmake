@@ -1,13 +1,16 @@
 # Functions that turn a top-level folder into targets. New source files are
 # found by themselves (CONFIGURE_DEPENDS): nobody lists files by hand.
 
-# Headers worth precompiling for every folder. A folder adds what most of its
-# sources include by PCH, and what most of its tests do by TEST_PCH: of ours
-# such only as change rarely, since a change rebuilds the folder.
+# Headers worth precompiling for every folder: those of others, and values of
+# ours that nearly every source includes and that change rarely, since a change
+# rebuilds everything. A folder adds what most of its sources include by PCH.
+# Headers that are edited every week are not precompiled: an edit rebuilds only
+# the sources that include them.
 set(TAGFLOW_COMMON_PCH
-  <algorithm> <array> <atomic> <cstdint> <functional> <map> <memory> <mutex>
-  <optional> <span> <string> <string_view> <unordered_map> <utility>
-  <variant> <vector> <Eigen/Core> <fmt/format.h>)
+  <algorithm> <array> <atomic> <chrono> <cstdint> <functional> <limits> <map>
+  <memory> <mutex> <optional> <span> <string> <string_view> <unordered_map>
+  <utility> <variant> <vector> <boost/container/small_vector.hpp>
+  <fmt/format.h> graph/attr.h)
 
 set(TAGFLOW_LIBRARIES "" CACHE INTERNAL "The libraries declared so far")
 
@@ -129,7 +132,7 @@ function(tagflow_choose_sources var)
 endfunction()
 
 # tagflow_folder(NAME [DEPENDS folder...] [LINK lib...] [LINK_PRIVATE lib...]
-#                [PCH header...] [TEST_PCH header...]
+#                [PCH header...]
 #                [FURTHER path... FURTHER_LINK lib...])
 # Makes library tagflow_NAME, alias tagflow::NAME, of every NAME/**.cpp and
 # NAME/**.cu, static or as BUILD_SHARED_LIBS says, with its public headers and
@@ -142,7 +145,7 @@ endfunction()
 # Does nothing where the folder has no sources.
 function(tagflow_folder name)
   cmake_parse_arguments(arg "" ""
-    "DEPENDS;LINK;LINK_PRIVATE;PCH;TEST_PCH;FURTHER;FURTHER_LINK" ${ARGN})
+    "DEPENDS;LINK;LINK_PRIVATE;PCH;FURTHER;FURTHER_LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/${name}/*.cpp")
   if(NOT sources)
@@ -232,8 +235,7 @@ function(tagflow_folder name)
   if(TAGFLOW_BUILD_TESTS)
     # Tests look into headers that nobody else includes.
     tagflow_tests(${name}
-      LINK tagflow::${name} ${arg_LINK_PRIVATE} ${arg_FURTHER_LINK}
-      PCH ${arg_TEST_PCH})
+      LINK tagflow::${name} ${arg_LINK_PRIVATE} ${arg_FURTHER_LINK})
   endif()
 endfunction()
 
@@ -252,7 +254,7 @@ function(tagflow_install_headers folder)
   endforeach()
 endfunction()
 
-# tagflow_tests(NAME [SUPPORT target] [LINK lib...] [PCH header...])
+# tagflow_tests(NAME [SUPPORT target] [LINK lib...])
 # Makes the doctest binary NAME_tests of every tests/NAME/**.cpp. Each file
 # X_test.cpp becomes the CTest case NAME/X, labels NAME and its tier:
 #   X_test.cpp       smoke: under 5 s; the sanitizer checks run these
@@ -260,7 +262,7 @@ endfunction()
 # A test that finds no device to run on exits with 77, which means skipped.
 # SUPPORT makes a library of the sources that are no tests.
 function(tagflow_tests name)
-  cmake_parse_arguments(arg "" "SUPPORT" "LINK;PCH" ${ARGN})
+  cmake_parse_arguments(arg "" "SUPPORT" "LINK" ${ARGN})
   set(root "${PROJECT_SOURCE_DIR}/tests/${name}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${root}/*.cpp")
   tagflow_choose_sources(sources ${sources})
@@ -334,12 +336,7 @@ function(tagflow_tests name)
   target_link_libraries(${target} PRIVATE ${arg_LINK} tagflow_test_main)
   set_target_properties(${target} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  if(arg_PCH)
-    tagflow_precompile(${target}
-      ${TAGFLOW_COMMON_PCH} <doctest/doctest.h> ${arg_PCH})
-  else()
-    tagflow_reuse_pch(${target} tagflow_test_main)
-  endif()
+  tagflow_reuse_pch(${target} tagflow_test_main)
 
   foreach(source IN LISTS sources)
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${root}"

@@ -15,7 +15,7 @@
 #include "devices/cancellation.h"
 #include "devices/commit_gate.h"
 #include "graph/attr.h"
-#include "graph/graph.h"
+#include "graph/node.h"
 #include "graph/status.h"
 #include "graph/tensor.h"
 

@@ -1,7 +1,9 @@
 #include "graph/dtype.h"
 
 #include <array>
+#include <type_traits>
 
+#include "graph/float16.h"
 #include "graph/handle.h"
 
 namespace tagflow {
@@ -39,6 +41,11 @@ constexpr std::array<TypeRow, 23> kTypes = {{
     {DataType::kUInt32, "uint32", 4},
     {DataType::kUInt64, "uint64", 8},
 }};
+
+// The bits of an element are those of the number, so that elements of these
+// types can be copied and sent as bytes.
+static_assert(sizeof(Half) == 2 && std::is_trivially_copyable_v<Half>);
+static_assert(sizeof(BFloat16) == 2 && std::is_trivially_copyable_v<BFloat16>);
 
 const TypeRow* find_row(DataType t) {
   const auto index = size_t(remove_ref(t));

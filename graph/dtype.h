@@ -1,13 +1,19 @@
 // The element types of tensors, with TensorFlow's numbers.
 #pragma once
 
-#include <Eigen/Core>
 #include <complex>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "graph/status.h"
+
+// Incomplete here, since Eigen's headers take long to compile. What computes
+// with these types includes graph/float16.h.
+namespace Eigen {
+struct half;
+struct bfloat16;
+}  // namespace Eigen
 
 namespace tagflow {
 

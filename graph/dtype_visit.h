@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "graph/dtype.h"
+#include "graph/float16.h"
 
 namespace tagflow {
 

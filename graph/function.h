@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/node.h"
 #include "graph/ref.h"
 
 namespace tagflow::graph {

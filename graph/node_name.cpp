@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "graph/graph.h"
-
 namespace tagflow::graph {
 namespace {
 

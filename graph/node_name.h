@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "graph/status.h"
 
@@ -20,6 +21,9 @@ struct InputText {
 
 // InvalidArgument for a malformed name or port.
 Result<InputText> split_input(std::string_view text);
+// Splits "name:port" into name and port; "name" is port 0. InvalidArgument
+// for a malformed or out-of-range port.
+Result<std::pair<std::string, int>> parse_endpoint(std::string_view text);
 
 // A legal name starts with a letter, digit, '.' or '_', followed by these or
 // any of "-/\>". InvalidArgument for any other name, or one longer than

@@ -1,5 +1,7 @@
 #include "graph/shape_context.h"
 
+#include <algorithm>
+
 #include "graph/analysis/known_value.h"
 
 namespace tagflow::graph {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/node.h"
 
 namespace tagflow::graph {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/function.h"
-#include "graph/graph.h"
+#include "graph/node.h"
 #include "graph/placement/union_find.h"
 
 namespace tagflow::actors {

@@ -1,6 +1,7 @@
 #include "actors/plan/lossy_transfers.h"
 
 #include "graph/counted.h"
+#include "graph/node_name.h"
 
 namespace tagflow::actors {
 namespace {

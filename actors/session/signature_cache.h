@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "actors/session/executable.h"
-#include "graph/graph.h"
+#include "graph/node.h"
 
 namespace tagflow::actors {
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "actors/plan/plan.h"
-#include "graph/graph.h"
+#include "graph/node.h"
 
 namespace tagflow::actors {
 namespace {

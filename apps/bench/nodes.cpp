@@ -7,6 +7,7 @@
 //   load        a GraphDef of many nodes: read, validated, planned
 // The first three run with --passes none unless told otherwise, so that every
 // node fires.
+#include <algorithm>
 #include <chrono>
 
 #include "apps/bench/stopwatch.h"

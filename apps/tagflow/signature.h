@@ -12,7 +12,7 @@
 #include "apps/tagflow/model/results.h"
 #include "graph/file/queue_runner.h"
 #include "graph/file/saved_state.h"
-#include "graph/graph.h"
+#include "graph/node.h"
 #include "graph/placement/cost_model.h"
 
 namespace tagflow::apps {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "graph/graph.h"
+#include "graph/node.h"
 
 namespace tagflow::autodiff {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "graph/graph.h"
+#include "graph/node.h"
 
 namespace tagflow::graph {
 

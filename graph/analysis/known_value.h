@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-#include "graph/graph.h"
+#include "graph/node.h"
 
 namespace tagflow::graph {
 

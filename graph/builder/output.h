@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/node.h"
 
 namespace tagflow::graph {
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "graph/builder/output.h"
+#include "graph/graph.h"
 
 namespace tagflow::graph {
 

@@ -1,4 +1,6 @@
 // Functions of a library: a part of graph/file/graph_proto.h.
+#include <algorithm>
+
 #include "graph/file/graph_proto.h"
 #include "graph/file/tensor_proto.h"
 #include "graph/proto/graph.pb.h"

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/arena.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "graph/file/wire.h"

@@ -1,4 +1,5 @@
 // Replaces calls by the bodies of functions.
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "graph/function.h"
+#include "graph/graph.h"
 
 namespace tagflow::graph {
 

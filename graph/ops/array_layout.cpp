@@ -1,5 +1,6 @@
 // Transpose, Pad, Reverse, Roll, SpaceToBatch, DepthToSpace and other ops that
 // move elements.
+#include <algorithm>
 #include <limits>
 
 #include "graph/ops/array_ops.h"

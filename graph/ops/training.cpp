@@ -3,6 +3,7 @@
 #include "graph/ops/ops.h"
 #include "graph/ops/shape_arithmetic.h"
 #include "graph/ops/variable_ops.h"
+#include <algorithm>
 
 namespace tagflow::graph {
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "graph/graph.h"
+#include "graph/node.h"
 #include "graph/ops/convolution_window.h"
 
 namespace tagflow::graph {

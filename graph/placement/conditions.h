@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/node.h"
 
 namespace tagflow::graph {
 

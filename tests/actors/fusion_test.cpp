@@ -2,6 +2,7 @@
 // the same errors.
 #include <random>
 
+#include "graph/float16.h"
 #include "graph/op_registry.h"
 #include "tests/actors/program.h"
 #include "tests/graph/hand_made.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/builder/builder.h"
+#include "graph/graph.h"
 
 namespace tagflow::actors {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "graph/builder/builder.h"
+#include "graph/graph.h"
 
 namespace tagflow::autodiff::testing {
 

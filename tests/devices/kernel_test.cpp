@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "devices/tracking_allocator.h"
+#include "graph/graph.h"
 #include "tests/devices/kernel_fixture.h"
 #include "tests/failing_new.h"
 

@@ -5,6 +5,7 @@
 
 #include "devices/kernel_registry.h"
 #include "devices/step_resources.h"
+#include "graph/graph.h"
 #include "tests/devices/kernel_fixture.h"
 
 namespace tagflow::devices {

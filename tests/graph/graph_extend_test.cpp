@@ -1,6 +1,8 @@
 // Graph::extend of graph/graph.h.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "graph/function.h"
 #include "graph/graph.h"
 #include "tests/graph/hand_made.h"

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "graph/graph.h"
+#include "graph/node.h"
 
 using namespace tagflow;
 using namespace tagflow::graph;

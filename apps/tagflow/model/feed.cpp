@@ -9,6 +9,7 @@
 #include "apps/shared/io/json_tensor.h"
 #include "apps/shared/io/npy.h"
 #include "apps/shared/runs/interrupt.h"
+#include "graph/node_name.h"
 
 namespace tagflow::apps {
 namespace {

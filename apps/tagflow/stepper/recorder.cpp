@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graph/device_name.h"
+#include "graph/node_name.h"
 
 namespace tagflow::apps::stepper {
 Recorder::Recorder(size_t limit, const std::vector<std::string>& fed,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "devices/kernel_registry.h"
+#include "graph/float16.h"
 
 namespace tagflow::devices {
 namespace {

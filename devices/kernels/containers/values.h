@@ -3,6 +3,7 @@
 // kernels/coordination/.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <typeinfo>

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "graph/dtype.h"
+#include "graph/float16.h"
 
 namespace tagflow::devices {
 

@@ -8,6 +8,7 @@
 #include "devices/kernel_registry.h"
 #include "devices/kernels/elementwise/elementwise.h"
 #include "devices/kernels/elementwise/narrow.h"
+#include "graph/float16.h"
 
 namespace tagflow::devices {
 

@@ -1,4 +1,5 @@
 // MatMul and BatchMatMul.
+#include <algorithm>
 #include "devices/kernel_registry.h"
 #include "devices/kernels/product/products.h"
 

@@ -11,6 +11,7 @@
 
 #include "devices/philox.h"
 #include "graph/dtype.h"
+#include "graph/float16.h"
 
 namespace tagflow::devices {
 

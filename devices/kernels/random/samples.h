@@ -8,6 +8,7 @@
 
 #include "devices/kernels/random/numbers.h"
 #include "devices/kernels/random/stream.h"
+#include "graph/float16.h"
 
 namespace tagflow::devices {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "devices/kernel_registry.h"
+#include "graph/float16.h"
 
 namespace tagflow::devices {
 

@@ -2,6 +2,7 @@
 // same numbers as in TensorFlow, on any machine.
 #include <farmhash.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 

@@ -1,6 +1,7 @@
 // RegexReplace, RegexFullMatch, and both with a pattern that is an attribute.
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "devices/kernel_inputs.h"

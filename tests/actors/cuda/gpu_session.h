@@ -5,6 +5,7 @@
 
 #include "devices/device_registry.h"
 #include "graph/builder/builder.h"
+#include "graph/float16.h"
 #include "tests/actors/devices.h"
 #include "tests/actors/sessions.h"
 #include "tests/skip.h"

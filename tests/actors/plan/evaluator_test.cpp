@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "devices/kernel_registry.h"
+#include "graph/graph.h"
 #include "graph/op_registry.h"
 #include "graph/shape_context.h"
 

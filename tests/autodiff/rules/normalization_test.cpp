@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "graph/builder/builder.h"
+#include "graph/float16.h"
 #include "tests/autodiff/rules/floats.h"
 #include "tests/autodiff/rules/functions.h"
 

@@ -2,6 +2,8 @@
 
 #include "autodiff/gradients.h"
 #include "graph/builder/builder.h"
+#include "graph/float16.h"
+#include "tests/autodiff/rules/functions.h"
 #include "tests/autodiff/rules/squares.h"
 
 using namespace tagflow;

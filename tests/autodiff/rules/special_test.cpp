@@ -2,6 +2,7 @@
 
 #include "autodiff/gradients.h"
 #include "graph/builder/builder.h"
+#include "graph/float16.h"
 #include "tests/autodiff/rules/functions.h"
 
 using namespace tagflow;

@@ -9,6 +9,7 @@
 #include "devices/device.h"
 #include "devices/state/guard.h"
 #include "devices/step_resources.h"
+#include "graph/graph.h"
 #include "graph/op_registry.h"
 #include "tests/devices/recorded_cases.h"
 #include "tests/devices/remote_memory.h"

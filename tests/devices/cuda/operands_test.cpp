@@ -5,6 +5,7 @@
 #include <rapidcheck.h>
 
 #include "devices/broadcast.h"
+#include <algorithm>
 #include "devices/cuda/cuda_kernel.h"
 #include "tests/devices/kernel_fixture.h"
 #include "tests/devices/stream/launching.h"

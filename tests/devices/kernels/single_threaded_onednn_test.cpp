@@ -5,6 +5,7 @@
 
 #include "devices/kernels/convolution/packed_convolution.h"
 #include "devices/kernels/onednn.h"
+#include "graph/graph.h"
 #include "tests/devices/kernel_fixture.h"
 
 namespace tagflow::devices {

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/graph/passes/whole_program.h"
 
 using namespace tagflow;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "graph/float16.h"
+
 namespace tagflow {
 namespace {
 

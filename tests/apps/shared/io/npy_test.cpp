@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/float16.h"
 #include "tests/temp_path.h"
 
 namespace tagflow {

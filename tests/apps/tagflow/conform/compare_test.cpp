@@ -6,6 +6,8 @@
 #include <limits>
 #include <string>
 
+#include "graph/float16.h"
+
 namespace tagflow::apps {
 namespace {
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/float16.h"
 #include "tests/devices/kernel_fixture.h"
 
 namespace tagflow::devices {

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "graph/float16.h"
 #include "tests/devices/one_step.h"
 
 using namespace tagflow;

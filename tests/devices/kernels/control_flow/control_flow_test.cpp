@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "devices/kernels/summarize.h"
+#include "graph/float16.h"
 #include "tests/devices/kernel_fixture.h"
 #include "tests/temp_path.h"
 

@@ -2,6 +2,7 @@
 // equation of a bilinear function: <dy, f(x, w)> = <dx, x> = <dw, w>.
 #include <doctest/doctest.h>
 
+#include "graph/float16.h"
 #include "tests/devices/kernel_fixture.h"
 #include "tests/devices/small_numbers.h"
 

@@ -1,6 +1,7 @@
 // Layers, and what they are compared with: the ops that they are made of.
 #pragma once
 
+#include <algorithm>
 #include <random>
 
 #include "devices/kernel_registry.h"

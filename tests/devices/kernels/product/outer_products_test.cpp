@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "graph/graph.h"
 #include "tests/devices/kernel_fixture.h"
 #include "tests/devices/kernels/random/floats.h"
 #include "tests/devices/parts_parallel.h"

@@ -1,6 +1,7 @@
 // Fused recurrent cells, compared with TensorFlow's results.
 #include <doctest/doctest.h>
 
+#include "graph/float16.h"
 #include "tests/devices/kernel_fixture.h"
 #include "tests/devices/recorded_cases.h"
 

@@ -1,6 +1,7 @@
 // ArgMax, ArgMin and CumulativeLogsumexp.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string_view>

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/float16.h"
 #include "tests/devices/kernel_fixture.h"
 #include "tests/devices/kernels/segment/segments.h"
 
