@@ -2,6 +2,7 @@
 #include "devices/cpu/kernels.h"
 #include "devices/cpu/reduction/ops.h"
 #include "devices/cpu/segment/rows.h"
+#include "devices/kernel_registry.h"
 
 namespace tagflow::devices {
 namespace {
