@@ -1,6 +1,6 @@
 #include "autodiff/rules/array_parts.h"
 
-#include "graph/analysis/known_value.h"
+#include "graph/known_value.h"
 #include "graph/ops/array_index.h"
 
 namespace tagflow::autodiff {

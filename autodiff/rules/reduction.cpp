@@ -5,8 +5,8 @@
 
 #include "autodiff/rules/arithmetic.h"
 #include "autodiff/rules/rules.h"
-#include "graph/analysis/known_value.h"
 #include "graph/builder/ops_reduction.h"
+#include "graph/known_value.h"
 
 namespace tagflow::autodiff {
 namespace {

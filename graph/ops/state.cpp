@@ -1,6 +1,6 @@
 // Ops on state that outlives a step: registration, and helpers of their shape
 // functions.
-#include "graph/analysis/known_value.h"
+#include "graph/known_value.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/state_ops.h"
 

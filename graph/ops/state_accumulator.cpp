@@ -1,5 +1,5 @@
 // Accumulators of gradients, and barriers.
-#include "graph/analysis/known_value.h"
+#include "graph/known_value.h"
 #include "graph/ops/state_ops.h"
 
 namespace tagflow::graph {

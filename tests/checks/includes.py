@@ -20,6 +20,8 @@ ALLOWED = {
 # Folder -> its rooms, from the lowest: a room includes the rooms below it and
 # the files of the folder itself, which include no room.
 ROOMS = {
+    "graph": ["proto", "ops", "analysis", "passes", "functions", "file",
+              "builder", "placement", "partition"],
     "actors": ["plan", "watch", "runtime", "diagnosis", "session",
                "checkpoint"],
 }

@@ -8,7 +8,7 @@
 #include "devices/cpu/elementwise/register.h"
 #include "devices/cpu/kernels.h"
 #include "devices/cpu/layer/ops.h"
-#include "graph/analysis/known_value.h"
+#include "graph/known_value.h"
 
 namespace tagflow::devices {
 namespace {
