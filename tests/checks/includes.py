@@ -22,6 +22,7 @@ ALLOWED = {
 ROOMS = {
     "graph": ["proto", "ops", "analysis", "passes", "functions", "file",
               "builder", "placement", "partition"],
+    "autodiff": ["rules", "train"],
     "actors": ["plan", "watch", "runtime", "diagnosis", "session",
                "checkpoint"],
 }
