@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/analysis/node_queries.h"
 #include "graph/analysis/topology.h"
-#include "graph/passes/rewriting.h"
 
 namespace tagflow::autodiff {
 namespace {

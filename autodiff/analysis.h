@@ -12,8 +12,8 @@
 #include "autodiff/call_table.h"
 #include "autodiff/explain.h"
 #include "graph/analysis/frames.h"
+#include "graph/analysis/whole_loops.h"
 #include "graph/graph.h"
-#include "graph/placement/whole_loops.h"
 
 namespace tagflow::autodiff {
 

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "autodiff/recompute.h"
+#include "graph/analysis/node_queries.h"
 #include "graph/analysis/topology.h"
 #include "graph/functions/lower.h"
-#include "graph/passes/rewriting.h"
 
 namespace tagflow::autodiff {
 

@@ -8,10 +8,10 @@
 #include "autodiff/function_body.h"
 #include "autodiff/recompute.h"
 #include "graph/analysis/frames.h"
+#include "graph/analysis/node_queries.h"
 #include "graph/function.h"
 #include "graph/functions/extended.h"
 #include "graph/functions/lower.h"
-#include "graph/passes/rewriting.h"
 #include "graph/program.h"
 
 namespace tagflow::autodiff {

@@ -1,8 +1,8 @@
 #include "autodiff/node_context.h"
 
 #include "autodiff/region.h"
-#include "graph/analysis/known_value.h"
 #include "graph/builder/ops_math.h"
+#include "graph/known_value.h"
 
 namespace tagflow::autodiff {
 

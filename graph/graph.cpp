@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "graph/analysis/prune.h"
 #include "graph/fault.h"
 #include "graph/function.h"
 #include "graph/node_name.h"
+#include "graph/node_set.h"
 #include "graph/node_types.h"
 #include "graph/op_registry.h"
 #include "graph/paged_table.h"

@@ -13,7 +13,7 @@
 
 namespace tagflow::graph {
 
-class NodeSet;          // graph/analysis/prune.h
+class NodeSet;          // graph/node_set.h
 class FunctionLibrary;  // graph/function.h
 template <class T, size_t kPage>
 class PagedTable;  // graph/paged_table.h

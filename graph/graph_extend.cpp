@@ -1,12 +1,12 @@
 // Graph::extend: adds nodes in any order.
 #include <algorithm>
 
-#include "graph/analysis/topology.h"
 #include "graph/function.h"
-#include "graph/functions/check.h"
+#include "graph/function_uses.h"
 #include "graph/graph.h"
 #include "graph/node_name.h"
 #include "graph/op_registry.h"
+#include "graph/precedence.h"
 
 namespace tagflow::graph {
 namespace {

@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "graph/node_name.h"
-#include "graph/ops/ops.h"
 #include "graph/status_exception.h"
 
 namespace tagflow::graph {
@@ -97,17 +96,6 @@ std::string nearest_name(std::string_view wanted,
     }
   }
   return nearest == nullptr ? "" : *nearest;
-}
-
-OpRegistry& OpRegistry::global() {
-  // Never destroyed: nodes of static graphs may outlive any destructor.
-  static OpRegistry* registry = [] {
-    auto* filled = new OpRegistry;
-    register_ops(*filled);
-    filled->has_own_ops_ = true;
-    return filled;
-  }();
-  return *registry;
 }
 
 namespace {

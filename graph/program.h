@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -38,16 +37,5 @@ struct Program {
   // Set for a finished partition; passes do not handle them.
   std::vector<Turn> turns;
 };
-
-// Every fed tensor becomes the output of a Placeholder. It has the name of the
-// fed node, unless that node is needed too: a target that is fed still runs,
-// unless it is a Placeholder. InvalidArgument if a tensor is fed twice, or is
-// a Const with kFixedValueAttr (graph/analysis/known_value.h). Only the needed
-// part of `graph` is visited. Several threads may call it at once
-// while the graph is not changed. REQUIRES: all are in `graph`, and none is
-// inside a loop.
-Result<Program> extract(const Graph& graph, std::span<const Endpoint> feeds,
-                        std::span<const Endpoint> fetches,
-                        std::span<Node* const> targets);
 
 }  // namespace tagflow::graph

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/analysis/known_value.h"
+#include "graph/known_value.h"
 
 namespace tagflow::graph {
 namespace {

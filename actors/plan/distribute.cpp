@@ -13,6 +13,7 @@
 #include "devices/kernel_registry.h"
 #include "devices/state/resource_manager.h"
 #include "graph/analysis/dereference.h"
+#include "graph/analysis/extract.h"
 #include "graph/analysis/loop_shapes.h"
 #include "graph/analysis/validate.h"
 #include "graph/function.h"

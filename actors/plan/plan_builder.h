@@ -10,8 +10,8 @@
 
 #include "actors/plan/plan.h"
 #include "graph/analysis/frames.h"
-#include "graph/analysis/prune.h"
 #include "graph/hash_index.h"
+#include "graph/node_set.h"
 
 namespace tagflow::actors {
 

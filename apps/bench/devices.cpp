@@ -17,6 +17,7 @@
 #include "apps/bench/workload.h"
 #include "devices/device_registry.h"
 #include "devices/kernel_catalog.h"
+#include "graph/analysis/extract.h"
 #include "graph/partition/partition.h"
 #include "graph/partition/recv_schedule.h"
 #include "graph/placement/placer.h"

@@ -20,7 +20,7 @@
 #include "graph/analysis/prune.h"
 #include "graph/counted.h"
 #include "graph/function.h"
-#include "graph/functions/check.h"
+#include "graph/function_uses.h"
 #include "graph/node_name.h"
 
 namespace tagflow::apps {

@@ -1,6 +1,6 @@
 #include "autodiff/rules/array_helpers.h"
 
-#include "graph/analysis/known_value.h"
+#include "graph/known_value.h"
 #include "graph/ops/index_values.h"
 
 namespace tagflow::autodiff {

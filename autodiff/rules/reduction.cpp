@@ -8,8 +8,8 @@
 #include "autodiff/rules/no_gradient.h"
 #include "autodiff/rules/reduction_rules.h"
 #include "autodiff/rules/rules.h"
-#include "graph/analysis/known_value.h"
 #include "graph/builder/ops_reduction.h"
+#include "graph/known_value.h"
 
 namespace tagflow::autodiff {
 namespace {

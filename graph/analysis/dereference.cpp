@@ -5,7 +5,8 @@
 #include <tuple>
 #include <utility>
 
-#include "graph/passes/rewriting.h"
+#include "graph/analysis/node_list.h"
+#include "graph/analysis/node_queries.h"
 
 namespace tagflow::graph {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "graph/analysis/known_value.h"
+#include "graph/known_value.h"
 
 namespace tagflow::graph {
 namespace {

@@ -41,15 +41,6 @@ NodeSet walk(std::span<const Endpoint> fetches, std::span<Node* const> targets,
 
 }  // namespace
 
-bool NodeSet::insert(const Node& node) {
-  uint64_t& word = words_[node.id() / kBits];
-  const uint64_t bit = uint64_t(1) << (node.id() % kBits);
-  if ((word & bit) != 0) return false;
-  word |= bit;
-  ++size_;
-  return true;
-}
-
 NodeSet prune(const Graph& /*graph*/, std::span<const Endpoint> fetches,
               std::span<Node* const> targets, std::span<const Endpoint> feeds) {
   return walk(fetches, targets, feeds, [](const Node*) {});

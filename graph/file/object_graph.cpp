@@ -4,7 +4,7 @@
 #include <map>
 
 #include "graph/fault.h"
-#include "graph/functions/check.h"
+#include "graph/function_uses.h"
 
 namespace tagflow::graph {
 namespace {

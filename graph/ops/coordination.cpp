@@ -1,5 +1,5 @@
 // Accumulators of gradients, barriers and mutexes.
-#include "graph/analysis/known_value.h"
+#include "graph/known_value.h"
 #include "graph/ops/coordination_ops.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/variable_ops.h"

@@ -1,9 +1,10 @@
 // Optimizers' updates of a variable and its slots: ApplyAdam and similar ops,
 // dense and sparse, by reference and by handle.
+#include <algorithm>
+
 #include "graph/ops/ops.h"
 #include "graph/ops/shape_arithmetic.h"
 #include "graph/ops/variable_ops.h"
-#include <algorithm>
 
 namespace tagflow::graph {
 

@@ -1,5 +1,5 @@
 // Helpers of the shape functions of state that outlives a step.
-#include "graph/analysis/known_value.h"
+#include "graph/known_value.h"
 #include "graph/ops/variable_ops.h"
 
 namespace tagflow::graph {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/analysis/whole_loops.h"
 #include "graph/passes/rewriting.h"
-#include "graph/placement/whole_loops.h"
 
 namespace tagflow::graph {
 namespace {

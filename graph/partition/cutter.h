@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/analysis/frames.h"
-#include "graph/analysis/prune.h"
+#include "graph/node_set.h"
 #include "graph/partition/partition.h"
 
 namespace tagflow::graph {

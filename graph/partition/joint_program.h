@@ -11,6 +11,7 @@
 
 #include "graph/analysis/frames.h"
 #include "graph/analysis/topology.h"
+#include "graph/precedence.h"
 #include "graph/program.h"
 
 namespace tagflow::graph {

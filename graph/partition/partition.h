@@ -72,7 +72,7 @@
 // All this requires that the loop continues exactly as its LoopCond says;
 // otherwise some Recvs would never receive anything. Which loops qualify is
 // found out before (Note [Loops that can be cut] in
-// graph/placement/whole_loops.h); no other loop is cut.
+// graph/analysis/whole_loops.h); no other loop is cut.
 #pragma once
 
 #include <functional>

@@ -5,10 +5,11 @@
 #include <optional>
 #include <unordered_map>
 
+#include "graph/analysis/node_queries.h"
+#include "graph/analysis/whole_loops.h"
 #include "graph/partition/joint_program.h"
-#include "graph/passes/rewriting.h"
 #include "graph/placement/union_find.h"
-#include "graph/placement/whole_loops.h"
+#include "graph/precedence.h"
 
 namespace tagflow::graph {
 namespace {

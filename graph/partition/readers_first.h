@@ -24,7 +24,7 @@
 //      the writer does not wait for this reader, and copies.
 //   2. A writer waits only for nodes that get a token, dead or live, in each
 //      iteration. So it is in no loop, or in one that could be cut (Note [Loops
-//      that can be cut] in graph/placement/whole_loops.h); the same holds for
+//      that can be cut] in graph/analysis/whole_loops.h); the same holds for
 //      everything that its readers depend on.
 //   3. It waits for no reader that depends on a node that may answer at any
 //      time: an asynchronous kernel, which may wait for the writer in ways that

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "graph/analysis/whole_loops.h"
 #include "graph/partition/joint_program.h"
 #include "graph/passes/rewriting.h"
-#include "graph/placement/whole_loops.h"
+#include "graph/precedence.h"
 
 namespace tagflow::graph {
 namespace {

@@ -20,9 +20,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/analysis/known_value.h"
 #include "graph/analysis/topology.h"
 #include "graph/dtype_visit.h"
+#include "graph/known_value.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/product.h"
 #include "graph/passes/readers.h"

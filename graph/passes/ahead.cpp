@@ -31,9 +31,9 @@
 #include "graph/analysis/frames.h"
 #include "graph/analysis/polls.h"
 #include "graph/analysis/topology.h"
+#include "graph/analysis/whole_loops.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
-#include "graph/placement/whole_loops.h"
 
 namespace tagflow::graph {
 namespace {

@@ -9,9 +9,9 @@
 #include <deque>
 #include <unordered_map>
 
-#include "graph/analysis/known_value.h"
 #include "graph/analysis/topology.h"
 #include "graph/attr_hash.h"
+#include "graph/known_value.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
 

@@ -9,8 +9,8 @@
 //
 // A fetch that is certainly dead stays, and gives its error; so do control
 // inputs of a ControlTrigger or a Merge.
-#include "graph/analysis/known_value.h"
 #include "graph/analysis/prune.h"
+#include "graph/known_value.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
 

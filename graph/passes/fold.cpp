@@ -12,11 +12,11 @@
 #include <limits>
 #include <optional>
 
-#include "graph/analysis/known_value.h"
 #include "graph/analysis/list_elements.h"
 #include "graph/analysis/loop_shapes.h"
 #include "graph/analysis/topology.h"
 #include "graph/fault.h"
+#include "graph/known_value.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/readers.h"
 #include "graph/passes/rewriting.h"

@@ -19,8 +19,8 @@
 #include <unordered_set>
 
 #include "graph/analysis/frames.h"
-#include "graph/analysis/prune.h"
 #include "graph/analysis/topology.h"
+#include "graph/node_set.h"
 #include "graph/passes/fused_program.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"

@@ -20,13 +20,13 @@
 
 #include "graph/analysis/frames.h"
 #include "graph/analysis/polls.h"
-#include "graph/analysis/prune.h"
 #include "graph/analysis/topology.h"
+#include "graph/analysis/whole_loops.h"
+#include "graph/node_set.h"
 #include "graph/passes/fused_program.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/readers.h"
 #include "graph/passes/rewriting.h"
-#include "graph/placement/whole_loops.h"
 
 namespace tagflow::graph {
 namespace {

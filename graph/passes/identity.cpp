@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <array>
 
-#include "graph/analysis/known_value.h"
-#include "graph/analysis/prune.h"
 #include "graph/analysis/topology.h"
+#include "graph/known_value.h"
+#include "graph/node_set.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriting.h"
 

@@ -22,9 +22,9 @@
 // nodes are placed.
 #include <algorithm>
 
-#include "graph/analysis/known_value.h"
-#include "graph/analysis/prune.h"
 #include "graph/analysis/topology.h"
+#include "graph/known_value.h"
+#include "graph/node_set.h"
 #include "graph/passes/fused_program.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/product.h"

@@ -24,8 +24,8 @@
 // Like layers, this depends on the kernels of a device.
 #include <map>
 
-#include "graph/analysis/known_value.h"
-#include "graph/analysis/prune.h"
+#include "graph/known_value.h"
+#include "graph/node_set.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/product.h"
 #include "graph/passes/readers.h"

@@ -1,6 +1,6 @@
 #include "graph/passes/product.h"
 
-#include "graph/analysis/known_value.h"
+#include "graph/known_value.h"
 #include "graph/passes/rewriting.h"
 
 namespace tagflow::graph {

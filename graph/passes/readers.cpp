@@ -4,8 +4,8 @@
 
 #include "graph/analysis/frames.h"
 #include "graph/analysis/polls.h"
+#include "graph/analysis/whole_loops.h"
 #include "graph/passes/rewriting.h"
-#include "graph/placement/whole_loops.h"
 
 namespace tagflow::graph {
 

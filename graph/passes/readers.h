@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/analysis/prune.h"
+#include "graph/node_set.h"
 #include "graph/program.h"
 
 namespace tagflow::graph {

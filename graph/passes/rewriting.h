@@ -1,88 +1,17 @@
-// Utilities of passes: queries about nodes, and redirection of edges.
+// Utilities of passes: new nodes, and redirection of edges.
 #pragma once
 
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "graph/analysis/frames.h"
+#include "graph/analysis/node_list.h"
+#include "graph/analysis/node_queries.h"
 #include "graph/program.h"
 
 namespace tagflow::graph {
-
-// Computing the node twice, elsewhere or not at all only affects run time: its
-// op is registered, has outputs, and is not stateful or control flow; it is not
-// a source of tokens, and has no reference or resource.
-bool is_pure(const Node& node);
-
-// Whether an input is a reference, whose value may change meanwhile.
-bool reads_reference(const Node& node);
-
-// Whether it returns its only input unchanged: an Identity of any op name,
-// without control inputs, and not the reader of a reference.
-bool is_plain_identity(const Node& node);
-
-// A pure node of a fusible op: OpDefBuilder::fusible().
-bool is_elementwise(const Node& node);
-
-// Whether all inputs have the same shape, which is fully known.
-bool has_one_known_shape(const Node& node);
-
-// Whether the bool attribute exists and is true.
-bool is_set(const Node& node, std::string_view flag);
-
-// Whether the axis is a known scalar, and is the last one of that rank.
-bool is_last_axis(const Endpoint& axis, int rank);
-
-// Whether it is an Enter of a loop constant without control inputs.
-bool is_loop_constant(const Node& node);
-
-// Whether a control edge from the node of `source` is dead exactly if `source`
-// is: false for an output of a Switch, or of a call.
-bool control_tells_deadness(const Endpoint& source);
-
-// Whether its tokens may be dead for reasons that the graph does not show, so
-// that liveness of its readers is unknown: a _Recv, or a call.
-bool hides_deadness(const Node& node);
-
-// Whether the nodes have the same placement constraints: Note [Constraints and
-// passes].
-bool has_same_constraints(const Node& a, const Node& b);
-// Whether the node has no placement constraint.
-bool is_unconstrained(const Node& node);
-
-// Unique nodes in the order in which they were added.
-class NodeList {
- public:
-  NodeList() = default;
-  NodeList(std::initializer_list<Node*> nodes) {
-    add({nodes.begin(), nodes.size()});
-  }
-  explicit NodeList(std::span<Node* const> nodes) { add(nodes); }
-
-  void add(Node* node);
-  void add(std::span<Node* const> nodes);
-  size_t size() const { return nodes_.size(); }
-  bool empty() const { return nodes_.empty(); }
-  auto begin() const { return nodes_.begin(); }
-  auto end() const { return nodes_.end(); }
-  operator std::span<Node* const>() const { return nodes_; }
-
- private:
-  std::vector<Node*> nodes_;
-  std::unordered_set<const Node*> known_;  // for long lists only
-};
-
-// Replacing a Const with more control inputs costs more than it saves.
-inline constexpr size_t kMaxControls = 16;
-// Adds the control inputs that a reader of `source` needs if it no longer reads
-// the value: for a constant, its control inputs, or the constant itself if it
-// has more than kMaxControls of them. They keep the reader's order and
-// deadness. False if no control edge can express the dependence.
-bool add_dependence(NodeList& list, const Endpoint& source);
 
 // A unique name for a node that a pass derives from `node`: its name, cut if it
 // is too long, and `ending`.

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "graph/analysis/class_labels.h"
+#include "graph/analysis/whole_loops.h"
 #include "graph/placement/node_demands.h"
 #include "graph/placement/ties.h"
 #include "graph/placement/union_find.h"
-#include "graph/placement/whole_loops.h"
 
 namespace tagflow::graph {
 namespace {

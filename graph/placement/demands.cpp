@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/analysis/node_queries.h"
 #include "graph/placement/op_work.h"
 
 namespace tagflow::graph {

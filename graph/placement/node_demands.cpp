@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "graph/analysis/class_labels.h"
+#include "graph/analysis/node_queries.h"
 #include "graph/placement/op_work.h"
 
 namespace tagflow::graph {

@@ -9,9 +9,6 @@ namespace tagflow::graph {
 // it: it is placed where the values are, regardless of its cost.
 bool only_holds(const Node& node);
 
-// Whether it runs a function in frames of its own.
-inline bool is_call(const Node& node) { return node.op() == "_Call"; }
-
 // The number of elements; unknown dimensions are assumed (Note [Costs]).
 double assumed_elements(const PartialShape& shape);
 

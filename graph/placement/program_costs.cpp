@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "graph/analysis/frames.h"
+#include "graph/analysis/node_queries.h"
 #include "graph/placement/op_work.h"
 
 namespace tagflow::graph {

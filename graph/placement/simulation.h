@@ -9,6 +9,7 @@
 #include "graph/placement/placer.h"
 #include "graph/placement/program_costs.h"
 #include "graph/placement/timeline.h"
+#include "graph/precedence.h"
 
 namespace tagflow::graph {
 

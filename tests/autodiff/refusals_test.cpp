@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "autodiff/rule.h"
+#include "graph/analysis/extract.h"
 #include "graph/op_registry.h"
-#include "graph/program.h"
 #include "graph/shape_context.h"
 #include "tests/autodiff/evaluate.h"
 

@@ -21,6 +21,9 @@ ALLOWED = {
 # the files of the folder itself, which include no room. The command includes
 # the benchmarks, and one of these measures k-means.
 ROOMS = {
+    "graph": ["proto", "ops", "analysis", "passes", "functions", "file",
+              "builder", "placement", "partition"],
+    "autodiff": ["rules", "train"],
     "actors": ["plan", "watch", "runtime", "diagnosis", "session",
                "checkpoint"],
     "apps": ["shared/io", "shared/program", "shared/runs", "shared/draw",

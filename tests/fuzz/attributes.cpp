@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "graph/analysis/extract.h"
 #include "graph/file/attr_proto.h"
 #include "graph/functions/lower.h"
 #include "graph/op_registry.h"

@@ -8,11 +8,12 @@
 #include <map>
 #include <set>
 
+#include "graph/analysis/extract.h"
 #include "graph/analysis/validate.h"
+#include "graph/analysis/whole_loops.h"
 #include "graph/function.h"
 #include "graph/functions/lower.h"
 #include "graph/partition/recv_schedule.h"
-#include "graph/placement/whole_loops.h"
 #include "tests/graph/partition/cut.h"
 #include "tests/reference/interpreter.h"
 #include "tests/reference/odd_loops.h"

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "devices/kernel_registry.h"
-#include "graph/functions/check.h"
+#include "graph/function_uses.h"
 #include "graph/functions/lower.h"
 #include "graph/op_registry.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "graph/function.h"
-#include "graph/functions/check.h"
+#include "graph/function_uses.h"
 
 namespace tagflow::apps {
 namespace {

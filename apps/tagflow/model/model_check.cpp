@@ -4,6 +4,7 @@
 
 #include "graph/analysis/prune.h"
 #include "graph/function.h"
+#include "graph/function_uses.h"
 #include "graph/functions/check.h"
 
 namespace tagflow::apps {

@@ -5,7 +5,7 @@
 
 #include "apps/tagflow/model/arg_text.h"
 #include "graph/function.h"
-#include "graph/functions/check.h"
+#include "graph/function_uses.h"
 
 namespace tagflow::apps {
 namespace {

@@ -8,7 +8,7 @@
 #include "devices/kernels/convolution/packed_convolution.h"
 #include "devices/kernels/elementwise/registration.h"
 #include "devices/kernels/product/layer_ops.h"
-#include "graph/analysis/known_value.h"
+#include "graph/known_value.h"
 
 namespace tagflow::devices {
 namespace {

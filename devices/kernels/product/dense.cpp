@@ -1,5 +1,6 @@
 // MatMul and BatchMatMul.
 #include <algorithm>
+
 #include "devices/kernel_registry.h"
 #include "devices/kernels/product/products.h"
 

@@ -9,7 +9,7 @@
 #include "devices/kernels/product/gemm.h"
 #include "devices/kernels/product/layer_ops.h"
 #include "devices/kernels/product/packed_weights.h"
-#include "graph/analysis/known_value.h"
+#include "graph/known_value.h"
 
 namespace tagflow::devices {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "actors/plan/frozen_variables.h"
 #include "actors/shared_state.h"
+#include "graph/analysis/extract.h"
 #include "graph/analysis/polls.h"
 #include "graph/builder/builder.h"
 #include "tests/actors/sessions.h"

@@ -11,6 +11,7 @@
 #include "devices/kernel_catalog.h"
 #include "devices/state/resource_op.h"
 #include "graph/analysis/class_labels.h"
+#include "graph/analysis/extract.h"
 #include "graph/builder/builder.h"
 #include "tests/actors/sessions.h"
 

@@ -12,6 +12,7 @@
 #include "actors/runtime/interpreter.h"
 #include "actors/runtime/token_path.h"
 #include "devices/kernel_registry.h"
+#include "graph/analysis/extract.h"
 #include "graph/builder/builder.h"
 #include "tests/graph/hand_made.h"
 

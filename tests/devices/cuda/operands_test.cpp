@@ -4,8 +4,9 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-#include "devices/broadcast.h"
 #include <algorithm>
+
+#include "devices/broadcast.h"
 #include "devices/cuda/cuda_kernel.h"
 #include "tests/devices/kernel_fixture.h"
 #include "tests/devices/stream/launching.h"

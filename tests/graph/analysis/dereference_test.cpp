@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/analysis/extract.h"
 #include "graph/builder/builder.h"
 #include "tests/graph/hand_made.h"
 

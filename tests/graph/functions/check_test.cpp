@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "graph/function_uses.h"
 #include "tests/graph/hand_made_functions.h"
 
 namespace tagflow::graph {

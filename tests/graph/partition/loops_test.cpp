@@ -2,7 +2,7 @@
 // graph/partition/partition.h, by their numbers.
 #include <doctest/doctest.h>
 
-#include "graph/analysis/prune.h"
+#include "graph/node_set.h"
 #include "tests/graph/partition/cut.h"
 
 using namespace tagflow;

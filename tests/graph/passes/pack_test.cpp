@@ -3,9 +3,9 @@
 #include <functional>
 #include <numeric>
 
-#include "graph/analysis/known_value.h"
 #include "graph/analysis/loop_shapes.h"
 #include "graph/builder/builder.h"
+#include "graph/known_value.h"
 #include "tests/graph/passes/whole_program.h"
 
 using namespace tagflow;

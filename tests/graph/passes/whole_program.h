@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/analysis/extract.h"
 #include "graph/analysis/validate.h"
 #include "graph/passes/passes.h"
 #include "tests/graph/builder/dump.h"

@@ -1,4 +1,4 @@
-#include "graph/placement/whole_loops.h"
+#include "graph/analysis/whole_loops.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "graph/placement/conditions.h"
+#include "graph/analysis/conditions.h"
 
 #include <algorithm>
 #include <iterator>

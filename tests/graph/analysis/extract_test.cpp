@@ -1,7 +1,8 @@
-#include "graph/program.h"
+#include "graph/analysis/extract.h"
 
 #include <doctest/doctest.h>
 
+#include "graph/program.h"
 #include "tests/graph/passes/whole_program.h"
 
 using namespace tagflow;

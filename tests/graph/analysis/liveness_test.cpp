@@ -1,4 +1,4 @@
-#include "graph/placement/liveness.h"
+#include "graph/analysis/liveness.h"
 
 #include <doctest/doctest.h>
 

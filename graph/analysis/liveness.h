@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "graph/analysis/conditions.h"
 #include "graph/analysis/frames.h"
 #include "graph/graph.h"
-#include "graph/placement/conditions.h"
 
 namespace tagflow::graph {
 

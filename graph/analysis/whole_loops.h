@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "graph/analysis/frames.h"
-#include "graph/placement/liveness.h"
+#include "graph/analysis/liveness.h"
 #include "graph/program.h"
 
 namespace tagflow::graph {

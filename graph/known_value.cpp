@@ -1,4 +1,4 @@
-#include "graph/analysis/known_value.h"
+#include "graph/known_value.h"
 
 #include <algorithm>
 

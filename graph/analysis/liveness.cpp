@@ -1,8 +1,7 @@
-#include "graph/placement/liveness.h"
+#include "graph/analysis/liveness.h"
 
+#include "graph/analysis/node_queries.h"
 #include "graph/analysis/topology.h"
-#include "graph/passes/rewriting.h"
-#include "graph/placement/op_work.h"
 
 namespace tagflow::graph {
 namespace {

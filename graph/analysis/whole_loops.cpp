@@ -1,9 +1,10 @@
-#include "graph/placement/whole_loops.h"
+#include "graph/analysis/whole_loops.h"
 
 #include <algorithm>
 
+#include "graph/analysis/liveness.h"
 #include "graph/analysis/topology.h"
-#include "graph/placement/liveness.h"
+#include "graph/precedence.h"
 
 namespace tagflow::graph {
 namespace {

@@ -1,11 +1,11 @@
-#include "graph/program.h"
+#include "graph/analysis/extract.h"
 
 #include <algorithm>
 #include <unordered_map>
 
-#include "graph/analysis/known_value.h"
 #include "graph/analysis/prune.h"
 #include "graph/function.h"
+#include "graph/known_value.h"
 #include "graph/node_name.h"
 #include "graph/paged_table.h"
 
