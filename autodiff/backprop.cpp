@@ -7,7 +7,7 @@
 #include "autodiff/stand_in.h"
 #include "graph/analysis/topology.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/node_name.h"
 #include "graph/node_types.h"

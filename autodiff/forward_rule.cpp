@@ -6,7 +6,7 @@
 #include "autodiff/rule.h"
 #include "autodiff/transpose.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 
 namespace tagflow::autodiff {
 

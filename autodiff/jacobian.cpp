@@ -4,7 +4,7 @@
 #include "autodiff/gradients.h"
 #include "autodiff/jvp.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/scope_access.h"
 #include "graph/builder/structured_control_flow.h"
 

@@ -17,7 +17,7 @@
 #include "autodiff/loop_work.h"
 #include "autodiff/save_plan.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/node_name.h"
 

@@ -1,7 +1,7 @@
 #include "autodiff/loop_region.h"
 
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 
 namespace tagflow::autodiff {
 

@@ -1,7 +1,7 @@
 #include "autodiff/node_context.h"
 
 #include "autodiff/region.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/known_value.h"
 
 namespace tagflow::autodiff {

@@ -7,8 +7,8 @@
 #include "autodiff/stand_in.h"
 #include "graph/analysis/topology.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_control.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_control_flow.h"
+#include "graph/builder/ops_elementwise.h"
 
 namespace tagflow::autodiff {
 

@@ -1,8 +1,9 @@
 #include "autodiff/region.h"
 
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
+#include "graph/builder/ops_segment.h"
 #include "graph/builder/scope_access.h"
 
 namespace tagflow::autodiff {

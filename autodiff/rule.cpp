@@ -4,7 +4,7 @@
 
 #include "autodiff/region.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
 
 namespace tagflow::autodiff {

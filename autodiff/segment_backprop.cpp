@@ -23,7 +23,7 @@
 #include "autodiff/recomputation.h"
 #include "autodiff/save_plan.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/node_name.h"
 

@@ -11,7 +11,7 @@
 #include "autodiff/rule.h"
 #include "autodiff/stand_in.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 
 namespace tagflow::autodiff {
 

@@ -10,7 +10,7 @@ set(TAGFLOW_COMMON_PCH
   <algorithm> <array> <atomic> <chrono> <cstdint> <functional> <limits> <map>
   <memory> <mutex> <optional> <span> <string> <string_view> <unordered_map>
   <utility> <variant> <vector> <boost/container/small_vector.hpp>
-  <fmt/format.h> graph/attr.h)
+  <fmt/format.h>)
 
 set(TAGFLOW_LIBRARIES "" CACHE INTERNAL "The libraries declared so far")
 

@@ -100,6 +100,7 @@ endfunction()
 
 tagflow_check(format 300 bash format.sh)
 tagflow_check(includes 300 python3 includes.py)
+tagflow_check(families 300 python3 families.py)
 tagflow_check(references 300 python3 references.py)
 tagflow_check(quotes 300 python3 quotes.py)
 tagflow_check(consumer 1200 bash consumer.sh

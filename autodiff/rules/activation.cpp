@@ -4,10 +4,9 @@
 #include "autodiff/rule.h"
 #include "autodiff/rules/activation_rules.h"
 #include "autodiff/rules/forward.h"
-#include "autodiff/rules/rules.h"
+#include "graph/builder/ops_activation.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
-#include "graph/builder/ops_nn.h"
+#include "graph/builder/ops_elementwise.h"
 
 namespace tagflow::autodiff {
 

@@ -3,9 +3,9 @@
 #include "autodiff/rules/activation_rules.h"
 #include "autodiff/rules/broadcast.h"
 #include "autodiff/rules/forward.h"
+#include "graph/builder/ops_activation.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
-#include "graph/builder/ops_nn.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
 
 namespace tagflow::autodiff {

@@ -1,9 +1,9 @@
 // Array ops that reshape, repeat, join, split or reorder tensors, and series of
 // numbers.
+#include "autodiff/rule.h"
 #include "autodiff/rules/array_helpers.h"
 #include "autodiff/rules/forward.h"
 #include "autodiff/rules/no_gradient.h"
-#include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {

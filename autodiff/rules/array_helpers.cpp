@@ -1,5 +1,6 @@
 #include "autodiff/rules/array_helpers.h"
 
+#include "graph/builder/ops_segment.h"
 #include "graph/known_value.h"
 #include "graph/ops/index_values.h"
 

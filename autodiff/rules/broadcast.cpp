@@ -1,7 +1,7 @@
 #include "autodiff/rules/broadcast.h"
 
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
 
 namespace tagflow::autodiff {

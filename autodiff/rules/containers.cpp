@@ -1,8 +1,8 @@
 // Stacks and optionals, and what all containers share.
 #include "autodiff/rules/containers.h"
 
+#include "autodiff/rule.h"
 #include "autodiff/rules/no_gradient.h"
-#include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {

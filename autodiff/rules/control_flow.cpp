@@ -3,11 +3,11 @@
 // have duals instead of rules (Note [The walk] in autodiff/backprop.h).
 #include <fmt/format.h>
 
+#include "autodiff/rule.h"
 #include "autodiff/rules/arithmetic.h"
 #include "autodiff/rules/control_flow_call.h"
 #include "autodiff/rules/forward.h"
 #include "autodiff/rules/no_gradient.h"
-#include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {

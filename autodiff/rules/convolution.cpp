@@ -5,12 +5,8 @@
 #include "autodiff/rules/attributes.h"
 #include "autodiff/rules/forward.h"
 #include "autodiff/rules/no_gradient.h"
-#include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
-
-namespace ops = graph::ops;
-
 namespace {
 
 // A convolution y of x with the filter f, and its gradients. All three are

@@ -1,9 +1,9 @@
 // Element-wise ops of one tensor.
+#include "autodiff/rule.h"
 #include "autodiff/rules/arithmetic.h"
 #include "autodiff/rules/elementwise_rules.h"
 #include "autodiff/rules/forward.h"
 #include "autodiff/rules/no_gradient.h"
-#include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {

@@ -1,7 +1,7 @@
 #include "autodiff/rules/expression.h"
 
 #include "autodiff/gradients.h"
-#include "graph/builder/ops_control.h"
+#include "graph/builder/ops_control_flow.h"
 
 namespace tagflow::autodiff {
 

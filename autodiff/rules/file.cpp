@@ -1,6 +1,6 @@
 // Files.
+#include "autodiff/rule.h"
 #include "autodiff/rules/no_gradient.h"
-#include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 

@@ -1,8 +1,8 @@
 // Ops that only gradients have: of element-wise functions, of stacks, and of
 // containers, which have gradients of the same kinds (Note [Gradients of
 // containers]).
+#include "autodiff/rule.h"
 #include "autodiff/rules/containers.h"
-#include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {

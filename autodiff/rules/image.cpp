@@ -3,7 +3,6 @@
 
 #include "autodiff/rule.h"
 #include "autodiff/rules/attributes.h"
-#include "autodiff/rules/rules.h"
 #include "graph/builder/ops_array.h"
 
 namespace tagflow::autodiff {

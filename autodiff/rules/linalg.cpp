@@ -6,7 +6,6 @@
 #include "autodiff/rules/forward.h"
 #include "autodiff/rules/linalg_decompositions.h"
 #include "autodiff/rules/linalg_matrices.h"
-#include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {

@@ -1,8 +1,8 @@
 #include "autodiff/rules/linalg_matrices.h"
 
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
-#include "graph/builder/ops_nn.h"
+#include "graph/builder/ops_elementwise.h"
+#include "graph/builder/ops_product.h"
 #include "graph/builder/ops_reduction.h"
 
 namespace tagflow::autodiff {

@@ -2,10 +2,11 @@
 #include "autodiff/rule.h"
 #include "autodiff/rules/attributes.h"
 #include "autodiff/rules/normalization_batch_norm.h"
-#include "autodiff/rules/rules.h"
+#include "graph/builder/ops_activation.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
-#include "graph/builder/ops_nn.h"
+#include "graph/builder/ops_elementwise.h"
+#include "graph/builder/ops_product.h"
+#include "graph/builder/ops_reduction.h"
 
 namespace tagflow::autodiff {
 

@@ -2,7 +2,7 @@
 // in them, are those of Note [Batch normalisation].
 #include "autodiff/rules/normalization_batch_norm.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 
 namespace tagflow::autodiff {
 

@@ -1,7 +1,8 @@
 // The largest elements, and different values, of a tensor.
+#include "autodiff/rule.h"
 #include "autodiff/rules/array_helpers.h"
 #include "autodiff/rules/no_gradient.h"
-#include "autodiff/rules/rules.h"
+#include "graph/builder/ops_segment.h"
 
 namespace tagflow::autodiff {
 namespace {

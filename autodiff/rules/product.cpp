@@ -4,8 +4,8 @@
 #include "autodiff/rules/forward.h"
 #include "autodiff/rules/no_gradient.h"
 #include "autodiff/rules/product_einsum.h"
-#include "autodiff/rules/rules.h"
-#include "graph/builder/ops_nn.h"
+#include "graph/builder/ops_elementwise.h"
+#include "graph/builder/ops_product.h"
 
 namespace tagflow::autodiff {
 

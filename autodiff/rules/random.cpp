@@ -1,9 +1,9 @@
 // Random ops whose samples depend on a parameter for fixed random numbers, and
 // shuffles.
+#include "autodiff/rule.h"
 #include "autodiff/rules/array_helpers.h"
 #include "autodiff/rules/broadcast.h"
 #include "autodiff/rules/no_gradient.h"
-#include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {

@@ -7,10 +7,9 @@
 #include "autodiff/rules/attributes.h"
 #include "autodiff/rules/expression.h"
 #include "autodiff/rules/recurrent_expressions.h"
-#include "autodiff/rules/rules.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
-#include "graph/builder/ops_nn.h"
+#include "graph/builder/ops_elementwise.h"
+#include "graph/builder/ops_product.h"
 
 namespace tagflow::autodiff {
 

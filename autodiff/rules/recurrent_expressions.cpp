@@ -2,7 +2,8 @@
 
 #include "autodiff/rules/arithmetic.h"
 #include "graph/builder/map_fn.h"
-#include "graph/builder/ops_nn.h"
+#include "graph/builder/ops_elementwise.h"
+#include "graph/builder/ops_product.h"
 #include "graph/builder/ops_reduction.h"
 
 namespace tagflow::autodiff {

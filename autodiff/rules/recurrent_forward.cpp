@@ -8,8 +8,8 @@
 #include "autodiff/rule.h"
 #include "autodiff/rules/recurrent_expressions.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
-#include "graph/builder/ops_nn.h"
+#include "graph/builder/ops_elementwise.h"
+#include "graph/builder/ops_product.h"
 #include "graph/builder/structured_control_flow.h"
 
 namespace tagflow::autodiff {

@@ -3,11 +3,11 @@
 #include <optional>
 #include <vector>
 
+#include "autodiff/rule.h"
 #include "autodiff/rules/arithmetic.h"
 #include "autodiff/rules/forward.h"
 #include "autodiff/rules/no_gradient.h"
 #include "autodiff/rules/reduction_rules.h"
-#include "autodiff/rules/rules.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/known_value.h"
 

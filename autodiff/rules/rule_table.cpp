@@ -2,41 +2,11 @@
 
 #include "autodiff/rule.h"
 #include "autodiff/rules/control_flow_call.h"
-#include "autodiff/rules/rules.h"
+#include "autodiff/rules/families.h"
 #include "autodiff/stand_in.h"
 
 namespace tagflow::autodiff {
 namespace {
-
-void add_built_in(RuleTable& table) {
-  add_control_flow_rules(table);
-  add_elementwise_rules(table);
-  add_special_rules(table);
-  add_gradient_rules(table);
-  add_array_rules(table);
-  add_order_rules(table);
-  add_reduction_rules(table);
-  add_segment_rules(table);
-  add_product_rules(table);
-  add_linalg_rules(table);
-  add_activation_rules(table);
-  add_convolution_rules(table);
-  add_pooling_rules(table);
-  add_normalization_rules(table);
-  add_image_rules(table);
-  add_recurrent_rules(table);
-  add_random_rules(table);
-  add_containers_rules(table);
-  add_variable_rules(table);
-  add_queue_rules(table);
-  add_coordination_rules(table);
-  add_table_rules(table);
-  add_training_rules(table);
-  add_sparse_rules(table);
-  add_text_rules(table);
-  add_file_rules(table);
-  add_summary_rules(table);
-}
 
 const RuleEntry* find_in(
     const std::unordered_map<std::string, RuleEntry>& entries,
@@ -50,7 +20,7 @@ const RuleEntry* find_in(
 RuleTable& RuleTable::global() {
   static RuleTable* table = [] {
     auto* made = new RuleTable;
-    add_built_in(*made);
+    for (const auto& family : rule_families()) family.add(*made);
     return made;
   }();
   return *table;

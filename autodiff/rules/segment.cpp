@@ -2,10 +2,11 @@
 #include <algorithm>
 #include <string>
 
+#include "autodiff/rule.h"
 #include "autodiff/rules/arithmetic.h"
 #include "autodiff/rules/forward.h"
-#include "autodiff/rules/rules.h"
 #include "graph/builder/ops_reduction.h"
+#include "graph/builder/ops_segment.h"
 
 namespace tagflow::autodiff {
 namespace {

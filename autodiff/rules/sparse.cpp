@@ -1,11 +1,12 @@
 // Sparse tensors, which consist of indices, values and a shape: gradients are
 // by the values. Ops that only move elements run once more on the numbers of
 // the elements instead of their values, which gives the order.
+#include "autodiff/rule.h"
 #include "autodiff/rules/array_helpers.h"
 #include "autodiff/rules/broadcast.h"
 #include "autodiff/rules/no_gradient.h"
-#include "autodiff/rules/rules.h"
 #include "autodiff/rules/sparse_rules.h"
+#include "graph/builder/ops_segment.h"
 
 namespace tagflow::autodiff {
 namespace {

@@ -1,6 +1,7 @@
 // Arithmetic of sparse tensors: sums, products, reductions.
 #include "autodiff/rules/array_helpers.h"
 #include "autodiff/rules/sparse_rules.h"
+#include "graph/builder/ops_segment.h"
 
 namespace tagflow::autodiff {
 namespace {

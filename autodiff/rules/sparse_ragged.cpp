@@ -3,6 +3,7 @@
 #include "autodiff/rules/array_helpers.h"
 #include "autodiff/rules/broadcast.h"
 #include "autodiff/rules/sparse_rules.h"
+#include "graph/builder/ops_segment.h"
 
 namespace tagflow::autodiff {
 namespace {

@@ -3,9 +3,9 @@
 // (incomplete gamma), 10 (Bessel) and 25 (zeta).
 #include <numbers>
 
+#include "autodiff/rule.h"
 #include "autodiff/rules/arithmetic.h"
 #include "autodiff/rules/forward.h"
-#include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {

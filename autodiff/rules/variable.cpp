@@ -1,9 +1,9 @@
 // Reads of variables, by handle and by reference. The gradient of a variable is
 // that of its value.
+#include "autodiff/rule.h"
 #include "autodiff/rules/array_helpers.h"
 #include "autodiff/rules/forward.h"
 #include "autodiff/rules/no_gradient.h"
-#include "autodiff/rules/rules.h"
 
 namespace tagflow::autodiff {
 namespace {

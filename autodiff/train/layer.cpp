@@ -1,8 +1,12 @@
 #include "autodiff/train/layer.h"
 
+#include "graph/builder/ops_activation.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
-#include "graph/builder/ops_nn.h"
+#include "graph/builder/ops_convolution.h"
+#include "graph/builder/ops_elementwise.h"
+#include "graph/builder/ops_pooling.h"
+#include "graph/builder/ops_product.h"
+#include "graph/builder/ops_random.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/builder/scope_access.h"
 

@@ -5,7 +5,7 @@
 #include "autodiff/train/values.h"
 #include "graph/builder/control_flow.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/builder/scope_access.h"
 

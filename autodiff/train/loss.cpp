@@ -1,9 +1,9 @@
 #include "autodiff/train/loss.h"
 
 #include "autodiff/train/values.h"
+#include "graph/builder/ops_activation.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
-#include "graph/builder/ops_nn.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/builder/scope_access.h"
 

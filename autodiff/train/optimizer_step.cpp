@@ -1,7 +1,7 @@
 #include "autodiff/train/optimizer_step.h"
 
 #include "autodiff/train/values.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::autodiff {

@@ -1,8 +1,9 @@
 #include "autodiff/train/values.h"
 
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
+#include "graph/builder/ops_segment.h"
 
 namespace tagflow::autodiff {
 

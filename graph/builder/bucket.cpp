@@ -1,7 +1,7 @@
 #include "graph/builder/bucket.h"
 
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/builder/scope_access.h"
 

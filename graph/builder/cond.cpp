@@ -4,8 +4,8 @@
 //   Merge([false_i, true_i])               output i
 // TensorFlow makes the same structure, so its tools can read our graphs.
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_control.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_control_flow.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/builder/scope_access.h"
 #include "graph/builder/structured_control_flow.h"

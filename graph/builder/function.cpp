@@ -1,6 +1,6 @@
 #include "graph/builder/function.h"
 
-#include "graph/builder/ops_control.h"
+#include "graph/builder/ops_control_flow.h"
 #include "graph/function.h"
 #include "graph/functions/make_function.h"
 #include "graph/functions/ports.h"

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/scope_access.h"
 
 namespace tagflow::graph::initializers {

@@ -13,7 +13,8 @@
 #include <functional>
 #include <vector>
 
-#include "graph/builder/ops_nn.h"
+#include "graph/builder/ops_elementwise.h"
+#include "graph/builder/ops_random.h"
 #include "graph/builder/scope.h"
 
 namespace tagflow::graph {

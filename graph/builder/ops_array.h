@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "graph/builder/ops_control.h"
+#include "graph/builder/ops_control_flow.h"
 
 namespace tagflow::graph::ops {
 
@@ -48,18 +48,6 @@ inline Output range(const Scope& s, const Input& start, const Input& limit,
 inline Output tile(const Scope& s, const Input& x, const Input& multiples) {
   return s.op("Tile", {x, multiples});
 }
-inline Output broadcast_to(const Scope& s, const Input& x, const Input& shape) {
-  return s.op("BroadcastTo", {x, shape});
-}
-struct BroadcastArgs {
-  Output r0, r1;
-};
-inline BroadcastArgs broadcast_gradient_args(const Scope& s, const Input& s0,
-                                             const Input& s1) {
-  const OpResult result = s.op("BroadcastGradientArgs", {s0, s1});
-  return {result[0], result[1]};
-}
-
 inline Output pack(const Scope& s, const Inputs& values, int axis = 0) {
   return s.op("Pack", values, {{"axis", axis}});
 }
@@ -151,8 +139,4 @@ inline Output one_hot(const Scope& s, const Input& indices, const Input& depth,
 inline Output where(const Scope& s, const Input& condition) {
   return s.op("Where", {condition});
 }
-inline Output bitcast(const Scope& s, const Input& x, DataType dtype) {
-  return s.op("Bitcast", {x}, {{"type", dtype}});
-}
-
 }  // namespace tagflow::graph::ops

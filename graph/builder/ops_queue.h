@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "graph/builder/ops_control.h"
-#include "graph/builder/ops_nn.h"
+#include "graph/builder/ops_control_flow.h"
+#include "graph/builder/ops_elementwise.h"
+#include "graph/builder/ops_random.h"
 
 namespace tagflow::graph::ops {
 

@@ -1,4 +1,4 @@
-// Op functions: reductions, scans, segments.
+// Op functions: reductions and scans.
 #pragma once
 
 #include "graph/builder/scope.h"
@@ -52,24 +52,8 @@ inline Output cumsum(const Scope& s, const Input& x, const Input& axis,
   return s.op("Cumsum", {x, axis},
               {{"exclusive", a.exclusive}, {"reverse", a.reverse}});
 }
-
-inline Output segment_sum(const Scope& s, const Input& data,
-                          const Input& segment_ids) {
-  return s.op("SegmentSum", {data, segment_ids});
-}
-inline Output unsorted_segment_sum(const Scope& s, const Input& data,
-                                   const Input& segment_ids,
-                                   const Input& num_segments) {
-  return s.op("UnsortedSegmentSum", {data, segment_ids, num_segments});
-}
-
-struct TopKOutputs {
-  Output values, indices;
-};
-inline TopKOutputs top_k(const Scope& s, const Input& x, const Input& k,
-                         bool sorted = true) {
-  const OpResult result = s.op("TopKV2", {x, k}, {{"sorted", sorted}});
-  return {result[0], result[1]};
+inline Output l2_loss(const Scope& s, const Input& x) {
+  return s.op("L2Loss", {x});
 }
 
 }  // namespace tagflow::graph::ops

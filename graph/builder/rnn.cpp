@@ -1,8 +1,8 @@
 #include "graph/builder/rnn.h"
 
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_control.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_control_flow.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
 #include "graph/builder/rnn_steps.h"
 #include "graph/builder/scope_access.h"

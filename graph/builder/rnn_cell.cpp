@@ -1,7 +1,9 @@
 #include "graph/builder/rnn_cell.h"
 
+#include "graph/builder/ops_activation.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
+#include "graph/builder/ops_product.h"
 
 namespace tagflow::graph {
 

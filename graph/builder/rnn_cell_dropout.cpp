@@ -1,7 +1,7 @@
 // dropout_cell().
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_control.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_control_flow.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/rnn_cell.h"
 
 namespace tagflow::graph {

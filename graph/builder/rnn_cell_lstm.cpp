@@ -1,6 +1,8 @@
 // lstm_cell().
+#include "graph/builder/ops_activation.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
+#include "graph/builder/ops_product.h"
 #include "graph/builder/rnn_cell.h"
 
 namespace tagflow::graph {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/builder/ops_state.h"
+#include "graph/builder/ops_variable.h"
 #include "graph/builder/scope.h"
 
 namespace tagflow::graph {

@@ -7,8 +7,8 @@
 // same structure, so its tools can read our graphs.
 #include <algorithm>
 
-#include "graph/builder/ops_control.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_control_flow.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/scope_access.h"
 #include "graph/builder/structured_control_flow.h"
 #include "graph/op_registry.h"

@@ -1,5 +1,5 @@
+#include "graph/op_registry.h"
 #include "graph/ops/array_ops.h"
-#include "graph/ops/ops.h"
 
 namespace tagflow::graph {
 

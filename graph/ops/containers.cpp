@@ -1,7 +1,7 @@
 // Ops of stacks, tensor arrays, tensor lists and optionals: registration, and
 // helpers of their shape functions.
+#include "graph/op_registry.h"
 #include "graph/ops/containers_ops.h"
-#include "graph/ops/ops.h"
 
 namespace tagflow::graph {
 

@@ -3,7 +3,6 @@
 // printing.
 #include "graph/op_registry.h"
 #include "graph/ops/control_flow_ops.h"
-#include "graph/ops/ops.h"
 #include "graph/shape_context.h"
 
 namespace tagflow::graph {

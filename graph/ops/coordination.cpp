@@ -1,7 +1,7 @@
 // Accumulators of gradients, barriers and mutexes.
 #include "graph/known_value.h"
+#include "graph/op_registry.h"
 #include "graph/ops/coordination_ops.h"
-#include "graph/ops/ops.h"
 #include "graph/ops/variable_ops.h"
 
 namespace tagflow::graph {

@@ -3,7 +3,6 @@
 
 #include "graph/op_registry.h"
 #include "graph/ops/elementwise_shapes.h"
-#include "graph/ops/ops.h"
 #include "graph/ops/type_sets.h"
 #include "graph/shape_context.h"
 

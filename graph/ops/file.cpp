@@ -1,7 +1,6 @@
 // Ops on whole files.
 #include "graph/op_registry.h"
 #include "graph/ops/file_ops.h"
-#include "graph/ops/ops.h"
 #include "graph/shape_context.h"
 
 namespace tagflow::graph {

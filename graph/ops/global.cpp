@@ -1,6 +1,6 @@
 // OpRegistry::global(), which knows all families of ops.
 #include "graph/op_registry.h"
-#include "graph/ops/ops.h"
+#include "graph/ops/families.h"
 
 namespace tagflow::graph {
 
@@ -8,7 +8,7 @@ OpRegistry& OpRegistry::global() {
   // Never destroyed: nodes of static graphs may outlive any destructor.
   static OpRegistry* registry = [] {
     auto* filled = new OpRegistry;
-    register_ops(*filled);
+    for (const auto& family : op_families()) family.add(*filled);
     filled->has_own_ops_ = true;
     return filled;
   }();

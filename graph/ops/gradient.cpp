@@ -2,7 +2,6 @@
 // functions, and of containers.
 #include "graph/op_registry.h"
 #include "graph/ops/elementwise_shapes.h"
-#include "graph/ops/ops.h"
 #include "graph/ops/shape_arithmetic.h"
 #include "graph/ops/type_sets.h"
 

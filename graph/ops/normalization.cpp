@@ -1,6 +1,5 @@
 // Normalisations.
 #include "graph/op_registry.h"
-#include "graph/ops/ops.h"
 #include "graph/shape_context.h"
 
 namespace tagflow::graph {

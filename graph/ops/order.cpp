@@ -1,7 +1,6 @@
 // Ops that compare elements to order or find them: Unique, ListDiff, TopK,
 // LowerBound, Bucketize, NthElement, ...
 #include "graph/op_registry.h"
-#include "graph/ops/ops.h"
 #include "graph/ops/shape_arithmetic.h"
 
 namespace tagflow::graph {

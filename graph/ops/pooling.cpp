@@ -1,7 +1,6 @@
 // Pools and their gradients.
 #include "graph/op_registry.h"
 #include "graph/ops/convolution_window.h"
-#include "graph/ops/ops.h"
 #include "graph/shape_context.h"
 
 namespace tagflow::graph {

@@ -1,6 +1,5 @@
 // Matrix products.
 #include "graph/op_registry.h"
-#include "graph/ops/ops.h"
 #include "graph/ops/product_ops.h"
 #include "graph/shape_context.h"
 

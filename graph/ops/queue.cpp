@@ -1,7 +1,7 @@
 // Queues: those whose handles are references to strings, as in TensorFlow 1,
 // and those with resource handles, whose ops end in V2.
 #include "graph/known_value.h"
-#include "graph/ops/ops.h"
+#include "graph/op_registry.h"
 #include "graph/ops/variable_ops.h"
 
 namespace tagflow::graph {

@@ -1,6 +1,5 @@
 // Random ops whose numbers differ in each run.
 #include "graph/op_registry.h"
-#include "graph/ops/ops.h"
 #include "graph/ops/random_ops.h"
 #include "graph/ops/shape_arithmetic.h"
 

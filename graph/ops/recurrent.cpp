@@ -1,7 +1,6 @@
 // Fused recurrent cells: LSTMBlockCell, BlockLSTM, GRUBlockCell and their
 // gradients.
 #include "graph/op_registry.h"
-#include "graph/ops/ops.h"
 #include "graph/ops/shape_arithmetic.h"
 
 namespace tagflow::graph {

@@ -1,6 +1,5 @@
 // Reductions along dimensions, arg-reductions, scans, counts.
 #include "graph/op_registry.h"
-#include "graph/ops/ops.h"
 #include "graph/ops/shape_arithmetic.h"
 
 namespace tagflow::graph {

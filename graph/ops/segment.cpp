@@ -1,5 +1,4 @@
 #include "graph/op_registry.h"
-#include "graph/ops/ops.h"
 #include "graph/shape_context.h"
 
 namespace tagflow::graph {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "graph/op_registry.h"
-#include "graph/ops/ops.h"
 #include "graph/ops/shape_arithmetic.h"
 
 namespace tagflow::graph {

@@ -1,6 +1,5 @@
 // Special functions: of errors, gamma, Bessel, zeta.
 #include "graph/op_registry.h"
-#include "graph/ops/ops.h"
 #include "graph/ops/type_sets.h"
 #include "graph/shape_context.h"
 

@@ -1,6 +1,5 @@
 // Summaries: named numbers, as serialized messages.
 #include "graph/op_registry.h"
-#include "graph/ops/ops.h"
 #include "graph/shape_context.h"
 
 namespace tagflow::graph {

@@ -1,6 +1,5 @@
 // Regular expressions and hashes on tensors of strings.
 #include "graph/op_registry.h"
-#include "graph/ops/ops.h"
 #include "graph/ops/text_ops.h"
 #include "graph/shape_context.h"
 

@@ -2,7 +2,7 @@
 // dense and sparse, by reference and by handle.
 #include <algorithm>
 
-#include "graph/ops/ops.h"
+#include "graph/op_registry.h"
 #include "graph/ops/shape_arithmetic.h"
 #include "graph/ops/variable_ops.h"
 

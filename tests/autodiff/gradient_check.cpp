@@ -12,7 +12,7 @@
 #include "actors/session/session.h"
 #include "autodiff/gradients.h"
 #include "autodiff/jvp.h"
-#include "graph/builder/ops_control.h"
+#include "graph/builder/ops_control_flow.h"
 
 namespace tagflow::autodiff::testing {
 namespace {

@@ -12,10 +12,15 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 # Tree -> files that all families share.
 SHARED = {
-    "graph/ops": {"families.h"},
-    "autodiff/rules": {"families.h"},
-    "tests/graph/ops": set(),
-    "tests/autodiff/rules": set(),
+    "graph/ops": {"families.h", "global.cpp", "index_values.cpp",
+                  "index_values.h", "shape_arithmetic.cpp",
+                  "shape_arithmetic.h", "type_sets.h"},
+    "autodiff/rules": {"families.h", "rule_table.cpp", "arithmetic.h",
+                       "attributes.h", "broadcast.cpp", "broadcast.h",
+                       "expression.cpp", "expression.h", "forward.h",
+                       "no_gradient.h"},
+    "tests/graph/ops": {"infer.h", "updates.h", "definitions_test.cpp"},
+    "tests/autodiff/rules": {"floats.h", "functions.h", "squares.h"},
 }
 # Tree -> folders of families; what lies beside the folders, they share.
 FOLDERS = ("devices/kernels", "tests/devices/kernels")

@@ -17,6 +17,11 @@ ALLOWED = {
     "actors": {"graph", "devices", "actors"},
     "net": {"graph", "devices", "actors", "net"},
 }
+TOP = pathlib.Path(__file__).resolve().parents[2]
+# The families of ops, whose kernels have a room each.
+FAMILIES = [line.split()[0] for line in
+            (TOP / "cmake/families.txt").read_text().splitlines()
+            if line and not line.startswith("#")]
 # Folder -> its rooms, from the lowest: a room includes the rooms below it and
 # the files of the folder itself, which include no room. The command includes
 # the benchmarks, and one of these measures k-means.
@@ -24,6 +29,8 @@ ROOMS = {
     "graph": ["proto", "ops", "analysis", "passes", "functions", "file",
               "builder", "placement", "partition"],
     "autodiff": ["rules", "train"],
+    "devices": ["state", "files", "stream", "cuda", "no_cuda", "kernels",
+                *(f"kernels/{family}" for family in FAMILIES)],
     "actors": ["plan", "watch", "runtime", "diagnosis", "session",
                "checkpoint"],
     "apps": ["shared/io", "shared/program", "shared/runs", "shared/draw",
@@ -37,7 +44,6 @@ CAF_ROOM = "actors/runtime"  # nothing else includes CAF, tests apart
 OURS = set(ALLOWED) | {"apps", "tests"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 PUBLIC = "cmake/public_headers.txt"
-TOP = pathlib.Path(__file__).resolve().parents[2]
 APART = "tests/consumer"  # projects of their own
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 

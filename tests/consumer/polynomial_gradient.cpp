@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "autodiff/rule.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "own_ops.h"
 
 using namespace tagflow;

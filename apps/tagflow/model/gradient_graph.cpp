@@ -6,7 +6,7 @@
 
 #include "apps/tagflow/model/model.h"
 #include "autodiff/gradients.h"
-#include "graph/builder/ops_control.h"
+#include "graph/builder/ops_control_flow.h"
 
 namespace tagflow::apps {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "autodiff/jvp.h"
-#include "graph/builder/ops_control.h"
+#include "graph/builder/ops_control_flow.h"
 
 namespace tagflow::apps {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_elementwise.h"
 #include "tests/autodiff/gradient_check.h"
 
 namespace tagflow::autodiff::testing {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/builder/ops_control.h"
-#include "graph/builder/ops_math.h"
+#include "graph/builder/ops_control_flow.h"
+#include "graph/builder/ops_elementwise.h"
 #include "tests/autodiff/rules/functions.h"
 
 namespace tagflow::autodiff::testing {

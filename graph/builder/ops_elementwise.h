@@ -53,10 +53,11 @@ TAGFLOW_UNARY(log, "Log")
 TAGFLOW_UNARY(log1p, "Log1p")
 TAGFLOW_UNARY(sin, "Sin")
 TAGFLOW_UNARY(cos, "Cos")
+TAGFLOW_UNARY(sigmoid, "Sigmoid")
+TAGFLOW_UNARY(tanh, "Tanh")
 TAGFLOW_UNARY(floor, "Floor")
 TAGFLOW_UNARY(ceil, "Ceil")
 TAGFLOW_UNARY(round, "Round")
-TAGFLOW_UNARY(erf, "Erf")
 TAGFLOW_UNARY(is_nan, "IsNan")
 TAGFLOW_UNARY(is_finite, "IsFinite")
 
@@ -70,6 +71,20 @@ inline Output select(const Scope& s, const Input& condition, const Input& x,
 }
 inline Output cast(const Scope& s, const Input& x, DataType dtype) {
   return s.op("Cast", {x}, {{"DstT", dtype}});
+}
+inline Output bitcast(const Scope& s, const Input& x, DataType dtype) {
+  return s.op("Bitcast", {x}, {{"type", dtype}});
+}
+inline Output broadcast_to(const Scope& s, const Input& x, const Input& shape) {
+  return s.op("BroadcastTo", {x, shape});
+}
+struct BroadcastArgs {
+  Output r0, r1;
+};
+inline BroadcastArgs broadcast_gradient_args(const Scope& s, const Input& s0,
+                                             const Input& s1) {
+  const OpResult result = s.op("BroadcastGradientArgs", {s0, s1});
+  return {result[0], result[1]};
 }
 inline Output clip_by_value(const Scope& s, const Input& x, const Input& low,
                             const Input& high) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "graph/builder/ops_control.h"
+#include "graph/builder/ops_control_flow.h"
 
 namespace tagflow::graph::ops {
 

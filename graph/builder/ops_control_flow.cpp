@@ -1,4 +1,4 @@
-#include "graph/builder/ops_control.h"
+#include "graph/builder/ops_control_flow.h"
 
 namespace tagflow::graph::ops {
 
