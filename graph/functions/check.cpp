@@ -1,16 +1,11 @@
 #include "graph/functions/check.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <map>
-#include <unordered_set>
 
 #include "graph/analysis/frames.h"
 #include "graph/functions/instance.h"
 #include "graph/functions/lower.h"
 #include "graph/node_name.h"
-#include "graph/op_registry.h"
 
 namespace tagflow::graph {
 namespace {
