@@ -9,7 +9,7 @@ import re
 import sys
 
 FOLDERS = ("graph", "autodiff", "devices", "actors", "net", "apps", "tests",
-           "cmake")
+           "cmake", "docs")
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 SCRIPTS = {".py", ".sh", ".cmake"}
 
