@@ -23,7 +23,6 @@ MARKED = re.compile(
 RUN_BY = re.compile(
     r"<!-- run by: (?P<test>\S+) -->\n```console\n(?P<text>.*?)```\n", re.S)
 BARE = re.compile(r"(?<! -->\n)^```console\n(?P<first>.*)$", re.M)
-PATH = r"`((?:apps|tests|graph|autodiff|devices|actors|cmake)/[\w./]+\w)`"
 # Pages of prose and figures alone. All others have something to check.
 WITHOUT_BLOCKS = {"ARCHITECTURE.md", "docs/limits.md", "docs/notes.md",
                   "docs/rules.md", "docs/speed.md", "docs/state.md",
@@ -78,9 +77,6 @@ def check_document(name, root, bin_dir, update):
     if update:
         document.write_text(updated)
         wrong = []
-    for path in re.findall(PATH, text):
-        if not (root / path).exists():
-            wrong.append(f"{name} names {path}, which is not there")
     for bare in BARE.finditer(text):
         wrong.append(f"{name}: nothing says who runs: {bare['first']}")
     wrong += missing_in_tests(name, text, root)
