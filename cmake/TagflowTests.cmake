@@ -103,6 +103,8 @@ tagflow_check(includes 300 python3 includes.py)
 tagflow_check(families 300 python3 families.py)
 tagflow_check(references 300 python3 references.py)
 tagflow_check(quotes 300 python3 quotes.py)
+tagflow_check(pages 300 python3 pages.py)
+tagflow_check(notes 300 python3 notes.py)
 tagflow_check(consumer 1200 bash consumer.sh
   "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${CMAKE_CXX_COMPILER}"
   ${TAGFLOW_POSITION_INDEPENDENT})

@@ -8,7 +8,7 @@
 //   TAGFLOW_OP_LIBRARY(add_ops);
 //
 // The library does not contain tagflow itself; it uses the program's copy.
-// EMBEDDING.md shows how both are built.
+// docs/own_ops.md shows how both are built.
 #pragma once
 
 #include <cstddef>

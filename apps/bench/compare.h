@@ -23,8 +23,8 @@ struct CompareOptions {
   BenchOptions bench;
 };
 
-// Prints a Markdown table as in the README, or one JSON object a line, with the
-// medians over the rounds. Fails with Unavailable where TensorFlow does not
+// Prints a Markdown table as in docs/speed.md, or one JSON object a line, with
+// the medians over the rounds. Fails with Unavailable where TensorFlow does not
 // answer.
 Failure compare_with_tensorflow(const CompareOptions& options);
 

@@ -1,12 +1,15 @@
-"""Checks the code and outputs in README.md and EMBEDDING.md; readme_test.sh
-runs this.
+"""Checks the code and outputs in README.md, ARCHITECTURE.md and docs/*.md;
+readme_test.sh runs this.
 
 usage: readme.py SOURCE_DIR BIN_DIR [--update]
 
 The block after a line "<!-- file: PATH -->" equals the file; after
 "<!-- output: PROGRAM -->" it equals what the program prints; after
 "<!-- run -->" it is lines "$ COMMAND", each followed by all it prints, on
-stderr too. With --update the blocks are rewritten instead.
+stderr too. With --update the blocks are rewritten instead. After
+"<!-- run by: TEST -->" it is such lines, too: the test, a script of ours, runs
+them, and has each line that they print. A block of the language "console" has
+one of these lines before it.
 """
 import os
 import pathlib
@@ -17,7 +20,13 @@ import sys
 MARKED = re.compile(
     r"<!-- (?P<kind>file|output|run)(?:: (?P<what>\S+))? -->\n"
     r"```(?P<language>\w*)\n(?P<text>.*?)```\n", re.S)
-PATH = r"`((?:apps|tests|graph|autodiff|devices|actors|cmake)/[\w./]+\w)`"
+RUN_BY = re.compile(
+    r"<!-- run by: (?P<test>\S+) -->\n```console\n(?P<text>.*?)```\n", re.S)
+BARE = re.compile(r"(?<! -->\n)^```console\n(?P<first>.*)$", re.M)
+# Pages of prose and figures alone. All others have something to check.
+WITHOUT_BLOCKS = {"ARCHITECTURE.md", "docs/limits.md", "docs/notes.md",
+                  "docs/rules.md", "docs/speed.md", "docs/state.md",
+                  "docs/steps.md"}
 
 
 def output_of(command, root, bin_dir):
@@ -39,6 +48,16 @@ def expected(match, root, bin_dir):
         f"$ {c}\n{output_of(c, root, bin_dir)}" for c in commands)
 
 
+def missing_in_tests(name, text, root):
+    """The lines of output that the test named for them does not have."""
+    for match in RUN_BY.finditer(text):
+        test = root / match["test"]
+        script = test.read_text() if test.is_file() else ""
+        for line in match["text"].splitlines():
+            if not line.startswith("$ ") and line not in script:
+                yield f"{name}: {match['test']} does not have: {line}"
+
+
 def check_document(name, root, bin_dir, update):
     """The errors of a document, and the number of its blocks."""
     document = root / name
@@ -55,28 +74,31 @@ def check_document(name, root, bin_dir, update):
                 f"```{match['language']}\n{want}```\n")
 
     updated, blocks = MARKED.subn(check, text)
-    for path in re.findall(PATH, text):
-        if not (root / path).exists():
-            wrong.append(f"{name} names {path}, which is not there")
-    if blocks == 0:
-        wrong.append(f"{name} has no block that could be checked")
     if update:
         document.write_text(updated)
         wrong = []
+    for bare in BARE.finditer(text):
+        wrong.append(f"{name}: nothing says who runs: {bare['first']}")
+    wrong += missing_in_tests(name, text, root)
+    if (blocks == 0) != (name in WITHOUT_BLOCKS):
+        wrong.append(f"{name} has {blocks} blocks that can be checked")
     return wrong, blocks
 
 
 def main():
     root, bin_dir = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
+    names = ["README.md", "ARCHITECTURE.md",
+             *(str(page.relative_to(root))
+               for page in sorted((root / "docs").glob("*.md")))]
     all_wrong = all_blocks = 0
-    for name in ("README.md", "EMBEDDING.md"):
+    for name in names:
         wrong, blocks = check_document(
             name, root, bin_dir, "--update" in sys.argv)
         for what in wrong:
             print(what)
         all_wrong += len(wrong)
         all_blocks += blocks
-    print(f"{all_blocks} blocks, {all_wrong} wrong")
+    print(f"{all_blocks} blocks on {len(names)} pages, {all_wrong} wrong")
     return 1 if all_wrong else 0
 
 

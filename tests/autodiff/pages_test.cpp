@@ -1,4 +1,4 @@
-// The code that README.md and autodiff/README.md show.
+// The code that docs/*.md and autodiff/README.md show.
 #include <doctest/doctest.h>
 
 #include <array>

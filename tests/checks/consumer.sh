@@ -28,9 +28,10 @@ diff <(echo "$listed") <(echo "$installed") || {
 }
 
 # --- The documents -----------------------------------------------------------
-for document in README EMBEDDING ARCHITECTURE; do
-  cmp "$top/$document.md" "$prefix/share/doc/tagflow/$document.md"
+for document in README.md ARCHITECTURE.md; do
+  cmp "$top/$document" "$prefix/share/doc/tagflow/$document"
 done
+diff -r "$top/docs" "$prefix/share/doc/tagflow/docs"
 
 # --- The projects ------------------------------------------------------------
 # What they compile to is found again from any folder, as in the build.
@@ -58,7 +59,7 @@ cp -r "$top/tests/consumer" "$scratch/consumer"
   echo 'int main() { return 0; }'
 } >"$scratch/consumer/headers/every_header.cpp"
 
-# The README's project, with the example that it shows.
+# The project of docs/embedding.md, with the example of README.md.
 cp "$top/apps/examples/first_loop.cpp" "$scratch/consumer/first/"
 
 project headers ./headers

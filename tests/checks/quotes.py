@@ -50,7 +50,7 @@ def main():
     sources = ["\n".join(["", *lines_of(path.read_text(encoding="utf-8")), ""])
                for folder in FOLDERS for path in (top / folder).rglob("*")
                if path.suffix in SOURCES]
-    pages = [*top.glob("*.md"),
+    pages = [*top.glob("*.md"), *top.glob("docs/*.md"),
              *(page for folder in FOLDERS
                for page in (top / folder).rglob("*.md"))]
     checked = bad = 0

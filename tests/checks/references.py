@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """CTest case check.references: references in comments and pages are valid. Each
 Note [Name] that is cited is defined exactly once; each path of a file or folder
-of ours, in a comment or between backticks, exists.
+of ours, in a comment or on a page, exists. A comment may omit the suffix of a
+file; a page, between backticks, does not.
 """
 
 import pathlib
@@ -9,7 +10,7 @@ import re
 import sys
 
 FOLDERS = ("graph", "autodiff", "devices", "actors", "net", "apps", "tests",
-           "cmake")
+           "cmake", "docs")
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 SCRIPTS = {".py", ".sh", ".cmake"}
 
@@ -54,10 +55,12 @@ def prose(path):
     return "".join(text), lines
 
 
-def exists(top, path):
-    """Whether a file or folder of that name exists, or a file with a suffix."""
+def exists(top, path, is_whole):
+    """Whether a file or folder of that name exists, or, if the name need not be
+    the whole one, a file with a suffix."""
     target = top / path.rstrip("/.")
-    return target.exists() or any(target.parent.glob(target.name + ".*"))
+    return target.exists() or (
+        not is_whole and any(target.parent.glob(target.name + ".*")))
 
 
 def main():
@@ -77,8 +80,11 @@ def main():
             for note in re.findall(r"\[[^\]]+\]", match.group(1)):
                 named.append((re.sub(r"\s+", " ", note), where))
         for match in PATH.finditer(text):
+            is_whole = (path.suffix == ".md" and
+                        text[match.start() - 1:match.start()] == "`" and
+                        text[match.end():match.end() + 1] == "`")
             if not (ANY.search(match.group()) or
-                    exists(top, match.group())):
+                    exists(top, match.group(), is_whole)):
                 wrong.append(f"{place}:{lines[match.start()]}: there is no "
                              f"{match.group()}")
     for note, places in headings.items():
