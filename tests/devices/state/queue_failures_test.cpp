@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "tests/devices/state/no_tensor_memory.h"
 #include "tests/devices/state/tested_queue.h"
 #include "tests/failing_new.h"
 
@@ -15,9 +16,6 @@ using Shapes = std::vector<PartialShape>;
 namespace {
 
 Tensor one(int value) { return Tensor::scalar(value); }
-Tensor some(std::initializer_list<int32_t> values) {
-  return Tensor::vector<int32_t>(values);
-}
 
 constexpr const char* kOps[] = {"FIFOQueueV2", "PaddingFIFOQueueV2",
                                 "RandomShuffleQueueV2", "PriorityQueueV2"};
@@ -95,7 +93,7 @@ TEST_CASE(
                                               i % 2 == 0 ? Shape({0, kLong})
                                                          : Shape({kLong, 0}))})
               .ok());
-  for (int round = 0; round < 2; ++round) {
+  for (int round = 0; round < 3; ++round) {
     Call many(queue.take_many, {queue.handle, one(3)});
     many.start();
     CHECK(many.status().code() == Code::kInvalidArgument);
@@ -182,6 +180,25 @@ TEST_CASE("an element for which there is no memory is not in a queue") {
       if (!put.status().ok()) CHECK(any.put(8).ok());
       CHECK(sorted(any.rest()) == std::vector{0, 1, 2, 3, 4, 5, 6, 7, 8});
     }
+  }
+}
+
+TEST_CASE("a batch whose tensor cannot be had goes back in its order") {
+  for (const std::string op : kOps) {
+    CAPTURE(op);
+    AnyQueue any(op);
+    const std::vector<int> values = {9, 2, 7, 4, 5, 6, 3, 8, 1, 0};
+    for (const int value : values) REQUIRE(any.put(value).ok());
+    CHECK(without_tensor_memory(any.queue.take_many, {any.queue.handle, one(9)})
+              .code() == Code::kResourceExhausted);
+    CHECK(any.queue.size() == 10);
+    CHECK(any.put(10).ok());
+    std::vector<int> all = values;
+    all.push_back(10);
+    const std::vector<int> rest = any.rest();
+    CHECK(sorted(rest) == sorted(all));
+    if (any.has_priority) CHECK(std::ranges::is_sorted(rest));
+    if (op == "FIFOQueueV2" || op == "PaddingFIFOQueueV2") CHECK(rest == all);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/devices/state/calls.h"
+#include "tests/devices/state/no_tensor_memory.h"
 #include "tests/devices/state/tested_barrier.h"
 #include "tests/failing_new.h"
 
@@ -456,4 +457,48 @@ TEST_CASE("a sparse gradient that lacks memory is not there in part") {
                           : Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
     if (!fail.failed() && !fail_take.failed()) break;
   }
+}
+
+TEST_CASE(
+    "an accumulator without memory for tensors counts and keeps as before") {
+  const Tensor ones = Tensor::of<float>({32}, std::vector<float>(32, 1.f));
+  const Tensor twos = Tensor::of<float>({32}, std::vector<float>(32, 2.f));
+  TestedAccumulator accumulator({32});
+  const TestedOp apply(
+      "ResourceAccumulatorApplyGradient",
+      {DataType::kResource, DataType::kInt64, DataType::kFloat},
+      {{"dtype", DataType::kFloat}});
+  CHECK(accumulator.apply(0, ones).ok());
+  CHECK(
+      without_tensor_memory(apply, {accumulator.handle, key(0), ones}).code() ==
+      Code::kResourceExhausted);
+  CHECK(accumulator.number() == 1);
+  CHECK(without_tensor_memory(accumulator.take, {accumulator.handle, one(1)})
+            .code() == Code::kResourceExhausted);
+  CHECK(accumulator.number() == 1);
+  // It is still step 0, and the sum is that of the first.
+  const Tensor threes = Tensor::of<float>({32}, std::vector<float>(32, 3.f));
+  CHECK(accumulator.apply(0, threes).ok());
+  Call taken(accumulator.take, {accumulator.handle, one(2)},
+             &accumulator.state);
+  expect_close(taken.start().output(), twos);
+}
+
+TEST_CASE("a barrier without memory for tensors gives nothing away") {
+  TestedBarrier barrier;
+  std::vector<std::string> keys;
+  std::vector<float> values;
+  for (int i = 0; i < 12; ++i) {
+    keys.push_back(std::to_string(i));
+    values.push_back(float(i));
+  }
+  CHECK(barrier.insert(0, keys, values).ok());
+  CHECK(barrier.insert(1, keys, values).ok());
+  CHECK(without_tensor_memory(barrier.take, {barrier.handle, one(12)},
+                              &barrier.state)
+            .code() == Code::kResourceExhausted);
+  CHECK(barrier.size("BarrierReadySize") == 12);
+  Call taken(barrier.take, {barrier.handle, one(12)}, &barrier.state);
+  taken.start();
+  expect_close(taken.output(2), Tensor::of<float>({12}, values));
 }
