@@ -74,6 +74,9 @@ class Saver::Parts {
   // Waits until the writer is idle; returns its error, once.
   Status wait_for_writer();
   Status take_error();
+  Clock::time_point now() const {
+    return options_.clock ? options_.clock() : Clock::now();
+  }
 
   const SaverOptions options_;
   const checkpoint::WriteOptions write_;
@@ -84,7 +87,7 @@ class Saver::Parts {
 
   std::mutex turn_;  // guards the group below; locked before mutex_
   int64_t last_step_ = 0;
-  Clock::time_point last_time_ = Clock::now();
+  Clock::time_point last_time_ = now();
 
   mutable std::mutex mutex_;  // guards the group below
   std::condition_variable changed_;
@@ -133,7 +136,7 @@ Result<std::optional<Restored>> Saver::Parts::restore() {
   TAGFLOW_RETURN_IF_ERROR(snapshots_->restore(loaded->checkpoint.snapshot));
   list_.put_first(loaded->passed_over);
   last_step_ = loaded->restored.step;
-  last_time_ = Clock::now();
+  last_time_ = now();
   std::lock_guard lock(mutex_);
   saved_step_ = last_step_;
   return std::optional<Restored>(std::move(loaded->restored));
@@ -148,8 +151,7 @@ Status Saver::Parts::save_if_due(int64_t step) {
   std::lock_guard turn(turn_);
   const bool is_due =
       (options_.every_steps > 0 && step - last_step_ >= options_.every_steps) ||
-      (options_.every.count() > 0 &&
-       Clock::now() - last_time_ >= options_.every);
+      (options_.every.count() > 0 && now() - last_time_ >= options_.every);
   return is_due ? save_in_turn(step) : take_error();
 }
 
@@ -172,7 +174,7 @@ Status Saver::Parts::save_in_turn(int64_t step) {
                  names_[0],
                  names_.size() == 1 ? " is not" : " and all others are not");
   last_step_ = step;
-  last_time_ = Clock::now();
+  last_time_ = now();
   std::lock_guard lock(mutex_);
   next_ = std::move(checkpoint);
   changed_.notify_all();

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,8 @@ struct SaverOptions {
   bool sync = true;
   // Internal: the file system; null: the system's. Outlives the saver.
   checkpoint::FileSystem* files = nullptr;
+  // Internal: the time that `every` refers to; null: the system's.
+  std::function<std::chrono::steady_clock::time_point()> clock = nullptr;
 };
 
 // Saves snapshots: all variables that the graph has when this is made, at one

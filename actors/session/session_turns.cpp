@@ -81,7 +81,9 @@ Status SessionState::submit(const std::shared_ptr<Step>& step,
           *this,
           Waiting{step, prepared, {feeds.begin(), feeds.end()}, sync, count}));
   }
-  Status status = submit_passed(step, prepared, feeds, sync, sync, count);
+  Status status = guarded("session", [&] {
+    return submit_passed(step, prepared, feeds, sync, sync, count);
+  });
   if (!status.ok()) return_border(*step);
   return status;
 }
@@ -97,8 +99,14 @@ Status SessionState::wait_at_border(std::shared_ptr<AtBorder> waiting) {
     leave_border(step);
     return step.error();
   }
-  options_.state->border().wait(devices::StateLock::Mode::kShared,
-                                std::move(waiting));
+  try {
+    options_.state->border().wait(devices::StateLock::Mode::kShared, waiting);
+  } catch (...) {
+    // A cancellation that came first has answered the run.
+    if (!waiting->claim()) return {};
+    leave_border(step);
+    throw;
+  }
   return {};
 }
 

@@ -212,6 +212,25 @@ TEST_CASE("two branches may push, of which one is taken") {
         {values({2})});
 }
 
+TEST_CASE("values of several shapes may be on one stack") {
+  for (const bool is_scalar_first : {true, false})
+    check_gradients(
+        [=](const Scope& s, const Outputs& x) -> Outputs {
+          const Output stack = new_stack(s);
+          const Output a = is_scalar_first ? x[0] : x[1];
+          const Output b = is_scalar_first ? x[1] : x[0];
+          const Output first = s.op("StackPushV2", {stack, ops::square(s, a)});
+          const Output second = s.with_control_dependencies({first}).op(
+              "StackPushV2", {stack, ops::sin(s, b)});
+          const Output third = s.with_control_dependencies({second}).op(
+              "StackPopV2", {stack}, kElements);
+          const Output fourth = s.with_control_dependencies({third}).op(
+              "StackPopV2", {stack}, kElements);
+          return {ops::mul(s, third, 3.0), ops::exp(s, fourth)};
+        },
+        {values({}), values({3})});
+}
+
 TEST_CASE("a run gives what it gave before the stacks were replaced") {
   Graph graph;
   const Scope s(graph);

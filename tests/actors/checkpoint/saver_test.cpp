@@ -1,6 +1,7 @@
 // Saver: checkpoints are of one moment, and complete or missing. A training
 // resumes from one as if it had never ended.
 #include "tests/actors/checkpoint/saver_fixture.h"
+#include "tests/actors/pending.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -60,6 +61,117 @@ TEST_CASE("a save is due after so many steps, or so much time") {
   CHECK(saved({.every_steps = 7}, 20) == 2);
   CHECK(saved({.every = std::chrono::hours(1)}, 20) == 0);
   CHECK(saved({.every = std::chrono::nanoseconds(1)}, 20) == 20);
+}
+
+TEST_CASE("so much time counts from the last save, or from the restore") {
+  const Folder folder("due_again");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  std::chrono::steady_clock::time_point now;
+  const auto wait_for = [&](int seconds) {
+    now += std::chrono::seconds(seconds);
+  };
+  const auto start = [&] {
+    return make_saver(*session, {.folder = folder.path(),
+                                 .every = std::chrono::seconds(10),
+                                 .clock = [&] { return now; }});
+  };
+  auto saver = start();
+  // Whether that made it the last step that was saved.
+  const auto saves = [&](int64_t step) {
+    must(saver->save_if_due(step));
+    must(saver->wait());
+    return saver->saved_step() == step;
+  };
+  wait_for(9);
+  CHECK_FALSE(saves(1));
+  wait_for(1);
+  CHECK(saves(2));
+  CHECK_FALSE(saves(3));
+  wait_for(9);
+  CHECK_FALSE(saves(4));
+  wait_for(1);
+  CHECK(saves(5));
+  // A save that nobody had to wait for counts, too.
+  wait_for(5);
+  must(saver->save(6));
+  wait_for(9);
+  CHECK_FALSE(saves(7));
+  wait_for(1);
+  CHECK(saves(8));
+  must(saver->close());
+  saver = start();
+  wait_for(9);
+  CHECK(must(saver->restore())->step == 8);
+  wait_for(9);
+  CHECK_FALSE(saves(9));
+  wait_for(1);
+  CHECK(saves(10));
+}
+
+TEST_CASE("a save that fails before its snapshot does not put off the next") {
+  const Folder folder("due_after_failure");
+  const auto session = make_session({}, counting());
+  std::chrono::steady_clock::time_point now;
+  const auto saver = make_saver(*session, {.folder = folder.path(),
+                                           .every_steps = 10,
+                                           .every = std::chrono::seconds(10),
+                                           .clock = [&] { return now; }});
+  now += std::chrono::seconds(10);
+  // No variable has a value.
+  CHECK(saver->save_if_due(1).code() == Code::kFailedPrecondition);
+  CHECK(saver->save_if_due(10).code() == Code::kFailedPrecondition);
+  CHECK(saver->save_if_due(-1).code() == Code::kInvalidArgument);
+  run_target(*session, "init");
+  must(saver->save_if_due(1));
+  must(saver->wait());
+  CHECK(saver->saved_step() == 1);
+  // Steps count from the save.
+  must(saver->save_if_due(10));
+  must(saver->wait());
+  CHECK(saver->saved_step() == 1);
+  must(saver->save_if_due(11));
+  must(saver->wait());
+  CHECK(saver->saved_step() == 11);
+}
+
+TEST_CASE("a write that fails is told once, and the next one is whole") {
+  const Folder folder("failed_write");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  std::atomic<bool> fails = false;
+  checkpoint::HookedFiles files([&] {
+    return fails ? error(Code::kResourceExhausted, "the disk is full")
+                 : Status();
+  });
+  const auto saver = make_saver(
+      *session, {.folder = folder.path(), .every_steps = 1, .files = &files});
+  must(saver->save(1));
+  must(saver->wait());
+  for (const int how : {0, 1, 2}) {
+    CAPTURE(how);
+    const auto names = folder.names();
+    const int64_t last = *saver->saved_step();
+    fails = true;
+    must(saver->save(100 + how));
+    // Whichever call comes next tells it.
+    Status told;
+    CHECK(comes_true([&] {
+      told = how == 0   ? saver->wait()
+             : how == 1 ? saver->save(200)
+                        : saver->save_if_due(0);
+      return !told.ok();
+    }));
+    CHECK(told.code() == Code::kResourceExhausted);
+    fails = false;
+    must(saver->wait());
+    CHECK(saver->saved_step() == last);
+    run_target(*session, "step");
+    must(saver->save(last + 1));
+    must(saver->wait());
+    CHECK(saver->saved_step() == last + 1);
+    CHECK(folder.names().size() == names.size() + 2);
+  }
 }
 
 TEST_CASE("a checkpoint of another model is refused, with what differs") {

@@ -187,6 +187,61 @@ TEST_CASE("who waits for a run is kept waiting where no more are queued") {
   CHECK(second.get().ok());
 }
 
+TEST_CASE("whatever ends a queued run, its place is the next one's") {
+  auto session = make_session({.max_active_runs = 1, .max_queued_runs = 1},
+                              blocked_graph());
+  Blockade blockade;
+  Pending first(*session, "y");
+  blockade.until_begun(1);
+  for (int i = 0; i < 3; ++i) {
+    CAPTURE(i);
+    Pending cancelled(*session, "y");
+    CHECK(session->counters().queued == 1);
+    cancelled.token.cancel();
+    CHECK(cancelled.get().status().code() == Code::kCancelled);
+    Pending late(*session, "y", within(std::chrono::milliseconds(1)));
+    CHECK(late.get().status().code() == Code::kDeadlineExceeded);
+    // Cancelled before it comes, it takes no place either.
+    RunOptions options;
+    options.cancel.emplace();
+    options.cancel->cancel();
+    std::promise<Code> code;
+    session->run_async({}, {"y"}, {}, options, [&](Answer answer, RunStats) {
+      code.set_value(answer.status().code());
+    });
+    CHECK(code.get_future().get() == Code::kCancelled);
+    CHECK(session->run({}, {"y"}, {}, options).status().code() ==
+          Code::kCancelled);
+    CHECK(session->counters().queued == 0);
+  }
+  Pending last(*session, "y");
+  Pending refused(*session, "y");
+  CHECK(refused.get().status().code() == Code::kResourceExhausted);
+  blockade.let_go();
+  CHECK(first.get().ok());
+  CHECK(last.get().ok());
+  CHECK(session->close().ok());
+  CHECK(session->counters().active == 0);
+}
+
+TEST_CASE("queued runs start in their order, past those that are cancelled") {
+  Graph graph;
+  const Scope s(graph);
+  for (const std::string name : {"a", "b", "c", "d"})
+    test_block(s.named(name), s.constant(Tensor::scalar(2)));
+  REQUIRE(s.status().ok());
+  auto session = make_session({.max_active_runs = 1}, graph);
+  Blockade blockade;
+  Pending a(*session, "a");
+  blockade.until_begun(1);
+  Pending b(*session, "b"), c(*session, "c"), d(*session, "d");
+  b.token.cancel();
+  CHECK(b.get().status().code() == Code::kCancelled);
+  blockade.let_go();
+  for (Pending* run : {&a, &c, &d}) CHECK(run->get().ok());
+  CHECK(blockade.order() == std::vector<std::string>{"a", "c", "d"});
+}
+
 TEST_CASE("`done` of a run that was given up must not wait for another") {
   Graph graph = blocked_graph();
   const Scope s(graph);

@@ -1,6 +1,7 @@
 // Bundles that are damaged, and saves that fail halfway.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <new>
 
@@ -222,6 +223,197 @@ TEST_CASE("whichever write fails, what is left is the checkpoint before") {
     CHECK(contains(status.message(), "No space left on device"));
     CHECK(files.contents() == before);
   }
+}
+
+TEST_CASE("an index that cannot be removed again keeps its shards") {
+  for (const bool is_replaced : {false, true}) {
+    MemoryFiles memory;
+    if (is_replaced) save("d/p", small_tensors(), memory, 2);
+    KeptFile files(memory, is_replaced ? "00002" : ".index");
+    files.fails_after_rename = true;
+    const Status status = try_save("d/p", other_tensors(), files, 2);
+    CHECK(status.code() == Code::kResourceExhausted);
+    // What has an index is whole.
+    if (!is_replaced) CHECK(is_whole(memory, "d/p", other_tensors()));
+    CHECK(memory.exists("d/p.index") == !is_replaced);
+    check(try_save("d/p", small_tensors(), memory, 2));
+    CHECK(is_whole(memory, "d/p", small_tensors()));
+    CHECK(memory.contents().size() == 3);
+  }
+}
+
+TEST_CASE("a checkpoint that cannot be removed is not replaced in part") {
+  MemoryFiles memory;
+  save("d/p", small_tensors(), memory, 2);
+  const auto before = memory.contents();
+  KeptFile files(memory, ".index");
+  CHECK(try_save("d/p", other_tensors(), files, 2).code() ==
+        Code::kPermissionDenied);
+  CHECK(memory.contents() == before);
+  const std::string sources[] = {"d/q"};
+  save("d/q", other_tensors(), memory, 1);
+  {
+    auto merge = BundleMerge::prepare(sources, "d/p", {{&files, true}});
+    REQUIRE(merge.ok());
+    CHECK(merge->publish().code() == Code::kPermissionDenied);
+  }
+  CHECK(is_whole(memory, "d/p", small_tensors()));
+  CHECK(is_whole(memory, "d/q", other_tensors()));
+  CHECK(memory.contents().size() == before.size() + 2);
+}
+
+TEST_CASE("a merge that fails names no shard that is elsewhere") {
+  for (int failing = 0;; ++failing) {
+    MemoryFiles files;
+    save("d/a", small_tensors(), files, 2);
+    save("d/b", {{"z", example(DataType::kFloat, {30})}}, files);
+    const auto before = files.contents();
+    files.recover();
+    files.failing = failing;
+    const std::string sources[] = {"d/a", "d/b"};
+    Status status;
+    {
+      auto merge = BundleMerge::prepare(sources, "d/c", {{&files, true}});
+      status = merge.ok() ? merge->publish() : merge.status();
+    }
+    const bool is_new = files.exists("d/c.index");
+    if (is_new) {
+      CHECK(is_whole(files, "d/c", small_tensors()));
+      CHECK(open_bundle("d/c", files)->read("z").ok());
+    }
+    // Nobody takes what is left of a source for all of it.
+    for (const std::string prefix : {"d/a", "d/b"}) {
+      const auto reader = BundleReader::open(prefix, files);
+      CHECK((!reader.ok() || !(*reader)->check_complete().ok() ||
+             files.contents() == before || prefix == "d/b"));
+    }
+    for (const auto& [path, bytes] : files.contents())
+      CHECK(path.find(".tmp-") == path.npos);
+    if (status.ok()) {
+      CHECK(is_new);
+      CHECK(files.contents().size() == 4);
+      break;
+    }
+  }
+}
+
+TEST_CASE("after a write has failed, a file is never finished or published") {
+  for (const bool is_large : {false, true}) {
+    MemoryFiles files;
+    files.put("f", "before");
+    files.failing = 1;  // after its making
+    {
+      auto file = AtomicFile::create("f", {&files, true});
+      REQUIRE(file.ok());
+      const std::string bytes(is_large ? 300'000 : 10, 'x');
+      const Status first = (*file)->append(bytes);
+      CHECK(first.ok() == !is_large);
+      CHECK_FALSE((*file)->finish().ok());
+      files.recover();
+      CHECK_FALSE((*file)->finish().ok());
+      CHECK_FALSE((*file)->publish().ok());
+      CHECK_FALSE((*file)->is_published());
+      CHECK(files.contents()["f"] == "before");
+    }
+    CHECK(files.contents().size() == 1);
+  }
+  // The same of a sync.
+  MemoryFiles files;
+  files.failing = 2;
+  {
+    auto file = AtomicFile::create("f", {&files, true});
+    REQUIRE(file.ok());
+    check((*file)->append("text"));
+    CHECK_FALSE((*file)->finish().ok());
+    CHECK_FALSE((*file)->publish().ok());
+  }
+  CHECK(files.contents().empty());
+}
+
+TEST_CASE("a name that was refused can be added, and nothing of it is there") {
+  MemoryFiles files;
+  const auto writer = start("d/p", 1, files);
+  const Tensor two = example(DataType::kFloat, {2});
+  const auto slice = [](std::string_view text) {
+    return TensorSlice::parse(text).value();
+  };
+  CHECK_FALSE(writer->add("x", Tensor::make(DataType::kResource, {})).ok());
+  CHECK_FALSE(writer->add_slice("x", {4}, slice("3,2"), two).ok());
+  CHECK_FALSE(writer->add_slice("x", {4}, slice("0,3"), two).ok());
+  check(writer->add("x", two));
+  // Refused slices of a tensor are none of its slices.
+  check(writer->add_slice("s", {4}, slice("0,2"), two));
+  CHECK_FALSE(writer->add_slice("s", {4}, slice("0,2"), two).ok());
+  CHECK_FALSE(writer->add_slice("s", {5}, slice("2,2"), two).ok());
+  CHECK_FALSE(
+      writer->add_slice("s", {4}, slice("2,2"), example(DataType::kInt32, {2}))
+          .ok());
+  check(writer->add_slice("s", {4}, slice("2,2"), two));
+  check(writer->finish());
+  check(writer->publish());
+  const auto reader = open_bundle("d/p", files);
+  CHECK(identical(reader->read("x").value(), two));
+  CHECK(reader->find("s")->slices.size() == 2);
+  CHECK(reader->read("s").ok());
+}
+
+TEST_CASE("any byte but 0 of a bool is 1, in slices as in wholes") {
+  MemoryFiles files;
+  Tensor odd = Tensor::make(DataType::kBool, {2, 3});
+  auto* bytes = static_cast<unsigned char*>(odd.mutable_raw());
+  const unsigned char given[] = {0, 2, 1, 255, 0, 128};
+  std::copy(std::begin(given), std::end(given), bytes);
+  const auto writer = start("d/p", 1, files);
+  check(writer->add("whole", odd));
+  Tensor row = Tensor::make(DataType::kBool, {1, 3});
+  for (const int i : {0, 1}) {
+    std::copy_n(given + 3 * i, 3,
+                static_cast<unsigned char*>(row.mutable_raw()));
+    check(writer->add_slice("parts", {2, 3}, TensorSlice({{i, 1}, {}}), row));
+  }
+  check(writer->finish());
+  check(writer->publish());
+  const auto reader = open_bundle("d/p", files);
+  const auto bytes_in = [](const Result<Tensor>& tensor) {
+    const auto* raw = static_cast<const unsigned char*>(tensor->raw());
+    return std::vector<int>(raw, raw + tensor->bytes());
+  };
+  for (const std::string name : {"whole", "parts"}) {
+    CAPTURE(name);
+    CHECK(bytes_in(reader->read(name)) == std::vector{0, 1, 1, 1, 0, 1});
+    const auto part = [&](std::string_view slice) {
+      return bytes_in(
+          reader->read_slice(name, TensorSlice::parse(slice).value()));
+    };
+    // In one run, and in several.
+    CHECK(part("1,1:-") == std::vector{1, 0, 1});
+    CHECK(part("0,1:1,2") == std::vector{1, 1});
+    CHECK(part("-:1,2") == std::vector{1, 1, 0, 1});
+  }
+}
+
+TEST_CASE("a tensor that could not be read does not harm the next") {
+  MemoryFiles files;
+  save("p", small_tensors(), files, 2);
+  const auto reader = open_bundle("p", files);
+  const std::string path = "p.data-00000-of-00002";
+  const std::string whole = files.contents()[path];
+  files.put(path, whole.substr(0, 1));
+  const auto readable = [&] {
+    int count = 0;
+    for (const auto& [name, wanted] : small_tensors()) {
+      const auto tensor = reader->read(name);
+      if (!tensor.ok()) continue;
+      CHECK(identical(*tensor, wanted));
+      ++count;
+    }
+    return count;
+  };
+  const int first = readable();
+  CHECK(first < 3);
+  CHECK(readable() == first);
+  CHECK_FALSE(reader->read("none").ok());
+  CHECK(readable() == first);
 }
 
 TEST_CASE("whenever the process or the machine ends, there is a checkpoint") {

@@ -153,6 +153,56 @@ TEST_CASE("a header may have metadata, and spaces at its end") {
         "1 tensors; did you mean \"x\"?");
 }
 
+TEST_CASE("any byte but 0 of a bool is 1") {
+  MemoryFiles files;
+  files.put("f", file_of(R"({"x":{"dtype":"BOOL","shape":[4],)"
+                         R"("data_offsets":[0,4]}})",
+                         std::string_view("\0\2\1\xff", 4)));
+  const auto reader = SafetensorsReader::open("f", files);
+  REQUIRE(reader.ok());
+  const auto tensor = (*reader)->read("x");
+  REQUIRE(tensor.ok());
+  const auto* bytes = static_cast<const unsigned char*>(tensor->raw());
+  CHECK(std::vector<int>(bytes, bytes + 4) == std::vector{0, 1, 1, 1});
+}
+
+TEST_CASE("a file that cannot be written leaves the one that was there") {
+  const Tensor x = Tensor::vector<float>({1, 2});
+  const Tensor y = Tensor::vector<float>({3, 4, 5});
+  for (int failing = 0;; ++failing) {
+    MemoryFiles files;
+    REQUIRE(save("f", {{"x", x}}, files).ok());
+    const auto before = files.contents();
+    files.recover();
+    files.failing = failing;
+    const Status status = save("f", {{"y", y}}, files);
+    const bool is_old = files.contents() == before;
+    if (!is_old)
+      CHECK(identical(
+          SafetensorsReader::open("f", files).value()->read("y").value(), y));
+    CHECK(files.contents().size() == 1);
+    if (status.ok()) {
+      CHECK_FALSE(is_old);
+      CHECK(failing > 3);
+      break;
+    }
+  }
+  // Nor does a value that cannot be had, or is another than was said.
+  MemoryFiles files;
+  REQUIRE(save("f", {{"x", x}}, files).ok());
+  const auto before = files.contents();
+  for (const bool fails : {true, false}) {
+    std::vector<SafetensorsItem> items;
+    items.push_back({"y", y.dtype(), y.shape(), [&]() -> Result<Tensor> {
+                       if (fails) return error(Code::kUnknown, "no value");
+                       return x;
+                     }});
+    CHECK(write_safetensors("f", std::move(items), {&files, true}).code() ==
+          (fails ? Code::kUnknown : Code::kInternal));
+    CHECK(files.contents() == before);
+  }
+}
+
 TEST_CASE("types that no tensor has are listed, and not read") {
   MemoryFiles files;
   files.put("f", file_of(R"({"x":{"dtype":"F4","shape":[4,4],)"

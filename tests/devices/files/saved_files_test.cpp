@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-
 #include "devices/files/folder_lock.h"
 #include "tests/devices/files/examples.h"
+#include <filesystem>
+#include <fstream>
 #include "tests/failing_new.h"
 
 namespace tagflow::checkpoint {
@@ -35,6 +35,24 @@ TEST_CASE("a bundle is removed with its shards, and nothing beside it") {
   CHECK(folder.names() == others);
 }
 
+TEST_CASE("a bundle whose index cannot be removed keeps its shards") {
+  const TempFolder folder("kept");
+  const std::vector<std::string> all = {"m-1.data-00000-of-00002",
+                                        "m-1.data-00001-of-00002", "m-1.index"};
+  make(folder, all);
+  KeptFile files(local_files(), ".index");
+  CHECK(remove_bundle(folder.path("m-1"), {&files}).code() ==
+        Code::kPermissionDenied);
+  CHECK(folder.names() == all);
+  // A shard that cannot be removed is an error, too, and can be removed later.
+  KeptFile kept(local_files(), ".data-00000-of-00002");
+  CHECK(remove_bundle(folder.path("m-1"), {&kept}).code() ==
+        Code::kPermissionDenied);
+  CHECK(std::ranges::count(folder.names(), "m-1.index") == 0);
+  REQUIRE(remove_bundle(folder.path("m-1"), {}).ok());
+  CHECK(folder.names().empty());
+}
+
 TEST_CASE("temporary files of killed saves are removed, and no others") {
   const TempFolder folder("temporary");
   const std::vector<std::string> others = {
@@ -58,12 +76,36 @@ TEST_CASE("a folder is locked by one at a time") {
   CHECK((*first)->is_exclusive());
   const auto second = FolderLock::take(folder.path(""));
   CHECK(second.status().code() == Code::kFailedPrecondition);
+  // Who was refused has not taken the lock from the first.
+  CHECK(FolderLock::take(folder.path("")).status().code() ==
+        Code::kFailedPrecondition);
+  CHECK((*first)->check_place().ok());
   *first = nullptr;
   CHECK(FolderLock::take(folder.path("")).ok());
   CHECK(FolderLock::take(folder.path("none"))
             .status()
             .message()
             .find("cannot open the folder") != std::string::npos);
+}
+
+TEST_CASE("a lock knows that its folder was moved, and when it is back") {
+  const TempFolder folder("moved");
+  std::filesystem::create_directory(folder.path("a"));
+  const auto lock = FolderLock::take(folder.path("a"));
+  REQUIRE(lock.ok());
+  std::filesystem::rename(folder.path("a"), folder.path("b"));
+  CHECK((*lock)->check_place().code() == Code::kFailedPrecondition);
+  // Another one in its place is not its own.
+  std::filesystem::create_directory(folder.path("a"));
+  CHECK((*lock)->check_place().code() == Code::kFailedPrecondition);
+  const auto other = FolderLock::take(folder.path("a"));
+  REQUIRE(other.ok());
+  CHECK((*other)->is_exclusive());
+  CHECK(FolderLock::take(folder.path("b")).status().code() ==
+        Code::kFailedPrecondition);
+  std::filesystem::remove(folder.path("a"));
+  std::filesystem::rename(folder.path("b"), folder.path("a"));
+  CHECK((*lock)->check_place().ok());
 }
 
 TEST_CASE("a folder that cannot be written to is not locked") {

@@ -11,6 +11,7 @@
 
 #include "devices/kernels/table/table_file.h"
 #include "tests/devices/state/calls.h"
+#include "tests/failing_new.h"
 #include "tests/temp_path.h"
 
 using namespace tagflow;
@@ -116,6 +117,117 @@ TEST_CASE("a mutable table is changed, and has defaults for each key") {
   REQUIRE(all.ok());
   expect_close((*all)[0], texts({"u"}));
   expect_close((*all)[1], longs({5}));
+}
+
+TEST_CASE("a change that a table refuses leaves its entries as they were") {
+  for (const bool is_dense : {false, true}) {
+    CAPTURE(is_dense);
+    const Tensor empty = Tensor::scalar<int64_t>(-1);
+    const Tensor deleted = Tensor::scalar<int64_t>(-2);
+    TestedTable table =
+        is_dense ? TestedTable("MutableDenseHashTableV2", DataType::kInt64,
+                               DataType::kInt64, {}, {empty, deleted})
+                 : TestedTable("MutableHashTableV2", DataType::kInt64,
+                               DataType::kInt64);
+    CHECK(table.insert(longs({1, 2}), longs({10, 20})).ok());
+    const auto refused = [&](std::string_view op, const Tensor& keys,
+                             const Tensor& values) {
+      expect_error(table.change(op, {keys, values}), Code::kInvalidArgument,
+                   "");
+      CHECK(table.size() == 2);
+      expect_close(table.find(longs({1, 2, 3}), Tensor::scalar<int64_t>(0)),
+                   longs({10, 20, 0}));
+    };
+    for (const std::string op :
+         {"LookupTableInsertV2", "LookupTableImportV2"}) {
+      CAPTURE(op);
+      refused(op, longs({3, 1}), longs({30}));
+      refused(op, texts({"3"}), longs({30}));
+      refused(op, longs({3}), texts({"30"}));
+      if (is_dense) refused(op, longs({3, -1}), longs({30, 40}));
+      if (is_dense) refused(op, longs({3, -2}), longs({30, 40}));
+    }
+    expect_error(table.change("LookupTableRemoveV2", {texts({"1"})}),
+                 Code::kInvalidArgument, "");
+    if (is_dense)
+      expect_error(table.change("LookupTableRemoveV2", {longs({1, -1})}),
+                   Code::kInvalidArgument, "");
+    CHECK(table.size() == 2);
+    // It still takes what is right.
+    CHECK(table.change("LookupTableImportV2", {longs({3}), longs({30})}).ok());
+    CHECK(table.size() == 1);
+    expect_close(table.find(longs({1, 3}), Tensor::scalar<int64_t>(0)),
+                 longs({0, 30}));
+  }
+}
+
+TEST_CASE("a table whose filling was refused can be filled after that") {
+  TestedTable table = fixed();
+  for (const auto& [keys, values] :
+       {std::pair(texts({"a", "a"}), longs({1, 2})),
+        std::pair(texts({"a"}), longs({1, 2})),
+        std::pair(longs({1}), longs({1}))}) {
+    CHECK_FALSE(table.change("InitializeTableV2", {keys, values}).ok());
+    expect_error(table.find(texts({"a"}), Tensor::scalar<int64_t>(0)),
+                 Code::kFailedPrecondition, "is not initialized");
+    CHECK(table.size() == 0);
+  }
+  CHECK(table.change("InitializeTableV2", {texts({"b"}), longs({5})}).ok());
+  // A second filling changes nothing, whatever it has.
+  for (const char* op : {"InitializeTableV2", "LookupTableImportV2"})
+    CHECK_FALSE(table.change(op, {texts({"b", "c"}), longs({6, 7})}).ok());
+  CHECK(table.size() == 1);
+  expect_close(table.find(texts({"b", "c"}), Tensor::scalar<int64_t>(0)),
+               longs({5, 0}));
+}
+
+TEST_CASE("an insertion for which there is no memory keeps what was there") {
+  for (int64_t k = 1;; ++k) {
+    CAPTURE(k);
+    TestedTable table("MutableHashTableV2", DataType::kInt64, DataType::kInt64);
+    CHECK(table.insert(longs({1, 2}), longs({10, 20})).ok());
+    Tensor keys = Tensor::make(DataType::kInt64, {40});
+    for (int64_t i = 0; i < 40; ++i) keys.mutable_data<int64_t>()[i] = 100 + i;
+    const TestedOp insert(
+        "LookupTableInsertV2",
+        {DataType::kResource, DataType::kInt64, DataType::kInt64});
+    Call call(insert, {table.handle, keys, keys});
+    FailAllocation fail(k);
+    call.start();
+    fail.stop();
+    expect_close(table.find(longs({1, 2}), Tensor::scalar<int64_t>(0)),
+                 longs({10, 20}));
+    if (call.status().ok()) {
+      CHECK(table.size() == 42);
+      if (!fail.failed()) break;
+    }
+    // It can be repeated.
+    CHECK(table.insert(keys, keys).ok());
+    CHECK(table.size() == 42);
+    expect_close(table.find(longs({1, 100, 139}), Tensor::scalar<int64_t>(0)),
+                 longs({10, 100, 139}));
+  }
+}
+
+TEST_CASE("a table that could not be read from its file can be filled again") {
+  const std::string path = testing::temp_path("vocabulary_again").string();
+  TestedTable table = fixed();
+  const auto fill = [&] {
+    return call_op(table.state, "InitializeTableFromTextFileV2",
+                   {table.handle, Tensor::scalar(path)},
+                   {{"key_index", -2}, {"value_index", -1}})
+        .status();
+  };
+  write(path, "a\nb\na\n");
+  CHECK_FALSE(fill().ok());
+  CHECK(table.size() == 0);
+  std::remove(path.c_str());
+  CHECK(fill().code() == Code::kNotFound);
+  write(path, "c\nd\n");
+  CHECK(fill().ok());
+  expect_close(table.find(texts({"a", "d"}), Tensor::scalar<int64_t>(-1)),
+               longs({-1, 1}));
+  std::remove(path.c_str());
 }
 
 TEST_CASE("values may be vectors, and keys of a dense table tensors") {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "graph/builder/builder.h"
 #include "tests/graph/passes/whole_program.h"
 
@@ -83,6 +85,40 @@ TEST_CASE("A loop's sum of products becomes one that puts them off") {
   CHECK(add->op() == "_ProductSumAdd");
   CHECK(must(add->attr<bool>("transpose_a")));
   CHECK(!must(add->attr<bool>("transpose_b")));
+}
+
+TEST_CASE("What a sum, its products and its Enter wait for, the new ones do") {
+  Node* first = nullptr;
+  Node* second = nullptr;
+  Node* third = nullptr;
+  const auto waiting = [&](const Scope& in, const Output& a, Node*& kept) {
+    const Output waited = ops::neg(in, a);
+    kept = waited.node();
+    return in.with_control_dependencies({waited});
+  };
+  const Loop loop(
+      [&](const Scope& in, const Output& w, const Output& a, const Output& b) {
+        const Output x = product(waiting(in, a, first), a, b);
+        const Output y = product(waiting(in, a, second), a, b);
+        return ops::add_n(waiting(in, a, third), {x, w, y});
+      });
+  const auto program = loop.summed();
+  REQUIRE(program);
+  std::vector<std::vector<std::string>> waits;
+  for (const Node* node : program->graph.nodes()) {
+    if (node->op() != "_ProductSumAdd") continue;
+    std::vector<std::string>& names = waits.emplace_back();
+    for (const Node* control : node->control_inputs())
+      names.push_back(control->name());
+    std::ranges::sort(names);
+  }
+  const auto sorted = [](std::vector<std::string> names) {
+    std::ranges::sort(names);
+    return names;
+  };
+  REQUIRE(waits.size() == 2);
+  CHECK(waits[0] == sorted({first->name(), third->name()}));
+  CHECK(waits[1] == sorted({second->name(), third->name()}));
 }
 
 TEST_CASE("Several products, and sums by other ops, are put off as well") {
