@@ -64,7 +64,7 @@ Result<MeasuredRuns> measure_runs(Prepared& prepared, int runs,
 
 Result<PlacementReport> explain_placement(
     const Prepared& prepared, const std::optional<MeasuredRuns>& measured,
-    bool is_saved) {
+    bool has_file) {
   std::vector<std::string> feeds;
   for (const auto& [port, value] : prepared.feeds) feeds.push_back(port);
   TAGFLOW_ASSIGN(
@@ -77,9 +77,11 @@ Result<PlacementReport> explain_placement(
       report.notes.begin(),
       measured ? fmt::format("times are those of {}",
                              counted(size_t(measured->runs), "run"))
-      : is_saved
+      : prepared.has_costs
           ? "times are from the file of --costs, or estimates where it has none"
-          : "times are estimates from shapes; --measure measures them");
+      : has_file ? "times are estimates from shapes, since the file of --costs "
+                   "has none of a node of this graph"
+                 : "times are estimates from shapes; --measure measures them");
   return report;
 }
 

@@ -53,7 +53,7 @@ wrong() {
 }
 both='unknown op "AddV22", did you mean "AddV2"\? \(node "add" of function "loop_body"\); unknown op "Lesss", did you mean "Less"\? \(node "less" of function "loop_cond"\)$'
 wrong 's/"AddV2"/"AddV22"/; s/"Less"/"Lesss"/' "$both" "$both"
-ghost='NotFound: \[StatelessWhile\] node "while": no function "ghost" in the library'
+ghost='NotFound: (wrong.pbtxt: )?\[StatelessWhile\] node "while": no function "ghost" in the library'
 wrong 's/func { name: "loop_cond" }/func { name: "ghost" }/' "$ghost" "$ghost"
 type='node "while/loop_cond": input 0 \("while/cond/i:0"\) is int32, bool is wanted'
 wrong 's/"less:z:0"/"i"/' "$type" "$type"

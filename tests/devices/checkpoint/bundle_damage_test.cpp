@@ -14,6 +14,7 @@
 #include "tests/devices/checkpoint/bundles.h"
 #include "tests/devices/checkpoint/examples.h"
 #include "tests/devices/checkpoint/memory_files.h"
+#include "tests/devices/checkpoint/no_memory.h"
 #include "tests/failing_new.h"
 
 namespace tagflow::checkpoint {
@@ -68,6 +69,19 @@ TEST_CASE("a bundle of which any file is cut anywhere is not complete") {
   CHECK(text_of(open_bundle("p", files)->check_complete()) ==
         "NotFound: [checkpoint] cannot open \"p.data-00001-of-00002\": not "
         "there");
+}
+
+TEST_CASE("a tensor of a bundle without memory is named with its file") {
+  const Named tensors = {{"a", example(DataType::kFloat, {9, 9})},
+                         {"b", example(DataType::kString, {4})}};
+  MemoryFiles files;
+  save("p", tensors, files);
+  NoMemory allocator;
+  for (const auto& [name, tensor] : tensors)
+    CHECK(contains(text_of(open_bundle("p", files)->read(name, allocator)),
+                   fmt::format("ResourceExhausted: [checkpoint] tensor {:?} of "
+                               "\"p\": [",
+                               name)));
 }
 
 TEST_CASE("a wrong checksum says which tensor is damaged") {
