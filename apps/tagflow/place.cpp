@@ -19,6 +19,7 @@
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/signature.h"
 #include "graph/counted.h"
+#include "graph/status_text.h"
 
 namespace tagflow::apps {
 namespace {
@@ -113,7 +114,8 @@ Failure place_graph(const PlaceOptions& options) {
   }
   const Result<PlacementReport> report =
       explain_placement(prepared, measured, !options.signature.costs.empty());
-  if (!report.ok()) return run_time_error(report.status());
+  if (!report.ok())
+    return run_time_error(name_file(report.status(), options.signature.graph));
   print_text(options.json ? format_placement_json(*report)
                           : format_placement(*report));
   if (options.svg.empty()) return {};

@@ -47,6 +47,12 @@ expect 0 - - tagflow checkpoint cat "$data/types" of/string --out string.json
 grep -q base64 "$work/string.json" || complain "no strings" cat
 expect 3 - 'there is no tensor "of/int3".*did you mean' \
   tagflow checkpoint cat "$data/types" of/int3
+# A message is no longer than somebody reads.
+expect 3 - \
+  'no tensor "x+\.\.\. \(696[0-9]+ bytes left out\) \.\.\.x+" in ".*/types"' \
+  tagflow checkpoint cat "$data/types" "$(printf 'x%.0s' {1..70000})"
+[ "$(wc -c <"$work/stderr")" -lt 1000 ] ||
+  complain "the message is too long" tagflow checkpoint cat
 expect 3 - 'did you mean "model/_layers/2/bias/.ATTRIBUTES/VARIABLE_VALUE"' \
   tagflow checkpoint cat "$here/models/keras_lstm/model/variables" \
   model/_layers/2/bias
