@@ -3,6 +3,7 @@
 #include <new>
 
 #include "graph/fault.h"
+#include "graph/status_text.h"
 
 namespace tagflow {
 
@@ -85,7 +86,7 @@ std::string_view Status::message() const {
 
 std::string Status::to_string() const {
   if (ok()) return "OK";
-  return fmt::format("{}: {}", code_name(code()), message());
+  return fmt::format("{}: {}", code_name(code()), shorten_message(message()));
 }
 
 BadResultAccess::BadResultAccess(const Status& status)

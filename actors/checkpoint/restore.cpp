@@ -4,6 +4,7 @@
 #include "actors/checkpoint/snapshot.h"
 #include "actors/session/session.h"
 #include "graph/fault.h"
+#include "graph/status_text.h"
 
 namespace tagflow::actors {
 
@@ -15,10 +16,13 @@ Result<Restored> restore_checkpoint(const Session& session,
   TAGFLOW_ASSIGN(const ModelObjects objects,
                  ModelObjects::make(session.graph(), model));
   variables = objects.without_spare(std::move(variables));
-  TAGFLOW_ASSIGN(auto loaded,
-                 load_checkpoint(path, variables, objects, others));
+  Result<LoadedCheckpoint> read =
+      load_checkpoint(path, variables, objects, others);
+  if (!read.ok()) return name_file(std::move(read).status(), path);
+  LoadedCheckpoint loaded = *std::move(read);
   TAGFLOW_ASSIGN(const auto snapshots, Snapshots::create(session));
-  TAGFLOW_RETURN_IF_ERROR(snapshots->restore(loaded.checkpoint.snapshot));
+  TAGFLOW_RETURN_IF_ERROR(name_file(
+      snapshots->restore(loaded.checkpoint.snapshot), loaded.restored.path));
   return std::move(loaded.restored);
 } catch (...) {
   return current_fault("checkpoint");

@@ -5,6 +5,7 @@
 #include "actors/checkpoint/saved_model.h"
 #include "actors/checkpoint/saved_values.h"
 #include "graph/fault.h"
+#include "graph/status_text.h"
 
 namespace tagflow::actors {
 namespace {
@@ -128,8 +129,9 @@ Status restore(Session& session, const SavedState& state, const Files& files,
     TAGFLOW_RETURN_IF_ERROR(
         check_has(session, state.saver_filename, "the file name of its saver"));
     feeds.emplace_back(state.saver_filename, Tensor::scalar(files.prefix));
-    TAGFLOW_RETURN_IF_ERROR(
-        session.run(feeds, {}, {state.saver_restore}, options).status());
+    TAGFLOW_RETURN_IF_ERROR(name_file(
+        session.run(feeds, {}, {state.saver_restore}, options).status(),
+        files.prefix));
   }
   return restore_values(session, **reader, state);
 }
@@ -144,7 +146,8 @@ Status load_saved_state(Session& session, const SavedState& state,
   TAGFLOW_RETURN_IF_ERROR(restore(session, state, files, feeds, options));
   if (state.init_op.empty()) return {};
   TAGFLOW_RETURN_IF_ERROR(check_has(session, state.init_op, "its init op"));
-  return session.run(feeds, {}, {state.init_op}, options).status();
+  return name_file(session.run(feeds, {}, {state.init_op}, options).status(),
+                   model.string());
 } catch (...) {
   return current_fault("saved_model");
 }

@@ -276,10 +276,9 @@ void Step::give_up() {
     if (is_waiting()) return say("the run still waited for ", describe_waits());
     std::lock_guard lock(mutex_);
     return say(
-        "the run had not ended: a kernel that does not look for a "
-        "cancellation may still run",
-        waits_at_stop_.empty() ? ""
-                               : ", after it had waited for " + waits_at_stop_);
+        "the run was still ending: a kernel may not look for a cancellation, "
+        "or many values are being freed",
+        waits_at_stop_.empty() ? "" : "; it had waited for " + waits_at_stop_);
   });
   answer(std::move(last));
 }

@@ -102,12 +102,25 @@ Failure list_tensors(const CheckpointOptions& options) {
 
 // --- cat ---------------------------------------------------------------------
 
+// A file of the other kind could not be read again by its name.
+Status check_extension(const CheckpointOptions& options, const Tensor& tensor) {
+  const bool is_text = tensor.dtype() == DataType::kString;
+  if (!options.out.ends_with(is_text ? ".npy" : ".json")) return {};
+  return invalid_argument(
+      "[--out] tensor \"{}\" is {}, which is written to a {} file: \"{}\" "
+      "should "
+      "end so",
+      options.name, tensor.describe(), is_text ? ".json" : ".npy", options.out);
+}
+
 Failure print_tensor(const CheckpointOptions& options) {
   const auto file = open_file(options.path);
   if (!file.ok()) return file_error(file.status());
   const auto tensor = (*file)->read(options.name);
   if (!tensor.ok()) return file_error(tensor.status());
   if (!options.out.empty()) {
+    Status fits = check_extension(options, *tensor);
+    if (!fits.ok()) return usage_error(std::move(fits));
     return file_error(
         tensor->dtype() == DataType::kString
             ? io::write_file(options.out, io::format_string_tensor(*tensor))
@@ -158,6 +171,8 @@ ExitCode compare(const CheckpointOptions& options) {
 // --- convert -----------------------------------------------------------------
 
 Failure convert_file(const CheckpointOptions& options) {
+  Status target = check_target(options.other);
+  if (!target.ok()) return usage_error(std::move(target));
   if (checkpoint::is_safetensors_path(options.other) && options.shards > 1)
     return usage_error(
         invalid_argument("[--shards] a .safetensors file has one shard"));

@@ -15,6 +15,7 @@
 #include "apps/tagflow/signature.h"
 #include "graph/file/graphdef.h"
 #include "graph/node_name.h"
+#include "graph/op_registry.h"
 
 namespace tagflow::apps {
 namespace {
@@ -64,6 +65,13 @@ Status check_request(const GradientsCommand& command) {
         "[--out] a GraphDef is written, which such a file cannot have: \"{}\" "
         "should end in .pb or .pbtxt",
         command.out);
+  // Another extension is that of no format, and its file is binary.
+  const std::string nearest =
+      graph::nearest_name(out.extension().string(), {".pb", ".pbtxt", ".txt"});
+  if (!nearest.empty() && out.extension() != nearest)
+    return invalid_argument("[--out] did you mean \"{}\" in place of \"{}\"?",
+                            fs::path(out).replace_extension(nearest).string(),
+                            command.out);
   if (!command.tangents.empty() && command.tangents.size() != request.xs.size())
     return invalid_argument("[--tangent] {} tangents are given for {} --x",
                             command.tangents.size(), request.xs.size());
@@ -233,7 +241,8 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
                    "the loop whose frame has this name keeps its variables of "
                    "every K-th iteration (every:K), or of some (log), and "
                    "computes the rest again; all: it keeps all")
-      ->type_name("LOOP=PLAN...");
+      ->type_name("LOOP=PLAN...")
+      ->excludes(forward);
   CLI::Option* out = add_output_option(
       *gradients, "--out", command->out,
       "write the graph there, as text where the name ends in .pbtxt, and print "

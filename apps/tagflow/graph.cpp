@@ -15,6 +15,7 @@
 #include "apps/tagflow/model/op_libraries.h"
 #include "apps/tagflow/signature.h"
 #include "graph/analysis/validate.h"
+#include "graph/status_text.h"
 
 namespace tagflow::apps {
 namespace {
@@ -67,8 +68,9 @@ Status draw_files(const GraphOptions& options, const draw::Drawing& drawing) {
 
 // From the graph to its summary; draws it on the way.
 Result<GraphSummary> examine(const GraphOptions& options, const Model& model) {
-  TAGFLOW_ASSIGN(const graph::FrameMap frames,
-                 graph::validated_frames(model.graph));
+  Result<graph::FrameMap> valid = graph::validated_frames(model.graph);
+  if (!valid.ok()) return name_file(std::move(valid).status(), options.graph);
+  const graph::FrameMap frames = *std::move(valid);
   TAGFLOW_ASSIGN(const NamedSignature* signature,
                  choose_signature(model, options.signature));
   TAGFLOW_ASSIGN(const Nodes nodes, chosen_nodes(model, options, signature));

@@ -18,7 +18,9 @@
 #include "apps/tagflow/conform/needs.h"
 #include "apps/tagflow/model/arg_text.h"
 #include "apps/tagflow/model/op_libraries.h"
+#include "autodiff/rule.h"
 #include "devices/kernel_registry.h"
+#include "graph/counted.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::apps {
@@ -82,15 +84,36 @@ std::vector<std::string> names_of(const std::set<DataType>& types) {
   return names;
 }
 
-// The implementation of the op: "CPU", "engine", or "-" where there is none
-// yet.
+// Who computes the op: "engine", or the types of devices that have kernels,
+// such as "CPU,GPU", or "-" if there is none.
 std::string kernel_text(const graph::OpDef& op) {
   if (is_performed_by_engine(op.name)) return "engine";
-  return has_cpu_kernel(op.name) ? "CPU" : "-";
+  std::vector<std::string> devices;
+  for (const auto& [device, types] : types_of_kernels(op.name))
+    devices.push_back(device);
+  return devices.empty() ? "-" : fmt::format("{}", fmt::join(devices, ","));
+}
+
+// What gradients in reverse mode do at the op.
+std::string gradient_text(const graph::OpDef& op) {
+  const auto* entry = autodiff::RuleTable::global().find(op.name);
+  if (entry != nullptr && entry->rule != nullptr) return "yes";
+  if (entry != nullptr) return "no, it is zero: " + entry->reason;
+  return is_performed_by_engine(op.name)
+             ? "yes, with the loop, conditional or function that it is part of"
+             : "no, a graph that needs it cannot be differentiated";
+}
+
+// The same in forward mode, if there is a gradient.
+std::string tangent_text(const graph::OpDef& op) {
+  const auto* entry = autodiff::RuleTable::global().find(op.name);
+  if (entry == nullptr || entry->rule == nullptr) return gradient_text(op);
+  return entry->forward != nullptr ? "yes, by a rule of its own"
+                                   : "yes, from the rule of its gradient";
 }
 
 std::string headline(const graph::OpDef& op) {
-  return fmt::format("{:6} {}({}) -> ({})", kernel_text(op), op.name,
+  return fmt::format("{:7} {}({}) -> ({})", kernel_text(op), op.name,
                      fmt::join(arg_texts(op.inputs), ", "),
                      fmt::join(arg_texts(op.outputs), ", "));
 }
@@ -101,10 +124,13 @@ void print_op(const graph::OpDef& op) {
   std::vector<std::string> attrs;
   for (const graph::AttrDef& attr : op.attrs) attrs.push_back(attr.name);
   if (!attrs.empty()) text += fmt::format("  [{}]", fmt::join(attrs, ", "));
-  for (const auto& [device, types] : types_of_kernels(op.name)) {
+  const auto devices = types_of_kernels(op.name);
+  for (const auto& [device, types] : devices) {
+    const bool is_named = devices.size() > 1;
+    if (is_named) text += fmt::format("  {}:", device);
     for (const auto& [attr, allowed] : types) {
-      text +=
-          fmt::format("  {} {{{}}}", attr, fmt::join(names_of(allowed), ", "));
+      text += fmt::format("{}{} {{{}}}", is_named ? " " : "  ", attr,
+                          fmt::join(names_of(allowed), ", "));
     }
   }
   print_text(text + "\n");
@@ -136,6 +162,8 @@ void print_details(const graph::OpDef& op) {
   if (devices.empty() && !is_performed_by_engine(op.name)) {
     add("kernels", "none: graphs that have it load, but do not run");
   }
+  add("gradient", gradient_text(op));
+  add("tangent", tangent_text(op));
   print_text(text);
 }
 
@@ -153,7 +181,9 @@ void print_op_json(const graph::OpDef& op) {
                                {"attrs", attr_texts(op)},
                                {"stateful", op.is_stateful},
                                {"kernel", kernel_text(op)},
-                               {"kernels", std::move(kernels)}};
+                               {"kernels", std::move(kernels)},
+                               {"gradient", gradient_text(op)},
+                               {"tangent", tangent_text(op)}};
   // Names of an op library may be no UTF-8.
   print_text(
       root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
@@ -166,8 +196,10 @@ Failure list_ops(const OpsOptions& options) {
   const auto& registry = graph::OpRegistry::global();
   const std::vector<std::string> names =
       options.names.empty() ? registry.names() : options.names;
+  bool is_none = true;
   for (const std::string& name : names) {
     if (!contains_ignoring_case(name, options.filter)) continue;
+    is_none = false;
     const Result<const graph::OpDef*> op = registry.find(name);
     if (!op.ok()) return run_time_error(op.status());
     if (options.json) {
@@ -178,7 +210,12 @@ Failure list_ops(const OpsOptions& options) {
       print_details(**op);
     }
   }
-  return {};
+  if (!is_none) return {};
+  const std::string nearest = graph::nearest_name(options.filter, names);
+  return run_time_error(error(
+      Code::kNotFound, "[--filter] none of the {} has \"{}\" in its name{}",
+      counted(names.size(), "op"), options.filter,
+      nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
 }
 
 }  // namespace

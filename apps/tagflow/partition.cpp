@@ -14,6 +14,7 @@
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/placement/cut.h"
 #include "apps/tagflow/signature.h"
+#include "graph/status_text.h"
 
 namespace tagflow::apps {
 namespace {
@@ -49,9 +50,11 @@ Status draw_partitions(const actors::Distribution& distribution,
 Status cut_graph(const Prepared& prepared, const PartitionCommand& command) {
   std::vector<std::string> feeds;
   for (const auto& [port, value] : prepared.feeds) feeds.push_back(port);
-  TAGFLOW_ASSIGN(
-      const actors::Distribution distribution,
-      prepared.session->explain(feeds, prepared.fetches, prepared.targets));
+  const Result<actors::Distribution> explained =
+      prepared.session->explain(feeds, prepared.fetches, prepared.targets);
+  if (!explained.ok())
+    return name_file(explained.status(), command.signature.graph);
+  const actors::Distribution& distribution = *explained;
   const auto devices = prepared.session->devices();
   TAGFLOW_ASSIGN(const CutReport cut, report_cut(distribution, devices));
   TAGFLOW_RETURN_IF_ERROR(write_partitions(distribution, cut, command.out));

@@ -19,6 +19,7 @@
 #include "apps/tagflow/placement/report.h"
 #include "apps/tagflow/signature.h"
 #include "graph/counted.h"
+#include "graph/status_text.h"
 
 namespace tagflow::apps {
 namespace {
@@ -64,7 +65,7 @@ Result<MeasuredRuns> measure_runs(Prepared& prepared, int runs,
 
 Result<PlacementReport> explain_placement(
     const Prepared& prepared, const std::optional<MeasuredRuns>& measured,
-    bool is_saved) {
+    bool has_file) {
   std::vector<std::string> feeds;
   for (const auto& [port, value] : prepared.feeds) feeds.push_back(port);
   TAGFLOW_ASSIGN(
@@ -77,9 +78,11 @@ Result<PlacementReport> explain_placement(
       report.notes.begin(),
       measured ? fmt::format("times are those of {}",
                              counted(size_t(measured->runs), "run"))
-      : is_saved
+      : prepared.has_costs
           ? "times are from the file of --costs, or estimates where it has none"
-          : "times are estimates from shapes; --measure measures them");
+      : has_file ? "times are estimates from shapes, since the file of --costs "
+                   "has none of a node of this graph"
+                 : "times are estimates from shapes; --measure measures them");
   return report;
 }
 
@@ -111,7 +114,8 @@ Failure place_graph(const PlaceOptions& options) {
   }
   const Result<PlacementReport> report =
       explain_placement(prepared, measured, !options.signature.costs.empty());
-  if (!report.ok()) return run_time_error(report.status());
+  if (!report.ok())
+    return run_time_error(name_file(report.status(), options.signature.graph));
   print_text(options.json ? format_placement_json(*report)
                           : format_placement(*report));
   if (options.svg.empty()) return {};

@@ -22,6 +22,7 @@
 #include "graph/function.h"
 #include "graph/function_uses.h"
 #include "graph/node_name.h"
+#include "graph/status_text.h"
 
 namespace tagflow::apps {
 namespace {
@@ -198,20 +199,24 @@ bool is_of_graph(const graph::Graph& graph,
   return graph.find(name) != nullptr;
 }
 
-// A file of another graph is easily taken, and has no effect.
-void warn_of_foreign_costs(const graph::CostModel& costs,
-                           const graph::Graph& graph) {
+// Whether some costs are of nodes of the graph; warns if none are. A file of
+// another graph is easily taken, and has no effect.
+bool check_costs(const graph::CostModel& costs, const graph::Graph& graph) {
   const std::vector<graph::CostModel::NodeCosts> nodes = costs.node_costs();
   std::set<std::string, std::less<>> functions;
   for (const graph::FunctionDef* function : graph.library().functions())
     functions.insert(graph::to_node_name(function->name()));
-  const bool is_foreign =
-      std::ranges::none_of(nodes, [&](const graph::CostModel::NodeCosts& node) {
+  const bool is_any =
+      std::ranges::any_of(nodes, [&](const graph::CostModel::NodeCosts& node) {
         return is_of_graph(graph, functions, node.node);
       });
-  if (is_foreign && !nodes.empty())
-    spdlog::warn("[--costs] none of its {} is of a node of this graph",
-                 counted(nodes.size(), "cost"));
+  if (!is_any)
+    spdlog::warn("[--costs] {}",
+                 nodes.empty()
+                     ? "the file has no costs of nodes"
+                     : fmt::format("none of its {} is of a node of this graph",
+                                   counted(nodes.size(), "cost")));
+  return is_any;
 }
 
 // Fills `prepared`, except its failure, which is returned.
@@ -235,6 +240,10 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
 
   const Result<Model> model = load_model(options.graph);
   if (!model.ok()) return file_error(model.status());
+  const auto of_graph = [&](Failure of) {
+    of.status = name_file(std::move(of.status), options.graph);
+    return of;
+  };
   Status resolved = resolve(*model, options, purpose, *texts, prepared);
   if (!resolved.ok()) return run_time_error(std::move(resolved));
   if (prepared.fetches.empty() && prepared.targets.empty()) {
@@ -247,20 +256,24 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   prepared.queue_runners = model->queue_runners;
   prepared.state = model->state;
   Status ops = check_needed_ops(*model, prepared);
-  if (!ops.ok()) return run_time_error(std::move(ops));
+  if (!ops.ok()) return of_graph(run_time_error(std::move(ops)));
 
   failure = read_costs_of(options, prepared);
-  if (failure.exit_code == ExitCode::kOk)
-    failure = open_session(model->graph, *session_options, prepared.session);
   if (failure.exit_code != ExitCode::kOk) return failure;
+  failure = open_session(model->graph, *session_options, prepared.session);
+  if (failure.exit_code != ExitCode::kOk)
+    return prepared.session.is_open() ? of_graph(std::move(failure)) : failure;
   // Before any placement, since variables stay where they are placed first.
   if (!options.costs.empty()) {
-    warn_of_foreign_costs(prepared.costs, model->graph);
+    // A new file of --learn has none.
+    prepared.has_costs =
+        (!options.makes_costs || prepared.costs.node_costs().size() > 0) &&
+        check_costs(prepared.costs, model->graph);
     Status learned = prepared.session->learn(prepared.costs);
     if (!learned.ok()) return run_time_error(std::move(learned));
   }
   if (purpose == Purpose::kLook) return {};
-  return load_state(*model, options.graph, prepared);
+  return of_graph(load_state(*model, options.graph, prepared));
 }
 
 }  // namespace

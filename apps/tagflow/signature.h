@@ -58,6 +58,7 @@ struct Prepared {
   std::vector<graph::QueueRunnerDef> queue_runners;  // of the file
   graph::SavedState state;                           // of the file
   graph::CostModel costs;  // of the file of costs; the session knows them
+  bool has_costs = false;  // and some are of nodes of the graph
   Failure failure;         // its code is kOk on success
 };
 

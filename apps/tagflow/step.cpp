@@ -252,7 +252,8 @@ void add_step_command(CLI::App& app, ExitCode& exit_code) {
       ->group(text);
   step->add_option(
           "--frame", filter.frames,
-          "print only steps of matching frames; \"root\" is outside loops")
+          "print only steps of matching frames, or iterations, as steps have "
+          "them: \"while/0\"; \"root\" is outside loops")
       ->type_name("PATTERN")
       ->group(text);
   step->add_option("--from", filter.first, "the first step to print")

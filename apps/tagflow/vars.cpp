@@ -13,6 +13,7 @@
 #include "apps/tagflow/model/model.h"
 #include "apps/tagflow/model/op_libraries.h"
 #include "apps/tagflow/signature.h"
+#include "graph/status_text.h"
 
 namespace tagflow::apps {
 namespace {
@@ -105,7 +106,8 @@ Failure list_variables(const VarsOptions& options) {
   const Result<Model> model = load_model(options.graph);
   if (!model.ok()) return file_error(model.status());
   const auto variables = actors::find_variables(model->graph);
-  if (!variables.ok()) return run_time_error(variables.status());
+  if (!variables.ok())
+    return run_time_error(name_file(variables.status(), options.graph));
   print_text(options.json ? vars_json(*variables) : vars_text(*variables));
   return {};
 }

@@ -1,6 +1,7 @@
 // Finds the GPUs of the machine, and the costs that placement uses.
 #include "devices/cuda/cuda_device.h"
 #include "devices/cuda/status.h"
+#include "graph/counted.h"
 
 namespace tagflow::devices {
 namespace {
@@ -46,16 +47,21 @@ Result<std::unique_ptr<Device>> make_cuda_device(graph::DeviceInfo info,
   const cudaError_t result = cudaGetDeviceCount(&count);
   if (result != cudaSuccess || count == 0) {
     cudaGetLastError();
-    return error(Code::kNotFound, "[cuda] no CUDA device: {}",
+    // A driver that is not there counts as one that is too old.
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+      return error(Code::kNotFound,
+                   "[cuda] this machine has no GPU, or NVIDIA's driver is not "
+                   "installed");
+    return error(Code::kNotFound, "[cuda] no GPU can be used here: {}",
                  cudaGetErrorString(count == 0 && result == cudaSuccess
                                         ? cudaErrorNoDevice
                                         : result));
   }
   const int device = *info.name.id;
   if (device >= count)
-    return error(Code::kNotFound,
-                 "[cuda] no CUDA device {}: this machine has {}", device,
-                 count);
+    return error(Code::kNotFound, "[cuda] no GPU {}: this machine has {}",
+                 device, counted(size_t(count), "GPU"));
   return CudaDevice::make(std::move(info), options);
 }
 

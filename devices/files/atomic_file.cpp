@@ -41,6 +41,7 @@ Result<std::unique_ptr<AtomicFile>> AtomicFile::create(
   constexpr int kAttempts = 100;
   for (int i = 0;; ++i) {
     made->temporary_ = temporary_name(made->target_);
+    made->unfinished_.emplace(made->temporary_);
     auto file = files.create(made->temporary_);
     if (file.ok()) {
       made->file_ = std::move(file).value();
@@ -110,6 +111,7 @@ Status AtomicFile::publish() {
   TAGFLOW_RETURN_IF_ERROR(failed_);
   TAGFLOW_RETURN_IF_ERROR(options_.file_system().rename(temporary_, target_));
   exists_ = false;
+  unfinished_.reset();
   published_ = true;
   return {};
 }

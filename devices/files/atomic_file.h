@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "devices/files/files.h"
 #include "graph/status.h"
+#include "graph/unfinished_file.h"
 
 namespace tagflow::checkpoint {
 
@@ -26,8 +28,9 @@ struct WriteOptions {
 
 // Life cycle: *open* from create() on, appended to under a temporary name
 // beside its target; *finished* when all of it is on the disk; *published* when
-// it has its name. An unpublished file is removed by the destructor; if the
-// process is killed, it stays under a name that nobody mistakes for another.
+// it has its name. An unpublished file is removed by the destructor, and by
+// remove_unfinished_files(); if the process is killed, it stays under a name
+// that nobody mistakes for another.
 //
 // Thread-compatible.
 class AtomicFile {
@@ -61,6 +64,7 @@ class AtomicFile {
 
   const std::string target_;
   std::string temporary_;
+  std::optional<UnfinishedFile> unfinished_;  // of the temporary name
   const WriteOptions options_;
   std::unique_ptr<WritableFile> file_;  // null when finished
   std::string buffer_;

@@ -8,6 +8,7 @@
 #include "devices/files/string_elements.h"
 #include "devices/files/table.h"
 #include "graph/op_registry.h"
+#include "graph/status_text.h"
 
 namespace tagflow::checkpoint {
 namespace {
@@ -312,7 +313,7 @@ Result<Tensor> BundleReader::read_slice(std::string_view name,
   Result<Tensor> tensor = read();
   if (tensor.ok()) return tensor;
   Status status = std::move(tensor).status();
-  if (status.message().starts_with('[')) return status;  // names the file
+  if (mentions_file(status.message(), prefix_)) return status;
   return std::move(status).with_prefix(
       fmt::format("[checkpoint] tensor {:?} of \"{}\": ", name, prefix_));
 }

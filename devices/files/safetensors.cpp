@@ -81,8 +81,11 @@ Result<Tensor> SafetensorsReader::read(std::string_view name,
                  "cannot be read",
                  name, path_, entry->type);
   // The header was checked: the file has these bytes.
-  TAGFLOW_ASSIGN(Tensor tensor,
-                 Tensor::allocate(dtype, entry->shape, allocator));
+  Result<Tensor> made = Tensor::allocate(dtype, entry->shape, allocator);
+  if (!made.ok())
+    return std::move(made).status().with_prefix(
+        fmt::format("[safetensors] tensor {:?} of \"{}\": ", name, path_));
+  Tensor tensor = *std::move(made);
   auto* bytes = static_cast<char*>(tensor.mutable_raw());
   prepare_memory({bytes, tensor.bytes()});
   TAGFLOW_RETURN_IF_ERROR(read_exactly(*file_, data_ + entry->begin,
@@ -92,9 +95,10 @@ Result<Tensor> SafetensorsReader::read(std::string_view name,
   return tensor;
 }
 
-Status write_safetensors(const std::string& path,
-                         std::vector<SafetensorsItem> items,
-                         const WriteOptions& options) {
+namespace {
+
+// Sorts the items, and gives each a place.
+Result<SafetensorsHeader> place_items(std::vector<SafetensorsItem>& items) {
   for (const SafetensorsItem& item : items) {
     if (safetensors_type(item.dtype).empty())
       return error(Code::kUnimplemented,
@@ -130,8 +134,23 @@ Status write_safetensors(const std::string& path,
   if (const auto twice = std::ranges::adjacent_find(names);
       twice != names.end())
     return invalid_argument("[safetensors] tensor {:?} is there twice", *twice);
+  return header;
+}
 
-  TAGFLOW_ASSIGN(const std::string text, format_safetensors_header(header));
+}  // namespace
+
+Status write_safetensors(const std::string& path,
+                         std::vector<SafetensorsItem> items,
+                         const WriteOptions& options) {
+  const auto of_file = [&](Status status) {
+    return std::move(status).with_prefix(
+        fmt::format("cannot write \"{}\": ", path));
+  };
+  const auto header = place_items(items);
+  if (!header.ok()) return of_file(header.status());
+  auto formatted = format_safetensors_header(*header);
+  if (!formatted.ok()) return of_file(std::move(formatted).status());
+  const std::string text = *std::move(formatted);
   TAGFLOW_ASSIGN(const std::unique_ptr<AtomicFile> file,
                  AtomicFile::create(path, options));
   std::string length;
@@ -140,9 +159,10 @@ Status write_safetensors(const std::string& path,
   for (const SafetensorsItem& item : items) {
     TAGFLOW_ASSIGN(const Tensor tensor, item.load());
     if (tensor.dtype() != item.dtype || !(tensor.shape() == item.shape))
-      return error(Code::kInternal, "[safetensors] tensor {:?} is {}, not {}{}",
-                   item.name, tensor.describe(), dtype_name(item.dtype),
-                   item.shape.to_string());
+      return of_file(error(Code::kInternal,
+                           "[safetensors] tensor {:?} is {}, not {}{}",
+                           item.name, tensor.describe(), dtype_name(item.dtype),
+                           item.shape.to_string()));
     TAGFLOW_RETURN_IF_ERROR(
         file->append({static_cast<const char*>(tensor.raw()), tensor.bytes()}));
   }

@@ -58,7 +58,8 @@ struct SafetensorsItem {
   std::function<Result<Tensor>()> load;
 };
 
-// Writes the file, as a whole or not at all. InvalidArgument where a name is
+// Writes the file, as a whole or not at all. Its own errors name the file:
+// InvalidArgument where a name is
 // repeated or cannot be written, Unimplemented for a type that the format does
 // not have, Internal where a tensor differs from its item.
 Status write_safetensors(const std::string& path,

@@ -1,9 +1,10 @@
 #include "devices/files/safetensors_header.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
+#include <utility>
 
 namespace tagflow::checkpoint {
 namespace {
@@ -54,82 +55,104 @@ Status header_error(fmt::format_string<Args...> format, Args&&... args) {
                           fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Parses the JSON as a stream: it stores only what is kept, and detects
-// repeated names. Returning false ends the parsing.
+// An entry as the header has it. It is checked when the header has ended, since
+// a later one of the same name replaces it.
+struct DescribedTensor {
+  std::string type;
+  std::vector<uint64_t> dims;
+  uint64_t begin = 0, end = 0;
+};
+
+// Parses the JSON as a stream: it stores only what is kept. Returning false
+// ends the parsing.
 class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
  public:
-  SafetensorsHeader header;
+  std::map<std::string, DescribedTensor> tensors;
+  std::map<std::string, std::string> metadata;
   Status status;
 
-  bool null() override { return unexpected("null"); }
-  bool boolean(bool) override { return unexpected("a truth value"); }
+  bool null() override {
+    // As if it were not there.
+    if (place_ == kInRoot && key_ == kMetadata) return true;
+    return take_other("null");
+  }
+  bool boolean(bool) override { return take_other("a truth value"); }
   bool number_integer(number_integer_t) override {
-    return unexpected("a negative number");
+    return take_other("a negative number");
   }
   bool number_float(number_float_t, const string_t&) override {
-    return unexpected("a fraction");
+    return take_other("a fraction");
   }
-  bool binary(binary_t&) override { return unexpected("binary data"); }
+  bool binary(binary_t&) override { return take_other("binary data"); }
 
   bool number_unsigned(number_unsigned_t value) override {
     if (place_ != kInShape && place_ != kInOffsets)
-      return unexpected("a number");
+      return take_other("a number");
     if (numbers_.size() == kMaxNumbers)
-      return refuse("tensor {:?} has too many dimensions", entry_.name);
+      return refuse("tensor {:?} has too many dimensions", name_);
     numbers_.push_back(value);
     return true;
   }
 
   bool string(string_t& value) override {
     if (place_ == kInMetadata) {
-      header.metadata.emplace_back(key_, std::move(value));
+      metadata.insert_or_assign(key_, std::move(value));
       return true;
     }
-    if (place_ != kInTensor || key_ != "dtype") return unexpected("a string");
-    entry_.type = std::move(value);
+    if (place_ != kInTensor || key_ != "dtype") return take_other("a string");
+    if (find_safetensors_type(value) == nullptr)
+      return refuse("tensor {:?} is of an unknown type {:?}", name_, value);
+    tensor_.type = std::move(value);
     return true;
   }
 
   bool start_object(std::size_t) override {
+    if (place_ == kInUnknown) return enter_unknown();
     if (place_ == kBefore) {
       place_ = kInRoot;
     } else if (place_ == kInRoot && key_ == kMetadata) {
       place_ = kInMetadata;
     } else if (place_ == kInRoot) {
       place_ = kInTensor;
-      entry_ = {};
-      entry_.name = key_;
+      tensor_ = {};
+      name_ = key_;
+      fields_.clear();
     } else {
       return unexpected("an object");
     }
-    if (place_ != kInRoot) fields_.clear();
     return true;
   }
 
   bool key(string_t& value) override {
-    auto& known = place_ == kInRoot ? names_ : fields_;
-    if (!known.insert(value).second)
+    if (place_ == kInUnknown) return true;
+    if (place_ == kInRoot && value == kMetadata &&
+        std::exchange(has_metadata_, true))
       return refuse("{:?} is there twice", value);
-    if (place_ == kInTensor && value != "dtype" && value != "shape" &&
-        value != "data_offsets")
-      return refuse("tensor {:?} has an unknown field {:?}", entry_.name,
-                    value);
+    if (place_ == kInTensor) {
+      const bool is_known =
+          value == "dtype" || value == "shape" || value == "data_offsets";
+      if (!is_known) place_ = kInUnknown;
+      if (is_known && !fields_.insert(value).second)
+        return refuse("{:?} of tensor {:?} is there twice", value, name_);
+    }
     key_ = std::move(value);
     return true;
   }
 
   bool end_object() override {
+    if (place_ == kInUnknown) return leave_unknown();
     if (place_ == kInTensor) {
       constexpr size_t kFields = 3;
       if (fields_.size() != kFields)
-        return refuse("tensor {:?} lacks a field", entry_.name);
-      header.entries.push_back(std::move(entry_));
+        return refuse("tensor {:?} lacks a field", name_);
+      tensors.insert_or_assign(name_, std::move(tensor_));
     }
     place_ = kInRoot;
     return true;
   }
 
   bool start_array(std::size_t) override {
+    if (place_ == kInUnknown) return enter_unknown();
     if (place_ != kInTensor || key_ == "dtype") return unexpected("a list");
     place_ = key_ == "shape" ? kInShape : kInOffsets;
     numbers_.clear();
@@ -137,9 +160,19 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool end_array() override {
-    const bool ok = place_ == kInShape ? take_shape() : take_offsets();
+    if (place_ == kInUnknown) return leave_unknown();
+    const bool is_shape = place_ == kInShape;
     place_ = kInTensor;
-    return ok;
+    if (is_shape) {
+      tensor_.dims = std::move(numbers_);
+      return true;
+    }
+    if (numbers_.size() != 2)
+      return refuse("the data_offsets of tensor {:?} are no begin and end",
+                    name_);
+    tensor_.begin = numbers_[0];
+    tensor_.end = numbers_[1];
+    return true;
   }
 
   bool parse_error(std::size_t position, const std::string&,
@@ -148,7 +181,16 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  enum Place { kBefore, kInRoot, kInMetadata, kInTensor, kInShape, kInOffsets };
+  // kInUnknown: in the value of a field that the format does not have.
+  enum Place {
+    kBefore,
+    kInRoot,
+    kInMetadata,
+    kInTensor,
+    kInShape,
+    kInOffsets,
+    kInUnknown
+  };
   static constexpr size_t kMaxNumbers = kMaxRank;
 
   template <class... Args>
@@ -160,56 +202,73 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
     if (place_ == kBefore) return refuse("the header is {}, no object", what);
     return refuse(
         "{} is not expected at {:?}{}", what, key_,
-        place_ < kInTensor ? "" : fmt::format(" of tensor {:?}", entry_.name));
+        place_ < kInTensor ? "" : fmt::format(" of tensor {:?}", name_));
   }
 
-  bool take_shape() {
-    std::vector<int64_t> dims;
-    for (const uint64_t number : numbers_) {
-      if (number > INT64_MAX)
-        return refuse("tensor {:?} has a dimension of {}", entry_.name, number);
-      dims.push_back(int64_t(number));
-    }
-    auto shape = Shape::make(dims);
-    if (!shape.ok())
-      return refuse("tensor {:?}: {}", entry_.name, shape.status().message());
-    entry_.shape = std::move(*shape);
+  // A value that no field of the format has.
+  bool take_other(std::string_view what) {
+    if (place_ != kInUnknown) return unexpected(what);
+    if (unknown_depth_ == 0) place_ = kInTensor;
     return true;
   }
-
-  bool take_offsets() {
-    if (numbers_.size() != 2 || numbers_[0] > numbers_[1])
-      return refuse("the data_offsets of tensor {:?} are no begin and end",
-                    entry_.name);
-    entry_.begin = numbers_[0];
-    entry_.end = numbers_[1];
+  bool enter_unknown() {
+    // All readers of the format accept 127 levels, with the header's object and
+    // that of the tensor.
+    constexpr int kDeepest = 127 - 2;
+    if (unknown_depth_ == kDeepest)
+      return refuse("field {:?} of tensor {:?} is nested too deeply", key_,
+                    name_);
+    ++unknown_depth_;
+    return true;
+  }
+  bool leave_unknown() {
+    if (--unknown_depth_ == 0) place_ = kInTensor;
     return true;
   }
 
   Place place_ = kBefore;
-  std::string key_;
-  std::set<std::string, std::less<>> names_, fields_;
+  std::string key_, name_;  // the name is that of the tensor
+  bool has_metadata_ = false;
+  int unknown_depth_ = 0;  // the open objects and lists of the unknown field
+  std::set<std::string, std::less<>> fields_;
   std::vector<uint64_t> numbers_;
-  SafetensorsEntry entry_;
+  DescribedTensor tensor_;
 };
 
-// Checks that the entries, in the order of their places, have the right sizes
-// and leave no gaps.
+// Checks what is known without the other tensors.
+Result<SafetensorsEntry> make_entry(const std::string& name,
+                                    const DescribedTensor& tensor) {
+  if (tensor.begin > tensor.end)
+    return header_error("the data_offsets of tensor {:?} are no begin and end",
+                        name);
+  const int bits = find_safetensors_type(tensor.type)->bits;
+  // Multiplied in this order: only what follows a zero may overflow.
+  uint64_t count = 1, total = 0;
+  std::vector<int64_t> dims;
+  for (const uint64_t dim : tensor.dims) {
+    if (dim > INT64_MAX)
+      return header_error("tensor {:?} has a dimension of {}", name, dim);
+    if (__builtin_mul_overflow(count, dim, &count))
+      return header_error("tensor {:?}: the number of its elements overflows",
+                          name);
+    dims.push_back(int64_t(dim));
+  }
+  TAGFLOW_ASSIGN(Shape shape, Shape::make(dims));
+  constexpr uint64_t kByte = 8;
+  if (__builtin_mul_overflow(count, uint64_t(bits), &total) ||
+      total % kByte != 0 || total / kByte != tensor.end - tensor.begin)
+    return header_error("tensor {:?} of {}{} cannot have {} bytes", name,
+                        tensor.type, shape.to_string(),
+                        tensor.end - tensor.begin);
+  return SafetensorsEntry{name, tensor.type, std::move(shape), tensor.begin,
+                          tensor.end};
+}
+
+// Checks that the entries, in the order of their places, leave no gaps.
 Status check_safetensors_places(const std::vector<SafetensorsEntry>& entries,
                                 uint64_t data_bytes) {
   uint64_t end = 0;
   for (const SafetensorsEntry& entry : entries) {
-    const SafetensorsType* type = find_safetensors_type(entry.type);
-    if (type == nullptr)
-      return header_error("tensor {:?} is of an unknown type {:?}", entry.name,
-                          entry.type);
-    const auto bits = checked_multiply(entry.shape.num_elements(), type->bits);
-    constexpr int kByte = 8;
-    if (!bits || *bits % kByte != 0 ||
-        uint64_t(*bits / kByte) != entry.end - entry.begin)
-      return header_error("tensor {:?} of {}{} cannot have {} bytes",
-                          entry.name, entry.type, entry.shape.to_string(),
-                          entry.end - entry.begin);
     if (entry.begin != end)
       return header_error(
           "tensor {:?} begins at byte {} of the data, but those before end at "
@@ -238,7 +297,9 @@ std::string_view safetensors_type(DataType dtype) {
 
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
                                                    uint64_t data_bytes) {
-  if (!text.starts_with('{'))
+  // The parser would also accept a byte order mark.
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == text.npos || text[first] != '{')
     return header_error("the header does not begin with '{{'");
   // The parser would take a zero byte for the end.
   if (text.find('\0') != text.npos)
@@ -248,12 +309,17 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
     if (parser.status.ok()) return header_error("the header is no JSON");
     return parser.status;
   }
-  std::ranges::sort(parser.header.entries, [](const auto& a, const auto& b) {
+  SafetensorsHeader header;
+  for (const auto& [name, tensor] : parser.tensors) {
+    TAGFLOW_ASSIGN(SafetensorsEntry entry, make_entry(name, tensor));
+    header.entries.push_back(std::move(entry));
+  }
+  std::ranges::stable_sort(header.entries, [](const auto& a, const auto& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
-  TAGFLOW_RETURN_IF_ERROR(
-      check_safetensors_places(parser.header.entries, data_bytes));
-  return std::move(parser.header);
+  TAGFLOW_RETURN_IF_ERROR(check_safetensors_places(header.entries, data_bytes));
+  header.metadata.assign(parser.metadata.begin(), parser.metadata.end());
+  return header;
 }
 
 Result<std::string> format_safetensors_header(const SafetensorsHeader& header) {
@@ -266,11 +332,21 @@ Result<std::string> format_safetensors_header(const SafetensorsHeader& header) {
     for (const int64_t dim : entry.shape.dims()) json["shape"].push_back(dim);
     json["data_offsets"] = {entry.begin, entry.end};
   }
+  const auto is_text = [](const std::string& name) {
+    try {
+      return !nlohmann::json(name).dump().empty();
+    } catch (const nlohmann::json::exception&) {
+      return false;
+    }
+  };
+  for (const SafetensorsEntry& entry : header.entries)
+    if (!is_text(entry.name))
+      return header_error("the name of tensor {:?} is not UTF-8", entry.name);
   std::string text;
   try {
     text = root.dump();
   } catch (const nlohmann::json::exception&) {
-    return header_error("a name is no UTF-8");
+    return header_error("the metadata are not UTF-8");
   }
   constexpr size_t kAlignment = 8;
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');

@@ -3,9 +3,17 @@
 //   the header's length (8 bytes, little-endian) | the header | the data
 //
 // The header is JSON, {"name": {"dtype": "F32", "shape": [2, 3],
-// "data_offsets": [0, 24]}, "__metadata__": {"key": "text"}}, and may end with
-// spaces. The offsets, of the first byte and past the last one, count from the
-// start of the data. Elements are row-major and little-endian.
+// "data_offsets": [0, 24]}, "__metadata__": {"key": "text"}}, and may begin and
+// end with spaces. The offsets, of the first byte and past the last one, count
+// from the start of the data. Elements are row-major and little-endian.
+//
+// This reader accepts the headers that the format's own library accepts, and
+// refuses those that it refuses. So a tensor may have other fields, which are
+// ignored; of two tensors with one name the last is taken, and so of two keys
+// in the metadata, which may be null. It is stricter in three points: a tensor
+// has kMaxRank dimensions at most, each below 2^63, and it and its type are
+// written as above (the library also takes ["F32", [2, 3], [0, 24]] for a
+// tensor, and {"F32": null} for a type).
 #pragma once
 
 #include <cstdint>
@@ -39,8 +47,8 @@ struct SafetensorsHeader {
 };
 
 // For a file with so many bytes of data. InvalidArgument where the text is not
-// such a header: it is not JSON, a name or field is repeated, fields or types
-// are unknown, sizes do not match the shape, or bytes belong to no tensor or to
+// such a header: it is not JSON, a field is repeated or missing, a type is
+// unknown, sizes do not match the shape, or bytes belong to no tensor or to
 // two. Thread-safe.
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
                                                    uint64_t data_bytes);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <fstream>
 
 #include "graph/fault.h"
@@ -13,6 +14,7 @@
 #include "graph/file/graphdef.h"
 #include "graph/file/wire.h"
 #include "graph/proto/meta_graph.pb.h"
+#include "graph/unfinished_file.h"
 
 namespace tagflow::graph {
 namespace {
@@ -119,6 +121,7 @@ Status cannot_write(const fs::path& path, std::string_view why) {
 // Concurrent readers see the old file or the new one.
 Status replace_file(const fs::path& path, const std::string& bytes) {
   const fs::path temporary = fmt::format("{}.{}.tmp", path.string(), getpid());
+  const UnfinishedFile unfinished(temporary.native());
   errno = 0;
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), std::streamsize(bytes.size()));
@@ -139,7 +142,8 @@ Status replace_file(const fs::path& path, const std::string& bytes) {
 
 // Copies the other files of a SavedModel; links are followed. The fingerprint
 // is left out, since it is that of the old graph.
-Status copy_rest(const fs::path& from, const fs::path& to) {
+Status copy_rest(const fs::path& from, const fs::path& to,
+                 std::deque<UnfinishedFile>& copies) {
   // Folders can be nested; a cycle of links has no end.
   constexpr int kDeepest = 8;
   std::error_code code;
@@ -152,6 +156,7 @@ Status copy_rest(const fs::path& from, const fs::path& to) {
     if (it.depth() > kDeepest)
       return invalid_argument("[graphdef] \"{}\" nests folders {} deep",
                               from.string(), it.depth());
+    copies.emplace_back((to / name).native());
     // Does not copy modes of the original, which may be read-only.
     std::error_code failed;
     if (it->is_directory(failed))
@@ -242,10 +247,13 @@ Status save_model(const Graph& graph, const fs::path& original,
   fs::path whole = fs::absolute(folder).lexically_normal();
   if (!whole.has_filename()) whole = whole.parent_path();
   const fs::path temporary = fmt::format("{}.{}.tmp", whole.string(), getpid());
+  std::deque<UnfinishedFile> unfinished;
+  unfinished.emplace_back(temporary.native());
+  unfinished.emplace_back((temporary / kSavedModel).native());
   std::error_code code;
   fs::create_directory(temporary, code);
   if (code) return cannot_write(folder, code.message());
-  Status status = copy_rest(original, temporary);
+  Status status = copy_rest(original, temporary, unfinished);
   if (status.ok()) status = replace_file(temporary / kSavedModel, changed);
   if (status.ok()) {
     fs::rename(temporary, whole, code);

@@ -23,6 +23,10 @@ printf "\\x$(printf %x ${#header})\\0\\0\\0\\0\\0\\0\\0%sx" "$header" \
   >"$work"/lines.safetensors
 expect 0 '^a\\u000ab +uint8\[1\] +1 bytes$' - \
   tagflow checkpoint ls "$work"/lines.safetensors
+header='{"x":{"note":{"a":[1]},"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'
+printf "\\x$(printf %x ${#header})\\0\\0\\0\\0\\0\\0\\0%sx" "$header" \
+  >"$work"/note.safetensors
+expect 0 '^x +uint8\[1\] +1 bytes$' - tagflow checkpoint ls note.safetensors
 expect 3 - 'there is no checkpoint "nowhere"' tagflow checkpoint ls nowhere
 expect 3 - 'cannot open "x.safetensors"' tagflow checkpoint ls x.safetensors
 expect 1 - 'is a V1 checkpoint' tagflow checkpoint ls "$data/v1"
@@ -43,6 +47,12 @@ expect 0 - - tagflow checkpoint cat "$data/types" of/string --out string.json
 grep -q base64 "$work/string.json" || complain "no strings" cat
 expect 3 - 'there is no tensor "of/int3".*did you mean' \
   tagflow checkpoint cat "$data/types" of/int3
+# A message is no longer than somebody reads.
+expect 3 - \
+  'no tensor "x+\.\.\. \(696[0-9]+ bytes left out\) \.\.\.x+" in ".*/types"' \
+  tagflow checkpoint cat "$data/types" "$(printf 'x%.0s' {1..70000})"
+[ "$(wc -c <"$work/stderr")" -lt 1000 ] ||
+  complain "the message is too long" tagflow checkpoint cat
 expect 3 - 'did you mean "model/_layers/2/bias/.ATTRIBUTES/VARIABLE_VALUE"' \
   tagflow checkpoint cat "$here/models/keras_lstm/model/variables" \
   model/_layers/2/bias
@@ -58,12 +68,27 @@ expect 1 '^of/string: string\[2,3\] in the second only$' - \
   tagflow checkpoint diff types "$data/types"
 expect 1 '"name":"scalar","first":"float\[\]","second":null' - \
   tagflow checkpoint diff types "$data/types" --json
-expect 1 - 'tensor "of/complex128" is of type complex128, which the format' \
+expect 1 - \
+  'types: .*"no.safetensors": .*"of/complex128" is of type complex128, which the format' \
   tagflow checkpoint convert "$data/types" no.safetensors
 [ ! -e "$work/no.safetensors" ] || complain "half a file is left" convert
 expect 2 - 'a .safetensors file has one shard' \
   tagflow checkpoint convert types x.safetensors --shards 2
 expect 3 - 'there is no checkpoint' tagflow checkpoint convert nowhere x
+# The extension of another format is no prefix's.
+for name in copy.safetensor copy.safetenosrs copy.safe copy.SafeTensors; do
+  expect 2 - "\"$name\" would be the prefix .*did you mean \"copy.safetensors\"" \
+    tagflow checkpoint convert types $name
+done
+expect 2 - '\.npz files are not written: "copy.npz" should end in .safetensors' \
+  tagflow checkpoint convert types copy.npz
+expect 2 - '"copy.index" would be .*did you mean "copy"\?' \
+  tagflow checkpoint convert types copy.index
+expect 0 - - tagflow checkpoint convert types model.ckpt-10
+expect 2 - 'is written to a .npy file: "int8.json" should end so' \
+  tagflow checkpoint cat types of/int8 --out int8.json
+expect 2 - 'is written to a .json file: "text.npy" should end so' \
+  tagflow checkpoint cat "$data/types" of/string --out text.npy
 expect 3 - 'there is no checkpoint' tagflow checkpoint diff types nowhere
 
 mkdir "$work/folder"

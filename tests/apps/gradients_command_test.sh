@@ -183,6 +183,13 @@ expect 2 - '\[--tangent\] 1 tangents are given for 2' \
   tagflow gradients "$power" --y y --x x w --forward --tangent x
 expect 2 - 'forward' \
   tagflow gradients "$power" --y y --x x --forward --explain --out no.pb
+# A plan for what forward mode does not save would have no effect.
+expect 2 - '--forward excludes --checkpoint' \
+  tagflow gradients "$power" --y y --x x --forward --checkpoint while=log
+for name in no.pbtx no.pbtext no.PB; do
+  expect 2 - "did you mean \"no.pb(txt)?\" in place of \"$name\"" \
+    tagflow gradients "$power" --y y --x x --out $name
+done
 expect 1 - '\[--tangent\] .*"xx"' \
   tagflow gradients "$power" --y y --x x --forward --tangent xx
 expect 1 - 'tangent 0 \("n:0"\) is int32' \

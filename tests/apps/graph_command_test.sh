@@ -44,16 +44,21 @@ expect 0 '^function +loop_body\(i: int32, n: int32\) -> \(next: int32, same: int
 expect 0 '^function +loop_body.*: 2 nodes, not called$' - \
   tagflow graph "$functional" --fetch zero
 expect 0 '"functional_loops":1,' - tagflow graph "$functional" --json
-# wrong SED REGEX: what is wrong with a body is said, by `run` as well.
+# wrong SED REGEX REGEX: what is wrong with a body is said, and by what needs the
+# body, with the file.
 wrong() {
   sed "$1" "$functional" >"$work/wrong.pbtxt"
   expect 1 '^graph +4 nodes' "$2" tagflow graph wrong.pbtxt
-  expect 1 - "$3" tagflow run wrong.pbtxt --feed n=1 --fetch i
+  expect 1 - "wrong.pbtxt: .*$3" \
+    tagflow run wrong.pbtxt --feed n=1 --fetch i
+  expect 1 - "wrong.pbtxt: .*$3" tagflow place wrong.pbtxt --fetch i
+  expect 1 - "wrong.pbtxt: .*$3" \
+    tagflow partition wrong.pbtxt --fetch i --out wrong_parts
   expect 0 '^graph +1 node,' - tagflow graph wrong.pbtxt --fetch zero
 }
 both='unknown op "AddV22", did you mean "AddV2"\? \(node "add" of function "loop_body"\); unknown op "Lesss", did you mean "Less"\? \(node "less" of function "loop_cond"\)$'
 wrong 's/"AddV2"/"AddV22"/; s/"Less"/"Lesss"/' "$both" "$both"
-ghost='NotFound: \[StatelessWhile\] node "while": no function "ghost" in the library'
+ghost='\[StatelessWhile\] node "while": no function "ghost" in the library'
 wrong 's/func { name: "loop_cond" }/func { name: "ghost" }/' "$ghost" "$ghost"
 type='node "while/loop_cond": input 0 \("while/cond/i:0"\) is int32, bool is wanted'
 wrong 's/"less:z:0"/"i"/' "$type" "$type"

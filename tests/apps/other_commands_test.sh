@@ -8,8 +8,8 @@ expect 0 'conform' - tagflow --help
 expect 0 '^[0-9]+\.[0-9]+' - tagflow --version
 
 # --- ops ----------------------------------------------------------------------
-expect 0 '^engine Switch\(data: T, pred: bool\) ->' - tagflow ops
-expect 0 '^CPU +MatMul\(a: T, b: T\)' - tagflow ops MatMul
+expect 0 '^engine +Switch\(data: T, pred: bool\) ->' - tagflow ops
+expect 0 '^CPU(,GPU)? +MatMul\(a: T, b: T\)' - tagflow ops MatMul
 expect 0 '^  attribute transpose_a: bool = false$' - tagflow ops MatMul
 expect 0 '^  input     a: T$' - tagflow ops MatMul
 expect 0 '^  output    product: T$' - tagflow ops MatMul
@@ -19,13 +19,34 @@ expect 0 '^  computed  by the engine itself' - tagflow ops Switch
 expect 0 '^  stateful  yes' - tagflow ops Print
 expect 0 '^  kernels   none' - tagflow ops _Arg
 expect 1 - 'unknown op ""' tagflow ops ''
-expect 0 '^CPU +MatMul\(.*\[.*transpose_a.*\]  T \{.*float' - tagflow ops
-expect 0 '"kernel":"CPU"' - tagflow ops MatMul --json
+expect 0 '^CPU(,GPU)? +MatMul\(.*\[.*transpose_a.*\]  .*T \{.*float' - \
+  tagflow ops
+# The types of each kind of device are behind its name.
+if grep -qE '^CPU,GPU +MatMul' "$work/stdout"; then
+  matches "$work/stdout" '^CPU,GPU +MatMul.*  CPU: T \{.*  GPU: T \{' ||
+    complain "the types of a GPU are not told from those of a CPU" tagflow ops
+else
+  matches "$work/stdout" '^CPU +MatMul.*\]  T \{' ||
+    complain "the types of the only device have its name" tagflow ops
+fi
+expect 0 '^  gradient  yes$' - tagflow ops MatMul
+expect 0 '^  tangent   yes, by a rule of its own$' - tagflow ops MatMul
+expect 0 '^  tangent   yes, from the rule of its gradient$' - tagflow ops Svd
+expect 0 '^  gradient  no, it is zero: its result is constant but for jumps$' - \
+  tagflow ops Floor
+expect 0 '^  tangent   no, it is zero: ' - tagflow ops Floor
+expect 0 '^  gradient  yes, with the loop, conditional or function' - \
+  tagflow ops Switch
+expect 0 '"gradient":"yes".*"tangent":"yes' - tagflow ops MatMul --json
+expect 0 '"kernel":"CPU' - tagflow ops MatMul --json
 expect 0 '"kernels":\{"CPU":\{"T":\[.*"float"' - tagflow ops MatMul --json
 expect 1 - 'MatMul' tagflow ops MatMull
-expect 0 '^CPU +BatchMatMulV2' - tagflow ops --filter matmul
+expect 0 '^CPU(,GPU)? +BatchMatMulV2' - tagflow ops --filter matmul
 grep -q Switch "$work/stdout" && complain "--filter lets all pass" tagflow ops
-expect 0 - - tagflow ops --filter NoSuchOp
+expect 1 - 'NotFound: \[--filter\] none of the [0-9]+ ops has "NoSuchOp" in its' \
+  tagflow ops --filter NoSuchOp
+expect 1 - 'has "MatMuls" in its name; did you mean "MatMul"\?$' \
+  tagflow ops --filter MatMuls --json
 expect 0 'OP' - tagflow ops --help
 # Libraries that can be loaded: check.consumer.
 echo 'no library' >"$work/text.so"
@@ -44,6 +65,37 @@ expect 3 - '"no/such.so": there is no such file' \
   --y Exit --x n
 expect 3 - '"no/such.so": there is no such file' \
   tagflow conform "$here" --op-library no/such.so
+# A library that ends the process does not make it a success.
+printf '%s\n' '#include <stdlib.h>' \
+  'static void __attribute__((constructor)) leave(void) { exit(0); }' \
+  >"$work/leave.c"
+"${CC:-cc}" -shared -fPIC -o "$work/leave.so" "$work/leave.c"
+expect 1 - 'Aborted: .* the op library "leave.so" ended the process by exit' \
+  tagflow ops --op-library leave.so MatMul
+
+# --- Words that are misspelt --------------------------------------------------
+misspelt() {
+  local wanted=$1
+  shift
+  expect 2 - "^error: there is no $wanted\$" "$@"
+}
+misspelt 'option "--ftch"; did you mean "--fetch"\?' \
+  tagflow run "$here/graphs/loop.pbtxt" --feed n=1 --ftch Exit
+misspelt 'option "--ftch"; did you mean "--fetch"\?' \
+  tagflow run "$here/graphs/loop.pbtxt" --ftch=Exit
+# Although nothing is named that could run.
+misspelt 'option "--jsn"; did you mean "--json"\?' tagflow graph --jsn
+misspelt 'option "-fetch"; did you mean "--fetch"\?' \
+  tagflow step "$here/graphs/loop.pbtxt" -fetch Exit
+misspelt 'option "--tolerence"; did you mean "--tolerance"\?' \
+  tagflow checkpoint diff a b --tolerence 1
+misspelt 'option "--versoin"; did you mean "--version"\?' tagflow --versoin
+misspelt 'option "--qqqqqqqq"' tagflow vars x --qqqqqqqq
+misspelt 'subcommand "rnu"; did you mean "run"\?' tagflow rnu x.pb --fetch y
+misspelt 'subcommand "covnert"; did you mean "convert"\?' \
+  tagflow checkpoint covnert a b
+misspelt 'option "--shrds"; did you mean "--shards"\?' kmeans --shrds 2
+expect 2 - 'not expected: b' tagflow vars a b
 
 # --- bench --------------------------------------------------------------------
 expect 0 '"name":"loop","value":[0-9.e+-]+,"unit":"ns"' - \

@@ -25,7 +25,7 @@ two="--devices cpu:2"
 # --- Text and JSON ------------------------------------------------------------
 # shellcheck disable=SC2086
 {
-  expect 0 '^device +/job:localhost/replica:0/task:0/device:CPU:1: 1 node, busy [0-9.]+ us, [0-9]+% of [0-9]+ at once$' \
+  expect 0 '^device +/job:localhost/replica:0/task:0/device:CPU:1: 1 node, busy [0-9.]+ us, [0-9]+% of its capacity \([0-9]+ kernels? at once\)$' \
     - tagflow place products.pbtxt $two
   expect 0 '^makespan +[1-9][0-9.]* us, as simulated$' - \
     tagflow place products.pbtxt $two
@@ -97,7 +97,12 @@ expect 0 '^note +times are from the file of --costs' - \
   tagflow place products.pbtxt --devices cpu:2 --costs costs.json
 # Of another graph, they have no effect.
 foreign='\[--costs\] none of its [0-9]+ costs is of a node of this graph'
-expect 0 '' "$foreign" tagflow place "$loop" --costs costs.json
+expect 0 '^note +times are estimates from shapes, since the file of --costs has' \
+  "$foreign" tagflow place "$loop" --costs costs.json
+echo '{"format": "tagflow costs", "version": 1}' >"$work/empty.json"
+expect 0 '^note +times are estimates from shapes, since the file of --costs has' \
+  '\[--costs\] the file has no costs of nodes' \
+  tagflow place "$loop" --costs empty.json
 expect 0 '' "$foreign" \
   tagflow run "$loop" --costs costs.json --feed n=3 --fetch Exit
 # A run goes on measuring, and makes the file where there is none.

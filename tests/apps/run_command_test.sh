@@ -202,7 +202,7 @@ expect 1 - 'assertion failed' \
 # A dead fetch names the Switch that killed it.
 expect 1 - 'Switch "s" .* predicate "p:0" was false' tagflow run "$sums" --feed 'x:0=[1,2]' --feed p:0=false \
   --fetch never:0
-expect 1 - 'DeadlineExceeded: .*(frame "while" had come to|still runs)' \
+expect 1 - 'DeadlineExceeded: .*(frame "while" had come to|was still ending)' \
   tagflow run "$loop" --feed n:0=2000000000 --fetch Exit:0 --timeout 0.1
 
 # An Exit of the body's value, rather than of the Switch's, leaves each time.

@@ -71,6 +71,14 @@ only '' --nodes no_such_node
 instead 'these fire: n_enter, zero, .*'
 only '' --frame no_such_frame
 instead 'the frames are: root, while$'
+# Iterations are named as the steps name them.
+only '5 6 7 ' --to 7 --frame while/0 --brief
+only '' --frame while/99
+instead 'the frames are: root, while$'
+only '' --from 90000
+instead '--from is 90000$'
+only '' --from 1 --to 2 --frame while
+instead 'of the steps 1 to 2 none is in a frame of --frame$'
 expect 2 - '--from' tagflow step "$loop" --fetch Exit --from 0
 expect 2 - '--from 5 is after --to 3' \
   tagflow step "$loop" --feed n=3 --fetch Exit --from 5 --to 3

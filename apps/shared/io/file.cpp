@@ -10,9 +10,11 @@
 #include <cstring>
 #include <fstream>
 #include <ios>
+#include <optional>
 #include <system_error>
 
 #include "devices/files/files.h"
+#include "graph/unfinished_file.h"
 
 namespace tagflow::io {
 
@@ -132,11 +134,13 @@ Status write_to(const fs::path& path, std::string_view bytes) {
 
 // Makes an empty file beside the target, for this process; -1 and errno if it
 // cannot. A file of an ended process with the same number may be in the way.
-int open_beside(const fs::path& target, mode_t mode, std::string& temporary) {
+int open_beside(const fs::path& target, mode_t mode, std::string& temporary,
+                std::optional<UnfinishedFile>& unfinished) {
   static std::atomic<uint64_t> count = 0;
   constexpr int kAttempts = 100;
   for (int i = 0;; ++i) {
     temporary = fmt::format("{}.tmp-{}-{}", target.string(), getpid(), ++count);
+    unfinished.emplace(temporary);
     const int made =
         open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (made >= 0 || errno != EEXIST || i == kAttempts) return made;
@@ -164,7 +168,9 @@ Status write_file(const fs::path& path, std::string_view bytes) {
   }
   // What replaces a file is not readable by others until it has its rights.
   std::string temporary;
-  const int made = open_beside(target, is_new ? 0666 : 0600, temporary);
+  std::optional<UnfinishedFile> unfinished;
+  const int made =
+      open_beside(target, is_new ? 0666 : 0600, temporary, unfinished);
   // As in a folder without write permission.
   if (made < 0) return write_to(path, bytes);
   close(made);

@@ -7,7 +7,10 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "graph/status_text.h"
 
 namespace tagflow::io {
 namespace {
@@ -59,9 +62,7 @@ Result<Shape> read_shape(gzFile file, const fs::path& path) {
   return shape;
 }
 
-}  // namespace
-
-Result<Tensor> read_idx(const fs::path& path) {
+Result<Tensor> read_elements(const fs::path& path) {
   if (!fs::exists(path)) {
     return error(Code::kNotFound, "[idx] there is no file \"{}\"",
                  path.string());
@@ -90,6 +91,14 @@ Result<Tensor> read_idx(const fs::path& path) {
   TAGFLOW_ASSIGN(Tensor tensor, Tensor::allocate(DataType::kUInt8, shape));
   if (total > 0) std::memcpy(tensor.mutable_raw(), bytes.data(), bytes.size());
   return tensor;
+}
+
+}  // namespace
+
+Result<Tensor> read_idx(const fs::path& path) {
+  Result<Tensor> tensor = read_elements(path);
+  if (tensor.ok()) return tensor;
+  return name_file(std::move(tensor).status(), path.string());
 }
 
 }  // namespace tagflow::io

@@ -8,6 +8,7 @@
 #include "apps/shared/io/file.h"
 #include "apps/shared/io/npy_header.h"
 #include "graph/dtype_visit.h"
+#include "graph/status_text.h"
 
 namespace tagflow::io {
 namespace {
@@ -173,8 +174,9 @@ Result<Tensor> read_npy(const std::filesystem::path& path) {
 }
 
 Status write_npy(const std::filesystem::path& path, const Tensor& tensor) {
-  TAGFLOW_ASSIGN(std::string bytes, format_npy(tensor));
-  return write_file(path, bytes);
+  const Result<std::string> bytes = format_npy(tensor);
+  if (!bytes.ok()) return name_file(bytes.status(), path.string());
+  return write_file(path, *bytes);
 }
 
 }  // namespace tagflow::io

@@ -3,10 +3,11 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
-#include <span>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -23,34 +24,52 @@ std::string path_of(const CLI::App& app) {
                         : app.get_name() + " " + path_of(*chosen.front());
 }
 
-// The error of the first argument, where that should be a subcommand.
-std::string describe_unknown(const CLI::App& app,
-                             std::span<char* const> arguments) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands(nullptr)) {
-    names.push_back(command->get_name());
-  }
-  if (names.empty() || arguments.size() < 2 || arguments[1][0] == '-' ||
-      !app.get_subcommands().empty()) {
-    return "";
-  }
-  const std::string word = arguments[1];
+std::string suggest(std::string_view word,
+                    const std::vector<std::string>& names) {
   const std::string nearest = graph::nearest_name(word, names);
-  return fmt::format(
-      "there is no subcommand \"{}\"{}", word,
-      nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest));
+  return nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest);
+}
+
+// The innermost command that the command line selects.
+const CLI::App& chosen_command(const CLI::App& app) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  return chosen.empty() ? app : chosen_command(*chosen.front());
+}
+
+// The error of a misspelt command or option; empty if there is none. CLI11 may
+// miss an argument before it says that another one is unknown.
+std::string describe_unknown(const CLI::App& app) {
+  const CLI::App& command = chosen_command(app);
+  const std::vector<std::string> unknown = app.remaining(true);
+  const auto is_option = [](const std::string& text) {
+    return text.size() > 1 && text[0] == '-';
+  };
+  std::vector<std::string> commands;
+  for (const CLI::App* other : command.get_subcommands(nullptr))
+    commands.push_back(other->get_name());
+  if (!commands.empty() && !unknown.empty() && !is_option(unknown.front()))
+    return fmt::format("there is no subcommand \"{}\"{}", unknown.front(),
+                       suggest(unknown.front(), commands));
+  const auto option = std::ranges::find_if(unknown, is_option);
+  if (option == unknown.end()) return "";
+  std::vector<std::string> options;
+  for (const CLI::Option* other : command.get_options())
+    for (const std::string& name : other->get_lnames())
+      options.push_back("--" + name);
+  const std::string word = option->substr(0, option->find('='));
+  return fmt::format("there is no option \"{}\"{}", word,
+                     suggest(word, options));
 }
 
 // In CLI11 --help and --version are errors, too.
-ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error,
-                            std::span<char* const> arguments) {
+ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == int(CLI::ExitCodes::Success)) {
     std::ostringstream help;  // or the version
     app.exit(error, help);
     print_text(help.str());
     return ExitCode::kOk;
   }
-  const std::string unknown = describe_unknown(app, arguments);
+  const std::string unknown = describe_unknown(app);
   spdlog::error("{}", unknown.empty() ? error.what() : unknown);
   spdlog::info("see {} --help", path_of(app));
   return ExitCode::kUsage;
@@ -63,7 +82,7 @@ ExitCode parse_and_run(CLI::App& app, int argc, char** argv,
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return report_parse_error(app, error, {argv, size_t(argc)});
+    return report_parse_error(app, error);
   }
   return result;
 }

@@ -28,6 +28,7 @@ class OwnedSession {
   OwnedSession& operator=(OwnedSession&& other) noexcept;
   ~OwnedSession() { end(kPatience); }
 
+  bool is_open() const { return session_ != nullptr; }
   actors::Session* operator->() const { return session_.get(); }
   actors::Session& operator*() const { return *session_; }
 

@@ -14,6 +14,8 @@
 #include <memory>
 #include <string_view>
 
+#include "graph/status_text.h"
+
 namespace tagflow::apps {
 namespace {
 
@@ -29,13 +31,13 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-// The message, for a pattern.
+// The message, for a pattern; not longer than anybody reads.
 class PrintableMessage final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
               spdlog::memory_buf_t& out) override {
-    const std::string text =
-        printable({message.payload.data(), message.payload.size()});
+    const std::string text = printable(
+        shorten_message({message.payload.data(), message.payload.size()}));
     out.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override {

@@ -1,5 +1,6 @@
 #include "apps/shared/runs/interrupt.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -9,6 +10,8 @@
 #include <iterator>
 #include <system_error>
 #include <utility>
+
+#include "graph/unfinished_file.h"
 
 namespace tagflow::apps {
 namespace {
@@ -25,8 +28,10 @@ bool is_installed = false;
 extern "C" void on_interrupt(int signal) {
   const int code = errno;
   int none = 0;
-  if (!first_signal.compare_exchange_strong(none, signal))
+  if (!first_signal.compare_exchange_strong(none, signal)) {
+    remove_unfinished_files();
     _exit(int(exit_code_of_signal(signal)));
+  }
   sem_post(&wake);
   errno = code;
 }
@@ -62,6 +67,8 @@ Interruptible::Interruptible(std::chrono::seconds patience)
   for (size_t i = 0; i < std::size(kSignals); ++i)
     sigaction(kSignals[i], &action, &before[i]);
   is_installed = true;
+  // Shows others that a signal is caught from now on.
+  pthread_setname_np(watcher_.native_handle(), "interruptible");
 }
 
 Interruptible::~Interruptible() {

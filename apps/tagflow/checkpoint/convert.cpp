@@ -2,12 +2,19 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "devices/files/bundle_writer.h"
 #include "devices/files/safetensors.h"
+#include "devices/quantity.h"
 #include "graph/file/object_graph.h"
+#include "graph/op_registry.h"
+#include "graph/status_text.h"
 
 namespace tagflow::apps {
 namespace {
@@ -48,7 +55,48 @@ Status convert_to_safetensors(const checkpoint::TensorFile& from,
   return checkpoint::write_safetensors(path, std::move(items), {});
 }
 
+constexpr std::string_view kSafetensors = ".safetensors";
+
+// ".safetensor", ".safe", ".SafeTensors".
+bool is_nearly_safetensors(const std::string& extension) {
+  constexpr size_t kLeast = 3;
+  return !graph::nearest_name(extension, {std::string(kSafetensors)}).empty() ||
+         (extension.size() > kLeast && kSafetensors.starts_with(extension));
+}
+
+bool is_of_other_format(std::string_view extension) {
+  constexpr std::string_view kOthers[] = {
+      ".bin", ".gguf", ".h5", ".hdf5",  ".json", ".keras", ".meta",
+      ".npy", ".npz",  ".pb", ".pbtxt", ".pkl",  ".pt",    ".pth"};
+  return std::ranges::find(kOthers, extension) != std::end(kOthers);
+}
+
 }  // namespace
+
+Status check_target(const std::string& path) {
+  if (checkpoint::is_safetensors_path(path)) return {};
+  const std::filesystem::path name = path;
+  const std::string extension = devices::lower_case(name.extension().string());
+  const auto with = [&](std::string_view other) {
+    return std::filesystem::path(name).replace_extension(other).string();
+  };
+  if (is_nearly_safetensors(extension))
+    return invalid_argument(
+        "[checkpoint] \"{}\" would be the prefix of a bundle; did you mean "
+        "\"{}\"?",
+        path, with(kSafetensors));
+  if (extension == ".index" || extension.starts_with(".data-"))
+    return invalid_argument(
+        "[checkpoint] \"{}\" would be the prefix of a bundle, whose files have "
+        "such names; did you mean \"{}\"?",
+        path, with(""));
+  if (is_of_other_format(extension))
+    return invalid_argument(
+        "[checkpoint] {} files are not written: \"{}\" should end in {}, or be "
+        "the prefix of a bundle, such as \"{}\"",
+        extension, path, kSafetensors, with(""));
+  return {};
+}
 
 Status convert(const checkpoint::TensorFile& from, const std::string& path,
                int shards) {
@@ -58,9 +106,10 @@ Status convert(const checkpoint::TensorFile& from, const std::string& path,
         "[checkpoint] \"{}\" is a folder; a bundle is named by a prefix, as "
         "\"{}\"",
         path, (std::filesystem::path(path) / "model.ckpt").string());
-  return checkpoint::is_safetensors_path(path)
-             ? convert_to_safetensors(from, path)
-             : convert_to_bundle(from, path, shards);
+  Status status = checkpoint::is_safetensors_path(path)
+                      ? convert_to_safetensors(from, path)
+                      : convert_to_bundle(from, path, shards);
+  return name_file(std::move(status), from.path());
 }
 
 }  // namespace tagflow::apps

@@ -178,7 +178,10 @@ Result<Case> load_case(const std::filesystem::path& folder) {
 Result<Tensor> load_case_tensor(const std::filesystem::path& path) {
   if (path.extension() != ".json") return io::read_npy(path);
   TAGFLOW_ASSIGN(std::string text, io::read_file(path));
-  return io::parse_string_tensor(text);
+  Result<Tensor> tensor = io::parse_string_tensor(text);
+  if (tensor.ok()) return tensor;
+  return std::move(tensor).status().with_prefix(
+      fmt::format("\"{}\": ", path.string()));
 }
 
 }  // namespace tagflow::apps

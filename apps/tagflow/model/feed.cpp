@@ -63,9 +63,10 @@ Status check_value(const std::string& name, DataType dtype, const Shape& shape,
     return {};
   }
   return invalid_argument(
-      "[--feed] \"{}\" is {}{}, but {} is {}{}{}", name,
+      "[--feed] \"{}\" is {}{}, but {} is {}{}{}{}", name,
       dtype_name(wanted.dtype), wanted.shape.to_string(), what,
       dtype_name(dtype), shape.to_string(),
+      text.is_file ? fmt::format(", in \"{}\"", text.value) : "",
       dtype == wanted.dtype ? "" : hint_for_type(text, wanted.dtype));
 }
 
@@ -113,7 +114,8 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
     const DataType dtype = value->dtype();
     Result<FeedRows> rows = FeedRows::create(std::move(value).value(), batch);
     const auto failed = [&](Status status) {
-      return std::move(status).with_prefix(fmt::format("[--feed] {}: ", name));
+      return std::move(status).with_prefix(
+          fmt::format("[--feed] {}: \"{}\": ", name, text.value));
     };
     if (!rows.ok()) return run_time_error(failed(std::move(rows).status()));
     // Checks this before the rows are copied, since there may be very many.

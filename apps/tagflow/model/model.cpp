@@ -6,6 +6,8 @@
 
 #include "graph/function.h"
 #include "graph/function_uses.h"
+#include "graph/functions/check.h"
+#include "graph/status_text.h"
 
 namespace tagflow::apps {
 namespace {
@@ -30,7 +32,9 @@ std::vector<std::string> names_of_signatures(const Model& model) {
 }
 
 Result<Model> load_model(const std::string& path) {
-  TAGFLOW_ASSIGN(graph::GraphFile file, graph::load_file(path));
+  Result<graph::GraphFile> loaded = graph::load_file(path);
+  if (!loaded.ok()) return name_file(std::move(loaded).status(), path);
+  graph::GraphFile file = *std::move(loaded);
   Status status = graph::check_ops(file.nodes, {}, file.library);
   // If the file is rejected, names all unknown ops, including those in
   // functions.

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "apps/program/program.h"
 #include "graph/op_library.h"
 
 namespace tagflow::apps {
@@ -18,6 +19,7 @@ void add_op_library_option(CLI::App& app, std::vector<std::string>& files) {
 
 Failure load_op_libraries(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
+    const EndingSuspect suspect(fmt::format("the op library \"{}\"", file));
     Status loaded = graph::load_op_library(file);
     if (!loaded.ok())
       return file_error(std::move(loaded).with_prefix("[--op-library] "));

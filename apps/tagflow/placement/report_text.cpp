@@ -35,10 +35,11 @@ void add_device(const PlacementReport& report, size_t device,
 std::string format_placement(const PlacementReport& report) {
   std::string text;
   for (const PlacedDevice& device : report.devices)
-    text +=
-        fmt::format("{:<12}{}: {}, busy {:.1f} us, {:.0f}% of {} at once\n",
-                    "device", device.name, counted(device.nodes, "node"),
-                    device.busy_us, 100 * device.share, device.kernels_at_once);
+    text += fmt::format(
+        "{:<12}{}: {}, busy {:.1f} us, {:.0f}% of its capacity "
+        "({} at once)\n",
+        "device", device.name, counted(device.nodes, "node"), device.busy_us,
+        100 * device.share, counted(size_t(device.kernels_at_once), "kernel"));
   text += fmt::format("{:<12}{:.1f} us, as simulated\n", "makespan",
                       report.makespan_us);
   if (report.measured)

@@ -29,6 +29,18 @@ bool matches(const std::string& pattern, const std::string& text) {
   return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 
+// Whether the filter selects the steps in the scope of this name. In names of
+// iterations an asterisk is part of one level: so "while/*" does not select the
+// frames in these iterations.
+bool is_in_frames(const Recording& recording, const StepFilter& filter,
+                  int scope, const std::string& name) {
+  const size_t instance = size_t(recording.scopes[size_t(scope)].instance);
+  const std::string& frame = recording.instances[instance].frame;
+  return matches(filter.frames, actors::frame_label(frame)) ||
+         (filter.frames.find('/') != filter.frames.npos &&
+          fnmatch(filter.frames.c_str(), name.c_str(), FNM_PATHNAME) == 0);
+}
+
 // Follows the steps: the places of tokens and the pending counts.
 class TextWriter {
  public:
@@ -58,10 +70,9 @@ class TextWriter {
   bool is_chosen(size_t i) const {
     const Step& step = recording_.steps[i];
     if (i + 1 < filter_.first || i + 1 > filter_.last) return false;
-    const Scope& scope = recording_.scopes[size_t(step.scope)];
-    const std::string& frame =
-        recording_.instances[size_t(scope.instance)].frame;
-    if (!matches(filter_.frames, actors::frame_label(frame))) return false;
+    if (!is_in_frames(recording_, filter_, step.scope,
+                      scope_names_[size_t(step.scope)]))
+      return false;
     if (filter_.nodes == "*") return true;
     const auto matches_node = [&](int node) {
       return node >= 0 && matches(filter_.nodes, name(node));
@@ -228,14 +239,25 @@ std::vector<std::string> frame_names(const Recording& recording) {
   return names;
 }
 
-// The existing nodes and frames, where no step matches.
+// What the run has in place of the first part of the filter that excludes all
+// steps.
 std::string alternatives(const Recording& recording, const StepFilter& filter) {
-  const std::vector<std::string> frames = frame_names(recording);
-  const bool no_frame = std::ranges::none_of(
-      frames,
-      [&](const std::string& name) { return matches(filter.frames, name); });
-  return no_frame ? "the frames are: " + join_some(frames)
-                  : "these fire: " + join_some(fired(recording));
+  const size_t last = std::min(filter.last, recording.steps.size());
+  if (filter.first > last) return fmt::format("--from is {}", filter.first);
+  const std::vector<std::string> scopes = scope_names(recording);
+  bool is_in_run = false, is_in_range = false;
+  for (size_t i = 0; i < recording.steps.size(); ++i) {
+    const int scope = recording.steps[i].scope;
+    if (!is_in_frames(recording, filter, scope, scopes[size_t(scope)]))
+      continue;
+    is_in_run = true;
+    is_in_range = is_in_range || (i + 1 >= filter.first && i < last);
+  }
+  if (!is_in_run) return "the frames are: " + join_some(frame_names(recording));
+  if (!is_in_range)
+    return fmt::format("of the steps {} to {} none is in a frame of --frame",
+                       filter.first, last);
+  return "these fire: " + join_some(fired(recording));
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ std::vector<std::string> scope_names(const Recording& recording);
 // Selects the steps that are written; they keep their numbers.
 struct StepFilter {
   std::string nodes = "*";   // shell patterns: that a node fires or gets a
-  std::string frames = "*";  // token; that it happens in an iteration of
+  std::string frames = "*";  // token; that it happens in an iteration of; or
+                             // in "FRAME/ITERATION", as scope_names() has it
   size_t first = 1;
   size_t last = SIZE_MAX;
   bool is_brief = false;  // only events, without the state after them

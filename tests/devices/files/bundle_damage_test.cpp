@@ -71,6 +71,19 @@ TEST_CASE("a bundle of which any file is cut anywhere is not complete") {
         "there");
 }
 
+TEST_CASE("a tensor of a bundle without memory is named with its file") {
+  const Named tensors = {{"a", example(DataType::kFloat, {9, 9})},
+                         {"b", example(DataType::kString, {4})}};
+  MemoryFiles files;
+  save("p", tensors, files);
+  NoMemory allocator;
+  for (const auto& [name, tensor] : tensors)
+    CHECK(contains(text_of(open_bundle("p", files)->read(name, allocator)),
+                   fmt::format("ResourceExhausted: [checkpoint] tensor {:?} of "
+                               "\"p\": [",
+                               name)));
+}
+
 TEST_CASE("a wrong checksum says which tensor is damaged") {
   MemoryFiles files;
   save("p", small_tensors(), files);

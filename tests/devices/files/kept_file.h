@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "devices/checkpoint/files.h"
+#include "devices/files/files.h"
 
 namespace tagflow::checkpoint {
 

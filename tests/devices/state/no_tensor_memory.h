@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "devices/guard.h"
+#include "devices/state/guard.h"
 #include "tests/devices/state/calls.h"
 
 namespace tagflow::devices {

@@ -6,10 +6,13 @@
 #include <string>
 
 #include "apps/shared/io/file.h"
+#include "graph/status_text.h"
 #include "tests/temp_path.h"
 
 namespace tagflow {
 namespace {
+
+using namespace std::string_view_literals;
 
 // The result of reading a file of these bytes.
 Result<Tensor> read(std::string_view bytes) {
@@ -46,6 +49,11 @@ TEST_CASE("malformed IDX files are refused") {
   CHECK(read(std::string("\0\0\x08\x02\xff\0\0\0\xff\0\0\0", 12))
             .status()
             .code() == Code::kInvalidArgument);
+  // The number of elements overflows, which the shape finds.
+  const Status overflow =
+      read("\0\0\x08\x03\xff\0\0\0\xff\0\0\0\xff\0\0\0"sv).status();
+  CHECK(overflow.code() == Code::kInvalidArgument);
+  CHECK(mentions_file(overflow.message(), testing::temp_path("idx").string()));
   CHECK(io::read_idx("/no/such/file").status().code() == Code::kNotFound);
 }
 

@@ -5,8 +5,13 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <functional>
+#include <string>
 #include <thread>
+
+#include "devices/files/atomic_file.h"
+#include "tests/temp_path.h"
 
 namespace tagflow::apps {
 namespace {
@@ -76,6 +81,21 @@ TEST_CASE("the second signal ends the process") {
     REQUIRE(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 128 + second);
   }
+}
+
+TEST_CASE("the second signal leaves no file that is half written") {
+  const std::string path = testing::temp_path("interrupted").string();
+  const int status = status_of([&] {
+    const Interruptible interruptible;
+    const auto file = checkpoint::AtomicFile::create(path, {});
+    raise(SIGINT);
+    raise(SIGINT);
+  });
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 128 + SIGINT);
+  for (const auto& entry :
+       std::filesystem::directory_iterator(checkpoint::folder_of(path)))
+    CHECK(!entry.path().string().starts_with(path));
 }
 
 TEST_CASE("afterwards signals do what they did before") {

@@ -2,9 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "apps/io/file.h"
+#include "tests/temp_path.h"
 
 namespace tagflow::apps {
 namespace {
@@ -93,6 +97,15 @@ TEST_CASE("malformed cases are refused, and the message says why") {
     CHECK(parsed.status().code() == Code::kInvalidArgument);
     CHECK(parsed.status().to_string().find(message) != std::string::npos);
   }
+}
+
+TEST_CASE("a file of strings that is none is named") {
+  const auto path = testing::temp_path("strings.json");
+  REQUIRE(io::write_file(path, "{}").ok());
+  const auto tensor = load_case_tensor(path);
+  std::filesystem::remove(path);
+  REQUIRE(!tensor.ok());
+  CHECK(tensor.status().message().starts_with("\"" + path.string() + "\": "));
 }
 
 }  // namespace

@@ -127,8 +127,8 @@ TEST_CASE("an .npy file of another type is refused") {
   std::filesystem::remove(path);
   CHECK(loaded.failure.exit_code == ExitCode::kRunTimeError);
   CHECK(loaded.failure.status.message() ==
-        "[--feed] \"n:0\" is int32[], but the value is double[]; write the "
-        "file with .astype(\"int32\")");
+        "[--feed] \"n:0\" is int32[], but the value is double[], in \"" +
+            path.string() + "\"; write the file with .astype(\"int32\")");
 }
 
 TEST_CASE("a file with an @ is fed by rows") {

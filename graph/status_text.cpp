@@ -1,0 +1,68 @@
+#include "graph/status_text.h"
+
+#include <algorithm>
+
+namespace tagflow {
+namespace {
+
+// Of what is cut, this part stays at the start, and the rest at the end.
+constexpr double kShareOfStart = 0.7;
+
+bool is_inside_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
+
+// The nearest position before `at` where a character begins. A text that is not
+// UTF-8 may have none near.
+size_t start_of_character(std::string_view text, size_t at) {
+  constexpr size_t kLongest = 4;
+  for (size_t back = 0; back < kLongest && back <= at; ++back)
+    if (at - back == text.size() || !is_inside_character(text[at - back]))
+      return at - back;
+  return at;
+}
+
+std::string cut_middle(std::string_view text, size_t limit) {
+  if (text.size() <= limit) return std::string(text);
+  const size_t head =
+      start_of_character(text, size_t(double(limit) * kShareOfStart));
+  const size_t tail = start_of_character(text, text.size() - (limit - head));
+  return fmt::format("{}... ({} bytes left out) ...{}", text.substr(0, head),
+                     tail - head, text.substr(tail));
+}
+
+}  // namespace
+
+std::string shorten_message(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\n\r";
+  if (text.size() <= kLongestWord) return std::string(text);
+  std::string words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of(kSpaces), text.size());
+    words += cut_middle(text.substr(0, end), kLongestWord);
+    const size_t next =
+        std::min(text.find_first_not_of(kSpaces, end), text.size());
+    words += text.substr(end, next - end);
+    text.remove_prefix(next);
+  }
+  return cut_middle(words, kLongestMessage);
+}
+
+bool mentions_file(std::string_view text, std::string_view path) {
+  constexpr std::string_view kBefore = "\" '", kAfter = "\"':/.";
+  for (size_t at = text.find(path); at != text.npos;
+       at = text.find(path, at + 1)) {
+    const size_t end = at + path.size();
+    const bool begins = at == 0 || kBefore.find(text[at - 1]) != text.npos;
+    const bool ends = end == text.size() || kAfter.find(text[end]) != text.npos;
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+Status name_file(Status status, std::string_view path) {
+  if (status.ok() || mentions_file(status.message(), path)) return status;
+  return std::move(status).with_prefix(fmt::format("{}: ", path));
+}
+
+}  // namespace tagflow

@@ -1,0 +1,36 @@
+// Files that a process removes if a signal ends it.
+#pragma once
+
+#include <string_view>
+
+namespace tagflow {
+
+// Notes that a file or folder has a temporary name until it is whole, so that
+// it is of no use to anybody if the process ends before. A program that handles
+// signals removes those that are noted by remove_unfinished_files(); other
+// programs that use the library are not affected.
+//
+// Life cycle: made before the file is, and destroyed after the file got its
+// name or was removed. If memory is short, nothing is noted. A note may be made
+// and destroyed by any thread.
+class UnfinishedFile {
+ public:
+  explicit UnfinishedFile(std::string_view path) noexcept;
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+  ~UnfinishedFile();
+
+ private:
+  struct Note;
+  friend void remove_unfinished_files() noexcept;
+  static Note* claim_note() noexcept;
+
+  Note* note_ = nullptr;  // never freed, but used again
+};
+
+// Removes the files that are noted, and then the folders, if they are empty. It
+// may be called by a signal handler. The process should end soon after, since
+// the writers do not know of it.
+void remove_unfinished_files() noexcept;
+
+}  // namespace tagflow
