@@ -146,6 +146,13 @@ TEST_CASE("LRN and its gradient op have gradients") {
                   float_options());
 }
 
+TEST_CASE("LRN has gradients of any order if its window is wider than x") {
+  for (const int64_t radius : {3, 5, 100})
+    check_gradients(
+        of_floats(op_of("LRN", {{"depth_radius", radius}, {"bias", 1.5f}})),
+        {values({1, 2, 1, 3})}, float_options(3));
+}
+
 TEST_CASE("resized images have gradients") {
   const Tensor x = values({1, 2, 3, 1}, 0.5, 1.5);
   for (const AttrMap& attrs :
