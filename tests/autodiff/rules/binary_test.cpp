@@ -136,6 +136,25 @@ TEST_CASE("natural powers that are not known are differentiated at 0 as well") {
                   {.order = 4});
 }
 
+TEST_CASE("x log y and x / y have their derivatives where x is 0") {
+  const Reals x = {0, 0, 0, 2}, y = {2, 0, -1, 2};
+  CHECK(gradients_at("Xlogy", x, y)[0] ==
+        Reals{std::log(2), 0, 0, std::log(2)});
+  CHECK(gradients_at("Xlogy", x, y)[1] == Reals{0, 0, 0, 1});
+  CHECK(gradients_at("Xlog1py", x, {1, -1, -2, 1})[0] ==
+        Reals{std::log1p(1), 0, 0, std::log1p(1)});
+  CHECK(gradients_at("Xdivy", x, {2, 0, -1, 2})[0] == Reals{0.5, 0, -1, 0.5});
+  CHECK(gradients_at("Xdivy", x, {2, 0, -1, 2})[1] == Reals{0, 0, 0, -0.5});
+  for (const char* op : {"Xlogy", "Xlog1py", "Xdivy"}) {
+    CAPTURE(op);
+    check_gradients(
+        [op](const graph::Scope& s, const graph::Outputs& in) {
+          return graph::Outputs(s.op(op, {in[0], ops::add(s, in[0], 2)}));
+        },
+        {Tensor::vector<double>({0, 0.5})}, {.order = 3});
+  }
+}
+
 TEST_CASE("a power counts as constant in its exponent without a logarithm") {
   const auto grads = gradients_at("Pow", {0, -2, 0}, {2, 3, 0});
   CHECK(grads[0] == Reals{0, 12, 0});
