@@ -172,8 +172,10 @@ void add_unary_gradient_rules(RuleTable& table) {
     const Scope& s = r.scope();
     set_upstream(r);
     if (!r.wants(0)) return;
-    const Output square = ops::square(s, r.conj(r.input(0)));
-    const Output slope = s.op("MulNoNan", {square, r.input(1)});
+    // Not of w^2, whose own gradient of 0 would be multiplied by w.
+    const Output w = r.conj(r.input(0));
+    const Output slope =
+        s.op("MulNoNan", {w, s.op("MulNoNan", {w, r.input(1)})});
     r.set(0, times_upstream(r, ops::mul(s, slope, -1.5)));
   });
   // z = -dy w^2: conj(dz) z' = -2 conj(dz) dy w.

@@ -138,11 +138,15 @@ TEST_CASE("natural powers that are not known are differentiated at 0 as well") {
 
 TEST_CASE("x log y and x / y have their derivatives where x is 0") {
   const Reals x = {0, 0, 0, 2}, y = {2, 0, -1, 2};
-  CHECK(gradients_at("Xlogy", x, y)[0] ==
-        Reals{std::log(2), 0, 0, std::log(2)});
+  const auto check_log = [](const Reals& slopes) {
+    CHECK(slopes[0] == doctest::Approx(std::log(2)));
+    CHECK(slopes[1] == 0);
+    CHECK(slopes[2] == 0);
+    CHECK(slopes[3] == doctest::Approx(std::log(2)));
+  };
+  check_log(gradients_at("Xlogy", x, y)[0]);
   CHECK(gradients_at("Xlogy", x, y)[1] == Reals{0, 0, 0, 1});
-  CHECK(gradients_at("Xlog1py", x, {1, -1, -2, 1})[0] ==
-        Reals{std::log1p(1), 0, 0, std::log1p(1)});
+  check_log(gradients_at("Xlog1py", x, {1, -1, -2, 1})[0]);
   CHECK(gradients_at("Xdivy", x, {2, 0, -1, 2})[0] == Reals{0.5, 0, -1, 0.5});
   CHECK(gradients_at("Xdivy", x, {2, 0, -1, 2})[1] == Reals{0, 0, 0, -0.5});
   for (const char* op : {"Xlogy", "Xlog1py", "Xdivy"}) {
@@ -180,10 +184,10 @@ TEST_CASE("what is defined to be 0 makes no NaN") {
   CHECK(product[1] == Reals{kInfinity, 3});
   for (const char* op : {"Xlogy", "Xdivy"}) {
     const auto grads = gradients_at(op, {0, 0}, {0, 1});
-    CHECK(grads[0] == Reals{0, 0});
+    CHECK(grads[0] == Reals{0, op == std::string("Xdivy") ? 1. : 0.});
     CHECK(grads[1] == Reals{0, 0});
   }
-  const auto xlog1py = gradients_at("Xlog1py", {0, 0}, {-1, 1});
+  const auto xlog1py = gradients_at("Xlog1py", {0, 0}, {-1, 0});
   CHECK(xlog1py[0] == Reals{0, 0});
   CHECK(xlog1py[1] == Reals{0, 0});
 }
