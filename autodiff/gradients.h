@@ -14,6 +14,7 @@
 
 #include "autodiff/explain.h"
 #include "autodiff/gradient.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/scope.h"
 
 namespace tagflow::autodiff {

@@ -77,9 +77,9 @@ void Backprop::end_gradients(LoopWork& work) {
     constant.at_end = walk.total(constant.inside);
     const auto sum = sums_.find(constant.outside);
     if (sum == sums_.end() || !scope().ok()) continue;
-    if (constant.at_end.valid())
-      add(constant.outside, analysis().live(*work.loop.loop_cond),
-          constant.at_end);
+    // A sum has begun only if the loop is a segment of one. What leaves it are
+    // its variables (Recomputation::state_at_end()), so no Exit has a gradient
+    // for a constant.
     constant.at_end = sum->second;
     constant.is_begun = true;
     sums_.erase(sum);

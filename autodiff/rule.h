@@ -19,6 +19,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/node_context.h"
+#include "graph/builder/ops_elementwise.h"
 
 namespace tagflow::autodiff {
 

@@ -20,6 +20,15 @@ bool StepResources::add_name(std::string name, ResourceHandle handle) {
   return names_.try_emplace(std::move(name), std::move(handle)).second;
 }
 
+void StepResources::remove_name(std::string_view name) {
+  ResourceHandle handle;
+  std::lock_guard lock(mutex_);
+  const auto it = names_.find(name);
+  if (it == names_.end()) return;
+  handle = std::move(it->second);
+  names_.erase(it);
+}
+
 ResourceHandle StepResources::find(std::string_view name) const {
   std::lock_guard lock(mutex_);
   const auto it = names_.find(name);

@@ -66,6 +66,8 @@ class StepResources {
   // Keeps the object alive under a name until the step ends. False where the
   // name is taken.
   bool add_name(std::string name, ResourceHandle handle);
+  // Frees the name; no effect if it is not taken.
+  void remove_name(std::string_view name);
   // Empty where no object has that name.
   ResourceHandle find(std::string_view name) const;
 

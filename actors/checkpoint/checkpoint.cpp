@@ -60,6 +60,22 @@ bool is_no_variable(const std::string& tensor, const ModelObjects& objects) {
          objects.has_object(tensor);
 }
 
+// The slice of the file's tensor that is the variable's value; null if it is
+// the whole tensor.
+const checkpoint::ShapeAndSlice* part_of(const std::string& variable,
+                                         const ModelObjects::Places& places) {
+  const auto it = places.find(variable);
+  return it == places.end() || !it->second.part ? nullptr : &*it->second.part;
+}
+
+// Whether the tensor has the variable's type, and a shape that it may have.
+bool fits(const checkpoint::TensorInfo& info, const GraphVariable& variable,
+          const checkpoint::ShapeAndSlice* part) {
+  if (info.dtype != dtype_name(variable.dtype)) return false;
+  if (part == nullptr) return variable.shape.accepts(info.shape);
+  return info.shape == part->shape && variable.shape.accepts(part->slice_shape);
+}
+
 // The differences between the file and the graph; fills `unused`.
 std::vector<std::string> differences(const checkpoint::TensorFile& file,
                                      std::span<const GraphVariable> variables,
@@ -77,10 +93,15 @@ std::vector<std::string> differences(const checkpoint::TensorFile& file,
     if (info == nullptr) {
       if (file.find(unset_name(variable.name)) == nullptr)
         wrong.push_back(missing_text(variable.name, wanted, places));
-    } else if (info->dtype != dtype_name(variable.dtype) ||
-               !variable.shape.accepts(info->shape)) {
-      wrong.push_back(fmt::format("\"{}\" is {}, but the graph has {}",
-                                  variable.name, info->type_text(), wanted));
+    } else if (const auto* part = part_of(variable.name, places);
+               !fits(*info, variable, part)) {
+      if (part != nullptr)
+        wrong.push_back(fmt::format(
+            "\"{}\" is {}, but the graph has \"{}\" ({}), a part of {}", key,
+            info->type_text(), variable.name, wanted, part->shape.to_string()));
+      else
+        wrong.push_back(fmt::format("\"{}\" is {}, but the graph has {}",
+                                    variable.name, info->type_text(), wanted));
     }
   }
   for (const checkpoint::TensorInfo& info : file.tensors())
@@ -138,7 +159,11 @@ Result<LoadedCheckpoint> load_file(const checkpoint::TensorFile& file,
   for (const GraphVariable& variable : variables) {
     const std::string& key = key_of(variable.name, places);
     if (file.find(key) == nullptr) continue;
-    TAGFLOW_ASSIGN(Tensor value, file.read(key));
+    const checkpoint::ShapeAndSlice* const part =
+        part_of(variable.name, places);
+    TAGFLOW_ASSIGN(Tensor value, part == nullptr
+                                     ? file.read(key)
+                                     : file.read_slice(key, part->slice));
     loaded.checkpoint.snapshot.variables.emplace(variable.name,
                                                  std::move(value));
   }

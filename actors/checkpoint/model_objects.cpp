@@ -52,11 +52,37 @@ std::set<std::string> initializers_of(const graph::Graph& graph,
   return names;
 }
 
+Result<ModelObjects::Places> places_of_parts(
+    const graph::Graph& graph, const std::vector<graph::SavedPart>& parts) {
+  ModelObjects::Places places;
+  for (const graph::SavedPart& part : parts) {
+    const graph::Node* const node = graph.find(part.variable);
+    if (node == nullptr || !devices::makes_variable(node->op())) continue;
+    std::vector<checkpoint::Extent> extents;
+    for (size_t i = 0; i < part.begin.size(); ++i)
+      extents.push_back({part.begin[i], part.size[i]});
+    checkpoint::ShapeAndSlice place;
+    place.slice = checkpoint::TensorSlice(std::move(extents));
+    const auto check = [&]() -> Status {
+      TAGFLOW_ASSIGN(place.shape, Shape::make(part.shape));
+      TAGFLOW_ASSIGN(place.slice_shape, place.slice.shape_in(place.shape));
+      return {};
+    };
+    TAGFLOW_RETURN_IF_ERROR(check().with_prefix(fmt::format(
+        "[saved_model] variable \"{}\", a part of \"{}\": ", part.variable,
+        part.whole)));
+    places.try_emplace(name_of(*node),
+                       ModelObjects::Place{part.whole, "", std::move(place)});
+  }
+  return places;
+}
+
 }  // namespace
 
 Result<ModelObjects> ModelObjects::make(const graph::Graph& graph,
                                         graph::SavedState model) {
   ModelObjects made;
+  TAGFLOW_ASSIGN(made.parts_, places_of_parts(graph, model.parts));
   if (model.objects.objects.empty()) return made;
   TAGFLOW_ASSIGN(made.spare_, variables_of_saver(graph, model));
   TAGFLOW_ASSIGN(auto variables,
@@ -102,6 +128,15 @@ bool ModelObjects::has_object(std::string_view key) const {
 
 Result<ModelObjects::Places> ModelObjects::places_in(
     const checkpoint::TensorFile& file) const {
+  TAGFLOW_ASSIGN(Places places, places_of_objects(file));
+  for (const auto& [name, place] : parts_)
+    if (file.find(name) == nullptr && file.find(place.key) != nullptr)
+      places.try_emplace(name, place);
+  return places;
+}
+
+Result<ModelObjects::Places> ModelObjects::places_of_objects(
+    const checkpoint::TensorFile& file) const {
   Places places;
   if (variables_.empty()) return places;
   if (file.find(graph::kObjectGraphKey) == nullptr)
@@ -115,7 +150,8 @@ Result<ModelObjects::Places> ModelObjects::places_in(
     places.try_emplace(
         name,
         Place{other < 0 ? std::string() : others.objects[size_t(other)].key,
-              variable.path});
+              variable.path,
+              {}});
   }
   return places;
 }
@@ -133,12 +169,12 @@ ModelObjects::Places ModelObjects::places_by_names(
   Places places;
   for (const auto& [name, variable] : variables_) {
     if (file.find(variable.key) != nullptr) {
-      places.try_emplace(name, Place{variable.key, variable.path});
+      places.try_emplace(name, Place{variable.key, variable.path, {}});
     } else if (const auto key = keys.find(variable.object); key != keys.end()) {
-      places.try_emplace(name, Place{key->second, variable.path});
+      places.try_emplace(name, Place{key->second, variable.path, {}});
     } else if (const auto path = paths.find(variable.object);
                path != paths.end() && file.find(name) == nullptr) {
-      places.try_emplace(name, Place{path->second, variable.path});
+      places.try_emplace(name, Place{path->second, variable.path, {}});
     }
   }
   return places;

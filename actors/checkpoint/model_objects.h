@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -33,12 +34,15 @@ namespace tagflow::actors {
 // no file needs them, and none is saved. A variable that was added by extend()
 // is not spare: neither the saver nor such an initializer uses it.
 
-// The objects of a model, and their variables. Thread-safe.
+// The objects of a model, and their variables. It also knows which variables
+// are parts of larger ones. Thread-safe.
 class ModelObjects {
  public:
   struct Place {
     std::string key;   // of the file's tensor; empty if it has none
-    std::string path;  // of the object
+    std::string path;  // of the object; empty for a part
+    // Of a part: the shape of the whole variable, and the slice in it.
+    std::optional<checkpoint::ShapeAndSlice> part;
   };
   // By the names of variables.
   using Places = std::map<std::string, Place, std::less<>>;
@@ -62,9 +66,10 @@ class ModelObjects {
   std::vector<GraphVariable> without_spare(
       std::vector<GraphVariable> variables) const;
 
-  // The places in the file of the variables that are objects; empty if the
-  // model has no objects. If the file has no objects, as in safetensors, a
-  // variable is found by TensorFlow's key, which is a path of the object and
+  // The places in the file of the variables that are objects, and of those that
+  // are parts of a larger one, if the file has that one instead. If the file
+  // has no objects, as in safetensors, a variable is found by TensorFlow's key,
+  // which is a path of the object and
   // "/.ATTRIBUTES/VARIABLE_VALUE"; otherwise by the variable's name; otherwise
   // by a path. DataLoss or InvalidArgument if the objects of the file cannot be
   // read.
@@ -78,6 +83,7 @@ class ModelObjects {
   Result<Tensor> describe(const Snapshot& snapshot) const;
 
  private:
+  Result<Places> places_of_objects(const checkpoint::TensorFile& file) const;
   Places places_by_names(const checkpoint::TensorFile& file) const;
 
   struct Variable {
@@ -87,6 +93,7 @@ class ModelObjects {
   graph::ObjectGraph objects_;
   std::map<std::string, Variable, std::less<>> variables_;  // by their names
   std::set<std::string> spare_;
+  Places parts_;  // of files that have the whole variables
 };
 
 // The names of the variables that the graph's own saver restores; none if it

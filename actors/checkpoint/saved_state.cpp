@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 using checkpoint::BundleReader;
 using graph::SavedState;
 
-constexpr const char* kSavedModelFile = "saved_model.pb";
+constexpr const char* kSavedModelFiles[] = {"saved_model.pb",
+                                            "saved_model.pbtxt"};
 
 // The locations of the files beside a graph.
 struct Files {
@@ -30,7 +31,8 @@ Files files_of(const fs::path& model) {
   const bool is_folder = fs::is_directory(path, code);
   const fs::path folder = is_folder ? path : path.parent_path();
   Files files{"", folder / "assets", false};
-  if (is_folder || path.filename() == kSavedModelFile) {
+  if (is_folder || std::ranges::find(kSavedModelFiles, path.filename()) !=
+                       std::end(kSavedModelFiles)) {
     files.prefix = (folder / "variables" / "variables").string();
     files.is_saved_model = true;
   } else if (path.extension() == ".meta") {

@@ -60,7 +60,8 @@ Status check_request(const GradientsCommand& command) {
   TAGFLOW_RETURN_IF_ERROR(check(request.xs, "[--x] "));
   TAGFLOW_RETURN_IF_ERROR(check(command.tangents, "[--tangent] "));
   const fs::path out = command.out;
-  if (out.extension() == ".meta" || out.filename() == "saved_model.pb")
+  if (out.extension() == ".meta" || out.filename() == "saved_model.pb" ||
+      out.filename() == "saved_model.pbtxt")
     return invalid_argument(
         "[--out] a GraphDef is written, which such a file cannot have: \"{}\" "
         "should end in .pb or .pbtxt",

@@ -14,6 +14,10 @@ namespace ops = graph::ops;
 
 namespace {
 
+// The constants of "Self-Normalizing Neural Networks" (Klambauer, 2017).
+constexpr double kSeluScale = 1.0507009873554804934193349852946;
+constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
+
 // By the gradient op, from the function's result, ...
 void gradient_by_output(RuleContext& r) {
   r.set(0, r.scope().op(r.node().op() + "Grad", {r.grad(), r.output()}));
@@ -22,6 +26,21 @@ void gradient_by_output(RuleContext& r) {
 // ... or from its argument.
 void gradient_by_input(RuleContext& r) {
   r.set(0, r.scope().op(r.node().op() + "Grad", {r.grad(), r.input(0)}));
+}
+
+// The results of the following round to a limit where their slopes are far from
+// 0 as yet, so the slopes come from the argument.
+
+// e^x where x is negative, times `scale`; elsewhere `line`.
+void exponential_rule(RuleContext& r, double scale, double line) {
+  const Scope& s = r.scope();
+  const Output x = r.input(0);
+  // The other side must not overflow: a gradient of 0 would become NaN.
+  const Output power = ops::exp(s, ops::minimum(s, x, 0));
+  const Output curved =
+      ops::mul(s, r.grad(), scale == 1 ? power : ops::mul(s, power, scale));
+  const Output straight = line == 1 ? r.grad() : ops::mul(s, r.grad(), line);
+  r.set(0, ops::select(s, ops::less(s, x, 0), curved, straight));
 }
 
 // The gradient op is linear in the gradients that it takes first.
@@ -97,7 +116,11 @@ void bias_sum(ForwardContext& r) {
 }  // namespace
 
 void add_activation_rules(RuleTable& table) {
-  table.add({"Relu", "Relu6", "Elu", "Selu"}, gradient_by_output);
+  table.add("Elu", [](RuleContext& r) { exponential_rule(r, 1, 1); });
+  table.add("Selu", [](RuleContext& r) {
+    exponential_rule(r, kSeluScale * kSeluAlpha, kSeluScale);
+  });
+  table.add({"Relu", "Relu6"}, gradient_by_output);
   table.add("Softplus", gradient_by_input);
   table.add("LeakyRelu", leaky_relu_rule);
   table.add({"ReluGrad", "Relu6Grad"}, piecewise_linear_grad_rule);

@@ -1,4 +1,5 @@
 // Element-wise ops of one tensor.
+#include "autodiff/region.h"
 #include "autodiff/rule.h"
 #include "autodiff/rules/arithmetic.h"
 #include "autodiff/rules/elementwise_rules.h"
@@ -7,6 +8,33 @@
 
 namespace tagflow::autodiff {
 namespace {
+
+// In a loop this would save the argument as well as the result, which the state
+// of a recurrent network often is, so there the gradient op serves.
+bool argument_is_costly(RuleContext& r) {
+  return is_complex(r.input_dtype(0)) ||
+         r.region().frame() != graph::FrameId::kRoot;
+}
+
+// sigmoid(x) sigmoid(-x).
+void sigmoid_rule(RuleContext& r) {
+  const Scope& s = r.scope();
+  if (argument_is_costly(r))
+    return r.set(0, s.op("SigmoidGrad", {r.conj(r.output()), r.grad()}));
+  const Output other = ops::sigmoid(s, ops::neg(s, r.input(0)));
+  r.set(0, ops::mul(s, r.grad(), ops::mul(s, r.output(), other)));
+}
+
+// (1 + y)(1 - y) = 2 sigmoid(2x) 2 sigmoid(-2x).
+void tanh_rule(RuleContext& r) {
+  const Scope& s = r.scope();
+  if (argument_is_costly(r))
+    return r.set(0, s.op("TanhGrad", {r.conj(r.output()), r.grad()}));
+  const Output x = r.input(0);
+  const Output slope = ops::mul(s, ops::sigmoid(s, ops::mul(s, x, 2)),
+                                ops::sigmoid(s, ops::mul(s, x, -2)));
+  r.set(0, ops::mul(s, r.grad(), ops::mul(s, slope, 4)));
+}
 
 // The gradient of y = f(x), where f'(x) is 1 / `divisor`.
 void set_by_divisor(RuleContext& r, const Output& divisor) {
@@ -121,10 +149,8 @@ void add_hyperbolic_rules(RuleTable& table) {
 }
 
 void add_sigmoid_rules(RuleTable& table) {
-  table.add({"Sigmoid", "Tanh"}, [](RuleContext& r) {
-    r.set(0,
-          r.scope().op(r.node().op() + "Grad", {r.conj(r.output()), r.grad()}));
-  });
+  table.add("Sigmoid", sigmoid_rule);
+  table.add("Tanh", tanh_rule);
   table.add("Softsign", [](RuleContext& r) {
     r.set(0, r.scope().op("SoftsignGrad", {r.grad(), r.input(0)}));
   });

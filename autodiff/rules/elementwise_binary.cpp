@@ -6,9 +6,15 @@
 namespace tagflow::autodiff {
 namespace {
 
-// 1 where x is not zero, else 0.
-Output not_zero(const Scope& s, const Output& x) {
-  return ops::cast(s, ops::not_equal(s, x, 0), x.dtype());
+// Of x f(y), which counts as 0 where x is 0: 1 where it has the derivative f(y)
+// by x, else 0. It has none where x is 0 and f(y) is not finite.
+Output has_slope(const Scope& s, const Output& x, const Output& slope) {
+  const DataType dtype = slope.dtype();
+  // An infinite or undefined number times 0 is not 0.
+  const Output is_finite = ops::equal(s, ops::mul(s, slope, 0), 0);
+  const Output is_regular =
+      ops::logical_or(s, ops::not_equal(s, x, 0), is_finite);
+  return ops::cast(s, is_regular, dtype);
 }
 
 // For an op whose derivative by the input is `slope`.
@@ -119,21 +125,23 @@ void pow_rule(RuleContext& r) {
   set_broadcast_slope(r, 1, ops::mul(s, r.output(), log));
 }
 
-// Each is 0 where x is 0, and counts as constant in x there.
+// Each is 0 where x is 0. It counts as constant in x where y is singular there.
 void add_logarithm_rules(RuleTable& table) {
   table.add("Pow", pow_rule);
   table.add("Xlogy", [](RuleContext& r) {
     const Scope& s = r.scope();
     const Output x = r.input(0), y = r.input(1);
     if (r.wants(0))
-      set_broadcast_slope(r, 0, s.op("Xlogy", {not_zero(s, x), y}));
+      set_broadcast_slope(r, 0,
+                          s.op("Xlogy", {has_slope(s, x, ops::log(s, y)), y}));
     if (r.wants(1)) set_broadcast_slope(r, 1, s.op("Xdivy", {x, y}));
   });
   table.add("Xlog1py", [](RuleContext& r) {
     const Scope& s = r.scope();
     const Output x = r.input(0), y = r.input(1);
     if (r.wants(0))
-      set_broadcast_slope(r, 0, s.op("Xlog1py", {not_zero(s, x), y}));
+      set_broadcast_slope(
+          r, 0, s.op("Xlog1py", {has_slope(s, x, s.op("Log1p", {y})), y}));
     if (r.wants(1))
       set_broadcast_slope(r, 1, s.op("Xdivy", {x, ops::add(s, y, 1)}));
   });
@@ -141,7 +149,8 @@ void add_logarithm_rules(RuleTable& table) {
     const Scope& s = r.scope();
     const Output x = r.input(0), y = r.input(1);
     if (r.wants(0))
-      set_broadcast_slope(r, 0, s.op("Xdivy", {not_zero(s, x), y}));
+      set_broadcast_slope(
+          r, 0, s.op("Xdivy", {has_slope(s, x, ops::reciprocal(s, y)), y}));
     if (r.wants(1))
       set_broadcast_slope(r, 1,
                           s.op("Xdivy", {ops::neg(s, x), ops::square(s, y)}));

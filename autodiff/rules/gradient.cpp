@@ -30,6 +30,12 @@ void softsign_grad_rule(RuleContext& r) {
   r.set(1, ops::mul(s, sloped, change));
 }
 
+// `x` times the gradient z of dz: 0 where that is 0, even if x is not finite.
+Output times_upstream(RuleContext& r, const Output& x) {
+  return r.scope().op("MulNoNan", {x, r.conj(r.grad())});
+}
+
+// The op is 0 where dy is 0, and so are the gradients by y of those below.
 void add_unary_gradient_rules(RuleTable& table) {
   table.add("SigmoidGrad", [](RuleContext& r) {
     const Scope& s = r.scope();
@@ -50,17 +56,19 @@ void add_unary_gradient_rules(RuleTable& table) {
     set_upstream(r);
     if (!r.wants(0)) return;
     const Output w = r.conj(r.input(0));
-    const Output ratio = ops::real_div(s, r.output(), w);
-    r.set(0, ops::neg(s, ops::mul(s, r.conj(r.grad()), ratio)));
+    const Output ratio = s.op("MulNoNan", {ops::reciprocal(s, w), r.output()});
+    r.set(0, ops::neg(s, times_upstream(r, ratio)));
   });
   // z = -dy w^3 / 2: conj(dz) z' = -3/2 conj(dz) dy w^2.
   table.add("RsqrtGrad", [](RuleContext& r) {
     const Scope& s = r.scope();
     set_upstream(r);
     if (!r.wants(0)) return;
-    const Output square = ops::square(s, r.conj(r.input(0)));
-    const Output slope = ops::mul(s, ops::mul(s, r.input(1), square), -1.5);
-    r.set(0, ops::mul(s, r.conj(r.grad()), slope));
+    // Not of w^2, whose own gradient of 0 would be multiplied by w.
+    const Output w = r.conj(r.input(0));
+    const Output slope =
+        s.op("MulNoNan", {w, s.op("MulNoNan", {w, r.input(1)})});
+    r.set(0, times_upstream(r, ops::mul(s, slope, -1.5)));
   });
   // z = -dy w^2: conj(dz) z' = -2 conj(dz) dy w.
   table.add({"ReciprocalGrad", "InvGrad"}, [](RuleContext& r) {
@@ -68,8 +76,8 @@ void add_unary_gradient_rules(RuleTable& table) {
     set_upstream(r);
     if (!r.wants(0)) return;
     const Output w = r.conj(r.input(0));
-    const Output slope = ops::mul(s, ops::mul(s, r.input(1), w), -2);
-    r.set(0, ops::mul(s, r.conj(r.grad()), slope));
+    const Output slope = s.op("MulNoNan", {w, r.input(1)});
+    r.set(0, times_upstream(r, ops::mul(s, slope, -2)));
   });
   table.add("SoftsignGrad", softsign_grad_rule);
 }

@@ -38,7 +38,10 @@ void lrn_grad_rule(RuleContext& r) {
       ops::slice(s, r.input_shape(1), r.ints({3}), r.ints({1}));
   const Output ones =
       ops::fill(s, ops::concat(s, {channels, channels}, 0), r.scalar(1, a));
-  const auto radius = r.attr<int64_t>("depth_radius");
+  // The band of a matrix is not wider than the matrix.
+  const Output size = ops::reshape(s, channels, r.ints({}));
+  const Output radius = ops::minimum(s, ops::cast(s, size, DataType::kInt64),
+                                     r.attr<int64_t>("depth_radius"));
   const Output near = s.op("MatrixBandPart", {ones, radius, radius});
   const auto window = [&](const Output& of) {
     return ops::batch_matmul(s, of, near);

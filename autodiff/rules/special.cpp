@@ -60,11 +60,16 @@ void add_error_function_rules(RuleTable& table) {
 // --- The gamma function -----------------------------------------------------
 
 // The density of the gamma distribution, x^(a-1) e^-x / gamma(a): what Igamma
-// integrates.
+// integrates. With m = max(x, 1) it is (x/m)^(a-1) e^((a-1) log(m) - x) /
+// gamma(a), where no factor overflows, and the power has its derivatives at
+// x = 0.
 Output gamma_density(const Scope& s, const Output& a, const Output& x) {
-  const Output power = ops::mul(s, ops::sub(s, a, 1), ops::log(s, x));
+  const Output exponent = ops::sub(s, a, 1);
+  const Output most = ops::maximum(s, x, 1);
+  const Output power = ops::pow(s, ops::real_div(s, x, most), exponent);
+  const Output log = ops::mul(s, exponent, ops::log(s, most));
   const Output size = ops::add(s, x, s.op("Lgamma", {a}));
-  return ops::exp(s, ops::sub(s, power, size));
+  return ops::mul(s, power, ops::exp(s, ops::sub(s, log, size)));
 }
 
 // The derivative of the density's logarithm by a: log(x) - digamma(a).
@@ -124,9 +129,12 @@ void add_gamma_rules(RuleTable& table) {
   table.add("IgammaGradA", [](RuleContext& r) {
     const Scope& s = r.scope();
     if (r.wants(0)) return r.fail("its derivative by a is not known");
+    // Where the density is 0, so is its growth.
     const Output a = r.input(0), x = r.input(1);
-    set_special_slope(
-        r, 1, ops::mul(s, gamma_density(s, a, x), density_growth(s, a, x)));
+    const Output density = gamma_density(s, a, x);
+    set_special_slope(r, 1,
+                      ops::sub(s, s.op("Xlogy", {density, x}),
+                               ops::mul(s, density, s.op("Digamma", {a}))));
   });
   table.add("RandomGammaGrad", gamma_sample_grad_rule);
 }

@@ -1,6 +1,7 @@
 #include "devices/files/tensor_file.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -26,6 +27,10 @@ class BundleFile final : public TensorFile {
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
   Result<Tensor> read(std::string_view name) const override {
     return reader_->read(name);
+  }
+  Result<Tensor> read_slice(std::string_view name,
+                            const TensorSlice& slice) const override {
+    return reader_->read_slice(name, slice);
   }
 
  private:
@@ -67,6 +72,23 @@ class SafetensorsFile final : public TensorFile {
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
   Result<Tensor> read(std::string_view name) const override {
     return reader_->read(name);
+  }
+  Result<Tensor> read_slice(std::string_view name,
+                            const TensorSlice& slice) const override {
+    TAGFLOW_ASSIGN(const Tensor whole, reader_->read(name));
+    TAGFLOW_ASSIGN(const Shape shape, slice.shape_in(whole.shape()));
+    TAGFLOW_ASSIGN(Tensor part, Tensor::allocate(whole.dtype(), shape));
+    const TensorSlice target = slice.resolved(whole.shape());
+    // No type of the format has elements of varying size.
+    const size_t size = dtype_size(whole.dtype());
+    const auto* from = static_cast<const std::byte*>(whole.raw());
+    auto* to = static_cast<std::byte*>(part.mutable_raw());
+    SliceCopy(target, whole_slice(whole.shape()), target)
+        .for_each_run([&](const SliceRun& run) {
+          std::memcpy(to + size_t(run.to) * size,
+                      from + size_t(run.from) * size, size_t(run.count) * size);
+        });
+    return part;
   }
 
  private:

@@ -40,6 +40,10 @@ class TensorFile {
   virtual const std::vector<TensorInfo>& tensors() const = 0;
   // Errors of BundleReader::read() and SafetensorsReader::read().
   virtual Result<Tensor> read(std::string_view name) const = 0;
+  // A slice of it. InvalidArgument if the slice is not in the tensor; errors of
+  // read() and BundleReader::read_slice().
+  virtual Result<Tensor> read_slice(std::string_view name,
+                                    const TensorSlice& slice) const = 0;
   // Null where the name does not exist.
   const TensorInfo* find(std::string_view name) const;
   // If the path was a folder's: the damaged checkpoints that were skipped.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "devices/copy.h"
 
@@ -52,24 +53,26 @@ Result<int64_t> Table::count_keys(const KernelContext& context,
         "keys of {} have shape {}, but the shape of {} does not end in it",
         describe(), spec_.key_shape.to_string(), keys.describe());
   const int64_t each = spec_.key_shape.num_elements();
-  const int64_t count = each == 0 ? 0 : keys.num_elements() / each;
-  TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, count));
-  return count;
+  return each == 0 ? 0 : keys.num_elements() / each;
+}
+
+Table::Reserved Table::reserved(const Tensor& keys, int64_t at) const {
+  const auto is = [&](const Tensor& key) {
+    return key.valid() && same_key(keys, at, key, 0);
+  };
+  if (is(spec_.empty_key)) return Reserved::kEmpty;
+  return is(spec_.deleted_key) ? Reserved::kDeleted : Reserved::kNone;
 }
 
 Status Table::check_keys(const KernelContext& context, const Tensor& keys,
                          int64_t count) const {
-  const auto check = [&](const Tensor& reserved,
-                         std::string_view what) -> Status {
-    if (!reserved.valid()) return {};
-    for (int64_t i = 0; i < count; ++i)
-      if (same_key(keys, i, reserved, 0))
-        return context.fail("key {} is the {} of {}, which is reserved", i,
-                            what, describe());
-    return {};
-  };
-  TAGFLOW_RETURN_IF_ERROR(check(spec_.empty_key, "empty_key"));
-  return check(spec_.deleted_key, "deleted_key");
+  if (!spec_.empty_key.valid()) return {};
+  for (int64_t i = 0; i < count; ++i)
+    if (const Reserved kind = reserved(keys, i); kind != Reserved::kNone)
+      return context.fail(
+          "key {} is the {} of {}, which is reserved", i,
+          kind == Reserved::kEmpty ? "empty_key" : "deleted_key", describe());
+  return {};
 }
 
 Shape Table::shape_of_values(const Tensor& keys) const {
@@ -146,6 +149,7 @@ Status Table::find(KernelContext& context, const Tensor& keys,
                    const Tensor& defaults) const {
   TAGFLOW_RETURN_IF_ERROR(ended());
   TAGFLOW_ASSIGN(const int64_t count, count_keys(context, keys));
+  TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, count));
   if (defaults.dtype() != spec_.value)
     return context.fail("{} has values of {}, not of {}", describe(),
                         dtype_name(spec_.value), dtype_name(defaults.dtype()));
@@ -224,27 +228,31 @@ Status Table::reserve(const KernelContext& context, int64_t rows) {
 Status Table::insert(const KernelContext& context, const Tensor& keys,
                      const Tensor& values) {
   TAGFLOW_ASSIGN(const int64_t count, check_entries(context, keys, values));
+  TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, count));
   TAGFLOW_RETURN_IF_ERROR(reserve(context, size_ + count));
+  for (int64_t i = 0; i < count; ++i) insert_row(keys, values, i);
+  return {};
+}
+
+void Table::insert_row(const Tensor& keys, const Tensor& values, int64_t at) {
   const int64_t key_size = spec_.key_shape.num_elements();
   const int64_t value_size = spec_.value_shape.num_elements();
-  for (int64_t i = 0; i < count; ++i) {
-    const uint32_t hash = hash_of(keys, i);
-    uint32_t row = row_of(keys, i, hash);
-    const bool is_new = row == TableIndex::kNone;
-    if (is_new) row = uint32_t(size_);
-    copy_elements(values, i * value_size, values_, int64_t(row) * value_size,
-                  value_size);
-    if (!is_new) continue;
-    copy_elements(keys, i * key_size, keys_, int64_t(row) * key_size, key_size);
-    index_.insert(hash, row);
-    ++size_;
-  }
-  return {};
+  const uint32_t hash = hash_of(keys, at);
+  uint32_t row = row_of(keys, at, hash);
+  const bool is_new = row == TableIndex::kNone;
+  if (is_new) row = uint32_t(size_);
+  copy_elements(values, at * value_size, values_, int64_t(row) * value_size,
+                value_size);
+  if (!is_new) return;
+  copy_elements(keys, at * key_size, keys_, int64_t(row) * key_size, key_size);
+  index_.insert(hash, row);
+  ++size_;
 }
 
 Status Table::remove(const KernelContext& context, const Tensor& keys) {
   TAGFLOW_RETURN_IF_ERROR(ended());
   TAGFLOW_ASSIGN(const int64_t count, count_keys(context, keys));
+  TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, count));
   const int64_t key_size = spec_.key_shape.num_elements();
   const int64_t value_size = spec_.value_shape.num_elements();
   for (int64_t i = 0; i < count; ++i) {
@@ -267,9 +275,14 @@ Status Table::remove(const KernelContext& context, const Tensor& keys) {
 Status Table::import_all(const KernelContext& context, const Tensor& keys,
                          const Tensor& values) {
   if (spec_.kind == TableSpec::Kind::kFixed) return fill(context, keys, values);
-  TAGFLOW_RETURN_IF_ERROR(check_entries(context, keys, values).status());
+  TAGFLOW_ASSIGN(const int64_t count, check_entries(context, keys, values));
+  std::vector<int64_t> entries;
+  for (int64_t i = 0; i < count; ++i)
+    if (reserved(keys, i) == Reserved::kNone) entries.push_back(i);
   clear();
-  return insert(context, keys, values);
+  TAGFLOW_RETURN_IF_ERROR(reserve(context, int64_t(entries.size())));
+  for (const int64_t i : entries) insert_row(keys, values, i);
+  return {};
 }
 
 Status Table::fill(const KernelContext& context, const Tensor& keys,

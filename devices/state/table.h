@@ -72,7 +72,8 @@ class Table final : public GuardedState {
   // Ignores missing keys.
   Status remove(const KernelContext& context, const Tensor& keys);
   // Replaces all entries. If memory is exhausted, the table has some of the new
-  // entries, or none.
+  // entries, or none. Reserved keys mark rows that are no entries: TensorFlow
+  // exports a MutableDenseHashTable with all of its slots.
   Status import_all(const KernelContext& context, const Tensor& keys,
                     const Tensor& values);
   // Fills one of kFixed. FailedPrecondition where it has been filled, or a key
@@ -85,6 +86,10 @@ class Table final : public GuardedState {
   // The number of keys in the tensor.
   Result<int64_t> count_keys(const KernelContext& context,
                              const Tensor& keys) const;
+  // The key that has the value of key `at`, if that one is reserved.
+  enum class Reserved : uint8_t { kNone, kEmpty, kDeleted };
+  Reserved reserved(const Tensor& keys, int64_t at) const;
+  // InvalidArgument if a key is reserved.
   Status check_keys(const KernelContext& context, const Tensor& keys,
                     int64_t count) const;
   Result<int64_t> check_entries(const KernelContext& context,
@@ -97,6 +102,8 @@ class Table final : public GuardedState {
                 int64_t b_at) const;
   uint32_t row_of(const Tensor& keys, int64_t at, uint32_t hash) const;
   Status reserve(const KernelContext& context, int64_t rows);
+  // Inserts entry `at`. REQUIRES: there is room for it.
+  void insert_row(const Tensor& keys, const Tensor& values, int64_t at);
 
   const std::string name_;
   const TableSpec spec_;

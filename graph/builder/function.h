@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "graph/builder/ops_control_flow.h"
+#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/scope.h"
 
 namespace tagflow::graph {

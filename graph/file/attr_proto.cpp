@@ -66,7 +66,8 @@ Result<AttrValue> list_from_proto(const ListValue& list, ReadBudget& budget,
     return list_of<PartialShape>(list.shape(), shape_from_proto);
   if (list.tensor_size() > 0)
     return list_of<Tensor>(list.tensor(), [&](const auto& tensor) {
-      return tensor_from_proto(tensor, &budget.tensor_bytes);
+      return tensor_from_proto(tensor, &budget.tensor_bytes,
+                               &budget.repeated_bytes);
     });
   return list_of<FunctionRef>(list.func(), [&](const auto& function) {
     return function_from_proto(function, budget, depth);
@@ -182,7 +183,8 @@ Result<AttrValue> attr_from_proto(const tensorflow::AttrValue& proto,
     }
     case AttrValue::kTensor: {
       TAGFLOW_ASSIGN(Tensor tensor,
-                     tensor_from_proto(proto.tensor(), &budget.tensor_bytes));
+                     tensor_from_proto(proto.tensor(), &budget.tensor_bytes,
+                                       &budget.repeated_bytes));
       return tagflow::AttrValue(std::move(tensor));
     }
     case AttrValue::kPlaceholder:

@@ -17,6 +17,8 @@ struct ReadBudget {
   const Limits& limits;
   int64_t tensor_bytes;
   size_t nodes;
+  // Of elements that repeat the last value of their constant.
+  int64_t repeated_bytes = int64_t(1) << 28;
 };
 
 // Errors are those of tensor_from_proto(). `depth` is the nesting of functions

@@ -23,6 +23,23 @@ namespace fs = std::filesystem;
 namespace pb = google::protobuf;
 
 constexpr const char* kSavedModel = "saved_model.pb";
+constexpr const char* kSavedModelText = "saved_model.pbtxt";
+
+// The file of the SavedModel in the folder. As in TensorFlow, the text is used
+// only if there is no other.
+fs::path saved_model_file(const fs::path& folder) {
+  std::error_code code;
+  const auto is_missing = [&](const char* name) {
+    return fs::status(folder / name, code).type() == fs::file_type::not_found;
+  };
+  return folder / (is_missing(kSavedModel) && !is_missing(kSavedModelText)
+                       ? kSavedModelText
+                       : kSavedModel);
+}
+
+bool is_saved_model(const fs::path& file) {
+  return file.filename() == kSavedModel || file.filename() == kSavedModelText;
+}
 
 bool is_text_name(const fs::path& path) {
   return path.extension() == ".pbtxt" || path.extension() == ".txt";
@@ -91,25 +108,33 @@ Result<tensorflow::MetaGraphDef*> graph_to_serve(
       model.meta_graphs_size(), texts);
 }
 
-Result<GraphFile> parse_saved_model(std::string_view bytes,
-                                    const Limits& limits) {
+// The file decides whether it is text.
+Status read_saved_model(const fs::path& file, std::string_view bytes,
+                        const Limits& limits, tensorflow::SavedModel* proto) {
+  if (is_text_name(file)) return parse_text(bytes, "SavedModel", limits, proto);
   TAGFLOW_RETURN_IF_ERROR(
       check_message(bytes, {{2, 2, 1}, {2, 2, 2, 1, 3}}, "SavedModel", limits));
   TAGFLOW_RETURN_IF_ERROR(check_count(bytes,
                                       {{2, 7, 1}, {2, 7, 1, 1}, {2, 7, 1, 3}},
                                       kObjects, limits.max_nodes));
+  return parse_message(bytes, "SavedModel", proto);
+}
+
+Result<GraphFile> parse_saved_model(const fs::path& file,
+                                    std::string_view bytes,
+                                    const Limits& limits) {
   pb::Arena arena;
   auto* proto = pb::Arena::CreateMessage<tensorflow::SavedModel>(&arena);
-  TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "SavedModel", proto));
+  TAGFLOW_RETURN_IF_ERROR(read_saved_model(file, bytes, limits, proto));
   TAGFLOW_ASSIGN(const auto* chosen, graph_to_serve(*proto));
   return meta_graph_from_proto(*chosen, limits);
 }
 
 Result<GraphFile> parse_file(const fs::path& path, std::string_view bytes,
                              const Limits& limits) {
+  if (is_saved_model(path)) return parse_saved_model(path, bytes, limits);
   if (is_text_name(path)) return parse_graphdef_text(bytes, limits);
   if (path.extension() == ".meta") return parse_meta_graph(bytes, limits);
-  if (path.filename() == kSavedModel) return parse_saved_model(bytes, limits);
   return parse_graphdef(bytes, limits);
 }
 
@@ -141,7 +166,7 @@ Status replace_file(const fs::path& path, const std::string& bytes) {
 }
 
 // Copies the other files of a SavedModel; links are followed. The fingerprint
-// is left out, since it is that of the old graph.
+// is left out, since it is that of the old graph, as is the text of that graph.
 Status copy_rest(const fs::path& from, const fs::path& to,
                  std::deque<UnfinishedFile>& copies) {
   // Folders can be nested; a cycle of links has no end.
@@ -152,7 +177,8 @@ Status copy_rest(const fs::path& from, const fs::path& to,
   for (; !code && it != fs::recursive_directory_iterator();
        it.increment(code)) {
     const fs::path name = it->path().lexically_relative(from);
-    if (name == kSavedModel || name == "fingerprint.pb") continue;
+    if (is_saved_model(it->path()) && name.parent_path().empty()) continue;
+    if (name == "fingerprint.pb") continue;
     if (it.depth() > kDeepest)
       return invalid_argument("[graphdef] \"{}\" nests folders {} deep",
                               from.string(), it.depth());
@@ -198,12 +224,12 @@ Status check_new(const fs::path& original, const fs::path& folder) {
 Result<GraphFile> load_file(const fs::path& path, const Limits& limits) try {
   std::error_code code;
   const bool is_folder = fs::is_directory(path, code);
-  const fs::path file = is_folder ? path / kSavedModel : path;
+  const fs::path file = is_folder ? saved_model_file(path) : path;
   if (is_folder && fs::status(file, code).type() == fs::file_type::not_found)
     return error(Code::kNotFound,
                  "[graphdef] the folder \"{}\" is no SavedModel: it has no "
-                 "file \"{}\"",
-                 path.string(), kSavedModel);
+                 "file \"{}\" or \"{}\"",
+                 path.string(), kSavedModel, kSavedModelText);
   TAGFLOW_ASSIGN(const std::string bytes, read_bytes(file, limits));
   Result<GraphFile> parsed = parse_file(file, bytes, limits);
   if (parsed.ok()) return parsed;
@@ -232,11 +258,11 @@ Status save_graph(const Graph& graph, const fs::path& path) try {
 
 Status save_model(const Graph& graph, const fs::path& original,
                   const fs::path& folder) try {
-  TAGFLOW_ASSIGN(const std::string bytes,
-                 read_bytes(original / kSavedModel, {}));
+  const fs::path file = saved_model_file(original);
+  TAGFLOW_ASSIGN(const std::string bytes, read_bytes(file, {}));
   pb::Arena arena;
   auto* proto = pb::Arena::CreateMessage<tensorflow::SavedModel>(&arena);
-  TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "SavedModel", proto));
+  TAGFLOW_RETURN_IF_ERROR(read_saved_model(file, bytes, {}, proto));
   TAGFLOW_ASSIGN(auto* chosen, graph_to_serve(*proto));
   chosen->clear_graph_def();
   TAGFLOW_RETURN_IF_ERROR(graph_to_proto(graph, chosen->mutable_graph_def())

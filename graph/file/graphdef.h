@@ -47,10 +47,11 @@ Result<GraphFile> parse_graphdef(std::string_view bytes,
 // Protocol buffers' text format.
 Result<GraphFile> parse_graphdef_text(std::string_view text,
                                       const Limits& limits = {});
-// Chooses the format by name: "*.pbtxt" and "*.txt" are text, "saved_model.pb"
-// or a folder that contains it is a SavedModel (the first graph is read),
-// "*.meta" is a MetaGraphDef, anything else a binary GraphDef. NotFound if
-// there is no such file.
+// Chooses the format by name: "saved_model.pb", "saved_model.pbtxt" or a folder
+// that contains one of them is a SavedModel (the graph that serves is read),
+// other "*.pbtxt" and "*.txt" are GraphDefs as text, "*.meta" is a
+// MetaGraphDef, anything else a binary GraphDef. NotFound if there is no such
+// file.
 Result<GraphFile> load_file(const std::filesystem::path& path,
                             const Limits& limits = {});
 

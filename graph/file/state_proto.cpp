@@ -17,6 +17,7 @@ constexpr const char* kInitSignature = "__saved_model_init_op";
 constexpr const char* kInitCollections[] = {"saved_model_main_op",
                                             "legacy_init_op"};
 constexpr const char* kVariables = "variables";
+constexpr const char* kAssets = "saved_model_assets";
 // The name of the tensor of an object in a checkpoint.
 constexpr const char* kVariableValue = "VARIABLE_VALUE";
 
@@ -39,6 +40,28 @@ std::string init_op_of(const tensorflow::MetaGraphDef& proto) {
       return node_of(it->second.node_list().value(0));
   }
   return "";
+}
+
+// TensorFlow 1 puts assets into a collection; later versions list them, and
+// may keep the collection. The list decides if there are both.
+Result<std::vector<Asset>> assets_of(const tensorflow::MetaGraphDef& proto) {
+  std::vector<Asset> assets;
+  for (const auto& asset : proto.asset_file_def())
+    assets.push_back({asset.tensor_info().name(), asset.filename()});
+  const auto it = proto.collection_def().find(kAssets);
+  if (!assets.empty() || it == proto.collection_def().end()) return assets;
+  for (const auto& any : it->second.any_list().value()) {
+    if (!any.Is<tensorflow::AssetFileDef>())
+      return invalid_argument(
+          "collection \"{}\" has an element of type {:?}, which is not an "
+          "AssetFileDef",
+          kAssets, any.type_url());
+    pb::Arena arena;
+    auto& asset = *pb::Arena::CreateMessage<tensorflow::AssetFileDef>(&arena);
+    TAGFLOW_RETURN_IF_ERROR(parse_message(any.value(), "AssetFileDef", &asset));
+    assets.push_back({asset.tensor_info().name(), asset.filename()});
+  }
+  return assets;
 }
 
 // Reads the position of a variable that is a slice of a larger one.
@@ -171,8 +194,7 @@ Result<SavedState> state_from_proto(const tensorflow::MetaGraphDef& proto) {
     for (const std::string& variable : it->second.bytes_list().value())
       TAGFLOW_RETURN_IF_ERROR(add_part(variable, state.parts));
   state.init_op = init_op_of(proto);
-  for (const auto& asset : proto.asset_file_def())
-    state.assets.push_back({asset.tensor_info().name(), asset.filename()});
+  TAGFLOW_ASSIGN(state.assets, assets_of(proto));
   TAGFLOW_ASSIGN(state.objects, objects_from_proto(proto.object_graph_def()));
   return state;
 }

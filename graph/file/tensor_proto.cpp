@@ -145,6 +145,25 @@ Status take_bytes(const std::string& what, int64_t count, int64_t each,
                what, count, each, *budget);
 }
 
+// Subtracts the memory of elements that are not in the message.
+Status take_repeated(const std::string& what, const TensorProto& proto,
+                     DataType dtype, int64_t count, int64_t* budget) {
+  if (budget == nullptr || !proto.tensor_content().empty()) return {};
+  int64_t listed = 0;
+  visit_stored(dtype, [&]<class T>(TypeTag<T>) {
+    listed = std::min(count, listed_count<T>(proto));
+  });
+  const int64_t bytes = (count - listed) * int64_t(dtype_size(dtype));
+  if (bytes <= *budget) {
+    *budget -= bytes;
+    return {};
+  }
+  return error(Code::kResourceExhausted,
+               "{} is too large: it repeats a value in {} bytes, {} are left "
+               "for such elements of constants",
+               what, bytes, *budget);
+}
+
 Status copy_content(const std::string& content, const std::string& what,
                     Tensor& tensor) {
   if (content.size() != tensor.bytes())
@@ -248,7 +267,8 @@ void shape_to_proto(const PartialShape& shape,
   for (int64_t dim : shape.dims()) proto->add_dim()->set_size(dim);
 }
 
-Result<Tensor> tensor_from_proto(const TensorProto& proto, int64_t* budget) {
+Result<Tensor> tensor_from_proto(const TensorProto& proto, int64_t* budget,
+                                 int64_t* repeated) {
   TAGFLOW_ASSIGN(const DataType dtype, dtype_from_proto(proto.dtype()));
   TAGFLOW_ASSIGN(const PartialShape partial,
                  shape_from_proto(proto.tensor_shape()));
@@ -268,6 +288,8 @@ Result<Tensor> tensor_from_proto(const TensorProto& proto, int64_t* budget) {
   const std::string whole = what + shape.to_string();
   TAGFLOW_RETURN_IF_ERROR(take_bytes(whole, shape.num_elements(),
                                      int64_t(dtype_size(dtype)), budget));
+  TAGFLOW_RETURN_IF_ERROR(
+      take_repeated(whole, proto, dtype, shape.num_elements(), repeated));
   TAGFLOW_ASSIGN(Tensor tensor, Tensor::allocate(dtype, shape));
   if (!proto.tensor_content().empty()) {
     TAGFLOW_RETURN_IF_ERROR(

@@ -97,7 +97,8 @@ Status fill_shape(ShapeContext& c) {
   return {};
 }
 
-// The number of values of a constant Range; unknown if it is invalid, which the
+// The number of values of a constant Range, for floats in the arithmetic of
+// their type, as the kernel counts them; unknown if it is invalid, which the
 // kernel reports.
 template <class T>
 int64_t range_length(const Tensor& start, const Tensor& limit,
@@ -105,10 +106,14 @@ int64_t range_length(const Tensor& start, const Tensor& limit,
   const auto from = double(start.scalar_value<T>());
   const auto to = double(limit.scalar_value<T>());
   const auto step = double(delta.scalar_value<T>());
+  double steps = (to - from) / step;
+  if constexpr (!std::is_integral_v<T>)
+    steps = double(T(limit.scalar_value<T>() - start.scalar_value<T>()) /
+                   delta.scalar_value<T>());
   // Doubles are not exact beyond 2^53.
   if (std::fmax(std::fabs(from), std::fabs(to)) > 9e15)
     return PartialShape::kUnknown;
-  const double length = std::ceil((to - from) / step);
+  const double length = std::ceil(steps);
   if (!(length >= 0 && length < 1e15)) return PartialShape::kUnknown;
   return int64_t(length);
 }

@@ -63,6 +63,10 @@ TEST_CASE("malformed constants are refused") {
            "c", "DT_STRING",
            dim("1000000") + "string_val: '" + std::string(3000, 'a') + "'"),
        kTooMuch, "a tensor of string[1000000] is too large"},
+      {constant("c", "DT_FLOAT", dim("100000000") + "float_val: 1"), kTooMuch,
+       "[graphdef] node \"c\": attribute \"value\": a tensor of "
+       "float[100000000] is too large: it repeats a value in 399999996 bytes, "
+       "268435456 are left for such elements of constants"},
       // Together over the limit.
       {constant("c", "DT_FLOAT", dim("20") + "float_val: 1") +
            constant("d", "DT_FLOAT", dim("20") + "float_val: 1"),

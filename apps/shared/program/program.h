@@ -1,8 +1,9 @@
 // The common part of the programs' main() functions.
 #pragma once
 
-#include "apps/shared/program/exit_code.h"
 #include <string>
+
+#include "apps/shared/program/exit_code.h"
 
 namespace tagflow::apps {
 

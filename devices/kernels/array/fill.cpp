@@ -77,8 +77,8 @@ class OnesLikeKernel : public BytesKernel {
   }
 };
 
-// The number of values from start by delta before limit; InvalidArgument if
-// they never reach it.
+// The number of values from start by delta before limit, for floats in the
+// arithmetic of their type; InvalidArgument if they never reach it.
 template <class T>
 Result<int64_t> range_length(const KernelContext& context, T start, T limit,
                              T delta) {
@@ -101,7 +101,8 @@ Result<int64_t> range_length(const KernelContext& context, T start, T limit,
     if ((to > from && step < 0) || (to < from && step > 0))
       return context.fail("delta {} leads from {} away from {}", step, from,
                           to);
-    const double length = std::ceil(std::fabs((to - from) / step));
+    const T steps = T(limit - start) / delta;
+    const double length = std::ceil(std::fabs(double(steps)));
     // False for NaN too.
     if (!(length < 9e18))
       return context.fail("a range from {} to {} by {} has no finite length",

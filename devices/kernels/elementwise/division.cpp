@@ -74,7 +74,12 @@ struct FloorDivide : Division<T> {
       }
       return quotient;
     } else {
-      return std::floor(a / b);
+      // A negative quotient that is too small for the type is not 0.
+      const T quotient = a / b;
+      const bool vanished = quotient == T(0) && a != T(0) &&
+                            std::abs(b) <= std::numeric_limits<T>::max() &&
+                            (a < T(0)) != (b < T(0));
+      return vanished ? T(-1) : std::floor(quotient);
     }
   }
 };

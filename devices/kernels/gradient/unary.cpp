@@ -31,10 +31,16 @@ struct TanhGradient : Elementwise<T> {
   static T apply(T y, T dy) { return multiply(dy, T(1) - multiply(y, y)); }
 };
 
+// The three below are 0 for dy = 0, also at singular points, where y is 0 or
+// infinite: a choice that has cut off such a point gives it a gradient of 0.
+
 // y = sqrt(x): dy / (2 y).
 template <class T>
 struct RootGradient : Elementwise<T> {
-  static T apply(T y, T dy) { return multiply(dy, T(0.5)) / conjugate(y); }
+  static T apply(T y, T dy) {
+    const T slope = multiply(dy, T(0.5)) / conjugate(y);
+    return dy == T(0) ? T(0) : slope;
+  }
 };
 
 // y = x^(-1/2): -y^3 dy / 2.
@@ -42,7 +48,9 @@ template <class T>
 struct ReciprocalRootGradient : Elementwise<T> {
   static T apply(T y, T dy) {
     const T z = conjugate(y);
-    return multiply(multiply(T(-0.5), dy), multiply(z, multiply(z, z)));
+    const T slope =
+        multiply(multiply(T(-0.5), dy), multiply(z, multiply(z, z)));
+    return dy == T(0) ? T(0) : slope;
   }
 };
 
@@ -51,7 +59,8 @@ template <class T>
 struct ReciprocalGradient : Elementwise<T> {
   static T apply(T y, T dy) {
     const T z = conjugate(y);
-    return -multiply(dy, multiply(z, z));
+    const T slope = -multiply(dy, multiply(z, z));
+    return dy == T(0) ? T(0) : slope;
   }
 };
 

@@ -46,6 +46,10 @@ Result<LstmInputs> lstm_inputs(KernelContext& context, const LstmForm& form,
   if (__builtin_add_overflow(in.inputs, cells, &joined))
     return context.fail("{} inputs and {} cells are too many", in.inputs,
                         cells);
+  // As in TensorFlow, whose other recurrent ops take an empty state.
+  if (context.node().op() == "LSTMBlockCell" && (in.batch == 0 || cells == 0))
+    return context.fail("cs_prev is empty: {} rows of {} cells", in.batch,
+                        cells);
   const std::initializer_list<int64_t> state = {in.batch, cells};
   TAGFLOW_ASSIGN(in.x, form.has_time ? floats.input(first, "x", {-1, -1, -1})
                                      : floats.input(first, "x", {-1, -1}));

@@ -1,6 +1,7 @@
 // Variables: creating and destroying them.
 #include "devices/kernels/variable/state_inputs.h"
 #include "devices/state/resource_op.h"
+#include "devices/step_resources.h"
 
 namespace tagflow::devices {
 namespace {
@@ -47,7 +48,17 @@ class VariableKernel final : public CheapKernel {
   const PartialShape shape_;
 };
 
-// Makes one for each execution of the node, at any time.
+// The name of a temporary variable in its step: a loop may have one of that
+// name in each iteration.
+std::string name_in_step(const KernelContext& context,
+                         const std::string& name) {
+  const Tag& tag = context.tag();
+  return fmt::format("temporary variable/{:x}/{:x}/{}/{}", tag.frame_hi,
+                     tag.frame_lo, tag.iteration, name);
+}
+
+// Makes one for each execution of the node, at any time. AlreadyExists if there
+// is one of that name, which has not been destroyed.
 class TemporaryVariableKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;
@@ -61,6 +72,13 @@ class TemporaryVariableKernel final : public CheapKernel {
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(Tensor handle, Tensor::allocate(DataType::kResource, {}));
+    StepResources* const resources = context.step().resources;
+    // The name alone is kept: the variable lives as long as its handle.
+    if (resources != nullptr &&
+        !resources->add_name(name_in_step(context, name_), ResourceHandle()))
+      return error(Code::kAlreadyExists,
+                   "[{}] there is a temporary variable \"{}\" already",
+                   context.node().op(), name_);
     *handle.mutable_data<ResourceHandle>() =
         ResourceHandle(make_ref_counted<Variable>(name_, dtype_, shape_));
     context.set_output(0, std::move(handle));
@@ -96,6 +114,8 @@ class DestroyTemporaryKernel final : public StateKernel {
     variable->end(error(Code::kFailedPrecondition,
                         "[DestroyTemporaryVariable] {} has been destroyed",
                         variable->describe()));
+    if (StepResources* const resources = context.step().resources)
+      resources->remove_name(name_in_step(context, name_));
     return {};
   }
   double cost(const KernelContext&) const override { return 0; }

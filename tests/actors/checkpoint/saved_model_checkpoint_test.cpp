@@ -1,4 +1,5 @@
 // Checkpoints of saved models: the names of their variables.
+#include "devices/files/safetensors.h"
 #include "tests/actors/checkpoint/saved_model_fixture.h"
 
 namespace tagflow::actors {
@@ -116,6 +117,81 @@ TEST_CASE("a file without objects has variables by paths, keys or names") {
               .status(),
           Code::kInvalidArgument),
       "\"v\" (float[]) is not in it"));
+}
+
+TEST_CASE("parts of a variable are restored from the whole one") {
+  ModelFolder folder;
+  const auto part = [](const std::string& name, int offset, int size) {
+    return message<tensorflow::VariableDef>(
+        "variable_name: '" + name + "' save_slice_info_def { full_name: 'w' " +
+        "full_shape: 3 full_shape: 2 var_offset: " + std::to_string(offset) +
+        " var_offset: 0 var_shape: " + std::to_string(size) +
+        " var_shape: 2 }");
+  };
+  const auto variable_of = [](const std::string& name, const char* rows) {
+    return node(name, "VarHandleOp",
+                type("dtype", "DT_FLOAT") +
+                    attr("shape", "shape { " + dims(rows) + dims("2") + "}") +
+                    attr("shared_name", "s: '" + name + "'")) +
+           node(name + "/read", "ReadVariableOp",
+                in(name) + type("dtype", "DT_FLOAT"));
+  };
+  tensorflow::MetaGraphDef meta;
+  REQUIRE(google::protobuf::TextFormat::ParseFromString(
+      "graph_def { " + variable_of("w/part_0", "2") +
+          variable_of("w/part_1", "1") + "}",
+      &meta));
+  auto& collection =
+      *(*meta.mutable_collection_def())["variables"].mutable_bytes_list();
+  collection.add_value(part("w/part_0:0", 0, 2));
+  collection.add_value(part("w/part_1:0", 2, 1));
+  const fs::path file = folder.write("model.meta", meta.SerializeAsString());
+  const auto model = must(SavedModel::load(file));
+  Session& session = model->session();
+  const auto parts = [&] {
+    return must(session.run({}, {"w/part_0/read:0", "w/part_1/read:0"}));
+  };
+  const Tensor whole = Tensor::of<float>({3, 2}, {1, 2, 3, 4, 5, 6});
+  const auto restore = [&](const std::string& name) {
+    return restore_checkpoint(session, (folder.path() / name).string(),
+                              model->state());
+  };
+  folder.write_variables({{"w", whole}}, "whole");
+  CHECK(must(restore("whole")).unused.empty());
+  CHECK(identical(parts()[0], Tensor::of<float>({2, 2}, {1, 2, 3, 4})));
+  CHECK(identical(parts()[1], Tensor::of<float>({1, 2}, {5, 6})));
+
+  // What we save has the parts.
+  SaverOptions options;
+  options.folder = (folder.path() / "ours").string();
+  options.model = model->state();
+  {
+    const auto saver = must(Saver::create(session, options));
+    must(saver->save(1));
+    must(saver->close());
+  }
+  folder.write_variables({{"w", Tensor::of<float>({3, 2}, {9, 9, 9, 9, 9, 9})}},
+                         "others");
+  must(restore("others"));
+  must(restore("ours"));
+  CHECK(identical(parts()[1], Tensor::of<float>({1, 2}, {5, 6})));
+
+  must(checkpoint::write_safetensors(
+      (folder.path() / "w.safetensors").string(),
+      {{"w", DataType::kFloat, Shape{3, 2},
+        [] {
+          return Result<Tensor>(Tensor::of<float>({3, 2}, {6, 5, 4, 3, 2, 1}));
+        }}},
+      {}));
+  must(restore("w.safetensors"));
+  CHECK(identical(parts()[0], Tensor::of<float>({2, 2}, {6, 5, 4, 3})));
+  CHECK(identical(parts()[1], Tensor::of<float>({1, 2}, {2, 1})));
+
+  folder.write_variables({{"w", Tensor::of<float>({2, 2}, {1, 2, 3, 4})}},
+                         "short");
+  CHECK(contains(message_of(restore("short").status(), Code::kInvalidArgument),
+                 "\"w\" is float[2,2], but the graph has \"w/part_0\" "
+                 "(float[2,2]), a part of [3,2]"));
 }
 
 // As Keras 3 has one for each weight.

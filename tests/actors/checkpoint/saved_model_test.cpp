@@ -94,6 +94,68 @@ TEST_CASE("tensors that stand for assets are fed absolute paths") {
   CHECK(contains(cut, "is not in the folder of the assets"));
 }
 
+// A model that TensorFlow 1 wrote: a Const with the path of the file at the
+// export, and the file's name in a collection.
+TEST_CASE("assets of TensorFlow 1 are read from the folder of the model") {
+  ModelFolder folder;
+  const fs::path other = folder.write("export/words.txt", "other");
+  folder.write("assets/words.txt", "a");
+  const std::string model =
+      "graph_def { " +
+      scalar("asset", "DT_STRING", "string_val: '" + other.string() + "'") +
+      node("read", "ReadFile", in("asset")) + variable("text", "DT_STRING") +
+      assign("init", "text read", "DT_STRING") +
+      node("y", "ReadVariableOp", in("text") + type("dtype", "DT_STRING")) +
+      R"(} collection_def { key: 'legacy_init_op'
+            value { node_list { value: 'init' } } }
+      signature_def { key: 's' value {
+        outputs { key: 'y' value { name: 'y:0' } } } } )";
+  const std::string collection = R"(
+      collection_def { key: 'saved_model_assets' value { any_list { value {
+        [type.googleapis.com/tensorflow.AssetFileDef] {
+          tensor_info { name: 'asset:0' } filename: 'words.txt' } } } } } )";
+  const auto text = [&](const std::string& of) {
+    const auto loaded = must(SavedModel::load(folder.write_model(of)));
+    return must(loaded->run("s", {})).at("y").scalar_value<std::string>();
+  };
+  CHECK(text(model + collection) == "a");
+  // The list of TensorFlow 2 decides.
+  folder.write("assets/others.txt", "b");
+  CHECK(text(model + collection +
+             "asset_file_def { tensor_info { name: 'asset:0' } "
+             "filename: 'others.txt' } ") == "b");
+  fs::remove(folder.path() / "assets/words.txt");
+  CHECK(
+      contains(failure(folder.write_model(model + collection), Code::kNotFound),
+               "assets/words.txt\", the value of tensor \"asset:0\""));
+  const std::string strange =
+      replaced(replaced(collection,
+                        "tensor_info { name: 'asset:0' } filename: 'words.txt'",
+                        "name: 'x'"),
+               "AssetFileDef", "TensorInfo");
+  CHECK(contains(
+      failure(folder.write_model(model + strange), Code::kInvalidArgument),
+      "\"saved_model_assets\" has an element of type"));
+}
+
+TEST_CASE("a saved model is read from text, with its variables and assets") {
+  ModelFolder folder;
+  folder.write_variables(linear_values());
+  const std::string text = "meta_graphs { " + kLinear + kObjects + " }";
+  const fs::path file = folder.write("saved_model.pbtxt", text);
+  for (const fs::path& path : {folder.path(), file}) {
+    CAPTURE(path.string());
+    CHECK(apply(*must(SavedModel::load(path)), 2) == 11);
+  }
+  // The binary file decides if there are both.
+  folder.write("saved_model.pbtxt", "nothing");
+  folder.write_model(kLinear + kObjects);
+  CHECK(apply(*must(SavedModel::load(folder.path())), 2) == 11);
+  fs::remove(folder.path() / "saved_model.pb");
+  CHECK(contains(failure(folder.path(), Code::kInvalidArgument),
+                 "the text is no SavedModel"));
+}
+
 TEST_CASE("a MetaGraph takes the checkpoint beside it, by names") {
   ModelFolder folder;
   const std::string nodes =

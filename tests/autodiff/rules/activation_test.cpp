@@ -1,6 +1,7 @@
 // Activation functions, their gradient ops, and biases.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "graph/builder/builder.h"
@@ -48,6 +49,26 @@ TEST_CASE("gradient ops of activations have gradients by both inputs") {
   }
   check_gradients(op_of("LeakyReluGrad", {{"alpha", 0.3f}}),
                   {values({6}), around_kinks()});
+}
+
+TEST_CASE("slopes of activations are exact where their results are limits") {
+  const auto check = [](const char* op, double x, double slope) {
+    CAPTURE(op);
+    CHECK(slopes_at(op, {x})[0] ==
+          doctest::Approx(slope).epsilon(1e-12).scale(0));
+    const Tensor narrow = Tensor::vector<float>({float(x)});
+    CHECK(gradients_of(op_of(op), {narrow})[0].data<float>()[0] ==
+          doctest::Approx(slope).epsilon(1e-5).scale(0));
+  };
+  check("Elu", -40, std::exp(-40.0));
+  check("Selu", -40, 1.0507009873554805 * 1.6732632423543773 * std::exp(-40.0));
+  check("Sigmoid", 40, std::exp(-40.0));
+  check("Sigmoid", -40, std::exp(-40.0));
+  check("Tanh", 30, 4 * std::exp(-60.0));
+  check("Tanh", -30, 4 * std::exp(-60.0));
+  // The other side does not overflow.
+  for (const char* op : {"Elu", "Selu", "Sigmoid", "Tanh"})
+    check_gradients(op_of(op), {Tensor::vector<double>({-800, 800})});
 }
 
 TEST_CASE("at kinks the slopes are TensorFlow's") {

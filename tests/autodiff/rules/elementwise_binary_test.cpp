@@ -136,6 +136,29 @@ TEST_CASE("natural powers that are not known are differentiated at 0 as well") {
                   {.order = 4});
 }
 
+TEST_CASE("x log y and x / y have their derivatives where x is 0") {
+  const Reals x = {0, 0, 0, 2}, y = {2, 0, -1, 2};
+  const auto check_log = [](const Reals& slopes) {
+    CHECK(slopes[0] == doctest::Approx(std::log(2)));
+    CHECK(slopes[1] == 0);
+    CHECK(slopes[2] == 0);
+    CHECK(slopes[3] == doctest::Approx(std::log(2)));
+  };
+  check_log(gradients_at("Xlogy", x, y)[0]);
+  CHECK(gradients_at("Xlogy", x, y)[1] == Reals{0, 0, 0, 1});
+  check_log(gradients_at("Xlog1py", x, {1, -1, -2, 1})[0]);
+  CHECK(gradients_at("Xdivy", x, {2, 0, -1, 2})[0] == Reals{0.5, 0, -1, 0.5});
+  CHECK(gradients_at("Xdivy", x, {2, 0, -1, 2})[1] == Reals{0, 0, 0, -0.5});
+  for (const char* op : {"Xlogy", "Xlog1py", "Xdivy"}) {
+    CAPTURE(op);
+    check_gradients(
+        [op](const graph::Scope& s, const graph::Outputs& in) {
+          return graph::Outputs(s.op(op, {in[0], ops::add(s, in[0], 2)}));
+        },
+        {Tensor::vector<double>({0, 0.5})}, {.order = 3});
+  }
+}
+
 TEST_CASE("a power counts as constant in its exponent without a logarithm") {
   const auto grads = gradients_at("Pow", {0, -2, 0}, {2, 3, 0});
   CHECK(grads[0] == Reals{0, 12, 0});
@@ -161,10 +184,10 @@ TEST_CASE("what is defined to be 0 makes no NaN") {
   CHECK(product[1] == Reals{kInfinity, 3});
   for (const char* op : {"Xlogy", "Xdivy"}) {
     const auto grads = gradients_at(op, {0, 0}, {0, 1});
-    CHECK(grads[0] == Reals{0, 0});
+    CHECK(grads[0] == Reals{0, op == std::string("Xdivy") ? 1. : 0.});
     CHECK(grads[1] == Reals{0, 0});
   }
-  const auto xlog1py = gradients_at("Xlog1py", {0, 0}, {-1, 1});
+  const auto xlog1py = gradients_at("Xlog1py", {0, 0}, {-1, 0});
   CHECK(xlog1py[0] == Reals{0, 0});
   CHECK(xlog1py[1] == Reals{0, 0});
 }

@@ -1,13 +1,16 @@
 #include <doctest/doctest.h>
 
 #include "autodiff/gradients.h"
+#include "autodiff/jvp.h"
 #include "graph/builder/builder.h"
+#include "tests/autodiff/evaluate.h"
 #include "tests/autodiff/rules/functions.h"
 
 using namespace tagflow;
 using namespace tagflow::autodiff;
 using namespace tagflow::autodiff::testing;
 namespace ops = tagflow::graph::ops;
+using graph::Output;
 
 namespace {
 
@@ -98,4 +101,36 @@ TEST_CASE("the derivative of expm1 has digits where its result is -1") {
   const auto grads =
       gradients_of(op_of("Expm1"), {Tensor::vector<double>({-50})});
   CHECK(*grads[0].data<double>() == doctest::Approx(std::exp(-50.0)));
+}
+
+TEST_CASE("a gradient of 0 stays 0 at singular points, at any order") {
+  // 0 where x is 0, else f(x).
+  const auto guarded = [](const char* op) -> Function {
+    return [op](const graph::Scope& s, const graph::Outputs& x) {
+      return graph::Outputs(ops::select(s, ops::greater(s, x[0], 0),
+                                        Output(s.op(op, {x[0]})), 0));
+    };
+  };
+  for (const char* op : {"Sqrt", "Rsqrt", "Reciprocal", "Inv"}) {
+    CAPTURE(op);
+    const auto grads =
+        gradients_of(guarded(op), {Tensor::vector<double>({0, 1})});
+    CHECK(grads[0].data<double>()[0] == 0);
+    CHECK(grads[0].data<double>()[1] == (op == std::string("Sqrt")    ? 0.5
+                                         : op == std::string("Rsqrt") ? -0.5
+                                                                      : -1));
+    // By differences, which must not cross 0: in forward mode, too.
+    check_gradients(guarded(op), {Tensor::vector<double>({-0.0001, 1})},
+                    {.order = 3});
+    graph::Graph graph;
+    const graph::Scope s(graph);
+    const Output x = ops::placeholder(s, DataType::kDouble, Shape{2});
+    Output y = guarded(op)(s, {x})[0];
+    const Output tangent = jvp(s, {y}, {x}, {ops::ones_like(s, x)})[0];
+    for (int order = 0; order < 3; ++order) y = dense_gradients(s, {y}, {x})[0];
+    const auto results =
+        evaluate(s, {y, tangent}, {{x.name(), Tensor::vector<double>({0, 1})}});
+    CHECK(results[0].data<double>()[0] == 0);
+    CHECK(results[1].data<double>()[0] == 0);
+  }
 }

@@ -130,3 +130,10 @@ TEST_CASE("LRN and its gradient op have gradients") {
                   {values({1, 1, 2, 4}), values({1, 1, 2, 4})},
                   float_options());
 }
+
+TEST_CASE("LRN has gradients of any order if its window is wider than x") {
+  for (const int64_t radius : {3, 5, 100})
+    check_gradients(
+        of_floats(op_of("LRN", {{"depth_radius", radius}, {"bias", 1.5f}})),
+        {values({1, 2, 1, 3})}, float_options(3));
+}

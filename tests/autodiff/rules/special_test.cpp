@@ -3,6 +3,7 @@
 #include "autodiff/gradients.h"
 #include "graph/builder/builder.h"
 #include "graph/float16.h"
+#include "tests/autodiff/evaluate.h"
 #include "tests/autodiff/rules/functions.h"
 
 using namespace tagflow;
@@ -54,6 +55,36 @@ TEST_CASE("incomplete gamma functions have gradients by both operands") {
   for (const char* op : {"Igamma", "Igammac"})
     check_gradients(op_of(op), {values({2, 3}, 1, 3), values({3}, 1, 3)},
                     {.order = 1});
+}
+
+TEST_CASE("incomplete gamma functions have their derivatives at 0 as well") {
+  const Tensor zeros = Tensor::vector<double>({0, 0, 0, 0});
+  const Tensor orders = Tensor::vector<double>({1, 2, 3, 2.5});
+  for (const char* op : {"Igamma", "Igammac"}) {
+    CAPTURE(op);
+    const double sign = op == std::string("Igamma") ? 1 : -1;
+    graph::Graph graph;
+    const graph::Scope s(graph);
+    const graph::Output x = ops::placeholder(s, DataType::kDouble, Shape{4});
+    const graph::Output y = s.op(op, {orders, x});
+    const graph::Output first = dense_gradients(s, {y}, {x})[0];
+    const graph::Output second = dense_gradients(s, {first}, {x})[0];
+    const auto results = evaluate(s, {first, second}, {{x.name(), zeros}});
+    CHECK(identical(results[0], Tensor::vector<double>(
+                                    {sign, 0 * sign, 0 * sign, 0 * sign})));
+    const auto seconds = results[1].flat<double>();
+    CHECK(seconds[0] == doctest::Approx(-sign));
+    CHECK(seconds[1] == doctest::Approx(sign));
+    CHECK(seconds[2] == doctest::Approx(0));
+    CHECK(seconds[3] == doctest::Approx(0));
+  }
+  // No factor of the density overflows.
+  const auto far = gradients_of(
+      [](const graph::Scope& s, const graph::Outputs& x) {
+        return graph::Outputs(s.op("Igamma", {Tensor::scalar(200.f), x[0]}));
+      },
+      {Tensor::scalar(200.f)});
+  CHECK(far[0].data<float>()[0] == doctest::Approx(0.02821).epsilon(1e-3));
 }
 
 TEST_CASE("a derivative that no op computes is an error") {

@@ -117,6 +117,35 @@ TEST_CASE("a temporary variable is read when it is destroyed") {
   CHECK(identical(results[0], Tensor::vector<double>({2, 4})));
 }
 
+TEST_CASE("a step has one temporary variable of a name at a time") {
+  graph::Graph graph;
+  const graph::Scope s(graph);
+  const AttrMap attrs = {{"shape", PartialShape({})},
+                         {"dtype", DataType::kDouble},
+                         {"var_name", "t"}};
+  const auto value_of = [&](const graph::Scope& in, double value) {
+    const Output made =
+        ops::assign(in, Output(in.op("TemporaryVariable", {}, attrs)), value);
+    return std::pair(made, Output(in.op("DestroyTemporaryVariable", {made},
+                                        {{"var_name", "t"}})));
+  };
+  const auto [first, first_value] = value_of(s, 1);
+  // After the first is destroyed, its name is free.
+  const auto [then, then_value] =
+      value_of(s.with_control_dependencies({first_value}), 2);
+  CHECK(numbers(s, {then_value}) == Doubles{2});
+  const auto [second, second_value] =
+      value_of(s.with_control_dependencies({first}), 3);
+  REQUIRE(s.ok());
+  const auto session = actors::Session::create({});
+  REQUIRE((*session)->extend(graph).ok());
+  // The first one is still there.
+  const Status status = (*session)->run({}, {second.name()}).status();
+  CHECK(status.code() == Code::kAlreadyExists);
+  CHECK(status.message().find("there is a temporary variable \"t\" already") !=
+        std::string::npos);
+}
+
 TEST_CASE("the tangent of a variable goes along with its handle") {
   graph::Graph graph;
   const graph::Scope s(graph);

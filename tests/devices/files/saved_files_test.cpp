@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include "devices/files/folder_lock.h"
-#include "tests/devices/files/examples.h"
 #include <filesystem>
 #include <fstream>
+
+#include "devices/files/folder_lock.h"
+#include "tests/devices/files/examples.h"
 #include "tests/failing_new.h"
 
 namespace tagflow::checkpoint {

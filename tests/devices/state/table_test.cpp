@@ -268,6 +268,24 @@ TEST_CASE("values may be vectors, and keys of a dense table tensors") {
                "have shape [2], but the shape of int64[3] does not end in it");
 }
 
+// TensorFlow exports the slots of such a table, used or not.
+TEST_CASE("a dense table is imported from slots with reserved keys") {
+  TestedTable dense("MutableDenseHashTableV2", DataType::kInt64,
+                    DataType::kFloat, {}, {longs({0}), longs({-1})});
+  CHECK(
+      dense.insert(Tensor::of<int64_t>({1, 1}, {9}), Tensor::vector<float>({9}))
+          .ok());
+  CHECK(dense
+            .change("LookupTableImportV2",
+                    {Tensor::of<int64_t>({5, 1}, {0, 3, -1, 0, 5}),
+                     Tensor::vector<float>({7, 30, 7, 7, 50})})
+            .ok());
+  CHECK(dense.size() == 2);
+  expect_close(
+      dense.find(Tensor::of<int64_t>({3, 1}, {5, 3, 9}), Tensor::scalar(-1.0f)),
+      Tensor::vector<float>({50, 30, -1}));
+}
+
 TEST_CASE("any changes give what a plain map gives") {
   for (const bool of_texts : {false, true}) {
     TestedTable table("MutableHashTableV2",

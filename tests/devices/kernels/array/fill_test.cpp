@@ -99,4 +99,25 @@ TEST_CASE("a linear space ends exactly at its stop") {
                Tensor::vector<double>({0.5}));
 }
 
+TEST_CASE("the length of a range of floats is that of its type's arithmetic") {
+  const auto length = [](auto start, auto limit, auto delta) {
+    const auto range = run_op(
+        "Range",
+        {Tensor::scalar(start), Tensor::scalar(limit), Tensor::scalar(delta)});
+    REQUIRE_MESSAGE(range.ok(), range.status().to_string());
+    return (*range)[0].num_elements();
+  };
+  // As a float, 0.3 / 0.1 is 3, and 20 / 0.01 is 2000; as doubles, these floats
+  // have a larger quotient.
+  CHECK(length(0.0f, 0.3f, 0.1f) == 3);
+  CHECK(length(0.3f, 0.0f, -0.1f) == 3);
+  CHECK(length(-10.0f, 10.0f, 0.01f) == 2000);
+  CHECK(length(0.0, 0.3, 0.1) == 3);
+  CHECK(length(-10.0, 10.0, 0.01) == 2000);
+  CHECK(length(BFloat16(0.0f), BFloat16(0.3f), BFloat16(0.1f)) == 3);
+  CHECK(length(BFloat16(-10.0f), BFloat16(10.0f), BFloat16(0.01f)) == 2000);
+  CHECK(length(Half(-10.0f), Half(10.0f), Half(0.01f)) == 2000);
+  CHECK(length(Half(0.0f), Half(0.3f), Half(0.1f)) == 4);
+}
+
 }  // namespace tagflow::devices

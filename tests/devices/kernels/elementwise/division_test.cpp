@@ -68,4 +68,21 @@ TEST_CASE("integers have no negative powers") {
                "Integers to negative integer powers are not allowed");
 }
 
+TEST_CASE("a negative quotient too small for its type is rounded down") {
+  const float tiny = std::numeric_limits<float>::denorm_min();
+  const float infinity = std::numeric_limits<float>::infinity();
+  expect_close(
+      run_op("FloorDiv", {Tensor::scalar(-tiny), Tensor::scalar(2.0f)}),
+      Tensor::scalar(-1.0f));
+  expect_close(
+      run_op("FloorDiv",
+             {Tensor::vector<float>({-tiny, tiny, tiny, -tiny, -1e-30f, -1}),
+              Tensor::vector<float>({2, -2, 2, -2, 1e30f, infinity})}),
+      Tensor::vector<float>({-1, -1, 0, 0, -1, 0}));
+  const double least = std::numeric_limits<double>::denorm_min();
+  expect_close(
+      run_op("FloorDiv", {Tensor::scalar(-least), Tensor::scalar(2.0)}),
+      Tensor::scalar(-1.0));
+}
+
 }  // namespace tagflow::devices

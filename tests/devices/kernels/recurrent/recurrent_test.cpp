@@ -51,6 +51,20 @@ TEST_CASE("recurrent cells and their gradients compute what TensorFlow's do") {
   CHECK(counts.ops.size() == 8);
 }
 
+// As in TensorFlow, whose other recurrent ops take it.
+TEST_CASE("LSTMBlockCell refuses an empty state") {
+  const auto run = [](int64_t batch, int64_t cells) {
+    const Tensor state = numbers({batch, cells}), peephole = numbers({cells});
+    return run_op("LSTMBlockCell",
+                  {numbers({batch, kInputs}), state, state,
+                   numbers({kInputs + cells, 4 * cells}), peephole, peephole,
+                   peephole, numbers({4 * cells})});
+  };
+  CHECK(run(kBatch, kCells).ok());
+  expect_error(run(0, kCells), kInvalid, "cs_prev is empty: 0 rows");
+  expect_error(run(kBatch, 0), kInvalid, "cs_prev is empty: 2 rows of 0 cells");
+}
+
 TEST_CASE("steps behind the length of a sequence are 0, and have no gradient") {
   const Outputs whole = run_lstm(lstm_inputs(kSteps));
   const Outputs part = run_lstm(lstm_inputs(1));
