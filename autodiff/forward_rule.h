@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "autodiff/node_context.h"
-#include "graph/builder/ops_elementwise.h"
 
 namespace tagflow::autodiff {
 

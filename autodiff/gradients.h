@@ -14,7 +14,6 @@
 
 #include "autodiff/explain.h"
 #include "autodiff/gradient.h"
-#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/scope.h"
 
 namespace tagflow::autodiff {

@@ -19,7 +19,6 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/node_context.h"
-#include "graph/builder/ops_elementwise.h"
 
 namespace tagflow::autodiff {
 

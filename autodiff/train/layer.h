@@ -22,7 +22,6 @@
 #include <array>
 #include <string>
 
-#include "graph/builder/ops_activation.h"
 #include "graph/builder/rnn_cell.h"
 #include "graph/builder/variable_scope.h"
 

@@ -20,8 +20,6 @@
 #include <string>
 #include <vector>
 
-#include "graph/builder/ops_control_flow.h"
-#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/scope.h"
 
 namespace tagflow::graph {

@@ -12,8 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/builder/ops_control_flow.h"
-#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/output.h"
 #include "graph/graph.h"
 

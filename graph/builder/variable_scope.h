@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "graph/builder/initializers.h"
-#include "graph/builder/ops_product.h"
 #include "graph/builder/partitioners.h"
 #include "graph/builder/scope.h"
 #include "graph/builder/scoped_variable.h"

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "graph/builder/ops_elementwise.h"
 #include "graph/builder/scope.h"
 #include "graph/shape.h"
 #include "graph/status.h"

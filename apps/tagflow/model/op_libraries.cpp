@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "apps/program/program.h"
+#include "apps/shared/program/program.h"
 #include "graph/op_library.h"
 
 namespace tagflow::apps {

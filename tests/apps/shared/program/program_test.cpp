@@ -1,4 +1,4 @@
-#include "apps/program/program.h"
+#include "apps/shared/program/program.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "apps/io/file.h"
+#include "apps/shared/io/file.h"
 #include "devices/files/atomic_file.h"
 #include "tests/temp_path.h"
 

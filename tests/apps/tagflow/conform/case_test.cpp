@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/io/file.h"
+#include "apps/shared/io/file.h"
 #include "tests/temp_path.h"
 
 namespace tagflow::apps {
