@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "devices/files/state.h"
+#include "devices/files/tensor_slice.h"
 #include "graph/shape.h"
 #include "graph/status.h"
 #include "graph/tensor.h"

@@ -14,7 +14,9 @@
 #include "graph/proto/checkpoint.pb.h"
 #include "tests/devices/files/bundles.h"
 #include "tests/devices/files/examples.h"
+#include "tests/devices/files/kept_file.h"
 #include "tests/devices/files/memory_files.h"
+#include "tests/devices/files/no_memory.h"
 #include "tests/failing_new.h"
 
 namespace tagflow::checkpoint {

@@ -10,6 +10,7 @@
 
 #include "devices/files/folder_lock.h"
 #include "tests/devices/files/examples.h"
+#include "tests/devices/files/kept_file.h"
 #include "tests/failing_new.h"
 
 namespace tagflow::checkpoint {
