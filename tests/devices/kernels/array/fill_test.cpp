@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "graph/float16.h"
 #include "tests/devices/kernel_fixture.h"
 
 namespace tagflow::devices {
