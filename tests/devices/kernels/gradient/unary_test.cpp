@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "graph/float16.h"
 #include "tests/devices/kernel_fixture.h"
 
 namespace tagflow::devices {
