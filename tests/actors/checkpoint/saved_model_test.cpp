@@ -119,10 +119,6 @@ TEST_CASE("assets of TensorFlow 1 are read from the folder of the model") {
     return must(loaded->run("s", {})).at("y").scalar_value<std::string>();
   };
   CHECK(text(model + collection) == "a");
-  // TensorFlow may add it twice.
-  const std::string value = collection.substr(collection.find("value { ["));
-  const std::string one = value.substr(0, value.find("} } } }") + 5);
-  CHECK(text(model + replaced(collection, one, one + " " + one)) == "a");
   // The list of TensorFlow 2 decides.
   folder.write("assets/others.txt", "b");
   CHECK(text(model + collection +
