@@ -111,7 +111,9 @@ Result<tensorflow::MetaGraphDef*> graph_to_serve(
 // The file decides whether it is text.
 Status read_saved_model(const fs::path& file, std::string_view bytes,
                         const Limits& limits, tensorflow::SavedModel* proto) {
-  if (is_text_name(file)) return parse_text(bytes, "SavedModel", limits, proto);
+  if (is_text_name(file))
+    return parse_text(bytes, "SavedModel", limits, proto,
+                      UnknownFields::kIgnored);
   TAGFLOW_RETURN_IF_ERROR(
       check_message(bytes, {{2, 2, 1}, {2, 2, 2, 1, 3}}, "SavedModel", limits));
   TAGFLOW_RETURN_IF_ERROR(check_count(bytes,

@@ -1,6 +1,8 @@
 // The state of a program, as described in MetaGraphDefs and checkpoints.
 #include <google/protobuf/arena.h>
 
+#include <algorithm>
+
 #include "graph/fault.h"
 #include "graph/file/graph_proto.h"
 #include "graph/file/object_graph.h"
@@ -59,7 +61,13 @@ Result<std::vector<Asset>> assets_of(const tensorflow::MetaGraphDef& proto) {
     pb::Arena arena;
     auto& asset = *pb::Arena::CreateMessage<tensorflow::AssetFileDef>(&arena);
     TAGFLOW_RETURN_IF_ERROR(parse_message(any.value(), "AssetFileDef", &asset));
-    assets.push_back({asset.tensor_info().name(), asset.filename()});
+    // TensorFlow may add an asset twice.
+    const Asset made{asset.tensor_info().name(), asset.filename()};
+    const auto same = std::ranges::find(assets, made.tensor, &Asset::tensor);
+    if (same == assets.end())
+      assets.push_back(made);
+    else
+      *same = made;
   }
   return assets;
 }

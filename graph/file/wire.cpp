@@ -159,6 +159,8 @@ int nesting(std::string_view text) {
 // newer versions write and that have no effect here are ignored.
 class Collector : public pb::io::ErrorCollector {
  public:
+  explicit Collector(UnknownFields unknown) : unknown_(unknown) {}
+
   void AddError(int line, pb::io::ColumnNumber column,
                 const std::string& message) override {
     if (!first_.empty()) return;
@@ -167,6 +169,7 @@ class Collector : public pb::io::ErrorCollector {
   }
   void AddWarning(int line, pb::io::ColumnNumber column,
                   const std::string& message) override {
+    if (unknown_ == UnknownFields::kIgnored) return;
     for (std::string_view ignored :
          {"\"experimental_type\"", "\"experimental_full_type\"",
           "\"debug_info\"", "\"handle_data\"", "\"any_info\"",
@@ -177,6 +180,7 @@ class Collector : public pb::io::ErrorCollector {
   const std::string& first() const { return first_; }
 
  private:
+  const UnknownFields unknown_;
   std::string first_;
 };
 
@@ -259,12 +263,13 @@ Status parse_message(std::string_view bytes, std::string_view what,
 }
 
 Status parse_text(std::string_view text, std::string_view what,
-                  const Limits& limits, pb::Message* message) {
+                  const Limits& limits, pb::Message* message,
+                  UnknownFields unknown) {
   TAGFLOW_RETURN_IF_ERROR(check_size(text.size(), what, limits));
   if (nesting(text) > kMaxNesting)
     return error(Code::kResourceExhausted,
                  "[graphdef] the {} nests deeper than {}", what, kMaxNesting);
-  Collector collector;
+  Collector collector(unknown);
   pb::TextFormat::Parser parser;
   parser.RecordErrorsTo(&collector);
   parser.AllowUnknownField(true);

@@ -1,6 +1,7 @@
 // Reads protocol buffers from untrusted sources, with limits.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -38,11 +39,16 @@ Status parse_message(std::string_view bytes, std::string_view what,
 // Deterministic. ResourceExhausted beyond 2 GiB, the maximum of the format.
 Result<std::string> write_message(const google::protobuf::Message& message);
 
+// Fields that our messages lack: an error, since a name may be misspelled, or
+// ignored in what only programs write.
+enum class UnknownFields : uint8_t { kRefused, kIgnored };
+
 // InvalidArgument, with line and column, if the text is not such a message, or
 // a node has an attribute twice; ResourceExhausted if it is too long or nested
 // too deeply.
 Status parse_text(std::string_view text, std::string_view what,
-                  const Limits& limits, google::protobuf::Message* message);
+                  const Limits& limits, google::protobuf::Message* message,
+                  UnknownFields unknown = UnknownFields::kRefused);
 std::string print_text(const google::protobuf::Message& message);
 
 }  // namespace tagflow::graph

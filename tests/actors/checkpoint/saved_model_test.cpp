@@ -141,7 +141,10 @@ TEST_CASE("assets of TensorFlow 1 are read from the folder of the model") {
 TEST_CASE("a saved model is read from text, with its variables and assets") {
   ModelFolder folder;
   folder.write_variables(linear_values());
-  const std::string text = "meta_graphs { " + kLinear + kObjects + " }";
+  const std::string text =
+      "saved_model_schema_version: 1 meta_graphs { meta_info_def { "
+      "tensorflow_git_version: 'unknown to us' } " +
+      kLinear + kObjects + " }";
   const fs::path file = folder.write("saved_model.pbtxt", text);
   for (const fs::path& path : {folder.path(), file}) {
     CAPTURE(path.string());
