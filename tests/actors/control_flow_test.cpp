@@ -168,7 +168,7 @@ TEST_CASE("an exclusive case_ fails where two predicates are true") {
         "case:] [1 1] (node \"case/exclusive\", device /device:CPU:0)");
 }
 
-TEST_CASE("what depends on an assertion runs only where it holds") {
+TEST_CASE("an op that depends on an assertion runs only if it holds") {
   Program p;
   const Output x = p.input("x", DataType::kFloat, {-1});
   const Output all = ops::reduce_all(p.s, ops::less(p.s, x, 5.f));

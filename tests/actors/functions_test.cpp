@@ -160,7 +160,7 @@ TEST_CASE("For counts up and down, and refuses what never ends") {
             "[For] from 1 to 4 by -1 never ends") != std::string::npos);
 }
 
-TEST_CASE("what has a call as control input runs after its side effects") {
+TEST_CASE("an op that waits for a call runs after the call's side effects") {
   FunctionGraph g;
   g.define(function(
       "check", {"n: int32"}, {},
@@ -307,8 +307,7 @@ TEST_CASE("a body that gives another type than its function says never runs") {
         "float");
 }
 
-TEST_CASE(
-    "what reads a call's dead result does nothing, be it a call, a loop") {
+TEST_CASE("calls and loops with a dead result of a call as input do nothing") {
   FunctionGraph g;
   const DataType boolean = DataType::kBool;
   g.define(function("split", {"n: int32", "p: bool"}, {"r: int32"},

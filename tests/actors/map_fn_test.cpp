@@ -124,7 +124,7 @@ TEST_CASE("scan, foldl and foldr go through the elements in order") {
   }
 }
 
-TEST_CASE("of no elements, a fold is its start and a scan is empty") {
+TEST_CASE("foldl, foldr and scan may have no elements") {
   Program p;
   const Output x = p.input("x", DataType::kInt32, {-1});
   const auto fn = [](const Scope& in, Output a, Output v) {

@@ -80,7 +80,7 @@ TEST_CASE("random numbers are the same in every configuration") {
   CHECK_FALSE(identical(expected[0], expected[1]));
 }
 
-TEST_CASE("what is run in between changes no numbers") {
+TEST_CASE("random numbers of a run do not depend on other runs in between") {
   const Graph graph = drawing();
   SessionOptions options;
   options.seed = 3;

@@ -7,7 +7,7 @@ using namespace tagflow::actors;
 using namespace tagflow::graph;
 using graph::testing::must;
 
-TEST_CASE("nothing is saved before the variables have values") {
+TEST_CASE("a saver saves nothing before the variables have values") {
   const Folder folder("before");
   const auto session = make_session({}, counting());
   const auto saver = make_saver(*session, {.folder = folder.path()});
@@ -330,7 +330,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("where memory is short, what is asked of a state is an error") {
+TEST_CASE("a saver returns an error if memory is short") {
   const Folder folder("short");
   const auto session = make_session({}, counting());
   run_target(*session, "init");

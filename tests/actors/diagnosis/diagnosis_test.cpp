@@ -112,7 +112,7 @@ TEST_CASE("a predicate and an index are scalars") {
             .starts_with("[_SwitchN] the index must be a scalar int32, not "));
 }
 
-TEST_CASE("of a loop that an earlier run went through, nothing is said") {
+TEST_CASE("a diagnosis says nothing of a loop that an earlier run entered") {
   Program p;
   const Output x = p.input("x", DataType::kInt32, PartialShape::scalar());
   const Output b = p.input("b", DataType::kBool, PartialShape::scalar());

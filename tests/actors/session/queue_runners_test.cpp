@@ -225,7 +225,7 @@ TEST_CASE("a runner of what is not there starts nothing") {
   CHECK_FALSE(p.threads.should_stop());
 }
 
-TEST_CASE("nothing is started once the coordinator stops") {
+TEST_CASE("queue runners do not start once the coordinator has stopped") {
   Pipe p;
   p.threads.request_stop();
   CHECK(p.start().code() == Code::kFailedPrecondition);
