@@ -73,7 +73,7 @@ TEST_CASE(
                Code::kResourceExhausted, "int64[9] needs 72 bytes of CPU:0");
 }
 
-TEST_CASE("what the body of a loop throws leaves it, and no more of it runs") {
+TEST_CASE("an exception in a kernel's parallel loop ends the loop") {
   // Two shards, one after the other.
   class TwoShards : public Parallel {
    public:

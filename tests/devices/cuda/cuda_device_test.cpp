@@ -272,7 +272,7 @@ TEST_CASE("more than the GPU has is refused with what is in use") {
   CHECK(to_device(*gpu->accelerator(), floats(100)).ok());
 }
 
-TEST_CASE("what cannot be in the GPU's memory is refused") {
+TEST_CASE("a GPU refuses a tensor that its memory cannot hold") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   expect_error(
@@ -349,7 +349,7 @@ TEST_CASE("a callback may launch while a GPU goes") {
                  "[cuda] the device is being destroyed");
 }
 
-TEST_CASE("what waits when a GPU goes is answered, and once") {
+TEST_CASE("a GPU that is destroyed answers all that waits, once") {
   auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   Accelerator& accelerator = *gpu->accelerator();

@@ -93,7 +93,7 @@ TEST_CASE("the absolute value of -0 has no sign") {
   }
 }
 
-TEST_CASE("what is wrong with the inputs is said as the CPU says it") {
+TEST_CASE("GPU kernels refuse inputs with the CPU's error messages") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   const Tensor matrix = random_tensor(DataType::kFloat, {30, 20}, 1);
@@ -167,7 +167,7 @@ TEST_CASE("a sum of many terms does not lose the small ones") {
   }
 }
 
-TEST_CASE("rows: softmax and the places of extremes") {
+TEST_CASE("GPU kernels over rows: softmax, ArgMax and ArgMin") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   uint32_t seed = 0;

@@ -89,7 +89,7 @@ TEST_CASE("a broadcast of more loops than kernels have is refused") {
                "loops, a GPU's kernels support 8");
 }
 
-TEST_CASE("what an operand holds travels with the launch") {
+TEST_CASE("a small operand's value is part of the launch") {
   const Tensor scalar = Tensor::scalar(2.5F);
   CHECK(fits_operand(scalar));
   const cuda::Operand operand = operand_of(scalar);

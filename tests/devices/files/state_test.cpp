@@ -69,7 +69,7 @@ TEST_CASE("a text that names no checkpoints is refused") {
         std::string::npos);
 }
 
-TEST_CASE("a list that cannot be written for lack of memory is an error") {
+TEST_CASE("a list of checkpoints that cannot be written is an error") {
   const TempFolder folder("short");
   CheckpointState state;
   for (int i = 0; i < 9; ++i) {
@@ -105,7 +105,7 @@ TEST_CASE("a search that fails for lack of memory is no search that ends") {
   }
 }
 
-TEST_CASE("of one series the last step is the newest, whatever its time") {
+TEST_CASE("the newest checkpoint of one series is that of the last step") {
   const TempFolder folder("series");
   for (const std::string name : {"m-4", "m-10", "m-9", "other-99"})
     save(folder.path(name));

@@ -68,7 +68,7 @@ TEST_CASE("keys of slices are TensorFlow's") {
         "\0w\0\1\1\1\xff\xc0\x7f\xff\xff\xff\xff\xff\xff\xff\x81"s);
 }
 
-TEST_CASE("keys sort as the numbers do") {
+TEST_CASE("keys of slices sort as the numbers in them do") {
   CHECK(rc::check([] {
     const auto number = [] {
       return *rc::gen::arbitrary<int64_t>() >> *rc::gen::inRange(0, 63);
@@ -134,7 +134,7 @@ TEST_CASE("many slices are soon told apart, or refused") {
         }).code() == Code::kResourceExhausted);
 }
 
-TEST_CASE("where an extent is empty, nothing is copied") {
+TEST_CASE("a slice copy copies nothing if an extent is empty") {
   const Shape whole = {0, int64_t{1} << 40, int64_t{1} << 40};
   for (const Shape& shape : {whole, Shape({int64_t{1} << 40, 0, 9})}) {
     const TensorSlice from = whole_slice(shape);

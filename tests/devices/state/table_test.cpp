@@ -118,7 +118,7 @@ TEST_CASE("a mutable table is changed, and has defaults for each key") {
   expect_close((*all)[1], longs({5}));
 }
 
-TEST_CASE("values may be vectors, and keys of a dense table tensors") {
+TEST_CASE("a table may have vectors as values, a dense one tensors as keys") {
   TestedTable vectors("MutableHashTableOfTensorsV2", DataType::kString,
                       DataType::kInt64, {{"value_shape", PartialShape({2})}});
   CHECK(
@@ -156,7 +156,7 @@ TEST_CASE("values may be vectors, and keys of a dense table tensors") {
                "have shape [2], but the shape of int64[3] does not end in it");
 }
 
-TEST_CASE("any changes give what a plain map gives") {
+TEST_CASE("a table agrees with a std::map after any changes") {
   for (const bool of_texts : {false, true}) {
     TestedTable table("MutableHashTableV2",
                       of_texts ? DataType::kString : DataType::kInt64,

@@ -53,7 +53,7 @@ TEST_CASE(
   CHECK(fetched.scalar_value<float>() == 46);
 }
 
-TEST_CASE("what is inline stays inline") {
+TEST_CASE("a stream device keeps inline scalars inline") {
   StreamDevice device(stream_info());
   CHECK(to_device(device, Tensor::scalar(1.5f))->is_inline_scalar());
   CHECK(device.upload(Tensor::scalar(1.5f))->is_inline_scalar());
@@ -184,7 +184,7 @@ TEST_CASE("copies of a direction are answered in their order") {
   }
 }
 
-TEST_CASE("what need not be copied is given back as it is") {
+TEST_CASE("a stream device gives back a tensor that need not be copied") {
   StreamDevice device(stream_info());
   const Tensor host = floats(10);
   CHECK(to_host(device, host)->buffer() == host.buffer());
@@ -196,9 +196,7 @@ TEST_CASE("what need not be copied is given back as it is") {
   CHECK(to_host(device, empty)->shape() == Shape{2, 0, 3});
 }
 
-TEST_CASE(
-    "strings and handles are refused, and so is another device's "
-    "memory") {
+TEST_CASE("a stream device refuses strings, handles and foreign memory") {
   StreamDevice device(stream_info(0)), other(stream_info(1));
   const std::string name = device.info().name.to_string();
   expect_error(to_device(device, Tensor::scalar("text")),

@@ -34,7 +34,7 @@ TEST_CASE("reshapes share the elements of their input") {
   CHECK((*squeezed)[0].buffer() == input.buffer());
 }
 
-TEST_CASE("a shape says what is wrong with it") {
+TEST_CASE("Reshape refuses a wrong shape and says what is wrong") {
   const Tensor input = counted({2, 3});
   expect_error(run_op("Reshape", {input, Tensor::vector<int32_t>({-1, -1})}),
                Code::kInvalidArgument, "several dimensions of -1");
@@ -60,7 +60,7 @@ TEST_CASE("a shape that inference did not see may be a scalar") {
                Code::kInvalidArgument, "6 elements");
 }
 
-TEST_CASE("the open dimension of an empty tensor") {
+TEST_CASE("Reshape finds the open dimension of an empty tensor") {
   const auto reshaped = [](const Shape& from, std::initializer_list<int> to) {
     const auto outputs = run_op(
         "Reshape",
@@ -101,7 +101,7 @@ TEST_CASE("a reshape makes one dimension less than there may be") {
   CHECK((*most)[0].rank() == 253);
 }
 
-TEST_CASE("the rank cannot grow over its limit") {
+TEST_CASE("ExpandDims refuses a rank over the limit") {
   Shape shape;
   for (int i = 0; i < kMaxRank; ++i) shape.add_dim(1);
   expect_error(run_op("ExpandDims", {Tensor::make(DataType::kInt32, shape),
@@ -109,7 +109,7 @@ TEST_CASE("the rank cannot grow over its limit") {
                Code::kInvalidArgument, "rank");
 }
 
-TEST_CASE("sizes of tensors of handles count") {
+TEST_CASE("Shape, Size and Reshape take tensors of handles") {
   const Tensor handles = Tensor::make(DataType::kResource, {2, 3});
   expect_close(run_op("Shape", {handles}), Tensor::vector<int32_t>({2, 3}));
   expect_close(run_op("Size", {handles}), Tensor::scalar(6));

@@ -32,7 +32,7 @@ using Values = std::vector<int64_t>;
 
 }  // namespace
 
-TEST_CASE("bounds far outside are as good as the end") {
+TEST_CASE("StridedSlice: bounds far outside are as good as the end") {
   expect_close(strided(digits(), Values{kMin}, Values{kMax}, Values{kMax}),
                Tensor::vector<float>({0}));
   expect_close(strided(digits(), Values{kMax}, Values{kMin}, Values{-4}),
@@ -53,7 +53,7 @@ TEST_CASE("a single index of a vector must be inside") {
                Tensor::scalar(0.0f));
 }
 
-TEST_CASE("specs that make no sense are named") {
+TEST_CASE("StridedSlice refuses wrong specs by name") {
   expect_error(strided(digits(), Values{0}, Values{1}, Values{0}),
                Code::kInvalidArgument, "strides[0] is zero");
   expect_error(strided(digits(), Values{0, 0}, Values{1, 1}, Values{1, 1}),

@@ -135,7 +135,7 @@ TEST_CASE("the gradient of an array that was split was split too") {
   expect_close((*joined)[1], Tensor::vector<int64_t>({1, 2}));
 }
 
-TEST_CASE("one source names one gradient array") {
+TEST_CASE("a gradient array is the same for the same source") {
   const Array array(2, DataType::kFloat);
   CHECK(identical(array.gradient().handle(), array.gradient().handle()));
   CHECK_FALSE(
@@ -151,7 +151,7 @@ TEST_CASE("an array with a gradient does not grow any more") {
                "cannot write to index 2, the size is 2 and cannot grow");
 }
 
-TEST_CASE("sums have no gradient") {
+TEST_CASE("a gradient array that has summed up has no gradient") {
   const Array gradient = Array(1, DataType::kFloat).gradient();
   CHECK(gradient.make_gradient().ok());
   expect_close(gradient.write(0, Tensor::scalar(1.0f)), kFlow);

@@ -63,7 +63,7 @@ TEST_CASE("a map has the last value of each key, and others have their own") {
                word("y"));
 }
 
-TEST_CASE("what a map does not have is refused") {
+TEST_CASE("a map refuses keys and types that it does not have") {
   const Tensor map = map_of({{word("a"), Tensor::scalar(1.0f)}});
   expect_error(look_up(map, word("b")), kInvalid, "the map has no key");
   expect_error(erase(map, word("b")), kInvalid, "the map has no key");

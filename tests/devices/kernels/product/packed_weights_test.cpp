@@ -95,7 +95,7 @@ TEST_CASE("packed weights of another shape than was said are no matter") {
   }
 }
 
-TEST_CASE("what is no packed matrix is refused") {
+TEST_CASE("a packed product refuses an input that is not a packed matrix") {
   std::mt19937 random(35);
   const Tensor weights = some_weights(random, {80, 20});
   const Tensor x = numbers(random, {8, 80});
@@ -158,7 +158,7 @@ TEST_CASE("weights are packed as they are, or rows that they have") {
   expect_same(with_packed(layer), numbers(random, {9, 0}));
 }
 
-TEST_CASE("one kernel serves many packed weights") {
+TEST_CASE("a packed product's kernel serves many packed weights") {
   std::mt19937 random(37);
   Layer layer;
   layer.op = "MatMul";

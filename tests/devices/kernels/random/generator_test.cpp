@@ -61,7 +61,7 @@ TEST_CASE("generators say what is wrong with their state") {
                Code::kFailedPrecondition, "\"empty\"");
 }
 
-TEST_CASE("integers without a seed are of all bits") {
+TEST_CASE("NonDeterministicInts draws all bits") {
   const AttrMap bits = {{"dtype", DataType::kUInt64}};
   const auto drawn =
       run_op("NonDeterministicInts", {Tensor::vector<int64_t>({1000})}, bits);
