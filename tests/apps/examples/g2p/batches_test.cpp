@@ -64,7 +64,7 @@ TEST_CASE("an epoch has each example once, in an order of its own") {
   CHECK(orders[0] != orders[1]);
 }
 
-TEST_CASE("who goes on at a step gets what would have come") {
+TEST_CASE("g2p batches: a training that goes on gets the same batches") {
   const Lexicon lexicon = spelt(500);
   const auto examples = examples_of(lexicon, Part::kTraining);
   TrainingBatches all(examples, 8, 5), later(examples, 8, 5),

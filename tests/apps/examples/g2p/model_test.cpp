@@ -130,7 +130,7 @@ TEST_CASE("the loss begins as that of a guess, and what is trained is said") {
   }
 }
 
-TEST_CASE("how a batch is padded changes no loss and no hypothesis") {
+TEST_CASE("g2p: the padding of a batch changes no loss and no hypothesis") {
   Small small;
   small.train_for(10);
   const Batch all = make_batch(small.examples);

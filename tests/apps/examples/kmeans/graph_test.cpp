@@ -85,7 +85,7 @@ class ShareObserver : public actors::Observer {
 
 }  // namespace
 
-TEST_CASE("each device assigns the points of its share") {
+TEST_CASE("k-means: each device assigns the points of its share") {
   register_once();
   const Problem problem = make_problem(101, 3, 1);
   auto made = kmeans::build_graph(3);
@@ -116,7 +116,7 @@ TEST_CASE("points split over devices come to the clusters of one device") {
           shards);
 }
 
-TEST_CASE("some devices may have no points") {
+TEST_CASE("k-means: some devices may have no points") {
   check_shards(make_problem(3, 2, 1), 7);
   check_shards(make_problem(1, 1, 1), 2);
 }

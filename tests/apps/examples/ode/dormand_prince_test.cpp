@@ -217,7 +217,7 @@ TEST_CASE("a step to what is not finite is rejected") {
   CHECK(results[1].scalar_value<int32_t>() > 0);
 }
 
-TEST_CASE("what cannot be solved fails with the reason") {
+TEST_CASE("the ODE solver fails with the reason if it cannot solve") {
   Problem few(4, {1, 1}, lotka_volterra, {.max_steps = 5});
   auto result = few.try_run({few.solved.y}, kRates, 10, {0, 0, 0, 0});
   REQUIRE_FALSE(result.ok());

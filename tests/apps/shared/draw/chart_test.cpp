@@ -33,7 +33,7 @@ size_t count(std::string_view text, std::string_view part) {
   return found;
 }
 
-TEST_CASE("a line goes up where its numbers do, within the picture") {
+TEST_CASE("a chart's line follows its numbers, within the picture") {
   const Chart chart{.x_label = "step",
                     .y_label = "loss",
                     .series = {{.x = {0, 100}, .y = {0, 10}}}};

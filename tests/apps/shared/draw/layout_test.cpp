@@ -95,7 +95,7 @@ TEST_CASE("an arrow that was turned round for dot is turned back") {
   CHECK(layout->edges[0].front().y == 51);
 }
 
-TEST_CASE("what is no layout of the drawing is an error") {
+TEST_CASE("a layout that does not match the drawing is an error") {
   const Drawing drawing = draw_two();
   for (const char* text :
        {"", "[]", "{}", "no json", R"({"bb": "1,2"})", R"({"bb": 7})",
@@ -113,7 +113,7 @@ TEST_CASE("what is no layout of the drawing is an error") {
   }
 }
 
-TEST_CASE("without Graphviz the error names the package") {
+TEST_CASE("drawing without Graphviz is an error that names the package") {
   const Status status =
       lay_out(draw_two(), std::chrono::seconds(5), "/no/such/dot").status();
   CHECK(status.code() == Code::kFailedPrecondition);
@@ -139,7 +139,7 @@ TEST_CASE("long texts are shortened by whole characters") {
   CHECK(shorten_name("äöüß", 3) == "…üß");
 }
 
-TEST_CASE("a value is short at an arrow and a line elsewhere") {
+TEST_CASE("a drawing shows a short value at an arrow, a long one elsewhere") {
   CHECK(short_value(Tensor::scalar(7)) == "7");
   CHECK(short_value(Tensor::scalar(true)) == "true");
   CHECK(short_value(Tensor::vector<float>({1, 2})) == "{1 2}");

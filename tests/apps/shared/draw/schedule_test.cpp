@@ -38,7 +38,7 @@ Schedule two_devices() {
 
 }  // namespace
 
-TEST_CASE("items at once are in different lanes, others share them") {
+TEST_CASE("a schedule puts items of one time into different lanes") {
   const std::vector<ScheduleItem> items = {{0, 10, "", ""},
                                            {5, 15, "", ""},
                                            {10, 20, "", ""},
@@ -47,7 +47,7 @@ TEST_CASE("items at once are in different lanes, others share them") {
   CHECK(assign_lanes(items) == std::vector<size_t>{0, 1, 0, 2, 1});
 }
 
-TEST_CASE("what takes no time takes no lane") {
+TEST_CASE("a schedule gives no lane to items that take no time") {
   const std::vector<ScheduleItem> items = {
       {0, 10, "", ""}, {5, 5, "", ""}, {5, 15, "", ""}};
   CHECK(assign_lanes(items) == std::vector<size_t>{0, 0, 1});
@@ -104,7 +104,7 @@ TEST_CASE("a name is written where there is room, and shortened to it") {
   CHECK(svg.find(">wide</text>") != svg.npos);
 }
 
-TEST_CASE("what takes no time is one mark for all of the same moment") {
+TEST_CASE("a schedule draws one mark for all items of one moment") {
   Schedule schedule;
   ScheduleTrack& track = schedule.tracks.emplace_back();
   for (int i = 0; i < 20; ++i)

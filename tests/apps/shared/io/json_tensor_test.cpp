@@ -48,7 +48,7 @@ TEST_CASE("nested lists become dimensions") {
   check_literal("[[], []]", Tensor::make(DataType::kFloat, {2, 0}));
 }
 
-TEST_CASE("what JSON cannot write has a form of its own") {
+TEST_CASE("a JSON literal has a form for infinity, NaN and complex numbers") {
   check_literal(
       "[\"inf\", \"-inf\"]",
       Tensor::vector<double>({std::numeric_limits<double>::infinity(),

@@ -240,7 +240,7 @@ TEST_CASE("a file that is not there is NotFound, and named") {
         "[file] there is no file \"/nonexistent/x.npy\"");
 }
 
-TEST_CASE("what is written to a file can be read from it") {
+TEST_CASE("an .npy file that is written can be read") {
   const auto path = testing::temp_path("array.npy");
   const Tensor tensor = Tensor::vector<double>({1, 2, 3, 4});
   REQUIRE(io::write_npy(path, tensor).ok());

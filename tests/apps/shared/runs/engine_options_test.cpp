@@ -41,7 +41,7 @@ TEST_CASE("every switch reaches the session") {
   CHECK(session->timeout == std::chrono::milliseconds(250));
 }
 
-TEST_CASE("what does not exist is refused by name") {
+TEST_CASE("engine options: unknown passes and devices are refused by name") {
   EngineOptions passes;
   passes.passes = "edges,magic";
   CHECK(to_session_options(passes).status().message().find(

@@ -14,7 +14,7 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-TEST_CASE("floats may differ by their tolerance, absolute and relative") {
+TEST_CASE("conform: floats may differ by a tolerance") {
   CHECK(compare(Tensor::scalar(1.00019f), Tensor::scalar(1.0f)).ok());
   CHECK(!compare(Tensor::scalar(1.00021f), Tensor::scalar(1.0f)).ok());
   CHECK(compare(Tensor::scalar(9e-5f), Tensor::scalar(0.0f)).ok());
@@ -33,7 +33,7 @@ TEST_CASE("NaN equals NaN only, and an infinity itself only") {
   CHECK(!compare(Tensor::scalar(3e38f), Tensor::scalar(kInf)).ok());
 }
 
-TEST_CASE("both parts of complex numbers are compared") {
+TEST_CASE("conform: both parts of complex numbers are compared") {
   const Tensor expected = Tensor::scalar(Complex64(1, 2));
   CHECK(compare(Tensor::scalar(Complex64(1.0001f, 2.0001f)), expected).ok());
   CHECK(!compare(Tensor::scalar(Complex64(1, 2.001f)), expected).ok());
@@ -55,7 +55,7 @@ TEST_CASE("the message says what differs, where, and how much of it") {
         "2 of 6 elements differ; at [1,1] there is 0, expected 5");
 }
 
-TEST_CASE("what numpy cannot keep is no difference") {
+TEST_CASE("conform: what numpy cannot store counts as equal") {
   CHECK(compare(Tensor::scalar(std::string("a\0\0", 3)), Tensor::scalar("a"))
             .ok());
   CHECK(!compare(Tensor::scalar(std::string("\0a", 2)), Tensor::scalar("a"))
@@ -65,7 +65,7 @@ TEST_CASE("what numpy cannot keep is no difference") {
   CHECK(!compare(bytes.with_dtype(DataType::kQUInt8), bytes).ok());
 }
 
-TEST_CASE("another type or shape is a difference") {
+TEST_CASE("conform: another type or shape is a difference") {
   CHECK(compare(Tensor::scalar(1.0f), Tensor::scalar(1.0)).message() ==
         "it is float[], expected double[]");
   CHECK(compare(Tensor::vector<int32_t>({1}), Tensor::scalar(1)).message() ==

@@ -103,7 +103,7 @@ TEST_CASE("a case whose gradient cannot be made has failed") {
         std::string::npos);
 }
 
-TEST_CASE("another result fails the case, and it says which and where") {
+TEST_CASE("conform: a wrong result fails the case, and the place is named") {
   const Verdict verdict = Recorded(R"({"name": "c", "runs": [
           {"feeds": {"x:0": "x.npy", "n:0": "two.npy"}, "fetches": ["y:0"],
            "expect": ["x.npy"]}]})")

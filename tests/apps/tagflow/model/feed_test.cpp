@@ -55,7 +55,7 @@ TEST_CASE("malformed texts are usage errors before any graph is read") {
   }
 }
 
-TEST_CASE("where nothing runs, a feed may do without a value") {
+TEST_CASE("a feed may lack a value if nothing runs") {
   const Result<FeedText> feed = parse_feed("x:0", /*needs_value=*/false);
   REQUIRE(feed.ok());
   CHECK(feed->port == "x:0");

@@ -171,7 +171,7 @@ TEST_CASE("a ready queue holds what then fires, next first") {
   }
 }
 
-TEST_CASE("of a long ready queue the head is kept, and how long it is") {
+TEST_CASE("a recording keeps the head and the length of a long ready queue") {
   constexpr size_t kCount = Step::kMaxReady + 50;
   tg::Graph graph;
   const tg::Scope s(graph);
