@@ -218,7 +218,7 @@ TEST_CASE("tangents of what is complex are not conjugated") {
   CHECK(std::abs(exp - expected) < 1e-12);
 }
 
-TEST_CASE("what forward mode adds and does not need is removed") {
+TEST_CASE("forward mode removes the nodes that it added and does not need") {
   Program p;
   const Output x = p.number(2, "x");
   const Output y = ops::square(p.s, x);
@@ -230,7 +230,7 @@ TEST_CASE("what forward mode adds and does not need is removed") {
   CHECK(numbers(p.s, {slope}) == Doubles{8});
 }
 
-TEST_CASE("what has no tangent says why") {
+TEST_CASE("forward mode says why a tensor has no tangent") {
   Program p;
   const Output x = p.number(2, "x");
   const auto says = [&](const char* text) {

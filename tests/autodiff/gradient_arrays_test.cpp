@@ -63,7 +63,7 @@ Output elements(const Scope& s, const Output& array,
 
 }  // namespace
 
-TEST_CASE("what is added to a gradient array has gradients") {
+TEST_CASE("gradient arrays: values that are added have gradients") {
   check_gradients(
       [](const Scope& s, const Outputs& x) -> Outputs {
         Arrays a(s, x[0]);

@@ -330,7 +330,7 @@ TEST_CASE("a variable is read once, as it was") {
   }
 }
 
-TEST_CASE("what is inside of a recomputed block can be an x") {
+TEST_CASE("a recomputed block's inner tensor can be an x") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::constant(s, 2.0);
@@ -344,8 +344,7 @@ TEST_CASE("what is inside of a recomputed block can be an x") {
   CHECK(numbers(s, dense_gradients(s, {y}, {x, inside})) == Doubles{12, 2});
 }
 
-TEST_CASE(
-    "what goes through a constant in a recomputed block has no gradient") {
+TEST_CASE("a recomputed block has no gradient through a constant inside") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::constant(s, 2.0);

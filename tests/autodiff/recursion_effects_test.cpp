@@ -236,7 +236,7 @@ TEST_CASE("a recursion whose result may be dead is refused by name") {
             "function \"f\": its result 0 may be dead") != std::string::npos);
 }
 
-TEST_CASE("what a recursion saves is said by the name of its function") {
+TEST_CASE("a recursion's saved values are listed under its function") {
   Graph graph;
   const Scope s(graph);
   define_power(s);

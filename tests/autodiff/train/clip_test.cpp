@@ -92,8 +92,8 @@ TEST_CASE_FIXTURE(Fixture, "a gradient that is not finite is not hidden") {
       CHECK(std::isnan(element));
 }
 
-TEST_CASE_FIXTURE(Fixture,
-                  "gradients of zero stay, and no gradients have none") {
+TEST_CASE_FIXTURE(
+    Fixture, "clipping leaves zero gradients, and a norm of none is zero") {
   const Gradient zero{ops::constant(s, Tensor::vector<double>({0, 0}))};
   const auto clipped = clip_by_norm(s, {zero}, 1);
   CHECK(value(clipped[0].values) == Doubles{0, 0});

@@ -74,7 +74,7 @@ TEST_CASE("a loss that is fetched with a step is that before the step") {
     CHECK(trainer.fetch({loss}, {step}) == Doubles{wanted});
 }
 
-TEST_CASE("no variable moves before all gradients are there") {
+TEST_CASE("an optimizer changes no variable before all gradients are there") {
   // Each is the gradient of the other one.
   for (int i = 0; i < 20; ++i) {
     Program p;
@@ -122,7 +122,7 @@ TEST_CASE("gradients pass through what is asked for before they are applied") {
   check_close(trainer.fetch(both), {-0.6, -0.8});
 }
 
-TEST_CASE("what a variable decays by is for the program to say") {
+TEST_CASE("adamw decays the variables that the program names") {
   Program p;
   const ScopedVariable a = p.number("kernel", 1), b = p.number("bias", 1);
   const Output sum = ops::add(p.s, a.read(p.s), b.read(p.s));
