@@ -27,7 +27,7 @@ TEST_CASE("every type has a name that leads back to it") {
   }
 }
 
-TEST_CASE("other spellings of a type's name are understood") {
+TEST_CASE("a type's name may be spelt in other ways") {
   CHECK(*dtype_from_name("float32") == DataType::kFloat);
   CHECK(*dtype_from_name("float64") == DataType::kDouble);
   CHECK(*dtype_from_name("float16") == DataType::kHalf);

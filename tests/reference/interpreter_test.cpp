@@ -298,7 +298,8 @@ TEST_CASE_FIXTURE(Fixture, "errors of kernels say where") {
         std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what cannot be run is refused") {
+TEST_CASE_FIXTURE(Fixture,
+                  "the reference interpreter refuses what it cannot run") {
   const Outputs r = graph::while_loop(
       s, [&](const Scope&, const Outputs&) { return p; },
       [](const Scope& in, const Outputs& v) { return ops::neg(in, v[0]); },

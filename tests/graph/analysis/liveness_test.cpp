@@ -196,7 +196,7 @@ TEST_CASE("a ControlTrigger needs nothing") {
   CHECK(live.text(live.liveness->of(*trigger)) == "");
 }
 
-TEST_CASE("a predicate is the same behind what hands it on") {
+TEST_CASE("liveness: a predicate is the same behind ops that hand it on") {
   Live live;
   Graph& graph = live.graph;
   Node* same = add(graph, "same", "Identity", {{live.p, 0}});
@@ -220,7 +220,7 @@ TEST_CASE("a predicate is the same behind what hands it on") {
   CHECK(live.of({once, 1}) == "variable:0 = 1");
 }
 
-TEST_CASE("a predicate that is a reference is none, what reads it is one") {
+TEST_CASE("liveness: each read of a reference is a predicate of its own") {
   OpRegistry::global().add(
       OpDefBuilder("TestBoolState").output("ref: Ref(bool)"));
   Live live;
@@ -259,7 +259,7 @@ TEST_CASE("a result of a call is live by itself where it may be dead") {
   CHECK(live.of({unknown, 0}) == "p:0 = 1, unknown:0 live");
 }
 
-TEST_CASE("of more than 128 conditions nothing is known but their node") {
+TEST_CASE("liveness: beyond 128 conditions only their node is known") {
   Live live;
   std::vector<Node*> chain;
   for (int i = 0; i < 130; ++i) {

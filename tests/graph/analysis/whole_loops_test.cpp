@@ -174,7 +174,7 @@ TEST_CASE("a predicate may reach its Switch through identities") {
   CHECK(nest.whole() == "");
 }
 
-TEST_CASE("a loop goes on by what both branches in its body give") {
+TEST_CASE("a loop can be cut if both branches in its body go on") {
   Nest nest;
   Graph& graph = nest.graph;
   Node* p = nest.bool_("p");
@@ -209,7 +209,7 @@ TEST_CASE("a loop that one branch alone goes on with is whole") {
   CHECK(nest.whole() == may_be_dead("p:0"));
 }
 
-TEST_CASE("conditionals in conditionals join one after the other, or at once") {
+TEST_CASE("nested conditionals can be cut if they join, in steps or at once") {
   Nest nest;
   Node* p = nest.bool_("p");
   Node* q = nest.bool_("q");
@@ -242,7 +242,7 @@ TEST_CASE("a Switch of several ways joins where all of them do") {
   CHECK(nest.whole() == may_be_dead("outer/switch:1"));
 }
 
-TEST_CASE("what an inner loop gives is as dead as what it got") {
+TEST_CASE("an inner loop's result is as dead as its input") {
   Nest nest;
   nest.go_on_with({nest.inner.exit, 0});
   CHECK(nest.whole() == "");
@@ -308,7 +308,7 @@ TEST_CASE("a loop one variable of which may be dead at first is whole") {
   CHECK(nest.whole() != "");
 }
 
-TEST_CASE("a dead constant counts where a variable depends on it") {
+TEST_CASE("a dead loop constant counts only if a variable depends on it") {
   Nest nest;
   Node* p = constant(nest.graph, "p", Tensor::scalar(true));
   Node* fork = nest.switch_("fork", nest.start, p);
@@ -360,7 +360,7 @@ TEST_CASE("loops are whole where one waits for its own end") {
   CHECK(nest.whole() == "outer: " + why + "inner: " + why);
 }
 
-TEST_CASE("what a reference is read for twice may differ") {
+TEST_CASE("a reference read twice is not taken for one predicate") {
   Nest nest;
   OpRegistry::global().add(
       OpDefBuilder("TestBoolReference").output("ref: Ref(bool)"));
@@ -429,7 +429,7 @@ TEST_CASE("a long chain of conditionals and predicates takes no square") {
   CHECK(nest.whole() != "");
 }
 
-TEST_CASE("constraints that would split a loop are told why it is whole") {
+TEST_CASE("a constraint that would split a whole loop is told why") {
   Nest nest;
   Graph& graph = nest.graph;
   Node* fork = nest.switch_("fork", nest.outer.add, nest.bool_("p"));
@@ -453,7 +453,7 @@ TEST_CASE("constraints that would split a loop are told why it is whole") {
   CHECK(groups.group_of(*nest.outer.less) != groups.group_of(*nest.inner.less));
 }
 
-TEST_CASE("edges into a loop variable are those that come and go") {
+TEST_CASE("a loop variable's edges are those of its Enter and back edge") {
   const Nest nest;
   CHECK(is_variable_edge(*nest.outer.merge, 0));
   CHECK(is_variable_edge(*nest.outer.merge, 1));

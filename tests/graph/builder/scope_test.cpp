@@ -76,7 +76,7 @@ TEST_CASE("a number that is no value of the type is refused") {
         "[Const] \"AddV2/y\": a number is given, but string is wanted");
 }
 
-TEST_CASE("after an error ops are invalid and the first error stays") {
+TEST_CASE("a scope keeps its first error, and later ops are invalid") {
   Graph graph;
   Scope s(graph);
   const Scope inner = s.sub_scope("inner");

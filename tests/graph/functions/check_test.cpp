@@ -208,7 +208,7 @@ TEST_CASE("all unknown ops are named at once, with where they are") {
   CHECK(check_ops({body_node("l", "f")}, {}, library).ok());
 }
 
-TEST_CASE("of very many unknown ops the rest is counted") {
+TEST_CASE("the check of unknown ops names the first and counts the rest") {
   std::vector<NodeDef> nodes;
   for (int i = 0; i < 60; ++i)
     nodes.push_back(body_node("n" + std::to_string(i),

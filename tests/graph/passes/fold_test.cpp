@@ -117,7 +117,7 @@ TEST_CASE("a constant that enters a loop is known inside, where it has come") {
   CHECK(dump(program.graph, "out") == "out = Exit(sum_1)");
 }
 
-TEST_CASE("what fails, is fed or has an effect is not folded") {
+TEST_CASE("fold: a node that fails, is fed or has an effect stays") {
   Graph graph;
   Node* a = number(graph, "a", 6);
   Node* b = number(graph, "b", 7);
@@ -223,7 +223,7 @@ TEST_CASE("strings are folded until they are long") {
       size_t(8) << 20);
 }
 
-TEST_CASE("what may hold many long strings is not folded") {
+TEST_CASE("fold: a tensor that may hold many long strings is not folded") {
   Graph graph;
   const auto fill = [&](const std::string& name, int count, size_t size) {
     Node* dims = constant(graph, name + "/dims", Tensor::vector({count}));
@@ -241,7 +241,7 @@ TEST_CASE("what may hold many long strings is not folded") {
   CHECK(program.fetches[2].node->op() == "Fill");
 }
 
-TEST_CASE("the text of an attribute counts as often as it may come") {
+TEST_CASE("fold: an attribute's text counts as often as the result has it") {
   Graph graph;
   Node* empty = constant(graph, "empty", Tensor::scalar(""));
   const std::vector<Endpoint> inputs(100, {empty, 0});
@@ -282,7 +282,7 @@ TEST_CASE("all that is folded is bounded, but what shares elements") {
   CHECK(count_op(program.graph, "Neg") == 0);
 }
 
-TEST_CASE("what waits for many nodes is folded where one constant does") {
+TEST_CASE("fold: a node that waits for many is folded if a constant does") {
   Graph graph;
   std::vector<Node*> awaited;
   for (int i = 0; i < 17; ++i)
@@ -320,7 +320,7 @@ TEST_CASE("a constant has the constraints of what it stands for") {
   CHECK(shapes->name() == "shapes");
 }
 
-TEST_CASE("a node stays where what would compute it throws") {
+TEST_CASE("fold: a node stays if its evaluation throws") {
   class Thrower final : public Evaluator {
    public:
     Result<std::vector<Tensor>> evaluate(const Node&, std::span<const Tensor>,
@@ -337,7 +337,7 @@ TEST_CASE("a node stays where what would compute it throws") {
   CHECK(count_op(program.graph, "AddV2") == 1);
 }
 
-TEST_CASE("a constant waits for so many nodes, each counted once") {
+TEST_CASE("fold: a constant waits for a bounded number of nodes") {
   const auto is_folded = [](int of_a, int of_b, int shared) {
     Graph graph;
     const auto some = [&](const char* name, int count) {
@@ -370,7 +370,7 @@ TEST_CASE("a constant waits for so many nodes, each counted once") {
   CHECK_FALSE(is_folded(2, 1, 14));
 }
 
-TEST_CASE("what is no plain tensor is not folded") {
+TEST_CASE("fold: a result that is not a plain tensor is not folded") {
   Graph graph;
   Node* shape = number(graph, "shape", -1);
   Node* most = number(graph, "most", -1);
@@ -380,7 +380,7 @@ TEST_CASE("what is no plain tensor is not folded") {
   CHECK(!make_all(program));
 }
 
-TEST_CASE("what a list has at all places is known, where it has been read") {
+TEST_CASE("fold: a list of equal elements is known where it is read") {
   Graph graph;
   const Lists lists{graph, DataType::kInt32};
   const auto shape = [&](const char* name) -> Endpoint {
@@ -420,7 +420,7 @@ TEST_CASE("what a list has at all places is known, where it has been read") {
         "drain/next0 = NextIteration(pop)");
 }
 
-TEST_CASE("what is got of a list, is known too, and what is behind computed") {
+TEST_CASE("fold: an element that is read by TensorListGetItem is known") {
   Graph graph;
   const Lists lists{graph, DataType::kInt32};
   const Endpoint list = lists.set(
@@ -435,7 +435,7 @@ TEST_CASE("what is got of a list, is known too, and what is behind computed") {
   CHECK(dump(program.graph, "sum_1") == "sum_1 = Const(^get)");
 }
 
-TEST_CASE("what is read of a list becomes a constant once") {
+TEST_CASE("fold: an element that is read becomes a constant only once") {
   Graph graph;
   const Lists lists{graph, DataType::kInt32};
   Node* pop = lists.pop("pop", pushed({Tensor::scalar(2)})(graph, lists));
@@ -447,7 +447,7 @@ TEST_CASE("what is read of a list becomes a constant once") {
   CHECK(dump(program.graph, "read") == "read = Neg(pop_1)");
 }
 
-TEST_CASE("of a list of other than the same few integers nothing is known") {
+TEST_CASE("fold: a list of unequal, long or non-integer elements is unknown") {
   using Ints = std::initializer_list<int32_t>;
   const auto ints = [](Ints values) { return Tensor::vector<int32_t>(values); };
   const auto many = [](int64_t count) {
@@ -479,7 +479,7 @@ TEST_CASE("of a list of other than the same few integers nothing is known") {
   CHECK_FALSE(is_read_before(pushed({})));
 }
 
-TEST_CASE("of a list that nobody knows all of, nothing is known") {
+TEST_CASE("fold: a list with unknown elements is unknown") {
   const auto two = [](Graph& graph) -> Endpoint {
     return {number(graph, "two", 2), 0};
   };
@@ -510,7 +510,7 @@ TEST_CASE("of a list that nobody knows all of, nothing is known") {
   }));
 }
 
-TEST_CASE("elements on top of each other are not taken for one of them") {
+TEST_CASE("fold: a stacked or gathered list is not taken for one element") {
   Graph graph;
   const Lists lists{graph, DataType::kInt32};
   const Endpoint list =

@@ -35,7 +35,7 @@ TEST_CASE("ops that feed each other become one node, whoever else reads them") {
   CHECK(!run_group(program));
 }
 
-TEST_CASE("each op alone, and what only a tree needs, is no output") {
+TEST_CASE("groups: a lone op is not a group, an inner result not an output") {
   Elements g;
   g.unary("a", g.x);
   g.unary("b", g.y);
@@ -156,7 +156,7 @@ struct Joined : Elements {
 
 }  // namespace
 
-TEST_CASE("results go where a ConcatV2 of columns would bring them") {
+TEST_CASE("groups: results go to the place where a ConcatV2 would put them") {
   for (const int along : {1, -1}) {
     Joined g({0, 1}, nullptr);
     g.graph.set_attr(g.axis, "value", Tensor::scalar(along));
@@ -261,7 +261,7 @@ TEST_CASE("a ConcatV2 stays that waits for what the group may not wait for") {
   }
 }
 
-TEST_CASE("scalars, few elements, integers and unlike shapes stay apart") {
+TEST_CASE("groups: scalars, small and integer tensors stay apart") {
   const auto pair = [](DataType dtype, const PartialShape& shape) {
     Graph graph;
     Node* x = placeholder(graph, "x", dtype, shape);
@@ -293,7 +293,7 @@ TEST_CASE("scalars, few elements, integers and unlike shapes stay apart") {
   CHECK(groups(h.graph, {"c", "d", "e", "f"}).empty());
 }
 
-TEST_CASE("other devices and classes are other groups") {
+TEST_CASE("groups: a group has nodes of one device and class only") {
   Elements g;
   Node* a = g.unary("a", g.x);
   Node* b = g.unary("b", a);

@@ -114,7 +114,7 @@ TEST_CASE("a reshape to a shape that comes later waits for it") {
   CHECK(dump(program.graph, "a_1") == "a_1 = Identity(x, ^shape)");
 }
 
-TEST_CASE("what may change something stays") {
+TEST_CASE("identities: a node that may change its input stays") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {-1, 3});
   Node* shape = constant(graph, "shape", Tensor::vector<int32_t>({2, 3}));
@@ -127,7 +127,7 @@ TEST_CASE("what may change something stays") {
   CHECK(!run_pass(remove_identities, program));
 }
 
-TEST_CASE("many that lose a constant do not each wait for all that it did") {
+TEST_CASE("identities: a lost constant's control inputs are not multiplied") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32, {3});
   std::vector<Node*> awaited;
@@ -147,7 +147,7 @@ TEST_CASE("many that lose a constant do not each wait for all that it did") {
   CHECK(dump(program.graph, "b_1") == "b_1 = Identity(x, ^y0, ^y1)");
 }
 
-TEST_CASE("who waits for a constant or a NoOp waits for what that waits for") {
+TEST_CASE("identities: a wait for a constant passes on to its control inputs") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* y = placeholder(graph, "y", DataType::kFloat);
@@ -180,7 +180,7 @@ TEST_CASE("who waits for a constant or a NoOp waits for what that waits for") {
   CHECK(!run_pass(remove_identities, program));
 }
 
-TEST_CASE("what brings a tensor to another device stays") {
+TEST_CASE("identities: a node that brings a tensor to another device stays") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});
   Node* shape = constant(graph, "shape", Tensor::vector<int32_t>({2, 3}));
@@ -292,7 +292,7 @@ TEST_CASE("a norm along no axis is no identity") {
   CHECK(!run_pass(remove_identities, program));
 }
 
-TEST_CASE("who reads an identity that waits, waits itself") {
+TEST_CASE("identities: readers take over the control inputs of one that goes") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* y = placeholder(graph, "y", DataType::kFloat);
@@ -316,7 +316,7 @@ TEST_CASE("who reads an identity that waits, waits itself") {
   CHECK(!run_pass(remove_identities, program));
 }
 
-TEST_CASE("a chain of waits is waited for from its end to its beginning") {
+TEST_CASE("identities: a chain's control inputs are kept from end to start") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* y = placeholder(graph, "y", DataType::kFloat);
@@ -338,7 +338,7 @@ TEST_CASE("a chain of waits is waited for from its end to its beginning") {
   CHECK(program.graph.find("first") == nullptr);
 }
 
-TEST_CASE("nobody waits for more than so many nodes in an identity's stead") {
+TEST_CASE("identities: a reader takes over a bounded number of nodes") {
   const auto goes = [](int of_identity, int of_reader, int shared) {
     Graph graph;
     const auto some = [&](const char* name, int count) {
@@ -372,7 +372,7 @@ TEST_CASE("nobody waits for more than so many nodes in an identity's stead") {
   CHECK_FALSE(goes(2, 1, 14));
 }
 
-TEST_CASE("of two identities that wait, one may be one too many") {
+TEST_CASE("identities: one of two stays if their control inputs are too many") {
   Graph graph;
   std::vector<Node*> awaited;
   for (int i = 0; i < 20; ++i)

@@ -172,7 +172,7 @@ TEST_CASE("weights that come into a loop are known there") {
   CHECK(dump(program.graph, "product_1") == "product_1 = _FusedMatMul(ex, ew)");
 }
 
-TEST_CASE("what somebody else reads, or is not alike, is no part of a layer") {
+TEST_CASE("layers: a product that others read, or of unfit shape, stays") {
   {
     Picture g;  // the product is fetched
     g.unary("relu", "Relu", g.conv());
@@ -222,7 +222,7 @@ TEST_CASE("what somebody else reads, or is not alike, is no part of a layer") {
   }
 }
 
-TEST_CASE("what has no result is in no layer") {
+TEST_CASE("layers: a node without a result is in no layer") {
   Picture g;
   Node* queue =
       add(g.graph, "queue", "FIFOQueueV2", {},

@@ -84,7 +84,7 @@ const Node* outside(const Node* node) {
 
 }  // namespace
 
-TEST_CASE("what a loop multiplies by is packed in front of it") {
+TEST_CASE("packing: weights that a loop multiplies by are packed before it") {
   Recurrent g;
   const auto program = g.packed(
       {loop_of(g.s, "loop", g.x, [&](const Scope& in, const Output& h) {
@@ -160,7 +160,7 @@ TEST_CASE("weights come packed through nested loops, once for all products") {
   CHECK(enters == 2);
 }
 
-TEST_CASE("what an outer loop makes is packed in each of its iterations") {
+TEST_CASE("packing: weights of an outer loop are packed in its iterations") {
   Recurrent g;
   const Output result =
       loop_of(g.s, "outer", g.w, [&](const Scope& in, const Output& w) {
@@ -195,7 +195,7 @@ TEST_CASE("transposed weights are packed apart") {
           must(outside(product->inputs()[1].node)->attr<bool>("transposed")));
 }
 
-TEST_CASE("constants, few or unknown weights and other forms are no matter") {
+TEST_CASE("packing: constants, few or unknown weights stay as they are") {
   {
     Recurrent g;  // as a control: none of what follows
     CHECK(g.is_packed(g.x, g.w));
@@ -288,7 +288,7 @@ Outputs split_v(const Scope& s, const Output& value,
 
 }  // namespace
 
-TEST_CASE("of a product of which columns are read, only these are packed") {
+TEST_CASE("packing: a product of which columns are read packs only these") {
   const Parts g([](const Scope& in, const Output& all) {
     return split_v(in, all, {60, 32, 4})[1];
   });
@@ -394,7 +394,7 @@ TEST_CASE("all columns are packed where a split is not all that there is") {
           .weights() == PartialShape({32, 96}));
 }
 
-TEST_CASE("what the axis of a split waits for is waited for without it") {
+TEST_CASE("packing: a split's axis leaves its control inputs behind") {
   Parts g([](const Scope& in, const Output& all) {
     return split_v(in, all, {60, 32, 4})[1];
   });

@@ -46,7 +46,7 @@ const AttrMap kConvolution = {{"strides", std::vector<int64_t>{1, 1, 1, 1}},
 
 }  // namespace
 
-TEST_CASE("products count what each element of the result takes") {
+TEST_CASE("cost model: MatMul counts the terms of each element") {
   Nodes n;
   CHECK(n.flops("MatMul", {n.input({10, 20}), n.input({20, 30})}) ==
         doctest::Approx(2. * 10 * 20 * 30));
@@ -63,7 +63,7 @@ TEST_CASE("products count what each element of the result takes") {
   CHECK_FALSE(work.is_free);
 }
 
-TEST_CASE("convolutions count what each element meets") {
+TEST_CASE("cost model: Conv2D counts the terms of each element") {
   Nodes n;
   const Endpoint image = n.input({2, 8, 8, 3});
   const Endpoint grad = n.input({2, 8, 8, 16});
@@ -84,7 +84,7 @@ TEST_CASE("convolutions count what each element meets") {
         doctest::Approx(2. * (2 * 8 * 8 * 6) * (5 * 5)));
 }
 
-TEST_CASE("each family of ops has its rule") {
+TEST_CASE("cost model: each family of ops has its rule") {
   Nodes n;
   const Endpoint x = n.input({100, 10});
   CHECK(n.flops("Neg", {x}) == 1'000);
@@ -147,7 +147,7 @@ TEST_CASE("an op may lack the ports that its work is estimated by") {
     }
 }
 
-TEST_CASE("what only hands a token on is free") {
+TEST_CASE("cost model: nodes that only pass on a token are free") {
   Nodes n;
   Node* start = constant(n.graph, "start", Tensor::scalar(0));
   const Counter loop = counter(n.graph, "loop", {start, 0}, {start, 0});
@@ -160,7 +160,7 @@ TEST_CASE("what only hands a token on is free") {
   CHECK(time_on(CostModel(), *loop.less, devices, 0) >= 100);
 }
 
-TEST_CASE("what is not known of a shape is assumed") {
+TEST_CASE("cost model: unknown dimensions have an assumed size") {
   Nodes n;
   CHECK(CostModel::output_bytes(*n.input({-1, 10}).node, 0) == 4 * 32 * 10);
   CHECK(CostModel::output_bytes(*n.input(PartialShape()).node, 0) == 4 * 1'024);
@@ -257,7 +257,7 @@ TEST_CASE("a link carries one tensor at a time in each direction") {
   CHECK(timeline.send({0, 1, 1e6, 0, 1}).start_ns == 0);
 }
 
-TEST_CASE("memory has room for what is not held yet") {
+TEST_CASE("a timeline's device has room for memory that is not held") {
   auto devices = make_devices(2);
   devices[0].memory_limit = 100;
   Timeline timeline(devices);

@@ -63,7 +63,7 @@ const SimulatedRun& run_of(const PlacementResult& result, const Node* node) {
 
 }  // namespace
 
-TEST_CASE("on one device there is nothing to do") {
+TEST_CASE("the placer has nothing to choose on one device") {
   Placing p;
   p.devices = make_devices(1);
   Node* a = p.matrix("a", 8);
@@ -80,7 +80,7 @@ TEST_CASE("on one device there is nothing to do") {
   CHECK(p.explain(simulated, b) == "the only device");
 }
 
-TEST_CASE("on one device constraints count all the same") {
+TEST_CASE("the placer checks constraints on one device, too") {
   Placing p;
   p.devices = make_devices(1);
   Node* a = on(p.graph, p.matrix("a", 8), "/device:GPU:0");
@@ -118,7 +118,7 @@ TEST_CASE("independent work is spread over the devices") {
         "finishes first: 4194.4 us, on CPU:1 4194.4 us");
 }
 
-TEST_CASE("what depends on one another stays on one device") {
+TEST_CASE("the placer keeps a chain of dependent nodes on one device") {
   Placing p;
   Node* last = p.fed("x", {16, 16});
   for (int i = 0; i < 20; ++i)
@@ -291,7 +291,7 @@ TEST_CASE("measurements of earlier runs change where nodes go") {
         "finishes first: 0.0 us, on STREAM:0 1000115.9 us");
 }
 
-TEST_CASE("one output of a Switch has all bytes that were measured") {
+TEST_CASE("the placer counts all measured bytes for one Switch output") {
   Placing p;
   p.kernels = Kernels::on_both({"Switch", "Identity"});
   Node* x = p.fed("x", {16, 16});
@@ -330,7 +330,7 @@ TEST_CASE("a device without room is passed over") {
             "nodes; the first is \"a\""});
 }
 
-TEST_CASE("memory is free again when the last reader has been placed") {
+TEST_CASE("the placer frees memory when the last reader has been placed") {
   Placing p;
   p.devices = make_devices(1, 1);
   Node* last = p.matmul("m", p.fed("x", {512, 512}), p.fed("y", {512, 512}));
@@ -356,7 +356,7 @@ TEST_CASE("a device that runs several kernels at once gets several") {
   CHECK(result.transfers.empty());
 }
 
-TEST_CASE("what the simulation says fits together") {
+TEST_CASE("the placer's simulation is consistent on random programs") {
   const Kernels kernels =
       Kernels::on_both({"AddV2", "MatMul", "Neg", "Tanh", "Identity", "StackV2",
                         "StackPushV2", "StackPopV2", "Reshape", "Const"});

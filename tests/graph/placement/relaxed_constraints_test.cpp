@@ -61,7 +61,7 @@ TEST_CASE("soft placement does not put together what cannot be") {
         "\"loc:@c\"");
 }
 
-TEST_CASE("what gave way counts no longer, however many disagree") {
+TEST_CASE("soft placement: a constraint that gave way counts no longer") {
   Placing placing;
   placing.options.soft = true;
   placing.kernels.types["Neg"] = {"STREAM"};
@@ -113,7 +113,7 @@ TEST_CASE("nodes that give way for the same reason share a warning") {
         only("nodes \"n0\", \"n1\", \"n2\" and 147 more" + tail));
 }
 
-TEST_CASE("of very many reasons the first are named") {
+TEST_CASE("soft placement: the first of very many warnings are given") {
   Placing placing;
   placing.options.soft = true;
   for (int i = 0; i < 150; ++i)
