@@ -447,7 +447,7 @@ TEST_CASE("a writer does not wait for a reader that waits for it unseen") {
   }
 }
 
-TEST_CASE("two lists whose readers wait for each other's writers") {
+TEST_CASE("a loop copies one of two lists if reads wait for both writers") {
   // a is written, b read where a's new length says; b is written, a read where
   // b's says: one of the two has to be copied.
   const ListLoop loop([](const Scope& s, const Output& i, const Output& a,

@@ -140,7 +140,7 @@ TEST_CASE("dynamic_rnn takes inputs with time first, and without lengths") {
                   {.initial_state = p.initial_state(), .time_major = true}));
 }
 
-TEST_CASE("a second cell runs from the last element of each to the first") {
+TEST_CASE("bidirectional_dynamic_rnn runs the second cell from the end") {
   Recorded p("bidirectional");
   const BidirectionalResult result = bidirectional_dynamic_rnn(
       p.s, p.vars, *gru_cell({.units = kUnits}), *lstm_cell({.units = 2}), p.x,

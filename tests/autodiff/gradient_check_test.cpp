@@ -46,7 +46,7 @@ TEST_CASE("the gradient check passes right gradients of complex numbers") {
       {z});
 }
 
-TEST_CASE("a wrong gradient is found, and the message says where") {
+TEST_CASE("the gradient check finds a wrong gradient, and says where") {
   RuleTable::global().add_custom("test_half_square", [](RuleContext& r) {
     r.set(0, ops::mul(r.scope(), r.grad(), r.input(0)));
   });
@@ -61,7 +61,7 @@ TEST_CASE("a wrong gradient is found, and the message says where") {
   CHECK(contains(*wrong, "order 1, shapes unknown, by x[0]: "));
 }
 
-TEST_CASE("a gradient that is wrong at second order alone is found") {
+TEST_CASE("the gradient check finds a gradient wrong at second order alone") {
   // Right as a number, but a constant for who differentiates it.
   RuleTable::global().add_custom("test_stopped_square", [](RuleContext& r) {
     const Scope& s = r.scope();
@@ -75,7 +75,7 @@ TEST_CASE("a gradient that is wrong at second order alone is found") {
   CHECK(contains(*wrong, "order 2, shapes known, by x[0]: element 0"));
 }
 
-TEST_CASE("a wrong tangent is found, whatever the gradient is") {
+TEST_CASE("the gradient check finds a wrong tangent, whatever the gradient") {
   RuleTable& table = RuleTable::global();
   const ForwardRule right = table.find("Tan")->forward;
   table.add_forward({"Tan"}, [](ForwardContext& r) {
@@ -94,7 +94,7 @@ TEST_CASE("a wrong tangent is found, whatever the gradient is") {
   CHECK(!contains(*wrong, "order 1"));
 }
 
-TEST_CASE("a gradient that is missing is found, unless it is zero") {
+TEST_CASE("the gradient check finds a missing gradient unless it is zero") {
   check_gradients(
       [](const Scope& s, const Outputs& x) { return ops::square(s, x[1]); },
       {values({2}), values({3})});

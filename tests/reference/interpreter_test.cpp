@@ -283,7 +283,8 @@ TEST_CASE_FIXTURE(Fixture, "an Exit that is live twice is an error") {
         "\"/f/1\"");
 }
 
-TEST_CASE_FIXTURE(Fixture, "errors of kernels say where") {
+TEST_CASE_FIXTURE(Fixture,
+                  "the reference interpreter says where a kernel fails") {
   const Outputs r = graph::while_loop(
       s.named("w"),
       [&](const Scope& in, const Outputs& v) {

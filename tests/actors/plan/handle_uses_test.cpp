@@ -65,7 +65,7 @@ TEST_CASE("handle uses: those of a function are found, and no others") {
         std::set<std::string>{"Identity", "ReadVariableOp"});
 }
 
-TEST_CASE("calls in calls, and those that come back, are followed") {
+TEST_CASE("handle uses: calls in calls and recursions are followed") {
   Library library;
   define_functions(library.s,
                    {{.name = "odd",
@@ -86,7 +86,7 @@ TEST_CASE("calls in calls, and those that come back, are followed") {
   CHECK(library.uses("odd") == std::set<std::string>{"ReadVariableOp"});
 }
 
-TEST_CASE("a predicate before the arguments is none of them") {
+TEST_CASE("handle uses: a predicate does not count as an argument") {
   Library library;
   define(library.s, "reads", [](const Scope& in, const Outputs& a) -> Outputs {
     return {read(in, a[1])};

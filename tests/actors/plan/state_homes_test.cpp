@@ -210,7 +210,7 @@ TEST_CASE("state homes: a variable that gave way does so in later signatures") {
         Code::kInvalidArgument);
 }
 
-TEST_CASE("two sessions that place one group at once do not split it") {
+TEST_CASE("state homes: two sessions that place a group do not split it") {
   devices::ResourceManager resources;
   const Graph whole = with_slot("");
   // Neither has seen a home.
@@ -322,7 +322,7 @@ TEST_CASE("state homes: ops of two generations share a name's home") {
   CHECK(resources.homes().size() == 2);
 }
 
-TEST_CASE("resources without a name have no home, and tie nothing") {
+TEST_CASE("state homes: resources without a name have none, and tie nothing") {
   Graph graph;
   const Scope s(graph);
   const ops::VariableArgs anonymous{
@@ -337,7 +337,7 @@ TEST_CASE("resources without a name have no home, and tie nothing") {
   CHECK(resources.homes().empty());
 }
 
-TEST_CASE("groups are those of the graph as it was") {
+TEST_CASE("state homes: groups cover the graph until it is extended") {
   Graph graph = with_slot("");
   const StateGroups groups(graph, infos(), devices::RegisteredKernels());
   const devices::ResourceKey lone{"", "variable", "lone"};

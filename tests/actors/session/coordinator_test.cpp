@@ -33,7 +33,7 @@ std::function<Status()> until_stop(const Coordinator& threads) {
 
 }  // namespace
 
-TEST_CASE("join waits for threads that end by themselves") {
+TEST_CASE("coordinator: join waits for threads that end by themselves") {
   Coordinator threads;
   std::atomic<int> done{0};
   for (int i = 0; i < 4; ++i)
@@ -103,7 +103,7 @@ TEST_CASE("coordinator: no thread is started after a stop") {
   must(threads.join());
 }
 
-TEST_CASE("a thread cannot wait for itself") {
+TEST_CASE("coordinator: a thread cannot wait for itself") {
   Coordinator threads;
   Status status;
   must(threads.start("self", [&]() -> Status {
@@ -127,7 +127,7 @@ TEST_CASE("coordinator: hooks hear of a stop once, late ones at once") {
   CHECK(after == 1);
 }
 
-TEST_CASE("a wait for a stop ends without one") {
+TEST_CASE("coordinator: a wait for a stop ends at its time-out") {
   const Coordinator threads;
   CHECK_FALSE(threads.wait_for_stop(std::chrono::milliseconds(1)));
 }

@@ -172,7 +172,7 @@ TEST_CASE("forms: none is made if too many shapes take turns") {
   CHECK(maker.calls == 4);
 }
 
-TEST_CASE("shapes that push each other out are compiled less and less") {
+TEST_CASE("forms: shapes that replace each other are compiled ever less") {
   Forms forms({}, {0}, false);
   Maker maker;
   const auto made_in = [&](int rounds) {

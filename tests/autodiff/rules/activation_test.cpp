@@ -50,7 +50,7 @@ TEST_CASE("gradient ops of activations have gradients by both inputs") {
                   {values({6}), around_kinks()});
 }
 
-TEST_CASE("at kinks the slopes are TensorFlow's") {
+TEST_CASE("activations have TensorFlow's slopes at kinks") {
   CHECK(slopes_at("Relu", {0, -0.0}) == std::vector<double>{0, 0});
   CHECK(slopes_at("Relu6", {0, 6}) == std::vector<double>{0, 0});
   CHECK(slopes_at("LeakyRelu", {0}, {{"alpha", 0.5f}}) ==

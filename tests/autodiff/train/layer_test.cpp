@@ -66,7 +66,7 @@ TEST_CASE_FIXTURE(Program, "a dense layer is for the last of all dimensions") {
   CHECK(trainer.fetch({y}) == Doubles{1, 2, 3, 4});
 }
 
-TEST_CASE_FIXTURE(Program, "images are folded, pooled and flattened") {
+TEST_CASE_FIXTURE(Program, "layers convolve, pool and flatten images") {
   const Output x = doubles(s, {1, 3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
   // The kernel is [1, 2; 3, 4].
   const Output y = layers::conv2d(s, vars, x,

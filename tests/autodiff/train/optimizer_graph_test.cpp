@@ -55,7 +55,7 @@ TEST_CASE("slots have the names that TensorFlow 1 gives them") {
   }
 }
 
-TEST_CASE("the operation has the name that its scope says") {
+TEST_CASE("an optimizer's operation has the name that its scope says") {
   Program p;
   const ScopedVariable w = p.number("w", 1);
   const Output step = optimizers::sgd(p.vars, 0.1)
@@ -64,7 +64,7 @@ TEST_CASE("the operation has the name that its scope says") {
   CHECK(step.is_operation());
 }
 
-TEST_CASE("a loss that is fetched with a step is that before the step") {
+TEST_CASE("an optimizer step's fetched loss is the one before the step") {
   Program p;
   const ScopedVariable w = p.number("w", 3);
   const Output loss = w.read(p.s);
@@ -89,7 +89,7 @@ TEST_CASE("an optimizer changes no variable before all gradients are there") {
   }
 }
 
-TEST_CASE("the rate is that of the step, which is counted afterwards") {
+TEST_CASE("an optimizer counts a step after it has taken the step's rate") {
   Program p;
   const ScopedVariable w = p.number("w", 10);
   const ScopedVariable step = global_step(p.s, p.vars);

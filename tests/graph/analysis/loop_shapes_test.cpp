@@ -33,7 +33,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("a variable that comes around as it entered keeps its shape") {
+TEST_CASE("loop shapes: a variable of one shape in all trips keeps it") {
   Fixture f;
   const Endpoint x = f.input("x", {-1, 128});
   const Loop made = loop(f.graph, "l", {x}, [&](const Values& in) {

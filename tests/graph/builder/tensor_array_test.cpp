@@ -108,7 +108,8 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(any.element_shape() == PartialShape());
 }
 
-TEST_CASE_FIXTURE(Fixture, "an array refuses what is no element of it") {
+TEST_CASE_FIXTURE(
+    Fixture, "TensorArray: an array refuses what is not an element of it") {
   SUBCASE("by type") {
     array.write(s, 0, n);
     CHECK(message() ==
@@ -143,7 +144,7 @@ TEST_CASE_FIXTURE(Fixture, "an array refuses what is no element of it") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "an invalid array is refused once") {
+TEST_CASE_FIXTURE(Fixture, "TensorArray: an invalid array is refused once") {
   const TensorArray none;
   CHECK(none.dtype() == DataType::kInvalid);
   CHECK(none.element_shape() == PartialShape());

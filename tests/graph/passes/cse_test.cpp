@@ -8,7 +8,7 @@ using namespace tagflow;
 using namespace tagflow::graph;
 using namespace tagflow::graph::testing;
 
-TEST_CASE("nodes that compute the same are one, and so are their readers") {
+TEST_CASE("cse: nodes that compute the same become one") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* one = number(graph, "one", 1);
@@ -75,7 +75,7 @@ TEST_CASE("cse: the order of inputs is ignored for commutative ops only") {
     CHECK_FALSE(is_one(op, DataType::kInt32));
 }
 
-TEST_CASE("a sum of three is not shared with one in another order") {
+TEST_CASE("cse: a sum of three is not shared with one in another order") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* y = placeholder(graph, "y", DataType::kFloat);
@@ -86,7 +86,7 @@ TEST_CASE("a sum of three is not shared with one in another order") {
   CHECK(!run_pass(share_subexpressions, program));
 }
 
-TEST_CASE("nodes of one device are shared, those of two are not") {
+TEST_CASE("cse: nodes of one device are shared, those of two are not") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   for (const auto& [name, device] :

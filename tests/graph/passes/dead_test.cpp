@@ -38,7 +38,7 @@ TEST_CASE("dead: a conditional on a constant keeps the branch taken") {
   CHECK(!prune_dead(program));
 }
 
-TEST_CASE("the index that a Merge would give is known, once that is there") {
+TEST_CASE("dead: a Merge's index is known once its one input is there") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, false);
@@ -71,7 +71,7 @@ TEST_CASE("dead: a constant predicate's control inputs are still waited for") {
   CHECK(program.fetches[0].to_string() == "branch_1:0");
 }
 
-TEST_CASE("a fetch that is dead for certain stays dead") {
+TEST_CASE("dead: a fetch that is dead for certain stays dead") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, true);
@@ -95,7 +95,7 @@ TEST_CASE("dead: a ControlTrigger's control inputs stay, dead or not") {
   CHECK(dump(program.graph, "trigger") == "trigger = ControlTrigger(^no)");
 }
 
-TEST_CASE("an op with an effect runs though only a dead branch wanted it") {
+TEST_CASE("dead: an op with an effect runs though only dead nodes need it") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, true);
@@ -113,7 +113,7 @@ TEST_CASE("an op with an effect runs though only a dead branch wanted it") {
   CHECK(program.targets[0]->name() == "printed");
 }
 
-TEST_CASE("a loop on a branch that is never taken goes as a whole") {
+TEST_CASE("dead: a loop on a branch that is never taken goes as a whole") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, false);
@@ -128,7 +128,7 @@ TEST_CASE("a loop on a branch that is never taken goes as a whole") {
         "branch_1 = Identity(x)\n");
 }
 
-TEST_CASE("a loop whose predicate is the constant false makes no trip") {
+TEST_CASE("dead: a loop with the constant false makes no trip") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   const AttrMap frame = {{"frame_name", "f"}};
@@ -188,7 +188,7 @@ TEST_CASE("dead: a fetched Switch or Merge output stays") {
 }
 
 // In iteration 0 it gives a dead token, which an Identity would not.
-TEST_CASE("a Merge of a dead Enter and a NextIteration stays") {
+TEST_CASE("dead: a Merge of a dead Enter and a NextIteration stays") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, true);
@@ -205,7 +205,7 @@ TEST_CASE("a Merge of a dead Enter and a NextIteration stays") {
   CHECK(dump(program.graph, "merge") == "merge = Merge(enter, next)");
 }
 
-TEST_CASE("a Merge that waits for a control input stays") {
+TEST_CASE("dead: a Merge that waits for a control input stays") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* y = placeholder(graph, "y", DataType::kInt32);

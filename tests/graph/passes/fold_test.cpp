@@ -75,7 +75,7 @@ MakeList pushed(std::vector<Tensor> values) {
 
 }  // namespace
 
-TEST_CASE("a tree of constants is one constant") {
+TEST_CASE("fold: a tree of constants is one constant") {
   Graph graph;
   Node* a = number(graph, "a", 1);
   Node* b = number(graph, "b", 2);
@@ -89,7 +89,7 @@ TEST_CASE("a tree of constants is one constant") {
   CHECK(!fold(program));
 }
 
-TEST_CASE("a folded constant waits for what its node and inputs waited for") {
+TEST_CASE("fold: a constant waits for what its node and inputs waited for") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* y = placeholder(graph, "y", DataType::kInt32);
@@ -102,7 +102,7 @@ TEST_CASE("a folded constant waits for what its node and inputs waited for") {
   CHECK(value_of(program.graph, "c_1") == 3);
 }
 
-TEST_CASE("a constant that enters a loop is known inside, where it has come") {
+TEST_CASE("fold: a constant that enters a loop is known inside") {
   Graph graph;
   const AttrMap frame = {{"frame_name", "f"}, {"is_constant", true}};
   Node* a = number(graph, "a", 1);
@@ -132,7 +132,7 @@ TEST_CASE("fold: a node that fails, is fed or has an effect stays") {
   CHECK(dump(program.graph) == before);
 }
 
-TEST_CASE("shape, size and rank are folded as far as they are known") {
+TEST_CASE("fold: shape, size and rank are folded as far as they are known") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});
   Node* y = placeholder(graph, "y", DataType::kFloat, {-1, 3});
@@ -151,7 +151,7 @@ TEST_CASE("shape, size and rank are folded as far as they are known") {
   CHECK(dump(program.graph, "unknown") == "unknown = Shape(y)");
 }
 
-TEST_CASE("a size or shape that does not fit its type is not folded") {
+TEST_CASE("fold: a size or shape that does not fit its type is not folded") {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   Graph graph;
   Node* most = placeholder(graph, "most", DataType::kInt8, {kMost});
@@ -180,7 +180,7 @@ TEST_CASE("a size or shape that does not fit its type is not folded") {
   CHECK(identical(value(6), Tensor::vector<int64_t>({kMost + 1})));
 }
 
-TEST_CASE("a node of several outputs becomes several constants") {
+TEST_CASE("fold: a node of several outputs becomes several constants") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {2});
   Node* y = placeholder(graph, "y", DataType::kFloat, {5});
@@ -194,7 +194,7 @@ TEST_CASE("a node of several outputs becomes several constants") {
   CHECK(dump(program.graph, "after") == "after = NoOp(^shapes_1)");
 }
 
-TEST_CASE("the shape of what a Switch lets through stays: it may be dead") {
+TEST_CASE("fold: the shape of a Switch's output stays, as it may be dead") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {2});
   Node* p = placeholder(graph, "p", DataType::kBool, PartialShape::scalar());
@@ -205,7 +205,7 @@ TEST_CASE("the shape of what a Switch lets through stays: it may be dead") {
   CHECK(dump(program.graph, "shape") == "shape = Shape(branch:1)");
 }
 
-TEST_CASE("strings are folded until they are long") {
+TEST_CASE("fold: strings are folded until they are long") {
   Graph graph;
   Node* last = constant(graph, "s", Tensor::scalar(std::string(1024, 's')));
   for (int i = 0; i < 16; ++i)
@@ -254,7 +254,7 @@ TEST_CASE("fold: an attribute's text counts as often as the result has it") {
   CHECK(program.fetches[1].node->op() == "StringJoin");
 }
 
-TEST_CASE("all that is folded is bounded, but what shares elements") {
+TEST_CASE("fold: the bytes of all constants are bounded, shared ones apart") {
   Graph graph;
   // Of 16 MiB, of which none is touched.
   Node* large =
@@ -298,7 +298,7 @@ TEST_CASE("fold: a node that waits for many is folded if a constant does") {
   CHECK(program.fetches[1].to_string() == "d:0");
 }
 
-TEST_CASE("a constant has the constraints of what it stands for") {
+TEST_CASE("fold: a constant has the constraints of the node it replaces") {
   Graph graph;
   Node* one = number(graph, "one", 1);
   const std::vector<std::string> classes = {"loc:@x"};

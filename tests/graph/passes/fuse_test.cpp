@@ -42,7 +42,7 @@ std::string program_text(const Graph& graph, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a tree of element-wise ops becomes one node") {
+TEST_CASE("fuse: a tree of element-wise ops becomes one node") {
   Elements g;
   Node* a = g.unary("a", g.x);
   Node* b = g.binary("b", "Mul", a, g.x);
@@ -67,7 +67,7 @@ TEST_CASE("a tree of element-wise ops becomes one node") {
   CHECK(!run_pass(fuse_elementwise, program));
 }
 
-TEST_CASE("a result that is used twice in the tree is part of it") {
+TEST_CASE("fuse: a result that is used twice in the tree is part of it") {
   Elements g;
   Node* a = g.unary("a", g.x);
   Node* b = g.binary("b", "Mul", a, a);
@@ -129,7 +129,7 @@ TEST_CASE("fuse: a node that others need is not inside a tree") {
         "b_1 = _FusedElementwise(x)\n");
 }
 
-TEST_CASE("a fused node waits for what its ops waited for, and is waited for") {
+TEST_CASE("fuse: a tree keeps its control inputs, and is waited for") {
   Elements g;
   Node* p = placeholder(g.graph, "p", DataType::kFloat, PartialShape::scalar());
   Node* q = placeholder(g.graph, "q", DataType::kFloat, PartialShape::scalar());
@@ -167,7 +167,7 @@ TEST_CASE("fuse: small, broadcast and integer tensors are left alone") {
   CHECK(!run_pass(fuse_elementwise, program));
 }
 
-TEST_CASE("tensors of unknown shape are fused, and of one known in part") {
+TEST_CASE("fuse: tensors of unknown or partly known shape are fused") {
   for (const PartialShape& shape :
        {PartialShape(), PartialShape({-1}), PartialShape({-1, 7})}) {
     Graph graph;
@@ -264,7 +264,7 @@ TEST_CASE("fuse: tensors of 8 elements or more are fused") {
   }
 }
 
-TEST_CASE("ops whose shapes may turn out to differ are not one tree") {
+TEST_CASE("fuse: ops whose shapes may differ are not one tree") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {-1});
   Node* y = placeholder(graph, "y", DataType::kFloat, {5000});
@@ -274,7 +274,7 @@ TEST_CASE("ops whose shapes may turn out to differ are not one tree") {
   CHECK(!run_pass(fuse_elementwise, program));
 }
 
-TEST_CASE("a tree has no more ops than fit in a node") {
+TEST_CASE("fuse: a tree has no more ops than fit in a node") {
   Graph graph;
   // Of 31 sums.
   std::vector<Node*> row;
@@ -330,7 +330,7 @@ std::vector<int64_t> columns_of(const Graph& graph, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("trees take the columns that they need from the whole themselves") {
+TEST_CASE("fuse: trees take the columns that they need from the whole") {
   Gates g;
   Node* gates = g.split(g.whole, g.axis, 4);
   Node* input = g.unary("input", "Sigmoid", gates, 0);
@@ -354,7 +354,7 @@ TEST_CASE("trees take the columns that they need from the whole themselves") {
         std::vector<int64_t>{0, 128, 128, 128, 256, 128, 0, 0});
 }
 
-TEST_CASE("a Split stays that something else needs, or that makes no columns") {
+TEST_CASE("fuse: a Split stays if others need it, or it makes no columns") {
   const auto stays = [](Gates& g, std::vector<std::string> fetches) {
     Program program = program_of(g.graph, fetches);
     run_pass(fuse_elementwise, program);

@@ -64,7 +64,7 @@ Node* loop_of(Elements& g, Node* start, bool has_cond = true) {
 
 }  // namespace
 
-TEST_CASE("iterations and frames are groups of their own") {
+TEST_CASE("groups: iterations and frames are groups of their own") {
   Elements g;
   Node* a = g.unary("a", g.x);
   Node* b = g.unary("b", a);
@@ -93,7 +93,7 @@ TEST_CASE("groups: a loop's input and its result are not in one group") {
   }
 }
 
-TEST_CASE("no group waits for what is made of its own results") {
+TEST_CASE("groups: no group waits for what is made of its own results") {
   Elements g;
   Node* a = g.unary("a", g.x);
   g.binary("b", "Mul", a, g.matmul("product", a));
@@ -105,7 +105,7 @@ TEST_CASE("no group waits for what is made of its own results") {
   CHECK(groups(h.graph, {"c", "d"}).empty());
 }
 
-TEST_CASE("no two groups wait for each other") {
+TEST_CASE("groups: no two groups wait for each other") {
   // Either pair could be a group, but not both.
   Elements g;
   Node* p = g.unary("p", g.x);
@@ -191,7 +191,7 @@ TEST_CASE("groups: a queue splits a group from afar, and through a loop") {
                   "a b"));
 }
 
-TEST_CASE("a group does not wait for a device that waits for it") {
+TEST_CASE("groups: a group does not wait for a device that waits for it") {
   struct Cut : Elements {
     Cut() {
       AttrMap attrs = {{"tensor_name", "there"},

@@ -7,7 +7,7 @@ using namespace tagflow;
 using namespace tagflow::graph;
 using namespace tagflow::graph::testing;
 
-TEST_CASE("a chain of identities goes, from fetches and control edges too") {
+TEST_CASE("identities: a chain goes, from fetches and control edges too") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* a = add(graph, "a", "Identity", {{x, 0}});
@@ -75,7 +75,7 @@ TEST_CASE("an identity that waits for something stays") {
   CHECK(dump(program.graph, "a") == "a = Identity(x, ^y)");
 }
 
-TEST_CASE("a Merge must not read an Enter that it did not read before") {
+TEST_CASE("identities: a Merge does not come to read an Enter") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* in = add(graph, "in", "Enter", {{x, 0}}, {{"frame_name", "f"}});
@@ -87,7 +87,7 @@ TEST_CASE("a Merge must not read an Enter that it did not read before") {
   CHECK(dump(program.graph, "merge") == "merge = Merge(same, in)");
 }
 
-TEST_CASE("reshapes, casts and the like that change nothing go") {
+TEST_CASE("identities: reshapes and casts that change nothing go") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});
   Node* shape = constant(graph, "shape", Tensor::vector<int32_t>({2, -1}));
@@ -103,7 +103,7 @@ TEST_CASE("reshapes, casts and the like that change nothing go") {
   CHECK(program.fetches[0].to_string() == "x:0");
 }
 
-TEST_CASE("a reshape to a shape that comes later waits for it") {
+TEST_CASE("identities: a reshape to a shape that comes later waits for it") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});
   Node* y = placeholder(graph, "y", DataType::kFloat, {2, 3});
@@ -247,7 +247,7 @@ TEST_CASE("an IdentityN of both sides of a Switch stays") {
   CHECK(dump(program.graph, "r") == "r = Neg(both)");
 }
 
-TEST_CASE("a reduction along no axis goes") {
+TEST_CASE("identities: a reduction along no axis goes") {
   for (const char* op : {"Sum", "Mean", "Prod", "Max", "Min", "All", "Any"})
     for (const bool keeps : {false, true}) {
       CAPTURE(op);
@@ -283,7 +283,7 @@ TEST_CASE("a reduction along no axis goes") {
     }
 }
 
-TEST_CASE("a norm along no axis is no identity") {
+TEST_CASE("identities: a norm along no axis is no identity") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* axes = constant(graph, "axes", Tensor::make(DataType::kInt32, {0}));

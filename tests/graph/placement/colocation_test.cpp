@@ -27,7 +27,7 @@ TEST_CASE("a node runs where it has a kernel and may by its constraint") {
   CHECK(groups.is_constrained(*c));
 }
 
-TEST_CASE("kernels are asked for once for each op with its types") {
+TEST_CASE("placement: kernels are asked for once for each op and types") {
   Placing placing;
   Node* a = placing.matrix("a");
   for (int i = 0; i < 100; ++i)
@@ -76,7 +76,7 @@ TEST_CASE("a constraint where there is no kernel is told which there are") {
         "kernels for CPU");
 }
 
-TEST_CASE("a kernel for other types is no kernel") {
+TEST_CASE("placement: a kernel for other types is no kernel") {
   Placing placing;
   placing.kernels = Kernels::on_both({"Neg"});
   Node* one = constant(placing.graph, "one", Tensor::scalar(1));
@@ -285,7 +285,7 @@ TEST_CASE("placement: all nodes that touch a stack are on its device") {
   CHECK(indices(groups.devices_of(groups.group_of(*stack))) == "1");
 }
 
-TEST_CASE("a reference stays on its device") {
+TEST_CASE("placement: a reference stays on its device") {
   Placing placing;
   Node* stack =
       placing.put("stack", "Stack", "", {}, {{"elem_type", DataType::kFloat}});
@@ -299,7 +299,7 @@ TEST_CASE("a reference stays on its device") {
   CHECK(groups.group_of(*stack) != groups.group_of(*neg));
 }
 
-TEST_CASE("a loop variable is one group, the rest of a loop is free") {
+TEST_CASE("placement: a loop variable is one group, the loop's rest is free") {
   Placing placing;
   Node* start = constant(placing.graph, "start", Tensor::scalar(0));
   Node* limit = constant(placing.graph, "limit", Tensor::scalar(3));
@@ -312,7 +312,7 @@ TEST_CASE("a loop variable is one group, the rest of a loop is free") {
     CHECK(groups.group_of(*loop.merge) != groups.group_of(*node));
 }
 
-TEST_CASE("control flow leaves its data where a constraint says so") {
+TEST_CASE("placement: control flow leaves its data if a constraint says so") {
   Placing placing;
   Node* start = constant(placing.graph, "start", Tensor::scalar(0));
   Node* limit = constant(placing.graph, "limit", Tensor::scalar(3));
@@ -412,7 +412,7 @@ TEST_CASE("a call asks for what its function needs, and for host memory") {
             "to what function \"ping\" asks for"});
 }
 
-TEST_CASE("functions that call one another agree on a device") {
+TEST_CASE("placement: functions that call one another agree on a device") {
   Recursion contradicting("/cpu:0", "/cpu:1");
   const std::string text =
       message_of(contradicting.build().status(), Code::kInvalidArgument);

@@ -116,7 +116,7 @@ TEST_CASE("cost model: each family of ops has its rule") {
   CHECK_FALSE(shape.is_free);
 }
 
-TEST_CASE("an op of a program says what its nodes take") {
+TEST_CASE("cost model: an op of a program says what its nodes take") {
   const auto add_op = [](const char* name, Work work) {
     OpRegistry::global().add(
         OpDefBuilder(name).input("x: float").output("y: float").work(work));
@@ -129,7 +129,7 @@ TEST_CASE("an op of a program says what its nodes take") {
   CHECK(CostModel::estimate(*n.put("TestIsThere", {x})).is_free);
 }
 
-TEST_CASE("an op may lack the ports that its work is estimated by") {
+TEST_CASE("cost model: an op may lack the ports of its estimate") {
   Nodes n;
   const Endpoint x = n.input({100, 10});
   for (const Work work :
@@ -171,7 +171,7 @@ TEST_CASE("cost model: unknown dimensions have an assumed size") {
   CHECK(CostModel::output_bytes(*n.input({huge, huge, huge}).node, 0) == 4e15);
 }
 
-TEST_CASE("a kernel takes as long as its arithmetic or its memory does") {
+TEST_CASE("cost model: a kernel takes as long as its arithmetic or memory") {
   Nodes n;
   DeviceInfo device = make_devices(1)[0];
   device.launch_ns = 7;
@@ -186,7 +186,7 @@ TEST_CASE("a kernel takes as long as its arithmetic or its memory does") {
   CHECK(std::isfinite(time_on(model, *tanh, {device}, 0)));
 }
 
-TEST_CASE("measurements of earlier runs replace estimates") {
+TEST_CASE("cost model: measurements of earlier runs replace estimates") {
   Nodes n;
   const auto devices = make_devices(2, 1);
   Node* tanh = n.put("Tanh", {n.input({100})});
@@ -209,7 +209,7 @@ TEST_CASE("measurements of earlier runs replace estimates") {
   CHECK(model.work(*tanh).output_bytes == 1'500);
 }
 
-TEST_CASE("the average of measurements follows what changes") {
+TEST_CASE("cost model: the average of measurements follows what changes") {
   Nodes n;
   const auto devices = make_devices(1);
   Node* tanh = n.put("Tanh", {n.input({100})});
@@ -221,7 +221,7 @@ TEST_CASE("the average of measurements follows what changes") {
   CHECK(time_on(model, *tanh, devices, 0) == doctest::Approx(90).epsilon(0.01));
 }
 
-TEST_CASE("transfers between host devices copy nothing, others go there") {
+TEST_CASE("cost model: transfers between host devices copy nothing") {
   const auto devices = make_devices(2, 2);
   const auto transfer = [&](size_t from, size_t to, double bytes) {
     return CostModel::transfer_ns(devices[from], devices[to], bytes);
@@ -232,7 +232,7 @@ TEST_CASE("transfers between host devices copy nothing, others go there") {
   CHECK(transfer(2, 3, 1e6) == CostModel::kHandOverNs + 2 * (10'000 + 1e5));
 }
 
-TEST_CASE("a device runs so many kernels at once") {
+TEST_CASE("a timeline's device runs so many kernels at once") {
   auto devices = make_devices(1);
   devices[0].kernels_at_once = 2;
   Timeline timeline(devices);
@@ -246,7 +246,7 @@ TEST_CASE("a device runs so many kernels at once") {
   CHECK(Timeline(devices).free_at(0) == 0);
 }
 
-TEST_CASE("a link carries one tensor at a time in each direction") {
+TEST_CASE("a timeline's link carries one tensor at a time each way") {
   const auto devices = make_devices(2, 1);
   Timeline timeline(devices);
   const double one = CostModel::transfer_ns(devices[0], devices[2], 1e6);
@@ -268,7 +268,7 @@ TEST_CASE("a timeline's device has room for memory that is not held") {
   CHECK(std::isinf(timeline.room(1)));
 }
 
-TEST_CASE("a loop counts as often as it was seen to go around") {
+TEST_CASE("cost model: a loop counts as often as it was seen to go around") {
   CostModel model;
   for (const double bad : {-1.0, std::numeric_limits<double>::quiet_NaN(),
                            std::numeric_limits<double>::infinity()})
@@ -279,7 +279,7 @@ TEST_CASE("a loop counts as often as it was seen to go around") {
   CHECK(*model.trips("loop") == 4);
 }
 
-TEST_CASE("trips in loops in loops, measured and assumed, are multiplied") {
+TEST_CASE("cost model: trips of nested loops are multiplied") {
   Graph graph;
   Endpoint start{constant(graph, "start", Tensor::scalar(0)), 0};
   Endpoint limit{constant(graph, "limit", Tensor::scalar(3)), 0};

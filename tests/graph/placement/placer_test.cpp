@@ -98,7 +98,7 @@ TEST_CASE("the placer checks constraints on one device, too") {
   CHECK(result.warnings.size() == 1);
 }
 
-TEST_CASE("independent work is spread over the devices") {
+TEST_CASE("the placer spreads independent work over the devices") {
   Placing p;
   Node* x = p.fed("x", {256, 256});
   Node* a = p.matmul("a", x, x);
@@ -127,7 +127,7 @@ TEST_CASE("the placer keeps a chain of dependent nodes on one device") {
   CHECK(result.transfers.empty());
 }
 
-TEST_CASE("a device that is faster is worth a copy if there is enough to do") {
+TEST_CASE("the placer uses a faster device if there is enough to do") {
   for (const int64_t size : {4, 512}) {
     CAPTURE(size);
     Placing p;
@@ -150,7 +150,7 @@ TEST_CASE("a device that is faster is worth a copy if there is enough to do") {
   }
 }
 
-TEST_CASE("constants go along with their first reader") {
+TEST_CASE("the placer puts constants beside their first reader") {
   Placing p;
   p.devices = make_devices(1, 1);
   Node* weights = p.matrix("weights", 512);
@@ -168,7 +168,7 @@ TEST_CASE("constants go along with their first reader") {
   CHECK(p.explain(result, alone) == "anywhere, it costs nothing");
 }
 
-TEST_CASE("constraints, kernels and colocation are given as reasons") {
+TEST_CASE("the placer gives constraints, kernels and colocation as reasons") {
   Placing p;
   p.kernels.types["Neg"] = {"STREAM"};
   p.devices = make_devices(2, 1);
@@ -191,7 +191,7 @@ TEST_CASE("constraints, kernels and colocation are given as reasons") {
   CHECK(p.explain(result, e) == "colocated with \"d\"");
 }
 
-TEST_CASE("a constraint of another of the group is a reason too") {
+TEST_CASE("the placer names another node of a group as a reason") {
   Placing p;
   Node* x = p.fed("x", {8, 8});
   Node* a = p.matmul("a", x, x);
@@ -203,7 +203,7 @@ TEST_CASE("a constraint of another of the group is a reason too") {
   CHECK(p.explain(result, b) == "constraint \"/cpu:1\"");
 }
 
-TEST_CASE("scalars that count do not bounce between devices") {
+TEST_CASE("the placer keeps a chain of small scalars beside its source") {
   Placing p;
   p.devices = make_devices(3);
   Node* x = p.fed("x", {64, 64});
@@ -221,7 +221,7 @@ TEST_CASE("scalars that count do not bounce between devices") {
   CHECK(p.explain(result, last) == "where its data is, from \"s8\"");
 }
 
-TEST_CASE("a loop goes where its body is, with its variables") {
+TEST_CASE("the placer puts a loop where its body is, with its variables") {
   Placing p;
   p.devices = make_devices(1, 1);
   Graph& graph = p.graph;
@@ -253,7 +253,7 @@ TEST_CASE("a loop goes where its body is, with its variables") {
   CHECK(result.transfers[0].bytes == 1);
 }
 
-TEST_CASE("a stack is where the values are computed that it holds") {
+TEST_CASE("the placer puts a stack where its values are computed") {
   Placing p;
   p.devices = make_devices(1, 1);
   for (const char* op :
@@ -277,7 +277,7 @@ TEST_CASE("a stack is where the values are computed that it holds") {
   CHECK(result.transfers.empty());
 }
 
-TEST_CASE("measurements of earlier runs change where nodes go") {
+TEST_CASE("the placer uses measurements of earlier runs") {
   Placing p;
   p.devices = make_devices(1, 1);
   Node* x = p.fed("x", {512, 512});
@@ -307,7 +307,7 @@ TEST_CASE("the placer counts all measured bytes for one Switch output") {
   CHECK(result.transfers[0].bytes == 512);
 }
 
-TEST_CASE("a device without room is passed over") {
+TEST_CASE("the placer passes over a device without room") {
   Placing p;
   p.devices = make_devices(1, 1);
   Node* x = p.fed("x", {512, 512});
@@ -346,7 +346,7 @@ TEST_CASE("the placer frees memory when the last reader has been placed") {
   CHECK(device_of(p.place(), last) == 0);
 }
 
-TEST_CASE("a device that runs several kernels at once gets several") {
+TEST_CASE("the placer uses a device that runs several kernels at once") {
   Placing p;
   p.devices[0].kernels_at_once = 3;
   Node* x = p.fed("x", {256, 256});
@@ -422,7 +422,7 @@ TEST_CASE("the placer's simulation is consistent on random programs") {
   CHECK(placed >= 100);
 }
 
-TEST_CASE("a long chain of what has no certain place is placed") {
+TEST_CASE("the placer places a long chain of nodes without a certain place") {
   Placing p;
   Node* last = p.matrix("c", 2);
   for (int i = 0; i < 20'000; ++i)
@@ -436,7 +436,7 @@ TEST_CASE("a long chain of what has no certain place is placed") {
   CHECK(result.transfers.empty());
 }
 
-TEST_CASE("the prediction is better for a better placement") {
+TEST_CASE("the placer predicts a better time for a better placement") {
   Placing p;
   Node* x = p.fed("x", {256, 256});
   for (int i = 0; i < 8; ++i) p.matmul(fmt::format("m{}", i), x, x);

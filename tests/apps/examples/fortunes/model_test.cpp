@@ -103,7 +103,7 @@ TEST_CASE("fortunes: a small model learns its text and ends with it") {
   CHECK(drawn.dim(0) == int64_t(std::string_view(kText).size()) + 1);
 }
 
-TEST_CASE("a state that goes on is as good as one long piece") {
+TEST_CASE("fortunes: a state that goes on is as good as one long piece") {
   Small small;
   CHECK(small.run(small.halves).scalar_value<float>() ==
         doctest::Approx(small.run(small.whole).scalar_value<float>()));
@@ -117,7 +117,7 @@ TEST_CASE("fortunes: draws differ by stream, by run and by seed only") {
   CHECK(same.draw(1) == first);
 }
 
-TEST_CASE("a text without an end is cut off") {
+TEST_CASE("fortunes: a text without an end is cut off") {
   Small small;
   small.run({}, {}, small.never_ends);
   const Tensor drawn =

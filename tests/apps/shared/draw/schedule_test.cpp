@@ -53,7 +53,7 @@ TEST_CASE("a schedule gives no lane to items that take no time") {
   CHECK(assign_lanes(items) == std::vector<size_t>{0, 0, 1});
 }
 
-TEST_CASE("lanes never overlap, and there are no more than items at once") {
+TEST_CASE("a schedule's lanes never overlap, and are as few as can be") {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     std::vector<ScheduleItem> items(random() % 30);
@@ -89,7 +89,7 @@ TEST_CASE("a schedule has a box for each item and a line for each transfer") {
   CHECK(svg.ends_with("</svg>\n"));
 }
 
-TEST_CASE("a name is written where there is room, and shortened to it") {
+TEST_CASE("a schedule writes a name if there is room, and shortens it") {
   Schedule schedule;
   schedule.tracks = {{"CPU:0",
                       "",
@@ -124,7 +124,7 @@ TEST_CASE("an empty schedule, and one that takes no time, can be drawn") {
   CHECK(svg.find("inf") == svg.npos);
 }
 
-TEST_CASE("markup and control characters in names stay text") {
+TEST_CASE("a schedule keeps markup and control characters as text") {
   Schedule schedule = two_devices();
   schedule.title = "<b>";
   schedule.tracks[0].name = "</svg>";

@@ -41,7 +41,7 @@ TEST_CASE("a literal takes the type that is wanted") {
   check_literal("\"text\"", Tensor::scalar("text"));
 }
 
-TEST_CASE("nested lists become dimensions") {
+TEST_CASE("a JSON literal's nested lists become dimensions") {
   check_literal("[[1, 2], [3, 4], [5, 6]]",
                 Tensor::of<int64_t>({3, 2}, {1, 2, 3, 4, 5, 6}));
   check_literal("[]", Tensor::make(DataType::kFloat, {0}));
@@ -101,7 +101,7 @@ TEST_CASE("literals that are not of the type are refused") {
   }
 }
 
-TEST_CASE("lists nested deeper than a tensor's rank are refused") {
+TEST_CASE("a JSON literal nested deeper than a tensor's rank is refused") {
   const std::string text =
       std::string(100'000, '[') + "1" + std::string(100'000, ']');
   const auto tensor = parse_json_literal(text, DataType::kFloat);

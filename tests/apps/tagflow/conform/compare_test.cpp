@@ -24,7 +24,7 @@ TEST_CASE("conform: floats may differ by a tolerance") {
   CHECK(!compare(Tensor::scalar(Half(1.1f)), Tensor::scalar(Half(1.0f))).ok());
 }
 
-TEST_CASE("NaN equals NaN only, and an infinity itself only") {
+TEST_CASE("conform: NaN equals NaN only, and an infinity itself only") {
   CHECK(compare(Tensor::scalar(kNan), Tensor::scalar(kNan)).ok());
   CHECK(!compare(Tensor::scalar(1.0f), Tensor::scalar(kNan)).ok());
   CHECK(!compare(Tensor::scalar(kNan), Tensor::scalar(1.0f)).ok());
@@ -40,7 +40,7 @@ TEST_CASE("conform: both parts of complex numbers are compared") {
   CHECK(!compare(Tensor::scalar(Complex64(1.001f, 2)), expected).ok());
 }
 
-TEST_CASE("integers, bools and strings must be equal") {
+TEST_CASE("conform: integers, bools and strings must be equal") {
   CHECK(compare(Tensor::scalar(7), Tensor::scalar(7)).ok());
   CHECK(!compare(Tensor::scalar(7), Tensor::scalar(8)).ok());
   CHECK(!compare(Tensor::scalar(true), Tensor::scalar(false)).ok());
@@ -48,7 +48,7 @@ TEST_CASE("integers, bools and strings must be equal") {
   CHECK(compare(Tensor::scalar("a"), Tensor::scalar("a")).ok());
 }
 
-TEST_CASE("the message says what differs, where, and how much of it") {
+TEST_CASE("conform: the message says what differs, where, and how much of it") {
   const Tensor expected = Tensor::of<int32_t>({2, 3}, {1, 2, 3, 4, 5, 6});
   const Tensor actual = Tensor::of<int32_t>({2, 3}, {1, 2, 3, 4, 0, 0});
   CHECK(compare(actual, expected).message() ==

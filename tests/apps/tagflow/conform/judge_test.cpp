@@ -67,7 +67,7 @@ TEST_CASE("a case whose fetches are as recorded has passed") {
   CHECK(Recorded(kGood).judge().outcome == Outcome::kPassed);
 }
 
-TEST_CASE("an op that nobody needs does not matter") {
+TEST_CASE("conform: an op that nobody needs does not matter") {
   CHECK(Recorded(kGood, true).judge().outcome == Outcome::kPassed);
 }
 

@@ -66,13 +66,13 @@ TEST_CASE("conform: a gradient needs all that leads to its y or x") {
         std::vector<std::string>{"a", "y", "x"});
 }
 
-TEST_CASE("ops without a definition are missing, those of the engine not") {
+TEST_CASE("conform: an op that the engine does not define is missing") {
   CHECK(missing_ops(
             {node("a", "NoSuchOp"), node("b", "Switch"), node("c", "Const")},
             {}) == std::set<std::string>{"NoSuchOp"});
 }
 
-TEST_CASE("ops that a used function lacks are missing, in turn") {
+TEST_CASE("conform: an op that a used function needs may be missing") {
   graph::FunctionLibrary library;
   graph::FunctionDef outer, inner;
   outer.signature.name = "outer";

@@ -160,7 +160,7 @@ TEST_CASE("a cut for one device is one partition without transfers") {
   CHECK(contains(format_cut(cut.report), "\ntransfers   none\n"));
 }
 
-TEST_CASE("partitions are drawn in frames of their own, joined by transfers") {
+TEST_CASE("a cut's drawing has frames for partitions, joined by transfers") {
   const CutGraph cut(cut_loop(), {"while/exit"});
   const auto& frames = cut.drawing.frames;
   REQUIRE(frames.size() == 5);  // two partitions, each with its loop
@@ -219,7 +219,7 @@ TEST_CASE("a cut's files are named after devices and functions") {
     CHECK_FALSE(is_partition_file(name));
 }
 
-TEST_CASE("partitions are written, and read back as they were") {
+TEST_CASE("a cut's partitions are written, and read back as they were") {
   const CutGraph cut(cut_loop(), {"while/exit"});
   const TempFolder folder("cut");
   must(write_partitions(cut.distribution, cut.report, folder.path()));
@@ -249,7 +249,7 @@ TEST_CASE("a cut removes the files of an earlier cut, and nothing else") {
   CHECK(fs::exists(folder / kFirstFile));
 }
 
-TEST_CASE("functions that run in frames of their own have files") {
+TEST_CASE("a cut has files for functions that run in frames") {
   const CutGraph cut(recursion(), {"result"});
   const TempFolder temp("bodies");
   must(write_partitions(cut.distribution, cut.report, temp.path()));

@@ -22,7 +22,7 @@ const Tensor kAxis0 = Tensor::scalar(0);
 
 }  // namespace
 
-TEST_CASE("an index outside is refused in every type of index") {
+TEST_CASE("GatherV2 refuses an index outside, in every type of index") {
   const Tensor params = Tensor::vector<float>({1, 2, 3});
   for (const Tensor& index :
        {Tensor::scalar(3), Tensor::scalar(-1),
@@ -44,7 +44,7 @@ TEST_CASE("GatherV2 refuses every index into an empty tensor") {
   CHECK((*none)[0].shape() == Shape({0, 2}));
 }
 
-TEST_CASE("slices of a huge and empty tensor have numbers that may overflow") {
+TEST_CASE("GatherNd refuses slices of a huge and empty tensor") {
   constexpr int64_t kMany = int64_t{1} << 40;
   expect_error(
       run_op("GatherNd", {Tensor::make(DataType::kFloat, {kMany, kMany, 0}),
@@ -78,7 +78,7 @@ TEST_CASE("ScatterNd refuses updates without dimensions") {
                  "updates must be at least a vector, got float[]");
 }
 
-TEST_CASE("handles are gathered by identity") {
+TEST_CASE("GatherV2 gathers handles by identity") {
   Tensor handles = Tensor::make(DataType::kResource, {2});
   for (int i : {0, 1})
     handles.mutable_data<ResourceHandle>()[i] =

@@ -48,7 +48,7 @@ TEST_CASE("Reshape refuses a wrong shape and says what is wrong") {
                Code::kInvalidArgument, "vector");
 }
 
-TEST_CASE("a shape that inference did not see may be a scalar") {
+TEST_CASE("Reshape takes a scalar as shape if its own is known late") {
   const Tensor input = counted({2, 3});
   for (const int size : {6, -1}) {
     const auto flat =
@@ -73,7 +73,7 @@ TEST_CASE("Reshape finds the open dimension of an empty tensor") {
   CHECK(reshaped({0, 6}, {0, -1, 2}) == Shape{0, 3, 2});
 }
 
-TEST_CASE("shapes of too many elements are refused, not computed") {
+TEST_CASE("Reshape refuses shapes of too many elements") {
   const int64_t big = int64_t(1) << 40;
   const Tensor empty = Tensor::make(DataType::kFloat, {0});
   expect_error(run_op("Reshape", {empty, Tensor::vector<int64_t>({big, big})}),
@@ -118,7 +118,7 @@ TEST_CASE("Shape, Size and Reshape take tensors of handles") {
   CHECK((*row)[0].shape() == Shape({6}));
 }
 
-TEST_CASE("a dimension that int32 cannot hold is an error") {
+TEST_CASE("Shape refuses a dimension that its int32 cannot hold") {
   const Tensor wide = Tensor::make(DataType::kFloat, {int64_t(1) << 31, 0});
   expect_error(run_op("Shape", {wide}), Code::kInvalidArgument, "int32");
   expect_close(run_op("Shape", {wide}, {{"out_type", DataType::kInt64}}),

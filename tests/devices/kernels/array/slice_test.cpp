@@ -43,7 +43,7 @@ TEST_CASE("StridedSlice: bounds far outside are as good as the end") {
                Tensor::make(DataType::kFloat, {0}));
 }
 
-TEST_CASE("a single index of a vector must be inside") {
+TEST_CASE("StridedSlice: a single index of a vector must be inside") {
   for (int64_t index : {int64_t(10), int64_t(-11), kMin, kMax})
     expect_error(strided(digits(), Values{index}, Values{0}, Values{1},
                          {{"shrink_axis_mask", 1}}),
@@ -107,7 +107,7 @@ TEST_CASE("a slice may begin at the end, and then has nothing") {
       Code::kInvalidArgument, "begin[1] = 4");
 }
 
-TEST_CASE("strings and large tensors are sliced too") {
+TEST_CASE("Slice and StridedSlice take strings and large tensors") {
   expect_close(run_op("Slice", {Tensor::vector<std::string>({"a", "b", "c"}),
                                 Tensor::vector<int32_t>({1}),
                                 Tensor::vector<int32_t>({2})}),

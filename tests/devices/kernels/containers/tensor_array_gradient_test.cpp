@@ -162,7 +162,7 @@ TEST_CASE("a gradient array that has summed up has no gradient") {
                "added up in one index");
 }
 
-TEST_CASE("a shape to prepend must be known") {
+TEST_CASE("gradient arrays: a shape to prepend must be known") {
   const OneStep step;
   const Tensor handle = step.array(1, DataType::kFloat);
   const AttrMap source{{"source", "g"}};
@@ -175,7 +175,7 @@ TEST_CASE("a shape to prepend must be known") {
                Code::kInvalidArgument, "shape_to_prepend: ");
 }
 
-TEST_CASE("a shape to prepend must leave one that a tensor can have") {
+TEST_CASE("gradient arrays: a shape to prepend must leave a possible one") {
   const Array array(1, DataType::kFloat,
                     {{"element_shape", PartialShape{1, 1, 1}}});
   expect_error(array.make_wide_gradient(ones_of(254)), Code::kInvalidArgument,
@@ -199,7 +199,7 @@ TEST_CASE("a shape to prepend must leave one that a tensor can have") {
                "[1073741824,1073741824,1073741824,1,1,1] overflows");
 }
 
-TEST_CASE("gradients of gradients of ... are let go of without recursion") {
+TEST_CASE("gradient arrays: nested ones are freed without recursion") {
   constexpr size_t kDepth = 100'000;
   OneStep step;
   Tensor array = step.array(1, DataType::kFloat);

@@ -97,7 +97,7 @@ TEST_CASE("RaggedTensorToTensor refuses partitions that do not fit") {
                "ragged dimension 1 ends at 1, but there are 3");
 }
 
-TEST_CASE("rows that no value is in take no memory of their own") {
+TEST_CASE("RaggedTensorToTensor needs no memory for rows without values") {
   const Texts ids = {"FIRST_DIM_SIZE", "VALUE_ROWIDS", "VALUE_ROWIDS"};
   const int64_t last = (int64_t{1} << 50) - 1;
   expect_close(
