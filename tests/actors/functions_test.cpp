@@ -108,7 +108,7 @@ TEST_CASE("an error inside a call names the node and ends the step") {
   }
 }
 
-TEST_CASE("Case takes the last branch where its index is out of range") {
+TEST_CASE("Case takes the last branch if its index is out of range") {
   FunctionGraph g;
   for (int32_t i = 0; i < 3; ++i)
     g.define(function("times_" + std::to_string(i), {"n: int32"}, {"r: int32"},
@@ -132,7 +132,7 @@ TEST_CASE("Case takes the last branch where its index is out of range") {
   }
 }
 
-TEST_CASE("For counts up and down, and refuses what never ends") {
+TEST_CASE("For counts up and down, and refuses a loop that never ends") {
   // body: (i, a) -> 10 a + i
   FunctionGraph g;
   g.define(function("digit", {"i: int32", "a: int32"}, {"r: int32"},

@@ -155,7 +155,7 @@ TEST_CASE("gradients of recursions are the same to the bit over devices") {
   }
 }
 
-TEST_CASE("calls fire as many nodes as before where no gradient is fetched") {
+TEST_CASE("calls fire as many nodes as before if no gradient is fetched") {
   const auto fired = [](int n, bool has_gradients) {
     Noisy made(n);
     if (has_gradients) dense_gradients(made.s, {made.y}, {made.x});

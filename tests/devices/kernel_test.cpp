@@ -47,7 +47,7 @@ bool forwards(Allocator& from, Allocator& to) {
 
 }  // namespace
 
-TEST_CASE("an input is overwritten where it is in the same memory") {
+TEST_CASE("a kernel overwrites an input if it is in the same memory") {
   const auto limited = TrackingAllocator::make({"CPU:0", 1 << 20});
   const auto device = TrackingAllocator::make({"STREAM:0", 1 << 20, false});
   const auto other = TrackingAllocator::make({"STREAM:1", 1 << 20, false});

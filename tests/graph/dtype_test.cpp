@@ -46,7 +46,7 @@ TEST_CASE("an unknown type's name is refused and shown") {
   }
 }
 
-TEST_CASE("numbers that are no type have no size and a name for messages") {
+TEST_CASE("a number that is not a type has no size, and a name in messages") {
   for (int number : {0, 24, 99, 100, 124, 255}) {
     CAPTURE(number);
     CHECK_FALSE(is_known(DataType(number)));

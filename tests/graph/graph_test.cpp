@@ -43,7 +43,7 @@ TEST_CASE("a node's list of types is inferred from the inputs") {
   CHECK(both->num_inputs() == 2);
 }
 
-TEST_CASE("an attribute that no op declares is kept where it begins with _") {
+TEST_CASE("an attribute that no op declares is kept if it begins with _") {
   Graph graph;
   Node* x = add(graph, "x", "NoOp", {},
                 {{"_class", std::vector<std::string>{"loc:@y"}}});
@@ -61,7 +61,7 @@ TEST_CASE("an attribute that is not there is an error that names the node") {
         "NotFound: [NoOp] node \"x\": no attribute \"N\"");
 }
 
-TEST_CASE("a reference is accepted where its value is wanted") {
+TEST_CASE("a reference is accepted if its value is wanted") {
   Graph graph;
   Node* x = constant(graph, "x", Tensor::scalar(1.0F));
   Node* enter = add(graph, "enter", "Enter", {{x, 0}}, {{"frame_name", "f"}});

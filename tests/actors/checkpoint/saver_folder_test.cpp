@@ -355,7 +355,7 @@ TEST_CASE("a checkpoint with a wrong checksum is passed over for an older") {
                 error_of(none));
 }
 
-TEST_CASE("a save ends by an error where its folder cannot be searched") {
+TEST_CASE("a save is an error if its folder cannot be searched") {
   const Folder folder("blind");
   checkpoint::HookedFiles files([] { return Status(); });
   const auto session = initialized();

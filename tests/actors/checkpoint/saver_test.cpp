@@ -221,7 +221,7 @@ TEST_CASE("a safetensors file is restored, and leaves random numbers alone") {
   CHECK(session->shared_state()->run_counts().all().at("x") == 3);
 }
 
-TEST_CASE("wherever the process ends, the last checkpoint is there") {
+TEST_CASE("a saver's last checkpoint is there wherever the process ends") {
   const Graph graph = counting();
   int ends = 0;
   for (bool survived = false; !survived; ++ends) {

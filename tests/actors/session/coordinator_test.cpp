@@ -145,7 +145,7 @@ TEST_CASE("the end of a coordinator stops its threads") {
   CHECK(ended);
 }
 
-TEST_CASE("a thread that there is no memory for is never waited for") {
+TEST_CASE("coordinator: a thread without memory to start is not waited for") {
   const std::array<char, 64> large{};
   for (int64_t k = 1;; ++k) {
     CAPTURE(k);

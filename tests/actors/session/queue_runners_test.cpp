@@ -211,7 +211,7 @@ TEST_CASE("a runner says which errors mean the end of its queue") {
   CHECK(must(must_run(*session, {}, {"is_closed"})[0].item<bool>()));
 }
 
-TEST_CASE("a runner of what is not there starts nothing") {
+TEST_CASE("a queue runner of missing nodes starts nothing") {
   Pipe p;
   SUBCASE("an enqueue operation") { p.runner.enqueue_ops.push_back("mvoe"); }
   SUBCASE("a close operation") { p.runner.close_op = "mvoe"; }

@@ -73,7 +73,7 @@ TEST_CASE("Max and Min share their gradient among equal extremes") {
         std::vector<double>{0, 1. / 3, 1. / 3, 1. / 3});
 }
 
-TEST_CASE("products have gradients where factors are zero") {
+TEST_CASE("products have gradients at factors of zero") {
   const Tensor x =
       Tensor::of<double>({4, 3}, {2, 3, 4, 0, 3, 4, 0, 0, 4, 0, 0, 0});
   check_gradients(op_with("Prod", {1}), {x});

@@ -262,7 +262,7 @@ TEST_CASE("GPU: memory is counted, limited, and there again when it is freed") {
   CHECK(gpu->memory().peak <= 16 * kMebi);
 }
 
-TEST_CASE("more than the GPU has is refused with what is in use") {
+TEST_CASE("a GPU refuses a tensor beyond its memory, and says what is used") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   expect_error(Tensor::allocate(DataType::kInt8, {2 * gpu->info().memory_limit},

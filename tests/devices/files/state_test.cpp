@@ -88,7 +88,7 @@ TEST_CASE("a list of checkpoints that cannot be written is an error") {
   CHECK(read_checkpoint_state(folder.path(""))->all == state.all);
 }
 
-TEST_CASE("a search that fails for lack of memory is no search that ends") {
+TEST_CASE("a search for checkpoints without memory gives no older one") {
   const TempFolder folder("short_search");
   for (const std::string name : {"m-1", "m-2"}) save(folder.path(name));
   for (int64_t k = 1;; ++k) {
@@ -175,7 +175,7 @@ class FewFiles {
   rlimit before_;
 };
 
-TEST_CASE("an error that is no damage does not make an older one the newest") {
+TEST_CASE("an error other than damage makes no older checkpoint the newest") {
   const TempFolder folder("few");
   save(folder.path("m-1"));
   save(folder.path("m-2"), 9);

@@ -78,7 +78,7 @@ TEST_CASE("an exception of a kernel is an error of its op") {
                "[NoOp] unexpected exception of type int");
 }
 
-TEST_CASE("a kernel that throws where it is asked for its cost takes long") {
+TEST_CASE("a kernel that throws when asked for its cost counts as slow") {
   class Unsure final : public Kernel {
    public:
     Status compute(KernelContext&) const override { return {}; }

@@ -93,9 +93,7 @@ TEST_CASE("stream device: the host's inputs are brought over first") {
   CHECK(x.data<float>()[99] == 99);
 }
 
-TEST_CASE(
-    "an input that nobody else holds may be overwritten, a shared one "
-    "is not") {
+TEST_CASE("stream device: an input is overwritten if nobody else holds it") {
   StreamDevice device(stream_info());
   Launch owned("Neg", {floats(50)});
   const Tensor negated = owned.on(device).output();

@@ -228,7 +228,7 @@ TEST_CASE("nested conditionals can be cut if they join, in steps or at once") {
   CHECK(nest.whole() == may_be_dead("two:0"));
 }
 
-TEST_CASE("a Switch of several ways joins where all of them do") {
+TEST_CASE("a Switch of several ways joins if all of them do") {
   Nest nest;
   Node* fork =
       add(nest.graph, "fork", "_SwitchN",
@@ -250,7 +250,7 @@ TEST_CASE("an inner loop's result is as dead as its input") {
   CHECK(nest.whole() == kNotEnded);
 }
 
-TEST_CASE("an Exit that may be dead where its loop ends is not relied on") {
+TEST_CASE("a loop cannot rely on an Exit that may be dead at its end") {
   Nest nest;
   Node* p = add(nest.graph, "p", "Less",
                 {{nest.inner.merge, 0}, {nest.inner.limit, 0}});
@@ -323,7 +323,7 @@ TEST_CASE("a dead loop constant counts only if a variable depends on it") {
   CHECK(nest.whole() == "");
 }
 
-TEST_CASE("a loop is whole where something arrives in one iteration only") {
+TEST_CASE("a loop is whole if a token arrives in one iteration only") {
   for (const bool by_data : {true, false}) {
     CAPTURE(by_data);
     Nest nest;
@@ -348,7 +348,7 @@ TEST_CASE("a loop is whole where something arrives in one iteration only") {
         "any but the first iteration\n");
 }
 
-TEST_CASE("loops are whole where one waits for its own end") {
+TEST_CASE("a loop is whole if it waits for its own end") {
   Nest nest;
   Node* again = add(nest.graph, "again", "Enter", {{nest.inner.exit, 0}},
                     {{"frame_name", "inner"}, {"is_constant", true}});
@@ -382,7 +382,7 @@ TEST_CASE("a reference read twice is not taken for one predicate") {
   CHECK(nest.whole() == may_be_dead("by_two:0"));
 }
 
-TEST_CASE("a call is as live as what its function gives") {
+TEST_CASE("a call in a loop is as live as its function's results") {
   // The outer loop goes on with what a function makes of a number.
   Nest nest;
   AttrMap attrs{{"Tin", std::vector{DataType::kInt32}},

@@ -139,7 +139,7 @@ TEST_CASE("the bytes of a small graph are those of the format") {
         "\x0a\x09" + a + "\x0a\x0d" + b + "\x22\x02\x08\x09");
 }
 
-TEST_CASE("nodes are read where their ops are unknown, but not built") {
+TEST_CASE("a graph file is read if its ops are unknown, but not built") {
   const auto file = must(parse_graphdef_text(
       "node { name: 'x' op: 'MattMul' } versions { producer: 3 }"));
   REQUIRE(file.nodes.size() == 1);
@@ -154,7 +154,7 @@ TEST_CASE("an old file's version is that of its producer") {
   CHECK(must(parse_graphdef_text("version: 12")).producer == 12);
 }
 
-TEST_CASE("old files wrote the shape of a scalar where they knew none") {
+TEST_CASE("an old graph file's shape of a scalar is read as unknown") {
   const auto shape = [](const char* producer) {
     const std::string text = fmt::format(
         "node {{ name: 'x' op: 'Placeholder' attr {{ key: 'dtype' value {{ "

@@ -74,7 +74,7 @@ TEST_CASE("If becomes Switch and Merge, its branches hang on pivots") {
   CHECK(l.program.fetches[0] == Endpoint{l.program.graph.find("y/merge_0"), 0});
 }
 
-TEST_CASE("a condition that is no bool is true where it is not zero") {
+TEST_CASE("a condition that is not a bool is true if it is not zero") {
   Lowered l;
   l.define(doubled());
   l.expect_lowered(

@@ -90,7 +90,7 @@ struct ListLoop : Lists {
 
 }  // namespace
 
-TEST_CASE("all readers of a list go before its writer") {
+TEST_CASE("readers first: all readers of a list go before its writer") {
   Lists l;
   Node* a = l.list("a");
   l.write("write", {a, 0}, {l.zero, 0});
@@ -99,7 +99,7 @@ TEST_CASE("all readers of a list go before its writer") {
   CHECK(turns(l.graph) == "length < write\nread < write\n");
 }
 
-TEST_CASE("readers of what a Switch, a Merge, an Identity hand on of a list") {
+TEST_CASE("readers first: a list is followed through Switch and Merge") {
   Lists l;
   Node* a = l.list("a");
   Node* p = placeholder(l.graph, "p", DataType::kBool);
@@ -141,7 +141,7 @@ TEST_CASE("readers first: turns of several lists agree with one order") {
   CHECK(turns(l.graph) == "read_b < write_b\n");
 }
 
-TEST_CASE("a writer goes before a reader where its own readers allow that") {
+TEST_CASE("readers first: a writer goes first if its own readers allow it") {
   // Were b written first, the reader of a that waits for it could not come.
   Lists l;
   Node* b = l.list("b");

@@ -74,7 +74,7 @@ TEST_CASE("Recv schedule: a short delay or a small tensor changes nothing") {
               {.cost = {}, .min_delay = 4, .min_bytes = 0}) == 1);
 }
 
-TEST_CASE("a Recv waits for nobody who waits for it by way of others") {
+TEST_CASE("Recv schedule: a Recv does not wait for a node that waits for it") {
   // What device 1 does late depends on what device 2 makes of x there.
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);

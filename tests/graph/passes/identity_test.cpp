@@ -207,7 +207,7 @@ TEST_CASE("identities: a node that brings a tensor to another device stays") {
   CHECK(program.fetches[0].to_string() == "e:0");
 }
 
-TEST_CASE("an IdentityN goes where its other inputs come with the one") {
+TEST_CASE("an IdentityN goes if its other inputs come with the one") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* y = placeholder(graph, "y", DataType::kFloat);

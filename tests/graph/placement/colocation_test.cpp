@@ -64,7 +64,7 @@ TEST_CASE("a constraint that no device meets is told which there are") {
   CHECK(contains(placing.error(), "device:CPU:7, ... (12 in all); --devices"));
 }
 
-TEST_CASE("a constraint where there is no kernel is told which there are") {
+TEST_CASE("placement: a constraint without a kernel is told which there are") {
   Placing placing;
   placing.kernels = Kernels::on_both({"Neg"});
   Node* a = placing.matrix("a");
@@ -76,7 +76,7 @@ TEST_CASE("a constraint where there is no kernel is told which there are") {
         "kernels for CPU");
 }
 
-TEST_CASE("placement: a kernel for other types is no kernel") {
+TEST_CASE("placement: a kernel for other types does not count") {
   Placing placing;
   placing.kernels = Kernels::on_both({"Neg"});
   Node* one = constant(placing.graph, "one", Tensor::scalar(1));

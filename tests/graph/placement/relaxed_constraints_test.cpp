@@ -6,7 +6,7 @@ using namespace tagflow;
 using namespace tagflow::graph;
 using namespace tagflow::graph::testing;
 
-TEST_CASE("soft placement goes to a CPU where a constraint cannot be met") {
+TEST_CASE("soft placement goes to a CPU if a constraint cannot be met") {
   Placing placing;
   placing.options.soft = true;
   Node* a = placing.matrix("a", "/gpu:0");
@@ -47,7 +47,7 @@ TEST_CASE("under soft placement colocation wins over a device") {
             "same device: \"a\" asks for \"/cpu:0\""});
 }
 
-TEST_CASE("soft placement does not put together what cannot be") {
+TEST_CASE("soft placement does not join nodes that cannot be together") {
   Placing placing;
   placing.options.soft = true;
   placing.kernels.types["Neg"] = {"STREAM"};

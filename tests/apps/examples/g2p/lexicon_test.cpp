@@ -39,7 +39,7 @@ TEST_CASE("a lexicon has each word once, with all of its pronunciations") {
   CHECK(text_of(*lexicon, lexicon->words[2].pronunciations[0]) == "t ae k ax");
 }
 
-TEST_CASE("a text that is no lexicon is refused with its line") {
+TEST_CASE("g2p: a text that is not a lexicon is refused with its line") {
   CHECK(fails_with("", "no word"));
   CHECK(fails_with("MNCL\n", "no word"));
   CHECK(fails_with("hello\n", "line 1 is not MNCL"));

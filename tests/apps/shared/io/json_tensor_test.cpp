@@ -143,7 +143,7 @@ TEST_CASE("a whole number of a floating-point type is told from an integer") {
         "[\"inf\", \"-inf\"]");
 }
 
-TEST_CASE("a text that is no JSON gets the hint that it needs") {
+TEST_CASE("a JSON literal with a mistake gets the hint that it needs") {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"[1, NaN]",
        "[literal] \"[1, NaN]\" is not JSON; JSON cannot express them: write "

@@ -54,7 +54,7 @@ graph::Output never(const graph::Scope& s) {
 
 }  // namespace
 
-TEST_CASE("a run that waits for what nobody will bring is a deadlock") {
+TEST_CASE("a run that waits for tokens that nobody sends is a deadlock") {
   graph::Graph graph;
   const graph::Scope s(graph);
   const graph::Output y = never(s.named("taken"));

@@ -64,7 +64,7 @@ TEST_CASE("a history that is opened forgets lines after the checkpoint") {
   CHECK(file.text() == "step,set,loss,accuracy\n");
 }
 
-TEST_CASE("a file that is no history is not written over") {
+TEST_CASE("a file that is not a history is not written over") {
   const TempFile file;
   const auto message_of = [&](const std::string& text) {
     file.write(text);

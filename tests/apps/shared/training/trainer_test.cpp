@@ -200,7 +200,7 @@ TEST_CASE("a folder that another training has is left alone") {
   check_ok(train(*line.session, line.trainee, options));
 }
 
-TEST_CASE("a loss that is no number ends it, and the step is named") {
+TEST_CASE("training: a loss that is not a number ends it at a named step") {
   const TempFolder folder;
   const Outcome outcome = Line(1e30).train(folder.path, 4);
   CHECK(outcome.failure.exit_code == apps::ExitCode::kRunTimeError);

@@ -71,7 +71,7 @@ TEST_CASE("conform: an op that nobody needs does not matter") {
   CHECK(Recorded(kGood, true).judge().outcome == Outcome::kPassed);
 }
 
-TEST_CASE("an op that a run needs and nobody has skips the case") {
+TEST_CASE("conform: an op that a run needs and nobody has skips the case") {
   const Verdict verdict =
       Recorded(R"({"name": "c", "runs": [{"targets": ["u"]}]})", true).judge();
   CHECK(verdict.outcome == Outcome::kSkipped);
@@ -88,7 +88,7 @@ std::string gradient_case(const std::string& expect, const std::string& y,
                      y, order, expect);
 }
 
-TEST_CASE("a case with gradients passes where they are as recorded") {
+TEST_CASE("conform: a case passes if its gradients are as recorded") {
   const Verdict verdict = Recorded(gradient_case("dz.npy", "z:0")).judge();
   CHECK_MESSAGE(verdict.outcome == Outcome::kPassed, verdict.what);
   CHECK(Recorded(gradient_case("dz.npy", "z:0", 2)).judge().what ==

@@ -217,7 +217,7 @@ TEST_CASE("the same run gives the same recording") {
         to_json(record(graph, {}, {fetch}).recording, front));
 }
 
-TEST_CASE("no token is left over where control flow became edges") {
+TEST_CASE("a recording with control flow as edges leaves no token over") {
   tg::Graph graph;
   const tg::Scope s(graph);
   const std::string fetch = add_fibonacci(s);

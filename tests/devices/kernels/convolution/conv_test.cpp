@@ -282,7 +282,7 @@ TEST_CASE("an empty filter convolves to zeros or to nothing") {
       Code::kInvalidArgument, "empty");
 }
 
-TEST_CASE("convolutions of what does not fit are refused") {
+TEST_CASE("convolutions refuse inputs that do not fit") {
   const auto refused = [](const char* text, const Shape& x, const Shape& w,
                           AttrMap attrs = {},
                           Code code = Code::kInvalidArgument) {

@@ -20,7 +20,7 @@ TEST_CASE("strings and bools are compared") {
                Tensor::vector<bool>({false, true}));
 }
 
-TEST_CASE("quantized values are equal where their bytes are") {
+TEST_CASE("quantized values are equal if their bytes are") {
   const auto quantized = [](std::initializer_list<uint8_t> values) {
     return Tensor::vector<uint8_t>(values).with_dtype(DataType::kQUInt8);
   };

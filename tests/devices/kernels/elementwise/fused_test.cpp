@@ -539,7 +539,7 @@ TEST_CASE("a fused op fails as it would alone, and says which it was") {
                std::string(unfused.status().message()) + ", in \"op1\"");
 }
 
-TEST_CASE("a program that is no fusion is refused") {
+TEST_CASE("a fused op refuses a program that is malformed") {
   const Tensor x = Tensor::vector<float>({1, 2});
   const auto expect_refused = [&](const Lines& program, std::string_view text) {
     expect_error(run_fused(program, {x}), Code::kInvalidArgument, text);

@@ -203,7 +203,7 @@ TEST_CASE("the gradient of batch normalisation") {
   expect_close((*fixed)[1], floats({2.963189f, 4.309458f}), 2e-6);
 }
 
-TEST_CASE("batch normalisation of what does not fit is refused") {
+TEST_CASE("batch normalisation refuses inputs that do not fit") {
   const auto refused = [](const std::vector<Tensor>& in, const char* text) {
     expect_error(run_op("FusedBatchNormV3", in, kTraining),
                  Code::kInvalidArgument, text);

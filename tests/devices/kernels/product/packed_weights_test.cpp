@@ -10,7 +10,7 @@ namespace tagflow::devices {
 
 using namespace layers;
 
-TEST_CASE("packed weights give what plain ones do") {
+TEST_CASE("packed weights give the same products as plain ones") {
   std::mt19937 random(32);
   for (const int64_t columns : {21, 96, 512})
     for (const bool transposed : {false, true})
@@ -61,7 +61,7 @@ TEST_CASE("rows of transposed weights are packed alone") {
     }
 }
 
-TEST_CASE("packed weights of another shape than was said are no matter") {
+TEST_CASE("packed weights may have another shape than was said") {
   std::mt19937 random(34);
   for (const int64_t rows : {3, 8, 130}) {
     CAPTURE(rows);

@@ -38,7 +38,7 @@ const AttrMap kTransposed = transposed(true, false);
 
 }  // namespace
 
-TEST_CASE("A sum of products is what the products one by one add up to") {
+TEST_CASE("A sum of products equals the products added one by one") {
   for (const DataType dtype : {DataType::kFloat, DataType::kDouble})
     // Of rows that are few, that fill what there is room for, and that are
     // more.
@@ -71,7 +71,7 @@ TEST_CASE("A sum of products takes products of other forms in between") {
   expect_close(value_of(sum), expected);
 }
 
-TEST_CASE("A sum of no products is its value, also where sizes are 0") {
+TEST_CASE("A sum of no products is its value, even if sizes are 0") {
   const Tensor value = numbers(DataType::kFloat, {2, 3}, 1);
   expect_close(value_of(sum_of(value)), value);
   const auto empty = [](const Shape& shape) {

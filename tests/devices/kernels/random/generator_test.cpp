@@ -75,7 +75,7 @@ TEST_CASE("NonDeterministicInts draws all bits") {
   CHECK(any == ~uint64_t{0});
 }
 
-TEST_CASE("counters refuse what is no state of Philox") {
+TEST_CASE("random counters refuse a state that is not Philox's") {
   const Tensor state = make_variable("s", Tensor::vector<int64_t>({1, 2, 3}));
   const Tensor philox = Tensor::scalar<int64_t>(1);
   const Tensor two = Tensor::scalar<int64_t>(2);

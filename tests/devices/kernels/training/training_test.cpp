@@ -153,7 +153,7 @@ TEST_CASE("a sparse step leaves the buffers where they are") {
   CHECK(read.data<float>()[0] == 1);
 }
 
-TEST_CASE("a gradient that is NaN is no error") {
+TEST_CASE("a training step takes a gradient that is NaN") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Tensor var = make_variable("var", row({1, 2}));
   must_run_on_state("ApplyGradientDescent", {var, real(0.5), row({nan, 2})});
