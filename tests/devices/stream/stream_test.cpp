@@ -27,7 +27,9 @@ TEST_CASE("a stream runs tasks in the order in which they came") {
   for (int i = 0; i < 1000; ++i) CHECK(order[size_t(i)] == i);
 }
 
-TEST_CASE("an event without a stream needs no wait") { StreamEvent().wait(); }
+TEST_CASE("an event without a stream has passed, and a wait for it ends") {
+  StreamEvent().wait();
+}
 
 TEST_CASE("an event passes with the tasks before it, not with later ones") {
   Stream stream;
