@@ -120,7 +120,7 @@ TEST_CASE("elements of one bucket are together, and padded to the longest") {
   }
 }
 
-TEST_CASE("what does not fill a batch at the end is left out") {
+TEST_CASE("bucket batches: a last batch that is not full is left out") {
   // Two of bucket 0, three of bucket 1.
   Source source({1, 9, 2, 8, 7});
   const LengthBuckets buckets =
@@ -136,7 +136,7 @@ TEST_CASE("what does not fill a batch at the end is left out") {
   CHECK(numbers == std::vector<int32_t>{0, 1, 2, 3});
 }
 
-TEST_CASE("a bucket may be any number; those that there are not drop") {
+TEST_CASE("bucket batches: an element without a bucket is dropped") {
   Source source({0, 1, 2, 3, 4, 5, 6, 7});
   const Output third =
       ops::sub(source.s, ops::floor_mod(source.s, source.number, 4), 1);
@@ -150,7 +150,7 @@ TEST_CASE("a bucket may be any number; those that there are not drop") {
         std::map<int32_t, std::vector<int32_t>>{{0, {1, 5}}, {1, {2, 6}}});
 }
 
-TEST_CASE("a stop leaves no batch to wait for") {
+TEST_CASE("bucket batches: after a stop a run does not wait for a batch") {
   Source source(many_lengths(50));
   const LengthBuckets buckets =
       bucket_by_sequence_length(source.s, source.length, source.number, {5, 10},

@@ -392,7 +392,7 @@ TEST_CASE("a kernel that cannot be interrupted does not hold up the answer") {
   CHECK(failed.message().find("the run had not ended") != std::string::npos);
 }
 
-TEST_CASE("what a kernel throws is an error of its node, on a lane or not") {
+TEST_CASE("an exception of a kernel is an error of its node, on any lane") {
   register_test_ops();
   Graph graph;
   Scope s(graph);

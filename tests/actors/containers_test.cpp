@@ -317,7 +317,7 @@ TEST_CASE("a persistent stack is a loop variable: what goes up comes down") {
   }
 }
 
-TEST_CASE("a list that a loop pushes onto is never copied") {
+TEST_CASE("a loop never copies a list that it only pushes onto") {
   register_container_test_ops();
   Graph graph;
   Scope s(graph);

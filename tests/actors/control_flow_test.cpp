@@ -127,7 +127,7 @@ TEST_CASE("case_ takes the first that is true, or the default") {
           expected);
 }
 
-TEST_CASE("case_ without a default fails where no predicate is true") {
+TEST_CASE("case_ without a default fails if no predicate is true") {
   Program p;
   const Output x = p.input("x", DataType::kInt32, PartialShape::scalar());
   const Output below = ops::less(p.s, x, 0);
@@ -151,7 +151,7 @@ TEST_CASE("case_ without a default fails where no predicate is true") {
         "/device:CPU:0)");
 }
 
-TEST_CASE("an exclusive case_ fails where two predicates are true") {
+TEST_CASE("an exclusive case_ fails if two predicates are true") {
   Program p;
   const Output a = p.input("a", DataType::kBool, PartialShape::scalar());
   const Output b = p.input("b", DataType::kBool, PartialShape::scalar());
@@ -168,7 +168,7 @@ TEST_CASE("an exclusive case_ fails where two predicates are true") {
         "case:] [1 1] (node \"case/exclusive\", device /device:CPU:0)");
 }
 
-TEST_CASE("what depends on an assertion runs only where it holds") {
+TEST_CASE("an op that depends on an assertion runs only if it holds") {
   Program p;
   const Output x = p.input("x", DataType::kFloat, {-1});
   const Output all = ops::reduce_all(p.s, ops::less(p.s, x, 5.f));

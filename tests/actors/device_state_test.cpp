@@ -168,7 +168,7 @@ TEST_CASE("a variable stays where it was made, whatever a later node says") {
         Code::kInvalidArgument);
 }
 
-TEST_CASE("what one op takes together is made together") {
+TEST_CASE("variables that one op takes together are made on one device") {
   Graph graph;
   const Scope s(graph);
   const auto variable = [&](const char* name) {
@@ -340,7 +340,7 @@ Graph through_container(const Container& kind) {
 
 }  // namespace
 
-TEST_CASE("what is in a list or a stack stays on its accelerator") {
+TEST_CASE("lists and stacks keep their elements on the accelerator") {
   for (const Container& kind : containers()) {
     INFO(kind.name);
     std::vector<std::string> warnings;

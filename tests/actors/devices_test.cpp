@@ -262,7 +262,7 @@ TEST_CASE("a memory limit that is exceeded fails the step, not the session") {
   CHECK(session->devices()[0]->memory().in_use == 0);
 }
 
-TEST_CASE("what an accelerator has no memory for fails the step alone") {
+TEST_CASE("an accelerator without enough memory fails one step alone") {
   Graph graph;
   const Scope s(graph);
   const Output n =
@@ -420,8 +420,7 @@ TEST_CASE("a session may be made, run and ended on threads that live on") {
   runner.join();
 }
 
-TEST_CASE(
-    "what contradicts is refused whichever passes run, by its own names") {
+TEST_CASE("device constraints that contradict are refused with any passes") {
   Graph graph;
   const Scope s(graph);
   const auto node = [&](const std::string& name, const std::string& device) {

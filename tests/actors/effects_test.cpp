@@ -39,7 +39,7 @@ std::vector<SessionOptions> all_options() {
 
 }  // namespace
 
-TEST_CASE("what functions do to a variable is done in their order") {
+TEST_CASE("functions change a variable in the order of their calls") {
   const Graph graph = recorded_graph("effects");
   for (const SessionOptions& options : all_options()) {
     const auto session = make_session(options, graph);

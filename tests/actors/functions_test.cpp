@@ -108,7 +108,7 @@ TEST_CASE("an error inside a call names the node and ends the step") {
   }
 }
 
-TEST_CASE("Case takes the last branch where its index is out of range") {
+TEST_CASE("Case takes the last branch if its index is out of range") {
   FunctionGraph g;
   for (int32_t i = 0; i < 3; ++i)
     g.define(function("times_" + std::to_string(i), {"n: int32"}, {"r: int32"},
@@ -132,7 +132,7 @@ TEST_CASE("Case takes the last branch where its index is out of range") {
   }
 }
 
-TEST_CASE("For counts up and down, and refuses what never ends") {
+TEST_CASE("For counts up and down, and refuses a loop that never ends") {
   // body: (i, a) -> 10 a + i
   FunctionGraph g;
   g.define(function("digit", {"i: int32", "a: int32"}, {"r: int32"},
@@ -160,7 +160,7 @@ TEST_CASE("For counts up and down, and refuses what never ends") {
             "[For] from 1 to 4 by -1 never ends") != std::string::npos);
 }
 
-TEST_CASE("what has a call as control input runs after its side effects") {
+TEST_CASE("an op that waits for a call runs after the call's side effects") {
   FunctionGraph g;
   g.define(function(
       "check", {"n: int32"}, {},
@@ -307,8 +307,7 @@ TEST_CASE("a body that gives another type than its function says never runs") {
         "float");
 }
 
-TEST_CASE(
-    "what reads a call's dead result does nothing, be it a call, a loop") {
+TEST_CASE("calls and loops with a dead result of a call as input do nothing") {
   FunctionGraph g;
   const DataType boolean = DataType::kBool;
   g.define(function("split", {"n: int32", "p: bool"}, {"r: int32"},

@@ -377,7 +377,7 @@ TEST_CASE("a group does not wait for a loop that takes what is made of it") {
                  window);
 }
 
-TEST_CASE("shapes that turn out to differ give what the ops give apart") {
+TEST_CASE("a group gives right results if shapes differ when the graph runs") {
   for (const int64_t rows : {1, 6, 9})
     for (const int64_t others : {1, 9}) {
       if (rows == 6 && others == 9) continue;
@@ -429,7 +429,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what cannot be joined fails as the ConcatV2 would") {
+TEST_CASE("a group fails like ConcatV2 if its outputs cannot be joined") {
   actors::Program p;
   const Output x = p.input("x", DataType::kFloat, {-1, 32});
   const Output y = p.input("y", DataType::kFloat, {-1, 32});

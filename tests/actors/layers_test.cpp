@@ -253,7 +253,7 @@ TEST_CASE("a recurrent layer in a loop computes what its ops compute") {
                      expected[0]) < 1e-5);
 }
 
-TEST_CASE("of a product by a constant, what is read alone is computed") {
+TEST_CASE("a product by a constant computes only the columns that are read") {
   constexpr int64_t kUnits = 40;
   std::mt19937 random(4);
   std::uniform_real_distribution<float> any(-0.2f, 0.2f);

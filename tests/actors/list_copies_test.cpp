@@ -193,7 +193,7 @@ TEST_CASE("a loop that reads its list and then writes to it copies nothing") {
       sum_below(kTrips));
 }
 
-TEST_CASE("nor does one whose writer is before the reader in the graph") {
+TEST_CASE("a loop copies no list if its writer comes first in the graph") {
   check_none_copied(
       [](const Scope& s, const Output& i, const Output& list,
          const Output& sum) -> Trip {
@@ -203,7 +203,7 @@ TEST_CASE("nor does one whose writer is before the reader in the graph") {
       sum_below(kTrips));
 }
 
-TEST_CASE("nor does one that only writes, or reads what it has written") {
+TEST_CASE("a loop copies no list that it writes before it reads it") {
   check_none_copied(
       [](const Scope& s, const Output& i, const Output& list,
          const Output& sum) -> Trip {
@@ -390,7 +390,7 @@ TEST_CASE("a loop cut over two devices copies no list") {
   }
 }
 
-TEST_CASE("a list is copied once where it is needed as it was") {
+TEST_CASE("a loop copies a list once if the old value is needed, too") {
   // The list that enters the loop is fetched, too.
   Graph graph;
   Scope s(graph);
@@ -447,7 +447,7 @@ TEST_CASE("a writer does not wait for a reader that waits for it unseen") {
   }
 }
 
-TEST_CASE("two lists whose readers wait for each other's writers") {
+TEST_CASE("a loop copies one of two lists if reads wait for both writers") {
   // a is written, b read where a's new length says; b is written, a read where
   // b's says: one of the two has to be copied.
   const ListLoop loop([](const Scope& s, const Output& i, const Output& a,

@@ -124,7 +124,7 @@ TEST_CASE("scan, foldl and foldr go through the elements in order") {
   }
 }
 
-TEST_CASE("of no elements, a fold is its start and a scan is empty") {
+TEST_CASE("foldl, foldr and scan may have no elements") {
   Program p;
   const Output x = p.input("x", DataType::kInt32, {-1});
   const auto fn = [](const Scope& in, Output a, Output v) {
@@ -141,7 +141,7 @@ TEST_CASE("of no elements, a fold is its start and a scan is empty") {
   CHECK(text.find("index 0") != std::string::npos);
 }
 
-TEST_CASE("accumulators and elements are structures") {
+TEST_CASE("scan takes structures as accumulators and elements") {
   Program p;
   const Output x = p.input("x", DataType::kInt32, {-1});
   const Output y = p.input("y", DataType::kInt32, {-1});
@@ -203,7 +203,7 @@ TEST_CASE("map_fn nests in map_fn, in a loop and in a conditional") {
   }
 }
 
-TEST_CASE("inputs that differ in length are told when the graph runs") {
+TEST_CASE("map_fn refuses inputs of different lengths when it runs") {
   Program p;
   const Output x = p.input("x", DataType::kInt32, {-1});
   const Output y = p.input("y", DataType::kInt32, {-1});

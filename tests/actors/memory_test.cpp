@@ -148,7 +148,7 @@ TEST_CASE("values deep in stacks go to the host and come back") {
   }
 }
 
-TEST_CASE("with memory enough nothing is swapped") {
+TEST_CASE("swapping: nothing is swapped if there is enough memory") {
   for (const Stack& kind : stacks()) {
     INFO(kind.name);
     SessionOptions options;
@@ -160,7 +160,7 @@ TEST_CASE("with memory enough nothing is swapped") {
   }
 }
 
-TEST_CASE("what does not fit with all else on the host fails by name") {
+TEST_CASE("swapping: a value too large for the device fails with its node") {
   SessionOptions options;
   options.devices = fmt::format("cpu:1,stream:1:memory={}", kBytes / 2);
   const auto session = make_session(options, through_stack(stacks()[0]));
@@ -176,7 +176,7 @@ TEST_CASE("what does not fit with all else on the host fails by name") {
   CHECK(out[0].scalar_value<float>() == 0);
 }
 
-TEST_CASE("branches that make and sum up large tensors need a few at a time") {
+TEST_CASE("memory use: branches with large tensors run a few at a time") {
   constexpr int64_t kLarge = int64_t(1) << 20;  // floats: 4 MiB
   constexpr int kBranches = 32;
   for (const char* device : {"cpu:1:memory=1GiB", "cpu:1,stream:1"}) {
@@ -250,7 +250,7 @@ TEST_CASE("iterations are held back before memory runs out") {
   }
 }
 
-TEST_CASE("an iteration that waits for a later one is not alone for ever") {
+TEST_CASE("memory limit: an iteration that waits for a later one goes on") {
   // Each trip puts a number into a queue and takes one out, but the first takes
   // two, and the last none: all wait for the next one's.
   using Types = std::vector<DataType>;

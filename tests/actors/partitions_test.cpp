@@ -248,7 +248,7 @@ TEST_CASE("actors end with their executable") {
   }
 }
 
-TEST_CASE("what nobody received is gone with its step") {
+TEST_CASE("a tensor that nobody has received is freed with its step") {
   Graph graph;
   REQUIRE(graph
               .extend({constant("x", Tensor::scalar(1.f)),

@@ -146,7 +146,7 @@ TEST_CASE("runs that wait for a queue only are stalled, and say so") {
   CHECK(take.get().status().code() == Code::kCancelled);
 }
 
-TEST_CASE("all dequeues of a step end with its time") {
+TEST_CASE("a step's time-out ends all its dequeues") {
   constexpr int kWaits = 1000;
   Graph graph;
   const Scope s(graph);
@@ -164,7 +164,7 @@ TEST_CASE("all dequeues of a step end with its time") {
   }
 }
 
-TEST_CASE("closing ends those that wait, and gives what there is") {
+TEST_CASE("a queue that is closed ends waits, and gives what it has") {
   auto session = make_session({}, queue_graph());
   Pending many(*session, {{"n", Tensor::scalar(3)}}, {"take_many"}, {});
   until_waiting(*session, 1);
@@ -178,7 +178,7 @@ TEST_CASE("closing ends those that wait, and gives what there is") {
         Code::kCancelled);
 }
 
-TEST_CASE("cancelled runs take nothing") {
+TEST_CASE("a cancelled run takes no element of a queue") {
   constexpr int kRuns = 2000;
   auto session = make_session({.workers = 2}, queue_graph());
   std::deque<Pending> takes;

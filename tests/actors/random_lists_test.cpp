@@ -244,7 +244,7 @@ void build(const Body& body, Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("random loops over lists give what they say, however they run") {
+TEST_CASE("random loops over lists give right results, however they run") {
   std::mt19937_64 random(1);
   for (int program = 0; program < tagflow::testing::repeats(150); ++program) {
     CAPTURE(program);

@@ -80,7 +80,7 @@ TEST_CASE("random numbers are the same in every configuration") {
   CHECK_FALSE(identical(expected[0], expected[1]));
 }
 
-TEST_CASE("what is run in between changes no numbers") {
+TEST_CASE("random numbers of a run do not depend on other runs in between") {
   const Graph graph = drawing();
   SessionOptions options;
   options.seed = 3;
@@ -97,7 +97,7 @@ TEST_CASE("what is run in between changes no numbers") {
   CHECK(identical(fetch(*plain, "train"), fetch(*third, "train")));
 }
 
-TEST_CASE("nodes of equal seeds agree, and sessions without a seed do not") {
+TEST_CASE("random ops of equal seeds agree, sessions without a seed do not") {
   const Graph graph = drawing();
   const auto first = make_session({}, graph);
   const auto second = make_session({}, graph);

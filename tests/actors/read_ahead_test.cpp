@@ -93,7 +93,7 @@ TEST_CASE("a loop gets what its variables are when it begins, in every run") {
   }
 }
 
-TEST_CASE("a variable without a value matters where the loop makes a trip") {
+TEST_CASE("a variable without a value matters if the loop makes a trip") {
   const Graph graph = products();
   for (const SessionOptions& options : configurations()) {
     const auto session = make_session(options, graph);

@@ -64,7 +64,7 @@ TEST_CASE("a recursion may be thousands of calls deep") {
   }
 }
 
-TEST_CASE("of what a deep recursion needed, a part is kept") {
+TEST_CASE("recursion: after a deep one only a part of the frames is kept") {
   const auto session = counting_graph().session({});
   expect_int(*session, int32_t(CallFrames::kMostKept), CallFrames::kMostKept);
   const size_t before = mallinfo2().uordblks;
@@ -153,7 +153,7 @@ TEST_CASE("recursions that fail leave no call open") {
   }
 }
 
-TEST_CASE("what waits for a recursive call runs after it") {
+TEST_CASE("recursion: a node that waits for a recursive call runs after it") {
   // f(n) fails where n is below 0; else it gives n, after f(n - 1) is done.
   FunctionGraph g;
   g.define(function(
@@ -183,7 +183,7 @@ TEST_CASE("what waits for a recursive call runs after it") {
   }
 }
 
-TEST_CASE("as many calls as may be are open at once, and not one more") {
+TEST_CASE("recursion: the limit on open calls is kept exactly") {
   SessionOptions options;
   options.max_open_calls = 30;
   const auto session = counting_graph().session(options);

@@ -133,14 +133,14 @@ TEST_CASE("cells compute what TensorFlow's of the same name do") {
   }
 }
 
-TEST_CASE("time may come first, and all sequences be as long as the inputs") {
+TEST_CASE("dynamic_rnn takes inputs with time first, and without lengths") {
   Recorded p("lstm_time_major");
   p.check(
       dynamic_rnn(p.s, p.vars, *lstm_cell({.units = kUnits}), p.x,
                   {.initial_state = p.initial_state(), .time_major = true}));
 }
 
-TEST_CASE("a second cell runs from the last element of each to the first") {
+TEST_CASE("bidirectional_dynamic_rnn runs the second cell from the end") {
   Recorded p("bidirectional");
   const BidirectionalResult result = bidirectional_dynamic_rnn(
       p.s, p.vars, *gru_cell({.units = kUnits}), *lstm_cell({.units = 2}), p.x,
@@ -187,7 +187,7 @@ TEST_CASE("raw_rnn feeds back what its function makes of the outputs") {
            {"state_1", result.state[1]}});
 }
 
-TEST_CASE("sizes that only the run knows do") {
+TEST_CASE("dynamic_rnn takes sizes that are unknown before the run") {
   Program p;
   const VariableScope vars;
   const Output x = p.input("x", DataType::kFloat, {-1, -1, 1});
@@ -214,7 +214,7 @@ TEST_CASE("sizes that only the run knows do") {
   CHECK(contains(message, "not as many sequence lengths as sequences:"));
 }
 
-TEST_CASE("lengths beyond the inputs count as theirs, in both directions") {
+TEST_CASE("bidirectional_dynamic_rnn cuts lengths beyond the inputs") {
   const auto cell = [] { return AddingCell(); };
   for (const DataType dtype : {DataType::kInt32, DataType::kInt64}) {
     for (const bool time_major : {false, true}) {
@@ -249,7 +249,7 @@ TEST_CASE("lengths beyond the inputs count as theirs, in both directions") {
   }
 }
 
-TEST_CASE("inputs of no time leave the state as it was") {
+TEST_CASE("dynamic_rnn leaves the state as it was if the inputs have no time") {
   Program p;
   const Output x = p.input("x", DataType::kFloat, {2, -1, 1});
   const RnnResult r =

@@ -296,7 +296,7 @@ TEST_CASE("a run that cannot start when it is its turn leaves the turn") {
   }
 }
 
-TEST_CASE("to make a session may fail for lack of memory, and no more") {
+TEST_CASE("making a session without enough memory is an error, no crash") {
   // The engine of the process is there: CAF does not survive a failure in the
   // making of its system.
   graph::testing::must(Session::create({}));

@@ -227,7 +227,7 @@ class SoakWorker {
 
 }  // namespace
 
-TEST_CASE("sessions that are made, run, cut short and closed at random") {
+TEST_CASE("soak test: sessions are made, run, cut short, closed at random") {
   constexpr int kThreads = 8;
   const std::chrono::seconds time = soak_time();
   Soak soak(time);

@@ -74,7 +74,7 @@ TEST_CASE("arrays split and concat, scatter and gather") {
         std::vector<float>{9, 7, 9});
 }
 
-TEST_CASE("an array grows where it may") {
+TEST_CASE("a tensor array grows if it may") {
   Program p;
   const TensorArray array(p.s, 0, DataType::kInt32, {.dynamic_size = true});
   const TensorArray written = array.write(p.s, 0, 5).write(p.s, 1, 6);
@@ -131,7 +131,7 @@ TEST_CASE("every instance of an inner loop has an array of its own") {
         std::vector<int>{0, 1, 10, 11, 20, 21});
 }
 
-TEST_CASE("an array is closed after what the flow has seen") {
+TEST_CASE("a tensor array is closed after the ops that the flow has seen") {
   Program p;
   const TensorArray array =
       TensorArray(p.s, 1, DataType::kInt32).write(p.s, 0, 4);

@@ -98,7 +98,7 @@ TEST_CASE("concurrent sparse steps and gathers see whole rows") {
   }
 }
 
-TEST_CASE("a run that was given up does not touch what was restored since") {
+TEST_CASE("a run that was given up does not change restored variables") {
   for (const bool is_handle : {true, false}) {
     INFO(is_handle);
     Graph graph;

@@ -141,7 +141,7 @@ class History {
 
 }  // namespace
 
-TEST_CASE("the checker finds what no order explains") {
+TEST_CASE("the history checker finds values that no order explains") {
   const Event one{0, 1, 1, true}, two{2, 3, 2, true};
   CHECK(fault_of({one, two, {4, 5, 2, false}}) == "");
   CHECK(fault_of({one, two, {1, 4, 1, false}}) == "");

@@ -162,7 +162,7 @@ TEST_CASE("an orthogonal matrix has orthogonal rows or columns") {
   }
 }
 
-TEST_CASE("parts are one value, and a value is cut into parts") {
+TEST_CASE("a partitioned variable is read and assigned as one value") {
   for (const int axis : {0, 1}) {
     CAPTURE(axis);
     Kept p;

@@ -78,7 +78,7 @@ TEST_CASE("a variable keeps its value from run to run") {
   }
 }
 
-TEST_CASE("what was never assigned is named") {
+TEST_CASE("a variable that was never assigned is named in the error") {
   const auto session = make_session({}, counters());
   for (const std::string fetch : {"h_read", "r_read", "r", "r_add"}) {
     const Status status = status_of(*session, fetch);

@@ -171,7 +171,7 @@ TEST_CASE("an x that depends on another has both tangents") {
         Doubles{1060, 106});
 }
 
-TEST_CASE("a tangent is live where its tensor is, whatever it is made of") {
+TEST_CASE("a tangent is live if its tensor is, whatever it is made of") {
   // Only the constant of the sum is in the branch.
   for (const bool taken : {false, true}) {
     Program p;
@@ -186,7 +186,7 @@ TEST_CASE("a tangent is live where its tensor is, whatever it is made of") {
   }
 }
 
-TEST_CASE("an x of a branch has a tangent from outside where it is live") {
+TEST_CASE("an x of a branch has a tangent from outside if it is live") {
   for (const bool taken : {false, true}) {
     Program p;
     const Output x = p.number(2, "x");
@@ -201,7 +201,7 @@ TEST_CASE("an x of a branch has a tangent from outside where it is live") {
   }
 }
 
-TEST_CASE("tangents of what is complex are not conjugated") {
+TEST_CASE("tangents of complex tensors are not conjugated") {
   using Complex = std::complex<double>;
   Program p;
   const Output z = ops::constant(p.s, Tensor::scalar(Complex(1, 2)));
@@ -218,7 +218,7 @@ TEST_CASE("tangents of what is complex are not conjugated") {
   CHECK(std::abs(exp - expected) < 1e-12);
 }
 
-TEST_CASE("what forward mode adds and does not need is removed") {
+TEST_CASE("forward mode removes the nodes that it added and does not need") {
   Program p;
   const Output x = p.number(2, "x");
   const Output y = ops::square(p.s, x);
@@ -230,7 +230,7 @@ TEST_CASE("what forward mode adds and does not need is removed") {
   CHECK(numbers(p.s, {slope}) == Doubles{8});
 }
 
-TEST_CASE("what has no tangent says why") {
+TEST_CASE("forward mode says why a tensor has no tangent") {
   Program p;
   const Output x = p.number(2, "x");
   const auto says = [&](const char* text) {

@@ -40,7 +40,7 @@ TEST_CASE("a call has tangents, by primitives in its place") {
   CHECK(numbers(s, {z, by_x, by_y, by_both}) == Doubles{45, 30, 9, 6});
 }
 
-TEST_CASE("what a call returns may be an x, and depend on another") {
+TEST_CASE("a call's result may be an x, and depend on another x") {
   Graph graph;
   const Scope s(graph);
   define_f(s);
@@ -180,7 +180,7 @@ TEST_CASE("a call may have an input that is named as its nodes will be") {
   CHECK(numbers(s, {z, dense_gradients(s, {z}, {x})[0]}) == Doubles{45, 30});
 }
 
-TEST_CASE("what a call gives stays an x after the call was lowered") {
+TEST_CASE("a call's result stays an x after the call was lowered") {
   Graph graph;
   const Scope s(graph);
   define_f(s);

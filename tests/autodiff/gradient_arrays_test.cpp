@@ -63,7 +63,7 @@ Output elements(const Scope& s, const Output& array,
 
 }  // namespace
 
-TEST_CASE("what is added to a gradient array has gradients") {
+TEST_CASE("gradient arrays: values that are added have gradients") {
   check_gradients(
       [](const Scope& s, const Outputs& x) -> Outputs {
         Arrays a(s, x[0]);
@@ -147,8 +147,7 @@ TEST_CASE("a loop that adds to a gradient array has gradients") {
       {values({4, 3}), values({3})});
 }
 
-TEST_CASE(
-    "flows of a gradient array that do not tell who saw what are refused") {
+TEST_CASE("gradient arrays: flows of unclear order are refused") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::constant(s, Tensor::of<double>({4, 1}, {1, 2, 3, 4}));

@@ -31,7 +31,7 @@ Function square_by(const char* rule) {
 
 }  // namespace
 
-TEST_CASE("right gradients pass, up to the order that is asked for") {
+TEST_CASE("the gradient check passes right gradients, to any order") {
   check_gradients(
       [](const Scope& s, const Outputs& x) {
         return ops::mul(s, ops::square(s, x[0]), x[1]);
@@ -39,14 +39,14 @@ TEST_CASE("right gradients pass, up to the order that is asked for") {
       {values({2, 3}), values({3})}, {.order = 3});
 }
 
-TEST_CASE("right gradients of complex numbers pass") {
+TEST_CASE("the gradient check passes right gradients of complex numbers") {
   const Tensor z = Tensor::vector<std::complex<double>>({{1, 2}, {-0.5, 0.3}});
   check_gradients(
       [](const Scope& s, const Outputs& x) { return ops::square(s, x[0]); },
       {z});
 }
 
-TEST_CASE("a wrong gradient is found, and the message says where") {
+TEST_CASE("the gradient check finds a wrong gradient, and says where") {
   RuleTable::global().add_custom("test_half_square", [](RuleContext& r) {
     r.set(0, ops::mul(r.scope(), r.grad(), r.input(0)));
   });
@@ -61,7 +61,7 @@ TEST_CASE("a wrong gradient is found, and the message says where") {
   CHECK(contains(*wrong, "order 1, shapes unknown, by x[0]: "));
 }
 
-TEST_CASE("a gradient that is wrong at second order alone is found") {
+TEST_CASE("the gradient check finds a gradient wrong at second order alone") {
   // Right as a number, but a constant for who differentiates it.
   RuleTable::global().add_custom("test_stopped_square", [](RuleContext& r) {
     const Scope& s = r.scope();
@@ -75,7 +75,7 @@ TEST_CASE("a gradient that is wrong at second order alone is found") {
   CHECK(contains(*wrong, "order 2, shapes known, by x[0]: element 0"));
 }
 
-TEST_CASE("a wrong tangent is found, whatever the gradient is") {
+TEST_CASE("the gradient check finds a wrong tangent, whatever the gradient") {
   RuleTable& table = RuleTable::global();
   const ForwardRule right = table.find("Tan")->forward;
   table.add_forward({"Tan"}, [](ForwardContext& r) {
@@ -94,7 +94,7 @@ TEST_CASE("a wrong tangent is found, whatever the gradient is") {
   CHECK(!contains(*wrong, "order 1"));
 }
 
-TEST_CASE("a gradient that is missing is found, unless it is zero") {
+TEST_CASE("the gradient check finds a missing gradient unless it is zero") {
   check_gradients(
       [](const Scope& s, const Outputs& x) { return ops::square(s, x[1]); },
       {values({2}), values({3})});
@@ -108,7 +108,7 @@ TEST_CASE("a gradient that is missing is found, unless it is zero") {
   CHECK(!contains(*wrong, "by x[1]"));
 }
 
-TEST_CASE("what cannot be checked is an error") {
+TEST_CASE("the gradient check returns an error if it cannot check") {
   const Function square = [](const Scope& s, const Outputs& x) {
     return ops::square(s, x[0]);
   };
@@ -128,7 +128,7 @@ TEST_CASE("what cannot be checked is an error") {
              .ok());
 }
 
-TEST_CASE("gradients come as tensors, zeros where there is none") {
+TEST_CASE("gradients_of gives tensors, zeros if there is no gradient") {
   const std::vector<Tensor> gradients = gradients_of(
       [](const Scope& s, const Outputs& x) { return ops::square(s, x[0]); },
       {Tensor::vector<float>({1, 3}), Tensor::scalar(2.0)});
@@ -137,7 +137,7 @@ TEST_CASE("gradients come as tensors, zeros where there is none") {
   CHECK(identical(gradients[1], Tensor::scalar(0.0)));
 }
 
-TEST_CASE("values are within their limits, and no two are alike") {
+TEST_CASE("test values are within their limits, and no two are equal") {
   const Tensor a = values({4, 5}, 2, 3), b = values({4, 5}, 2, 3);
   std::set<double> all(a.flat<double>().begin(), a.flat<double>().end());
   all.insert(b.flat<double>().begin(), b.flat<double>().end());

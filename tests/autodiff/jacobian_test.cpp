@@ -52,7 +52,7 @@ TEST_CASE("a Jacobian has a gradient for each element of y") {
   }
 }
 
-TEST_CASE("a Jacobian of what has no elements has none") {
+TEST_CASE("a Jacobian of a tensor without elements has none") {
   Graph graph;
   const Scope s(graph);
   const Output x =
@@ -63,7 +63,7 @@ TEST_CASE("a Jacobian of what has no elements has none") {
   CHECK(value.shape() == Shape{0, 2, 0, 2});
 }
 
-TEST_CASE("a Jacobian by what y does not depend on is zeros") {
+TEST_CASE("a Jacobian by an x that y does not depend on is zeros") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::constant(s, Tensor::vector<double>({1, 2}));
@@ -146,7 +146,7 @@ TEST_CASE("a Jacobian can be differentiated, and made in a loop") {
   CHECK(roots[1] == doctest::Approx(3.0));
 }
 
-TEST_CASE("a Jacobian of what is dead is dead, and ends") {
+TEST_CASE("a Jacobian of a dead tensor is dead, and ends") {
   for (const bool taken : {false, true}) {
     Graph graph;
     const Scope s(graph);

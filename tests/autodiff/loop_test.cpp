@@ -148,7 +148,7 @@ TEST_CASE("an element of an array that is read three times has three parts") {
   }
 }
 
-TEST_CASE("what is cheap to compute from the counter is not saved") {
+TEST_CASE("a loop's gradient computes cheap values anew from the counter") {
   Program p;
   const Output x =
       ops::constant(p.s.named("x"), Tensor::of<double>({3}, {2, 3, 5}));
@@ -320,7 +320,7 @@ TEST_CASE("an x may be outside of the loop in which its y is") {
   CHECK(numbers(p.s, {by_u})[0] == doctest::Approx(-3));
 }
 
-TEST_CASE("what has no gradient says why") {
+TEST_CASE("reverse mode says why an x has no gradient") {
   Program p;
   const Output x = p.number(2, "x");
   SUBCASE("a y of integers") {

@@ -76,7 +76,7 @@ bool contains(const std::string& text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("what one loop pushes and another one pops has gradients") {
+TEST_CASE("a stack that one loop pushes and another one pops has gradients") {
   for (const int pops : {5, 3, 0})
     check_gradients(
         [=](const Scope& s, const Outputs& x) -> Outputs {
@@ -142,7 +142,7 @@ TEST_CASE("a stack that each iteration of a loop makes has gradients") {
       {values({2})});
 }
 
-TEST_CASE("what is pushed on a branch is popped on one, and has gradients") {
+TEST_CASE("a stack that is pushed and popped on branches has gradients") {
   const auto is_odd = [](const Scope& s, const Output& i) {
     return ops::equal(s, ops::floor_mod(s, i, 2), 1);
   };

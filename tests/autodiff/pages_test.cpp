@@ -19,7 +19,7 @@ using namespace tagflow::autodiff;
 using namespace tagflow::autodiff::testing;
 using namespace tagflow::graph;
 
-TEST_CASE("the rule of the page is one") {
+TEST_CASE("the guide's rule for an own op is registered") {
   RuleTable table;
   table.add("Exp", [](RuleContext& r) {
     r.set(0, ops::mul(r.scope(), r.grad(), r.conj(r.output())));
@@ -44,7 +44,7 @@ TEST_CASE("an exponential has gradients") {
   check_gradients(op_of("Exp"), {values({2, 3}, -1, 1)});
 }
 
-TEST_CASE("a part of a program, and a loop, keep less") {
+TEST_CASE("the guide's calls of recompute() and Save compile and run") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::placeholder(s.named("x"), DataType::kFloat);

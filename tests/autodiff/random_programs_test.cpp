@@ -68,7 +68,7 @@ graph::Outputs three_constants(const graph::Scope& s) {
 
 }  // namespace
 
-TEST_CASE("derivatives of random programs are what differences say") {
+TEST_CASE("derivatives of random programs agree with differences") {
   const Seeds seeds(60);
   uint32_t loops = 0;
   check_programs(
@@ -82,7 +82,7 @@ TEST_CASE("derivatives of random programs are what differences say") {
   CHECK(loops > seeds.count / 3);
 }
 
-TEST_CASE("gradients of random recursions are what differences say") {
+TEST_CASE("gradients of random recursions agree with differences") {
   const Seeds seeds(60);
   uint32_t recursions = 0;
   check_programs(
@@ -95,7 +95,7 @@ TEST_CASE("gradients of random recursions are what differences say") {
   CHECK(recursions > seeds.count / 3);
 }
 
-TEST_CASE("random programs have the same gradients where parts run again") {
+TEST_CASE("random programs have the same gradients if parts run again") {
   const Seeds seeds(40);
   const auto results = [](uint32_t seed, bool recomputes) {
     graph::Graph graph;

@@ -80,7 +80,7 @@ TEST_CASE("recomputed blocks nest, and capture what they use") {
       {values({4}), values({4})});
 }
 
-TEST_CASE("random numbers are not drawn again") {
+TEST_CASE("recompute: random numbers are not drawn again") {
   // Two draws would be two numbers.
   Graph graph;
   const Scope s(graph);
@@ -101,7 +101,7 @@ TEST_CASE("random numbers are not drawn again") {
   CHECK(got[2].flat<double>()[0] != got[2].flat<double>()[1]);
 }
 
-TEST_CASE("random numbers of a loop that is recomputed are not drawn again") {
+TEST_CASE("recompute: a recomputed loop draws no random numbers again") {
   check_same(
       [](const Scope& s, const Outputs& x, bool again) {
         const Output y =
@@ -129,7 +129,7 @@ TEST_CASE("random numbers of a loop that is recomputed are not drawn again") {
       {values({4})});
 }
 
-TEST_CASE("random numbers of branches within loops are not drawn again") {
+TEST_CASE("recompute: branches within loops draw no random numbers again") {
   check_same(
       [](const Scope& s, const Outputs& x, bool again) {
         const auto noisy = [](const Scope& b, const Output& v, int64_t seed) {
@@ -200,7 +200,7 @@ TEST_CASE("a recomputed block in a loop keeps what enters it in each trip") {
       {values({4}), values({4})});
 }
 
-TEST_CASE("conditionals are recomputed, and blocks in a branch") {
+TEST_CASE("recompute: conditionals are recomputed, and blocks in a branch") {
   for (const double at : {0.7, -0.7}) {
     check_same(
         [](const Scope& s, const Outputs& x, bool again) {
@@ -272,7 +272,7 @@ TEST_CASE("arrays that a recomputed block in a loop reads are read once") {
       {values({5, 2}), values({2})});
 }
 
-TEST_CASE("a gradient of rows stays one of rows") {
+TEST_CASE("recompute: a gradient of rows stays one of rows") {
   check_same(
       [](const Scope& s, const Outputs& x, bool again) {
         const Output y = maybe(
@@ -288,7 +288,7 @@ TEST_CASE("a gradient of rows stays one of rows") {
       {values({3, 2})});
 }
 
-TEST_CASE("a variable is read once, as it was") {
+TEST_CASE("recompute: a variable is read once, as it was") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::constant(s, 2.0);
@@ -330,7 +330,7 @@ TEST_CASE("a variable is read once, as it was") {
   }
 }
 
-TEST_CASE("what is inside of a recomputed block can be an x") {
+TEST_CASE("a recomputed block's inner tensor can be an x") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::constant(s, 2.0);
@@ -344,8 +344,7 @@ TEST_CASE("what is inside of a recomputed block can be an x") {
   CHECK(numbers(s, dense_gradients(s, {y}, {x, inside})) == Doubles{12, 2});
 }
 
-TEST_CASE(
-    "what goes through a constant in a recomputed block has no gradient") {
+TEST_CASE("a recomputed block has no gradient through a constant inside") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::constant(s, 2.0);
@@ -361,7 +360,7 @@ TEST_CASE(
   CHECK(numbers(s, dense_gradients(s, {y}, {x}, options)) == Doubles{4});
 }
 
-TEST_CASE("a node that says it stands for another one is checked") {
+TEST_CASE("recompute: a node that says it stands for another one is checked") {
   const auto error_of = [](const std::string& op, int64_t outputs) {
     Graph graph;
     const Scope s(graph);

@@ -155,7 +155,7 @@ TEST_CASE("gradients of recursions are the same to the bit over devices") {
   }
 }
 
-TEST_CASE("calls fire as many nodes as before where no gradient is fetched") {
+TEST_CASE("calls fire as many nodes as before if no gradient is fetched") {
   const auto fired = [](int n, bool has_gradients) {
     Noisy made(n);
     if (has_gradients) dense_gradients(made.s, {made.y}, {made.x});
@@ -236,7 +236,7 @@ TEST_CASE("a recursion whose result may be dead is refused by name") {
             "function \"f\": its result 0 may be dead") != std::string::npos);
 }
 
-TEST_CASE("what a recursion saves is said by the name of its function") {
+TEST_CASE("a recursion's saved values are listed under its function") {
   Graph graph;
   const Scope s(graph);
   define_power(s);

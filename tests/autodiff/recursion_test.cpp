@@ -56,7 +56,7 @@ TEST_CASE("a recursion of vectors agrees with differences") {
       {values({3}, 0.5, 1.5), values({3}, 0.5, 1.5)});
 }
 
-TEST_CASE("two calls in one body each have a record of their own") {
+TEST_CASE("a recursion with two calls in its body records each of them") {
   // tree(x, n) = n > 0 ? sin(tree(x, n - 1)) * tree(0.9 x, n - 2) + x : x
   check_gradients(
       [](const Scope& s, const Outputs& x) -> Outputs {
@@ -193,7 +193,7 @@ TEST_CASE("a recursion may be called in a loop and on a branch of it") {
       {values({2}, 0.4, 1), values({2}, 0.4, 1)});
 }
 
-TEST_CASE("only what depends on an x by a path has a gradient") {
+TEST_CASE("a recursion has gradients only by paths from an x") {
   // f(x, z, n) = n > 0 ? f(2x, z, n - 1) : (x, z, a constant)
   Graph graph;
   const Scope s(graph);
@@ -304,7 +304,7 @@ TEST_CASE("a recursion on a branch that is not taken has a gradient of zero") {
         Doubles{2, 1, 0});
 }
 
-TEST_CASE("one recursion has several gradients, each by itself") {
+TEST_CASE("a recursion may have several gradients, each by itself") {
   Graph graph;
   const Scope s(graph);
   define_power(s);
@@ -318,7 +318,7 @@ TEST_CASE("one recursion has several gradients, each by itself") {
         Doubles{8, 64, 12, 12, 9 * 256, 16});
 }
 
-TEST_CASE("a list goes through a recursion, and its gradient comes back") {
+TEST_CASE("a recursion that passes a list on passes its gradient back") {
   // push(list, x, n): list + [x, x^2, ... x^n], of which the elements are
   // added.
   Graph graph;

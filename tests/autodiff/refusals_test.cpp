@@ -110,7 +110,7 @@ TEST_CASE("a custom gradient that nobody has registered is refused") {
       "is not registered");
 }
 
-TEST_CASE("a custom gradient is asked for where the op itself has none") {
+TEST_CASE("a custom gradient is asked for if the op itself has none") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::constant(s, 2.5);

@@ -57,7 +57,7 @@ TEST_CASE("a loop that keeps little has the gradients of one that keeps all") {
     }
 }
 
-TEST_CASE("k may be a tensor, also in a loop in a loop") {
+TEST_CASE("Save::every takes a tensor as k, also in nested loops") {
   check_same(
       [&](const Scope& s, const Outputs& x, bool again) {
         const Output every = ops::identity(s, ops::constant(s, 2));
@@ -80,7 +80,7 @@ TEST_CASE("k may be a tensor, also in a loop in a loop") {
       {values({3}), values({3})});
 }
 
-TEST_CASE("k may be a tensor") {
+TEST_CASE("Save::every takes a tensor as k") {
   for (const int k : {-2, 1, 4}) {
     check_same(
         [&](const Scope& s, const Outputs& x, bool again) {
@@ -169,7 +169,7 @@ TEST_CASE("a loop that keeps little may be in a branch, and have branches") {
           {Tensor::vector<double>({at, 0.1}), values({2})});
 }
 
-TEST_CASE("what a loop draws is kept, wherever it is drawn") {
+TEST_CASE("a loop that keeps little keeps the random numbers that it draws") {
   for (const Save& save : plans())
     check_same(
         [&](const Scope& s, const Outputs& x, bool again) {
@@ -275,7 +275,7 @@ TEST_CASE("a variable that a loop reads and writes counts as it was read") {
   }
 }
 
-TEST_CASE("what a plan says is refused where it is none") {
+TEST_CASE("a Save plan that makes no sense is refused") {
   const auto error_of = [](const auto& change) {
     Graph graph;
     const Scope s(graph);

@@ -55,7 +55,7 @@ TEST_CASE("shapes are broadcast by numpy's rules") {
   CHECK(broadcast_shapes({&empty, &one})->to_string() == "[0,5]");
 }
 
-TEST_CASE("shapes that do not fit are named") {
+TEST_CASE("broadcasting: shapes that do not fit are named") {
   const Shape a{2, 3}, b{2, 4};
   CHECK(broadcast_shapes({&a, &b}).status().message() ==
         "incompatible shapes: [2,3] and [2,4]");
@@ -63,7 +63,7 @@ TEST_CASE("shapes that do not fit are named") {
   CHECK(!broadcast_shapes({&empty, &two}).ok());
 }
 
-TEST_CASE("neighbouring dimensions of one kind are one loop") {
+TEST_CASE("broadcasting: neighbouring dimensions of one kind are one loop") {
   const Shape a{4, 5, 6}, b{6}, scalar{};
   const BroadcastPlan same(a, {&a, &a});
   CHECK(same.rows() == 1);
@@ -77,7 +77,7 @@ TEST_CASE("neighbouring dimensions of one kind are one loop") {
   CHECK(!one.moves(1));
 }
 
-TEST_CASE("a plan visits every element where numpy would") {
+TEST_CASE("a broadcast plan visits the elements in numpy's order") {
   check_rows({2, 3}, {3}, {});
   check_rows({2, 1, 3}, {4, 1}, {1, 1, 1});
   check_rows({5, 1, 1, 2}, {1, 3, 1, 2}, {4, 1});
@@ -85,7 +85,7 @@ TEST_CASE("a plan visits every element where numpy would") {
   check_rows({7, 1}, {1, 7}, {7, 7});
 }
 
-TEST_CASE("a plan agrees with a walk by dimension on random shapes") {
+TEST_CASE("a broadcast plan agrees with a plain walk on random shapes") {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
     const int rank = int(random() % 5);

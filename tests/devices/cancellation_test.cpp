@@ -65,7 +65,7 @@ TEST_CASE("a wait that was completed before it is added is not kept") {
   CHECK(hook->calls == 0);
 }
 
-TEST_CASE("what was cancelled takes no waits, though it never had any") {
+TEST_CASE("a cancel list that was cancelled takes no more waits") {
   CancelList list;
   CHECK_FALSE(list.cancelled());
   list.cancel();
@@ -99,7 +99,7 @@ TEST_CASE("a callback may use the list, and what it throws is its own") {
   CHECK(late->calls == 0);
 }
 
-TEST_CASE("a list that goes tells nobody, and keeps nobody") {
+TEST_CASE("a cancel list that is destroyed calls no hook and keeps none") {
   const auto hook = std::make_shared<Hook>();
   {
     CancelList list;

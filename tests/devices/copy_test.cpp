@@ -102,7 +102,7 @@ TEST_CASE("a stride of zero repeats an element") {
       target, Tensor::of<std::string>({2, 3}, {"a", "a", "a", "b", "b", "b"})));
 }
 
-TEST_CASE("a loop of no steps touches nothing") {
+TEST_CASE("a strided copy with a loop of no steps writes nothing") {
   Fixture fixture;
   const Tensor source = Tensor::make(DataType::kInt32, {0});
   Tensor target = Tensor::vector<int32_t>({5});

@@ -48,7 +48,7 @@ const Status registered = DeviceRegistry::global().add(imaginary_type());
 
 }  // namespace
 
-TEST_CASE("specs are read from text") {
+TEST_CASE("device specs are read from text") {
   using Specs = std::vector<DeviceSpec>;
   CHECK(parse_device_specs("")->empty());
   CHECK(*parse_device_specs("cpu") == Specs{{"cpu", 1, {}}});
@@ -66,7 +66,7 @@ TEST_CASE("specs are read from text") {
         Specs{{"cpu", 2, {}}, {"stream", 1, {}}});
 }
 
-TEST_CASE("what is wrong with a spec is said, with what there is") {
+TEST_CASE("a wrong device spec is refused with the types that there are") {
   CHECK(failure("gpu9:1") ==
         "InvalidArgument: [devices] \"gpu9:1\": there is no device type "
         "\"gpu9\"; there are cpu, stream, cuda, imaginary");
@@ -135,7 +135,7 @@ TEST_CASE("no text makes the parser fail otherwise than by an error") {
   }));
 }
 
-TEST_CASE("there is always a CPU, and CPUs come first") {
+TEST_CASE("a list of devices has always a CPU, and CPUs come first") {
   using Names = std::vector<std::string>;
   const auto made = [](std::string_view text) {
     return names(*make_devices(*parse_device_specs(text)));
@@ -206,7 +206,7 @@ TEST_CASE("a program adds device types of its own") {
                "there is no device type \"cpu\"; there are imaginary");
 }
 
-TEST_CASE("what a type of devices throws is an error that names it") {
+TEST_CASE("an exception of a device type is an error that names it") {
   using Made = Result<std::unique_ptr<Device>>;
   const auto failure_of = [](auto make, auto check) {
     DeviceRegistry own;

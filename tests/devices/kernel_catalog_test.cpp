@@ -158,7 +158,7 @@ TEST_CASE("a limit excludes nodes from a device type, control flow included") {
   CHECK(catalog.has_kernel(next, "anything"));
 }
 
-TEST_CASE("what a kernel's factory throws is an error that names the node") {
+TEST_CASE("an exception of a kernel's factory is an error with the node") {
   TwoTypes types;
   const auto failure = [&](std::string op, KernelFactory factory) {
     const graph::Node& node = types.node(op, DataType::kFloat);

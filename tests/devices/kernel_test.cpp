@@ -47,7 +47,7 @@ bool forwards(Allocator& from, Allocator& to) {
 
 }  // namespace
 
-TEST_CASE("an input is overwritten where it is in the same memory") {
+TEST_CASE("a kernel overwrites an input if it is in the same memory") {
   const auto limited = TrackingAllocator::make({"CPU:0", 1 << 20});
   const auto device = TrackingAllocator::make({"STREAM:0", 1 << 20, false});
   const auto other = TrackingAllocator::make({"STREAM:1", 1 << 20, false});
@@ -73,7 +73,7 @@ TEST_CASE(
                Code::kResourceExhausted, "int64[9] needs 72 bytes of CPU:0");
 }
 
-TEST_CASE("what the body of a loop throws leaves it, and no more of it runs") {
+TEST_CASE("an exception in a kernel's parallel loop ends the loop") {
   // Two shards, one after the other.
   class TwoShards : public Parallel {
    public:

@@ -17,7 +17,7 @@ TEST_CASE("Philox gives the published known answers") {
             .next() == Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("skipping blocks is drawing them") {
+TEST_CASE("Philox skips blocks as if it had drawn them") {
   const uint64_t near_carry = ~uint64_t{0} - 3;
   Philox drawn(7, near_carry, 41);
   for (int i = 0; i < 10; ++i) {

@@ -34,7 +34,7 @@ TEST_CASE("sizes, durations and bandwidths are read with their units") {
   CHECK(bandwidth("0.5MiB/S") == 1 << 19);
 }
 
-TEST_CASE("what is no quantity is refused, with an example of one") {
+TEST_CASE("a malformed quantity is refused, with an example") {
   const auto refused = [](Quantity quantity, std::string_view text,
                           std::string_view why) {
     expect_error(parse_quantity(quantity, text), Code::kInvalidArgument, why);
@@ -58,7 +58,7 @@ TEST_CASE("what is no quantity is refused, with an example of one") {
   CHECK(parse_quantity(Quantity::kBytes, "8388607TiB").ok());
 }
 
-TEST_CASE("whole numbers of units are exact, and no text is a surprise") {
+TEST_CASE("a quantity in whole units is exact, and any text is safe") {
   CHECK(rc::check([] {
     const auto mebibytes = *rc::gen::inRange<int64_t>(1, int64_t(1) << 32);
     const auto bytes =

@@ -55,7 +55,7 @@ std::vector<Execution> neighbours() {
 
 }  // namespace
 
-TEST_CASE("what the user sees of an execution makes its key") {
+TEST_CASE("a random key depends on all that tells executions apart") {
   const Execution base{.session = 5};
   const RandomKey key = key_of(base);
   CHECK(key_of(base) == key);
@@ -76,7 +76,7 @@ TEST_CASE("what the user sees of an execution makes its key") {
   CHECK(key_of(other) != key);
 }
 
-TEST_CASE("nodes of equal seeds that are not zero have equal keys") {
+TEST_CASE("random keys are equal for nodes of equal nonzero seeds") {
   const Execution base{.seed = 3, .name = "a", .session = 1};
   CHECK(key_of({.seed = 3, .name = "b", .session = 2}) == key_of(base));
   CHECK(key_of({.seed2 = 3, .name = "a", .session = 1}) != key_of(base));
@@ -96,7 +96,7 @@ TEST_CASE("a step without RandomRuns counts as the first one") {
   CHECK(random_key(context) == key_of({}));
 }
 
-TEST_CASE("the keys of neighbours have nothing in common") {
+TEST_CASE("random keys of neighbouring executions have nothing in common") {
   const auto all = neighbours();
   std::set<uint64_t> words;
   std::vector<RandomKey> keys;
@@ -121,7 +121,7 @@ TEST_CASE("the keys of neighbours have nothing in common") {
   CHECK(fewest >= 6);
 }
 
-TEST_CASE("each bit of a word changes half of the bits of a key") {
+TEST_CASE("random keys: each bit of a word changes half of a key's bits") {
   double flipped = 0;
   for (int bit = 0; bit < 64; ++bit) {
     const RandomKey key = key_of({.session = uint64_t{1} << bit});

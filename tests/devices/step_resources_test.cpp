@@ -77,7 +77,7 @@ TEST_CASE("the end of a step frees an object that holds its own handle") {
   CHECK(resources.alive() == 0);
 }
 
-TEST_CASE("what one object throws at the end does not keep the others") {
+TEST_CASE("a step's end frees all objects though one of them throws") {
   class Throwing final : public StepObject {
    public:
     std::string describe() const override { return "throwing object"; }
@@ -91,7 +91,7 @@ TEST_CASE("what one object throws at the end does not keep the others") {
   CHECK(step_object<CountedObject>(second)->ended);
 }
 
-TEST_CASE("many objects that come and go leave no trace") {
+TEST_CASE("a step keeps no trace of objects that are gone") {
   int alive = 0;
   StepResources resources;
   const ResourceHandle first = resources.make<CountedObject>(alive);
@@ -105,7 +105,7 @@ TEST_CASE("many objects that come and go leave no trace") {
 }
 
 // An object's memory is one with what refers to it weakly.
-TEST_CASE("what is gone is forgotten before the step ends") {
+TEST_CASE("a step gives back the memory of an object before it ends") {
   class Large final : public StepObject {
    public:
     std::string describe() const override { return "large object"; }
@@ -120,7 +120,7 @@ TEST_CASE("what is gone is forgotten before the step ends") {
   CHECK(after < before + (size_t(1) << 20));
 }
 
-TEST_CASE("a name keeps its object until the step ends") {
+TEST_CASE("a step's name keeps its object until the step ends") {
   int alive = 0;
   StepResources resources;
   CHECK(resources.add_name("a", resources.make<CountedObject>(alive)));

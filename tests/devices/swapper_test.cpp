@@ -147,14 +147,14 @@ using Numbers = std::vector<float>;
 
 }  // namespace
 
-TEST_CASE("what lies outside of an accelerator's memory is not kept") {
+TEST_CASE("swapping: only values in an accelerator's memory are kept") {
   HeldCopies device(16 * kKiB);
   CHECK(save(Tensor::scalar(1.0f), 0) == nullptr);
   CHECK(save(Tensor::make(DataType::kFloat, {256}), 0) == nullptr);
   CHECK(device.push(1) != nullptr);
 }
 
-TEST_CASE("with memory enough nothing moves") {
+TEST_CASE("swapping: no value moves if there is enough memory") {
   HeldCopies device(16 * kKiB);
   std::vector<SavedOwner> stack = device.push_all(12);
   CHECK(device.moving().empty());
@@ -164,7 +164,7 @@ TEST_CASE("with memory enough nothing moves") {
   CHECK(device.stats().swapped_out == 0);
 }
 
-TEST_CASE("above the mark the oldest values leave, two at a time") {
+TEST_CASE("swapping: above the mark the oldest values leave, two at a time") {
   HeldCopies device(16 * kKiB);
   const std::vector<SavedOwner> stack = device.push_all(14);
   CHECK(device.moving() == Numbers{0, 1});
@@ -176,7 +176,7 @@ TEST_CASE("above the mark the oldest values leave, two at a time") {
   CHECK(device.stats().swapped_out == 2 * kKiB);
 }
 
-TEST_CASE("values come back ahead of their pop, the last first") {
+TEST_CASE("swapping: values come back before their pop, the last one first") {
   HeldCopies device(16 * kKiB);
   device.at_once = true;
   std::vector<SavedOwner> stack = device.push_all(30);
@@ -210,7 +210,7 @@ TEST_CASE("values come back ahead of their pop, the last first") {
   CHECK(device.stats().in_use == 0);
 }
 
-TEST_CASE("a value that somebody else holds stays") {
+TEST_CASE("swapping: a value that somebody else holds stays") {
   HeldCopies device(16 * kKiB);
   const Tensor held = device.number(7);
   const SavedOwner first = save(held, 0);
@@ -218,7 +218,7 @@ TEST_CASE("a value that somebody else holds stays") {
   CHECK(device.moving() == Numbers{0, 1});
 }
 
-TEST_CASE("a value in two stacks is moved as one") {
+TEST_CASE("swapping: a value in two stacks moves once") {
   HeldCopies device(16 * kKiB);
   device.at_once = true;
   std::vector<SavedOwner> one, other;
@@ -239,7 +239,7 @@ TEST_CASE("a value in two stacks is moved as one") {
   CHECK(device.stats().in_use == 0);
 }
 
-TEST_CASE("what was pushed after the last pop leaves before what comes next") {
+TEST_CASE("swapping: values pushed after a pop leave first") {
   HeldCopies device(16 * kKiB);
   std::vector<SavedOwner> stack = device.push_all(8);
   CHECK(pop(stack) == 7);
@@ -250,7 +250,7 @@ TEST_CASE("what was pushed after the last pop leaves before what comes next") {
   CHECK(device.stats().in_use == 12 * kKiB);
 }
 
-TEST_CASE("a value that is popped while it leaves is what it was") {
+TEST_CASE("swapping: a value popped while it leaves is unchanged") {
   HeldCopies device(4 * kKiB);
   std::vector<SavedOwner> stack = device.push_all(4);
   CHECK(device.moving() == Numbers{0});
@@ -259,7 +259,7 @@ TEST_CASE("a value that is popped while it leaves is what it was") {
   CHECK(device.stats().in_use == 0);
 }
 
-TEST_CASE("a value that has left once leaves again without a copy") {
+TEST_CASE("swapping: a value that has left once leaves without a copy") {
   const MayWait here;
   HeldCopies device(16 * kKiB);
   device.at_once = true;
@@ -274,7 +274,7 @@ TEST_CASE("a value that has left once leaves again without a copy") {
   for (int i = 14; i-- > 0;) CHECK(pop(stack) == float(i));
 }
 
-TEST_CASE("a fetch is answered when the value has come, or cannot") {
+TEST_CASE("swapping: a fetch is answered when the value has come, or cannot") {
   HeldCopies device(16 * kKiB);
   device.at_once = true;
   std::vector<SavedOwner> stack = device.push_all(30);
@@ -316,7 +316,7 @@ TEST_CASE("an allocation that does not fit waits for values to leave") {
                Code::kResourceExhausted, "swapped out");
 }
 
-TEST_CASE("where the host has no memory values stay, and the error says so") {
+TEST_CASE("swapping: values stay if the host has no memory, and it is said") {
   const MayWait here;
   HeldCopies device(16 * kKiB);
   device.at_once = true;
@@ -337,7 +337,7 @@ TEST_CASE("where the host has no memory values stay, and the error says so") {
   for (int i = 16; i-- > 0;) CHECK(pop(stack) == float(i));
 }
 
-TEST_CASE("what is closed moves nothing, and gives what it has") {
+TEST_CASE("swapping: a closed swapper moves nothing, and gives what it has") {
   std::vector<SavedOwner> stack;
   {
     HeldCopies device(16 * kKiB);
@@ -353,7 +353,7 @@ TEST_CASE("what is closed moves nothing, and gives what it has") {
   for (int i = 28; i-- > 0;) CHECK(pop(stack) == float(i));
 }
 
-TEST_CASE("whatever moves when, a pop gives what was pushed") {
+TEST_CASE("swapping: a pop gives the pushed value, whatever moves when") {
   rc::check([] {
     HeldCopies device(8 * kKiB);
     std::vector<SavedOwner> stack;
@@ -382,7 +382,7 @@ TEST_CASE("whatever moves when, a pop gives what was pushed") {
   });
 }
 
-TEST_CASE("threads push and pop while others copy, and each has its values") {
+TEST_CASE("swapping: threads push and pop while others copy") {
   HeldCopies device(32 * kKiB);
   device.start_threads();
   const auto use = [&](int thread) {

@@ -16,7 +16,7 @@ Tensor in(Allocator& memory) {
 
 }  // namespace
 
-TEST_CASE("what the host has is elsewhere, what the memory has is not") {
+TEST_CASE("a tensor home has the tensors in its own memory, not the host's") {
   const auto memory = TrackingAllocator::make({"GPU:0", 0, false});
   const auto other = TrackingAllocator::make({"GPU:1", 0, false});
   const TensorHome home("test", "/device:GPU:0", *memory);
@@ -34,7 +34,7 @@ TEST_CASE("what the host has is elsewhere, what the memory has is not") {
   }
 }
 
-TEST_CASE("strings stay, and are refused where they are to come") {
+TEST_CASE("a tensor home refuses strings that would have to come to it") {
   const auto memory = TrackingAllocator::make({"GPU:0", 0, false});
   const TensorHome home("test", "/device:GPU:0", *memory);
   const Tensor text = Tensor::scalar(std::string("text"));

@@ -44,7 +44,7 @@ TEST_CASE("buffers are aligned, and counted while they live") {
   CHECK(stats.live == 0);
 }
 
-TEST_CASE("the limit is kept exactly, and what is given back is there again") {
+TEST_CASE("an allocator's limit is exact, and freed bytes count as free") {
   const auto allocator = TrackingAllocator::make({"here", 1024});
   Buffer* most = allocator->allocate(DataType::kInt8, 1000);  // 1024 of them
   REQUIRE(most != nullptr);

@@ -93,7 +93,7 @@ TEST_CASE("a buffer may be freed by another thread than took it") {
   release(buffer);
 }
 
-TEST_CASE("to give memory back takes none") {
+TEST_CASE("the allocator needs no memory to take a buffer back") {
   bool failed = false;
   // A thread of its own has no free blocks yet.
   std::thread([&] {
@@ -108,13 +108,13 @@ TEST_CASE("to give memory back takes none") {
 }
 
 // The tests of this folder are to run like that.
-TEST_CASE("Where the environment asks, plain new is off a stricter alignment") {
+TEST_CASE("TAGFLOW_MISALIGNED_NEW makes plain new miss larger alignments") {
   if (std::getenv("TAGFLOW_MISALIGNED_NEW") == nullptr) return;
   const auto block = std::make_unique<char>();
   CHECK(reinterpret_cast<uintptr_t>(block.get()) % 64 == 16);
 }
 
-TEST_CASE("what one thread frees another one gets, with its contents its own") {
+TEST_CASE("the allocator gives a thread what others freed, without overlap") {
   // More than a thread keeps of one size, in both directions.
   constexpr int kBuffers = 300;
   constexpr int64_t kWords = 10'000;

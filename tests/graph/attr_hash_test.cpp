@@ -53,7 +53,7 @@ TEST_CASE("equal attributes have one hash, others others") {
   CHECK(hash_of(EmptyList()) == hash_of(std::vector<FunctionRef>()));
 }
 
-TEST_CASE("of a tensor's elements so much is hashed as asked for") {
+TEST_CASE("an attribute hash covers as many elements as asked for") {
   const auto zeros_and = [](int32_t last) {
     Tensor tensor = Tensor::make(DataType::kInt32, {1000});
     std::fill_n(tensor.mutable_data<int32_t>(), 999, 0);

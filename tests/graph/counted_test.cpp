@@ -6,13 +6,13 @@
 
 using namespace tagflow;
 
-TEST_CASE("smoke: one thing is singular, none and several are plural") {
+TEST_CASE("smoke: counted() uses the singular for one thing only") {
   CHECK(counted(0, "node") == "0 nodes");
   CHECK(counted(1, "node") == "1 node");
   CHECK(counted(2, "node") == "2 nodes");
 }
 
-TEST_CASE("smoke: a list names the first things, and counts the others") {
+TEST_CASE("smoke: first_of() names the first things, and counts the others") {
   const std::vector<std::string> names = {"a", "b", "c"};
   CHECK(first_of(std::vector<std::string>(), 2).empty());
   CHECK(first_of(names, 2) == "a, b and 1 more");

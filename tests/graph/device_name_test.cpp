@@ -44,7 +44,7 @@ TEST_CASE("a full name has all of its parts") {
   CHECK(full.to_string() == "/job:worker/replica:0/task:17/device:GPU:3");
 }
 
-TEST_CASE("what a name does not say is open") {
+TEST_CASE("a device name may leave parts open") {
   CHECK(name("").is_empty());
   CHECK(name("/").is_empty());
   CHECK(name("/job:*/replica:*/task:*/device:*:*").is_empty());
@@ -83,7 +83,7 @@ TEST_CASE("a type from outside is written like ours once it is added") {
                                    "device"));
 }
 
-TEST_CASE("words are understood in any case") {
+TEST_CASE("a device name is read in any case") {
   CHECK(canonical("/JOB:Worker/Replica:1/TASK:2/Device:gpu:3") ==
         "/job:worker/replica:1/task:2/device:GPU:3");
   CHECK(canonical("/GpU:1") == "/device:GPU:1");
@@ -183,7 +183,7 @@ TEST_CASE("merged names say all that either says, or contradict") {
   CHECK(conflict("/gpu:0", "/gpu:1").ends_with("in the device id"));
 }
 
-TEST_CASE("an inner scope overrides what it says") {
+TEST_CASE("a device name of an inner scope overrides parts of the outer one") {
   const auto override_by = [](const char* outer, const char* inner) {
     return name(outer).overridden_by(name(inner)).to_string();
   };
@@ -220,7 +220,7 @@ TEST_CASE("random names survive printing, and agree with one another") {
   }
 }
 
-TEST_CASE("random bytes are refused or have a canonical form") {
+TEST_CASE("a device name of random bytes is refused or made canonical") {
   std::mt19937 random(11);
   constexpr std::string_view kPieces[] = {
       "/", ":",  "job", "task", "device", "gpu",   "*",

@@ -27,7 +27,7 @@ TEST_CASE("every type has a name that leads back to it") {
   }
 }
 
-TEST_CASE("other spellings of a type's name are understood") {
+TEST_CASE("a type's name may be spelt in other ways") {
   CHECK(*dtype_from_name("float32") == DataType::kFloat);
   CHECK(*dtype_from_name("float64") == DataType::kDouble);
   CHECK(*dtype_from_name("float16") == DataType::kHalf);
@@ -46,7 +46,7 @@ TEST_CASE("an unknown type's name is refused and shown") {
   }
 }
 
-TEST_CASE("numbers that are no type have no size and a name for messages") {
+TEST_CASE("a number that is not a type has no size, and a name in messages") {
   for (int number : {0, 24, 99, 100, 124, 255}) {
     CAPTURE(number);
     CHECK_FALSE(is_known(DataType(number)));

@@ -30,7 +30,7 @@ std::string thrown(auto what, std::string_view module = {}) {
 
 }  // namespace
 
-TEST_CASE("what is thrown is an error that says what it was") {
+TEST_CASE("guarded() turns an exception into an error with its text") {
   CHECK(thrown(std::bad_alloc()) == "ResourceExhausted: out of memory");
   CHECK(thrown(std::bad_array_new_length()) ==
         "ResourceExhausted: out of memory");
@@ -52,7 +52,7 @@ TEST_CASE("an error of what is thrown names the module") {
         "ResourceExhausted: [engine] out of memory");
 }
 
-TEST_CASE("what throws nothing keeps what it returns") {
+TEST_CASE("guarded() returns the result if nothing is thrown") {
   CHECK(guarded([] {}).ok());
   CHECK(guarded([] { return Status(); }).ok());
   CHECK(guarded([] { return invalid_argument("bad"); }).message() == "bad");
@@ -61,7 +61,7 @@ TEST_CASE("what throws nothing keeps what it returns") {
         Code::kInternal);
 }
 
-TEST_CASE("what is thrown becomes an error without memory, too") {
+TEST_CASE("guarded() turns an exception into an error without memory, too") {
   const std::runtime_error reason("a reason that is longer than short strings");
   const auto fault = [&] {
     return guarded("module of many letters", [&] { throw reason; });

@@ -83,7 +83,7 @@ TEST_CASE("merging libraries adds all or nothing") {
   CHECK(library.find("b") == nullptr);
 }
 
-TEST_CASE("what was added to a library since a mark can be taken back") {
+TEST_CASE("a function library can take back what was added since a mark") {
   FunctionLibrary library;
   must(library.add(square("m")));
   must(library.add_gradient("m", "m_grad"));

@@ -169,7 +169,7 @@ TEST_CASE("a graph may be extended by a graph, functions and loops included") {
   CHECK(&graph.find("call")->op_def() == &graph.library().find("F")->signature);
 }
 
-TEST_CASE("of a graph that is refused nothing stays, functions included") {
+TEST_CASE("a graph that is refused leaves no nodes and no functions") {
   Graph graph;
   constant(graph, "c", Tensor::scalar(1));
   FunctionDef f;

@@ -33,7 +33,7 @@ TEST_CASE("a node gets default attributes and those its inputs imply") {
   CHECK(*product->attr<bool>("transpose_a") == false);
 }
 
-TEST_CASE("a list of types is inferred from the inputs") {
+TEST_CASE("a node's list of types is inferred from the inputs") {
   Graph graph;
   Node* x = constant(graph, "x", Tensor::scalar(1.0F));
   Node* s = constant(graph, "s", Tensor::scalar("text"));
@@ -43,7 +43,7 @@ TEST_CASE("a list of types is inferred from the inputs") {
   CHECK(both->num_inputs() == 2);
 }
 
-TEST_CASE("an attribute that no op declares is kept where it begins with _") {
+TEST_CASE("an attribute that no op declares is kept if it begins with _") {
   Graph graph;
   Node* x = add(graph, "x", "NoOp", {},
                 {{"_class", std::vector<std::string>{"loc:@y"}}});
@@ -61,7 +61,7 @@ TEST_CASE("an attribute that is not there is an error that names the node") {
         "NotFound: [NoOp] node \"x\": no attribute \"N\"");
 }
 
-TEST_CASE("a reference is accepted where its value is wanted") {
+TEST_CASE("a reference is accepted if its value is wanted") {
   Graph graph;
   Node* x = constant(graph, "x", Tensor::scalar(1.0F));
   Node* enter = add(graph, "enter", "Enter", {{x, 0}}, {{"frame_name", "f"}});
@@ -98,7 +98,7 @@ TEST_CASE("an input of another graph is refused") {
         "[NoOp] node \"z\": a control input is not of this graph");
 }
 
-TEST_CASE("only a Merge may have an open input, and it is closed by type") {
+TEST_CASE("a Merge alone may have an open input, which is closed by type") {
   Graph graph;
   Node* x = constant(graph, "x", Tensor::scalar(1));
   Node* f = constant(graph, "f", Tensor::scalar(1.0F));
@@ -278,7 +278,7 @@ TEST_CASE("a function of the library can be called as an op") {
   CHECK_FALSE(y->output_shape(0).has_rank());
 }
 
-TEST_CASE("what a shape function throws is an error that names the node") {
+TEST_CASE("an exception of a shape function is an error with the node") {
   const auto add_op = [](const char* op, ShapeFn fn) {
     static_cast<void>(OpRegistry::global().add(
         OpDefBuilder(op).output("y: float").shape(std::move(fn)).build()));

@@ -179,7 +179,7 @@ TEST_CASE("an open back edge of a piece is refused until it is closed") {
   must(g.check.run(g.graph));
 }
 
-TEST_CASE("what is odd about a piece is added to what was odd before") {
+TEST_CASE("a piece's warnings are added to those of earlier pieces") {
   Loop g;
   g.enter("wide", g.zero, "loop", 3);
   must(g.check.run(g.graph));

@@ -223,7 +223,7 @@ TEST_CASE("malformed functions are refused") {
   });
 }
 
-TEST_CASE("text that is no graph is refused") {
+TEST_CASE("a malformed text of a graph is refused") {
   check({
       {"node {", kInvalid, "[graphdef] the text is no GraphDef: line 1"},
       {"node { name: }", kInvalid, "[graphdef] the text is no GraphDef"},

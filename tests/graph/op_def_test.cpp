@@ -45,7 +45,7 @@ TEST_CASE("arguments are read with their attributes, in any order") {
   CHECK(def.outputs[1] == ArgDef{"many", DataType::kString, "", "N", "", true});
 }
 
-TEST_CASE("several texts at once are the same as one after another") {
+TEST_CASE("an op definition takes several arguments in one text") {
   const OpDef one_by_one = OpDefBuilder("Test")
                                .input("a: T")
                                .input("b: N * T")
@@ -84,7 +84,7 @@ TEST_CASE("attributes have types, minima and sets of allowed values") {
   CHECK(lists.allowed_types.size() == 2);
 }
 
-TEST_CASE("sets of number types go by name") {
+TEST_CASE("an op definition takes sets of number types by name") {
   const AttrDef numbers = attr("T: numbertype");
   const AttrDef real = attr("T: realnumbertype = DT_FLOAT");
   CHECK(numbers.type == "type");

@@ -30,7 +30,7 @@ TEST_CASE("an op library that is not there is not found") {
   CHECK(load_op_library("libc.so.6").code() == Code::kNotFound);
 }
 
-TEST_CASE("a folder and a pipe are no op libraries") {
+TEST_CASE("a folder or a pipe is refused as an op library") {
   const Status folder = load_op_library("/tmp");
   CHECK(folder.code() == Code::kInvalidArgument);
   CHECK(has(folder, "it is not a regular file"));
@@ -64,7 +64,7 @@ TEST_CASE("a library that is cut off is refused before it is mapped") {
   CHECK(status.message().ends_with(": it is cut off"));
 }
 
-TEST_CASE("a library without TAGFLOW_OP_LIBRARY is no op library") {
+TEST_CASE("a file without TAGFLOW_OP_LIBRARY is refused as an op library") {
   void* const function = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
   Dl_info libc;
   REQUIRE(function != nullptr);

@@ -61,7 +61,7 @@ TEST_CASE("an input of the wrong rank is refused by name") {
   CHECK(c.fail("no good").message() == "[Identity] node \"seen\": no good");
 }
 
-TEST_CASE("constants are seen through identities and constant Enters") {
+TEST_CASE("a shape function sees constants through identities and Enters") {
   Graph graph;
   Node* five = constant(graph, "five", Tensor::scalar(5));
   Node* same = add(graph, "same", "Identity", {{five, 0}});
@@ -97,7 +97,7 @@ TEST_CASE("a constant vector is a shape, with -1 for unknown") {
         "input 0 (\"dims:0\"): int64[300] is no shape; its rank is over 254");
 }
 
-TEST_CASE("only the length of an unknown vector is known") {
+TEST_CASE("a shape function knows only the length of an unknown vector") {
   Graph graph;
   Node* v = placeholder(graph, "v", {3}, DataType::kInt32);
   Node* u = placeholder(graph, "u", {-1}, DataType::kInt32);
@@ -107,7 +107,7 @@ TEST_CASE("only the length of an unknown vector is known") {
   CHECK(as_text(seen(graph, {s, 0}).constant_as_shape(0)) == "<unknown>");
 }
 
-TEST_CASE("a value computed from shapes is known as far as they are") {
+TEST_CASE("a shape function knows values computed from shapes") {
   Graph graph;
   Node* x = placeholder(graph, "x", {2, -1, 5});
   Node* shape = add(graph, "shape", "Shape", {{x, 0}});
@@ -154,7 +154,7 @@ TEST_CASE("a value computed from shapes is known as far as they are") {
   CHECK(as_text(seen(graph, {joined, 0}).constant_as_shape(0)) == "[?,5,1]");
 }
 
-TEST_CASE("a value used again and again is given up, not computed for ever") {
+TEST_CASE("a shape function gives up a value that is used again and again") {
   Graph graph;
   Node* axis = constant(graph, "axis", Tensor::scalar(0));
   Node* x = placeholder(graph, "x", {0}, DataType::kInt32);

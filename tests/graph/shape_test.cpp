@@ -76,7 +76,7 @@ TEST_CASE("a partial shape from outside is checked") {
         "[shape] rank 255 is over the limit of 254");
 }
 
-TEST_CASE("only a fully known partial shape becomes a shape") {
+TEST_CASE("a partial shape becomes a shape only if it is fully known") {
   CHECK_FALSE(PartialShape().to_shape());
   CHECK_FALSE(PartialShape({2, -1}).to_shape());
   CHECK(*PartialShape({2, 3}).to_shape() == Shape({2, 3}));

@@ -53,7 +53,7 @@ TEST_CASE("a copy of an error is independent of the original") {
   CHECK(first.to_string() == "Aborted: two");
 }
 
-TEST_CASE("a copy keeps what a prefix is put before") {
+TEST_CASE("a prefix put before a copy of an error leaves the original") {
   const Status first = invalid_argument("bad");
   Status copy = first;
   copy = std::move(copy).with_prefix("here: ");
@@ -79,7 +79,7 @@ TEST_CASE("out of memory is an error that needs none") {
   CHECK(status.message() == "out of memory");
 }
 
-TEST_CASE("an error for which there is no memory is that there is none") {
+TEST_CASE("an error that memory is too short for is out of memory") {
   const auto make = [] {
     return error(Code::kNotFound, "[graph] no node \"{}\", which is needed",
                  "x")
@@ -132,7 +132,7 @@ TEST_CASE("a result holds a value or the error that prevented it") {
   CHECK(check_quarter(5).message() == "[half] 5 is odd");
 }
 
-TEST_CASE("the value of an error, asked for unseen, throws what is wrong") {
+TEST_CASE("a result's value throws the error if there is one") {
   CHECK_THROWS_WITH_AS(quarter_of(6).value(),
                        "no value: InvalidArgument: [half] 3 is odd",
                        BadResultAccess);

@@ -283,7 +283,8 @@ TEST_CASE_FIXTURE(Fixture, "an Exit that is live twice is an error") {
         "\"/f/1\"");
 }
 
-TEST_CASE_FIXTURE(Fixture, "errors of kernels say where") {
+TEST_CASE_FIXTURE(Fixture,
+                  "the reference interpreter says where a kernel fails") {
   const Outputs r = graph::while_loop(
       s.named("w"),
       [&](const Scope& in, const Outputs& v) {
@@ -298,7 +299,8 @@ TEST_CASE_FIXTURE(Fixture, "errors of kernels say where") {
         std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what cannot be run is refused") {
+TEST_CASE_FIXTURE(Fixture,
+                  "the reference interpreter refuses what it cannot run") {
   const Outputs r = graph::while_loop(
       s, [&](const Scope&, const Outputs&) { return p; },
       [](const Scope& in, const Outputs& v) { return ops::neg(in, v[0]); },

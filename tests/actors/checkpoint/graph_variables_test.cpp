@@ -71,7 +71,7 @@ TEST_CASE("no two variables have one name, whatever their containers") {
       "and one of no container");
 }
 
-TEST_CASE("of many texts, the first are listed") {
+TEST_CASE("a list of names in a message shows the first few names") {
   const std::vector<std::string> texts(20, "x");
   CHECK(list_some(std::span(texts).first(2)) == "x, x");
   CHECK(list_some(texts).ends_with("x, ... (4 more)"));

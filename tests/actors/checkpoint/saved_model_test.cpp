@@ -13,7 +13,7 @@ TEST_CASE("variables without a saver have the values of their objects") {
   }
 }
 
-TEST_CASE("on two devices variables are where the signatures use them") {
+TEST_CASE("a saved model puts variables on the device of their readers") {
   ModelFolder folder;
   folder.write_variables(linear_values());
   SessionOptions options;
@@ -254,7 +254,7 @@ TEST_CASE("files that are missing or damaged are named, with the variable") {
   CHECK(contains(failure(path, Code::kDataLoss), "variables.index"));
 }
 
-TEST_CASE("what a model says of its state must be in its graph") {
+TEST_CASE("a saved model is refused if its state is not in its graph") {
   ModelFolder folder;
   folder.write_variables(linear_values());
   const auto load = [&](const std::string& model) {
@@ -304,7 +304,7 @@ TEST_CASE("objects that are not those of the graph are refused") {
                  "object 0 refers to object 9, of 3 objects"));
 }
 
-TEST_CASE("what a signature is called with must be what it has") {
+TEST_CASE("a saved model's signature refuses other inputs than its own") {
   ModelFolder folder;
   folder.write_variables(linear_values());
   const auto model =

@@ -68,7 +68,7 @@ TEST_CASE("a saver keeps the last checkpoints, and its folder lists them") {
   CHECK(count_of(*other) == 3);
 }
 
-TEST_CASE("no more stay than are to, though they cannot be listed") {
+TEST_CASE("a saver removes old checkpoints though the list cannot be written") {
   const Folder folder("unlisted");
   const auto session = initialized();
   fs::create_directories(folder.path("checkpoint"));
@@ -85,7 +85,7 @@ TEST_CASE("no more stay than are to, though they cannot be listed") {
   CHECK(must(saver->restore())->step == 5);
 }
 
-TEST_CASE("one saver at a time has a folder") {
+TEST_CASE("a saver locks its folder against other savers") {
   const Folder folder("lock");
   const auto session = make_session({}, counting());
   auto saver = make_saver(*session, {.folder = folder.path()});
@@ -128,7 +128,7 @@ TEST_CASE("a saver whose folder was moved saves nothing to another") {
   must(saver->close());
 }
 
-TEST_CASE("what is left of earlier processes goes, and nothing else does") {
+TEST_CASE("a saver removes only what earlier processes have left") {
   const Folder folder("left");
   const auto session = initialized();
   save_steps(*session, folder, {1, 2, 3});
@@ -158,7 +158,7 @@ TEST_CASE("what is left of earlier processes goes, and nothing else does") {
             "model.ckpt-5.index", "model.ckpt-9.tmp-x", "notes.tmp-1-0"});
 }
 
-TEST_CASE("what other programs have in the folder stays") {
+TEST_CASE("a saver keeps the files of other programs in its folder") {
   const Folder folder("others");
   fs::create_directories(folder.path());
   // A checkpoint of version 1 with its MetaGraph; what another saver has left;
@@ -236,7 +236,7 @@ TEST_CASE("a copy that is taken for a damaged checkpoint stays") {
   CHECK(!fs::exists(folder.path("model.ckpt-2.1.index")));
 }
 
-TEST_CASE("whole checkpoints that are newer keep their turn") {
+TEST_CASE("a saver removes whole checkpoints in order, the newest one last") {
   const Folder folder("copies");
   const auto session = initialized();
   save_steps(*session, folder, {1, 2, 2, 3});
@@ -289,7 +289,7 @@ TEST_CASE("a folder whose checkpoints are damaged is not taken for an empty") {
   CHECK(folder.names() == names);
 }
 
-TEST_CASE("where a folder cannot be read, nobody saves to it") {
+TEST_CASE("a saver refuses a folder that cannot be read") {
   const Folder folder("unread");
   const auto session = initialized();
   save_steps(*session, folder, {7});
@@ -355,7 +355,7 @@ TEST_CASE("a checkpoint with a wrong checksum is passed over for an older") {
                 error_of(none));
 }
 
-TEST_CASE("a save ends by an error where its folder cannot be searched") {
+TEST_CASE("a save is an error if its folder cannot be searched") {
   const Folder folder("blind");
   checkpoint::HookedFiles files([] { return Status(); });
   const auto session = initialized();

@@ -8,7 +8,7 @@ using namespace tagflow::actors;
 using namespace tagflow::graph;
 using graph::testing::must;
 
-TEST_CASE("nothing is saved before the variables have values") {
+TEST_CASE("a saver saves nothing before the variables have values") {
   const Folder folder("before");
   const auto session = make_session({}, counting());
   const auto saver = make_saver(*session, {.folder = folder.path()});
@@ -333,7 +333,7 @@ TEST_CASE("a safetensors file is restored, and leaves random numbers alone") {
   CHECK(session->shared_state()->run_counts().all().at("x") == 3);
 }
 
-TEST_CASE("wherever the process ends, the last checkpoint is there") {
+TEST_CASE("a saver's last checkpoint is there wherever the process ends") {
   const Graph graph = counting();
   int ends = 0;
   for (bool survived = false; !survived; ++ends) {
@@ -442,7 +442,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("where memory is short, what is asked of a state is an error") {
+TEST_CASE("a saver returns an error if memory is short") {
   const Folder folder("short");
   const auto session = make_session({}, counting());
   run_target(*session, "init");

@@ -96,7 +96,7 @@ TEST_CASE("a snapshot is of one moment, while several train") {
   }
 }
 
-TEST_CASE("what is restored is what was taken") {
+TEST_CASE("a snapshot restores the values that it has taken") {
   const auto session = make_session({}, training());
   run_target(*session, "init");
   run_target(*session, "step");

@@ -99,7 +99,7 @@ TEST_CASE("a loop that waits for what entered once says who waits") {
   }
 }
 
-TEST_CASE("a predicate and an index are scalars") {
+TEST_CASE("a Switch's predicate and a _SwitchN's index are scalars") {
   const Program p;
   const Output b = p.input("b", DataType::kBool, PartialShape());
   const Output k = p.input("k", DataType::kInt32, PartialShape());
@@ -112,7 +112,7 @@ TEST_CASE("a predicate and an index are scalars") {
             .starts_with("[_SwitchN] the index must be a scalar int32, not "));
 }
 
-TEST_CASE("of a loop that an earlier run went through, nothing is said") {
+TEST_CASE("a diagnosis says nothing of a loop that an earlier run entered") {
   Program p;
   const Output x = p.input("x", DataType::kInt32, PartialShape::scalar());
   const Output b = p.input("b", DataType::kBool, PartialShape::scalar());
@@ -149,7 +149,7 @@ TEST_CASE("of a loop that an earlier run went through, nothing is said") {
 // After iteration 0 nothing comes from "once" any more, and the inner loop is
 // entered only where the Switch lets something through. So in the second run
 // what its actors hold is of the first run, or of an iteration before.
-TEST_CASE("a loop that was not entered in this run is not asked") {
+TEST_CASE("a diagnosis says nothing of a loop that this run did not enter") {
   using graph::testing::const_def;
   using graph::testing::def;
   const auto enter = [](const std::string& frame, bool is_constant = false) {

@@ -84,7 +84,7 @@ TEST_CASE("smoke: a time-out names who has not answered, and who waits") {
   }
 }
 
-TEST_CASE("of one device, a time-out names no device") {
+TEST_CASE("a time-out names no device if the session has one device only") {
   Program p;
   const Output x = stall(p.s.named("x"), 2);
   const Output y = ops::neg(p.s.named("y"), x);

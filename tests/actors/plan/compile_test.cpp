@@ -82,7 +82,7 @@ TEST_CASE("constants that wait for constants, by ever more ways, are planned") {
   }
 }
 
-TEST_CASE("what waits for a long chain of constants waits for its beginning") {
+TEST_CASE("a node that waits for a chain of constants waits for its start") {
   Graph graph;
   Node* x = int_input(graph, "x");
   Node* y = int_input(graph, "y");
@@ -143,7 +143,7 @@ TEST_CASE("a constant is as dead as any of the many that it waits for") {
   }
 }
 
-TEST_CASE("a node may wait for very many others, and read them too") {
+TEST_CASE("a plan takes a node with very many inputs and control inputs") {
   Graph graph;
   Node* x = int_input(graph, "x");
   std::vector<Node*> awaited;
@@ -162,7 +162,7 @@ TEST_CASE("a node may wait for very many others, and read them too") {
   CHECK(must(sum)[0].scalar_value<int32_t>() == 50'000);
 }
 
-TEST_CASE("strings that are never made are not made to plan the run") {
+TEST_CASE("a plan makes no strings that the run itself never makes") {
   Graph graph;
   Node* p = add(graph, "p", "Placeholder", {},
                 {{"dtype", DataType::kBool}, {"shape", PartialShape({})}});

@@ -69,7 +69,7 @@ TEST_CASE("a kernel of unknown cost does not run when a graph is compiled") {
   CHECK(computed == 0);
 }
 
-TEST_CASE("what a kernel throws when a graph is compiled is an error") {
+TEST_CASE("an exception of a kernel in compilation is an error") {
   CHECK(evaluate<ThrowingKernel>("TestEvaluateThrowing") ==
         "Internal: [TestEvaluateThrowing] unexpected exception of type int");
   CHECK(evaluate<UnmadeKernel>("TestEvaluateUnmade") ==

@@ -96,7 +96,7 @@ Graph squares() {
 
 }  // namespace
 
-TEST_CASE("what is only read is a constant, until it changes") {
+TEST_CASE("a variable that is only read is a constant until it changes") {
   const Graph graph = squares();
   for (const SessionOptions& options : hosts()) {
     const auto session = make_session(options, graph);

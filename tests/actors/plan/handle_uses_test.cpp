@@ -54,7 +54,7 @@ struct Library {
 
 }  // namespace
 
-TEST_CASE("what a function does with its handle is found, and no more") {
+TEST_CASE("handle uses: those of a function are found, and no others") {
   Library library;
   define(library.s, "f", [](const Scope& in, const Outputs& a) -> Outputs {
     const Output other = ops::variable(in, DataType::kInt32, {}).handle;
@@ -65,7 +65,7 @@ TEST_CASE("what a function does with its handle is found, and no more") {
         std::set<std::string>{"Identity", "ReadVariableOp"});
 }
 
-TEST_CASE("calls in calls, and those that come back, are followed") {
+TEST_CASE("handle uses: calls in calls and recursions are followed") {
   Library library;
   define_functions(library.s,
                    {{.name = "odd",
@@ -86,7 +86,7 @@ TEST_CASE("calls in calls, and those that come back, are followed") {
   CHECK(library.uses("odd") == std::set<std::string>{"ReadVariableOp"});
 }
 
-TEST_CASE("a predicate before the arguments is none of them") {
+TEST_CASE("handle uses: a predicate does not count as an argument") {
   Library library;
   define(library.s, "reads", [](const Scope& in, const Outputs& a) -> Outputs {
     return {read(in, a[1])};
@@ -104,7 +104,7 @@ TEST_CASE("a predicate before the arguments is none of them") {
         std::set<std::string>{"ReadVariableOp"});
 }
 
-TEST_CASE("what some op takes together is tied, through calls and recursion") {
+TEST_CASE("handle uses: handles of one op are tied, in calls and recursion") {
   Graph graph;
   const Scope s(graph);
   const auto function = [&](const std::string& name, const auto& body) {

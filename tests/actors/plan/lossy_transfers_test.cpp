@@ -64,7 +64,7 @@ using Texts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("what is sent in 16 bits loses digits, and nothing else does") {
+TEST_CASE("lossy transfers: only tensors sent in 16 bits lose digits") {
   const Crossing crossing("/cpu:1");
   Warned exact = session_over(crossing.graph, "cpu:2", {});
   CHECK(identical(crossing.run(exact, "there:0"), crossing.feed));
@@ -76,7 +76,7 @@ TEST_CASE("what is sent in 16 bits loses digits, and nothing else does") {
   }
 }
 
-TEST_CASE("what is only fetched keeps its digits unless it is named") {
+TEST_CASE("lossy transfers: a fetched tensor keeps its digits unless named") {
   const Crossing crossing("/device:STREAM:0");
   const auto fetched = [&](Texts lossy) {
     Warned warned = session_over(crossing.graph, "stream:1", std::move(lossy));
@@ -104,7 +104,7 @@ TEST_CASE("what is only fetched keeps its digits unless it is named") {
               "fetched: \"made:0\""});
 }
 
-TEST_CASE("a name that matches no transfer causes a warning that lists them") {
+TEST_CASE("lossy transfers: a name that matches none causes a warning") {
   const Crossing crossing("/cpu:1");
   Warned warned =
       session_over(crossing.graph, "cpu:2", {"there:0", "count:0", "here:0"});

@@ -216,7 +216,7 @@ tg::CostModel seen_trips(const tg::Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("all ways to share out work are predicted in their true order") {
+TEST_CASE("the placement simulator orders all placements by their true time") {
   // The longest chain on one device; each of the others with it or not.
   std::vector<Outcome> outcomes;
   for (int together = 0; together < 8; ++together) {
@@ -249,7 +249,7 @@ TEST_CASE("a chain that is cut more often is predicted to take longer") {
     CHECK(outcomes[i].observed > outcomes[i - 1].observed);
 }
 
-TEST_CASE("what the placer chooses is faster than one device") {
+TEST_CASE("the placer's choice is faster than one device") {
   // In whatever order the engine computes: it is far from that.
   const auto anywhere = [](int) { return std::string("/device:STREAM:*"); };
   const Outcome chosen = try_out(four_chains(anywhere));
@@ -278,7 +278,7 @@ TEST_CASE("loops that were seen are predicted in their true order") {
   CHECK(outcomes[0].predicted != doctest::Approx(guesses[0].predicted));
 }
 
-TEST_CASE("what a session has learnt counts for what it ran before, too") {
+TEST_CASE("costs that a session has measured count for earlier signatures") {
   const tg::Graph graph =
       four_chains([](int) { return std::string("/device:STREAM:*"); });
   // As if the shortest chain took longest: then the others are together.

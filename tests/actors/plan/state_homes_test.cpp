@@ -104,7 +104,7 @@ Status claim(const Graph& whole, const char* node, uint32_t device,
 
 }  // namespace
 
-TEST_CASE("what an op of another signature takes together is of one class") {
+TEST_CASE("state homes: an op of another signature ties its variables") {
   Pinned pinned = pin(with_slot(""), devices::RegisteredKernels());
   CHECK(pinned.warnings.empty());
   const auto labels_of = [&](const char* name) {
@@ -117,7 +117,7 @@ TEST_CASE("what an op of another signature takes together is of one class") {
     CHECK(pinned.device(name) == "");
 }
 
-TEST_CASE("what is made for an op goes where that has a kernel") {
+TEST_CASE("state homes: a variable is on a device where its ops have kernels") {
   const Lacking kernels("ResourceApplyAdagrad");
   Pinned free = pin(with_slot(""), kernels);
   CHECK(free.device("w") == "/device:CPU:*");
@@ -132,7 +132,7 @@ TEST_CASE("what is made for an op goes where that has a kernel") {
         "that takes it has kernels for CPU only");
 }
 
-TEST_CASE("what functions do with a handle counts, and calls in them too") {
+TEST_CASE("state homes: ops of functions and of calls in them count") {
   Graph graph = with_slot("");
   const Scope s(graph);
   const auto function = [&](const char* name, const auto& body) {
@@ -172,7 +172,7 @@ TEST_CASE("what functions do with a handle counts, and calls in them too") {
   CHECK(pinned.device("lone") == "");
 }
 
-TEST_CASE("a home of one is the home of all of its group") {
+TEST_CASE("state homes: the home of one variable is that of its group") {
   devices::ResourceManager resources;
   const Graph whole = with_slot("/device:STREAM:1");
   must(claim(whole, "slot", 2, {}, resources));
@@ -186,7 +186,7 @@ TEST_CASE("a home of one is the home of all of its group") {
                                 "it, has been on ") != std::string::npos);
 }
 
-TEST_CASE("what has given way for its group does so in later signatures") {
+TEST_CASE("state homes: a variable that gave way does so in later signatures") {
   const auto stays = [](const KernelCatalog& catalog, const Homes& homes) {
     Pinned pinned = pin(with_slot("/device:STREAM:1"), catalog, homes);
     CHECK(pinned.device("w") == homes.at({"", "variable", "w"}));
@@ -210,7 +210,7 @@ TEST_CASE("what has given way for its group does so in later signatures") {
         Code::kInvalidArgument);
 }
 
-TEST_CASE("two sessions that place one group at once do not split it") {
+TEST_CASE("state homes: two sessions that place a group do not split it") {
   devices::ResourceManager resources;
   const Graph whole = with_slot("");
   // Neither has seen a home.
@@ -284,7 +284,7 @@ TEST_CASE("sessions that share a state agree on homes, whoever is first") {
   must(second->run({}, {}, {"train0"}, within_a_minute()));
 }
 
-TEST_CASE("what ops of two generations make under one name has one home") {
+TEST_CASE("state homes: ops of two generations share a name's home") {
   Graph graph;
   const Scope s(graph);
   const AttrMap queue{{"component_types", std::vector{DataType::kInt32}},
@@ -322,7 +322,7 @@ TEST_CASE("what ops of two generations make under one name has one home") {
   CHECK(resources.homes().size() == 2);
 }
 
-TEST_CASE("resources without a name have no home, and tie nothing") {
+TEST_CASE("state homes: resources without a name have none, and tie nothing") {
   Graph graph;
   const Scope s(graph);
   const ops::VariableArgs anonymous{
@@ -337,7 +337,7 @@ TEST_CASE("resources without a name have no home, and tie nothing") {
   CHECK(resources.homes().empty());
 }
 
-TEST_CASE("groups are those of the graph as it was") {
+TEST_CASE("state homes: groups cover the graph until it is extended") {
   Graph graph = with_slot("");
   const StateGroups groups(graph, infos(), devices::RegisteredKernels());
   const devices::ResourceKey lone{"", "variable", "lone"};

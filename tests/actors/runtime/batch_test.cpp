@@ -26,7 +26,7 @@ TEST_CASE("smoke: tokens stay what they are while their list grows") {
   }
 }
 
-TEST_CASE("smoke: a list lets go of the values that it cuts off") {
+TEST_CASE("smoke: a token list frees the values that it cuts off") {
   TokenList tokens;
   const Tensor first = large();
   const Tensor second = large();

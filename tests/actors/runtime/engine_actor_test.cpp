@@ -119,7 +119,7 @@ TEST_CASE("smoke: an actor that was held is let go of at the end") {
   CHECK(rally.over());
 }
 
-TEST_CASE("smoke: what comes to a held actor from elsewhere is not lost") {
+TEST_CASE("smoke: a held actor loses no message from elsewhere") {
   // Where it comes in the middle, the rally goes on behind it, by way of the
   // scheduler.
   for (int64_t hit = 1; hit <= 6; ++hit) {

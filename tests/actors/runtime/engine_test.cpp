@@ -48,7 +48,7 @@ TEST_CASE("smoke: the owner hears of an actor that ends by itself") {
   CHECK(text.find("kill") != text.npos);
 }
 
-TEST_CASE("smoke: nothing is said of actors that end with the engine") {
+TEST_CASE("smoke: an engine that ends does not warn of its actors' end") {
   bool told = false;
   {
     const auto engine = must(
@@ -61,7 +61,7 @@ TEST_CASE("smoke: nothing is said of actors that end with the engine") {
   CHECK_FALSE(told);
 }
 
-TEST_CASE("to let go of an actor that was not taken in takes no memory") {
+TEST_CASE("an engine needs no memory to let go of an actor not taken in") {
   const auto engine = must(Engine::create({.workers = 1}));
   for (int64_t k = 1;; ++k) {
     CAPTURE(k);

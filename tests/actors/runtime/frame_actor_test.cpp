@@ -97,7 +97,7 @@ TEST_CASE("an Exit that is live in two iterations is refused") {
 }
 
 // v = v + big + x in each trip, where big is known to the plan.
-TEST_CASE("from run to run a frame keeps the plan's constants, and no others") {
+TEST_CASE("a frame keeps only the plan's constants from run to run") {
   const Graph graph =
       counting_loop({placeholder_def("x", DataType::kFloat, {100}),
                      const_def("big", large(1)),

@@ -114,7 +114,7 @@ TEST_CASE("smoke: a loop's tokens go out to the frame, around, and back") {
   CHECK(compiled.fetch(0).value.scalar_value<int32_t>() == 8);
 }
 
-TEST_CASE("smoke: what an unfinished iteration holds is let go of") {
+TEST_CASE("smoke: an interpreter frees the values of unfinished iterations") {
   const Choice choice;
   const Compiled compiled(choice.graph, {"x:0", "p:0"}, {"y:0"}, false);
   Driver root(compiled);

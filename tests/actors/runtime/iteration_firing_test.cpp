@@ -94,7 +94,7 @@ TEST_CASE("a node that is skipped lets go of its live inputs") {
   }
 }
 
-TEST_CASE("what is skipped is counted apart from what ran") {
+TEST_CASE("run statistics count skipped nodes apart from those that ran") {
   Graph graph;
   Scope s(graph);
   const Output x = ops::placeholder(s.named("x"), DataType::kInt32, {});

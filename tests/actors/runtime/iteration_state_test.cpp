@@ -284,7 +284,7 @@ TEST_CASE("a Merge that has its live input stays live when the rest dies") {
 }
 
 // Both are there before the Merge runs, since that waits for a third node.
-TEST_CASE("of two live inputs a Merge passes the first on") {
+TEST_CASE("a Merge passes on the first of two live inputs") {
   const Graph graph = graph_of(
       {placeholder_def("x", DataType::kInt32), def("second", "Neg", {"x"}),
        def("third", "Neg", {"second"}),

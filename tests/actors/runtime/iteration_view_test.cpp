@@ -193,7 +193,7 @@ TEST_CASE("an asynchronous kernel runs until its answer is taken") {
   CHECK(compiled.fetch(0).value.scalar_value<int32_t>() == 7);
 }
 
-TEST_CASE("an output that is sent in parts is no kernel that runs") {
+TEST_CASE("an output that is sent in parts does not count as a kernel") {
   constexpr uint32_t kReaders = 2 * kEdgesPerCheck + 1;
   Graph graph;
   const Scope s(graph);

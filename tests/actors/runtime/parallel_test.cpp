@@ -46,7 +46,7 @@ class BusyWorkers {
 
 }  // namespace
 
-TEST_CASE("each unit is computed once, whoever is there to help") {
+TEST_CASE("parallel work: each unit is computed once, with any helpers") {
   const auto engine =
       graph::testing::must(Engine::create({.workers = kWorkers}));
   for (const bool are_busy : {false, true})

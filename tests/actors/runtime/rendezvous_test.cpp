@@ -195,7 +195,7 @@ TEST_CASE("a dead token is sent like a live one") {
   CHECK(meeting.over());
 }
 
-TEST_CASE("nothing of a dead token is left where a live one comes next") {
+TEST_CASE("a live token keeps nothing of a dead one in the same place") {
   Meeting meeting;
   const auto send_dead = [&](int64_t iteration) {
     Batch* batch = meeting.batch(0, iteration);
@@ -267,7 +267,7 @@ TEST_CASE("a tensor is handed over, not copied") {
   meeting.scheduler.run();
 }
 
-TEST_CASE("to send a key twice is an error") {
+TEST_CASE("a key that is sent twice is an error") {
   Meeting meeting;
   meeting.send(0, 3, 42);
   meeting.send(0, 3, 42);
@@ -308,7 +308,7 @@ TEST_CASE("an error in a loop says in which iteration of which frame") {
         "00000000000000120000000000000034 was sent twice");
 }
 
-TEST_CASE("to receive a key twice is an error") {
+TEST_CASE("a key that is received twice is an error") {
   Meeting meeting;
   meeting.receive(0, 3, 7);
   meeting.receive(0, 3, 8);
@@ -344,7 +344,7 @@ TEST_CASE("a step that has failed leaves nothing behind") {
   CHECK(meeting.step->error().ok());
 }
 
-TEST_CASE("one that delays reorders tokens, and loses and doubles none") {
+TEST_CASE("a delaying rendezvous reorders tokens, and loses or doubles none") {
   Meeting meeting(HandOff::kDirect, spawn_delaying_rendezvous);
   Heard expected;
   Batch* asks = meeting.batch(1, 0);

@@ -67,7 +67,7 @@ size_t num_actors(size_t first) {
 
 }  // namespace
 
-TEST_CASE("a ring is as large as what is in flight, and small again") {
+TEST_CASE("a ring holds all that is in flight, and then shrinks again") {
   TestQueue::global().clear();
   auto session = make_session({.workers = 1}, counting());
   const auto run = [&](bool wait) {

@@ -53,8 +53,7 @@ TEST_CASE(
   CHECK(order == "UVabc");
 }
 
-TEST_CASE(
-    "smoke: what is urgent does not keep the rest from its turn for ever") {
+TEST_CASE("smoke: urgent jobs do not keep the others waiting for ever") {
   const auto engine = graph::testing::must(Engine::create({.workers = 1}));
   std::counting_semaphore<> done{0};
   HeldWorker held(engine->scheduler());
@@ -76,7 +75,7 @@ TEST_CASE(
   CHECK(order.find('n') < 20);
 }
 
-TEST_CASE("of two queues the urgent one goes first, but not for ever") {
+TEST_CASE("the urgent queue goes first, but not for ever") {
   UrgentFirst order;
   CHECK_FALSE(order.take_urgent(false, true));
   int urgent = 0;
@@ -115,7 +114,7 @@ TEST_CASE("smoke: urgent runs leave a device to the others now and then") {
   while (open > 0) std::this_thread::yield();
 }
 
-TEST_CASE("what is urgent goes first again when the rest has had a turn") {
+TEST_CASE("urgent jobs go first again after the others have had a turn") {
   const auto engine = graph::testing::must(Engine::create({.workers = 1}));
   std::counting_semaphore<> done{0};
   HeldWorker held(engine->scheduler());
@@ -223,7 +222,7 @@ TEST_CASE("smoke: an iteration that yields in the middle loses nothing") {
   }
 }
 
-TEST_CASE("smoke: what goes to very many in parts comes to all of them") {
+TEST_CASE("smoke: a token reaches very many consumers, in parts") {
   // In each iteration a value, a dead side, a control output and a loop
   // constant have more consumers than a part takes.
   constexpr int kConsumers = 10'000;

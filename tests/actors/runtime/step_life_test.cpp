@@ -349,7 +349,7 @@ TEST_CASE("a token that outlives its runs keeps nothing of them") {
   CHECK(session->run({}, {"y"}, {}, run).status().code() == Code::kCancelled);
 }
 
-TEST_CASE("of two time-outs the one that comes later may be over first") {
+TEST_CASE("a time-out may end a run before an earlier one ends its own") {
   auto session = make_session({}, put_and_take());
   Pending patient(*session, "take", {.timeout = std::chrono::hours(1)});
   for (int i = 0; i < 20; ++i) {

@@ -85,7 +85,7 @@ TEST_CASE("a step is entered from outside until it is over") {
   CHECK(one.ended == 1);
 }
 
-TEST_CASE("of many waits the first are named, and the others counted") {
+TEST_CASE("a report of many waits names the first and counts the others") {
   graph::Graph graph;
   std::vector<StepWait> waits;
   for (int i = 0; i < 7; ++i)

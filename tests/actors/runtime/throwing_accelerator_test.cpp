@@ -76,7 +76,7 @@ void register_throwing_device() {
 
 }  // namespace
 
-TEST_CASE("what an accelerator throws is the error of its run") {
+TEST_CASE("an exception of an accelerator is an error of its run") {
   register_throwing_device();
   Graph graph;
   const Scope s(graph);

@@ -147,7 +147,7 @@ TEST_CASE("smoke: a session that was left is let go of without a wait") {
   CHECK(run.get().status().code() == Code::kCancelled);
 }
 
-TEST_CASE("smoke: who closes a session waits until each `done` has returned") {
+TEST_CASE("smoke: close() waits until each `done` has returned") {
   const Graph graph = blocked_graph();
   auto session = make_session({.max_active_runs = 1}, graph);
   Blockade blockade;
@@ -224,7 +224,7 @@ TEST_CASE("smoke: a kernel on its caller's thread may let go of the session") {
   }
 }
 
-TEST_CASE("smoke: what `done` throws is a warning, and the session goes on") {
+TEST_CASE("smoke: an exception of `done` is a warning, the session goes on") {
   const Graph graph = counting_loop();
   for (SessionOptions options : hand_offs_by_workers()) {
     INFO(describe(options));
@@ -240,7 +240,7 @@ TEST_CASE("smoke: what `done` throws is a warning, and the session goes on") {
   }
 }
 
-TEST_CASE("smoke: what hearing of that throws is dropped") {
+TEST_CASE("smoke: an exception of on_warning is dropped") {
   SessionOptions options;
   options.on_warning = [](const std::string&) { throw 4; };
   auto session = make_session(options, counting_loop());
@@ -280,7 +280,7 @@ TEST_CASE("a thousand sessions share threads and devices") {
   }
 }
 
-TEST_CASE("of many runs at once no more than a few sets of actors are kept") {
+TEST_CASE("a session keeps a few sets of actors, however many runs it had") {
   constexpr int kRuns = Executable::kMostIdle + 8;
   const Graph graph = blocked_graph();
   const auto engine = graph::testing::must(Engine::create({.workers = 1}));
@@ -325,7 +325,7 @@ TEST_CASE("smoke: a session takes an engine that was made apart") {
 }
 
 #if !defined(TAGFLOW_SANITIZES_THREAD)
-TEST_CASE("after a fork the child makes a session of its own") {
+TEST_CASE("a fork's child can make a session of its own") {
   const Graph graph = counting_loop();
   auto session = make_session({}, graph);
   must_run(*session, {{"n", Tensor::scalar(5)}}, {"y"});

@@ -33,7 +33,7 @@ std::function<Status()> until_stop(const Coordinator& threads) {
 
 }  // namespace
 
-TEST_CASE("join waits for threads that end by themselves") {
+TEST_CASE("coordinator: join waits for threads that end by themselves") {
   Coordinator threads;
   std::atomic<int> done{0};
   for (int i = 0; i < 4; ++i)
@@ -46,7 +46,7 @@ TEST_CASE("join waits for threads that end by themselves") {
   CHECK_FALSE(threads.should_stop());
 }
 
-TEST_CASE("the first error stops all, and is what join returns") {
+TEST_CASE("coordinator: join returns the first error, which stops all") {
   Coordinator threads;
   must(threads.start("waits", until_stop(threads)));
   must(threads.start("fails", [] { return invalid_argument("broken"); }));
@@ -56,7 +56,7 @@ TEST_CASE("the first error stops all, and is what join returns") {
   CHECK(message_of(threads.join(), Code::kInvalidArgument) == "broken");
 }
 
-TEST_CASE("the end of the input and a cancellation are no errors") {
+TEST_CASE("coordinator: the end of the input or a cancellation is no error") {
   for (const Code code : {Code::kOutOfRange, Code::kCancelled}) {
     Coordinator threads;
     must(threads.start("waits", until_stop(threads)));
@@ -66,14 +66,14 @@ TEST_CASE("the end of the input and a cancellation are no errors") {
   }
 }
 
-TEST_CASE("what a thread throws is an error") {
+TEST_CASE("coordinator: an exception of a thread is an error") {
   Coordinator threads;
   must(threads.start("throws",
                      []() -> Status { throw std::runtime_error("thrown"); }));
   CHECK(contains(message_of(threads.join(), Code::kInternal), "thrown"));
 }
 
-TEST_CASE("after the grace, join names who still runs") {
+TEST_CASE("coordinator: join names the threads that run after the grace") {
   std::promise<void> goes_on;
   Coordinator threads;
   must(threads.start("slow", [&]() -> Status {
@@ -94,7 +94,7 @@ TEST_CASE("after the grace, join names who still runs") {
   must(threads.join());
 }
 
-TEST_CASE("nothing is started after a stop") {
+TEST_CASE("coordinator: no thread is started after a stop") {
   Coordinator threads;
   threads.request_stop();
   CHECK(message_of(threads.start("late", until_stop(threads)),
@@ -103,7 +103,7 @@ TEST_CASE("nothing is started after a stop") {
   must(threads.join());
 }
 
-TEST_CASE("a thread cannot wait for itself") {
+TEST_CASE("coordinator: a thread cannot wait for itself") {
   Coordinator threads;
   Status status;
   must(threads.start("self", [&]() -> Status {
@@ -115,7 +115,7 @@ TEST_CASE("a thread cannot wait for itself") {
         "[coordinator] the thread \"self\" cannot wait for itself");
 }
 
-TEST_CASE("hooks hear of a stop once, late ones at once") {
+TEST_CASE("coordinator: hooks hear of a stop once, late ones at once") {
   Coordinator threads;
   int before = 0, after = 0;
   threads.on_stop([&] { ++before; });
@@ -127,7 +127,7 @@ TEST_CASE("hooks hear of a stop once, late ones at once") {
   CHECK(after == 1);
 }
 
-TEST_CASE("a wait for a stop ends without one") {
+TEST_CASE("coordinator: a wait for a stop ends at its time-out") {
   const Coordinator threads;
   CHECK_FALSE(threads.wait_for_stop(std::chrono::milliseconds(1)));
 }
@@ -145,7 +145,7 @@ TEST_CASE("the end of a coordinator stops its threads") {
   CHECK(ended);
 }
 
-TEST_CASE("a thread that there is no memory for is never waited for") {
+TEST_CASE("coordinator: a thread without memory to start is not waited for") {
   const std::array<char, 64> large{};
   for (int64_t k = 1;; ++k) {
     CAPTURE(k);
@@ -166,7 +166,7 @@ TEST_CASE("a thread that there is no memory for is never waited for") {
   }
 }
 
-TEST_CASE("many threads and stops at once") {
+TEST_CASE("coordinator: many threads may start and stop at once") {
   for (int round = 0; round < 50; ++round) {
     Coordinator threads;
     std::atomic<int> hooks{0};

@@ -279,7 +279,7 @@ TEST_CASE("an error stays the step's error when its time is up, too") {
   }
 }
 
-TEST_CASE("what a failed step left to run is not run in the next one") {
+TEST_CASE("a failed step's kernels do not run in the next step") {
   register_ops();
   Graph graph;
   Scope s(graph);
@@ -305,7 +305,7 @@ TEST_CASE("what a failed step left to run is not run in the next one") {
   }
 }
 
-TEST_CASE("what a failed step left for an accelerator is not sent later") {
+TEST_CASE("a failed step's launches are not sent to an accelerator later") {
   Graph graph;
   const Scope s(graph);
   const Scope far = s.with_device("/stream:0");

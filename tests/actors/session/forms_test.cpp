@@ -115,7 +115,7 @@ TEST_CASE("each list of shapes of the open feeds has a form of its own") {
                                          "[1,3][2,3][4,3]"});
 }
 
-TEST_CASE("without open feeds there is one form for all shapes") {
+TEST_CASE("forms: all shapes share one form if no feed is open") {
   Forms forms({}, {}, true);
   Maker maker;
   std::shared_ptr<const Prepared> form;
@@ -126,7 +126,7 @@ TEST_CASE("without open feeds there is one form for all shapes") {
   CHECK(maker.calls == 1);
 }
 
-TEST_CASE("what fails is tried again after twice as many runs") {
+TEST_CASE("forms: a form that fails is tried again after twice as many runs") {
   const std::vector<int> expected = {5, 14, 31, 64};
   Maker fails, makes_null;
   fails.fails = true;
@@ -138,7 +138,7 @@ TEST_CASE("what fails is tried again after twice as many runs") {
   CHECK(many.back() - many[many.size() - 2] == 4097);
 }
 
-TEST_CASE("what failed at first, has a form in the end") {
+TEST_CASE("forms: a form that failed at first is made in the end") {
   Forms forms({}, {0}, false);
   Maker maker;
   maker.fails = true;
@@ -148,7 +148,7 @@ TEST_CASE("what failed at first, has a form in the end") {
   CHECK(has_form(forms, 2));
 }
 
-TEST_CASE("there are four forms, and the one used longest ago goes") {
+TEST_CASE("forms: a fifth form replaces the one used longest ago") {
   Forms forms({}, {0}, false);
   make_forms(forms, {1, 2, 3, 4});
   for (const int64_t count : {1, 2, 3, 4}) CHECK(has_form(forms, count));
@@ -162,7 +162,7 @@ TEST_CASE("there are four forms, and the one used longest ago goes") {
   CHECK_FALSE(has_form(forms, 1));
 }
 
-TEST_CASE("of many shapes in turn none comes to a form") {
+TEST_CASE("forms: none is made if too many shapes take turns") {
   Forms forms({}, {0}, false);
   Maker maker;
   for (int run = 0; run < 1000; ++run)
@@ -172,7 +172,7 @@ TEST_CASE("of many shapes in turn none comes to a form") {
   CHECK(maker.calls == 4);
 }
 
-TEST_CASE("shapes that push each other out are compiled less and less") {
+TEST_CASE("forms: shapes that replace each other are compiled ever less") {
   Forms forms({}, {0}, false);
   Maker maker;
   const auto made_in = [&](int rounds) {
@@ -190,7 +190,7 @@ TEST_CASE("shapes that push each other out are compiled less and less") {
   CHECK(made_in(100) == 0);
 }
 
-TEST_CASE("who must not make a form, counts and uses it") {
+TEST_CASE("forms: a caller that cannot make a form counts and uses it") {
   Forms forms({}, {0}, false);
   for (int run = 0; run < kEnough; ++run) CHECK_FALSE(has_form(forms, 2));
   Maker maker;
@@ -235,7 +235,7 @@ TEST_CASE("a form that has lost its place before it was made serves one run") {
   CHECK_FALSE(has_form(forms, 2));
 }
 
-TEST_CASE("of threads that want the same form one makes it") {
+TEST_CASE("forms: one of several threads makes the form that all want") {
   Forms forms({}, {0}, false);
   std::atomic<int> calls{0};
   const Forms::Make make = [&](const actors::Signature&, std::vector<Shape>,

@@ -69,7 +69,7 @@ TEST_CASE("a session that grows runs what is new and what is old") {
   }
 }
 
-TEST_CASE("what is wrong about a piece does not touch what was prepared") {
+TEST_CASE("a growing session runs old signatures though a new piece is wrong") {
   auto session = make_session({}, make_piece("p", 4, false));
   CHECK(must_run(*session, {}, {"p/y"})[0].scalar_value<int32_t>() == -4);
   // One of its inputs is inside the loop.
@@ -84,7 +84,7 @@ TEST_CASE("what is wrong about a piece does not touch what was prepared") {
   }
 }
 
-TEST_CASE("what is prepared does not wait for what is being compiled") {
+TEST_CASE("a growing session runs old signatures while it compiles another") {
   OpRegistry::global().add(OpDefBuilder("TestSlowlyMade")
                                .input("x: int32")
                                .output("y: int32")

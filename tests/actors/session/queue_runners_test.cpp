@@ -211,7 +211,7 @@ TEST_CASE("a runner says which errors mean the end of its queue") {
   CHECK(must(must_run(*session, {}, {"is_closed"})[0].item<bool>()));
 }
 
-TEST_CASE("a runner of what is not there starts nothing") {
+TEST_CASE("a queue runner of missing nodes starts nothing") {
   Pipe p;
   SUBCASE("an enqueue operation") { p.runner.enqueue_ops.push_back("mvoe"); }
   SUBCASE("a close operation") { p.runner.close_op = "mvoe"; }
@@ -225,7 +225,7 @@ TEST_CASE("a runner of what is not there starts nothing") {
   CHECK_FALSE(p.threads.should_stop());
 }
 
-TEST_CASE("nothing is started once the coordinator stops") {
+TEST_CASE("queue runners do not start once the coordinator has stopped") {
   Pipe p;
   p.threads.request_stop();
   CHECK(p.start().code() == Code::kFailedPrecondition);

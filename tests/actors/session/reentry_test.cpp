@@ -121,7 +121,7 @@ TEST_CASE("smoke: a shape function cannot ask the session it extends") {
   CHECK(must_run(*session, {}, {"more"})[0].scalar_value<int32_t>() == 3);
 }
 
-TEST_CASE("smoke: who hears a warning cannot ask the session that compiles") {
+TEST_CASE("smoke: on_warning cannot call the session that compiles") {
   Graph graph;
   const Scope s(graph);
   ops::neg(s.with_device("/device:GPU:7").named("y"), 3);

@@ -203,7 +203,7 @@ TEST_CASE("a shape that the graph knows makes no other form") {
   CHECK(first == last);
 }
 
-TEST_CASE("shapes in turn give the right results, however it is run") {
+TEST_CASE("session forms: each kind of run is right if shapes take turns") {
   const Graph graph = shapes_of_x();
   const std::vector<std::vector<int64_t>> turns = {
       {2}, {2, 5}, {1, 2, 3, 4}, {0, 1, 2, 3, 4, 5, 6}};
@@ -231,7 +231,7 @@ TEST_CASE("shapes in turn give the right results, however it is run") {
     }
 }
 
-TEST_CASE("shapes in turn are right without any pass, and scattered") {
+TEST_CASE("session forms: runs are right without passes, and scattered") {
   const Graph graph = shapes_of_x();
   std::vector<SessionOptions> all(3);
   all[0].passes = PassSet::none();
@@ -249,7 +249,7 @@ TEST_CASE("shapes in turn are right without any pass, and scattered") {
   }
 }
 
-TEST_CASE("several threads run several shapes at once") {
+TEST_CASE("session forms: several threads run several shapes at once") {
   const Graph graph = shapes_of_x();
   for (const int workers : {1, 2}) {
     SessionOptions options;
@@ -271,7 +271,7 @@ TEST_CASE("several threads run several shapes at once") {
   }
 }
 
-TEST_CASE("a `done` that runs the next shape is right") {
+TEST_CASE("session forms: a `done` may run the next shape") {
   const Graph graph = shapes_of_x();
   SessionOptions options;
   options.workers = 1;
@@ -297,7 +297,7 @@ TEST_CASE("a `done` that runs the next shape is right") {
   CHECK(faults.get_future().get() == 0);
 }
 
-TEST_CASE("ranks in turn, and two feeds, give the right results") {
+TEST_CASE("session forms: ranks may take turns, and there may be two feeds") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::placeholder(s.named("x"), DataType::kFloat);
@@ -327,7 +327,7 @@ TEST_CASE("ranks in turn, and two feeds, give the right results") {
       }
 }
 
-TEST_CASE("feeds that nobody needs, or that stand for something else") {
+TEST_CASE("session forms: feeds may be unneeded, or replace other tensors") {
   Graph graph;
   const Scope s(graph);
   const auto input = [&](const char* name, const PartialShape& shape) {
@@ -427,7 +427,7 @@ TEST_CASE("a queue and random numbers go on where they were") {
           3 * float(run));
 }
 
-TEST_CASE("what fails for some shapes fails so in every run") {
+TEST_CASE("session forms: a shape that fails does so in every run") {
   Graph graph;
   const Scope s(graph);
   const Output x =

@@ -41,7 +41,7 @@ TEST_CASE("smoke: a constant comes back as it is") {
   }
 }
 
-TEST_CASE("what is odd about a graph is told once, and it runs") {
+TEST_CASE("a graph's oddity is warned of once, and the graph runs") {
   Graph graph;
   Scope s(graph);
   s.constant(Tensor::scalar(2), "value");
@@ -86,7 +86,7 @@ TEST_CASE("a node of more inputs than a plan can hold is refused") {
   CHECK(result.status().message().find("70000 inputs") != std::string::npos);
 }
 
-TEST_CASE("the cause of death is found at the end of a long chain") {
+TEST_CASE("a dead fetch names its Switch across a long chain") {
   Graph graph;
   Scope s(graph);
   s.constant(Tensor::scalar(2), "value");
@@ -462,7 +462,7 @@ TEST_CASE("signatures that differ in their targets alone are two") {
   }
 }
 
-TEST_CASE("what is fed, fetched and run are told apart by kind and by name") {
+TEST_CASE("signatures tell feeds, fetches and targets apart") {
   Graph graph;
   Scope s(graph);
   const Output a = ops::placeholder(s.named("a"), DataType::kInt32, {});

@@ -83,7 +83,7 @@ TEST_CASE("smoke: a run that ends before its turn leaves the queue") {
   CHECK(session->close().ok());
 }
 
-TEST_CASE("smoke: who waits for its run's turn takes no place of the others") {
+TEST_CASE("smoke: run() that waits for its turn takes no place in the queue") {
   auto session = make_session({.max_active_runs = 1, .max_queued_runs = 1},
                               blocked_graph());
   Blockade blockade;
@@ -169,7 +169,7 @@ TEST_CASE("smoke: a `done` that takes long holds up no other time-out") {
   left.acquire();
 }
 
-TEST_CASE("who waits for a run is kept waiting where no more are queued") {
+TEST_CASE("a run() waits for its turn though the queue has no places") {
   auto session = make_session({.max_active_runs = 1, .max_queued_runs = 0},
                               blocked_graph());
   must_run(*session, {}, {"y"});

@@ -93,7 +93,7 @@ TEST_CASE("each kernel on an accelerator is measured, for itself") {
   check_times("STREAM");
 }
 
-TEST_CASE("of kernels that wait for their turn the wait does not count") {
+TEST_CASE("measured costs leave out the time that kernels wait for a turn") {
   // All are launched at once, and computed one after another.
   tg::Graph graph;
   Tensor ones = Tensor::make(DataType::kFloat, {kRows, kRows});

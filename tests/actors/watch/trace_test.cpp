@@ -165,7 +165,7 @@ TEST_CASE("a trace without room keeps what came first, and counts the rest") {
   check_times(trace);
 }
 
-TEST_CASE("what accelerators did that finds no room in a trace is counted") {
+TEST_CASE("a trace without room counts the accelerator's launches it drops") {
   Trace trace(TraceBuffer::kBlock);
   devices::AcceleratorActivity activity;
   activity.what = "node";
@@ -252,7 +252,7 @@ TEST_CASE("a trace that ends leaves that of another run open") {
   CHECK(kernels(shorter) == std::set<std::string>{"brief"});
 }
 
-TEST_CASE("one trace takes several runs, and an observer sees them too") {
+TEST_CASE("a trace takes several runs, and an observer sees them too") {
   class Counter : public Observer {
    public:
     void on_fire(const Location&, const graph::Node&, bool) override {

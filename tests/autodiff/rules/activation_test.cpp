@@ -71,7 +71,7 @@ TEST_CASE("slopes of activations are exact where their results are limits") {
     check_gradients(op_of(op), {Tensor::vector<double>({-800, 800})});
 }
 
-TEST_CASE("at kinks the slopes are TensorFlow's") {
+TEST_CASE("activations have TensorFlow's slopes at kinks") {
   CHECK(slopes_at("Relu", {0, -0.0}) == std::vector<double>{0, 0});
   CHECK(slopes_at("Relu6", {0, 6}) == std::vector<double>{0, 0});
   CHECK(slopes_at("LeakyRelu", {0}, {{"alpha", 0.5f}}) ==

@@ -18,7 +18,7 @@ Tensor paddings(std::vector<int32_t> pairs) {
 
 }  // namespace
 
-TEST_CASE("paddings have gradients of what is inside, and of the padding") {
+TEST_CASE("Pad, PadV2 and MirrorPad have gradients by all float inputs") {
   const Tensor x = values({2, 3});
   check_squares(op_with("Pad", {paddings({1, 0, 2, 1})}), {x});
   check_squares(op_with_unknown("Pad", {paddings({1, 0, 2, 1})}), {x});

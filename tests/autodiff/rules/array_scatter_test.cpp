@@ -32,7 +32,7 @@ TEST_CASE("sums into a tensor have gradients, if indices repeat") {
         {x, updates});
 }
 
-TEST_CASE("of updates of one place the last one has the gradient") {
+TEST_CASE("TensorScatterUpdate gives its gradient to the last update") {
   const auto update = [](Tensor indices, AttrMap policy = {}) -> Function {
     return [=](const graph::Scope& s, const graph::Outputs& x) {
       return s.op("TensorScatterUpdate", {x[0], indices, x[1]}, policy);
@@ -50,7 +50,7 @@ TEST_CASE("of updates of one place the last one has the gradient") {
                 {x, values({3, 2})});
 }
 
-TEST_CASE("extremes of a tensor and updates have gradients") {
+TEST_CASE("TensorScatterMax and TensorScatterMin have gradients") {
   const Tensor rows = Tensor::of<int32_t>({3, 1}, {2, 0, 2});
   for (const char* op : {"TensorScatterMax", "TensorScatterMin"}) {
     const auto extreme = [=](const graph::Scope& s, const graph::Outputs& x) {

@@ -4,7 +4,7 @@
 using namespace tagflow;
 using namespace tagflow::autodiff::testing;
 
-TEST_CASE("lists are put one behind the other") {
+TEST_CASE("TensorListConcatLists has gradients") {
   const auto concat = [](const Scope& s, const Output& a, const Output& b) {
     return s.op("TensorListConcatLists", {a, b}, kElements)[0];
   };
@@ -32,7 +32,7 @@ TEST_CASE("lists are put one behind the other") {
       {values({3, 2}), values({1, 2})});
 }
 
-TEST_CASE("each of some lists gets a row") {
+TEST_CASE("TensorListPushBackBatch has gradients") {
   check_gradients(
       [](const Scope& s, const Outputs& x) -> Outputs {
         const Output a = from_tensor(s, square(s, x[0]));

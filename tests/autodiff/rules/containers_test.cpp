@@ -18,7 +18,7 @@ struct Recurrence {
 
 }  // namespace
 
-TEST_CASE("what is set in a list comes back when it is read") {
+TEST_CASE("a list's elements that are set and read have gradients") {
   check_gradients(
       [](const Scope& s, const Outputs& x) -> Outputs {
         Output list = set_item(s, reserve(s, 3), 1, square(s, x[0]));
@@ -41,7 +41,7 @@ TEST_CASE("an element that was never set takes no gradient") {
       {values({2}), values({3, 2})});
 }
 
-TEST_CASE("what is pushed onto a list comes back when it is popped") {
+TEST_CASE("a list's elements that are pushed and popped have gradients") {
   check_gradients(
       [](const Scope& s, const Outputs& x) -> Outputs {
         Output list = push_back(s, empty_list(s), square(s, x[0]));
@@ -84,7 +84,7 @@ TEST_CASE("lists and tensors are made of each other, row by row") {
       {values({3, 2})});
 }
 
-TEST_CASE("of rows scattered to one element the last one counts") {
+TEST_CASE("TensorListScatter gives its gradient to the last row of an index") {
   for (const bool sized : {false, true})
     check_gradients(
         [&](const Scope& s, const Outputs& x) -> Outputs {
@@ -105,7 +105,7 @@ TEST_CASE("of rows scattered to one element the last one counts") {
       {values({3, 2}), values({3, 2})});
 }
 
-TEST_CASE("lists are joined and split, elements of any length") {
+TEST_CASE("TensorListSplit and TensorListConcat have gradients") {
   check_gradients(
       [](const Scope& s, const Outputs& x) -> Outputs {
         const Output list =
@@ -344,7 +344,7 @@ TEST_CASE("the gradient of a loop over a list or an array copies none") {
   }
 }
 
-TEST_CASE("what has no gradient is said") {
+TEST_CASE("containers without a gradient rule are refused") {
   const auto refused = [](const Function& f, const std::string& text) {
     const auto wrong = wrong_gradients(f, {values({2})});
     REQUIRE(!wrong.ok());

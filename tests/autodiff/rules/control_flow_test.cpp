@@ -11,7 +11,7 @@ using namespace tagflow::autodiff;
 using namespace tagflow::autodiff::testing;
 namespace ops = tagflow::graph::ops;
 
-TEST_CASE("what hands its input on has its gradient") {
+TEST_CASE("ops that pass their input on have its gradient") {
   for (const char* op : {"Identity", "Snapshot", "GuaranteeConst"})
     check_squares(op_of(op), {values({2, 3})});
   check_squares(op_with("Print", {1.5}, {{"first_n", 0}}), {values({2})});

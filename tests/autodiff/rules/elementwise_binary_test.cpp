@@ -175,7 +175,7 @@ TEST_CASE("the first of equal operands is their maximum and their minimum") {
   }
 }
 
-TEST_CASE("what is defined to be 0 makes no NaN") {
+TEST_CASE("gradients of DivNoNan, MulNoNan, Xlogy and Xdivy have no NaN") {
   const auto quotient = gradients_at("DivNoNan", {1, 3}, {0, 2});
   CHECK(quotient[0] == Reals{0, 0.5});
   CHECK(quotient[1] == Reals{0, -0.75});
@@ -199,7 +199,7 @@ TEST_CASE("each term of a sum of several has the sum's gradient") {
   check_gradients(op_of("AccumulateNV2", {{"shape", PartialShape()}}), xs);
 }
 
-TEST_CASE("what was not chosen has a gradient of zero") {
+TEST_CASE("Select gives a gradient of zero to elements not chosen") {
   const Tensor x = values({2, 3}), y = values({2, 3}), row = values({3});
   const Tensor rows = Tensor::vector<bool>({true, false});
   const Tensor columns = Tensor::vector<bool>({true, false, true});

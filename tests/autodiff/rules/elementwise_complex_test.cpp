@@ -27,7 +27,7 @@ TEST_CASE("the gradient of a conjugate is conjugated") {
   check_gradients(op_of("Conj"), {complex_values({2, 3})});
 }
 
-TEST_CASE("parts of what is not linear have gradients") {
+TEST_CASE("parts of functions that are not linear have gradients") {
   check_gradients(
       [](const graph::Scope& s, const graph::Outputs& x) {
         const AttrMap real = {{"Tout", DataType::kDouble}};

@@ -23,7 +23,7 @@ TEST_CASE("ops that are gradients have gradients by both inputs") {
   }
 }
 
-TEST_CASE("what goes up a persistent stack comes down with its gradient") {
+TEST_CASE("a persistent stack gives a popped value's gradient to its push") {
   check_gradients(
       [](const Scope& s, const Outputs& x) -> Outputs {
         const Output none = s.op("PersistentStack", {}, kOnStack);

@@ -131,7 +131,7 @@ TEST_CASE("Qr has gradients for matrices of any form") {
   check_gradients(sizes("Qr"), {complex_values({2, 3})});
 }
 
-TEST_CASE("Qr with full matrices has gradients where q is unique") {
+TEST_CASE("Qr with full matrices has gradients if q is unique") {
   const CheckOptions known = {.unknown_shapes = false};
   const AttrMap full = {{"full_matrices", true}};
   check_gradients(sizes("Qr", full), {values({3, 3})}, known);

@@ -10,7 +10,7 @@ using namespace tagflow::autodiff;
 using namespace tagflow::autodiff::testing;
 namespace ops = tagflow::graph::ops;
 
-TEST_CASE("the largest elements have gradients") {
+TEST_CASE("TopK and NthElement have gradients") {
   for (const bool sorted : {true, false})
     check_squares(op_with("TopKV2", {2}, {{"sorted", sorted}}),
                   {values({3, 5})});
@@ -26,7 +26,7 @@ TEST_CASE("the largest elements have gradients") {
   CHECK(shares.data<double>()[1] == doctest::Approx(1. / 3));
 }
 
-TEST_CASE("different values of a tensor have gradients by it") {
+TEST_CASE("Unique and ListDiff have gradients") {
   check_squares(op_of("Unique"), {values({5})});
   check_squares(op_of("UniqueWithCounts"), {values({5})});
   check_squares(op_with("UniqueV2", {{1}}), {values({2, 4})});
@@ -35,7 +35,7 @@ TEST_CASE("different values of a tensor have gradients by it") {
   check_squares(op_with("ListDiff", {{0.5, 0.25}}), {values({5})});
 }
 
-TEST_CASE("equal values share the gradient of the one that is left of them") {
+TEST_CASE("Unique gives the gradient to all equal values") {
   const Tensor shares = gradients_of(
       [](const graph::Scope& s, const graph::Outputs& x) {
         return ops::mul(s, Output(s.op("Unique", {x[0]})), {4., 7.});

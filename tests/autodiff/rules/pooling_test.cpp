@@ -113,7 +113,7 @@ TEST_CASE("AvgPool has gradients to any order") {
                   {values({1, 2, 4, 2, 1})}, {.order = 3});
 }
 
-TEST_CASE("of equal elements the first one has the gradient of a max pool") {
+TEST_CASE("MaxPool gives its gradient to the first of equal elements") {
   const Tensor x = Tensor::of<double>({1, 1, 4, 1}, {3, 3, 1, 3});
   const auto grad = gradients_of(
       op_of("MaxPool", pool({1, 1, 2, 1}, {1, 1, 2, 1}, "VALID")), {x})[0];

@@ -86,7 +86,7 @@ TEST_CASE("Einsum of one operand has gradients") {
   check_gradients(einsum("ij->ij"), {complex_values({2, 2})});
 }
 
-TEST_CASE("Einsum gives gradients to what it sums over") {
+TEST_CASE("Einsum gives gradients to dimensions that it sums over") {
   check_gradients(einsum("ij->i"), {values({2, 3})});
   check_gradients(einsum("ij->"), {values({2, 3})});
   check_gradients(einsum("aijb->ib"), {values({2, 2, 3, 2})});
@@ -95,7 +95,7 @@ TEST_CASE("Einsum gives gradients to what it sums over") {
   check_gradients(einsum("ij,jk->"), {values({2, 3}), values({3, 2})});
 }
 
-TEST_CASE("Einsum has gradients where labels repeat") {
+TEST_CASE("Einsum has gradients if labels repeat") {
   check_gradients(einsum("ii->i"), {values({3, 3})});
   check_gradients(einsum("ii->"), {values({3, 3})});
   check_gradients(einsum("i->ii"), {values({3})});
@@ -106,7 +106,7 @@ TEST_CASE("Einsum has gradients where labels repeat") {
   check_gradients(einsum("...ii->...i"), {values({2, 2, 2})});
 }
 
-TEST_CASE("Einsum sums gradients over what an ellipsis repeats") {
+TEST_CASE("Einsum sums gradients over dimensions that an ellipsis repeats") {
   const Function f = einsum("...ij,...jk->...ik");
   check_gradients(f, {values({2, 2, 3}), values({2, 3, 2})});
   check_gradients(f, {values({2, 3}), values({2, 3, 2})});

@@ -74,7 +74,7 @@ TEST_CASE("gamma samples have gradients by alpha") {
           doctest::Approx(results[1].data<double>()[i]));
 }
 
-TEST_CASE("shuffles have gradients where the order is known") {
+TEST_CASE("shuffles have gradients if the order is known") {
   check_squares(
       op_with("StatelessShuffle", {Tensor::vector<uint64_t>({7}),
                                    Tensor::vector<uint64_t>({1, 2}), 1}),

@@ -22,19 +22,19 @@ void check_scan(const char* op, int axis, const Tensor& x,
 
 }  // namespace
 
-TEST_CASE("sums so far have gradients in every direction") {
+TEST_CASE("Cumsum has gradients in every direction") {
   check_scan("Cumsum", 0, values({3, 2}));
   check_scan("Cumsum", -1, values({2, 3}));
   check_gradients(op_with("Cumsum", {0}), {complex_values({3})});
 }
 
-TEST_CASE("products so far have gradients in every direction") {
+TEST_CASE("Cumprod has gradients in every direction") {
   check_scan("Cumprod", 0, values({3, 2}, 0.5, 1.5));
   check_scan("Cumprod", -1, values({2, 4}, -1.5, -0.5));
   check_gradients(op_with("Cumprod", {0}), {complex_values({3})});
 }
 
-TEST_CASE("products so far have gradients where factors are zero") {
+TEST_CASE("Cumprod has gradients at factors of zero") {
   check_scan("Cumprod", 1,
              Tensor::of<double>({3, 4}, {2, 0, 3, 4, 0, 5, 2, 0, 2, 3, 0, 0}));
   check_scan("Cumprod", 0, Tensor::vector<double>({0, 2, 0, 3, 0}));
@@ -46,7 +46,7 @@ TEST_CASE("products so far have gradients where factors are zero") {
 }
 
 // Of the exclusive ones, the sum of nothing is minus infinity.
-TEST_CASE("logarithms of sums so far have gradients in every direction") {
+TEST_CASE("CumulativeLogsumexp has gradients in every direction") {
   const auto scan = [](bool exclusive, bool reverse) -> Function {
     return [=](const graph::Scope& s, const graph::Outputs& x) {
       const Output y = s.op("CumulativeLogsumexp", {x[0], 1},
@@ -60,7 +60,7 @@ TEST_CASE("logarithms of sums so far have gradients in every direction") {
                       {.order = 3, .tolerance = 1e-5});
 }
 
-TEST_CASE("logarithms of sums so far have gradients that do not overflow") {
+TEST_CASE("CumulativeLogsumexp has gradients that do not overflow") {
   const auto grads = gradients_of(op_with("CumulativeLogsumexp", {0}),
                                   {Tensor::vector<float>({-200, 0, 150})});
   const auto grad = grads[0].flat<float>();
@@ -69,7 +69,7 @@ TEST_CASE("logarithms of sums so far have gradients that do not overflow") {
   CHECK(grad[2] == doctest::Approx(1));
 }
 
-TEST_CASE("second derivatives of logarithms of sums do not need a first one") {
+TEST_CASE("CumulativeLogsumexp has a second gradient beside a zero first one") {
   // Only the last sum counts: the gradients of the others are zero.
   check_gradients(
       [](const graph::Scope& s, const graph::Outputs& x) {

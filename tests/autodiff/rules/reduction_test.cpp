@@ -64,7 +64,7 @@ TEST_CASE("norms and products have gradients by each element") {
   check_reduction("Prod", 0.5, 1.5);
 }
 
-TEST_CASE("extremes hand their gradient to what they are equal to") {
+TEST_CASE("Max and Min share their gradient among equal extremes") {
   check_reduction("Max", -1, 1);
   check_reduction("Min", -1, 1);
   CHECK(reduction_gradient("Max", {3, 1, 3, 2}) ==
@@ -73,7 +73,7 @@ TEST_CASE("extremes hand their gradient to what they are equal to") {
         std::vector<double>{0, 1. / 3, 1. / 3, 1. / 3});
 }
 
-TEST_CASE("products have gradients where factors are zero") {
+TEST_CASE("products have gradients at factors of zero") {
   const Tensor x =
       Tensor::of<double>({4, 3}, {2, 3, 4, 0, 3, 4, 0, 0, 4, 0, 0, 0});
   check_gradients(op_with("Prod", {1}), {x});
@@ -115,7 +115,7 @@ TEST_CASE("a half-precision mean of more elements than a half can count") {
   CHECK(float(*grads[0].data<Half>()) == doctest::Approx(0.01).epsilon(1e-3));
 }
 
-TEST_CASE("nothing reduced has a gradient of its shape") {
+TEST_CASE("Mean of an empty tensor has a gradient of its shape") {
   const auto grads = gradients_of(op_with("Mean", {0}),
                                   {Tensor::make(DataType::kDouble, {0, 3})});
   CHECK(grads[0].shape() == Shape{0, 3});
@@ -138,7 +138,7 @@ TEST_CASE("reductions in a loop save what they need of each iteration") {
   }
 }
 
-TEST_CASE("counts have gradients by the weights") {
+TEST_CASE("Bincount has gradients by the weights") {
   const Tensor vector = Tensor::vector<int32_t>({1, 0, 1, 7});
   const Tensor matrix = Tensor::of<int32_t>({2, 3}, {1, 0, 1, 2, 5, 2});
   for (const char* op : {"Bincount", "DenseBincount"}) {

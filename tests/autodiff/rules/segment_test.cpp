@@ -61,7 +61,7 @@ TEST_CASE("ids that come from elsewhere have gradients of the same kind") {
   }
 }
 
-TEST_CASE("products of segments have gradients where factors are zero") {
+TEST_CASE("products of segments have gradients at factors of zero") {
   const Tensor x = Tensor::vector<double>({0, 2, 0, 0, 3, 4});
   check_gradients(op_with("SegmentProd", {kSorted}), {x});
   check_gradients(unsorted("UnsortedSegmentProd", kUnsorted), {x});
@@ -105,7 +105,7 @@ TEST_CASE("segments of rows that are picked have gradients") {
   }
 }
 
-TEST_CASE("the gradient of picked rows is sparse where that is asked for") {
+TEST_CASE("the gradient of picked rows is sparse if that is asked for") {
   graph::Graph graph;
   const graph::Scope s(graph);
   const Output x = ops::placeholder(s, DataType::kDouble, {5, 2});

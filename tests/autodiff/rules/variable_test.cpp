@@ -82,7 +82,7 @@ TEST_CASE("gathers of a variable's rows give slices") {
         identical(gradient, Tensor::of<double>({3, 2}, {0, 0, 0, 0, 20, 24})));
 }
 
-TEST_CASE("other gathers of variables have dense gradients") {
+TEST_CASE("a variable's batched and n-d gathers have dense gradients") {
   graph::Graph graph;
   const graph::Scope s(graph);
   const Variables v(s);

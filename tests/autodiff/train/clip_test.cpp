@@ -37,7 +37,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "elements are kept within limits") {
+TEST_CASE_FIXTURE(Fixture, "clipping: elements are kept within limits") {
   const auto clipped = clip_by_value(s, all, -2.5, 5);
   REQUIRE(clipped.size() == 3);
   CHECK_FALSE(clipped[1].valid());
@@ -45,7 +45,8 @@ TEST_CASE_FIXTURE(Fixture, "elements are kept within limits") {
   check_close(rows(clipped[2]), {1, 0, 0, 0, 5, -2.5, 0, 0});
 }
 
-TEST_CASE_FIXTURE(Fixture, "each gradient is shortened by its own norm") {
+TEST_CASE_FIXTURE(Fixture,
+                  "clipping: each gradient is shortened by its own norm") {
   const auto clipped = clip_by_norm(s, all, 4.5);
   REQUIRE(clipped.size() == 3);
   CHECK_FALSE(clipped[1].valid());
@@ -55,7 +56,8 @@ TEST_CASE_FIXTURE(Fixture, "each gradient is shortened by its own norm") {
   check_close(value(same[0].values), {3, -4});
 }
 
-TEST_CASE_FIXTURE(Fixture, "all gradients are shortened by one norm") {
+TEST_CASE_FIXTURE(Fixture,
+                  "clipping: all gradients are shortened by one norm") {
   const double norm = std::sqrt(25 + 81);
   check_close(value(global_norm(s, all)), {norm});
   const auto clipped = clip_by_global_norm(s, all, 2);
@@ -69,7 +71,8 @@ TEST_CASE_FIXTURE(Fixture, "all gradients are shortened by one norm") {
   check_close(rows(same.gradients[2]), {1, 0, 0, 0, 8, -4, 0, 0});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a norm of several types is of the widest") {
+TEST_CASE_FIXTURE(Fixture,
+                  "clipping: a norm of several types is of the widest") {
   const Gradient half{
       ops::cast(s, ops::constant(s, {300.0f, 400.0f}), DataType::kHalf)};
   // 500^2 is more than a half can hold.
@@ -83,7 +86,8 @@ TEST_CASE_FIXTURE(Fixture, "a norm of several types is of the widest") {
               1e-2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a gradient that is not finite is not hidden") {
+TEST_CASE_FIXTURE(Fixture,
+                  "clipping: a gradient that is not finite is not hidden") {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Gradient bad{ops::constant(s, Tensor::vector<double>({1, kInfinity}))};
   const auto clipped = clip_by_global_norm(s, {bad, dense}, 1);
@@ -92,15 +96,16 @@ TEST_CASE_FIXTURE(Fixture, "a gradient that is not finite is not hidden") {
       CHECK(std::isnan(element));
 }
 
-TEST_CASE_FIXTURE(Fixture,
-                  "gradients of zero stay, and no gradients have none") {
+TEST_CASE_FIXTURE(
+    Fixture, "clipping leaves zero gradients, and a norm of none is zero") {
   const Gradient zero{ops::constant(s, Tensor::vector<double>({0, 0}))};
   const auto clipped = clip_by_norm(s, {zero}, 1);
   CHECK(value(clipped[0].values) == Doubles{0, 0});
   CHECK(value(global_norm(s, {Gradient()})) == Doubles{0});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a norm has a derivative, also where it is zero") {
+TEST_CASE_FIXTURE(Fixture,
+                  "clipping: a norm has a derivative, also where it is zero") {
   const Output x = ops::constant(s, Tensor::vector<double>({3, -4}));
   const Output zero = ops::constant(s, Tensor::vector<double>({0, 0}));
   const Outputs slopes = dense_gradients(

@@ -66,7 +66,7 @@ TEST_CASE_FIXTURE(Program, "a dense layer is for the last of all dimensions") {
   CHECK(trainer.fetch({y}) == Doubles{1, 2, 3, 4});
 }
 
-TEST_CASE_FIXTURE(Program, "images are folded, pooled and flattened") {
+TEST_CASE_FIXTURE(Program, "layers convolve, pool and flatten images") {
   const Output x = doubles(s, {1, 3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
   // The kernel is [1, 2; 3, 4].
   const Output y = layers::conv2d(s, vars, x,
@@ -84,7 +84,7 @@ TEST_CASE_FIXTURE(Program, "images are folded, pooled and flattened") {
   CHECK(trainer.fetch({most, mean}) == Doubles{78, 58});
 }
 
-TEST_CASE_FIXTURE(Program, "what is flattened may be of unknown shape") {
+TEST_CASE_FIXTURE(Program, "flatten takes an input of unknown shape") {
   const Output x = ops::placeholder(s.named("x"), DataType::kDouble);
   const Output y = layers::flatten(s, x);
   const Tensor value = Tensor::of<double>({2, 1, 2}, {1, 2, 3, 4});
@@ -140,7 +140,7 @@ TEST_CASE("layers have the gradients that differences say") {
       {values({4, 3})});
 }
 
-TEST_CASE_FIXTURE(Program, "what is no input of a layer says why") {
+TEST_CASE_FIXTURE(Program, "a layer says why it refuses an input") {
   const auto refuses = [&](const char* text) {
     CAPTURE(s.status().to_string());
     CHECK(fails_with(text));

@@ -84,7 +84,7 @@ TEST_CASE_FIXTURE(Fixture, "a tensor says whether a batch is for training") {
               {0.75, 7.5, 0.75 + 2.0 / 3, 0.75 + 200.0 / 3});
 }
 
-TEST_CASE_FIXTURE(Fixture, "halves are normalized in float") {
+TEST_CASE_FIXTURE(Fixture, "batch_norm computes halves in float") {
   const auto norm = layers::batch_norm(
       s, vars, ops::cast(s, x, DataType::kHalf), {.training = true});
   CHECK(norm.output.dtype() == DataType::kHalf);
@@ -101,7 +101,7 @@ TEST_CASE_FIXTURE(Fixture, "a batch without channels says why") {
   CHECK(fails_with("the input is of shape []"));
 }
 
-TEST_CASE("what is dropped follows from the seed") {
+TEST_CASE("dropout follows from its seed") {
   Program p;
   const Output x = ops::fill(p.s, {1000}, 2.0);
   const Output seed =
@@ -128,7 +128,7 @@ TEST_CASE("what is dropped follows from the seed") {
   CHECK(drawn(1) != first);
 }
 
-TEST_CASE("nothing is dropped at a rate of zero, nor after training") {
+TEST_CASE("dropout drops nothing at a rate of zero, nor after training") {
   Program p;
   const Output x = ops::fill(p.s, {100}, 2.0);
   CHECK(layers::dropout(p.s, x, {1, 2}, {.rate = 0}) == x);

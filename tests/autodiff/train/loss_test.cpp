@@ -122,7 +122,8 @@ TEST_CASE_FIXTURE(Fixture, "a cross entropy of sigmoids holds far out") {
               {1, -1, -std::exp(-30)});
 }
 
-TEST_CASE_FIXTURE(Fixture, "its slope at a logit of zero is that of the loss") {
+TEST_CASE_FIXTURE(
+    Fixture, "sigmoid cross entropy has the right slope at a logit of zero") {
   const Output zero = ops::constant(s, Tensor::vector<double>({0, 0}));
   const Output loss = losses::sigmoid_cross_entropy(
       s, zero, ops::constant(s, Tensor::vector<double>({0, 1})),
@@ -174,7 +175,7 @@ TEST_CASE_FIXTURE(Fixture, "labels are numbers of any type") {
               value(losses::hinge(s, x, z)));
 }
 
-TEST_CASE_FIXTURE(Fixture, "what does not fit says why") {
+TEST_CASE_FIXTURE(Fixture, "a loss says why it refuses its inputs") {
   const auto contains = [&](const char* text) {
     return s.status().to_string().find(text) != std::string::npos;
   };

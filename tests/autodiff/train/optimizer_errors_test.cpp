@@ -7,7 +7,7 @@ using namespace tagflow::autodiff;           // NOLINT
 using namespace tagflow::graph;              // NOLINT
 using namespace tagflow::autodiff::testing;  // NOLINT
 
-TEST_CASE("what cannot be trained says why") {
+TEST_CASE("an optimizer says why it cannot train") {
   Program p;
   const ScopedVariable w = p.number("w", 1), other = p.number("other", 1);
   const Output loss = ops::square(p.s, w.read(p.s));

@@ -55,7 +55,7 @@ TEST_CASE("slots have the names that TensorFlow 1 gives them") {
   }
 }
 
-TEST_CASE("the operation has the name that its scope says") {
+TEST_CASE("an optimizer's operation has the name that its scope says") {
   Program p;
   const ScopedVariable w = p.number("w", 1);
   const Output step = optimizers::sgd(p.vars, 0.1)
@@ -64,7 +64,7 @@ TEST_CASE("the operation has the name that its scope says") {
   CHECK(step.is_operation());
 }
 
-TEST_CASE("a loss that is fetched with a step is that before the step") {
+TEST_CASE("an optimizer step's fetched loss is the one before the step") {
   Program p;
   const ScopedVariable w = p.number("w", 3);
   const Output loss = w.read(p.s);
@@ -74,7 +74,7 @@ TEST_CASE("a loss that is fetched with a step is that before the step") {
     CHECK(trainer.fetch({loss}, {step}) == Doubles{wanted});
 }
 
-TEST_CASE("no variable moves before all gradients are there") {
+TEST_CASE("an optimizer changes no variable before all gradients are there") {
   // Each is the gradient of the other one.
   for (int i = 0; i < 20; ++i) {
     Program p;
@@ -89,7 +89,7 @@ TEST_CASE("no variable moves before all gradients are there") {
   }
 }
 
-TEST_CASE("the rate is that of the step, which is counted afterwards") {
+TEST_CASE("an optimizer counts a step after it has taken the step's rate") {
   Program p;
   const ScopedVariable w = p.number("w", 10);
   const ScopedVariable step = global_step(p.s, p.vars);
@@ -122,7 +122,7 @@ TEST_CASE("gradients pass through what is asked for before they are applied") {
   check_close(trainer.fetch(both), {-0.6, -0.8});
 }
 
-TEST_CASE("what a variable decays by is for the program to say") {
+TEST_CASE("adamw decays the variables that the program names") {
   Program p;
   const ScopedVariable a = p.number("kernel", 1), b = p.number("bias", 1);
   const Output sum = ops::add(p.s, a.read(p.s), b.read(p.s));

@@ -51,7 +51,8 @@ TEST_CASE_FIXTURE(Fixture, "a cosine decay ends, and stays there") {
       });
 }
 
-TEST_CASE_FIXTURE(Fixture, "a boundary is the last step of its rate") {
+TEST_CASE_FIXTURE(Fixture,
+                  "learning rate: a boundary is the last step of its rate") {
   check(schedules::piecewise_constant(s, step, {0, 3, 10}, {8, 4, 2, 1},
                                       DataType::kDouble),
         [](double t) {
@@ -61,7 +62,8 @@ TEST_CASE_FIXTURE(Fixture, "a boundary is the last step of its rate") {
         [](double) { return 3.0; });
 }
 
-TEST_CASE_FIXTURE(Fixture, "a warm-up comes before another schedule") {
+TEST_CASE_FIXTURE(Fixture,
+                  "learning rate: a warm-up comes before another schedule") {
   const Output later = schedules::exponential_decay(
       s, rate, step, {.decay_steps = 1, .decay_rate = 0.9});
   check(schedules::warmup(s, later, step, {.steps = 4, .start = 0.25}),
@@ -70,7 +72,8 @@ TEST_CASE_FIXTURE(Fixture, "a warm-up comes before another schedule") {
         });
 }
 
-TEST_CASE_FIXTURE(Fixture, "a rate that is a number is of float") {
+TEST_CASE_FIXTURE(Fixture,
+                  "learning rate: a rate that is a number is of float") {
   const Output one = ops::constant(s, int32_t{3});
   for (const Output& schedule :
        {schedules::exponential_decay(s, 1, one, {}),

@@ -143,7 +143,7 @@ const Tensor kRow = Tensor::vector<int32_t>({10});
 
 }  // namespace
 
-TEST_CASE("recorded cases are moved as they are computed") {
+TEST_CASE("borrowed memory: kernels give TensorFlow's recorded results") {
   std::map<std::string, int> compared;
   for (const char* file : {"array.txt", "elementwise.txt"}) {
     const auto cases = read_recorded_cases(file);
@@ -172,7 +172,7 @@ TEST_CASE("recorded cases are moved as they are computed") {
   CHECK(compared.size() > 15);
 }
 
-TEST_CASE("variables in such memory are changed as TensorFlow changes them") {
+TEST_CASE("borrowed memory: variables are changed as TensorFlow changes them") {
   const auto cases = read_recorded_cases("state.txt");
   REQUIRE_MESSAGE(cases.ok(), cases.status().to_string());
   std::map<std::string, int> compared;
@@ -246,7 +246,7 @@ TEST_CASE("a variable that is the host's is read, and leaves when it changes") {
   }
 }
 
-TEST_CASE("lists hold what lies in such memory") {
+TEST_CASE("borrowed memory: lists hold tensors in it") {
   compare([](Place& at) -> std::vector<Tensor> {
     Tensor list = at.must("TensorListFromTensor", {counted({4, 10}), kRow})[0];
     const Tensor item = at.must("TensorListGetItem",
@@ -279,7 +279,7 @@ TEST_CASE("lists hold what lies in such memory") {
   });
 }
 
-TEST_CASE("small integers in lists stay with the host, and are joined there") {
+TEST_CASE("borrowed memory: small integers in lists stay with the host") {
   compare([](Place& at) -> std::vector<Tensor> {
     const AttrMap of_int = {{"element_dtype", DataType::kInt32}};
     const Tensor shape = ints({8});
@@ -295,7 +295,7 @@ TEST_CASE("small integers in lists stay with the host, and are joined there") {
   });
 }
 
-TEST_CASE("lists are joined and split") {
+TEST_CASE("borrowed memory: lists in it are joined and split") {
   compare([](Place& at) -> std::vector<Tensor> {
     const Tensor rows = Tensor::vector<int32_t>({-1, 10});
     const Tensor list = at.must(
@@ -308,7 +308,7 @@ TEST_CASE("lists are joined and split") {
   });
 }
 
-TEST_CASE("persistent stacks and gradients of lists are added there") {
+TEST_CASE("borrowed memory: stacks and lists of gradients are added in it") {
   compare([](Place& at) -> std::vector<Tensor> {
     Tensor stack =
         at.must("PersistentStack", {}, {{"elem_type", DataType::kFloat}})[0];
@@ -330,7 +330,7 @@ TEST_CASE("persistent stacks and gradients of lists are added there") {
   });
 }
 
-TEST_CASE("tensor arrays hold what lies in such memory") {
+TEST_CASE("borrowed memory: tensor arrays hold tensors in it") {
   compare([](Place& at) -> std::vector<Tensor> {
     const Tensor flow = Tensor::scalar(0.0F);
     const Outputs made =

@@ -28,7 +28,7 @@ Tensor add_ones(Accelerator& accelerator, Tensor x, int times) {
 
 }  // namespace
 
-TEST_CASE("copies of any size come back as they went") {
+TEST_CASE("GPU: copies of any size come back as they went") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   // Around the sizes of pinned pieces, and beyond all of them.
@@ -46,7 +46,7 @@ TEST_CASE("copies of any size come back as they went") {
   CHECK(gpu->memory().in_use == 0);
 }
 
-TEST_CASE("many copies at once share the pinned memory") {
+TEST_CASE("GPU: many copies at once share the pinned memory") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   constexpr int kCopies = 200;
@@ -65,7 +65,7 @@ TEST_CASE("many copies at once share the pinned memory") {
     CHECK(identical(*fetched[size_t(i)]->answer(), floats(100000, float(i))));
 }
 
-TEST_CASE("small values stay with the host, others go where kernels are") {
+TEST_CASE("GPU: small values stay with the host, others go where kernels are") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   Accelerator& accelerator = *gpu->accelerator();
@@ -81,7 +81,7 @@ TEST_CASE("small values stay with the host, others go where kernels are") {
   CHECK(there.to_string() == "float[10] on a device");
 }
 
-TEST_CASE("results are handed on before they are computed, in order") {
+TEST_CASE("GPU: results are handed on before they are computed, in order") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   constexpr int kTimes = 5000;  // more than may be in flight
@@ -93,7 +93,7 @@ TEST_CASE("results are handed on before they are computed, in order") {
   expect_close(*fetched, floats(1000, float(kTimes)));
 }
 
-TEST_CASE("a copy to the host sees the launch it depends on, not later ones") {
+TEST_CASE("GPU: a copy to the host waits for its own launch only") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   Accelerator& accelerator = *gpu->accelerator();
@@ -108,7 +108,7 @@ TEST_CASE("a copy to the host sees the launch it depends on, not later ones") {
     expect_close(*copies[size_t(i)]->answer(), floats(1000, float(i + 1)));
 }
 
-TEST_CASE("an observer hears of kernels and copies, and when they were") {
+TEST_CASE("GPU: an observer hears of kernels and copies, and when they were") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   using Stream = AcceleratorActivity::Stream;
@@ -151,7 +151,7 @@ TEST_CASE("an observer hears of kernels and copies, and when they were") {
   CHECK(count[Stream::kToHost] == 1);
 }
 
-TEST_CASE("launches from many threads do not disturb one another") {
+TEST_CASE("GPU: launches from many threads do not disturb one another") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   std::vector<Tensor> ends(4);
@@ -168,7 +168,7 @@ TEST_CASE("launches from many threads do not disturb one another") {
   CHECK(gpu->memory().in_use == 0);
 }
 
-TEST_CASE("large inputs of the host come along with a launch") {
+TEST_CASE("GPU: large inputs of the host come along with a launch") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   for (const int64_t count : {int64_t(7), int64_t(50000), 10 * kMebi}) {
@@ -189,7 +189,7 @@ TEST_CASE("large inputs of the host come along with a launch") {
     CHECK(joined->data<float>()[50000 * i + 49999] == 49999);
 }
 
-TEST_CASE("a wait for pinned memory is no error of the launch after it") {
+TEST_CASE("GPU: a wait for pinned memory is no error of the launch after it") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   // They have to wait for one another, and then for a kernel of our own.
@@ -203,7 +203,7 @@ TEST_CASE("a wait for pinned memory is no error of the launch after it") {
   CHECK(fetched->data<float>()[1000] == 1000 * kTerms);
 }
 
-TEST_CASE("an axis that is on the GPU is fetched; later launches go on") {
+TEST_CASE("GPU: an axis on the GPU is fetched, later launches go on") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   Accelerator& accelerator = *gpu->accelerator();
@@ -215,7 +215,7 @@ TEST_CASE("an axis that is on the GPU is fetched; later launches go on") {
   expect_close(total, Tensor::vector<float>({4950}));
 }
 
-TEST_CASE("small values make small values, or what is large on the GPU") {
+TEST_CASE("GPU: small values make small values, or what is large on the GPU") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   for (const int32_t size : {3, 1000}) {
@@ -229,7 +229,7 @@ TEST_CASE("small values make small values, or what is large on the GPU") {
   }
 }
 
-TEST_CASE("results of large work on the host come to the GPU") {
+TEST_CASE("GPU: results of large work on the host come to the GPU") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   GpuLaunch range("Range", {Tensor::scalar(0.0F), Tensor::scalar(1000.0F),
@@ -239,7 +239,7 @@ TEST_CASE("results of large work on the host come to the GPU") {
   expect_close(*to_host(*gpu->accelerator(), there), floats(1000));
 }
 
-TEST_CASE("memory is counted, limited, and there again when it is freed") {
+TEST_CASE("GPU: memory is counted, limited, and there again when it is freed") {
   const auto gpu = gpu_or_skip({.memory = 16 * kMebi});
   if (gpu == nullptr) return;
   Accelerator& accelerator = *gpu->accelerator();
@@ -262,7 +262,7 @@ TEST_CASE("memory is counted, limited, and there again when it is freed") {
   CHECK(gpu->memory().peak <= 16 * kMebi);
 }
 
-TEST_CASE("more than the GPU has is refused with what is in use") {
+TEST_CASE("a GPU refuses a tensor beyond its memory, and says what is used") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   expect_error(Tensor::allocate(DataType::kInt8, {2 * gpu->info().memory_limit},
@@ -272,7 +272,7 @@ TEST_CASE("more than the GPU has is refused with what is in use") {
   CHECK(to_device(*gpu->accelerator(), floats(100)).ok());
 }
 
-TEST_CASE("what cannot be in the GPU's memory is refused") {
+TEST_CASE("a GPU refuses a tensor that its memory cannot hold") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   expect_error(
@@ -293,7 +293,7 @@ TEST_CASE("what cannot be in the GPU's memory is refused") {
                "but in elsewhere");
 }
 
-TEST_CASE("a launch of a cancelled step is answered so, and others go on") {
+TEST_CASE("GPU: a cancelled step's launch is answered, and others go on") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   GpuLaunch cancelled("Neg", {floats(100)});
@@ -318,7 +318,7 @@ TEST_CASE("tensors outlive their GPU") {
   y.reset();
 }
 
-TEST_CASE("a callback may launch while a GPU goes") {
+TEST_CASE("GPU: a callback may launch while a GPU goes") {
   auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   Accelerator& accelerator = *gpu->accelerator();
@@ -349,7 +349,7 @@ TEST_CASE("a callback may launch while a GPU goes") {
                  "[cuda] the device is being destroyed");
 }
 
-TEST_CASE("what waits when a GPU goes is answered, and once") {
+TEST_CASE("a GPU that is destroyed answers all that waits, once") {
   auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   Accelerator& accelerator = *gpu->accelerator();

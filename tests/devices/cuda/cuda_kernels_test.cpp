@@ -56,7 +56,7 @@ std::map<std::string, int> compare(Device& gpu, const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("element-wise kernels of GPUs compute what the CPU's do") {
+TEST_CASE("element-wise kernels of GPUs give the CPU's results") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   const auto compared = compare(*gpu, "elementwise.txt");
@@ -64,7 +64,7 @@ TEST_CASE("element-wise kernels of GPUs compute what the CPU's do") {
   CHECK(gpu->memory().in_use == 0);
 }
 
-TEST_CASE("array kernels of GPUs compute what the CPU's do") {
+TEST_CASE("array kernels of GPUs give the CPU's results") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   const auto compared = compare(*gpu, "array.txt");

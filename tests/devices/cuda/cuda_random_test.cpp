@@ -78,7 +78,7 @@ TEST_CASE("element-wise ops broadcast on a GPU as they do on the CPU") {
       expect_same(*gpu, op, {random_tensor(dtype, {300, 33}, ++seed, false)});
 }
 
-TEST_CASE("the absolute value of -0 has no sign") {
+TEST_CASE("GPU kernels: the absolute value of -0 has no sign") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   for (const DataType dtype : kFloating) {
@@ -93,7 +93,7 @@ TEST_CASE("the absolute value of -0 has no sign") {
   }
 }
 
-TEST_CASE("what is wrong with the inputs is said as the CPU says it") {
+TEST_CASE("GPU kernels refuse inputs with the CPU's error messages") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   const Tensor matrix = random_tensor(DataType::kFloat, {30, 20}, 1);
@@ -114,7 +114,7 @@ TEST_CASE("what is wrong with the inputs is said as the CPU says it") {
               {random_tensor(DataType::kInt32, {100}, 1), Tensor::scalar(0)});
 }
 
-TEST_CASE("reductions of all forms agree with the CPU's") {
+TEST_CASE("GPU kernels: reductions of all forms agree with the CPU's") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   const std::pair<Shape, std::vector<Tensor>> kCases[] = {
@@ -153,7 +153,7 @@ TEST_CASE("reductions of all forms agree with the CPU's") {
   }
 }
 
-TEST_CASE("a sum of many terms does not lose the small ones") {
+TEST_CASE("GPU kernels: a sum of many terms does not lose the small ones") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   // One after another, each 1 would be rounded away. By a thread for each
@@ -167,7 +167,7 @@ TEST_CASE("a sum of many terms does not lose the small ones") {
   }
 }
 
-TEST_CASE("rows: softmax and the places of extremes") {
+TEST_CASE("GPU kernels over rows: softmax, ArgMax and ArgMin") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   uint32_t seed = 0;
@@ -186,7 +186,7 @@ TEST_CASE("rows: softmax and the places of extremes") {
                       {{"output_type", result}});
 }
 
-TEST_CASE("cross entropies, of labels of both kinds") {
+TEST_CASE("GPU kernels: cross entropies, of labels of both kinds") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   uint32_t seed = 0;
@@ -224,7 +224,7 @@ TEST_CASE("cross entropies, of labels of both kinds") {
   expect_same(*gpu, sparse, {logits, ints({2})});
 }
 
-TEST_CASE("a label that is no class is an error, or NaN where the GPU has it") {
+TEST_CASE("GPU kernels: a label that is no class is an error or NaN") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   const char* op = "SparseSoftmaxCrossEntropyWithLogits";
@@ -243,7 +243,7 @@ TEST_CASE("a label that is no class is an error, or NaN where the GPU has it") {
   }
 }
 
-TEST_CASE("products of matrices, in batches and transposed") {
+TEST_CASE("GPU kernels: products of matrices, in batches and transposed") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   uint32_t seed = 0;
@@ -271,7 +271,7 @@ TEST_CASE("products of matrices, in batches and transposed") {
   }
 }
 
-TEST_CASE("a factor that a launch could take along is copied for cuBLAS") {
+TEST_CASE("GPU kernels: a small factor is copied for cuBLAS") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   uint32_t seed = 0;
@@ -288,7 +288,7 @@ TEST_CASE("a factor that a launch could take along is copied for cuBLAS") {
   }
 }
 
-TEST_CASE("elements of every type are moved") {
+TEST_CASE("GPU kernels: elements of every type are moved") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   uint32_t seed = 0;
@@ -349,7 +349,7 @@ TEST_CASE("elements of every type are moved") {
                       {{"DstT", to}, {"Truncate", truncates}});
 }
 
-TEST_CASE("more dimensions than a kernel has loops are walked over") {
+TEST_CASE("GPU kernels: more dimensions than loops are walked over") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   Shape shape, alternating;
@@ -369,7 +369,7 @@ TEST_CASE("more dimensions than a kernel has loops are walked over") {
                "support 8");
 }
 
-TEST_CASE("an index out of range that only the GPU knows gives zeros") {
+TEST_CASE("GPU kernels: a wrong index that only the GPU knows gives zeros") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   const Tensor params = floats(100, 1);
@@ -393,7 +393,7 @@ TEST_CASE("an index out of range that only the GPU knows gives zeros") {
   expect_close(*fetched, Tensor::vector<float>({4, 0}));
 }
 
-TEST_CASE("a sum of more terms than a launch takes is put together") {
+TEST_CASE("GPU kernels: a sum of very many terms is put together") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   for (const DataType dtype : {DataType::kFloat, DataType::kInt64})
@@ -416,7 +416,7 @@ TEST_CASE("a sum of more terms than a launch takes is put together") {
   }
 }
 
-TEST_CASE("fused ops run one after another") {
+TEST_CASE("GPU kernels: fused ops run one after another") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   using Strings = std::vector<std::string>;

@@ -30,7 +30,7 @@ TEST_CASE("a GPU that this machine does not have is an error, said in words") {
   }
 }
 
-TEST_CASE("what a spec says wrongly of a GPU is found before it is made") {
+TEST_CASE("a GPU's spec is checked before the device is made") {
   expect_error(make_devices("cuda:1:speed=5"), Code::kInvalidArgument,
                "cuda has no option \"speed\"; it has memory");
   expect_error(make_devices("cuda:memory=0B"), Code::kInvalidArgument,

@@ -89,7 +89,7 @@ TEST_CASE("a broadcast of more loops than kernels have is refused") {
                "loops, a GPU's kernels support 8");
 }
 
-TEST_CASE("what an operand holds travels with the launch") {
+TEST_CASE("a small operand's value is part of the launch") {
   const Tensor scalar = Tensor::scalar(2.5F);
   CHECK(fits_operand(scalar));
   const cuda::Operand operand = operand_of(scalar);
@@ -101,7 +101,7 @@ TEST_CASE("what an operand holds travels with the launch") {
   CHECK_FALSE(fits_operand(Tensor::scalar("text")));
 }
 
-TEST_CASE("small values are what steers: few integers, or held in a token") {
+TEST_CASE("small values for a GPU are few integers, or held in a token") {
   CHECK(is_small_value(Tensor::scalar(1.0F)));
   CHECK(is_small_value(Tensor::make(DataType::kInt32, {64})));
   CHECK_FALSE(is_small_value(Tensor::make(DataType::kInt32, {65})));

@@ -223,7 +223,7 @@ bool is_whole(FileSystem& files, const std::string& prefix,
   return true;
 }
 
-TEST_CASE("whichever write fails, what is left is the checkpoint before") {
+TEST_CASE("a bundle whose save fails leaves the checkpoint before it") {
   for (int failing = 0;; ++failing) {
     MemoryFiles files;
     save("d/old", small_tensors(), files, 2);

@@ -102,7 +102,7 @@ void save_slices(MemoryFiles& files) {
   check(second->publish());
 }
 
-TEST_CASE("what TensorFlow writes is read") {
+TEST_CASE("a bundle that TensorFlow has written is read") {
   const std::pair<std::string, Named> bundles[] = {
       {"types", recorded_types()},
       {"shapes", recorded_shapes()},
@@ -117,7 +117,7 @@ TEST_CASE("what TensorFlow writes is read") {
   }
 }
 
-TEST_CASE("what is written is what TensorFlow writes, byte by byte") {
+TEST_CASE("a bundle has the same bytes as TensorFlow's") {
   MemoryFiles files;
   save("d/types", recorded_types(), files);
   save("d/shapes", recorded_shapes(), files);
@@ -169,7 +169,7 @@ TEST_CASE("tensors are put together of slices, and slices taken of both") {
                     recorded_path("sliced")));
 }
 
-TEST_CASE("of a tensor without elements, any slice has none") {
+TEST_CASE("a bundle gives empty slices of a tensor without elements") {
   MemoryFiles files;
   const Shape shape = {0, int64_t{1} << 40};
   save("d/p",
@@ -195,7 +195,7 @@ TEST_CASE("a tensor of which slices are missing says how much is there") {
   CHECK(reader->read_slice("rows", slice("3,2:1,2")).ok());
 }
 
-TEST_CASE("a tensor that is not there is NotFound, with what is") {
+TEST_CASE("a bundle's missing tensor is NotFound, with the nearest names") {
   const auto reader = recorded("shapes");
   CHECK(text_of(reader->read("scalr")) ==
         fmt::format("NotFound: [checkpoint] there is no tensor \"scalr\" in "
@@ -215,7 +215,7 @@ TEST_CASE("a V1 checkpoint is refused by name") {
                     recorded_path("v1")));
 }
 
-TEST_CASE("what cannot be saved is refused") {
+TEST_CASE("a bundle refuses tensors that cannot be saved") {
   MemoryFiles files;
   const auto writer = start("d/p", 1, files);
   const Tensor x = Tensor::vector<float>({1, 2});
@@ -292,7 +292,7 @@ Tensor random_tensor() {
   return example(dtype, shape);
 }
 
-TEST_CASE("any tensors survive, in any number of shards") {
+TEST_CASE("a bundle keeps any tensors, in any number of shards") {
   CHECK(rc::check([] {
     std::map<std::string, Tensor> tensors;
     const int count = *rc::gen::inRange(0, 8);

@@ -51,7 +51,7 @@ std::string header_error_of(std::string_view header) {
   return error_of(file_of(header, "12345678"));
 }
 
-TEST_CASE("what safetensors' own package writes is read") {
+TEST_CASE("a safetensors file of the format's own package is read") {
   const auto reader =
       SafetensorsReader::open(recorded_path("types.safetensors"));
   INFO(text_of(reader));
@@ -76,7 +76,7 @@ TEST_CASE("what safetensors' own package writes is read") {
                   example(DataType::kInt32, {0, 3})));
 }
 
-TEST_CASE("a file is these bytes") {
+TEST_CASE("a safetensors file has the bytes of the format") {
   MemoryFiles files;
   REQUIRE(save("f",
                {{"b", Tensor::vector<uint8_t>({1, 2})},
@@ -91,7 +91,7 @@ TEST_CASE("a file is these bytes") {
         file_of(header + padding, std::string_view("\0\0\x80\x3f\1\2", 6)));
 }
 
-TEST_CASE("any tensors survive") {
+TEST_CASE("a safetensors file keeps any tensors") {
   CHECK(rc::check([] {
     std::map<std::string, Tensor> tensors;
     const int count = *rc::gen::inRange(0, 8);
@@ -117,7 +117,7 @@ TEST_CASE("any tensors survive") {
   }));
 }
 
-TEST_CASE("what cannot be written is refused, and leaves nothing behind") {
+TEST_CASE("a safetensors file that cannot be written leaves nothing behind") {
   MemoryFiles files;
   const Tensor x = Tensor::vector<float>({1, 2});
   CHECK(save("f", {{"s", Tensor::scalar("text")}}, files).to_string() ==

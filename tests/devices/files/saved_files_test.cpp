@@ -125,7 +125,7 @@ TEST_CASE("a folder that cannot be written to is not locked") {
         std::string::npos);
 }
 
-TEST_CASE("where memory is short, no lock and no temporary file stays") {
+TEST_CASE("a folder lock that lacks memory leaves no file behind") {
   const TempFolder folder("a_name_that_needs_memory_of_its_own");
   make(folder, {"m-1.index", "m-1.data-00000-of-00001"});
   const auto names = folder.names();

@@ -69,7 +69,7 @@ TEST_CASE("a text that names no checkpoints is refused") {
         std::string::npos);
 }
 
-TEST_CASE("a list that cannot be written for lack of memory is an error") {
+TEST_CASE("a list of checkpoints that cannot be written is an error") {
   const TempFolder folder("short");
   CheckpointState state;
   for (int i = 0; i < 9; ++i) {
@@ -88,7 +88,7 @@ TEST_CASE("a list that cannot be written for lack of memory is an error") {
   CHECK(read_checkpoint_state(folder.path(""))->all == state.all);
 }
 
-TEST_CASE("a search that fails for lack of memory is no search that ends") {
+TEST_CASE("a search for checkpoints without memory gives no older one") {
   const TempFolder folder("short_search");
   for (const std::string name : {"m-1", "m-2"}) save(folder.path(name));
   for (int64_t k = 1;; ++k) {
@@ -105,7 +105,7 @@ TEST_CASE("a search that fails for lack of memory is no search that ends") {
   }
 }
 
-TEST_CASE("of one series the last step is the newest, whatever its time") {
+TEST_CASE("the newest checkpoint of one series is that of the last step") {
   const TempFolder folder("series");
   for (const std::string name : {"m-4", "m-10", "m-9", "other-99"})
     save(folder.path(name));
@@ -175,7 +175,7 @@ class FewFiles {
   rlimit before_;
 };
 
-TEST_CASE("an error that is no damage does not make an older one the newest") {
+TEST_CASE("an error other than damage makes no older checkpoint the newest") {
   const TempFolder folder("few");
   save(folder.path("m-1"));
   save(folder.path("m-2"), 9);

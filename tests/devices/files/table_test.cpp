@@ -78,7 +78,7 @@ Entries long_entries() {
   return entries;
 }
 
-TEST_CASE("what is written is read, here and by LevelDB") {
+TEST_CASE("a table that is written is read, here and by LevelDB") {
   CHECK(rc::check([](const std::map<std::string, std::string>& map) {
     const Entries entries(map.begin(), map.end());
     const auto bytes = format_table(entries);
@@ -193,7 +193,7 @@ TEST_CASE("sizes that a table only claims allocate nothing") {
             .find("outside") != std::string::npos);
 }
 
-TEST_CASE("keys that are not ascending are refused") {
+TEST_CASE("a table refuses keys that are not ascending") {
   const std::string no_starts(4, '\0');
   const std::string data =
       entry_of(0, 1, 0, "b") + entry_of(0, 1, 0, "a") + no_starts;
@@ -208,7 +208,7 @@ TEST_CASE("keys that are not ascending are refused") {
             .find("not ascending") != std::string::npos);
 }
 
-TEST_CASE("blocks that are not ascending, or share bytes, are refused") {
+TEST_CASE("a table refuses blocks that overlap or are not ascending") {
   const std::string no_starts(4, '\0');
   const std::string first = sealed(no_starts, 0);
   const std::string blocks =

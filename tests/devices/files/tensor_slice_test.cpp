@@ -31,7 +31,7 @@ TEST_CASE("slices and their shapes are parsed") {
   CHECK(parse_shape_and_slice("0 -")->slice_shape == Shape{0});
 }
 
-TEST_CASE("texts that are no slices are refused") {
+TEST_CASE("a slice's text is refused if it is malformed") {
   CHECK(error_of("4 6 x") ==
         "InvalidArgument: \"x\" is no slice: each dimension is \"-\" or "
         "\"start,length\", with start >= 0 and length > 0");
@@ -68,7 +68,7 @@ TEST_CASE("keys of slices are TensorFlow's") {
         "\0w\0\1\1\1\xff\xc0\x7f\xff\xff\xff\xff\xff\xff\xff\x81"s);
 }
 
-TEST_CASE("keys sort as the numbers do") {
+TEST_CASE("keys of slices sort as the numbers in them do") {
   CHECK(rc::check([] {
     const auto number = [] {
       return *rc::gen::arbitrary<int64_t>() >> *rc::gen::inRange(0, 63);
@@ -81,7 +81,7 @@ TEST_CASE("keys sort as the numbers do") {
   }));
 }
 
-TEST_CASE("slices intersect where every dimension does") {
+TEST_CASE("slices intersect if every dimension does") {
   const auto slice = [](std::string_view text) {
     return TensorSlice::parse(text).value();
   };
@@ -91,7 +91,7 @@ TEST_CASE("slices intersect where every dimension does") {
   CHECK(TensorSlice().intersection(TensorSlice()).has_value());
 }
 
-TEST_CASE("slices are disjoint where no two of them intersect") {
+TEST_CASE("slices are disjoint if no two of them intersect") {
   CHECK(rc::check([] {
     const int rank = *rc::gen::inRange(0, 4);
     const int count = *rc::gen::inRange(0, 6);
@@ -134,7 +134,7 @@ TEST_CASE("many slices are soon told apart, or refused") {
         }).code() == Code::kResourceExhausted);
 }
 
-TEST_CASE("where an extent is empty, nothing is copied") {
+TEST_CASE("a slice copy copies nothing if an extent is empty") {
   const Shape whole = {0, int64_t{1} << 40, int64_t{1} << 40};
   for (const Shape& shape : {whole, Shape({int64_t{1} << 40, 0, 9})}) {
     const TensorSlice from = whole_slice(shape);
@@ -149,7 +149,7 @@ TEST_CASE("where an extent is empty, nothing is copied") {
   }
 }
 
-TEST_CASE("a copy moves just what two slices have in common") {
+TEST_CASE("a slice copy moves just the elements that two slices share") {
   CHECK(rc::check([] {
     const int rank = *rc::gen::inRange(0, 5);
     const auto box = [&] {

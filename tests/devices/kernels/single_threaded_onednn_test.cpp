@@ -34,7 +34,7 @@ Tensor ones(const Shape& shape) {
 
 }  // namespace
 
-TEST_CASE("one thread while the guard lives, and as many as before after it") {
+TEST_CASE("a SingleThreaded guard sets one OpenMP thread while it lives") {
   const Threads threads(3);
   {
     const SingleThreaded guard;

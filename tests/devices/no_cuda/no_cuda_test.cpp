@@ -7,7 +7,7 @@
 
 namespace tagflow::devices {
 
-TEST_CASE("without CUDA a GPU is refused, and it is said why") {
+TEST_CASE("a GPU is refused with the reason if the build has no CUDA") {
   const auto specs = parse_device_specs("cuda:1");
   REQUIRE(specs.ok());
   expect_error(make_devices(*specs), Code::kUnimplemented,

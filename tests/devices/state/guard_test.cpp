@@ -67,7 +67,7 @@ using Answers = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("what a kernel throws is its error") {
+TEST_CASE("an exception of a kernel is an error of its op") {
   CHECK(run([] { return Status(); }).ok());
   CHECK(run([] { return invalid_argument("bad"); }).message() == "bad");
   expect_error(run([]() -> Status { throw std::bad_alloc(); }),
@@ -78,7 +78,7 @@ TEST_CASE("what a kernel throws is its error") {
                "[NoOp] unexpected exception of type int");
 }
 
-TEST_CASE("a kernel that throws where it is asked for its cost takes long") {
+TEST_CASE("a kernel that throws when asked for its cost counts as slow") {
   class Unsure final : public Kernel {
    public:
     Status compute(KernelContext&) const override { return {}; }
@@ -103,7 +103,7 @@ TEST_CASE("a kernel that has no memory left is out of memory") {
   }
 }
 
-TEST_CASE("what an asynchronous kernel throws is its answer") {
+TEST_CASE("an exception of an asynchronous kernel is its answer") {
   CHECK(answers([](Completion done) { done({}); }) == Answers{"OK"});
   CHECK(answers([](Completion) { throw 3; }) ==
         Answers{"Internal: [NoOp] unexpected exception of type int"});

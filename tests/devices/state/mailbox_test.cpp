@@ -28,7 +28,7 @@ void send(Mailbox<Letter>& mailbox, Letter& letter, const F& handle) {
 
 }  // namespace
 
-TEST_CASE("1, 2: who finds nobody inside is inside, others leave a letter") {
+TEST_CASE("1, 2: a mailbox lets one caller in, others leave a letter") {
   Mailbox<Letter> mailbox;
   Letter first, second, third;
   REQUIRE(mailbox.post(first));
@@ -42,7 +42,7 @@ TEST_CASE("1, 2: who finds nobody inside is inside, others leave a letter") {
   mailbox.leave([](Letter&) { FAIL("there is none"); });
 }
 
-TEST_CASE("3, 5: what is posted while letters are handled is handled") {
+TEST_CASE("3, 5: a mailbox handles letters that come while it is at work") {
   Mailbox<Letter> mailbox;
   std::vector<Letter> letters(1000);
   int handled = 0, depth = 0;
@@ -58,7 +58,7 @@ TEST_CASE("3, 5: what is posted while letters are handled is handled") {
   CHECK(mailbox.try_enter());
 }
 
-TEST_CASE("1, 4: one thread at a time, and each one's letters in order") {
+TEST_CASE("1, 4: a mailbox is used by one thread, and keeps letters in order") {
   constexpr int kSenders = 4, kLetters = 20'000;
   Mailbox<Letter> mailbox;
   std::vector<std::vector<Letter>> letters(kSenders);

@@ -58,7 +58,7 @@ TEST_CASE("a mutex is one's until its lock is consumed, or gone") {
   }
 }
 
-TEST_CASE("who waits for a mutex gets it in turn; who is cancelled does not") {
+TEST_CASE("a mutex goes to those that wait in turn, not to cancelled ones") {
   TestedMutex mutex;
   auto first = std::make_unique<Call>(mutex.lock, std::vector{mutex.handle});
   first->start();
@@ -134,7 +134,7 @@ TEST_CASE("a mutex stays free, and a wait has one answer, without memory") {
   CHECK(mutex.is_free());
 }
 
-TEST_CASE("what is no mutex, or no lock of one, is refused") {
+TEST_CASE("a mutex op refuses inputs that are not a mutex or its lock") {
   const TestedMutex mutex;
   expect_error(Call(mutex.lock, {Tensor::make(DataType::kResource, {})})
                    .start()

@@ -32,7 +32,7 @@ Tensor some(std::initializer_list<int32_t> values) {
 
 }  // namespace
 
-TEST_CASE("elements come out as they went in") {
+TEST_CASE("a queue gives elements in the order in which they came") {
   TestedQueue queue("FIFOQueueV2", {DataType::kInt32, DataType::kString});
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 20; ++i)
@@ -47,7 +47,7 @@ TEST_CASE("elements come out as they went in") {
   }
 }
 
-TEST_CASE("many go in by their rows, and come out as one") {
+TEST_CASE("a queue takes many elements as rows, and gives many as one tensor") {
   TestedQueue queue("FIFOQueueV2", {DataType::kFloat, DataType::kString},
                     {{"shapes", Shapes{{2}, PartialShape::scalar()}}});
   Call put(queue.put_many,
@@ -91,7 +91,7 @@ TEST_CASE("smoke: a dequeue waits for an element, an enqueue for space") {
   }
 }
 
-TEST_CASE("what comes later does not overtake what waits") {
+TEST_CASE("a queue serves waiting calls before later ones") {
   TestedQueue queue = ints(2);
   Call many(queue.take_many, {queue.handle, one(3)});
   many.start();
@@ -119,7 +119,7 @@ TEST_CASE("2: a dequeue of more than the capacity has them kept for it") {
   CHECK(full.status().ok());
 }
 
-TEST_CASE("more than there is space for goes in bit by bit") {
+TEST_CASE("a queue takes more elements than it has room for bit by bit") {
   TestedQueue queue = ints(2);
   Call many(queue.put_many, queue.inputs({some({0, 1, 2, 3, 4})}));
   many.start();
@@ -173,7 +173,7 @@ TEST_CASE("a closed queue gives what it has, and takes nothing") {
             .scalar_value<bool>());
 }
 
-TEST_CASE("closing ends what waits: takers at once, putters when they went") {
+TEST_CASE("a queue that is closed ends waiting dequeues, then enqueues") {
   TestedQueue queue = ints(1);
   CHECK(queue.must_put({one(1)}).ok());
   Call put(queue.put, queue.inputs({one(2)}));
@@ -193,7 +193,7 @@ TEST_CASE("closing ends what waits: takers at once, putters when they went") {
   CHECK(queue.take_int() == 2);
 }
 
-TEST_CASE("closing may cancel what waits to be put in") {
+TEST_CASE("a queue that is closed may cancel waiting enqueues") {
   TestedQueue queue = ints(1);
   Call put(queue.put_many, queue.inputs({some({1, 2})}));
   put.start();
@@ -270,7 +270,7 @@ TEST_CASE("a shuffling queue draws as TensorFlow does, and keeps its least") {
   CHECK(two.output().num_elements() == 2);
 }
 
-TEST_CASE("by priority, and of equal ones in TensorFlow's order") {
+TEST_CASE("a priority queue keeps TensorFlow's order of equal priorities") {
   TestedQueue queue("PriorityQueueV2", {DataType::kString},
                     {DataType::kInt64, DataType::kString},
                     {{"shapes", Shapes{PartialShape::scalar()}}});
@@ -289,7 +289,7 @@ TEST_CASE("by priority, and of equal ones in TensorFlow's order") {
                "component 0 of queue \"q\" takes int64[], not int32[]");
 }
 
-TEST_CASE("shapes that differ are padded to the largest") {
+TEST_CASE("a padding queue pads elements to the largest shape") {
   TestedQueue queue("PaddingFIFOQueueV2", {DataType::kInt32, DataType::kString},
                     {{"shapes", Shapes{{-1, 2}, {-1}}}});
   CHECK(queue
@@ -313,7 +313,7 @@ TEST_CASE("shapes that differ are padded to the largest") {
                "component 0 of queue \"q\" takes int32[?,2], not int32[]");
 }
 
-TEST_CASE("what does not fit a queue is refused") {
+TEST_CASE("a queue refuses elements that do not fit it") {
   TestedQueue queue("FIFOQueueV2", {DataType::kInt32, DataType::kFloat},
                     {{"shapes", Shapes{{2}, PartialShape::scalar()}}});
   const Tensor two = some({1, 2}), x = Tensor::scalar(1.0f);
@@ -418,7 +418,7 @@ TEST_CASE("a name means one kind of queue") {
           "[2]");
 }
 
-TEST_CASE("elements that were large once leave no large ring behind") {
+TEST_CASE("a queue shrinks its ring when large elements are gone") {
   FifoElements elements(1);
   constexpr int kMany = 100'000;
   for (int i = 0; i < kMany; ++i) {
@@ -439,7 +439,7 @@ TEST_CASE("elements that were large once leave no large ring behind") {
 
 // What went in comes out once, or is still there, and each putter's elements in
 // their order; whatever is cancelled meanwhile.
-TEST_CASE("nothing is lost or doubled where dequeues are cancelled") {
+TEST_CASE("a queue loses or doubles nothing if dequeues are cancelled") {
   constexpr int kPutters = 2, kTakers = 2, kEach = 50'000;
   for (const bool at_once : {true, false}) {
     TestedQueue queue = ints(64);
@@ -500,7 +500,7 @@ TEST_CASE("nothing is lost or doubled where dequeues are cancelled") {
   }
 }
 
-TEST_CASE("a hundred thousand waits are cancelled in any order") {
+TEST_CASE("a queue's waits are cancelled in any order, even very many") {
   constexpr int kWaits = 100'000;
   TestedQueue queue = ints();
   std::deque<Call> calls;

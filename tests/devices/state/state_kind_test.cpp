@@ -31,7 +31,7 @@ TEST_CASE("ops of all generations make state of one kind") {
     CHECK_FALSE(makes_variable(op));
 }
 
-TEST_CASE("what none of the engine's ops makes is of the kind of its op") {
+TEST_CASE("the kind of state of an unknown op is the op's own name") {
   CHECK(kind_of("ReaderV2") == "ReaderV2");
   CHECK(kind_of("V2") == "V2");
   CHECK(kind_of("").empty());

@@ -52,7 +52,7 @@ TEST_CASE("readers share a lock, a writer has it alone") {
   CHECK(lock.try_lock(Mode::kShared));
 }
 
-TEST_CASE("those who wait get the lock in their order, readers together") {
+TEST_CASE("a state lock goes to those that wait in order, readers together") {
   StateLock lock;
   Heard heard;
   const auto waiter = [&](const char* name) {

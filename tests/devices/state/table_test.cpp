@@ -230,7 +230,7 @@ TEST_CASE("a table that could not be read from its file can be filled again") {
   std::remove(path.c_str());
 }
 
-TEST_CASE("values may be vectors, and keys of a dense table tensors") {
+TEST_CASE("a table may have vectors as values, a dense one tensors as keys") {
   TestedTable vectors("MutableHashTableOfTensorsV2", DataType::kString,
                       DataType::kInt64, {{"value_shape", PartialShape({2})}});
   CHECK(
@@ -286,7 +286,7 @@ TEST_CASE("a dense table is imported from slots with reserved keys") {
       Tensor::vector<float>({50, 30, -1}));
 }
 
-TEST_CASE("any changes give what a plain map gives") {
+TEST_CASE("a table agrees with a std::map after any changes") {
   for (const bool of_texts : {false, true}) {
     TestedTable table("MutableHashTableV2",
                       of_texts ? DataType::kString : DataType::kInt64,

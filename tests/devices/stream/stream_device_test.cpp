@@ -53,7 +53,7 @@ TEST_CASE(
   CHECK(fetched.scalar_value<float>() == 46);
 }
 
-TEST_CASE("what is inline stays inline") {
+TEST_CASE("a stream device keeps inline scalars inline") {
   StreamDevice device(stream_info());
   CHECK(to_device(device, Tensor::scalar(1.5f))->is_inline_scalar());
   CHECK(device.upload(Tensor::scalar(1.5f))->is_inline_scalar());
@@ -62,7 +62,7 @@ TEST_CASE("what is inline stays inline") {
   CHECK(device.memory().count == 0);
 }
 
-TEST_CASE("launches run in their order") {
+TEST_CASE("stream device: launches run in their order") {
   StreamDevice device(stream_info());
   std::vector<int> order;
   std::vector<std::unique_ptr<Launch>> launches;
@@ -77,7 +77,7 @@ TEST_CASE("launches run in their order") {
   for (int i = 0; i < 200; ++i) CHECK(order.at(size_t(i)) == i);
 }
 
-TEST_CASE("inputs in the host's memory are brought over first, in place") {
+TEST_CASE("stream device: the host's inputs are brought over first") {
   StreamDevice device(stream_info());
   std::vector<int64_t> copied;
   device.observe([&](const AcceleratorActivity& activity) {
@@ -93,9 +93,7 @@ TEST_CASE("inputs in the host's memory are brought over first, in place") {
   CHECK(x.data<float>()[99] == 99);
 }
 
-TEST_CASE(
-    "an input that nobody else holds may be overwritten, a shared one "
-    "is not") {
+TEST_CASE("stream device: an input is overwritten if nobody else holds it") {
   StreamDevice device(stream_info());
   Launch owned("Neg", {floats(50)});
   const Tensor negated = owned.on(device).output();
@@ -106,7 +104,7 @@ TEST_CASE(
   CHECK(to_host(device, negated)->data<float>()[49] == -49);
 }
 
-TEST_CASE("observers come and go, and see what the device did meanwhile") {
+TEST_CASE("stream device: observers come and go, and see what is done") {
   StreamDevice device(stream_info());
   const auto neg = [&] {
     Launch launch("Neg", {floats(10)});
@@ -131,7 +129,7 @@ TEST_CASE("observers come and go, and see what the device did meanwhile") {
   CHECK(second == std::vector<std::string>{"op"});
 }
 
-TEST_CASE("inputs are copied while a kernel before them runs") {
+TEST_CASE("stream device: inputs are copied while a kernel before them runs") {
   StreamDevice device(stream_info());
   Gate copied;
   device.observe([&](const AcceleratorActivity& activity) {
@@ -147,7 +145,7 @@ TEST_CASE("inputs are copied while a kernel before them runs") {
   CHECK(second.answer().ok());
 }
 
-TEST_CASE("copies in both directions go on while a kernel runs") {
+TEST_CASE("stream device: copies both ways go on while a kernel runs") {
   StreamDevice device(stream_info());
   const Tensor on_device = *device.upload(floats(10));
   Gate fetched, brought;
@@ -162,7 +160,7 @@ TEST_CASE("copies in both directions go on while a kernel runs") {
   CHECK(kernel.answer().ok());
 }
 
-TEST_CASE("copies of a direction are answered in their order") {
+TEST_CASE("stream device: copies of a direction are answered in their order") {
   StreamDevice device(stream_info());
   std::vector<float> in, out;
   for (int i = 0; i < 50; ++i)
@@ -184,7 +182,7 @@ TEST_CASE("copies of a direction are answered in their order") {
   }
 }
 
-TEST_CASE("what need not be copied is given back as it is") {
+TEST_CASE("a stream device gives back a tensor that need not be copied") {
   StreamDevice device(stream_info());
   const Tensor host = floats(10);
   CHECK(to_host(device, host)->buffer() == host.buffer());
@@ -196,9 +194,7 @@ TEST_CASE("what need not be copied is given back as it is") {
   CHECK(to_host(device, empty)->shape() == Shape{2, 0, 3});
 }
 
-TEST_CASE(
-    "strings and handles are refused, and so is another device's "
-    "memory") {
+TEST_CASE("a stream device refuses strings, handles and foreign memory") {
   StreamDevice device(stream_info(0)), other(stream_info(1));
   const std::string name = device.info().name.to_string();
   expect_error(to_device(device, Tensor::scalar("text")),
@@ -217,7 +213,7 @@ TEST_CASE(
   expect_error(launch.on(device).answer(), Code::kInvalidArgument, text);
 }
 
-TEST_CASE("outputs that a kernel makes elsewhere come to the device's memory") {
+TEST_CASE("stream device: outputs made elsewhere come to its memory") {
   StreamDevice device(stream_info());
   Launch launch(
       [](KernelContext& context) {
@@ -253,7 +249,7 @@ TEST_CASE("a kernel sees the device's allocator, its step and no workers") {
   CHECK_MESSAGE(status.ok(), status.to_string());
 }
 
-TEST_CASE("an answer may launch and copy what comes next") {
+TEST_CASE("stream device: an answer may launch and copy what comes next") {
   StreamDevice device(stream_info());
   Launch second("Neg", {floats(10)});
   Copy copy;
@@ -266,7 +262,7 @@ TEST_CASE("an answer may launch and copy what comes next") {
   CHECK(copy.answer()->data<float>()[3] == -3);
 }
 
-TEST_CASE("many threads launch and copy: each gets its own results") {
+TEST_CASE("stream device: many threads launch and copy") {
   StreamDevice device(stream_info());
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
@@ -289,7 +285,7 @@ TEST_CASE("many threads launch and copy: each gets its own results") {
   CHECK(device.memory().live == 0);
 }
 
-TEST_CASE("an observer is told of every kernel and copy") {
+TEST_CASE("stream device: an observer is told of every kernel and copy") {
   StreamDevice device(stream_info());
   std::mutex mutex;
   std::vector<std::string> seen;
@@ -307,7 +303,7 @@ TEST_CASE("an observer is told of every kernel and copy") {
   CHECK(seen == std::vector<std::string>{"1  64", "0 op 0", "2  64"});
 }
 
-TEST_CASE("kernels and copies keep their stream busy for the time asked for") {
+TEST_CASE("stream device: kernels and copies take the time asked for") {
   StreamOptions options;
   options.launch_latency = std::chrono::microseconds(30);
   options.copy_latency = std::chrono::microseconds(10);

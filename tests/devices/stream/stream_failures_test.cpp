@@ -24,9 +24,7 @@ constexpr int64_t kKiB = 1024;
 
 }  // namespace
 
-TEST_CASE(
-    "beyond its memory a kernel fails with the statistics, and the "
-    "device goes on") {
+TEST_CASE("a stream device goes on after a kernel exceeds its memory") {
   StreamDevice device(stream_info(), with_memory(64 * kKiB));
   const Tensor x = *device.upload(floats(12 * 256));  // 12 KiB
   Launch fill("Fill", {Tensor::vector<int32_t>({20000}), Tensor::scalar(1.0f)});
@@ -38,7 +36,7 @@ TEST_CASE(
   CHECK(neg.on(device).answer().ok());
 }
 
-TEST_CASE("beyond its memory nothing is copied or uploaded") {
+TEST_CASE("a stream device refuses copies beyond its memory") {
   StreamDevice device(stream_info(), with_memory(kKiB));
   const std::string text =
       "float[300] needs 1200 bytes of "
@@ -216,7 +214,7 @@ TEST_CASE("tensors outlive their device") {
   CHECK(copy.shape() == Shape{100});
 }
 
-TEST_CASE("what an observer throws is the error of what it is told of") {
+TEST_CASE("an observer's exception is the error of the launch or copy") {
   StreamDevice device(stream_info());
   const Tensor x = *device.upload(floats(100));
   device.observe([](const AcceleratorActivity&) { throw 3; });
@@ -230,9 +228,7 @@ TEST_CASE("what an observer throws is the error of what it is told of") {
   CHECK(again.on(device).answer().ok());
 }
 
-TEST_CASE(
-    "whichever allocation fails, launches and copies are answered once, and "
-    "the device goes on") {
+TEST_CASE("a stream device answers once, whichever allocation fails") {
   StreamDevice device(stream_info());
   // Without memory of the test's own: callbacks that fit into themselves.
   struct Answers {

@@ -96,15 +96,11 @@ int compare(const std::string& file) {
 
 }  // namespace
 
-TEST_CASE(
-    "element-wise kernels compute on the stream what they do on the "
-    "processor") {
+TEST_CASE("stream device: element-wise kernels give the CPU's results") {
   CHECK(compare("elementwise.txt") > 500);
 }
 
-TEST_CASE(
-    "array kernels compute on the stream what they do on the "
-    "processor") {
+TEST_CASE("stream device: array kernels give the CPU's results") {
   CHECK(compare("array.txt") > 300);
 }
 

@@ -27,7 +27,7 @@ TEST_CASE("a stream runs tasks in the order in which they came") {
   for (int i = 0; i < 1000; ++i) CHECK(order[size_t(i)] == i);
 }
 
-TEST_CASE("who waits for an event of no stream does not wait") {
+TEST_CASE("an event without a stream has passed, and a wait for it ends") {
   StreamEvent().wait();
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("an event passes with the tasks before it, not with later ones") {
   CHECK(is_open);
 }
 
-TEST_CASE("one stream waits for an event of another") {
+TEST_CASE("a stream waits for an event of another one") {
   Stream producer, consumer;
   Gate gate;
   int value = 0;
@@ -66,7 +66,7 @@ TEST_CASE("one stream waits for an event of another") {
   CHECK(seen == 7);
 }
 
-TEST_CASE("what a task holds is let go of before its event passes") {
+TEST_CASE("a stream frees a task before the task's event passes") {
   Stream stream;
   auto held = std::make_shared<int>(1);
   stream.enqueue([copy = held](Stream::Turn) { (void)copy; }).wait();

@@ -73,7 +73,7 @@ TEST_CASE("sets of conditions are joined, shared and taken away") {
   CHECK_FALSE(c.is_any_certain(std::vector{live, p.takes(0, 1)}));
 }
 
-TEST_CASE("of random sets, one is certain only if one holds in every case") {
+TEST_CASE("conditions: one of random sets is certain only if they cover all") {
   std::mt19937 random(7);
   const auto below = [&](int n) { return int(random() % unsigned(n)); };
   int certain = 0;

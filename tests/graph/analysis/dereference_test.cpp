@@ -71,7 +71,7 @@ TEST_CASE("a reader of one reference twice reads it once") {
   CHECK(program.graph.size() == 3);
 }
 
-TEST_CASE("who takes a reference gets it, and who fetches one gets a value") {
+TEST_CASE("a reference goes to the ops that take it, a fetch gets its value") {
   Graph graph;
   const Scope s(graph);
   const Output v = ops::reference_variable(s.named("v"), DataType::kFloat,
@@ -86,7 +86,7 @@ TEST_CASE("who takes a reference gets it, and who fetches one gets a value") {
   CHECK(fetched->inputs()[0].to_string() == "assign:0");
 }
 
-TEST_CASE("what may be dead is waited for by what tells so") {
+TEST_CASE("a read that may be dead is waited for by a node that tells so") {
   Graph graph;
   const Scope s(graph);
   const Output v = ops::reference_variable(s.named("v"), DataType::kFloat,

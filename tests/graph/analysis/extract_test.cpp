@@ -43,7 +43,7 @@ TEST_CASE("a program numbers its nodes anew, however many the graph has") {
   CHECK(program.feeds[0].node->id() == 0);
 }
 
-TEST_CASE("what stands for a feed has a name that no node of the graph has") {
+TEST_CASE("a feed's stand-in has a name that no node of the graph has") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* fork = add(graph, "f", "Split", {{x, 0}, {x, 0}}, {{"num_split", 2}});
@@ -102,7 +102,7 @@ TEST_CASE("a Placeholder that is fed has run") {
   }
 }
 
-TEST_CASE("nothing waits for a default that is fed") {
+TEST_CASE("a feed of a default is not waited for") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* d = add(graph, "d", "PlaceholderWithDefault", {{x, 0}},

@@ -167,7 +167,7 @@ TEST_CASE("a Merge of back edges only can never start") {
         "ever arrive; one must come from an Enter of the loop");
 }
 
-TEST_CASE("one frame cannot be entered from two frames") {
+TEST_CASE("a frame cannot be entered from two frames") {
   Ground g;
   Node* outer = g.enter("outer", g.zero, "one");
   g.enter("a", g.zero, "two");

@@ -65,7 +65,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("a list is followed out of the loop that filled it") {
+TEST_CASE("list elements: a list is followed out of the loop that filled it") {
   Fixture f;
   const Endpoint x = f.input("x"), y = f.input("y");
   const Endpoint start = f.lists.push("first", f.lists.empty("empty"), y);
@@ -85,7 +85,7 @@ TEST_CASE("a list is followed out of the loop that filled it") {
   CHECK(elements_of(start) == "y:0");
 }
 
-TEST_CASE("of a conditional's list, either branch may have put it in") {
+TEST_CASE("list elements: a conditional's list has those of both branches") {
   Fixture f;
   const Endpoint x = f.input("x"), y = f.input("y"), z = f.input("z");
   const Endpoint p = f.input("p", PartialShape::scalar(), DataType::kBool);
@@ -100,7 +100,7 @@ TEST_CASE("of a conditional's list, either branch may have put it in") {
   CHECK(elements_of({merge, 1}) == "unknown");  // which branch it was
 }
 
-TEST_CASE("all that puts an element in is found, by what it puts in") {
+TEST_CASE("list elements: all ops that put elements in are found") {
   Fixture f;
   const Endpoint x = f.input("x"), rows = f.input("rows");
   const Endpoint stacked = f.lists.from_tensor("stacked", rows);
@@ -116,7 +116,7 @@ TEST_CASE("all that puts an element in is found, by what it puts in") {
   CHECK(elements_of({pop, 0}) == "x:0 rows of rows:0");
 }
 
-TEST_CASE("a list is unknown where an op on its way is") {
+TEST_CASE("list elements: a list is unknown if an op before it is unknown") {
   Fixture f;
   const Endpoint x = f.input("x"), list = f.lists.empty("empty");
   const Endpoint size = {constant(f.graph, "size", Tensor::scalar(3)), 0};
@@ -142,7 +142,7 @@ TEST_CASE("a list is unknown where an op on its way is") {
   CHECK(elements_of(f.lists.set("in_it", list, x)) == "x:0");
 }
 
-TEST_CASE("a list in a loop that is not closed yet is unknown") {
+TEST_CASE("list elements: a list is unknown in a loop that is not closed") {
   Fixture f;
   Node* enter = add(f.graph, "enter", "Enter", {f.lists.empty("empty")},
                     {{"frame_name", "loop"}});
@@ -150,7 +150,7 @@ TEST_CASE("a list in a loop that is not closed yet is unknown") {
   CHECK(elements_of({merge, 0}) == "unknown");
 }
 
-TEST_CASE("a list in a list is an element, of which nothing is known") {
+TEST_CASE("list elements: nothing is known of a list within a list") {
   Fixture f;
   const Lists outer{f.graph, DataType::kVariant};
   const Endpoint inner =
@@ -160,7 +160,7 @@ TEST_CASE("a list in a list is an element, of which nothing is known") {
   CHECK(elements_of({pop, 1}) == "unknown");
 }
 
-TEST_CASE("a list that may be one in a list as well as that one is unknown") {
+TEST_CASE("list elements: a list that may be an inner one is unknown") {
   Fixture f;
   const Lists outer{f.graph, DataType::kVariant};
   const Endpoint inner =
@@ -172,7 +172,7 @@ TEST_CASE("a list that may be one in a list as well as that one is unknown") {
   CHECK(elements_of({other, 0}) == "unknown");
 }
 
-TEST_CASE("a list that came a long way is unknown") {
+TEST_CASE("list elements: a list behind very many ops is unknown") {
   Fixture f;
   const Endpoint x = f.input("x");
   const auto pushed = [&](const std::string& name, int times) {
@@ -187,7 +187,7 @@ TEST_CASE("a list that came a long way is unknown") {
   CHECK_FALSE(pushed("many", 200));
 }
 
-TEST_CASE("which ops read a list, and how") {
+TEST_CASE("list elements: the ops that read a list are known") {
   Fixture f;
   const Endpoint list = f.lists.empty("list");
   struct Case {
@@ -215,7 +215,7 @@ TEST_CASE("which ops read a list, and how") {
     CHECK_FALSE(list_reading(*none.node));
 }
 
-TEST_CASE("elements have what the shapes of all that was put in agree on") {
+TEST_CASE("list elements: their shape is what all pushed shapes share") {
   Fixture f;
   const auto read = [&](const std::string& name,
                         const std::vector<PartialShape>& shapes) {
@@ -236,7 +236,7 @@ TEST_CASE("elements have what the shapes of all that was put in agree on") {
   CHECK(read("unknown", {{2, 3}, {}}) == "<unknown>");
 }
 
-TEST_CASE("the rows of a tensor are elements, where it has rows") {
+TEST_CASE("list elements: the rows of a tensor are some if it has rows") {
   Fixture f;
   const auto read = [&](const std::string& name, const PartialShape& shape,
                         const PartialShape& pushed) {
@@ -257,7 +257,7 @@ TEST_CASE("the rows of a tensor are elements, where it has rows") {
         Pair("nothing", "nothing"));
 }
 
-TEST_CASE("elements that are not set are zeros of the shape that is said") {
+TEST_CASE("list elements: unset ones are zeros of the declared shape") {
   Fixture f;
   int count = 0;
   const auto read = [&](const Endpoint& declared, const Endpoint& asked) {
@@ -289,7 +289,7 @@ TEST_CASE("elements that are not set are zeros of the shape that is said") {
   CHECK(read(any, open) == "nothing");
 }
 
-TEST_CASE("of a list of which no element is set nothing is known") {
+TEST_CASE("list elements: nothing is known if none is set") {
   Fixture f;
   const Endpoint list = f.lists.reserve("list", f.shape({2, 3}));
   CHECK(shape_read(f.lists.get("get", list, f.shape({2, 3}))) == "nothing");

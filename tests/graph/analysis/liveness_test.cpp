@@ -54,7 +54,7 @@ struct Live {
 
 }  // namespace
 
-TEST_CASE("an output of a Switch needs its inputs, and its predicate's port") {
+TEST_CASE("liveness: a Switch's output needs its inputs and its side") {
   Live live;
   Node* outer = live.switch_("outer", {live.x, 0}, {live.p, 0});
   // Both its inputs are in a branch: the predicate in the other one.
@@ -75,7 +75,7 @@ TEST_CASE("an output of a Switch needs its inputs, and its predicate's port") {
   CHECK(live.text(live.liveness->of(*after)) == "p:0 = 1, q:0 = 0");
 }
 
-TEST_CASE("a Merge of all sides is as live as what is before them") {
+TEST_CASE("liveness: a Merge of all sides is as live as what is before them") {
   Live live;
   Node* outer = live.switch_("outer", {live.x, 0}, {live.p, 0});
   Node* inner = live.switch_("inner", {outer, 1}, {live.q, 0});
@@ -89,7 +89,7 @@ TEST_CASE("a Merge of all sides is as live as what is before them") {
   CHECK(live.of({flat, 0}) == "");
 }
 
-TEST_CASE("a Merge of some sides is live, no more is known") {
+TEST_CASE("liveness: a Merge of some sides is live, no more is known") {
   Live live;
   Node* outer = live.switch_("outer", {live.x, 0}, {live.p, 0});
   Node* inner = live.switch_("inner", {outer, 1}, {live.q, 0});
@@ -108,7 +108,7 @@ TEST_CASE("a Merge of some sides is live, no more is known") {
   CHECK(live.of({within, 0}) == "p:0 = 1, within:0 live");
 }
 
-TEST_CASE("an output of a _SwitchN needs that its index is the output's") {
+TEST_CASE("liveness: an output of a _SwitchN needs its index") {
   Live live;
   const auto fork = [&](const std::string& name, int64_t outputs) {
     return add(live.graph, name, "_SwitchN", {{live.x, 0}, {live.x, 0}},
@@ -126,7 +126,7 @@ TEST_CASE("an output of a _SwitchN needs that its index is the output's") {
   CHECK(live.of({some, 0}) == "some:0 live");
 }
 
-TEST_CASE("a loop variable needs what its Enters need") {
+TEST_CASE("liveness: a loop variable needs what its Enters need") {
   Live live;
   Node* outer = live.switch_("outer", {live.x, 0}, {live.p, 0});
   const Counter loop = counter(live.graph, "loop", {outer, 1}, {live.x, 0});
@@ -137,7 +137,7 @@ TEST_CASE("a loop variable needs what its Enters need") {
   CHECK(live.of({loop.next, 0}) == "p:0 = 1, loop/less:0 = 1");
 }
 
-TEST_CASE("an Exit needs what the LoopCond does, of a loop that ends by it") {
+TEST_CASE("liveness: an Exit needs what the loop's LoopCond needs") {
   Live live;
   Node* outer = live.switch_("outer", {live.x, 0}, {live.p, 0});
   const Counter loop = counter(live.graph, "loop", {outer, 1}, {live.x, 0});
@@ -153,7 +153,7 @@ TEST_CASE("an Exit needs what the LoopCond does, of a loop that ends by it") {
   CHECK(live.of({other, 0}) == "other:0 live");
 }
 
-TEST_CASE("an Exit of a loop whose LoopCond may die inside is not relied on") {
+TEST_CASE("liveness: an Exit is not relied on if its LoopCond may die") {
   Live live;
   const AttrMap frame = {{"frame_name", "loop"}};
   Node* enter = add(live.graph, "enter", "Enter", {{live.x, 0}}, frame);
@@ -175,7 +175,7 @@ TEST_CASE("an Exit of a loop whose LoopCond may die inside is not relied on") {
   CHECK(live.of({exit, 0}) == "exit:0 live");
 }
 
-TEST_CASE("an Exit of a frame where nothing goes around needs what it reads") {
+TEST_CASE("liveness: an Exit of a frame without a loop needs its input") {
   Live live;
   Node* enter = add(live.graph, "enter", "Enter", {{live.x, 0}},
                     {{"frame_name", "once"}});
@@ -187,7 +187,7 @@ TEST_CASE("an Exit of a frame where nothing goes around needs what it reads") {
   CHECK(live.of({exit, 0}) == "inside:0 = 1");
 }
 
-TEST_CASE("a ControlTrigger needs nothing") {
+TEST_CASE("liveness: a ControlTrigger needs nothing") {
   Live live;
   Node* fork = live.switch_("fork", {live.x, 0}, {live.p, 0});
   Node* dead = add(live.graph, "dead", "Neg", {{fork, 1}});
@@ -196,7 +196,7 @@ TEST_CASE("a ControlTrigger needs nothing") {
   CHECK(live.text(live.liveness->of(*trigger)) == "");
 }
 
-TEST_CASE("a predicate is the same behind what hands it on") {
+TEST_CASE("liveness: a predicate is the same behind ops that hand it on") {
   Live live;
   Graph& graph = live.graph;
   Node* same = add(graph, "same", "Identity", {{live.p, 0}});
@@ -220,7 +220,7 @@ TEST_CASE("a predicate is the same behind what hands it on") {
   CHECK(live.of({once, 1}) == "variable:0 = 1");
 }
 
-TEST_CASE("a predicate that is a reference is none, what reads it is one") {
+TEST_CASE("liveness: each read of a reference is a predicate of its own") {
   OpRegistry::global().add(
       OpDefBuilder("TestBoolState").output("ref: Ref(bool)"));
   Live live;
@@ -239,7 +239,7 @@ TEST_CASE("a predicate that is a reference is none, what reads it is one") {
   CHECK(live.of({by_b, 1}) == "b:0 = 1");
 }
 
-TEST_CASE("a result of a call is live by itself where it may be dead") {
+TEST_CASE("liveness: a call's result that may die is a condition itself") {
   Live live;
   live.may_be_dead = {false, true};
   Node* fork = live.switch_("fork", {live.x, 0}, {live.p, 0});
@@ -259,7 +259,7 @@ TEST_CASE("a result of a call is live by itself where it may be dead") {
   CHECK(live.of({unknown, 0}) == "p:0 = 1, unknown:0 live");
 }
 
-TEST_CASE("of more than 128 conditions nothing is known but their node") {
+TEST_CASE("liveness: beyond 128 conditions only their node is known") {
   Live live;
   std::vector<Node*> chain;
   for (int i = 0; i < 130; ++i) {

@@ -33,7 +33,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("a variable that comes around as it entered keeps its shape") {
+TEST_CASE("loop shapes: a variable of one shape in all trips keeps it") {
   Fixture f;
   const Endpoint x = f.input("x", {-1, 128});
   const Loop made = loop(f.graph, "l", {x}, [&](const Values& in) {
@@ -45,7 +45,7 @@ TEST_CASE("a variable that comes around as it entered keeps its shape") {
   CHECK(f.graph.find("sum")->output_shape(0) == PartialShape{-1, 128});
 }
 
-TEST_CASE("of a variable that grows, what stays is known") {
+TEST_CASE("loop shapes: a variable that grows keeps its other dimensions") {
   Fixture f;
   const Endpoint x = f.input("x", {2, 3}), y = f.input("y", {2, 3});
   const Endpoint axis = f.number("axis", 0);
@@ -58,7 +58,7 @@ TEST_CASE("of a variable that grows, what stays is known") {
   f.expect(made, 1, PartialShape());
 }
 
-TEST_CASE("variables that change places have what they have in common") {
+TEST_CASE("loop shapes: variables that swap keep what they share") {
   Fixture f;
   const Endpoint x = f.input("x", {2, 3}), y = f.input("y", {5, 3});
   const Endpoint z = f.input("z", {7, 3});
@@ -71,7 +71,7 @@ TEST_CASE("variables that change places have what they have in common") {
   f.expect(made, 2, {7, 3});
 }
 
-TEST_CASE("a chain of variables longer than the rounds gives up one by one") {
+TEST_CASE("loop shapes: a chain longer than the rounds gives up step by step") {
   Fixture f;
   Values start;
   for (int i = 0; i < 20; ++i)
@@ -89,7 +89,7 @@ TEST_CASE("a chain of variables longer than the rounds gives up one by one") {
     CHECK(merge->output_shape(0).compatible(PartialShape{4}));
 }
 
-TEST_CASE("of a very long chain, what is not found in time is unknown") {
+TEST_CASE("loop shapes: a very long chain's end is unknown") {
   Fixture f;
   constexpr int kLength = 500;
   Values start;
@@ -107,7 +107,7 @@ TEST_CASE("of a very long chain, what is not found in time is unknown") {
     CHECK(!made.merges[i]->output_shape(0).fully_known());
 }
 
-TEST_CASE("loops in loops have their shapes, too") {
+TEST_CASE("loop shapes: loops in loops have their shapes, too") {
   Fixture f;
   const Endpoint x = f.input("x", {6}), y = f.input("y", {6});
   Loop inner;
@@ -126,7 +126,7 @@ TEST_CASE("loops in loops have their shapes, too") {
   f.expect(inner, 1, {-1});
 }
 
-TEST_CASE("from shapes that contradict nothing follows, and that is no error") {
+TEST_CASE("loop shapes: contradicting shapes are unknown, and no error") {
   Fixture f;
   const Endpoint x = f.input("x", {2, 3});
   // The product fits in no iteration; so none says what comes around.
@@ -137,7 +137,7 @@ TEST_CASE("from shapes that contradict nothing follows, and that is no error") {
   f.expect(made, 0, {-1, -1});
 }
 
-TEST_CASE("what was known of a variable stays known") {
+TEST_CASE("loop shapes: a known dimension of a variable stays known") {
   Fixture f;
   const Endpoint y = f.input("y", {2, 3});
   const Endpoint unknown = f.input("unknown", PartialShape());
@@ -151,7 +151,7 @@ TEST_CASE("what was known of a variable stays known") {
   f.expect(told, 0, {-1, 3});
 }
 
-TEST_CASE("what is read of a list has the shape that was put in") {
+TEST_CASE("loop shapes: an element read of a list has the pushed shape") {
   Fixture f;
   const Lists lists = f.lists();
   const Endpoint x = f.input("x", {2, 3}), y = f.input("y", {2, -1});
@@ -186,7 +186,7 @@ TEST_CASE("what is read of a list has the shape that was put in") {
   is("after", "[2,3]");
 }
 
-TEST_CASE("a list is read as it was filled, by another loop or the same one") {
+TEST_CASE("loop shapes: a list filled in a loop gives its elements' shape") {
   Fixture f;
   const Lists lists = f.lists();
   const Endpoint x = f.input("x", {2, 3}), y = f.input("y", {-1, 3});
@@ -216,7 +216,7 @@ TEST_CASE("a list is read as it was filled, by another loop or the same one") {
   CHECK(other->output_shape(1).to_string() == "[?,3]");
 }
 
-TEST_CASE("an element is no more known than the variable that was put in") {
+TEST_CASE("loop shapes: an element is no better known than its variable") {
   Fixture f;
   const Lists lists = f.lists();
   const Endpoint axis = f.number("axis", 0);
@@ -234,7 +234,7 @@ TEST_CASE("an element is no more known than the variable that was put in") {
   f.expect(made, 2, {-1, 3});
 }
 
-TEST_CASE("an element is not what it would be in the first iterations only") {
+TEST_CASE("loop shapes: an element's shape holds for all iterations") {
   // What is different moves on by one variable an iteration, to the list.
   for (const int variables : {2, 5, 30}) {
     CAPTURE(variables);
@@ -264,7 +264,7 @@ TEST_CASE("an element is not what it would be in the first iterations only") {
   }
 }
 
-TEST_CASE("what is popped and pushed again with another shape has no one") {
+TEST_CASE("loop shapes: an element pushed again with another shape has none") {
   Fixture f;
   const Lists lists = f.lists();
   const Endpoint axis = f.number("axis", 0);
@@ -293,7 +293,7 @@ TEST_CASE("what is popped and pushed again with another shape has no one") {
   CHECK(popped("same").to_string() == "[2,3]");
 }
 
-TEST_CASE("of a shape that was made better, what follows is known") {
+TEST_CASE("loop shapes: a better shape is passed on to later nodes") {
   Fixture f;
   const Lists lists = f.lists();
   const Endpoint x = f.input("x", {-1, 3});

@@ -46,14 +46,14 @@ struct Flagged {
 
 }  // namespace
 
-TEST_CASE("what the next flag is computed of decides") {
+TEST_CASE("polls: a read that the next flag is computed from makes a poll") {
   Flagged f;
   CHECK(f.is_poll([](const Scope& in, const Output& read, const Output& flag) {
     return ops::logical_or(in, flag, read);
   }));
 }
 
-TEST_CASE("what chooses the next flag decides") {
+TEST_CASE("polls: a read that chooses the next flag makes a poll") {
   Flagged f;
   CHECK(f.is_poll([](const Scope& in, const Output& read, const Output&) {
     return cond(
@@ -65,7 +65,7 @@ TEST_CASE("what chooses the next flag decides") {
   }));
 }
 
-TEST_CASE("what a stack hands on along a control edge decides") {
+TEST_CASE("polls: a read that reaches the flag by a stack makes a poll") {
   Flagged f;
   const Output stack =
       f.s.op("StackV2", {f.s.constant(Tensor::scalar<int32_t>(9))},
@@ -79,7 +79,7 @@ TEST_CASE("what a stack hands on along a control edge decides") {
   }));
 }
 
-TEST_CASE("what is only waited for, or multiplied by, does not decide") {
+TEST_CASE("polls: a read that the flag only waits for makes no poll") {
   Flagged f;
   CHECK_FALSE(
       f.is_poll([](const Scope& in, const Output& read, const Output& flag) {

@@ -42,7 +42,7 @@ TEST_CASE("a fetch needs its inputs and theirs, and nothing else") {
   CHECK(needed(graph, {}).empty());
 }
 
-TEST_CASE("what a feed replaces is not needed") {
+TEST_CASE("pruning: nodes that a feed replaces are not needed") {
   Graph graph;
   Node* a = constant(graph, "a", Tensor::scalar(1));
   Node* p = constant(graph, "p", Tensor::scalar(true));
@@ -82,7 +82,7 @@ TEST_CASE("a loop not yet closed can be pruned") {
   CHECK(needed(graph, {{merge, 0}}) == "a merge");
 }
 
-TEST_CASE("what a part needs is listed in order of insertion, of any size") {
+TEST_CASE("pruning: needed nodes are listed in order of insertion") {
   Graph graph;
   std::vector<Node*> nodes;
   for (int i = 0; i < 200; ++i)
@@ -97,7 +97,7 @@ TEST_CASE("what a part needs is listed in order of insertion, of any size") {
   CHECK(needed_nodes(graph, {}, most, {}) == in_order);
 }
 
-TEST_CASE("a table has pages where it was set only") {
+TEST_CASE("a paged table has pages only at entries that were set") {
   PagedTable<int> table;
   const PagedTable<int>& read = table;
   CHECK(read.at(1'000'000) == 0);

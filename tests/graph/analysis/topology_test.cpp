@@ -30,7 +30,7 @@ TEST_CASE("every node comes after its inputs, back edges apart") {
   CHECK(names(order) == names({graph.nodes().begin(), graph.nodes().end()}));
 }
 
-TEST_CASE("edges decide before the order of insertion does") {
+TEST_CASE("a topological order puts edges before the order of insertion") {
   Graph graph;
   Node* a = add(graph, "a", "NoOp");
   Node* b = add(graph, "b", "NoOp");

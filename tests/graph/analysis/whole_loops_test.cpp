@@ -174,7 +174,7 @@ TEST_CASE("a predicate may reach its Switch through identities") {
   CHECK(nest.whole() == "");
 }
 
-TEST_CASE("a loop goes on by what both branches in its body give") {
+TEST_CASE("a loop can be cut if both branches in its body go on") {
   Nest nest;
   Graph& graph = nest.graph;
   Node* p = nest.bool_("p");
@@ -209,7 +209,7 @@ TEST_CASE("a loop that one branch alone goes on with is whole") {
   CHECK(nest.whole() == may_be_dead("p:0"));
 }
 
-TEST_CASE("conditionals in conditionals join one after the other, or at once") {
+TEST_CASE("nested conditionals can be cut if they join, in steps or at once") {
   Nest nest;
   Node* p = nest.bool_("p");
   Node* q = nest.bool_("q");
@@ -228,7 +228,7 @@ TEST_CASE("conditionals in conditionals join one after the other, or at once") {
   CHECK(nest.whole() == may_be_dead("two:0"));
 }
 
-TEST_CASE("a Switch of several ways joins where all of them do") {
+TEST_CASE("a Switch of several ways joins if all of them do") {
   Nest nest;
   Node* fork =
       add(nest.graph, "fork", "_SwitchN",
@@ -242,7 +242,7 @@ TEST_CASE("a Switch of several ways joins where all of them do") {
   CHECK(nest.whole() == may_be_dead("outer/switch:1"));
 }
 
-TEST_CASE("what an inner loop gives is as dead as what it got") {
+TEST_CASE("an inner loop's result is as dead as its input") {
   Nest nest;
   nest.go_on_with({nest.inner.exit, 0});
   CHECK(nest.whole() == "");
@@ -250,7 +250,7 @@ TEST_CASE("what an inner loop gives is as dead as what it got") {
   CHECK(nest.whole() == kNotEnded);
 }
 
-TEST_CASE("an Exit that may be dead where its loop ends is not relied on") {
+TEST_CASE("a loop cannot rely on an Exit that may be dead at its end") {
   Nest nest;
   Node* p = add(nest.graph, "p", "Less",
                 {{nest.inner.merge, 0}, {nest.inner.limit, 0}});
@@ -308,7 +308,7 @@ TEST_CASE("a loop one variable of which may be dead at first is whole") {
   CHECK(nest.whole() != "");
 }
 
-TEST_CASE("a dead constant counts where a variable depends on it") {
+TEST_CASE("a dead loop constant counts only if a variable depends on it") {
   Nest nest;
   Node* p = constant(nest.graph, "p", Tensor::scalar(true));
   Node* fork = nest.switch_("fork", nest.start, p);
@@ -323,7 +323,7 @@ TEST_CASE("a dead constant counts where a variable depends on it") {
   CHECK(nest.whole() == "");
 }
 
-TEST_CASE("a loop is whole where something arrives in one iteration only") {
+TEST_CASE("a loop is whole if a token arrives in one iteration only") {
   for (const bool by_data : {true, false}) {
     CAPTURE(by_data);
     Nest nest;
@@ -348,7 +348,7 @@ TEST_CASE("a loop is whole where something arrives in one iteration only") {
         "any but the first iteration\n");
 }
 
-TEST_CASE("loops are whole where one waits for its own end") {
+TEST_CASE("a loop is whole if it waits for its own end") {
   Nest nest;
   Node* again = add(nest.graph, "again", "Enter", {{nest.inner.exit, 0}},
                     {{"frame_name", "inner"}, {"is_constant", true}});
@@ -360,7 +360,7 @@ TEST_CASE("loops are whole where one waits for its own end") {
   CHECK(nest.whole() == "outer: " + why + "inner: " + why);
 }
 
-TEST_CASE("what a reference is read for twice may differ") {
+TEST_CASE("a reference read twice is not taken for one predicate") {
   Nest nest;
   OpRegistry::global().add(
       OpDefBuilder("TestBoolReference").output("ref: Ref(bool)"));
@@ -382,7 +382,7 @@ TEST_CASE("what a reference is read for twice may differ") {
   CHECK(nest.whole() == may_be_dead("by_two:0"));
 }
 
-TEST_CASE("a call is as live as what its function gives") {
+TEST_CASE("a call in a loop is as live as its function's results") {
   // The outer loop goes on with what a function makes of a number.
   Nest nest;
   AttrMap attrs{{"Tin", std::vector{DataType::kInt32}},
@@ -429,7 +429,7 @@ TEST_CASE("a long chain of conditionals and predicates takes no square") {
   CHECK(nest.whole() != "");
 }
 
-TEST_CASE("constraints that would split a loop are told why it is whole") {
+TEST_CASE("a constraint that would split a whole loop is told why") {
   Nest nest;
   Graph& graph = nest.graph;
   Node* fork = nest.switch_("fork", nest.outer.add, nest.bool_("p"));
@@ -453,7 +453,7 @@ TEST_CASE("constraints that would split a loop are told why it is whole") {
   CHECK(groups.group_of(*nest.outer.less) != groups.group_of(*nest.inner.less));
 }
 
-TEST_CASE("edges into a loop variable are those that come and go") {
+TEST_CASE("a loop variable's edges are those of its Enter and back edge") {
   const Nest nest;
   CHECK(is_variable_edge(*nest.outer.merge, 0));
   CHECK(is_variable_edge(*nest.outer.merge, 1));

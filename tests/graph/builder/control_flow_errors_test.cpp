@@ -229,7 +229,7 @@ TEST_CASE_FIXTURE(Fixture, "options of a loop are checked") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "what is inside a loop stays inside") {
+TEST_CASE_FIXTURE(Fixture, "a loop's inner tensors cannot be used outside") {
   Output inside;
   loop({x}, [&](const Scope& in, const Outputs& v) {
     return inside = neg(in.named("in"), v[0]);

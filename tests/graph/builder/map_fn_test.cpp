@@ -36,7 +36,8 @@ Output sum_of(const Scope& in, const Output& a, const Output& v) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "types and shapes of results are inferred") {
+TEST_CASE_FIXTURE(Fixture,
+                  "map_fn, scan and foldl infer types and shapes of results") {
   const Pair mapped = map_fn(
       s,
       [](const Scope& in, const Output& v) {
@@ -54,7 +55,8 @@ TEST_CASE_FIXTURE(Fixture, "types and shapes of results are inferred") {
   CHECK(validate(graph).ok());
 }
 
-TEST_CASE_FIXTURE(Fixture, "ops are named after what they are for") {
+TEST_CASE_FIXTURE(Fixture,
+                  "map_fn, scan and foldl name their ops after themselves") {
   map_fn(s, same, x);
   scan(s.named("sums"), sum_of, x);
   foldl(s, sum_of, x);
@@ -65,13 +67,14 @@ TEST_CASE_FIXTURE(Fixture, "ops are named after what they are for") {
     CHECK_MESSAGE(graph.find(name) != nullptr, name);
 }
 
-TEST_CASE_FIXTURE(Fixture, "lengths that are known agree") {
+TEST_CASE_FIXTURE(Fixture, "map_fn refuses inputs of different known lengths") {
   map_fn(
       s, [](const Scope&, const Pair& v) { return v.a; }, Pair{x, y});
   CHECK(message() == "[map_fn] \"map\": a has 3 elements, but b has 4");
 }
 
-TEST_CASE_FIXTURE(Fixture, "elements come from a first dimension") {
+TEST_CASE_FIXTURE(Fixture,
+                  "map_fn and scan need inputs with a first dimension") {
   SUBCASE("not of a scalar") {
     map_fn(s, same, scalar);
     CHECK(message() ==
@@ -98,7 +101,8 @@ TEST_CASE_FIXTURE(Fixture, "elements come from a first dimension") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "results can be stacked") {
+TEST_CASE_FIXTURE(Fixture,
+                  "map_fn and scan refuse results that cannot be stacked") {
   const TensorArray array(s, 3, DataType::kFloat);
   SUBCASE("as no TensorArray can") {
     map_fn(

@@ -42,7 +42,8 @@ class OwnCell final : public RnnCell {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "types and shapes of results are known") {
+TEST_CASE_FIXTURE(Fixture,
+                  "dynamic_rnn knows the types and shapes of its results") {
   const RnnResult r =
       dynamic_rnn(s, vars, *lstm_cell({.units = 3, .projection = 5}), x);
   REQUIRE_MESSAGE(s.ok(), message());
@@ -59,7 +60,8 @@ TEST_CASE_FIXTURE(Fixture, "types and shapes of results are known") {
   CHECK(validate(graph).ok());
 }
 
-TEST_CASE_FIXTURE(Fixture, "a loop is one body, however long it runs") {
+TEST_CASE_FIXTURE(Fixture,
+                  "dynamic_rnn builds its cell once, however long it runs") {
   dynamic_rnn(s, vars, *gru_cell({.units = 3}), x);
   REQUIRE_MESSAGE(s.ok(), message());
   size_t products = 0;
@@ -79,7 +81,8 @@ TEST_CASE_FIXTURE(Fixture, "the variables of two networks are not mixed up") {
   CHECK(contains(message(), "\"rnn/gru_cell/gates/kernel\" exists already"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "inputs have three dimensions, and a known size") {
+TEST_CASE_FIXTURE(
+    Fixture, "dynamic_rnn needs inputs of three dimensions and a known size") {
   const RnnCellPtr cell = gru_cell({.units = 3});
   SUBCASE("not two") {
     dynamic_rnn(s, vars, *cell,
@@ -103,7 +106,8 @@ TEST_CASE_FIXTURE(Fixture, "inputs have three dimensions, and a known size") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "lengths are integers, one a sequence") {
+TEST_CASE_FIXTURE(Fixture,
+                  "dynamic_rnn takes an integer length for each sequence") {
   const RnnCellPtr cell = gru_cell({.units = 3});
   SUBCASE("not fractions") {
     dynamic_rnn(s, vars, *cell, x, {.sequence_length = {1.5, 1., 1., 1.}});
@@ -164,7 +168,7 @@ TEST_CASE_FIXTURE(Fixture, "a cell of one's own returns what it says") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "cells are refused that there cannot be") {
+TEST_CASE_FIXTURE(Fixture, "dynamic_rnn refuses cells of impossible sizes") {
   const auto run = [&](const RnnCellPtr& cell) {
     dynamic_rnn(s, vars, *cell, x);
     return message();

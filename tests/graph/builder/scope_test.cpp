@@ -46,7 +46,7 @@ TEST_CASE("a number takes the type of the other operand") {
   CHECK(s.ok());
 }
 
-TEST_CASE("numbers alone are int32, int64 where too large, and float") {
+TEST_CASE("numbers alone are int32, int64 if too large, or float") {
   Graph graph;
   Scope s(graph);
   CHECK(identity(s, 1).dtype() == DataType::kInt32);
@@ -60,7 +60,7 @@ TEST_CASE("numbers alone are int32, int64 where too large, and float") {
   CHECK(s.ok());
 }
 
-TEST_CASE("a number that is no value of the type is refused") {
+TEST_CASE("a number that the type cannot hold is refused") {
   Graph graph;
   Scope s(graph);
   add(s, constant(s, uint8_t(1)), 256);
@@ -76,7 +76,7 @@ TEST_CASE("a number that is no value of the type is refused") {
         "[Const] \"AddV2/y\": a number is given, but string is wanted");
 }
 
-TEST_CASE("after an error ops are invalid and the first error stays") {
+TEST_CASE("a scope keeps its first error, and later ops are invalid") {
   Graph graph;
   Scope s(graph);
   const Scope inner = s.sub_scope("inner");
@@ -108,7 +108,7 @@ TEST_CASE("an invalid Output answers harmlessly") {
   CHECK(Outputs()[7] == none);
 }
 
-TEST_CASE("inputs that are no tensors of the graph are refused by name") {
+TEST_CASE("inputs that are not tensors of the graph are refused by name") {
   Graph graph;
   Graph other;
   Scope s(graph);

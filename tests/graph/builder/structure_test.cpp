@@ -298,7 +298,7 @@ TEST_CASE("every loop has a frame name of its own") {
   check_valid(other);
 }
 
-TEST_CASE("what a loop waits for, its Enters wait for") {
+TEST_CASE("a loop's control inputs are waited for by its Enters") {
   Graph graph;
   Scope s(graph);
   const Output x = scalar(s, "x");
@@ -353,7 +353,7 @@ TEST_CASE("a control edge into a branch is direct, and out of it too") {
   CHECK(dump(graph, "after") == "after = NoOp(^cond/c)");
 }
 
-TEST_CASE("what a conditional waits for, its pivots and switches wait for") {
+TEST_CASE("a conditional's control inputs hold back pivots and Switches") {
   Graph graph;
   Scope s(graph);
   const Output p = scalar(s, "p", DataType::kBool);

@@ -56,7 +56,8 @@ std::vector<std::string> paths(const std::vector<Leaf>& leaves) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "leaves have paths, in the order of the fields") {
+TEST_CASE_FIXTURE(
+    Fixture, "a structure's leaves have paths, in the order of the fields") {
   const Outer outer{state(), {{"b", x}, {"a", n}}, {n, {x, p}}};
   const std::vector<Leaf> leaves = leaves_of(outer);
   CHECK(paths(leaves) == std::vector<std::string>{
@@ -70,7 +71,8 @@ TEST_CASE_FIXTURE(Fixture, "leaves have paths, in the order of the fields") {
   CHECK(paths(leaves_of(x)) == std::vector<std::string>{""});
 }
 
-TEST_CASE_FIXTURE(Fixture, "leaves can be replaced, and nothing else is") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a structure's leaves can be replaced, and nothing else is") {
   const State other =
       with_leaves(state(), {p, Output(x.node(), 1), x, n, Output()});
   CHECK(other.i == p);
@@ -106,7 +108,7 @@ TEST_CASE_FIXTURE(Fixture, "a loop of a structure is a loop of its leaves") {
         "while/NextIteration_1 = NextIteration(while/AddV2)");
 }
 
-TEST_CASE_FIXTURE(Fixture, "one Output is a structure, too") {
+TEST_CASE_FIXTURE(Fixture, "a single Output is a structure, too") {
   const Output last = while_loop(
       s, [this](const Scope& in, Output v) { return less(in, v, n); },
       [](const Scope& in, Output v) { return add(in, v, 1); }, n,
@@ -278,7 +280,7 @@ TEST_CASE_FIXTURE(Fixture, "case_ and switch_case choose structures") {
   CHECK(c.h.name() == "switch_case_1/cond/Merge_1:0");
 }
 
-TEST_CASE_FIXTURE(Fixture, "after an error structures have invalid leaves") {
+TEST_CASE_FIXTURE(Fixture, "a structure has invalid leaves after an error") {
   s.fail(invalid_argument("first"));
   CHECK_FALSE(loop([](const Scope&, State v) { return v; }).i.valid());
   const Cell cell = cond(

@@ -28,7 +28,8 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "each method makes its op, in order of the flow") {
+TEST_CASE_FIXTURE(
+    Fixture, "TensorArray: each method makes its op, in order of the flow") {
   const TensorArray written = array.write(s, 0, x);
   CHECK(dump(graph, "TensorArrayWriteV3") ==
         "TensorArrayWriteV3 = TensorArrayWriteV3(a, TensorArrayWriteV3/index, "
@@ -55,7 +56,8 @@ TEST_CASE_FIXTURE(Fixture, "each method makes its op, in order of the flow") {
   CHECK(validate(graph).ok());
 }
 
-TEST_CASE_FIXTURE(Fixture, "options are the node's attributes") {
+TEST_CASE_FIXTURE(Fixture,
+                  "TensorArray: options become the node's attributes") {
   const TensorArray a(s.named("b"), 5, DataType::kInt64,
                       {.element_shape = {-1, 2},
                        .infer_shape = false,
@@ -72,7 +74,8 @@ TEST_CASE_FIXTURE(Fixture, "options are the node's attributes") {
   CHECK(a.dtype() == DataType::kInt64);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what is written says the elements' shape") {
+TEST_CASE_FIXTURE(Fixture,
+                  "TensorArray: a written value tells the elements' shape") {
   CHECK(array.element_shape() == PartialShape());
   SUBCASE("a value") {
     array.write(s, 0, x);
@@ -97,14 +100,16 @@ TEST_CASE_FIXTURE(Fixture, "what is written says the elements' shape") {
   CHECK_MESSAGE(s.ok(), message());
 }
 
-TEST_CASE_FIXTURE(Fixture, "shapes are not inferred where they may differ") {
+TEST_CASE_FIXTURE(Fixture,
+                  "TensorArray: shapes are not inferred if they may differ") {
   const TensorArray any(s, n, DataType::kFloat, {.infer_shape = false});
   any.write(s, 0, x).write(s, 1, placeholder(s, DataType::kFloat, {4}));
   CHECK(s.ok());
   CHECK(any.element_shape() == PartialShape());
 }
 
-TEST_CASE_FIXTURE(Fixture, "an array refuses what is no element of it") {
+TEST_CASE_FIXTURE(
+    Fixture, "TensorArray: an array refuses what is not an element of it") {
   SUBCASE("by type") {
     array.write(s, 0, n);
     CHECK(message() ==
@@ -139,7 +144,7 @@ TEST_CASE_FIXTURE(Fixture, "an array refuses what is no element of it") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "an invalid array is refused once") {
+TEST_CASE_FIXTURE(Fixture, "TensorArray: an invalid array is refused once") {
   const TensorArray none;
   CHECK(none.dtype() == DataType::kInvalid);
   CHECK(none.element_shape() == PartialShape());

@@ -82,7 +82,9 @@ TEST_CASE_FIXTURE(Fixture, "a scope that reuses gives what is there") {
   CHECK(s.ok());
 }
 
-TEST_CASE_FIXTURE(Fixture, "what is asked for has to be there, or not to be") {
+TEST_CASE_FIXTURE(
+    Fixture,
+    "get() refuses a variable that exists, or that must and does not") {
   vars.sub_scope("a").get(s, "kernel", {2, 3});
   SUBCASE("a second one is no accident") {
     vars.get(s, "a/kernel", {2, 3});
@@ -146,7 +148,8 @@ TEST_CASE_FIXTURE(Fixture, "a variable of a loop's body is outside of it") {
   CHECK(validate(graph).ok());
 }
 
-TEST_CASE_FIXTURE(Fixture, "parts are slices along one dimension") {
+TEST_CASE_FIXTURE(
+    Fixture, "a partitioned variable's parts are slices along one dimension") {
   const VariableScope cut = vars.with_partitioner(partitioners::fixed_size(3));
   const ScopedVariable v = cut.get(s, "w", {10, 4});
   REQUIRE_MESSAGE(s.ok(), message());
@@ -168,7 +171,7 @@ TEST_CASE_FIXTURE(Fixture, "parts are slices along one dimension") {
   CHECK(validate(graph).ok());
 }
 
-TEST_CASE("partitioners count bytes") {
+TEST_CASE("partitioners count the bytes of an element") {
   using partitioners::max_bytes;
   using partitioners::max_parts;
   const auto parts = [](const Partitioner& p, const Shape& shape,
@@ -264,7 +267,8 @@ TEST_CASE_FIXTURE(Fixture, "a variable that cannot be made is refused") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "values can take the place of variables") {
+TEST_CASE_FIXTURE(Fixture,
+                  "variable scopes can give values in place of variables") {
   int calls = 0;
   const VariableScope frozen = vars.sub_scope("a").with_values(
       [&](const Scope& in, const std::string& name, const Shape& shape,
@@ -285,7 +289,8 @@ TEST_CASE_FIXTURE(Fixture, "values can take the place of variables") {
         "assigned");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a value has the type and shape of the variable") {
+TEST_CASE_FIXTURE(Fixture,
+                  "variable scopes refuse a value of another type or shape") {
   vars.with_values([](const Scope& in, const std::string&, const Shape&,
                       DataType) { return Output(constant(in, 1)); })
       .get(s, "w", {3});
@@ -293,7 +298,7 @@ TEST_CASE_FIXTURE(Fixture, "a value has the type and shape of the variable") {
         "[VariableScope::get] \"w\": float[3] is wanted, the value is int32[]");
 }
 
-TEST_CASE_FIXTURE(Fixture, "there is something to save") {
+TEST_CASE_FIXTURE(Fixture, "variable scopes refuse to save without variables") {
   vars.save(s, "prefix");
   CHECK(message() == "[save] there are no variables");
 }

@@ -104,8 +104,7 @@ TEST_CASE("a graph survives the text format") {
   check_equal(graph, must(read_graphdef_text(text)));
 }
 
-TEST_CASE(
-    "to read and write a graph may fail for lack of memory, and no more") {
+TEST_CASE("reading or writing a graph without memory is an error, no crash") {
   const std::string bytes = must(write_graphdef(rich_graph()));
   const std::string text = must(write_graphdef_text(rich_graph()));
   for (int64_t k = 1;; k += 1 + k / 20) {
@@ -140,7 +139,7 @@ TEST_CASE("the bytes of a small graph are those of the format") {
         "\x0a\x09" + a + "\x0a\x0d" + b + "\x22\x02\x08\x09");
 }
 
-TEST_CASE("nodes are read where their ops are unknown, but not built") {
+TEST_CASE("a graph file is read if its ops are unknown, but not built") {
   const auto file = must(parse_graphdef_text(
       "node { name: 'x' op: 'MattMul' } versions { producer: 3 }"));
   REQUIRE(file.nodes.size() == 1);
@@ -155,7 +154,7 @@ TEST_CASE("an old file's version is that of its producer") {
   CHECK(must(parse_graphdef_text("version: 12")).producer == 12);
 }
 
-TEST_CASE("old files wrote the shape of a scalar where they knew none") {
+TEST_CASE("an old graph file's shape of a scalar is read as unknown") {
   const auto shape = [](const char* producer) {
     const std::string text = fmt::format(
         "node {{ name: 'x' op: 'Placeholder' attr {{ key: 'dtype' value {{ "
@@ -216,7 +215,7 @@ TEST_CASE("a saved model is read with its entry points") {
   }
 }
 
-TEST_CASE("of a saved model's graphs the one to serve is read") {
+TEST_CASE("a saved model is read by the graph that is meant for serving") {
   tensorflow::SavedModel model;
   const auto add = [&](const char* node_name, const char* tag) {
     auto* meta = model.add_meta_graphs();
@@ -287,7 +286,7 @@ TEST_CASE("every prefix of a file is refused or read, never more") {
   CHECK(read <= 20);
 }
 
-TEST_CASE("limits hold for files") {
+TEST_CASE("a graph file is read only within the limits") {
   const std::string bytes = must(write_graphdef(rich_graph()));
   auto refusal = [&](const Limits& limits) {
     return message_of(parse_graphdef(bytes, limits).status(),

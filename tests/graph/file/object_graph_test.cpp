@@ -39,7 +39,7 @@ ObjectGraph chain(int count, const std::string& name) {
   return model;
 }
 
-TEST_CASE("paths are made of what is captured, and bounded") {
+TEST_CASE("a saved model's variables have bounded paths of captures") {
   const Graph graph = capturing();
   auto variables = captured_variables(graph, chain(3, "a.b/c"), {});
   REQUIRE(variables.ok());

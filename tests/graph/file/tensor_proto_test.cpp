@@ -68,7 +68,7 @@ TEST_CASE("tensors of strings survive a round trip") {
   CHECK(identical(through_proto(tensor), tensor));
 }
 
-TEST_CASE("fewer values than elements repeat the last one") {
+TEST_CASE("a tensor of fewer values than elements repeats the last one") {
   CHECK(decoded("dtype: DT_FLOAT" + kThree + "float_val: 7").to_string() ==
         "float[3] {7 7 7}");
   CHECK(decoded("dtype: DT_INT64" + kThree + "int64_val: [1, 2]").to_string() ==
@@ -82,7 +82,7 @@ TEST_CASE("fewer values than elements repeat the last one") {
             .to_string() == "string[0] {}");
 }
 
-TEST_CASE("each type has the field its values are read from") {
+TEST_CASE("a tensor's values are read from the field of its type") {
   auto text = [](const std::string& proto) {
     return decoded(proto).to_string();
   };

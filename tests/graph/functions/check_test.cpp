@@ -56,7 +56,7 @@ std::vector<std::string> names_of(
 
 }  // namespace
 
-TEST_CASE("a call of what is right is right, and so is what calls nothing") {
+TEST_CASE("the check passes a call of a valid function") {
   Checked c;
   c.define(with_body("plus", body_int("sum", "Sub", "n", "n")));
   c.add(int_placeholder("x"));
@@ -108,7 +108,7 @@ TEST_CASE("a result of another type than the body's tensor is refused") {
         "its body gives int32");
 }
 
-TEST_CASE("a function that needs attributes is checked where it is called") {
+TEST_CASE("a function that needs attributes is checked at its calls") {
   Checked c;
   c.define(
       function("typed", {"n: T"}, {"r: T"},
@@ -208,7 +208,7 @@ TEST_CASE("all unknown ops are named at once, with where they are") {
   CHECK(check_ops({body_node("l", "f")}, {}, library).ok());
 }
 
-TEST_CASE("of very many unknown ops the rest is counted") {
+TEST_CASE("the check of unknown ops names the first and counts the rest") {
   std::vector<NodeDef> nodes;
   for (int i = 0; i < 60; ++i)
     nodes.push_back(body_node("n" + std::to_string(i),

@@ -44,7 +44,7 @@ TEST_CASE("a call with a frame of its own keeps its name") {
   CHECK(l.program.bodies[0]->name == "again");
 }
 
-TEST_CASE("what nobody reads more of an extended function is not computed") {
+TEST_CASE("an extended function computes only outputs that are read") {
   Lowered l;
   define(l);
   l.expect_lowered({placeholder("x"), own_call("more", 2), sum_of("y:0")}, "z");

@@ -45,7 +45,7 @@ TEST_CASE("recursions that are given other functions have other bodies") {
   CHECK(bodies(used("a", 1, list), used("b", 1, other_list)) == 2);
 }
 
-TEST_CASE("what only the calling node's attributes say makes no new body") {
+TEST_CASE("a recursion makes no new body for attributes of the call alone") {
   Lowered l;
   l.define(function("again", {"n: int32"}, {"r: int32"},
                     {body_node("call", "again", {"n"}, {{"_note", "inside"}})},
@@ -137,7 +137,7 @@ TEST_CASE("a body's results are of the types that its function says") {
          "(\"y/next_1:0\") is float, double is wanted");
 }
 
-TEST_CASE("so are those of a body that is called") {
+TEST_CASE("a called body's results are of the types that its function says") {
   // Right where it is expanded, wrong where it calls itself.
   Lowered l;
   l.define(

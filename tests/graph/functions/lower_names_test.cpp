@@ -5,7 +5,7 @@ namespace tagflow::graph {
 
 using namespace testing;
 
-TEST_CASE("a body's names are in nobody's way") {
+TEST_CASE("a body's names never clash with others") {
   const auto same = [](const std::string& name) {
     return body_node(name, "Identity", {"x"}, {{"T", kInt}});
   };
@@ -130,7 +130,7 @@ TEST_CASE("two names that a function has twice are refused") {
       "b");
 }
 
-TEST_CASE("the op that lowering makes of recursive calls is nobody else's") {
+TEST_CASE("the op that stands for a recursive call is refused in a graph") {
   const AttrMap attrs =
       int_ports(1, 1, {{"f", FunctionRef{"f", {}}}, {"body", 3}});
   {

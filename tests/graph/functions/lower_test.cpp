@@ -74,7 +74,7 @@ TEST_CASE("If becomes Switch and Merge, its branches hang on pivots") {
   CHECK(l.program.fetches[0] == Endpoint{l.program.graph.find("y/merge_0"), 0});
 }
 
-TEST_CASE("a condition that is no bool is true where it is not zero") {
+TEST_CASE("a condition that is not a bool is true if it is not zero") {
   Lowered l;
   l.define(doubled());
   l.expect_lowered(
@@ -88,7 +88,7 @@ TEST_CASE("a condition that is no bool is true where it is not zero") {
   CHECK(l.count("ToBool") == 1);
 }
 
-TEST_CASE("what a While's body hands on unchanged is a loop constant") {
+TEST_CASE("a While's variable that stays unchanged becomes a loop constant") {
   Lowered l;
   l.define(function("less", {"i: int32", "n: int32"}, {"b: bool"},
                     {body_int("less", "Less", "i", "n")}, {{"b", "less:z:0"}}));
@@ -106,7 +106,7 @@ TEST_CASE("what a While's body hands on unchanged is a loop constant") {
   CHECK(l.program.fetches[0].node->name() == "y/exit_0");
 }
 
-TEST_CASE("what a While's body makes of constants alone waits for the body") {
+TEST_CASE("a While's constant results wait for the body") {
   // Else it would start iterations for ever.
   Lowered l;
   l.define(function("less", {"i: int32", "n: int32"}, {"b: bool"},
@@ -131,7 +131,7 @@ TEST_CASE("what a While's body makes of constants alone waits for the body") {
   CHECK(next.inputs()[0].node->control_inputs()[0]->name() == "z/body_pivot");
 }
 
-TEST_CASE("what a While's variable becomes is found through many Identities") {
+TEST_CASE("a While's variable is followed through many Identities") {
   // b becomes a by the end of a long chain, c remains c by its own.
   Lowered l;
   std::vector<NodeDef> nodes;
@@ -316,7 +316,7 @@ TEST_CASE("a body that contradicts itself is refused") {
          "\"Nonsense\"");
 }
 
-TEST_CASE("what a body says of lists and control edges must be there") {
+TEST_CASE("a body's references to lists and control edges are checked") {
   const auto sum = [](std::map<std::string, std::string> ret) {
     return function("f", {"values: N * int32"}, {"r: int32"},
                     {body_node("sum", "AddN", {"values"},
@@ -351,7 +351,7 @@ TEST_CASE("what a body says of lists and control edges must be there") {
   refuse(ends, 2, "no node \"nobody\" for its control output \"end\"");
 }
 
-TEST_CASE("one of a list of arguments, and all of it as control inputs") {
+TEST_CASE("a function may read one of a list of arguments, and wait for all") {
   Lowered l;
   l.define(function("second", {"values: N * int32"}, {"r: int32"},
                     {body_node("r", "Identity", {"values:1"}, {{"T", kInt}}),

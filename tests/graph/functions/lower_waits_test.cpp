@@ -84,7 +84,7 @@ TEST_CASE("a loop runs for the effects of its condition or body alone") {
     }
 }
 
-TEST_CASE("what an Exit or an Enter gave may be dead") {
+TEST_CASE("a call's input from an Exit or an Enter may be dead") {
   Lowered l;
   const AttrMap frame = {{"T", kInt}, {"frame_name", "f"}};
   l.define(function("first", {"a: int32", "b: int32"}, {"r: int32"},
@@ -161,7 +161,7 @@ TEST_CASE("a loop waits for what its node waits for, and for its effects") {
 }
 
 // A function with a loop of the primitives in a loop of them, which prints.
-TEST_CASE("of a body's own loops, the outermost Exits are waited for") {
+TEST_CASE("a body's own loops are waited for by their outermost Exits") {
   const AttrMap type = {{"T", kInt}};
   const auto frame = [](const char* name) {
     return AttrMap{{"T", kInt}, {"frame_name", name}};

@@ -64,7 +64,7 @@ TEST_CASE("traits are found in any order of questions alike") {
   }
 }
 
-TEST_CASE("only functions that are reached are looked at, each once") {
+TEST_CASE("traits of a function need only the functions that it reaches") {
   FunctionLibrary library;
   for (int i = 0; i < 100; ++i)
     add_function(library, "f" + std::to_string(i),

@@ -14,7 +14,7 @@ TEST_CASE("a reshape finds the one dimension that is left") {
   expect_refused(infer("Reshape", {{2, 6}, ints({7})}), "12 elements");
 }
 
-TEST_CASE("dimensions of one come and go") {
+TEST_CASE("shapes of ExpandDims and Squeeze gain and lose dimensions of one") {
   CHECK(infer("ExpandDims", {{2, 3}, Tensor::scalar(-1)}) == "[2,3,1]");
   CHECK(infer("ExpandDims", {{2, 3}, unknown_ints({})}) == "[?,?,?]");
   CHECK(infer("ExpandDims", {kUnknownShape, Tensor::scalar(0)}) == "<unknown>");
@@ -41,7 +41,7 @@ TEST_CASE("constant ranges and fills have known sizes") {
         "[?,?]");
 }
 
-TEST_CASE("joined dimensions add up as far as they are known") {
+TEST_CASE("shapes of ConcatV2 add up as far as they are known") {
   CHECK(infer("ConcatV2", {{2, 3}, {kAny, 3}, Tensor::scalar(1)}) == "[2,6]");
   CHECK(infer("ConcatV2", {{2, 3}, {kAny, 3}, Tensor::scalar(0)}) == "[?,3]");
   CHECK(infer("ConcatV2", {{2, 3}, kUnknownShape, Tensor::scalar(-1)}) ==
@@ -56,7 +56,7 @@ TEST_CASE("joined dimensions add up as far as they are known") {
   expect_refused(infer("Unpack", {{3}}, {{"num", 2}}), "into 2");
 }
 
-TEST_CASE("splits divide") {
+TEST_CASE("shapes of Split and SplitV divide the dimension") {
   CHECK(infer("Split", {Tensor::scalar(1), {2, 6}}, {{"num_split", 3}}) ==
         "[2,2][2,2][2,2]");
   CHECK(infer("Split", {unknown_ints({}), {2, 6}}, {{"num_split", 2}}) ==
@@ -75,7 +75,7 @@ TEST_CASE("splits divide") {
   CHECK(infer("Tile", {kUnknownShape, unknown_ints({2})}) == "[?,?]");
 }
 
-TEST_CASE("what is to be a scalar or a vector is one where that is known") {
+TEST_CASE("shapes of array ops' scalar arguments are checked if known") {
   const InferInput one({1}), scalar(PartialShape::scalar());
   CHECK(infer("MatrixDiagPartV2", {{2, 2}, Tensor::scalar(0), scalar}) ==
         "[2]");
@@ -91,7 +91,7 @@ TEST_CASE("what is to be a scalar or a vector is one where that is known") {
                  "rank 1 is wanted");
 }
 
-TEST_CASE("slices are as long as can be known") {
+TEST_CASE("shapes of StridedSlice are known as far as can be") {
   const Tensor one = ints({1});
   auto slice = [&](PartialShape shape, InferInput begin, InferInput end,
                    int64_t masks, Tensor strides) {
@@ -151,7 +151,7 @@ TEST_CASE("gathered shapes are put together from three parts") {
         "[9,5]");
 }
 
-TEST_CASE("dimensions move with the layout") {
+TEST_CASE("shapes of Transpose, Pad and SpaceToBatchND follow the layout") {
   CHECK(infer("Transpose", {{2, kAny, 4}, ints({2, 0, 1})}) == "[4,2,?]");
   CHECK(infer("Transpose", {kUnknownShape, unknown_ints({3})}) == "[?,?,?]");
   CHECK(infer("Pad", {{2, kAny}, Tensor::of<int32_t>({2, 2}, {1, 2, 3, 4})}) ==
@@ -193,7 +193,7 @@ TEST_CASE("one-hot vectors are as long as their depth") {
                  "[OneHot] node \"op\": depth -1 is negative");
 }
 
-TEST_CASE("what is not zero may be any number of elements") {
+TEST_CASE("shapes of Where have an unknown number of rows") {
   CHECK(infer("Where", {{2, 3}}) == "[?,2]");
   CHECK(infer("Where", {kUnknownShape}) == "[?,?]");
 }

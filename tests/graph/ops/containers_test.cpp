@@ -16,7 +16,7 @@ InferInput index() { return unknown_ints({}); }
 
 }  // namespace
 
-TEST_CASE("what is pushed onto a stack keeps its shape on its way") {
+TEST_CASE("shapes of StackPush are those of the value") {
   const AttrMap floats{{"elem_type", DataType::kFloat}};
   CHECK(infer("StackV2", {index()}, floats) == "[]");
   CHECK(infer("StackPushV2", {handle(), {2, kAny}}) == "[2,?]");
@@ -26,7 +26,7 @@ TEST_CASE("what is pushed onto a stack keeps its shape on its way") {
                  "has shape [1], of rank 1; rank 0 is wanted");
 }
 
-TEST_CASE("of a tensor array's elements its attributes say the shape") {
+TEST_CASE("shapes of a tensor array's elements come from its attributes") {
   CHECK(infer("TensorArrayV3", {index()}, kFloats) == "[][]");
   CHECK(infer("TensorArrayReadV3", {handle(), index(), flow()}, kFloats) ==
         "<unknown>");
@@ -51,7 +51,7 @@ TEST_CASE("of a tensor array's elements its attributes say the shape") {
               {{"source", "g"}}) == "[][]");
 }
 
-TEST_CASE("what no tensor array can take is refused") {
+TEST_CASE("shapes that no tensor array can take are refused") {
   expect_refused(infer("TensorArrayV3", {unknown_ints({2})}, kFloats),
                  "rank 0 is wanted");
   expect_refused(
@@ -103,7 +103,7 @@ TEST_CASE("a list's elements have the shape that an input says") {
         "[]");
 }
 
-TEST_CASE("what no list can take is refused") {
+TEST_CASE("shapes that no list can take are refused") {
   expect_refused(
       infer("EmptyTensorList", {Tensor::scalar(3), index()}, kFloatElements),
       "element_shape must be a vector, or -1 for any shape, not 3");

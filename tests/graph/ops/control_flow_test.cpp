@@ -64,7 +64,7 @@ TEST_CASE("every op of the control-flow family is defined") {
   }
 }
 
-TEST_CASE("a placeholder's shape is unknown where nothing is said") {
+TEST_CASE("a placeholder's shape is unknown if nothing is said") {
   Graph graph;
   const auto node =
       graph.add("x", "Placeholder", {}, {{"dtype", DataType::kFloat}});
@@ -106,7 +106,7 @@ TEST_CASE("Switch passes its data's shape to both outputs") {
   CHECK(!graph.add("t", "Switch", vector).ok());
 }
 
-TEST_CASE("Merge knows what its inputs agree on") {
+TEST_CASE("a Merge's shape is what its inputs agree on") {
   Graph graph;
   const Endpoint inputs[] = {placeholder(graph, DataType::kFloat, {2, 3}),
                              placeholder(graph, DataType::kFloat, {2, 4})};

@@ -63,7 +63,7 @@ TEST_CASE("shape functions know of no window larger than its input") {
   CHECK(*inferred_count(window, 2, Padding::kExplicit) == 1);
 }
 
-TEST_CASE("a list of no strides or dilations is refused") {
+TEST_CASE("a convolution with empty strides or dilations is refused") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, PartialShape());
   for (const char* empty : {"strides", "dilations"}) {

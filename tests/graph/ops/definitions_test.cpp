@@ -31,7 +31,7 @@ bool has(const std::vector<ArgDef>& ports, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("definitions say what a node takes") {
+TEST_CASE("an op's definition says what kind of work a node does") {
   const auto expect = [](Work work, std::vector<std::string_view> ops) {
     for (const std::string_view op : ops)
       CHECK_MESSAGE(definition(op).work == work, op);
@@ -134,7 +134,7 @@ TEST_CASE("an op that may be fused has ports of one type, and no more") {
     CHECK_FALSE_MESSAGE(definition(name).is_fusible, name);
 }
 
-TEST_CASE("only control flow has dead outputs of live inputs") {
+TEST_CASE("an op with dead outputs of live inputs is control flow") {
   std::vector<std::string> names;
   for_each_op([&](const OpDef& op) {
     if (op.may_die) names.push_back(op.name);

@@ -85,7 +85,7 @@ TEST_CASE("types that an op is not defined for are refused") {
                  "InvalidArgument"));
 }
 
-TEST_CASE("equality of shapes that do not fit is a scalar where allowed") {
+TEST_CASE("shapes of Equal that do not fit give a scalar if allowed") {
   const AttrMap lenient{{"incompatible_shape_error", false}};
   CHECK(OneNode("Equal", lenient).input({2}).input({3}).infer() == "[]");
   CHECK(OneNode("Equal", lenient).input({2}).input({2}).infer() == "[2]");

@@ -67,7 +67,7 @@ TEST_CASE("gradients of some lists are as many as the lists") {
   CHECK(infer("TensorListLengths", {gradients()}) == "[]");
 }
 
-TEST_CASE("what is pushed onto a stack that is a value has its shape after") {
+TEST_CASE("shapes of PersistentStackPop are the declared element shape") {
   const AttrMap floats{{"elem_type", DataType::kFloat}};
   CHECK(infer("PersistentStack", {}, floats) == "[]");
   CHECK(infer("PersistentStackPush", {gradients(), {2}}) == "[]");
@@ -84,7 +84,7 @@ TEST_CASE("what is pushed onto a stack that is a value has its shape after") {
   CHECK(infer("PersistentStackSize", {gradients()}) == "[]");
 }
 
-TEST_CASE("what a stack of gradients gives has the shape that is asked for") {
+TEST_CASE("shapes of PersistentStackPopOrZero are those asked for") {
   const AttrMap floats{{"elem_type", DataType::kFloat}};
   CHECK(infer("PersistentStackPushZero", {gradients()}, floats) == "[]");
   CHECK(infer("PersistentStackDrop", {gradients()}, floats) == "[]");
@@ -99,7 +99,7 @@ TEST_CASE("what a stack of gradients gives has the shape that is asked for") {
                  "rank 1 is wanted");
 }
 
-TEST_CASE("what no gradient list can take is refused") {
+TEST_CASE("shapes that no gradient list can take are refused") {
   const InferInput vector = unknown_ints({1});
   const InferInput many{{2}, DataType::kVariant};
   expect_refused(infer("GradientListAdd", {many, gradient_index(), {2}}),

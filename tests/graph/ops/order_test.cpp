@@ -3,7 +3,7 @@
 
 namespace tagflow::graph {
 
-TEST_CASE("what is found may be any number") {
+TEST_CASE("shapes of Unique and ListDiff have an unknown length") {
   CHECK(infer("Unique", {{7}}) == "[?][7]");
   CHECK(infer("UniqueWithCounts", {{7}}) == "[?][7][?]");
   CHECK(infer("UniqueV2", {{7, 2}, ints({0})}) == "[?,?][?]");
@@ -11,7 +11,7 @@ TEST_CASE("what is found may be any number") {
   expect_refused(infer("ListDiff", {{7, 1}, {2}}), "rank 1 is wanted");
 }
 
-TEST_CASE("the k greatest are k of the last dimension") {
+TEST_CASE("shapes of TopK have k in the last dimension") {
   CHECK(infer("TopKV2", {{4, 9}, Tensor::scalar(3)}) == "[4,3][4,3]");
   CHECK(infer("TopKV2", {{4, 9}, unknown_ints({})}) == "[4,?][4,?]");
   CHECK(infer("TopK", {{kAny}}, {{"k", 2}}) == "[2][2]");

@@ -10,7 +10,7 @@ AttrMap windows(std::vector<int64_t> size, std::vector<int64_t> stride) {
           {"padding", "VALID"}};
 }
 
-TEST_CASE("a pool has a position where its window fits") {
+TEST_CASE("shapes of pools have an element for each place of the window") {
   const AttrMap attrs = windows({1, 2, 2, 1}, {1, 2, 1, 1});
   for (const char* op : {"MaxPool", "AvgPool"}) {
     CHECK(infer(op, {{kAny, 4, 4, 3}}, attrs) == "[?,2,3,3]");

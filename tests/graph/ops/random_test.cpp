@@ -30,7 +30,7 @@ TEST_CASE("a shape that is known is that of the numbers") {
     CHECK(infer(op, {ints({4}), kKey, kCounter, kAlgorithm}) == "[4]");
 }
 
-TEST_CASE("limits of integers are scalars") {
+TEST_CASE("shape inference: RandomUniformInt's limits are scalars") {
   const InferInput one = Tensor::scalar(1), vector = ints({1});
   CHECK(infer("RandomUniformInt", {ints({2}), one, one}) == "[2]");
   expect_refused(infer("RandomUniformInt", {ints({2}), one, vector}),
@@ -82,7 +82,7 @@ TEST_CASE("samples come in front of the parameters' shape") {
         "[5,2]");
 }
 
-TEST_CASE("rows of bounds fit the output") {
+TEST_CASE("shapes of ParameterizedTruncatedNormal's bounds fit the output") {
   CHECK(infer("ParameterizedTruncatedNormal",
               {ints({3, 4}), {3}, {1}, {}, kUnknownShape}) == "[3,4]");
   expect_refused(
@@ -96,7 +96,7 @@ TEST_CASE("rows of bounds fit the output") {
       "shape must have an element at least");
 }
 
-TEST_CASE("as many classes are drawn for each row") {
+TEST_CASE("shapes of Multinomial have num_samples in each row") {
   CHECK(infer("Multinomial", {{3, kAny}, Tensor::scalar(7)}) == "[3,7]");
   CHECK(infer("StatelessMultinomial",
               {{kAny, 4}, unknown_ints(PartialShape::scalar()), kSeed}) ==
@@ -107,7 +107,7 @@ TEST_CASE("as many classes are drawn for each row") {
   CHECK(infer("RandomShuffle", {{3, kAny}}) == "[3,?]");
 }
 
-TEST_CASE("only what depends on the run is stateful") {
+TEST_CASE("random ops are stateful unless they are stateless by name") {
   const OpRegistry& registry = OpRegistry::global();
   for (const std::string& name : registry.names()) {
     const OpDef& op = *registry.find_or_null(name);

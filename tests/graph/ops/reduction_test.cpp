@@ -40,7 +40,7 @@ TEST_CASE("a scan keeps the shape of what it goes over") {
       "at least rank 1 is wanted");
 }
 
-TEST_CASE("counts are as many as the size says") {
+TEST_CASE("shapes of Bincount are as long as the size says") {
   const InferInput weights({kAny});
   CHECK(infer("Bincount", {ints({1, 2}), Tensor::scalar(4), weights}) == "[4]");
   CHECK(infer("Bincount", {ints({1, 2}), unknown_ints({}), weights}) == "[?]");

@@ -116,7 +116,7 @@ TEST_CASE("2: a device of loop constants only goes around all the same") {
 
 // On device 2, the control loop is first asked for by the pivot, which then is
 // not needed: device 1 has what it hands on.
-TEST_CASE("2: so does one whose other nodes nobody needs") {
+TEST_CASE("2: a device goes around though nobody needs its other nodes") {
   Counting c;
   Node* same = add(c.graph, "l/same", "Identity", {{c.loop.limit, 0}});
   must(c.graph.set_input(c.loop.less, 1, {same, 0}));
@@ -209,7 +209,7 @@ TEST_CASE("3: a loop without a predicate is refused") {
   CHECK(whole.parts.size() == 1);
 }
 
-TEST_CASE("3: so is one that shares constants with another device") {
+TEST_CASE("3: a loop without predicate that shares constants is refused") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* enter = add(graph, "e", "Enter", {{x, 0}}, {{"frame_name", "f"}});
@@ -226,7 +226,7 @@ TEST_CASE("3: so is one that shares constants with another device") {
         "not");
 }
 
-TEST_CASE("3: so is one that does not go on as its predicate says") {
+TEST_CASE("3: a loop that goes on by another predicate is refused") {
   Counting c;
   Node* p = placeholder(c.graph, "p", DataType::kBool);
   Node* in = constant_enter(c.graph, "l/p", p, "l");
@@ -285,7 +285,7 @@ TEST_CASE("5: Merges on several devices share a NextIteration by copies") {
   CHECK(cut.line(1, "l/next_1") == "l/next_1 = NextIteration(l/add/recv)");
 }
 
-TEST_CASE("6: to start a Recv a device waits for predicates only") {
+TEST_CASE("6: a device waits only for predicates to start a Recv") {
   const Nested nested;
   const Cut cut = nested.cut({{"i/neg", 1}, {"i/add", 2}, {"l/add", 3}});
   for (const Partition& part : cut.parts) {

@@ -127,7 +127,7 @@ TEST_CASE("a control edge sends an empty constant that waits for its source") {
   CHECK(text_of(cut.node(0, "y/control/recv"), "tensor_name") == "y/control:0");
 }
 
-TEST_CASE("a value that comes anyway serves as control edge") {
+TEST_CASE("a control edge uses the value of a Recv that comes anyway") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* y = add(graph, "y", "Neg", {{x, 0}});
@@ -139,7 +139,7 @@ TEST_CASE("a value that comes anyway serves as control edge") {
   CHECK(cut.count(0, "_Recv") == 1);
 }
 
-TEST_CASE("one side of a Switch does not say whether the Switch is dead") {
+TEST_CASE("a control edge does not use one side of a Switch") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = placeholder(graph, "p", DataType::kBool);
@@ -189,7 +189,7 @@ TEST_CASE("a conditional over three devices sends its dead side too") {
   CHECK(cut.line(0, "join") == "join = Merge(f/recv, t/recv)");
 }
 
-TEST_CASE("what nobody needs is in no partition") {
+TEST_CASE("a node that nobody needs is in no partition") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   add(graph, "y", "Neg", {{x, 0}});
@@ -241,7 +241,7 @@ TEST_CASE("a fetch from a device without host memory goes to the first with") {
         "[partition] \"y:0\" cannot be fetched: no device has host memory");
 }
 
-TEST_CASE("what may lose bits is sent as bfloat16") {
+TEST_CASE("a lossy transfer sends a float as bfloat16") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, PartialShape({3}));
   Node* i = placeholder(graph, "i", DataType::kInt32);

@@ -90,7 +90,7 @@ struct ListLoop : Lists {
 
 }  // namespace
 
-TEST_CASE("all readers of a list go before its writer") {
+TEST_CASE("readers first: all readers of a list go before its writer") {
   Lists l;
   Node* a = l.list("a");
   l.write("write", {a, 0}, {l.zero, 0});
@@ -99,7 +99,7 @@ TEST_CASE("all readers of a list go before its writer") {
   CHECK(turns(l.graph) == "length < write\nread < write\n");
 }
 
-TEST_CASE("readers of what a Switch, a Merge, an Identity hand on of a list") {
+TEST_CASE("readers first: a list is followed through Switch and Merge") {
   Lists l;
   Node* a = l.list("a");
   Node* p = placeholder(l.graph, "p", DataType::kBool);
@@ -114,14 +114,14 @@ TEST_CASE("readers of what a Switch, a Merge, an Identity hand on of a list") {
   CHECK(turns(l.graph) == "one < write\nthree < write\ntwo < write\n");
 }
 
-TEST_CASE("who has fired before the writer in any case needs no turn") {
+TEST_CASE("readers first: a reader that fires before the writer has no turn") {
   Lists l;
   Node* a = l.list("a");
   l.write("write", {a, 0}, {l.length("length", {a, 0}), 0});
   CHECK(turns(l.graph) == "");
 }
 
-TEST_CASE("who reads what a writer gives does not go before it") {
+TEST_CASE("readers first: a reader of a writer's result does not go first") {
   Lists l;
   Node* a = l.list("a");
   Node* written = l.write("write", {a, 0}, {l.zero, 0});
@@ -129,7 +129,7 @@ TEST_CASE("who reads what a writer gives does not go before it") {
   CHECK(turns(l.graph) == "");
 }
 
-TEST_CASE("turns agree with one order") {
+TEST_CASE("readers first: turns of several lists agree with one order") {
   // Each reader's index comes of the other list's writer.
   Lists l;
   Node* a = l.list("a");
@@ -141,7 +141,7 @@ TEST_CASE("turns agree with one order") {
   CHECK(turns(l.graph) == "read_b < write_b\n");
 }
 
-TEST_CASE("a writer goes before a reader where its own readers allow that") {
+TEST_CASE("readers first: a writer goes first if its own readers allow it") {
   // Were b written first, the reader of a that waits for it could not come.
   Lists l;
   Node* b = l.list("b");
@@ -154,7 +154,7 @@ TEST_CASE("a writer goes before a reader where its own readers allow that") {
   CHECK(turns(l.graph) == "first < write_a\nread_b < write_b\n");
 }
 
-TEST_CASE("a list is held by the loop that it enters until that is over") {
+TEST_CASE("readers first: a loop holds a list that enters it until its end") {
   Lists l;
   Node* limit = constant(l.graph, "limit", Tensor::scalar(3));
   Node* a = l.list("a");
@@ -180,11 +180,11 @@ TEST_CASE("a list is held by the loop that it enters until that is over") {
   }
 }
 
-TEST_CASE("in a loop that could be cut readers go first in each iteration") {
+TEST_CASE("readers first: in a loop readers go first in each iteration") {
   CHECK(turns(ListLoop().graph) == "read < write\n");
 }
 
-TEST_CASE("in a loop some of whose iterations lack tokens nobody has a turn") {
+TEST_CASE("readers first: a loop with iterations that lack tokens has none") {
   // The list goes on where a condition of its own says so.
   ListLoop odd;
   Node* own = add(odd.graph, "own", "Less",
@@ -194,7 +194,7 @@ TEST_CASE("in a loop some of whose iterations lack tokens nobody has a turn") {
   CHECK(turns(odd.graph) == "");
 }
 
-TEST_CASE("nobody waits for a reader that waits for who may never answer") {
+TEST_CASE("readers first: no writer waits for a reader that may never run") {
   const auto turns_where = [](const Lists& lists, std::string_view waits) {
     return turns(lists.graph,
                  [waits](const Node& node) { return node.name() == waits; });
@@ -236,7 +236,7 @@ TEST_CASE("a Recv that is scheduled late knows of turns") {
   CHECK(cut.line(0, "far/recv") == "far/recv = _Recv()");
 }
 
-TEST_CASE("turns of nodes on one device only") {
+TEST_CASE("readers first: turns are given to nodes of one device only") {
   Lists l;
   Node* a = l.list("a");
   Node* written = l.write("write", {a, 0}, {l.zero, 0});
@@ -252,7 +252,7 @@ TEST_CASE("turns of nodes on one device only") {
   CHECK(turns_of(cut.on(1)) == "");
 }
 
-TEST_CASE("bodies have turns of their own") {
+TEST_CASE("readers first: bodies have turns of their own") {
   // The program calls a body which reads a list and writes to it.
   std::vector<Partition> parts(1);
   Program& program = parts[0].program;

@@ -41,7 +41,7 @@ size_t schedule(Cut& cut, const RecvScheduleOptions& options = {}) {
 
 }  // namespace
 
-TEST_CASE("what is read late is asked for late") {
+TEST_CASE("Recv schedule: a tensor that is read late is asked for late") {
   Cut cut = Late().cut(kLatePlaces);
   CHECK(schedule(cut) == 1);
   CHECK(cut.line(1, "x/recv") == "x/recv = _Recv(^n7/done)");
@@ -61,7 +61,7 @@ TEST_CASE("a Recv that takes long starts early enough") {
   CHECK(cut.line(1, "x/recv") == "x/recv = _Recv(^n4/done)");
 }
 
-TEST_CASE("a little later is not worth it, nor is a small tensor") {
+TEST_CASE("Recv schedule: a short delay or a small tensor changes nothing") {
   const auto count = [](const PartialShape& shape,
                         const RecvScheduleOptions& options) {
     Cut cut = Late(shape).cut(kLatePlaces);
@@ -74,7 +74,7 @@ TEST_CASE("a little later is not worth it, nor is a small tensor") {
               {.cost = {}, .min_delay = 4, .min_bytes = 0}) == 1);
 }
 
-TEST_CASE("a Recv waits for nobody who waits for it by way of others") {
+TEST_CASE("Recv schedule: a Recv does not wait for a node that waits for it") {
   // What device 1 does late depends on what device 2 makes of x there.
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
@@ -87,7 +87,7 @@ TEST_CASE("a Recv waits for nobody who waits for it by way of others") {
   CHECK(schedule(cut) == 0);
 }
 
-TEST_CASE("two devices do not hold back each other") {
+TEST_CASE("Recv schedule: two devices do not hold back each other") {
   // Each has a long chain, and reads late what the other makes early or late.
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
@@ -108,7 +108,7 @@ TEST_CASE("two devices do not hold back each other") {
   CHECK(cut.line(1, "a0/recv") == "a0/recv = _Recv(^b11/done)");
 }
 
-TEST_CASE("what a loop goes around by is not held back") {
+TEST_CASE("Recv schedule: a loop's own variables are not held back") {
   // Here the long way is outside the loop.
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
@@ -124,7 +124,7 @@ TEST_CASE("what a loop goes around by is not held back") {
   CHECK(schedule(cut, options) == 0);
 }
 
-TEST_CASE("in a loop a Recv is held back in every iteration") {
+TEST_CASE("Recv schedule: a Recv in a loop is held back in each iteration") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* n = placeholder(graph, "n", DataType::kInt32);
@@ -142,7 +142,7 @@ TEST_CASE("in a loop a Recv is held back in every iteration") {
         "l/far/recv = _Recv(^l/enter/control_loop/Merge, ^l/near7/done)");
 }
 
-TEST_CASE("nobody waits for an Exit of a loop that waits for him") {
+TEST_CASE("Recv schedule: a Recv does not wait for an Exit that waits for it") {
   // The first iteration can be done without what device 1 sends, by the edges
   // that go forwards; the loop cannot.
   Graph graph;
@@ -163,7 +163,7 @@ TEST_CASE("nobody waits for an Exit of a loop that waits for him") {
   CHECK(cut.line(0, "far/recv") == "far/recv = _Recv()");
 }
 
-TEST_CASE("nobody waits for what depends on a stateful node") {
+TEST_CASE("Recv schedule: a Recv does not wait for stateful nodes") {
   // It may itself wait, for somebody who waits for what is received.
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
@@ -174,7 +174,7 @@ TEST_CASE("nobody waits for what depends on a stateful node") {
   CHECK(schedule(cut) == 0);
 }
 
-TEST_CASE("nor, in a loop, for what an earlier iteration did") {
+TEST_CASE("Recv schedule: a Recv does not wait for an earlier iteration") {
   for (const char* op : {"Identity", "GuaranteeConst"}) {
     Graph graph;
     Node* x = placeholder(graph, "x", DataType::kInt32);

@@ -92,7 +92,7 @@ TEST_CASE("scales and shifts of a convolution become weights and a bias") {
   CHECK(!run_pass(absorb_scales, program));
 }
 
-TEST_CASE("a scale alone makes no bias, and a constant less the rest is both") {
+TEST_CASE("absorb: a Mul alone makes no bias, a Sub from a constant both") {
   Layers g;
   g.binary("a", "Mul", g.conv(), g.two);
   Program program = program_of(g.graph, {"a"});
@@ -127,7 +127,7 @@ TEST_CASE("a normalisation by given means is absorbed, by the batch's not") {
   CHECK(is_left_alone(i.graph, {"a", "a:1"}));
 }
 
-TEST_CASE("the channels of each format and op are found") {
+TEST_CASE("absorb: the channels of each data format and op are found") {
   Layers g;
   Node* row = constant(g.graph, "row", filled({1, 1, 1, 2}, 2));
   g.binary("a", "Mul", g.conv(), row);
@@ -176,7 +176,7 @@ TEST_CASE("the channels of each format and op are found") {
         std::vector<float>{2, 4, 6, 40, 50, 60});
 }
 
-TEST_CASE("what somebody else needs, or does not fit, is not absorbed") {
+TEST_CASE("absorb: a result that others need, or of unfit shape, stays") {
   {
     Layers g;  // a result in between is fetched
     g.binary("a", "Mul", g.conv(), g.two);
@@ -258,7 +258,7 @@ TEST_CASE("what somebody else needs, or does not fit, is not absorbed") {
   }
 }
 
-TEST_CASE("what is left waits for all that the chain waited for") {
+TEST_CASE("absorb: the new node waits for all that the chain waited for") {
   Layers g;
   const auto scalar = [&](const char* name) {
     return placeholder(g.graph, name, DataType::kFloat, PartialShape::scalar());

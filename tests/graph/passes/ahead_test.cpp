@@ -83,7 +83,7 @@ struct Reading {
 
 }  // namespace
 
-TEST_CASE("what a loop only reads is read at once before it") {
+TEST_CASE("read-ahead: a variable that a loop only reads is read before it") {
   Reading g;
   const Output result = g.loop(g.x, [&](const Scope& in, const Output& h) {
     return g.product(in, g.product(in, h, g.v, "read_v"), g.w, "read_w");
@@ -111,7 +111,7 @@ TEST_CASE("what a loop only reads is read at once before it") {
   CHECK(!go_ahead(program));
 }
 
-TEST_CASE("a variable that is read twice is one value") {
+TEST_CASE("read-ahead: a variable that a loop reads twice is one value") {
   Reading g;
   Program program =
       g.program({g.loop(g.x, [&](const Scope& in, const Output& h) {
@@ -124,7 +124,7 @@ TEST_CASE("a variable that is read twice is one value") {
   CHECK(nodes_of(program, "_CheckReadAhead").size() == 2);
 }
 
-TEST_CASE("a loop that others look into reads in its turn") {
+TEST_CASE("read-ahead: a loop with an effect reads in its turn") {
   Reading g;
   CHECK_FALSE(g.goes_ahead({g.loop(g.x, [&](const Scope& in, const Output& h) {
     const OpResult random =
@@ -134,7 +134,7 @@ TEST_CASE("a loop that others look into reads in its turn") {
   })}));
 }
 
-TEST_CASE("what enters after what leaves is not waited for") {
+TEST_CASE("read-ahead: an input that depends on a loop's result stays apart") {
   // The queue may get what the loop gives before it gives what enters.
   Reading g;
   const std::vector<DataType> types = {DataType::kFloat};
@@ -161,7 +161,7 @@ TEST_CASE("what enters after what leaves is not waited for") {
   CHECK(g.goes_ahead({other}, {"put_other"}));
 }
 
-TEST_CASE("it is read after all that comes before the loop") {
+TEST_CASE("read-ahead: a variable is read after all that precedes the loop") {
   Reading g;
   const Output set = ops::assign_add(g.s.named("set"), g.v, g.x);
   const Output start =
@@ -177,7 +177,7 @@ TEST_CASE("it is read after all that comes before the loop") {
   CHECK(ahead[0]->control_inputs()[0]->name() == "start");
 }
 
-TEST_CASE("a loop that changes a variable reads each in its turn") {
+TEST_CASE("read-ahead: a loop that changes a variable reads in its turn") {
   Reading g;
   CHECK_FALSE(g.goes_ahead({g.loop(g.x, [&](const Scope& in, const Output& h) {
     const Output read = ops::read(in, g.v);
@@ -187,7 +187,7 @@ TEST_CASE("a loop that changes a variable reads each in its turn") {
   })}));
 }
 
-TEST_CASE("a loop around a loop that reads stays, the inner one goes ahead") {
+TEST_CASE("read-ahead: an inner loop goes ahead, the outer one does not") {
   Reading g;
   const auto inner = [&](const Scope& in, const Output& h) {
     return while_loop(
@@ -209,7 +209,7 @@ TEST_CASE("a loop around a loop that reads stays, the inner one goes ahead") {
   CHECK(ahead[0]->inputs()[0].node->is_constant_enter());
 }
 
-TEST_CASE("a loop that goes on by what it reads reads it each time") {
+TEST_CASE("read-ahead: a loop that polls a variable reads it each time") {
   Reading g;
   const ops::Variable stop =
       ops::variable(g.s.named("stop"), DataType::kBool, PartialShape::scalar());
@@ -226,7 +226,7 @@ TEST_CASE("a loop that goes on by what it reads reads it each time") {
   CHECK_FALSE(g.goes_ahead({result[0]}));
 }
 
-TEST_CASE("what enters a loop only sometimes keeps its reads in it") {
+TEST_CASE("read-ahead: a loop that may not be entered reads in its turn") {
   Reading g;
   const Output p = ops::placeholder(g.s.named("p"), DataType::kBool, {});
   const auto sides = ops::switch_(g.s.named("side"), g.x, p);
@@ -236,7 +236,7 @@ TEST_CASE("what enters a loop only sometimes keeps its reads in it") {
       })}));
 }
 
-TEST_CASE("a variable of unknown shape is read in its turn") {
+TEST_CASE("read-ahead: a variable of unknown shape is read in its turn") {
   Reading g;
   const ops::Variable open = g.variable("open", {4, -1});
   CHECK_FALSE(g.goes_ahead({g.loop(g.x, [&](const Scope& in, const Output& h) {

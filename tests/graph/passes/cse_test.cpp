@@ -8,7 +8,7 @@ using namespace tagflow;
 using namespace tagflow::graph;
 using namespace tagflow::graph::testing;
 
-TEST_CASE("nodes that compute the same are one, and so are their readers") {
+TEST_CASE("cse: nodes that compute the same become one") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* one = number(graph, "one", 1);
@@ -29,7 +29,7 @@ TEST_CASE("nodes that compute the same are one, and so are their readers") {
   CHECK(!run_pass(share_subexpressions, program));
 }
 
-TEST_CASE("other attributes, inputs or control inputs make another node") {
+TEST_CASE("cse: nodes that differ in attributes or inputs are not shared") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* y = placeholder(graph, "y", DataType::kFloat);
@@ -44,7 +44,7 @@ TEST_CASE("other attributes, inputs or control inputs make another node") {
   CHECK(!run_pass(share_subexpressions, program));
 }
 
-TEST_CASE("of an op that is commutative to the bit, the order does not count") {
+TEST_CASE("cse: the order of inputs is ignored for commutative ops only") {
   const auto is_one = [](const std::string& op, DataType type) {
     Graph graph;
     Node* x = placeholder(graph, "x", type);
@@ -75,7 +75,7 @@ TEST_CASE("of an op that is commutative to the bit, the order does not count") {
     CHECK_FALSE(is_one(op, DataType::kInt32));
 }
 
-TEST_CASE("a sum of three is not shared with one in another order") {
+TEST_CASE("cse: a sum of three is not shared with one in another order") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* y = placeholder(graph, "y", DataType::kFloat);
@@ -86,7 +86,7 @@ TEST_CASE("a sum of three is not shared with one in another order") {
   CHECK(!run_pass(share_subexpressions, program));
 }
 
-TEST_CASE("nodes of one device are shared, those of two are not") {
+TEST_CASE("cse: nodes of one device are shared, those of two are not") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   for (const auto& [name, device] :
@@ -103,7 +103,7 @@ TEST_CASE("nodes of one device are shared, those of two are not") {
   CHECK(program.fetches[2].to_string() == "a:0");
 }
 
-TEST_CASE("what has an effect, or moves tokens, is not shared") {
+TEST_CASE("cse: nodes with an effect and control flow are not shared") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = placeholder(graph, "p", DataType::kBool, PartialShape::scalar());
@@ -120,7 +120,7 @@ TEST_CASE("what has an effect, or moves tokens, is not shared") {
   CHECK(!run_pass(share_subexpressions, program));
 }
 
-TEST_CASE("of many constants that begin alike, the equal ones are shared") {
+TEST_CASE("cse: constants that begin alike are shared only if equal") {
   Graph graph;
   constexpr int kNumber = 8'000;
   std::vector<std::string> fetches;
@@ -144,7 +144,7 @@ TEST_CASE("of many constants that begin alike, the equal ones are shared") {
   CHECK(program.fetches[0] == program.fetches[3 * (kNumber / 2)]);
 }
 
-TEST_CASE("what differs in any kind of attribute is not shared") {
+TEST_CASE("cse: nodes that differ in any kind of attribute are not shared") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {1, 1, 1, 1});
   Node* text = constant(graph, "text", Tensor::scalar("a b"));
@@ -181,7 +181,7 @@ TEST_CASE("what differs in any kind of attribute is not shared") {
       CHECK((program.fetches[i] == program.fetches[j]) == (i / 2 == j / 2));
 }
 
-TEST_CASE("control inputs count, in any order, and those that became one") {
+TEST_CASE("cse: control inputs count, in any order, shared ones once") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* y = placeholder(graph, "y", DataType::kInt32);

@@ -20,7 +20,7 @@ bool prune_dead(Program& program) {
 
 }  // namespace
 
-TEST_CASE("of a conditional on a constant, the branch taken is left") {
+TEST_CASE("dead: a conditional on a constant keeps the branch taken") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, true);
@@ -38,7 +38,7 @@ TEST_CASE("of a conditional on a constant, the branch taken is left") {
   CHECK(!prune_dead(program));
 }
 
-TEST_CASE("the index that a Merge would give is known, once that is there") {
+TEST_CASE("dead: a Merge's index is known once its one input is there") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, false);
@@ -57,7 +57,7 @@ TEST_CASE("the index that a Merge would give is known, once that is there") {
   CHECK(program.fetches[0].to_string() == "merge_1:0");
 }
 
-TEST_CASE("what the constant predicate waited for is waited for still") {
+TEST_CASE("dead: a constant predicate's control inputs are still waited for") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* y = placeholder(graph, "y", DataType::kInt32);
@@ -71,7 +71,7 @@ TEST_CASE("what the constant predicate waited for is waited for still") {
   CHECK(program.fetches[0].to_string() == "branch_1:0");
 }
 
-TEST_CASE("a fetch that is dead for certain stays dead") {
+TEST_CASE("dead: a fetch that is dead for certain stays dead") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, true);
@@ -83,7 +83,7 @@ TEST_CASE("a fetch that is dead for certain stays dead") {
   CHECK(dump(program.graph, "branch") == "branch = Switch(x, p)");
 }
 
-TEST_CASE("what a ControlTrigger waits for stays, dead or not") {
+TEST_CASE("dead: a ControlTrigger's control inputs stay, dead or not") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, true);
@@ -95,7 +95,7 @@ TEST_CASE("what a ControlTrigger waits for stays, dead or not") {
   CHECK(dump(program.graph, "trigger") == "trigger = ControlTrigger(^no)");
 }
 
-TEST_CASE("an op with an effect runs though only a dead branch wanted it") {
+TEST_CASE("dead: an op with an effect runs though only dead nodes need it") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, true);
@@ -113,7 +113,7 @@ TEST_CASE("an op with an effect runs though only a dead branch wanted it") {
   CHECK(program.targets[0]->name() == "printed");
 }
 
-TEST_CASE("a loop on a branch that is never taken goes as a whole") {
+TEST_CASE("dead: a loop on a branch that is never taken goes as a whole") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, false);
@@ -128,7 +128,7 @@ TEST_CASE("a loop on a branch that is never taken goes as a whole") {
         "branch_1 = Identity(x)\n");
 }
 
-TEST_CASE("a loop whose predicate is the constant false makes no trip") {
+TEST_CASE("dead: a loop with the constant false makes no trip") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   const AttrMap frame = {{"frame_name", "f"}};
@@ -153,7 +153,7 @@ TEST_CASE("a loop whose predicate is the constant false makes no trip") {
         "branch_1 = Identity(merge_1, ^cond)\n");
 }
 
-TEST_CASE("of three inputs of a Merge, two are left") {
+TEST_CASE("dead: a Merge loses an input that is always dead") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, false);
@@ -171,7 +171,7 @@ TEST_CASE("of three inputs of a Merge, two are left") {
   CHECK(!prune_dead(other));
 }
 
-TEST_CASE("what is fetched of a Switch or a Merge stays, dead or an index") {
+TEST_CASE("dead: a fetched Switch or Merge output stays") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, true);
@@ -188,7 +188,7 @@ TEST_CASE("what is fetched of a Switch or a Merge stays, dead or an index") {
 }
 
 // In iteration 0 it gives a dead token, which an Identity would not.
-TEST_CASE("a Merge of a dead Enter and a NextIteration stays") {
+TEST_CASE("dead: a Merge of a dead Enter and a NextIteration stays") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = predicate(graph, true);
@@ -205,7 +205,7 @@ TEST_CASE("a Merge of a dead Enter and a NextIteration stays") {
   CHECK(dump(program.graph, "merge") == "merge = Merge(enter, next)");
 }
 
-TEST_CASE("a Merge that waits for a control input stays") {
+TEST_CASE("dead: a Merge that waits for a control input stays") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* y = placeholder(graph, "y", DataType::kInt32);
@@ -218,7 +218,7 @@ TEST_CASE("a Merge that waits for a control input stays") {
   CHECK(dump(program.graph, "merge") == "merge = Merge(no, branch:1, ^y)");
 }
 
-TEST_CASE("what is fed stays, though nothing needs it any more") {
+TEST_CASE("dead: a feed stays though nothing needs it any more") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* y = placeholder(graph, "y", DataType::kInt32);

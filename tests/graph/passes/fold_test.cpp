@@ -75,7 +75,7 @@ MakeList pushed(std::vector<Tensor> values) {
 
 }  // namespace
 
-TEST_CASE("a tree of constants is one constant") {
+TEST_CASE("fold: a tree of constants is one constant") {
   Graph graph;
   Node* a = number(graph, "a", 1);
   Node* b = number(graph, "b", 2);
@@ -89,7 +89,7 @@ TEST_CASE("a tree of constants is one constant") {
   CHECK(!fold(program));
 }
 
-TEST_CASE("a folded constant waits for what its node and inputs waited for") {
+TEST_CASE("fold: a constant waits for what its node and inputs waited for") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* y = placeholder(graph, "y", DataType::kInt32);
@@ -102,7 +102,7 @@ TEST_CASE("a folded constant waits for what its node and inputs waited for") {
   CHECK(value_of(program.graph, "c_1") == 3);
 }
 
-TEST_CASE("a constant that enters a loop is known inside, where it has come") {
+TEST_CASE("fold: a constant that enters a loop is known inside") {
   Graph graph;
   const AttrMap frame = {{"frame_name", "f"}, {"is_constant", true}};
   Node* a = number(graph, "a", 1);
@@ -117,7 +117,7 @@ TEST_CASE("a constant that enters a loop is known inside, where it has come") {
   CHECK(dump(program.graph, "out") == "out = Exit(sum_1)");
 }
 
-TEST_CASE("what fails, is fed or has an effect is not folded") {
+TEST_CASE("fold: a node that fails, is fed or has an effect stays") {
   Graph graph;
   Node* a = number(graph, "a", 6);
   Node* b = number(graph, "b", 7);
@@ -132,7 +132,7 @@ TEST_CASE("what fails, is fed or has an effect is not folded") {
   CHECK(dump(program.graph) == before);
 }
 
-TEST_CASE("shape, size and rank are folded as far as they are known") {
+TEST_CASE("fold: shape, size and rank are folded as far as they are known") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});
   Node* y = placeholder(graph, "y", DataType::kFloat, {-1, 3});
@@ -151,7 +151,7 @@ TEST_CASE("shape, size and rank are folded as far as they are known") {
   CHECK(dump(program.graph, "unknown") == "unknown = Shape(y)");
 }
 
-TEST_CASE("a size or shape that does not fit its type is not folded") {
+TEST_CASE("fold: a size or shape that does not fit its type is not folded") {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   Graph graph;
   Node* most = placeholder(graph, "most", DataType::kInt8, {kMost});
@@ -180,7 +180,7 @@ TEST_CASE("a size or shape that does not fit its type is not folded") {
   CHECK(identical(value(6), Tensor::vector<int64_t>({kMost + 1})));
 }
 
-TEST_CASE("a node of several outputs becomes several constants") {
+TEST_CASE("fold: a node of several outputs becomes several constants") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {2});
   Node* y = placeholder(graph, "y", DataType::kFloat, {5});
@@ -194,7 +194,7 @@ TEST_CASE("a node of several outputs becomes several constants") {
   CHECK(dump(program.graph, "after") == "after = NoOp(^shapes_1)");
 }
 
-TEST_CASE("the shape of what a Switch lets through stays: it may be dead") {
+TEST_CASE("fold: the shape of a Switch's output stays, as it may be dead") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {2});
   Node* p = placeholder(graph, "p", DataType::kBool, PartialShape::scalar());
@@ -205,7 +205,7 @@ TEST_CASE("the shape of what a Switch lets through stays: it may be dead") {
   CHECK(dump(program.graph, "shape") == "shape = Shape(branch:1)");
 }
 
-TEST_CASE("strings are folded until they are long") {
+TEST_CASE("fold: strings are folded until they are long") {
   Graph graph;
   Node* last = constant(graph, "s", Tensor::scalar(std::string(1024, 's')));
   for (int i = 0; i < 16; ++i)
@@ -223,7 +223,7 @@ TEST_CASE("strings are folded until they are long") {
       size_t(8) << 20);
 }
 
-TEST_CASE("what may hold many long strings is not folded") {
+TEST_CASE("fold: a tensor that may hold many long strings is not folded") {
   Graph graph;
   const auto fill = [&](const std::string& name, int count, size_t size) {
     Node* dims = constant(graph, name + "/dims", Tensor::vector({count}));
@@ -241,7 +241,7 @@ TEST_CASE("what may hold many long strings is not folded") {
   CHECK(program.fetches[2].node->op() == "Fill");
 }
 
-TEST_CASE("the text of an attribute counts as often as it may come") {
+TEST_CASE("fold: an attribute's text counts as often as the result has it") {
   Graph graph;
   Node* empty = constant(graph, "empty", Tensor::scalar(""));
   const std::vector<Endpoint> inputs(100, {empty, 0});
@@ -254,7 +254,7 @@ TEST_CASE("the text of an attribute counts as often as it may come") {
   CHECK(program.fetches[1].node->op() == "StringJoin");
 }
 
-TEST_CASE("all that is folded is bounded, but what shares elements") {
+TEST_CASE("fold: the bytes of all constants are bounded, shared ones apart") {
   Graph graph;
   // Of 16 MiB, of which none is touched.
   Node* large =
@@ -282,7 +282,7 @@ TEST_CASE("all that is folded is bounded, but what shares elements") {
   CHECK(count_op(program.graph, "Neg") == 0);
 }
 
-TEST_CASE("what waits for many nodes is folded where one constant does") {
+TEST_CASE("fold: a node that waits for many is folded if a constant does") {
   Graph graph;
   std::vector<Node*> awaited;
   for (int i = 0; i < 17; ++i)
@@ -298,7 +298,7 @@ TEST_CASE("what waits for many nodes is folded where one constant does") {
   CHECK(program.fetches[1].to_string() == "d:0");
 }
 
-TEST_CASE("a constant has the constraints of what it stands for") {
+TEST_CASE("fold: a constant has the constraints of the node it replaces") {
   Graph graph;
   Node* one = number(graph, "one", 1);
   const std::vector<std::string> classes = {"loc:@x"};
@@ -320,7 +320,7 @@ TEST_CASE("a constant has the constraints of what it stands for") {
   CHECK(shapes->name() == "shapes");
 }
 
-TEST_CASE("a node stays where what would compute it throws") {
+TEST_CASE("fold: a node stays if its evaluation throws") {
   class Thrower final : public Evaluator {
    public:
     Result<std::vector<Tensor>> evaluate(const Node&, std::span<const Tensor>,
@@ -337,7 +337,7 @@ TEST_CASE("a node stays where what would compute it throws") {
   CHECK(count_op(program.graph, "AddV2") == 1);
 }
 
-TEST_CASE("a constant waits for so many nodes, each counted once") {
+TEST_CASE("fold: a constant waits for a bounded number of nodes") {
   const auto is_folded = [](int of_a, int of_b, int shared) {
     Graph graph;
     const auto some = [&](const char* name, int count) {
@@ -370,7 +370,7 @@ TEST_CASE("a constant waits for so many nodes, each counted once") {
   CHECK_FALSE(is_folded(2, 1, 14));
 }
 
-TEST_CASE("what is no plain tensor is not folded") {
+TEST_CASE("fold: a result that is not a plain tensor is not folded") {
   Graph graph;
   Node* shape = number(graph, "shape", -1);
   Node* most = number(graph, "most", -1);
@@ -380,7 +380,7 @@ TEST_CASE("what is no plain tensor is not folded") {
   CHECK(!make_all(program));
 }
 
-TEST_CASE("what a list has at all places is known, where it has been read") {
+TEST_CASE("fold: a list of equal elements is known where it is read") {
   Graph graph;
   const Lists lists{graph, DataType::kInt32};
   const auto shape = [&](const char* name) -> Endpoint {
@@ -420,7 +420,7 @@ TEST_CASE("what a list has at all places is known, where it has been read") {
         "drain/next0 = NextIteration(pop)");
 }
 
-TEST_CASE("what is got of a list, is known too, and what is behind computed") {
+TEST_CASE("fold: an element that is read by TensorListGetItem is known") {
   Graph graph;
   const Lists lists{graph, DataType::kInt32};
   const Endpoint list = lists.set(
@@ -435,7 +435,7 @@ TEST_CASE("what is got of a list, is known too, and what is behind computed") {
   CHECK(dump(program.graph, "sum_1") == "sum_1 = Const(^get)");
 }
 
-TEST_CASE("what is read of a list becomes a constant once") {
+TEST_CASE("fold: an element that is read becomes a constant only once") {
   Graph graph;
   const Lists lists{graph, DataType::kInt32};
   Node* pop = lists.pop("pop", pushed({Tensor::scalar(2)})(graph, lists));
@@ -447,7 +447,7 @@ TEST_CASE("what is read of a list becomes a constant once") {
   CHECK(dump(program.graph, "read") == "read = Neg(pop_1)");
 }
 
-TEST_CASE("of a list of other than the same few integers nothing is known") {
+TEST_CASE("fold: a list of unequal, long or non-integer elements is unknown") {
   using Ints = std::initializer_list<int32_t>;
   const auto ints = [](Ints values) { return Tensor::vector<int32_t>(values); };
   const auto many = [](int64_t count) {
@@ -479,7 +479,7 @@ TEST_CASE("of a list of other than the same few integers nothing is known") {
   CHECK_FALSE(is_read_before(pushed({})));
 }
 
-TEST_CASE("of a list that nobody knows all of, nothing is known") {
+TEST_CASE("fold: a list with unknown elements is unknown") {
   const auto two = [](Graph& graph) -> Endpoint {
     return {number(graph, "two", 2), 0};
   };
@@ -510,7 +510,7 @@ TEST_CASE("of a list that nobody knows all of, nothing is known") {
   }));
 }
 
-TEST_CASE("elements on top of each other are not taken for one of them") {
+TEST_CASE("fold: a stacked or gathered list is not taken for one element") {
   Graph graph;
   const Lists lists{graph, DataType::kInt32};
   const Endpoint list =

@@ -42,7 +42,7 @@ std::string program_text(const Graph& graph, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a tree of element-wise ops becomes one node") {
+TEST_CASE("fuse: a tree of element-wise ops becomes one node") {
   Elements g;
   Node* a = g.unary("a", g.x);
   Node* b = g.binary("b", "Mul", a, g.x);
@@ -67,7 +67,7 @@ TEST_CASE("a tree of element-wise ops becomes one node") {
   CHECK(!run_pass(fuse_elementwise, program));
 }
 
-TEST_CASE("a result that is used twice in the tree is part of it") {
+TEST_CASE("fuse: a result that is used twice in the tree is part of it") {
   Elements g;
   Node* a = g.unary("a", g.x);
   Node* b = g.binary("b", "Mul", a, a);
@@ -104,7 +104,7 @@ TEST_CASE("Gradients of activations, and sums of two alike, are fused") {
   CHECK(!run_pass(fuse_elementwise, program));
 }
 
-TEST_CASE("what something else needs is not inside a tree") {
+TEST_CASE("fuse: a node that others need is not inside a tree") {
   Elements g;
   Node* a = g.unary("a", g.x);
   Node* b = g.unary("b", a);  // read by a Shape
@@ -129,7 +129,7 @@ TEST_CASE("what something else needs is not inside a tree") {
         "b_1 = _FusedElementwise(x)\n");
 }
 
-TEST_CASE("a fused node waits for what its ops waited for, and is waited for") {
+TEST_CASE("fuse: a tree keeps its control inputs, and is waited for") {
   Elements g;
   Node* p = placeholder(g.graph, "p", DataType::kFloat, PartialShape::scalar());
   Node* q = placeholder(g.graph, "q", DataType::kFloat, PartialShape::scalar());
@@ -148,7 +148,7 @@ TEST_CASE("a fused node waits for what its ops waited for, and is waited for") {
   CHECK(program.targets[0]->name() == "b_1");
 }
 
-TEST_CASE("small, broadcast and integer tensors are left alone") {
+TEST_CASE("fuse: small, broadcast and integer tensors are left alone") {
   Elements g;
   Node* small = placeholder(g.graph, "small", DataType::kFloat, {7});
   g.unary("a", g.unary("b", small));
@@ -167,7 +167,7 @@ TEST_CASE("small, broadcast and integer tensors are left alone") {
   CHECK(!run_pass(fuse_elementwise, program));
 }
 
-TEST_CASE("tensors of unknown shape are fused, and of one known in part") {
+TEST_CASE("fuse: tensors of unknown or partly known shape are fused") {
   for (const PartialShape& shape :
        {PartialShape(), PartialShape({-1}), PartialShape({-1, 7})}) {
     Graph graph;
@@ -180,7 +180,7 @@ TEST_CASE("tensors of unknown shape are fused, and of one known in part") {
   }
 }
 
-TEST_CASE("what may be a scalar is fused where it is computed once only") {
+TEST_CASE("fuse: a possible scalar is fused only if it is computed once") {
   Graph graph;
   std::vector<Node*> enters;
   for (const PartialShape& shape : {PartialShape(), PartialShape({-1})}) {
@@ -208,7 +208,7 @@ TEST_CASE("what may be a scalar is fused where it is computed once only") {
         "enter1_b_1 = _FusedElementwise(enter1)");
 }
 
-TEST_CASE("other devices are other trees") {
+TEST_CASE("fuse: a tree has nodes of one device only") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, kLarge);
   std::vector<Endpoint> from = {{x, 0}};
@@ -223,7 +223,7 @@ TEST_CASE("other devices are other trees") {
         "b_1 = _FusedElementwise(x)\n");
 }
 
-TEST_CASE("a long chain becomes several nodes") {
+TEST_CASE("fuse: a long chain becomes several nodes") {
   Graph graph;
   Node* last = placeholder(graph, "x", DataType::kFloat, kLarge);
   for (int i = 1; i <= 40; ++i)
@@ -237,7 +237,7 @@ TEST_CASE("a long chain becomes several nodes") {
         "n8_1 = _FusedElementwise(x)\n");
 }
 
-TEST_CASE("ops of different classes stay apart, one class becomes one node") {
+TEST_CASE("fuse: a tree has nodes of one colocation class only") {
   Elements g;
   const auto in_class = [&](Node* node, const char* label) {
     g.graph.set_attr(node, "_class", std::vector<std::string>{label});
@@ -253,7 +253,7 @@ TEST_CASE("ops of different classes stay apart, one class becomes one node") {
             "_class")) == std::vector<std::string>{"loc:@b"});
 }
 
-TEST_CASE("tensors are worth it from a few elements on") {
+TEST_CASE("fuse: tensors of 8 elements or more are fused") {
   for (const int64_t count : {7, 8}) {
     Graph graph;
     Node* x = placeholder(graph, "x", DataType::kFloat, {count});
@@ -264,7 +264,7 @@ TEST_CASE("tensors are worth it from a few elements on") {
   }
 }
 
-TEST_CASE("ops whose shapes may turn out to differ are not one tree") {
+TEST_CASE("fuse: ops whose shapes may differ are not one tree") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {-1});
   Node* y = placeholder(graph, "y", DataType::kFloat, {5000});
@@ -274,7 +274,7 @@ TEST_CASE("ops whose shapes may turn out to differ are not one tree") {
   CHECK(!run_pass(fuse_elementwise, program));
 }
 
-TEST_CASE("a tree has no more ops than fit in a node") {
+TEST_CASE("fuse: a tree has no more ops than fit in a node") {
   Graph graph;
   // Of 31 sums.
   std::vector<Node*> row;
@@ -330,7 +330,7 @@ std::vector<int64_t> columns_of(const Graph& graph, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("trees take the columns that they need from the whole themselves") {
+TEST_CASE("fuse: trees take the columns that they need from the whole") {
   Gates g;
   Node* gates = g.split(g.whole, g.axis, 4);
   Node* input = g.unary("input", "Sigmoid", gates, 0);
@@ -354,7 +354,7 @@ TEST_CASE("trees take the columns that they need from the whole themselves") {
         std::vector<int64_t>{0, 128, 128, 128, 256, 128, 0, 0});
 }
 
-TEST_CASE("a Split stays that something else needs, or that makes no columns") {
+TEST_CASE("fuse: a Split stays if others need it, or it makes no columns") {
   const auto stays = [](Gates& g, std::vector<std::string> fetches) {
     Program program = program_of(g.graph, fetches);
     run_pass(fuse_elementwise, program);
@@ -404,7 +404,7 @@ TEST_CASE("a Split stays that something else needs, or that makes no columns") {
   }
 }
 
-TEST_CASE("what a Split waited for is waited for without it") {
+TEST_CASE("fuse: a Split that goes leaves its control inputs to the tree") {
   Gates g;
   Node* before = g.unary("before", "Tanh", g.state);
   Node* axis =

@@ -6,7 +6,7 @@ using namespace tagflow;
 using namespace tagflow::graph;
 using namespace tagflow::graph::testing;
 
-TEST_CASE("what is live under other conditions is another group") {
+TEST_CASE("groups: nodes that are live under other conditions are apart") {
   Elements g;
   Node* p = placeholder(g.graph, "p", DataType::kBool);
   Node* branch = add(g.graph, "branch", "Switch", {{g.y, 0}, {p, 0}});
@@ -64,7 +64,7 @@ Node* loop_of(Elements& g, Node* start, bool has_cond = true) {
 
 }  // namespace
 
-TEST_CASE("iterations and frames are groups of their own") {
+TEST_CASE("groups: iterations and frames are groups of their own") {
   Elements g;
   Node* a = g.unary("a", g.x);
   Node* b = g.unary("b", a);
@@ -77,7 +77,7 @@ TEST_CASE("iterations and frames are groups of their own") {
   CHECK(groups(h.graph, {"exit"}).empty());
 }
 
-TEST_CASE("what a loop waits for is not in a group with what waits for it") {
+TEST_CASE("groups: a loop's input and its result are not in one group") {
   Elements g;
   Node* a = g.unary("a", g.x);
   Node* product = g.matmul("product", a);
@@ -93,7 +93,7 @@ TEST_CASE("what a loop waits for is not in a group with what waits for it") {
   }
 }
 
-TEST_CASE("no group waits for what is made of its own results") {
+TEST_CASE("groups: no group waits for what is made of its own results") {
   Elements g;
   Node* a = g.unary("a", g.x);
   g.binary("b", "Mul", a, g.matmul("product", a));
@@ -105,7 +105,7 @@ TEST_CASE("no group waits for what is made of its own results") {
   CHECK(groups(h.graph, {"c", "d"}).empty());
 }
 
-TEST_CASE("no two groups wait for each other") {
+TEST_CASE("groups: no two groups wait for each other") {
   // Either pair could be a group, but not both.
   Elements g;
   Node* p = g.unary("p", g.x);
@@ -153,7 +153,7 @@ struct Queued : Elements {
 
 }  // namespace
 
-TEST_CASE("what a queue's element is made of waits for none of that queue") {
+TEST_CASE("groups: a queue's element does not wait for that same queue") {
   Queued g;
   g.binary("b", "Mul", g.a, g.taken);
   CHECK(groups(g.graph, {"b"}, {"put"}, Queued::may_wait).empty());
@@ -167,7 +167,7 @@ TEST_CASE("what a queue's element is made of waits for none of that queue") {
         "a c, d e");
 }
 
-TEST_CASE("a queue is in the way far from a group, and through a loop, too") {
+TEST_CASE("groups: a queue splits a group from afar, and through a loop") {
   Queued g;
   Node* first = g.unary("first", g.x, "Square");
   must(g.graph.set_input(g.a, 0, {g.matmul("product", first), 0}));
@@ -191,7 +191,7 @@ TEST_CASE("a queue is in the way far from a group, and through a loop, too") {
                   "a b"));
 }
 
-TEST_CASE("a group does not wait for a device that waits for it") {
+TEST_CASE("groups: a group does not wait for a device that waits for it") {
   struct Cut : Elements {
     Cut() {
       AttrMap attrs = {{"tensor_name", "there"},
@@ -218,7 +218,7 @@ TEST_CASE("a group does not wait for a device that waits for it") {
   CHECK(!contains(found, "a b"));
 }
 
-TEST_CASE("a call is in the way, whatever is in its body") {
+TEST_CASE("groups: a call splits a group, whatever is in its body") {
   Elements g;
   Node* a = g.unary("a", g.x);
   const auto call = [&](const char* name, Node* from) {

@@ -8,7 +8,7 @@ using namespace tagflow;
 using namespace tagflow::graph;
 using namespace tagflow::graph::testing;
 
-TEST_CASE("ops that feed each other become one node, whoever else reads them") {
+TEST_CASE("groups: ops that feed each other become one node") {
   Elements g;
   Node* a = g.unary("a", g.x);
   Node* b = g.binary("b", "Mul", a, g.y);
@@ -35,7 +35,7 @@ TEST_CASE("ops that feed each other become one node, whoever else reads them") {
   CHECK(!run_group(program));
 }
 
-TEST_CASE("each op alone, and what only a tree needs, is no output") {
+TEST_CASE("groups: a lone op is not a group, an inner result not an output") {
   Elements g;
   g.unary("a", g.x);
   g.unary("b", g.y);
@@ -69,8 +69,7 @@ TEST_CASE("Sums of two alike, and every floating type, are grouped") {
   }
 }
 
-TEST_CASE(
-    "the gates of a cell, which see columns of one tensor, are one node") {
+TEST_CASE("groups: the gates of a cell on one tensor's columns are one node") {
   Graph graph;
   Node* whole = placeholder(graph, "whole", DataType::kFloat, {-1, 512});
   Node* state = placeholder(graph, "state", DataType::kFloat, {-1, 128});
@@ -114,7 +113,7 @@ TEST_CASE(
     CHECK(made->output_shape(i) == PartialShape({-1, 128}));
 }
 
-TEST_CASE("gates that only share their tensor are one node as well") {
+TEST_CASE("groups: gates that only share their tensor are one node as well") {
   Graph graph;
   Node* whole = placeholder(graph, "whole", DataType::kFloat, {-1, 64});
   Node* axis = number(graph, "axis", -1);
@@ -156,7 +155,7 @@ struct Joined : Elements {
 
 }  // namespace
 
-TEST_CASE("results go where a ConcatV2 of columns would bring them") {
+TEST_CASE("groups: results go to the place where a ConcatV2 would put them") {
   for (const int along : {1, -1}) {
     Joined g({0, 1}, nullptr);
     g.graph.set_attr(g.axis, "value", Tensor::scalar(along));
@@ -187,7 +186,7 @@ TEST_CASE("results go where a ConcatV2 of columns would bring them") {
   CHECK(lines[size_t(outputs[0] - 2)].starts_with("Sub"));
 }
 
-TEST_CASE("a ConcatV2 stays that something else than one group needs") {
+TEST_CASE("groups: a ConcatV2 stays if other nodes need it, too") {
   CHECK(Joined().is_left_out({"join"}));
   CHECK(!Joined().is_left_out({"join", "a"}));  // which is fetched
   {
@@ -228,7 +227,7 @@ TEST_CASE("a ConcatV2 stays that something else than one group needs") {
   }
 }
 
-TEST_CASE("a ConcatV2 stays that waits for what the group may not wait for") {
+TEST_CASE("groups: a ConcatV2 stays if it waits for what a group may not") {
   {
     Joined g;  // for a result of it
     Node* late = g.unary("late", g.first, "Softmax");
@@ -261,7 +260,7 @@ TEST_CASE("a ConcatV2 stays that waits for what the group may not wait for") {
   }
 }
 
-TEST_CASE("scalars, few elements, integers and unlike shapes stay apart") {
+TEST_CASE("groups: scalars, small and integer tensors stay apart") {
   const auto pair = [](DataType dtype, const PartialShape& shape) {
     Graph graph;
     Node* x = placeholder(graph, "x", dtype, shape);
@@ -293,7 +292,7 @@ TEST_CASE("scalars, few elements, integers and unlike shapes stay apart") {
   CHECK(groups(h.graph, {"c", "d", "e", "f"}).empty());
 }
 
-TEST_CASE("other devices and classes are other groups") {
+TEST_CASE("groups: a group has nodes of one device and class only") {
   Elements g;
   Node* a = g.unary("a", g.x);
   Node* b = g.unary("b", a);
@@ -315,7 +314,7 @@ TEST_CASE("other devices and classes are other groups") {
   CHECK(groups(h.graph, {"e", "f"}).empty());
 }
 
-TEST_CASE("targets, and what control edges come from, are in no group") {
+TEST_CASE("groups: targets and nodes with control outputs are in none") {
   Elements g;
   Node* a = g.unary("a", g.x);
   Node* b = g.unary("b", a);
@@ -327,7 +326,7 @@ TEST_CASE("targets, and what control edges come from, are in no group") {
   CHECK(groups(g.graph, {"a", "f", "late"}, {"d"}) == "e f");
 }
 
-TEST_CASE("a group waits for what its ops waited for") {
+TEST_CASE("groups: a group waits for what its ops waited for") {
   Elements g;
   Node* p = placeholder(g.graph, "p", DataType::kFloat, PartialShape::scalar());
   Node* q = placeholder(g.graph, "q", DataType::kFloat, PartialShape::scalar());
@@ -341,7 +340,7 @@ TEST_CASE("a group waits for what its ops waited for") {
   CHECK(contains(line, "^q"));
 }
 
-TEST_CASE("a group has no more ops and inputs than a kernel takes") {
+TEST_CASE("groups: a group has no more ops and inputs than a kernel takes") {
   Elements g;
   Node* last = g.x;
   Strings fetches;
@@ -373,7 +372,7 @@ TEST_CASE("a group has no more ops and inputs than a kernel takes") {
     CHECK(node->num_inputs() <= 64);
 }
 
-TEST_CASE("groups of random graphs are valid, and lose and double nothing") {
+TEST_CASE("groups: those of random graphs are valid, and lose nothing") {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);

@@ -35,7 +35,7 @@ struct Loop {
 
 }  // namespace
 
-TEST_CASE("what depends on loop constants only goes in front of the loop") {
+TEST_CASE("hoist: nodes of loop constants alone go in front of the loop") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* y = placeholder(graph, "y", DataType::kInt32);
@@ -60,7 +60,7 @@ TEST_CASE("what depends on loop constants only goes in front of the loop") {
   CHECK(!hoist(program));
 }
 
-TEST_CASE("what goes in front of the loop, and its Enter, keep constraints") {
+TEST_CASE("hoist: nodes in front of the loop keep their constraints") {
   Loop loop;
   const std::vector<std::string> classes = {"loc:@x"};
   Node* square = add(loop.graph, "square", "Square", {{loop.in_x, 0}},
@@ -76,7 +76,7 @@ TEST_CASE("what goes in front of the loop, and its Enter, keep constraints") {
   }
 }
 
-TEST_CASE("what the body's pivot guards, or an iteration changes, stays") {
+TEST_CASE("hoist: nodes that are guarded or change in an iteration stay") {
   Loop loop;
   auto& [graph, x, c, in_x] = loop;
   Node* guarded = add(graph, "guarded", "Neg", {{in_x, 0}}, {}, {c.body});
@@ -87,7 +87,7 @@ TEST_CASE("what the body's pivot guards, or an iteration changes, stays") {
   expect_nothing_to_hoist(graph);
 }
 
-TEST_CASE("a node can leave two loops at once") {
+TEST_CASE("hoist: a node can leave two loops at once") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   const Counter outer = counter(graph, "outer", {x, 0}, {x, 0});
@@ -109,7 +109,7 @@ TEST_CASE("a node can leave two loops at once") {
   CHECK(dump(program.graph, "negated_1_1") == "negated_1_1 = Neg(x)");
 }
 
-TEST_CASE("a constant that waits for loop constants goes along") {
+TEST_CASE("hoist: a constant that waits for loop constants goes along") {
   Loop loop;
   auto& [graph, x, c, in_x] = loop;
   Node* two = number(graph, "two", 2, {in_x});
@@ -121,8 +121,7 @@ TEST_CASE("a constant that waits for loop constants goes along") {
   CHECK(dump(program.graph, "two_1") == "two_1 = Const(^x)");
 }
 
-TEST_CASE(
-    "constants that wait for constants go along, in chains of any length") {
+TEST_CASE("hoist: a chain of constants of any length goes along") {
   Loop loop;
   auto& [graph, x, c, in_x] = loop;
   Node* last = in_x;
@@ -137,7 +136,7 @@ TEST_CASE(
   CHECK(program.graph.find("c0_1") == nullptr);
 }
 
-TEST_CASE("what waits for more and more constants does not get all of them") {
+TEST_CASE("hoist: a node waits for a bounded number of constants") {
   Loop loop;
   auto& [graph, x, c, in_x] = loop;
   Node* last = in_x;
@@ -155,7 +154,7 @@ TEST_CASE("what waits for more and more constants does not get all of them") {
     CHECK(node->control_inputs().size() <= 18);
 }
 
-TEST_CASE("constants of a loop that nothing leaves with stay alone there") {
+TEST_CASE("hoist: a constant stays if no other node leaves the loop") {
   Loop loop;
   auto& [graph, x, c, in_x] = loop;
   Node* two = number(graph, "two", 2, {in_x});
@@ -164,7 +163,7 @@ TEST_CASE("constants of a loop that nothing leaves with stay alone there") {
   expect_nothing_to_hoist(graph);
 }
 
-TEST_CASE("a constant can leave two loops, with what reads it") {
+TEST_CASE("hoist: a constant can leave two loops, with its reader") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   const Counter outer = counter(graph, "outer", {x, 0}, {x, 0});
@@ -183,7 +182,7 @@ TEST_CASE("a constant can leave two loops, with what reads it") {
   CHECK(program.graph.find("two_1") == nullptr);
 }
 
-TEST_CASE("what reads a reference is read where it was") {
+TEST_CASE("hoist: a node that reads a reference stays") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   counter(graph, "loop", {x, 0}, {x, 0});

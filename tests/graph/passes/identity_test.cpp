@@ -7,7 +7,7 @@ using namespace tagflow;
 using namespace tagflow::graph;
 using namespace tagflow::graph::testing;
 
-TEST_CASE("a chain of identities goes, from fetches and control edges too") {
+TEST_CASE("identities: a chain goes, from fetches and control edges too") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* a = add(graph, "a", "Identity", {{x, 0}});
@@ -75,7 +75,7 @@ TEST_CASE("an identity that waits for something stays") {
   CHECK(dump(program.graph, "a") == "a = Identity(x, ^y)");
 }
 
-TEST_CASE("a Merge must not read an Enter that it did not read before") {
+TEST_CASE("identities: a Merge does not come to read an Enter") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* in = add(graph, "in", "Enter", {{x, 0}}, {{"frame_name", "f"}});
@@ -87,7 +87,7 @@ TEST_CASE("a Merge must not read an Enter that it did not read before") {
   CHECK(dump(program.graph, "merge") == "merge = Merge(same, in)");
 }
 
-TEST_CASE("reshapes, casts and the like that change nothing go") {
+TEST_CASE("identities: reshapes and casts that change nothing go") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});
   Node* shape = constant(graph, "shape", Tensor::vector<int32_t>({2, -1}));
@@ -103,7 +103,7 @@ TEST_CASE("reshapes, casts and the like that change nothing go") {
   CHECK(program.fetches[0].to_string() == "x:0");
 }
 
-TEST_CASE("a reshape to a shape that comes later waits for it") {
+TEST_CASE("identities: a reshape to a shape that comes later waits for it") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});
   Node* y = placeholder(graph, "y", DataType::kFloat, {2, 3});
@@ -114,7 +114,7 @@ TEST_CASE("a reshape to a shape that comes later waits for it") {
   CHECK(dump(program.graph, "a_1") == "a_1 = Identity(x, ^shape)");
 }
 
-TEST_CASE("what may change something stays") {
+TEST_CASE("identities: a node that may change its input stays") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {-1, 3});
   Node* shape = constant(graph, "shape", Tensor::vector<int32_t>({2, 3}));
@@ -127,7 +127,7 @@ TEST_CASE("what may change something stays") {
   CHECK(!run_pass(remove_identities, program));
 }
 
-TEST_CASE("many that lose a constant do not each wait for all that it did") {
+TEST_CASE("identities: a lost constant's control inputs are not multiplied") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32, {3});
   std::vector<Node*> awaited;
@@ -147,7 +147,7 @@ TEST_CASE("many that lose a constant do not each wait for all that it did") {
   CHECK(dump(program.graph, "b_1") == "b_1 = Identity(x, ^y0, ^y1)");
 }
 
-TEST_CASE("who waits for a constant or a NoOp waits for what that waits for") {
+TEST_CASE("identities: a wait for a constant passes on to its control inputs") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* y = placeholder(graph, "y", DataType::kFloat);
@@ -180,7 +180,7 @@ TEST_CASE("who waits for a constant or a NoOp waits for what that waits for") {
   CHECK(!run_pass(remove_identities, program));
 }
 
-TEST_CASE("what brings a tensor to another device stays") {
+TEST_CASE("identities: a node that brings a tensor to another device stays") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {2, 3});
   Node* shape = constant(graph, "shape", Tensor::vector<int32_t>({2, 3}));
@@ -207,7 +207,7 @@ TEST_CASE("what brings a tensor to another device stays") {
   CHECK(program.fetches[0].to_string() == "e:0");
 }
 
-TEST_CASE("an IdentityN goes where its other inputs come with the one") {
+TEST_CASE("an IdentityN goes if its other inputs come with the one") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* y = placeholder(graph, "y", DataType::kFloat);
@@ -247,7 +247,7 @@ TEST_CASE("an IdentityN of both sides of a Switch stays") {
   CHECK(dump(program.graph, "r") == "r = Neg(both)");
 }
 
-TEST_CASE("a reduction along no axis goes") {
+TEST_CASE("identities: a reduction along no axis goes") {
   for (const char* op : {"Sum", "Mean", "Prod", "Max", "Min", "All", "Any"})
     for (const bool keeps : {false, true}) {
       CAPTURE(op);
@@ -283,7 +283,7 @@ TEST_CASE("a reduction along no axis goes") {
     }
 }
 
-TEST_CASE("a norm along no axis is no identity") {
+TEST_CASE("identities: a norm along no axis is no identity") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* axes = constant(graph, "axes", Tensor::make(DataType::kInt32, {0}));
@@ -292,7 +292,7 @@ TEST_CASE("a norm along no axis is no identity") {
   CHECK(!run_pass(remove_identities, program));
 }
 
-TEST_CASE("who reads an identity that waits, waits itself") {
+TEST_CASE("identities: readers take over the control inputs of one that goes") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* y = placeholder(graph, "y", DataType::kFloat);
@@ -316,7 +316,7 @@ TEST_CASE("who reads an identity that waits, waits itself") {
   CHECK(!run_pass(remove_identities, program));
 }
 
-TEST_CASE("a chain of waits is waited for from its end to its beginning") {
+TEST_CASE("identities: a chain's control inputs are kept from end to start") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* y = placeholder(graph, "y", DataType::kFloat);
@@ -338,7 +338,7 @@ TEST_CASE("a chain of waits is waited for from its end to its beginning") {
   CHECK(program.graph.find("first") == nullptr);
 }
 
-TEST_CASE("nobody waits for more than so many nodes in an identity's stead") {
+TEST_CASE("identities: a reader takes over a bounded number of nodes") {
   const auto goes = [](int of_identity, int of_reader, int shared) {
     Graph graph;
     const auto some = [&](const char* name, int count) {
@@ -372,7 +372,7 @@ TEST_CASE("nobody waits for more than so many nodes in an identity's stead") {
   CHECK_FALSE(goes(2, 1, 14));
 }
 
-TEST_CASE("of two identities that wait, one may be one too many") {
+TEST_CASE("identities: one of two stays if their control inputs are too many") {
   Graph graph;
   std::vector<Node*> awaited;
   for (int i = 0; i < 20; ++i)

@@ -63,7 +63,7 @@ bool is_left_alone(const Graph& graph,
 
 }  // namespace
 
-TEST_CASE("a product, its bias and an element-wise op become one node") {
+TEST_CASE("layers: a product, a bias and an element-wise op become one node") {
   Picture g;
   g.unary("relu", "Relu6", g.bias("bias", g.conv()));
   Program program = program_of(g.graph, {"relu"});
@@ -82,7 +82,7 @@ TEST_CASE("a product, its bias and an element-wise op become one node") {
   CHECK(!run_pass(fuse_layers, program));
 }
 
-TEST_CASE("each part of a layer may be missing") {
+TEST_CASE("layers: each part of a layer may be missing") {
   Picture g;
   g.conv();
   Program program = program_of(g.graph, {"conv"});
@@ -106,7 +106,7 @@ TEST_CASE("each part of a layer may be missing") {
   CHECK(must(program.graph.find("sum_1")->attr<bool>("has_bias")));
 }
 
-TEST_CASE("a tree that reads two products belongs to the later one") {
+TEST_CASE("layers: a tree that reads two products belongs to the later one") {
   Picture g;
   Node* v = constant(g.graph, "v", zeros({1, 1, 3, 2}));
   Node* first = g.bias("bias1", g.conv("conv1"));
@@ -131,7 +131,7 @@ TEST_CASE("a tree that reads two products belongs to the later one") {
         "Mul 1 2; AddV2 3 0; Relu 4 | conv2 bias2 a b c");
 }
 
-TEST_CASE("matrix products are layers where they are worth it") {
+TEST_CASE("layers: matrix products become layers if it is worth it") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {-1, 32});
   Node* w = constant(graph, "w", zeros({32, 32}));
@@ -156,7 +156,7 @@ TEST_CASE("matrix products are layers where they are worth it") {
   CHECK(is_left_alone(graph, {"c", "e"}));
 }
 
-TEST_CASE("weights that come into a loop are known there") {
+TEST_CASE("layers: weights that come into a loop are known there") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {4, 32});
   Node* w = constant(graph, "w", zeros({32, 32}));
@@ -172,7 +172,7 @@ TEST_CASE("weights that come into a loop are known there") {
   CHECK(dump(program.graph, "product_1") == "product_1 = _FusedMatMul(ex, ew)");
 }
 
-TEST_CASE("what somebody else reads, or is not alike, is no part of a layer") {
+TEST_CASE("layers: a product that others read, or of unfit shape, stays") {
   {
     Picture g;  // the product is fetched
     g.unary("relu", "Relu", g.conv());
@@ -222,7 +222,7 @@ TEST_CASE("what somebody else reads, or is not alike, is no part of a layer") {
   }
 }
 
-TEST_CASE("what has no result is in no layer") {
+TEST_CASE("layers: a node without a result is in no layer") {
   Picture g;
   Node* queue =
       add(g.graph, "queue", "FIFOQueueV2", {},
@@ -235,7 +235,7 @@ TEST_CASE("what has no result is in no layer") {
   CHECK(program.graph.find("put")->op() == "QueueEnqueueV2");
 }
 
-TEST_CASE("a layer waits for what its ops waited for, and is waited for") {
+TEST_CASE("layers: a layer keeps its control inputs, and is waited for") {
   Picture g;
   const auto scalar = [&](const char* name) {
     return placeholder(g.graph, name, DataType::kFloat, PartialShape::scalar());
@@ -254,7 +254,7 @@ TEST_CASE("a layer waits for what its ops waited for, and is waited for") {
   CHECK(program.targets[0]->name() == "relu_1");
 }
 
-TEST_CASE("a product takes what a ConcatV2 joins for it alone") {
+TEST_CASE("layers: a product takes what a ConcatV2 joins for it alone") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {-1, 12});
   Node* h = placeholder(graph, "h", DataType::kFloat, {-1, 20});
@@ -327,7 +327,7 @@ TEST_CASE("a product takes what a ConcatV2 joins for it alone") {
   CHECK(fused("g") == "g_1 = _FusedMatMul(x, w, h)");
 }
 
-TEST_CASE("a packed product takes the parts of a ConcatV2, too") {
+TEST_CASE("layers: a packed product takes the parts of a ConcatV2, too") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat, {-1, 12});
   Node* h = placeholder(graph, "h", DataType::kFloat, {-1, 20});

@@ -84,7 +84,7 @@ const Node* outside(const Node* node) {
 
 }  // namespace
 
-TEST_CASE("what a loop multiplies by is packed in front of it") {
+TEST_CASE("packing: weights that a loop multiplies by are packed before it") {
   Recurrent g;
   const auto program = g.packed(
       {loop_of(g.s, "loop", g.x, [&](const Scope& in, const Output& h) {
@@ -110,7 +110,7 @@ TEST_CASE("what a loop multiplies by is packed in front of it") {
   CHECK(must(pack->attr<int64_t>("count")) == 0);
 }
 
-TEST_CASE("a variable's value is packed where it was read before the loop") {
+TEST_CASE("packing: a variable is packed where it is read before the loop") {
   Recurrent g;
   const Output variable =
       g.s.named("variable")
@@ -133,7 +133,7 @@ TEST_CASE("a variable's value is packed where it was read before the loop") {
       })}));
 }
 
-TEST_CASE("weights come packed through nested loops, once for all products") {
+TEST_CASE("packing: weights pass nested loops, once for all products") {
   Recurrent g;
   const Output result =
       loop_of(g.s, "outer", g.x, [&](const Scope& in, const Output& h) {
@@ -160,7 +160,7 @@ TEST_CASE("weights come packed through nested loops, once for all products") {
   CHECK(enters == 2);
 }
 
-TEST_CASE("what an outer loop makes is packed in each of its iterations") {
+TEST_CASE("packing: weights of an outer loop are packed in its iterations") {
   Recurrent g;
   const Output result =
       loop_of(g.s, "outer", g.w, [&](const Scope& in, const Output& w) {
@@ -178,7 +178,7 @@ TEST_CASE("what an outer loop makes is packed in each of its iterations") {
   CHECK(contains(packs[0]->inputs()[0].node->name(), "weights"));
 }
 
-TEST_CASE("transposed weights are packed apart") {
+TEST_CASE("packing: transposed weights are packed apart") {
   Recurrent g;
   const auto program = g.packed(
       {loop_of(g.s, "loop", g.x, [&](const Scope& in, const Output& h) {
@@ -195,7 +195,7 @@ TEST_CASE("transposed weights are packed apart") {
           must(outside(product->inputs()[1].node)->attr<bool>("transposed")));
 }
 
-TEST_CASE("constants, few or unknown weights and other forms are no matter") {
+TEST_CASE("packing: constants, few or unknown weights stay as they are") {
   {
     Recurrent g;  // as a control: none of what follows
     CHECK(g.is_packed(g.x, g.w));
@@ -288,7 +288,7 @@ Outputs split_v(const Scope& s, const Output& value,
 
 }  // namespace
 
-TEST_CASE("of a product of which columns are read, only these are packed") {
+TEST_CASE("packing: a product of which columns are read packs only these") {
   const Parts g([](const Scope& in, const Output& all) {
     return split_v(in, all, {60, 32, 4})[1];
   });
@@ -311,7 +311,7 @@ TEST_CASE("of a product of which columns are read, only these are packed") {
         }).weights() == PartialShape({32, 32}));
 }
 
-TEST_CASE("weights that are known are cut to what is read of the product") {
+TEST_CASE("packing: known weights are cut to the columns that are read") {
   Tensor weights = Tensor::make(DataType::kFloat, {96, 32});
   std::iota(weights.mutable_data<float>(), weights.mutable_data<float>() + 3072,
             0.0f);
@@ -357,7 +357,7 @@ TEST_CASE("weights that are known are cut to what is read of the product") {
       [&](const Scope& s) { return ops::constant(s, weights); }));
 }
 
-TEST_CASE("all columns are packed where a split is not all that there is") {
+TEST_CASE("packing: all columns are packed if not just one split's are read") {
   const PartialShape all = {96, 32};
   // Two of its outputs are read.
   CHECK(Parts([](const Scope& in, const Output& whole) {
@@ -394,7 +394,7 @@ TEST_CASE("all columns are packed where a split is not all that there is") {
           .weights() == PartialShape({32, 96}));
 }
 
-TEST_CASE("what the axis of a split waits for is waited for without it") {
+TEST_CASE("packing: a split's axis leaves its control inputs behind") {
   Parts g([](const Scope& in, const Output& all) {
     return split_v(in, all, {60, 32, 4})[1];
   });
@@ -420,7 +420,7 @@ TEST_CASE("what the axis of a split waits for is waited for without it") {
       waits, [](const Node* node) { return node->name() == "late"; }));
 }
 
-TEST_CASE("a layer is made of packed weights, a bias and a group") {
+TEST_CASE("packing: a layer is made of packed weights, a bias and a group") {
   Recurrent g;
   const Output w = placeholder_of(g.s, "kernel", {32, 128});
   const Output b = placeholder_of(g.s, "bias", {128});
@@ -466,7 +466,7 @@ TEST_CASE("a layer is made of packed weights, a bias and a group") {
     CHECK(output >= 5);
 }
 
-TEST_CASE("the sum of two products of a loop is one product") {
+TEST_CASE("packing: the sum of two products of a loop is one product") {
   for (const bool transposed : {false, true}) {
     CAPTURE(transposed);
     Recurrent g;
@@ -502,7 +502,7 @@ TEST_CASE("the sum of two products of a loop is one product") {
   }
 }
 
-TEST_CASE("two products stay two where their sum is not all that reads them") {
+TEST_CASE("packing: two products stay if other nodes read them, too") {
   Recurrent g;
   const Output y = placeholder_of(g.s, "y", {4, 32});
   const Output row = placeholder_of(g.s, "row", {1, 32});

@@ -8,7 +8,7 @@ using namespace tagflow;
 using namespace tagflow::graph;
 using namespace tagflow::graph::testing;
 
-TEST_CASE("the list says what each pass is, in the order of the enum") {
+TEST_CASE("the table of passes describes each pass, in the order of the enum") {
   CHECK(passes().size() == kNumPasses);
   for (size_t i = 0; i < passes().size(); ++i) {
     CHECK(size_t(passes()[i].pass) == i);
@@ -17,7 +17,7 @@ TEST_CASE("the list says what each pass is, in the order of the enum") {
   }
 }
 
-TEST_CASE("a set is given by names, by what is missing, or as a whole") {
+TEST_CASE("a pass set is given by names, by omissions, or as a whole") {
   CHECK(must(PassSet::parse("")) == PassSet());
   CHECK(must(PassSet::parse("all")) == PassSet());
   CHECK(must(PassSet::parse("none")) == PassSet::none());
@@ -48,7 +48,7 @@ TEST_CASE("a pass that does not exist is refused, with those that do") {
       "no pass \"none\""));
 }
 
-TEST_CASE("passes work for each other, and a pass left out does nothing") {
+TEST_CASE("optimize() runs passes for each other, but none left out") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kInt32);
   Node* p = constant(graph, "p", Tensor::scalar(true));
@@ -102,7 +102,7 @@ TEST_CASE("passes find names for what they make of the longest names") {
         "h = Enter\n");
 }
 
-TEST_CASE("a node may wait for very many others") {
+TEST_CASE("optimize() takes a node that waits for very many others") {
   Graph graph;
   constexpr int kNumber = 20'000;
   std::vector<std::string> feeds;

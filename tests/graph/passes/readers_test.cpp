@@ -58,7 +58,7 @@ bool has_one_reader(const Program& program, Waits waits) {
 
 }  // namespace
 
-TEST_CASE("a constant for a list does not keep an op from its reader") {
+TEST_CASE("readers: a constant that goes on a list does not count as one") {
   Waiting w;
   const Program program =
       w.build([&](const Endpoint& t) { return w.plain(t); });
@@ -67,7 +67,7 @@ TEST_CASE("a constant for a list does not keep an op from its reader") {
   CHECK(has_one_reader(program, Waits::kNotLast));
 }
 
-TEST_CASE("one that is read in the iteration does") {
+TEST_CASE("readers: a constant that the iteration reads counts as one") {
   Waiting w;
   const Program program =
       w.build([&](const Endpoint& t) { return w.plain(t); },
@@ -79,7 +79,7 @@ TEST_CASE("one that is read in the iteration does") {
   CHECK_FALSE(has_one_reader(program, Waits::kNotLast));
 }
 
-TEST_CASE("a reader that is not equally live is not the only one") {
+TEST_CASE("readers: an op that is not equally live is not the only reader") {
   Waiting w;
   const Program program = w.build([&](const Endpoint& t) {
     Node* side = add(w.graph, "side", "Switch", {t, w.predicate});
@@ -92,7 +92,7 @@ TEST_CASE("a reader that is not equally live is not the only one") {
   CHECK_FALSE(has_one_reader(program, Waits::kNotLast));
 }
 
-TEST_CASE("where something waits by no edge, every wait counts") {
+TEST_CASE("readers: every wait counts if something waits without an edge") {
   Waiting w;
   const Program program = w.build([&](const Endpoint& t) {
     Node* random =

@@ -58,7 +58,7 @@ TEST_CASE("a constant that every iteration saves is not asked of the list") {
   CHECK(used->control_inputs()[0]->name() == "pop");
 }
 
-TEST_CASE("what is computed before it is saved is asked of the list") {
+TEST_CASE("saved constants: a value that is computed first stays in the list") {
   Saving g;
   Program program = g.build([&](const Endpoint& pushed) {
     return Endpoint{add(g.graph, "computed", "Tanh", {pushed}), 0};
@@ -68,7 +68,7 @@ TEST_CASE("what is computed before it is saved is asked of the list") {
   CHECK(dump(program.graph) == before);
 }
 
-TEST_CASE("two constants, or none at first, are asked of the list") {
+TEST_CASE("saved constants: lists of two constants, or with others, stay") {
   for (const char* how : {"two", "reserved", "before"}) {
     CAPTURE(how);
     Saving g;
@@ -94,7 +94,7 @@ TEST_CASE("two constants, or none at first, are asked of the list") {
   }
 }
 
-TEST_CASE("what an iteration around saved before is asked of the list") {
+TEST_CASE("saved constants: a list of an outer iteration's values stays") {
   // for (3 times) { pop what came before; push x + i, a constant inside }
   Graph graph;
   const Lists lists{graph};

@@ -164,7 +164,7 @@ TEST_CASE(
   CHECK(!twice.summed());
 }
 
-TEST_CASE("What is no product, or used besides, is not put off") {
+TEST_CASE("A term that is not a product, or is used twice, is not put off") {
   const Loop other(
       [](const Scope& in, const Output& w, const Output& a, const Output& b) {
         return ops::add_n(in, {w, ops::neg(in, product(in, a, b))});

@@ -27,7 +27,7 @@ TEST_CASE("a node runs where it has a kernel and may by its constraint") {
   CHECK(groups.is_constrained(*c));
 }
 
-TEST_CASE("kernels are asked for once for each op with its types") {
+TEST_CASE("placement: kernels are asked for once for each op and types") {
   Placing placing;
   Node* a = placing.matrix("a");
   for (int i = 0; i < 100; ++i)
@@ -36,7 +36,7 @@ TEST_CASE("kernels are asked for once for each op with its types") {
   CHECK(placing.kernels.questions == 2 * 2);  // two ops on two types
 }
 
-TEST_CASE("without devices nothing can be placed") {
+TEST_CASE("placement without devices is refused") {
   Placing placing;
   placing.devices.clear();
   CHECK(placing.error() == "[placement] there are no devices");
@@ -64,7 +64,7 @@ TEST_CASE("a constraint that no device meets is told which there are") {
   CHECK(contains(placing.error(), "device:CPU:7, ... (12 in all); --devices"));
 }
 
-TEST_CASE("a constraint where there is no kernel is told which there are") {
+TEST_CASE("placement: a constraint without a kernel is told which there are") {
   Placing placing;
   placing.kernels = Kernels::on_both({"Neg"});
   Node* a = placing.matrix("a");
@@ -76,7 +76,7 @@ TEST_CASE("a constraint where there is no kernel is told which there are") {
         "kernels for CPU");
 }
 
-TEST_CASE("a kernel for other types is no kernel") {
+TEST_CASE("placement: a kernel for other types does not count") {
   Placing placing;
   placing.kernels = Kernels::on_both({"Neg"});
   Node* one = constant(placing.graph, "one", Tensor::scalar(1));
@@ -104,7 +104,7 @@ TEST_CASE("a node without a kernel on any device is refused") {
       "[placement] node \"c\" (op Neg) has no kernels, and so can run"));
 }
 
-TEST_CASE("what is fed, and what is no bytes, is where the host reads it") {
+TEST_CASE("placement: fed tensors and strings are on a host") {
   Placing placing;
   placing.kernels = Kernels::on_both({"Identity", "Const"});
   Node* text = constant(placing.graph, "text", Tensor::scalar(std::string()));
@@ -135,7 +135,7 @@ TEST_CASE("what is fed, and what is no bytes, is where the host reads it") {
                  "is no such device"));
 }
 
-TEST_CASE("what stays on the host is told so where no host will do") {
+TEST_CASE("placement: a node that needs a host is refused elsewhere") {
   Placing placing;
   Node* text = constant(placing.graph, "text", Tensor::scalar(std::string()));
   placing.put("same", "Identity", "/cpu:1", {{text, 0}});
@@ -171,7 +171,7 @@ TEST_CASE("a stack under an accelerator's scope is on a host, as one") {
         "has kernels for CPU");
 }
 
-TEST_CASE("a class goes by where its members' state is") {
+TEST_CASE("placement: a class follows the state of its members") {
   Placing placing;
   placing.kernels = Kernels::on_both({"VarHandleOp", "ReadVariableOp"});
   Node* size =
@@ -198,7 +198,7 @@ TEST_CASE("a class goes by where its members' state is") {
   CHECK(groups.group_of(*read) == groups.group_of(*stack));
 }
 
-TEST_CASE("what stays on the host leaves a class that accelerators hold") {
+TEST_CASE("placement: a host's node leaves a class on an accelerator") {
   Placing placing;
   placing.kernels = Kernels::on_both({"Const", "Neg"});
   Node* size =
@@ -233,7 +233,7 @@ TEST_CASE("what stays on the host leaves a class that accelerators hold") {
                  "the same device"));
 }
 
-TEST_CASE("classes bring nodes together, also where no node has the name") {
+TEST_CASE("placement: a class joins nodes even if no node has its name") {
   Placing placing;
   Node* a = placing.put("a");
   Node* b = placing.put("b", "NoOp", "", {}, with("a"));
@@ -266,7 +266,7 @@ TEST_CASE("a class that names no node is refused") {
         "[placement] node \"a\": the class \"loc:@\" names no node");
 }
 
-TEST_CASE("all that touches a stack is with it, through control flow too") {
+TEST_CASE("placement: all nodes that touch a stack are on its device") {
   Placing placing;
   Graph& graph = placing.graph;
   Node* size = constant(graph, "size", Tensor::scalar(9));
@@ -285,7 +285,7 @@ TEST_CASE("all that touches a stack is with it, through control flow too") {
   CHECK(indices(groups.devices_of(groups.group_of(*stack))) == "1");
 }
 
-TEST_CASE("a reference stays on its device") {
+TEST_CASE("placement: a reference stays on its device") {
   Placing placing;
   Node* stack =
       placing.put("stack", "Stack", "", {}, {{"elem_type", DataType::kFloat}});
@@ -299,7 +299,7 @@ TEST_CASE("a reference stays on its device") {
   CHECK(groups.group_of(*stack) != groups.group_of(*neg));
 }
 
-TEST_CASE("a loop variable is one group, the rest of a loop is free") {
+TEST_CASE("placement: a loop variable is one group, the loop's rest is free") {
   Placing placing;
   Node* start = constant(placing.graph, "start", Tensor::scalar(0));
   Node* limit = constant(placing.graph, "limit", Tensor::scalar(3));
@@ -312,7 +312,7 @@ TEST_CASE("a loop variable is one group, the rest of a loop is free") {
     CHECK(groups.group_of(*loop.merge) != groups.group_of(*node));
 }
 
-TEST_CASE("control flow leaves its data where a constraint says so") {
+TEST_CASE("placement: control flow leaves its data if a constraint says so") {
   Placing placing;
   Node* start = constant(placing.graph, "start", Tensor::scalar(0));
   Node* limit = constant(placing.graph, "limit", Tensor::scalar(3));
@@ -333,7 +333,7 @@ TEST_CASE("control flow leaves its data where a constraint says so") {
         "\"loop/merge\"");
 }
 
-TEST_CASE("where passes follow, what has no kernel is no error yet") {
+TEST_CASE("placement: a missing kernel is no error if passes follow") {
   Placing placing;
   placing.kernels.types["Tanh"] = {"GPU"};
   Node* a = placing.matrix("a");
@@ -412,7 +412,7 @@ TEST_CASE("a call asks for what its function needs, and for host memory") {
             "to what function \"ping\" asks for"});
 }
 
-TEST_CASE("functions that call one another agree on a device") {
+TEST_CASE("placement: functions that call one another agree on a device") {
   Recursion contradicting("/cpu:0", "/cpu:1");
   const std::string text =
       message_of(contradicting.build().status(), Code::kInvalidArgument);

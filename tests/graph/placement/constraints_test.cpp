@@ -61,7 +61,7 @@ TEST_CASE("a program without constraints is left as it is") {
   CHECK(r.kernels.questions == 0);
 }
 
-TEST_CASE("of a class all have its one label, and what its members ask for") {
+TEST_CASE("constraints: a class has one label, and all that its members ask") {
   Resolving r;
   Node* a = r.number("a");
   Node* b = r.put("b", "Neg", "/device:*:1", {{a, 0}}, "a");
@@ -98,7 +98,7 @@ TEST_CASE("a member of a class that asks for less takes nothing back") {
   }
 }
 
-TEST_CASE("what counts no longer is gone") {
+TEST_CASE("constraints: those that no longer count are removed") {
   Resolving r;
   Node* a = r.number("a", "/job:localhost");  // which all are
   Node* text =
@@ -122,7 +122,7 @@ TEST_CASE("what counts no longer is gone") {
   CHECK(must(soft.resolve()).empty());
 }
 
-TEST_CASE("on one device nothing is left of what can be met") {
+TEST_CASE("constraints: on one device those that can be met are removed") {
   Resolving r;
   r.devices = make_devices(1);
   Node* a = r.number("a", "/cpu:0");
@@ -136,7 +136,7 @@ TEST_CASE("on one device nothing is left of what can be met") {
                          "there is no such device"));
 }
 
-TEST_CASE("what stays on the host loses the class of an accelerator") {
+TEST_CASE("constraints: a host's node loses the class of an accelerator") {
   Resolving r;
   Node* a = r.number("a");
   Node* neg = r.put("neg", "Neg", "/stream:0", {{a, 0}});
@@ -172,7 +172,7 @@ TEST_CASE("the nodes of a function's body all have its device") {
   }
 }
 
-TEST_CASE("whichever nodes passes remove, a class stays together") {
+TEST_CASE("constraints: a class stays together when passes remove nodes") {
   // "anchor" is folded away, and with it all that ties a to b.
   Resolving r;
   Node* x =

@@ -46,7 +46,7 @@ const AttrMap kConvolution = {{"strides", std::vector<int64_t>{1, 1, 1, 1}},
 
 }  // namespace
 
-TEST_CASE("products count what each element of the result takes") {
+TEST_CASE("cost model: MatMul counts the terms of each element") {
   Nodes n;
   CHECK(n.flops("MatMul", {n.input({10, 20}), n.input({20, 30})}) ==
         doctest::Approx(2. * 10 * 20 * 30));
@@ -63,7 +63,7 @@ TEST_CASE("products count what each element of the result takes") {
   CHECK_FALSE(work.is_free);
 }
 
-TEST_CASE("convolutions count what each element meets") {
+TEST_CASE("cost model: Conv2D counts the terms of each element") {
   Nodes n;
   const Endpoint image = n.input({2, 8, 8, 3});
   const Endpoint grad = n.input({2, 8, 8, 16});
@@ -84,7 +84,7 @@ TEST_CASE("convolutions count what each element meets") {
         doctest::Approx(2. * (2 * 8 * 8 * 6) * (5 * 5)));
 }
 
-TEST_CASE("each family of ops has its rule") {
+TEST_CASE("cost model: each family of ops has its rule") {
   Nodes n;
   const Endpoint x = n.input({100, 10});
   CHECK(n.flops("Neg", {x}) == 1'000);
@@ -116,7 +116,7 @@ TEST_CASE("each family of ops has its rule") {
   CHECK_FALSE(shape.is_free);
 }
 
-TEST_CASE("an op of a program says what its nodes take") {
+TEST_CASE("cost model: an op of a program says what its nodes take") {
   const auto add_op = [](const char* name, Work work) {
     OpRegistry::global().add(
         OpDefBuilder(name).input("x: float").output("y: float").work(work));
@@ -129,7 +129,7 @@ TEST_CASE("an op of a program says what its nodes take") {
   CHECK(CostModel::estimate(*n.put("TestIsThere", {x})).is_free);
 }
 
-TEST_CASE("an op may lack the ports that its work is estimated by") {
+TEST_CASE("cost model: an op may lack the ports of its estimate") {
   Nodes n;
   const Endpoint x = n.input({100, 10});
   for (const Work work :
@@ -147,7 +147,7 @@ TEST_CASE("an op may lack the ports that its work is estimated by") {
     }
 }
 
-TEST_CASE("what only hands a token on is free") {
+TEST_CASE("cost model: nodes that only pass on a token are free") {
   Nodes n;
   Node* start = constant(n.graph, "start", Tensor::scalar(0));
   const Counter loop = counter(n.graph, "loop", {start, 0}, {start, 0});
@@ -160,7 +160,7 @@ TEST_CASE("what only hands a token on is free") {
   CHECK(time_on(CostModel(), *loop.less, devices, 0) >= 100);
 }
 
-TEST_CASE("what is not known of a shape is assumed") {
+TEST_CASE("cost model: unknown dimensions have an assumed size") {
   Nodes n;
   CHECK(CostModel::output_bytes(*n.input({-1, 10}).node, 0) == 4 * 32 * 10);
   CHECK(CostModel::output_bytes(*n.input(PartialShape()).node, 0) == 4 * 1'024);
@@ -171,7 +171,7 @@ TEST_CASE("what is not known of a shape is assumed") {
   CHECK(CostModel::output_bytes(*n.input({huge, huge, huge}).node, 0) == 4e15);
 }
 
-TEST_CASE("a kernel takes as long as its arithmetic or its memory does") {
+TEST_CASE("cost model: a kernel takes as long as its arithmetic or memory") {
   Nodes n;
   DeviceInfo device = make_devices(1)[0];
   device.launch_ns = 7;
@@ -186,7 +186,7 @@ TEST_CASE("a kernel takes as long as its arithmetic or its memory does") {
   CHECK(std::isfinite(time_on(model, *tanh, {device}, 0)));
 }
 
-TEST_CASE("measurements of earlier runs replace estimates") {
+TEST_CASE("cost model: measurements of earlier runs replace estimates") {
   Nodes n;
   const auto devices = make_devices(2, 1);
   Node* tanh = n.put("Tanh", {n.input({100})});
@@ -209,7 +209,7 @@ TEST_CASE("measurements of earlier runs replace estimates") {
   CHECK(model.work(*tanh).output_bytes == 1'500);
 }
 
-TEST_CASE("the average of measurements follows what changes") {
+TEST_CASE("cost model: the average of measurements follows what changes") {
   Nodes n;
   const auto devices = make_devices(1);
   Node* tanh = n.put("Tanh", {n.input({100})});
@@ -221,7 +221,7 @@ TEST_CASE("the average of measurements follows what changes") {
   CHECK(time_on(model, *tanh, devices, 0) == doctest::Approx(90).epsilon(0.01));
 }
 
-TEST_CASE("transfers between host devices copy nothing, others go there") {
+TEST_CASE("cost model: transfers between host devices copy nothing") {
   const auto devices = make_devices(2, 2);
   const auto transfer = [&](size_t from, size_t to, double bytes) {
     return CostModel::transfer_ns(devices[from], devices[to], bytes);
@@ -232,7 +232,7 @@ TEST_CASE("transfers between host devices copy nothing, others go there") {
   CHECK(transfer(2, 3, 1e6) == CostModel::kHandOverNs + 2 * (10'000 + 1e5));
 }
 
-TEST_CASE("a device runs so many kernels at once") {
+TEST_CASE("a timeline's device runs so many kernels at once") {
   auto devices = make_devices(1);
   devices[0].kernels_at_once = 2;
   Timeline timeline(devices);
@@ -246,7 +246,7 @@ TEST_CASE("a device runs so many kernels at once") {
   CHECK(Timeline(devices).free_at(0) == 0);
 }
 
-TEST_CASE("a link carries one tensor at a time in each direction") {
+TEST_CASE("a timeline's link carries one tensor at a time each way") {
   const auto devices = make_devices(2, 1);
   Timeline timeline(devices);
   const double one = CostModel::transfer_ns(devices[0], devices[2], 1e6);
@@ -257,7 +257,7 @@ TEST_CASE("a link carries one tensor at a time in each direction") {
   CHECK(timeline.send({0, 1, 1e6, 0, 1}).start_ns == 0);
 }
 
-TEST_CASE("memory has room for what is not held yet") {
+TEST_CASE("a timeline's device has room for memory that is not held") {
   auto devices = make_devices(2);
   devices[0].memory_limit = 100;
   Timeline timeline(devices);
@@ -268,7 +268,7 @@ TEST_CASE("memory has room for what is not held yet") {
   CHECK(std::isinf(timeline.room(1)));
 }
 
-TEST_CASE("a loop counts as often as it was seen to go around") {
+TEST_CASE("cost model: a loop counts as often as it was seen to go around") {
   CostModel model;
   for (const double bad : {-1.0, std::numeric_limits<double>::quiet_NaN(),
                            std::numeric_limits<double>::infinity()})
@@ -279,7 +279,7 @@ TEST_CASE("a loop counts as often as it was seen to go around") {
   CHECK(*model.trips("loop") == 4);
 }
 
-TEST_CASE("trips in loops in loops, measured and assumed, are multiplied") {
+TEST_CASE("cost model: trips of nested loops are multiplied") {
   Graph graph;
   Endpoint start{constant(graph, "start", Tensor::scalar(0)), 0};
   Endpoint limit{constant(graph, "limit", Tensor::scalar(3)), 0};

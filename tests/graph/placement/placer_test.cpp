@@ -63,7 +63,7 @@ const SimulatedRun& run_of(const PlacementResult& result, const Node* node) {
 
 }  // namespace
 
-TEST_CASE("on one device there is nothing to do") {
+TEST_CASE("the placer has nothing to choose on one device") {
   Placing p;
   p.devices = make_devices(1);
   Node* a = p.matrix("a", 8);
@@ -80,7 +80,7 @@ TEST_CASE("on one device there is nothing to do") {
   CHECK(p.explain(simulated, b) == "the only device");
 }
 
-TEST_CASE("on one device constraints count all the same") {
+TEST_CASE("the placer checks constraints on one device, too") {
   Placing p;
   p.devices = make_devices(1);
   Node* a = on(p.graph, p.matrix("a", 8), "/device:GPU:0");
@@ -98,7 +98,7 @@ TEST_CASE("on one device constraints count all the same") {
   CHECK(result.warnings.size() == 1);
 }
 
-TEST_CASE("independent work is spread over the devices") {
+TEST_CASE("the placer spreads independent work over the devices") {
   Placing p;
   Node* x = p.fed("x", {256, 256});
   Node* a = p.matmul("a", x, x);
@@ -118,7 +118,7 @@ TEST_CASE("independent work is spread over the devices") {
         "finishes first: 4194.4 us, on CPU:1 4194.4 us");
 }
 
-TEST_CASE("what depends on one another stays on one device") {
+TEST_CASE("the placer keeps a chain of dependent nodes on one device") {
   Placing p;
   Node* last = p.fed("x", {16, 16});
   for (int i = 0; i < 20; ++i)
@@ -127,7 +127,7 @@ TEST_CASE("what depends on one another stays on one device") {
   CHECK(result.transfers.empty());
 }
 
-TEST_CASE("a device that is faster is worth a copy if there is enough to do") {
+TEST_CASE("the placer uses a faster device if there is enough to do") {
   for (const int64_t size : {4, 512}) {
     CAPTURE(size);
     Placing p;
@@ -150,7 +150,7 @@ TEST_CASE("a device that is faster is worth a copy if there is enough to do") {
   }
 }
 
-TEST_CASE("constants go along with their first reader") {
+TEST_CASE("the placer puts constants beside their first reader") {
   Placing p;
   p.devices = make_devices(1, 1);
   Node* weights = p.matrix("weights", 512);
@@ -168,7 +168,7 @@ TEST_CASE("constants go along with their first reader") {
   CHECK(p.explain(result, alone) == "anywhere, it costs nothing");
 }
 
-TEST_CASE("constraints, kernels and colocation are given as reasons") {
+TEST_CASE("the placer gives constraints, kernels and colocation as reasons") {
   Placing p;
   p.kernels.types["Neg"] = {"STREAM"};
   p.devices = make_devices(2, 1);
@@ -191,7 +191,7 @@ TEST_CASE("constraints, kernels and colocation are given as reasons") {
   CHECK(p.explain(result, e) == "colocated with \"d\"");
 }
 
-TEST_CASE("a constraint of another of the group is a reason too") {
+TEST_CASE("the placer names another node of a group as a reason") {
   Placing p;
   Node* x = p.fed("x", {8, 8});
   Node* a = p.matmul("a", x, x);
@@ -203,7 +203,7 @@ TEST_CASE("a constraint of another of the group is a reason too") {
   CHECK(p.explain(result, b) == "constraint \"/cpu:1\"");
 }
 
-TEST_CASE("scalars that count do not bounce between devices") {
+TEST_CASE("the placer keeps a chain of small scalars beside its source") {
   Placing p;
   p.devices = make_devices(3);
   Node* x = p.fed("x", {64, 64});
@@ -221,7 +221,7 @@ TEST_CASE("scalars that count do not bounce between devices") {
   CHECK(p.explain(result, last) == "where its data is, from \"s8\"");
 }
 
-TEST_CASE("a loop goes where its body is, with its variables") {
+TEST_CASE("the placer puts a loop where its body is, with its variables") {
   Placing p;
   p.devices = make_devices(1, 1);
   Graph& graph = p.graph;
@@ -253,7 +253,7 @@ TEST_CASE("a loop goes where its body is, with its variables") {
   CHECK(result.transfers[0].bytes == 1);
 }
 
-TEST_CASE("a stack is where the values are computed that it holds") {
+TEST_CASE("the placer puts a stack where its values are computed") {
   Placing p;
   p.devices = make_devices(1, 1);
   for (const char* op :
@@ -277,7 +277,7 @@ TEST_CASE("a stack is where the values are computed that it holds") {
   CHECK(result.transfers.empty());
 }
 
-TEST_CASE("measurements of earlier runs change where nodes go") {
+TEST_CASE("the placer uses measurements of earlier runs") {
   Placing p;
   p.devices = make_devices(1, 1);
   Node* x = p.fed("x", {512, 512});
@@ -291,7 +291,7 @@ TEST_CASE("measurements of earlier runs change where nodes go") {
         "finishes first: 0.0 us, on STREAM:0 1000115.9 us");
 }
 
-TEST_CASE("one output of a Switch has all bytes that were measured") {
+TEST_CASE("the placer counts all measured bytes for one Switch output") {
   Placing p;
   p.kernels = Kernels::on_both({"Switch", "Identity"});
   Node* x = p.fed("x", {16, 16});
@@ -307,7 +307,7 @@ TEST_CASE("one output of a Switch has all bytes that were measured") {
   CHECK(result.transfers[0].bytes == 512);
 }
 
-TEST_CASE("a device without room is passed over") {
+TEST_CASE("the placer passes over a device without room") {
   Placing p;
   p.devices = make_devices(1, 1);
   Node* x = p.fed("x", {512, 512});
@@ -330,7 +330,7 @@ TEST_CASE("a device without room is passed over") {
             "nodes; the first is \"a\""});
 }
 
-TEST_CASE("memory is free again when the last reader has been placed") {
+TEST_CASE("the placer frees memory when the last reader has been placed") {
   Placing p;
   p.devices = make_devices(1, 1);
   Node* last = p.matmul("m", p.fed("x", {512, 512}), p.fed("y", {512, 512}));
@@ -346,7 +346,7 @@ TEST_CASE("memory is free again when the last reader has been placed") {
   CHECK(device_of(p.place(), last) == 0);
 }
 
-TEST_CASE("a device that runs several kernels at once gets several") {
+TEST_CASE("the placer uses a device that runs several kernels at once") {
   Placing p;
   p.devices[0].kernels_at_once = 3;
   Node* x = p.fed("x", {256, 256});
@@ -356,7 +356,7 @@ TEST_CASE("a device that runs several kernels at once gets several") {
   CHECK(result.transfers.empty());
 }
 
-TEST_CASE("what the simulation says fits together") {
+TEST_CASE("the placer's simulation is consistent on random programs") {
   const Kernels kernels =
       Kernels::on_both({"AddV2", "MatMul", "Neg", "Tanh", "Identity", "StackV2",
                         "StackPushV2", "StackPopV2", "Reshape", "Const"});
@@ -422,7 +422,7 @@ TEST_CASE("what the simulation says fits together") {
   CHECK(placed >= 100);
 }
 
-TEST_CASE("a long chain of what has no certain place is placed") {
+TEST_CASE("the placer places a long chain of nodes without a certain place") {
   Placing p;
   Node* last = p.matrix("c", 2);
   for (int i = 0; i < 20'000; ++i)
@@ -436,7 +436,7 @@ TEST_CASE("a long chain of what has no certain place is placed") {
   CHECK(result.transfers.empty());
 }
 
-TEST_CASE("the prediction is better for a better placement") {
+TEST_CASE("the placer predicts a better time for a better placement") {
   Placing p;
   Node* x = p.fed("x", {256, 256});
   for (int i = 0; i < 8; ++i) p.matmul(fmt::format("m{}", i), x, x);

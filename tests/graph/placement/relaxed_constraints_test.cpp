@@ -6,7 +6,7 @@ using namespace tagflow;
 using namespace tagflow::graph;
 using namespace tagflow::graph::testing;
 
-TEST_CASE("soft placement goes to a CPU where a constraint cannot be met") {
+TEST_CASE("soft placement goes to a CPU if a constraint cannot be met") {
   Placing placing;
   placing.options.soft = true;
   Node* a = placing.matrix("a", "/gpu:0");
@@ -47,7 +47,7 @@ TEST_CASE("under soft placement colocation wins over a device") {
             "same device: \"a\" asks for \"/cpu:0\""});
 }
 
-TEST_CASE("soft placement does not put together what cannot be") {
+TEST_CASE("soft placement does not join nodes that cannot be together") {
   Placing placing;
   placing.options.soft = true;
   placing.kernels.types["Neg"] = {"STREAM"};
@@ -61,7 +61,7 @@ TEST_CASE("soft placement does not put together what cannot be") {
         "\"loc:@c\"");
 }
 
-TEST_CASE("what gave way counts no longer, however many disagree") {
+TEST_CASE("soft placement: a constraint that gave way counts no longer") {
   Placing placing;
   placing.options.soft = true;
   placing.kernels.types["Neg"] = {"STREAM"};
@@ -113,7 +113,7 @@ TEST_CASE("nodes that give way for the same reason share a warning") {
         only("nodes \"n0\", \"n1\", \"n2\" and 147 more" + tail));
 }
 
-TEST_CASE("of very many reasons the first are named") {
+TEST_CASE("soft placement: the first of very many warnings are given") {
   Placing placing;
   placing.options.soft = true;
   for (int i = 0; i < 150; ++i)

@@ -78,7 +78,7 @@ TEST_CASE("the same seed means the same on every machine") {
         "112122010112");
 }
 
-TEST_CASE("what cannot be placed cannot be scattered") {
+TEST_CASE("scattering refuses a node that cannot be placed") {
   Graph graph;
   on(graph, add(graph, "a", "NoOp"), "/gpu:0");
   const Program program = whole(std::move(graph));

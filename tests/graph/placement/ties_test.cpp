@@ -30,7 +30,7 @@ TEST_CASE("a constraint and a kernel that contradict are named with both") {
         "\"loc:@c\"");
 }
 
-TEST_CASE("three that have no device in common are all named") {
+TEST_CASE("a conflict names all three nodes without a common device") {
   Placing placing;
   placing.devices = make_devices(2, 2);
   placing.kernels = Kernels::on_both({"Neg"});

@@ -90,7 +90,7 @@ Tensor text_tensor() {
 
 }  // namespace
 
-TEST_CASE("what is learnt is written, and the loop ends with the text") {
+TEST_CASE("fortunes: a small model learns its text and ends with it") {
   Small small;
   const std::vector<actors::Feed> fed = {{"symbols", text_tensor()}};
   const float before = small.run(small.loss, fed).scalar_value<float>();
@@ -103,13 +103,13 @@ TEST_CASE("what is learnt is written, and the loop ends with the text") {
   CHECK(drawn.dim(0) == int64_t(std::string_view(kText).size()) + 1);
 }
 
-TEST_CASE("a state that goes on is as good as one long piece") {
+TEST_CASE("fortunes: a state that goes on is as good as one long piece") {
   Small small;
   CHECK(small.run(small.halves).scalar_value<float>() ==
         doctest::Approx(small.run(small.whole).scalar_value<float>()));
 }
 
-TEST_CASE("draws differ by stream, by run and by seed, and by that alone") {
+TEST_CASE("fortunes: draws differ by stream, by run and by seed only") {
   Small small, same;
   const auto first = small.draw(1), second = small.draw(1);
   CHECK(first[0] != first[1]);
@@ -117,7 +117,7 @@ TEST_CASE("draws differ by stream, by run and by seed, and by that alone") {
   CHECK(same.draw(1) == first);
 }
 
-TEST_CASE("a text without an end is cut off") {
+TEST_CASE("fortunes: a text without an end is cut off") {
   Small small;
   small.run({}, {}, small.never_ends);
   const Tensor drawn =
@@ -125,7 +125,7 @@ TEST_CASE("a text without an end is cut off") {
   CHECK(drawn.dim(0) == 40);
 }
 
-TEST_CASE("tasks that make no sense are refused") {
+TEST_CASE("fortunes: tasks that make no sense are refused") {
   const std::vector<Symbols> few(3, symbols_of("a"));
   auto task = make_task({}, few);
   CHECK(task.status().to_string().find("too few") != std::string::npos);

@@ -33,7 +33,7 @@ std::vector<int32_t> values(const Tensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("symbols are the characters of ASCII, and lines have ends") {
+TEST_CASE("fortunes: symbols are ASCII characters, and lines have ends") {
   CHECK(symbols_of("a ~\tb\n") == Symbols{67, 2, 96, 2, 68, 1});
   CHECK(symbols_of("\xc3\xa4\r\x08").empty());
   std::string all;
@@ -45,7 +45,7 @@ TEST_CASE("symbols are the characters of ASCII, and lines have ends") {
   CHECK(text_of({-5, 67, 1000, 1}) == "a\n");
 }
 
-TEST_CASE("texts are between lines of a percent sign") {
+TEST_CASE("fortunes: texts are between lines of a percent sign") {
   const TempFolder folder;
   folder.write("b", "three\n%\n%\nfour %\nand more\n\n");
   folder.write("a", "%\none\n%\ntwo\n%\n");
@@ -69,7 +69,7 @@ TEST_CASE("a folder without texts is refused") {
   CHECK(texts.status().to_string().find("has a text") != std::string::npos);
 }
 
-TEST_CASE("pieces of a stream follow each other, and an epoch has all texts") {
+TEST_CASE("fortunes: pieces of a stream follow each other, over all texts") {
   std::vector<Symbols> texts;
   for (int32_t i = 0; i < 50; ++i) texts.push_back(Symbols(5, i + 1));
   auto streams = Streams::create(texts, 3, 7, 1);

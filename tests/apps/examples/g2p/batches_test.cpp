@@ -29,7 +29,7 @@ std::vector<int32_t> values(const Tensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("a batch is padded, and each pronunciation has its end") {
+TEST_CASE("g2p: a batch is padded, and each pronunciation has its end") {
   const Word cat{"cat", {{4, 1, 5}}}, a{"a", {{2}, {3}}};
   const Batch batch = make_batch(std::vector<Example>{
       {&cat, &cat.pronunciations[0]}, {&a, &a.pronunciations[1]}});
@@ -41,7 +41,7 @@ TEST_CASE("a batch is padded, and each pronunciation has its end") {
   CHECK(values(batch.phoneme_counts) == std::vector<int32_t>{4, 2});
 }
 
-TEST_CASE("an epoch has each example once, in an order of its own") {
+TEST_CASE("g2p: an epoch has each example once, in an order of its own") {
   const Lexicon lexicon = spelt(1000);
   const auto examples = examples_of(lexicon, Part::kTraining);
   TrainingBatches batches(examples, 7, 3);
@@ -64,7 +64,7 @@ TEST_CASE("an epoch has each example once, in an order of its own") {
   CHECK(orders[0] != orders[1]);
 }
 
-TEST_CASE("who goes on at a step gets what would have come") {
+TEST_CASE("g2p batches: a training that goes on gets the same batches") {
   const Lexicon lexicon = spelt(500);
   const auto examples = examples_of(lexicon, Part::kTraining);
   TrainingBatches all(examples, 8, 5), later(examples, 8, 5),

@@ -39,7 +39,7 @@ TEST_CASE("a lexicon has each word once, with all of its pronunciations") {
   CHECK(text_of(*lexicon, lexicon->words[2].pronunciations[0]) == "t ae k ax");
 }
 
-TEST_CASE("a text that is no lexicon is refused with its line") {
+TEST_CASE("g2p: a text that is not a lexicon is refused with its line") {
   CHECK(fails_with("", "no word"));
   CHECK(fails_with("MNCL\n", "no word"));
   CHECK(fails_with("hello\n", "line 1 is not MNCL"));
@@ -59,7 +59,7 @@ TEST_CASE("a text that is no lexicon is refused with its line") {
                    "line 3 is no entry"));
 }
 
-TEST_CASE("words have 1 to 64 letters from a to z") {
+TEST_CASE("g2p: words have 1 to 64 letters from a to z") {
   CHECK(letters_of("az").value() == std::vector<int32_t>{1, 26});
   CHECK(letters_of(std::string(64, 'x')).ok());
   for (const std::string word : {"", "A", "it's", "\xc3\xa4"})
@@ -67,7 +67,7 @@ TEST_CASE("words have 1 to 64 letters from a to z") {
   CHECK_FALSE(letters_of(std::string(65, 'x')).ok());
 }
 
-TEST_CASE("the part of a word follows from its letters") {
+TEST_CASE("g2p: the part of the data set follows from a word's letters") {
   int counts[3] = {};
   for (char a = 'a'; a <= 'z'; ++a)
     for (char b = 'a'; b <= 'z'; ++b)
@@ -79,7 +79,7 @@ TEST_CASE("the part of a word follows from its letters") {
         doctest::Approx(0.02).epsilon(0.2));
 }
 
-TEST_CASE("edits are counted against the nearest pronunciation") {
+TEST_CASE("g2p: edits are counted against the nearest pronunciation") {
   CHECK(edit_distance({}, {}) == 0);
   CHECK(edit_distance({1, 2, 3}, {}) == 3);
   CHECK(edit_distance({1, 2, 3}, {1, 3}) == 1);

@@ -111,7 +111,7 @@ std::pair<Phonemes, bool> hypothesis(const std::vector<Tensor>& results,
 
 }  // namespace
 
-TEST_CASE("the loss begins as that of a guess, and what is trained is said") {
+TEST_CASE("g2p: the loss begins as a guess's, and trained words are said") {
   Small small;
   const Batch batch = make_batch(small.examples);
   CHECK(small.loss_of(batch) == doctest::Approx(std::log(4)).epsilon(0.2));
@@ -130,7 +130,7 @@ TEST_CASE("the loss begins as that of a guess, and what is trained is said") {
   }
 }
 
-TEST_CASE("how a batch is padded changes no loss and no hypothesis") {
+TEST_CASE("g2p: the padding of a batch changes no loss and no hypothesis") {
   Small small;
   small.train_for(10);
   const Batch all = make_batch(small.examples);
@@ -151,7 +151,7 @@ TEST_CASE("how a batch is padded changes no loss and no hypothesis") {
   }
 }
 
-TEST_CASE("the score of a hypothesis is what the loss says of it") {
+TEST_CASE("g2p: the score of a hypothesis is what the loss says of it") {
   Small small;
   small.train_for(30);
   const Batch batch = make_batch(kSpellings);
@@ -171,7 +171,7 @@ TEST_CASE("the score of a hypothesis is what the loss says of it") {
   CHECK(compared >= int(kSpellings.size()));
 }
 
-TEST_CASE("a beam finds what is at least as likely as the greedy one") {
+TEST_CASE("g2p: a beam finds what is at least as likely as the greedy one") {
   Small small;
   small.train_for(5);
   const Batch batch = make_batch(kSpellings);
@@ -187,7 +187,7 @@ TEST_CASE("a beam finds what is at least as likely as the greedy one") {
   CHECK(gain > 0);
 }
 
-TEST_CASE("a decoder that never says the end is cut off") {
+TEST_CASE("g2p: a decoder that never says the end is cut off") {
   Small small;
   small.run({}, small.no_end);
   const Batch batch = make_batch(std::vector<std::string>{"ab"});

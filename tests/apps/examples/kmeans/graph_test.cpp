@@ -85,7 +85,7 @@ class ShareObserver : public actors::Observer {
 
 }  // namespace
 
-TEST_CASE("each device assigns the points of its share") {
+TEST_CASE("k-means: each device assigns the points of its share") {
   register_once();
   const Problem problem = make_problem(101, 3, 1);
   auto made = kmeans::build_graph(3);
@@ -108,7 +108,7 @@ TEST_CASE("each device assigns the points of its share") {
             {prefix + "0", {33}}, {prefix + "1", {34}}, {prefix + "2", {34}}});
 }
 
-TEST_CASE("points split over devices come to the clusters of one device") {
+TEST_CASE("k-means: points on several devices give the same clusters") {
   for (uint64_t seed = 1; seed <= 8; ++seed)
     for (const int shards : {2, 3, 5})
       check_shards(
@@ -116,7 +116,7 @@ TEST_CASE("points split over devices come to the clusters of one device") {
           shards);
 }
 
-TEST_CASE("some devices may have no points") {
+TEST_CASE("k-means: some devices may have no points") {
   check_shards(make_problem(3, 2, 1), 7);
   check_shards(make_problem(1, 1, 1), 2);
 }
@@ -134,7 +134,7 @@ TEST_CASE("a graph of k-means agrees with plain Eigen, split or not") {
     }
 }
 
-TEST_CASE("the loop stops at max_iterations, on all devices") {
+TEST_CASE("k-means: the loop stops at max_iterations, on all devices") {
   Problem problem = make_problem(300, 5, 2);
   for (const int64_t trips : {0, 1, 2}) {
     problem.max_iterations = trips;

@@ -125,7 +125,7 @@ Numbers difference(Problem& problem, const Output& fetch, Numbers at, size_t i,
 
 }  // namespace
 
-TEST_CASE("the error follows the tolerance, and so does the number of steps") {
+TEST_CASE("the ODE solver's error and its steps follow the tolerance") {
   const double y0 = 0.1, r = 2, until = 3;
   const double exact = 1 / (1 + (1 / y0 - 1) * std::exp(-r * until));
   double last_error = 1;
@@ -143,7 +143,7 @@ TEST_CASE("the error follows the tolerance, and so does the number of steps") {
   }
 }
 
-TEST_CASE("gradients and Hessian-vector products agree with a closed form") {
+TEST_CASE("the ODE solver's gradients agree with a closed form") {
   const double y0 = 0.1, r = 2, t = 1.5;
   Problem problem(1, {y0}, logistic, {.relative = 1e-10, .absolute = 1e-12});
   // With e = (1 / y0 - 1) exp(-r t): y = 1 / (1 + e), y' = t e y^2 by r.
@@ -157,7 +157,7 @@ TEST_CASE("gradients and Hessian-vector products agree with a closed form") {
   check_close(numbers(results[2]), {3 * 2 * (dy * dy + y * ddy)}, 1e-6);
 }
 
-TEST_CASE("gradients are those of what is computed, at a coarse tolerance") {
+TEST_CASE("the ODE solver's gradients are exact at a coarse tolerance") {
   Problem problem(4, {1, 1}, lotka_volterra,
                   {.relative = 1e-2, .absolute = 1e-3, .first_step = 0.3});
   const double until = 4;
@@ -186,7 +186,7 @@ TEST_CASE("gradients are those of what is computed, at a coarse tolerance") {
   CHECK(std::abs(coarse - exact) > 1e-4 * std::abs(exact));
 }
 
-TEST_CASE("prey and predators keep what the equations keep") {
+TEST_CASE("the ODE solver keeps the invariant of prey and predators") {
   Problem problem(4, {2, 1}, lotka_volterra, {.relative = 1e-9});
   const auto kept = [](const Numbers& y) {
     return y[0] - 3 * std::log(y[0]) + y[1] - 1.5 * std::log(y[1]);
@@ -196,7 +196,7 @@ TEST_CASE("prey and predators keep what the equations keep") {
   CHECK(std::abs(y[0] - 2) > 0.01);
 }
 
-TEST_CASE("an interval of length 0 has no steps, and its gradient is 0") {
+TEST_CASE("the ODE solver takes no step over an interval of length 0") {
   Problem problem(1, {0.1}, logistic, {});
   const auto results = problem.run(
       {problem.solved.y, problem.solved.steps, problem.gradient}, {2}, 0);
@@ -205,7 +205,7 @@ TEST_CASE("an interval of length 0 has no steps, and its gradient is 0") {
   CHECK(numbers(results[2]) == Numbers{0});
 }
 
-TEST_CASE("a step to what is not finite is rejected") {
+TEST_CASE("the ODE solver rejects a step to infinity or NaN") {
   // y = (1 - t / 2)^2, until there is no root any more; a long step is beyond.
   Problem problem(1, {1},
                   [](const Scope& in, const Output& p, const Output&,
@@ -217,7 +217,7 @@ TEST_CASE("a step to what is not finite is rejected") {
   CHECK(results[1].scalar_value<int32_t>() > 0);
 }
 
-TEST_CASE("what cannot be solved fails with the reason") {
+TEST_CASE("the ODE solver fails with the reason if it cannot solve") {
   Problem few(4, {1, 1}, lotka_volterra, {.max_steps = 5});
   auto result = few.try_run({few.solved.y}, kRates, 10, {0, 0, 0, 0});
   REQUIRE_FALSE(result.ok());

@@ -69,7 +69,7 @@ std::string read(const fs::path& file) {
   return std::move(text).value();
 }
 
-TEST_CASE("each model learns, and one that was stopped goes on to its bits") {
+TEST_CASE("train_images: each model learns, and resumes to the same bits") {
   for (const Model model : kModels) {
     const TempFolder folder;
     const TaskOptions options = options_of(model);
@@ -91,7 +91,7 @@ TEST_CASE("each model learns, and one that was stopped goes on to its bits") {
   }
 }
 
-TEST_CASE("another seed is another training") {
+TEST_CASE("train_images: another seed trains to another result") {
   const TempFolder folder;
   TaskOptions options = options_of(Model::kMlp);
   const training::Outcome first = train(options, folder.path / "a", 5);
@@ -100,7 +100,7 @@ TEST_CASE("another seed is another training") {
   CHECK(first.test != second.test);
 }
 
-TEST_CASE("nothing but places and mirroring changes in augmented pictures") {
+TEST_CASE("train_images: augmented pictures are shifted or mirrored only") {
   const io::ImageSet set = make_set(64, 1);
   const auto plain = train_batches(set, 64, 1, false);
   const auto augmented = train_batches(set, 64, 1, true);
@@ -155,7 +155,7 @@ TEST_CASE("the last batch of a test set has what is left") {
   CHECK((*last)[1].shape() == Shape{10});
 }
 
-TEST_CASE("sets that do not fit are refused") {
+TEST_CASE("train_images: data sets that do not fit are refused") {
   io::ImageSet small;
   small.images = Tensor::make(DataType::kUInt8, {4, 2, 2});
   small.labels = Tensor::make(DataType::kUInt8, {4});

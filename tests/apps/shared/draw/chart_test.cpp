@@ -33,7 +33,7 @@ size_t count(std::string_view text, std::string_view part) {
   return found;
 }
 
-TEST_CASE("a line goes up where its numbers do, within the picture") {
+TEST_CASE("a chart's line follows its numbers, within the picture") {
   const Chart chart{.x_label = "step",
                     .y_label = "loss",
                     .series = {{.x = {0, 100}, .y = {0, 10}}}};
@@ -54,7 +54,7 @@ TEST_CASE("a line goes up where its numbers do, within the picture") {
   }
 }
 
-TEST_CASE("faint lines do not make the axis longer, and stay in the picture") {
+TEST_CASE("a chart's faint lines do not extend the axis") {
   const auto drawn = [](double faint) {
     const Chart chart{
         .series = {
@@ -71,7 +71,7 @@ TEST_CASE("faint lines do not make the axis longer, and stay in the picture") {
   CHECK(clipped[0].second <= points_of(high, "line")[0].second);
 }
 
-TEST_CASE("dots are circles on a line, and one in the legend") {
+TEST_CASE("a chart's dots are circles on a line, and one in the legend") {
   const Chart chart{.series = {{.name = "test",
                                 .style = LineStyle::kDots,
                                 .x = {1, 2, 3},
@@ -79,7 +79,7 @@ TEST_CASE("dots are circles on a line, and one in the legend") {
   CHECK(count(draw_chart(chart), "<circle") == 4);
 }
 
-TEST_CASE("numbers that are not finite are skipped, and no series is no line") {
+TEST_CASE("a chart skips numbers that are not finite") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
   const Chart plain{.series = {{.x = {0, 10}, .y = {1, 2}}}};

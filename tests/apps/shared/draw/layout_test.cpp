@@ -62,7 +62,7 @@ TEST_CASE("an Enter and an Exit are drawn in the loop") {
   }
 }
 
-TEST_CASE("DOT has frames as clusters and turns back edges round") {
+TEST_CASE("drawing: DOT has frames as clusters and turns back edges round") {
   const std::string dot = to_dot(draw_loop());
   CHECK(dot.find("subgraph cluster_1 {") != std::string::npos);
   CHECK(dot.find("dir=back") != std::string::npos);
@@ -95,7 +95,7 @@ TEST_CASE("an arrow that was turned round for dot is turned back") {
   CHECK(layout->edges[0].front().y == 51);
 }
 
-TEST_CASE("what is no layout of the drawing is an error") {
+TEST_CASE("a layout that does not match the drawing is an error") {
   const Drawing drawing = draw_two();
   for (const char* text :
        {"", "[]", "{}", "no json", R"({"bb": "1,2"})", R"({"bb": 7})",
@@ -113,7 +113,7 @@ TEST_CASE("what is no layout of the drawing is an error") {
   }
 }
 
-TEST_CASE("without Graphviz the error names the package") {
+TEST_CASE("drawing without Graphviz is an error that names the package") {
   const Status status =
       lay_out(draw_two(), std::chrono::seconds(5), "/no/such/dot").status();
   CHECK(status.code() == Code::kFailedPrecondition);
@@ -131,7 +131,7 @@ TEST_CASE("a drawing that is too large is refused") {
         0);
 }
 
-TEST_CASE("long texts are shortened by whole characters") {
+TEST_CASE("drawing: long texts are shortened by whole characters") {
   CHECK(shorten_name("while/body/add", 8) == "…ody/add");
   CHECK(shorten_text("abcdefgh", 4) == "abc…");
   CHECK(shorten_text("äöü", 3) == "äöü");
@@ -139,7 +139,7 @@ TEST_CASE("long texts are shortened by whole characters") {
   CHECK(shorten_name("äöüß", 3) == "…üß");
 }
 
-TEST_CASE("a value is short at an arrow and a line elsewhere") {
+TEST_CASE("a drawing shows a short value at an arrow, a long one elsewhere") {
   CHECK(short_value(Tensor::scalar(7)) == "7");
   CHECK(short_value(Tensor::scalar(true)) == "true");
   CHECK(short_value(Tensor::vector<float>({1, 2})) == "{1 2}");
@@ -149,7 +149,7 @@ TEST_CASE("a value is short at an arrow and a line elsewhere") {
   CHECK(long_value(Tensor::scalar(7)) == "int32[] 7");
 }
 
-TEST_CASE("markup, control characters and broken UTF-8 are escaped") {
+TEST_CASE("drawing: markup, control characters and bad UTF-8 are escaped") {
   CHECK(escape_markup("</script>&\"") == "&lt;/script&gt;&amp;&quot;");
   CHECK(escape_markup("a\x01") == "a\xef\xbf\xbd");
   CHECK(escape_markup("\xff\xc3") == "\xef\xbf\xbd\xef\xbf\xbd");

@@ -38,7 +38,7 @@ Schedule two_devices() {
 
 }  // namespace
 
-TEST_CASE("items at once are in different lanes, others share them") {
+TEST_CASE("a schedule puts items of one time into different lanes") {
   const std::vector<ScheduleItem> items = {{0, 10, "", ""},
                                            {5, 15, "", ""},
                                            {10, 20, "", ""},
@@ -47,13 +47,13 @@ TEST_CASE("items at once are in different lanes, others share them") {
   CHECK(assign_lanes(items) == std::vector<size_t>{0, 1, 0, 2, 1});
 }
 
-TEST_CASE("what takes no time takes no lane") {
+TEST_CASE("a schedule gives no lane to items that take no time") {
   const std::vector<ScheduleItem> items = {
       {0, 10, "", ""}, {5, 5, "", ""}, {5, 15, "", ""}};
   CHECK(assign_lanes(items) == std::vector<size_t>{0, 0, 1});
 }
 
-TEST_CASE("lanes never overlap, and there are no more than items at once") {
+TEST_CASE("a schedule's lanes never overlap, and are as few as can be") {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     std::vector<ScheduleItem> items(random() % 30);
@@ -89,7 +89,7 @@ TEST_CASE("a schedule has a box for each item and a line for each transfer") {
   CHECK(svg.ends_with("</svg>\n"));
 }
 
-TEST_CASE("a name is written where there is room, and shortened to it") {
+TEST_CASE("a schedule writes a name if there is room, and shortens it") {
   Schedule schedule;
   schedule.tracks = {{"CPU:0",
                       "",
@@ -104,7 +104,7 @@ TEST_CASE("a name is written where there is room, and shortened to it") {
   CHECK(svg.find(">wide</text>") != svg.npos);
 }
 
-TEST_CASE("what takes no time is one mark for all of the same moment") {
+TEST_CASE("a schedule draws one mark for all items of one moment") {
   Schedule schedule;
   ScheduleTrack& track = schedule.tracks.emplace_back();
   for (int i = 0; i < 20; ++i)
@@ -124,7 +124,7 @@ TEST_CASE("an empty schedule, and one that takes no time, can be drawn") {
   CHECK(svg.find("inf") == svg.npos);
 }
 
-TEST_CASE("markup and control characters in names stay text") {
+TEST_CASE("a schedule keeps markup and control characters as text") {
   Schedule schedule = two_devices();
   schedule.title = "<b>";
   schedule.tracks[0].name = "</svg>";

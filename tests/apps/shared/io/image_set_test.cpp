@@ -52,7 +52,7 @@ TEST_CASE("pictures and their labels are read, or the first of them") {
   CHECK(more->images.dim(0) == 3);
 }
 
-TEST_CASE("what does not belong together is refused") {
+TEST_CASE("an image set is refused if pictures and labels do not match") {
   const auto message_of = [](std::string_view images, std::string_view labels) {
     const Status status = Folder(images, labels).read().status();
     CHECK(status.code() == Code::kInvalidArgument);

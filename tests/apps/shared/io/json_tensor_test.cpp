@@ -41,14 +41,14 @@ TEST_CASE("a literal takes the type that is wanted") {
   check_literal("\"text\"", Tensor::scalar("text"));
 }
 
-TEST_CASE("nested lists become dimensions") {
+TEST_CASE("a JSON literal's nested lists become dimensions") {
   check_literal("[[1, 2], [3, 4], [5, 6]]",
                 Tensor::of<int64_t>({3, 2}, {1, 2, 3, 4, 5, 6}));
   check_literal("[]", Tensor::make(DataType::kFloat, {0}));
   check_literal("[[], []]", Tensor::make(DataType::kFloat, {2, 0}));
 }
 
-TEST_CASE("what JSON cannot write has a form of its own") {
+TEST_CASE("a JSON literal has a form for infinity, NaN and complex numbers") {
   check_literal(
       "[\"inf\", \"-inf\"]",
       Tensor::vector<double>({std::numeric_limits<double>::infinity(),
@@ -101,7 +101,7 @@ TEST_CASE("literals that are not of the type are refused") {
   }
 }
 
-TEST_CASE("lists nested deeper than a tensor's rank are refused") {
+TEST_CASE("a JSON literal nested deeper than a tensor's rank is refused") {
   const std::string text =
       std::string(100'000, '[') + "1" + std::string(100'000, ']');
   const auto tensor = parse_json_literal(text, DataType::kFloat);
@@ -143,7 +143,7 @@ TEST_CASE("a whole number of a floating-point type is told from an integer") {
         "[\"inf\", \"-inf\"]");
 }
 
-TEST_CASE("a text that is no JSON gets the hint that it needs") {
+TEST_CASE("a JSON literal with a mistake gets the hint that it needs") {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"[1, NaN]",
        "[literal] \"[1, NaN]\" is not JSON; JSON cannot express them: write "

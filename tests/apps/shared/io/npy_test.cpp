@@ -44,7 +44,7 @@ void check_round_trip(const Tensor& tensor) {
   CHECK(identical(*again, tensor));
 }
 
-TEST_CASE("every numeric type survives a round trip") {
+TEST_CASE(".npy: every numeric type survives a round trip") {
   check_round_trip(Tensor::scalar(true));
   check_round_trip(Tensor::scalar<int8_t>(-3));
   check_round_trip(Tensor::scalar<int16_t>(-300));
@@ -62,14 +62,14 @@ TEST_CASE("every numeric type survives a round trip") {
   check_round_trip(Tensor::scalar(Complex128(1, -2)));
 }
 
-TEST_CASE("every rank survives a round trip") {
+TEST_CASE(".npy: every rank survives a round trip") {
   check_round_trip(Tensor::vector<float>({1, 2, 3}));
   check_round_trip(Tensor::make(DataType::kFloat, {0, 3}));
   check_round_trip(Tensor::of<int32_t>({2, 3}, {1, 2, 3, 4, 5, 6}));
   check_round_trip(Tensor::of<int32_t>({1, 2, 1, 3}, {1, 2, 3, 4, 5, 6}));
 }
 
-TEST_CASE("the bytes written are those that numpy writes") {
+TEST_CASE(".npy: the bytes written are those that numpy writes") {
   const std::string bytes =
       format_npy(Tensor::of<int32_t>({2, 1}, {1, 2})).value();
   std::string expected("\x93NUMPY\x01\x00\x76\x00", 10);
@@ -79,7 +79,7 @@ TEST_CASE("the bytes written are those that numpy writes") {
   CHECK(bytes == expected);
 }
 
-TEST_CASE("column-major arrays are read row-major") {
+TEST_CASE(".npy: column-major arrays are read row-major") {
   // [[1, 2, 3], [4, 5, 6]] column by column.
   const auto tensor = parse_npy(
       file_of(header_of("|u1", "(2, 3)", "True"), "\x01\x04\x02\x05\x03\x06"));
@@ -87,7 +87,7 @@ TEST_CASE("column-major arrays are read row-major") {
   CHECK(identical(*tensor, Tensor::of<uint8_t>({2, 3}, {1, 2, 3, 4, 5, 6})));
 }
 
-TEST_CASE("column-major arrays of rank 3 are read row-major") {
+TEST_CASE(".npy: column-major arrays of rank 3 are read row-major") {
   std::string elements(24, '\0');
   Tensor expected = Tensor::make(DataType::kUInt8, {2, 3, 4});
   for (int i = 0; i < 2; ++i) {
@@ -105,7 +105,7 @@ TEST_CASE("column-major arrays of rank 3 are read row-major") {
   CHECK(identical(*tensor, expected));
 }
 
-TEST_CASE("two bytes without a meaning are bfloat16, however numpy says it") {
+TEST_CASE(".npy: two bytes without a meaning are bfloat16") {
   for (const char* descr : {"|V2", "<V2", "V2"}) {
     CAPTURE(descr);
     const auto tensor = parse_npy(file_of(
@@ -116,7 +116,7 @@ TEST_CASE("two bytes without a meaning are bfloat16, however numpy says it") {
   }
 }
 
-TEST_CASE("big-endian elements are swapped, the parts of complex ones apart") {
+TEST_CASE(".npy: big-endian elements are swapped, complex parts apart") {
   const auto number = parse_npy(
       file_of(header_of(">i4", "(1,)"), std::string_view("\0\0\1\2", 4)));
   REQUIRE(number.ok());
@@ -127,7 +127,7 @@ TEST_CASE("big-endian elements are swapped, the parts of complex ones apart") {
   CHECK(complex->scalar_value<Complex64>() == Complex64(1, 2));
 }
 
-TEST_CASE("version 2.0 and other orders of the keys are read") {
+TEST_CASE(".npy: version 2.0 and other orders of the keys are read") {
   const std::string header =
       "{\"shape\": (2,), \"descr\": \"<i2\", \"fortran_order\": False}";
   std::string bytes("\x93NUMPY\x02\x00", 8);
@@ -138,14 +138,14 @@ TEST_CASE("version 2.0 and other orders of the keys are read") {
   CHECK(identical(*tensor, Tensor::vector<int16_t>({1, 2})));
 }
 
-TEST_CASE("a bool of any other byte than 0 is true") {
+TEST_CASE(".npy: a bool of any other byte than 0 is true") {
   const auto tensor = parse_npy(
       file_of(header_of("|b1", "(3,)"), std::string_view("\0\1\x80", 3)));
   REQUIRE(tensor.ok());
   CHECK(identical(*tensor, Tensor::vector<bool>({false, true, true})));
 }
 
-TEST_CASE("malformed files are refused, and the message says why") {
+TEST_CASE(".npy: malformed files are refused, and the message says why") {
   const std::string four = "abcd";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "no magic bytes"},
@@ -203,7 +203,7 @@ TEST_CASE("malformed files are refused, and the message says why") {
   }
 }
 
-TEST_CASE("a file cut short anywhere is refused") {
+TEST_CASE(".npy: a file cut short anywhere is refused") {
   const std::string bytes =
       format_npy(Tensor::of<float>({2, 2}, {1, 2, 3, 4})).value();
   for (size_t length = 0; length < bytes.size(); ++length) {
@@ -211,14 +211,14 @@ TEST_CASE("a file cut short anywhere is refused") {
   }
 }
 
-TEST_CASE("more dimensions than a tensor may have are refused") {
+TEST_CASE(".npy: more dimensions than a tensor may have are refused") {
   std::string shape = "(";
   for (int i = 0; i < 300; ++i) shape += "1, ";
   CHECK(error_of(file_of(header_of("|u1", shape + ")"), "a"))
             .find("more than 254 dimensions") != std::string::npos);
 }
 
-TEST_CASE("quantized types are written as plain ones of the same bytes") {
+TEST_CASE(".npy: quantized types are written as plain ones of the same bytes") {
   const Tensor plain = Tensor::vector<uint8_t>({1, 200});
   const auto bytes = format_npy(plain.with_dtype(DataType::kQUInt8));
   REQUIRE(bytes.ok());
@@ -232,7 +232,7 @@ TEST_CASE("strings have no .npy form") {
         "[npy] the format has no elements of type string");
 }
 
-TEST_CASE("a file that is not there is NotFound, and named") {
+TEST_CASE(".npy: a file that is not there is NotFound, and named") {
   const Result<Tensor> tensor = io::read_npy("/nonexistent/x.npy");
   REQUIRE(!tensor.ok());
   CHECK(tensor.status().code() == Code::kNotFound);
@@ -240,7 +240,7 @@ TEST_CASE("a file that is not there is NotFound, and named") {
         "[file] there is no file \"/nonexistent/x.npy\"");
 }
 
-TEST_CASE("what is written to a file can be read from it") {
+TEST_CASE("an .npy file that is written can be read") {
   const auto path = testing::temp_path("array.npy");
   const Tensor tensor = Tensor::vector<double>({1, 2, 3, 4});
   REQUIRE(io::write_npy(path, tensor).ok());

@@ -11,7 +11,7 @@ TEST_CASE("names of a list stay in their lines, and columns are bounded") {
   CHECK(column_width(size_t{1} << 20) == 60);
 }
 
-TEST_CASE("what could command a terminal is shown as an escape") {
+TEST_CASE("printable() escapes characters that could command a terminal") {
   CHECK(printable("a\x1b[31mb") == "a\\u001b[31mb");
   CHECK(printable(std::string_view("\0\r\a\x7f", 4)) ==
         "\\u0000\\u000d\\u0007\\u007f");

@@ -78,7 +78,7 @@ TEST_CASE("an Exit comes from the last activity of its own loop") {
   CHECK(hops.source_of(arrival(unknown, tag(1, 0), 11'000)) == nullptr);
 }
 
-TEST_CASE("other arrivals come from the iteration that must have sent them") {
+TEST_CASE("trace hops: a token comes from the iteration that has sent it") {
   const Steps steps;
   const std::vector<TraceTrack> tracks = {
       {activity(1, 0, 0), activity(2, 0, 20), activity(4, 0, 60),

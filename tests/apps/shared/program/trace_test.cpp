@@ -99,7 +99,7 @@ TEST_CASE("each arrow of a trace begins once and ends once, not before") {
   }
 }
 
-TEST_CASE("slices of a track nest") {
+TEST_CASE("a trace's slices on one track nest") {
   const json trace = trace_loop(20, 2, false);
   std::map<int, std::vector<std::pair<double, double>>> tracks;
   for (const json& event : trace["traceEvents"]) {

@@ -26,7 +26,7 @@ TEST_CASE("a program that is not there is NotFound") {
   CHECK(none.status().code() == Code::kNotFound);
 }
 
-TEST_CASE("how the child ended is told") {
+TEST_CASE("a child process tells its exit code or its signal") {
   CHECK(ChildProcess::start({"sh", "-c", "exit 7"}).value().wait() == 7);
   CHECK(ChildProcess::start({"sh", "-c", "kill -9 $$"}).value().wait() ==
         128 + 9);

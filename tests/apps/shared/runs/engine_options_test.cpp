@@ -5,7 +5,7 @@
 namespace tagflow::apps {
 namespace {
 
-TEST_CASE("the defaults are the engine's own") {
+TEST_CASE("engine options: the defaults are the engine's own") {
   const auto session = to_session_options({});
   REQUIRE(session.ok());
   CHECK(session->passes == graph::PassSet());
@@ -13,7 +13,7 @@ TEST_CASE("the defaults are the engine's own") {
   CHECK(session->timeout.count() == 0);
 }
 
-TEST_CASE("every switch reaches the session") {
+TEST_CASE("engine options: every switch reaches the session") {
   EngineOptions options;
   options.workers = 3;
   options.window = 7;
@@ -41,7 +41,7 @@ TEST_CASE("every switch reaches the session") {
   CHECK(session->timeout == std::chrono::milliseconds(250));
 }
 
-TEST_CASE("what does not exist is refused by name") {
+TEST_CASE("engine options: unknown passes and devices are refused by name") {
   EngineOptions passes;
   passes.passes = "edges,magic";
   CHECK(to_session_options(passes).status().message().find(

@@ -50,7 +50,7 @@ TEST_CASE("the first signal cancels, and its error says which it was") {
   }
 }
 
-TEST_CASE("without a signal a cancellation is an error as any") {
+TEST_CASE("interrupts: a cancellation without a signal is a plain error") {
   const Interruptible interruptible;
   const Failure failure =
       interruptible.failure_of(error(Code::kCancelled, "so far"));
@@ -58,7 +58,7 @@ TEST_CASE("without a signal a cancellation is an error as any") {
   CHECK(failure.status.message() == "so far");
 }
 
-TEST_CASE("with patience, what asks for the signal ends by itself") {
+TEST_CASE("interrupts: a patient program ends by itself after a signal") {
   {
     const Interruptible interruptible{std::chrono::hours(1)};
     raise(SIGTERM);
@@ -98,7 +98,7 @@ TEST_CASE("the second signal leaves no file that is half written") {
     CHECK(!entry.path().string().starts_with(path));
 }
 
-TEST_CASE("afterwards signals do what they did before") {
+TEST_CASE("interrupts: signals have their old handlers afterwards") {
   const int status = status_of([] {
     std::signal(SIGINT, SIG_DFL);
     { const Interruptible interruptible; }

@@ -54,7 +54,7 @@ graph::Output never(const graph::Scope& s) {
 
 }  // namespace
 
-TEST_CASE("a run that waits for what nobody will bring is a deadlock") {
+TEST_CASE("a run that waits for tokens that nobody sends is a deadlock") {
   graph::Graph graph;
   const graph::Scope s(graph);
   const graph::Output y = never(s.named("taken"));
@@ -72,7 +72,7 @@ TEST_CASE("a run that waits for what nobody will bring is a deadlock") {
   CHECK(run_time_error(told).exit_code == ExitCode::kDeadlock);
 }
 
-TEST_CASE("between runs of others, it takes the watch several answers") {
+TEST_CASE("a stall watch between other runs waits for several answers") {
   graph::Graph graph;
   const graph::Scope s(graph);
   const graph::Output y = never(s.named("taken"));

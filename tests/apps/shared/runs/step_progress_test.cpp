@@ -5,7 +5,7 @@
 namespace tagflow::apps {
 namespace {
 
-TEST_CASE("how far a run has come, how fast it is, and what is left") {
+TEST_CASE("progress text tells the step, the speed and the time left") {
   CHECK(progress_text(120, 1000, 35.2) ==
         "step 120 of 1000, 35 steps/s, 25 s left");
   CHECK(progress_text(1, 2, 0.25) == "step 1 of 2, 0.25 steps/s, 4 s left");

@@ -54,7 +54,7 @@ TEST_CASE("a history that is opened again has the same numbers, to the bit") {
   CHECK(again->rows()[2].set == Set::kTest);
 }
 
-TEST_CASE("what comes after the checkpoint, and half a line, is forgotten") {
+TEST_CASE("a history that is opened forgets lines after the checkpoint") {
   const TempFile file;
   const std::string first = "step,set,loss,accuracy\n1,train,2,0\n";
   file.write(first + "2,train,1,0\n3,train,1");
@@ -64,7 +64,7 @@ TEST_CASE("what comes after the checkpoint, and half a line, is forgotten") {
   CHECK(file.text() == "step,set,loss,accuracy\n");
 }
 
-TEST_CASE("a file that is no history is not written over") {
+TEST_CASE("a file that is not a history is not written over") {
   const TempFile file;
   const auto message_of = [&](const std::string& text) {
     file.write(text);
@@ -88,7 +88,7 @@ TEST_CASE("a file that is no history is not written over") {
   CHECK(message_of(header + "\n").find("is no step") != std::string::npos);
 }
 
-TEST_CASE("what could not be written is written by the next call") {
+TEST_CASE("a history writes in the next call what it could not write before") {
   const TempFile file;
   auto history = file.open(0);
   REQUIRE(history.ok());

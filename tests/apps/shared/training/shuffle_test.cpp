@@ -21,7 +21,7 @@ std::vector<int64_t> rows_of(ShuffledBatches& batches, int64_t first,
   return rows;
 }
 
-TEST_CASE("an epoch has every row once, in another order than the one before") {
+TEST_CASE("shuffling: an epoch has every row once, in an order of its own") {
   ShuffledBatches batches = make_batches(100, 10, 7);
   REQUIRE(batches.steps_per_epoch() == 10);
   std::vector<int64_t> first = rows_of(batches, 1, 10);
@@ -32,7 +32,7 @@ TEST_CASE("an epoch has every row once, in another order than the one before") {
   for (int64_t i = 0; i < 100; ++i) CHECK(first[size_t(i)] == i);
 }
 
-TEST_CASE("a step's rows do not depend on the steps that were asked before") {
+TEST_CASE("shuffling: a step's rows do not depend on earlier calls") {
   ShuffledBatches all = make_batches(50, 8, 3), late = make_batches(50, 8, 3);
   const std::vector<int64_t> rows = rows_of(all, 1, 30);
   CHECK(rows_of(late, 17, 30) ==
@@ -41,7 +41,7 @@ TEST_CASE("a step's rows do not depend on the steps that were asked before") {
   CHECK(rows_of(other, 1, 30) != rows);
 }
 
-TEST_CASE("rows that do not fill a batch are left out, others each epoch") {
+TEST_CASE("shuffling: rows that fill no batch are left out, others each time") {
   ShuffledBatches batches = make_batches(7, 3, 1);
   CHECK(batches.steps_per_epoch() == 2);
   std::vector<int64_t> seen = rows_of(batches, 1, 40);
@@ -50,7 +50,7 @@ TEST_CASE("rows that do not fill a batch are left out, others each epoch") {
   CHECK(seen.size() == 7);
 }
 
-TEST_CASE("too few rows for a batch are refused") {
+TEST_CASE("shuffling: too few rows for a batch are refused") {
   CHECK(ShuffledBatches::create(3, 4, 0).status().message() ==
         "[batches] 3 rows do not fill a batch of 4");
   CHECK_FALSE(ShuffledBatches::create(3, 0, 0).ok());

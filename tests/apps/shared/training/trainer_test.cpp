@@ -121,7 +121,7 @@ TEST_CASE("a training that was stopped goes on to the same bits") {
   CHECK(fs::exists(part / "loss.svg"));
 }
 
-TEST_CASE("a signal ends it after the step in hand, which is saved") {
+TEST_CASE("training: a signal ends it after the current step, and saves") {
   const TempFolder folder;
   Line line;
   line.interrupted_step = 7;
@@ -163,7 +163,7 @@ TEST_CASE("a training that is over is evaluated, and nothing else") {
   CHECK(history_of(folder.path) == before);
 }
 
-TEST_CASE("begun anew, it removes what is its own, and leaves other files") {
+TEST_CASE("training: a fresh start removes its own files only") {
   const TempFolder folder;
   check_ok(Line().train(folder.path, 2));
   REQUIRE(io::write_file(folder.path / "notes.txt", "mine").ok());
@@ -200,7 +200,7 @@ TEST_CASE("a folder that another training has is left alone") {
   check_ok(train(*line.session, line.trainee, options));
 }
 
-TEST_CASE("a loss that is no number ends it, and the step is named") {
+TEST_CASE("training: a loss that is not a number ends it at a named step") {
   const TempFolder folder;
   const Outcome outcome = Line(1e30).train(folder.path, 4);
   CHECK(outcome.failure.exit_code == apps::ExitCode::kRunTimeError);
@@ -211,7 +211,7 @@ TEST_CASE("a loss that is no number ends it, and the step is named") {
       message);
 }
 
-TEST_CASE("a mean counts each batch by its examples") {
+TEST_CASE("training: an evaluation weights each batch by its examples") {
   Line line;
   int64_t batches = 0;
   line.trainee.evaluation.batch =

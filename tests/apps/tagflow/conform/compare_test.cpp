@@ -14,7 +14,7 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-TEST_CASE("floats may differ by their tolerance, absolute and relative") {
+TEST_CASE("conform: floats may differ by a tolerance") {
   CHECK(compare(Tensor::scalar(1.00019f), Tensor::scalar(1.0f)).ok());
   CHECK(!compare(Tensor::scalar(1.00021f), Tensor::scalar(1.0f)).ok());
   CHECK(compare(Tensor::scalar(9e-5f), Tensor::scalar(0.0f)).ok());
@@ -24,7 +24,7 @@ TEST_CASE("floats may differ by their tolerance, absolute and relative") {
   CHECK(!compare(Tensor::scalar(Half(1.1f)), Tensor::scalar(Half(1.0f))).ok());
 }
 
-TEST_CASE("NaN equals NaN only, and an infinity itself only") {
+TEST_CASE("conform: NaN equals NaN only, and an infinity itself only") {
   CHECK(compare(Tensor::scalar(kNan), Tensor::scalar(kNan)).ok());
   CHECK(!compare(Tensor::scalar(1.0f), Tensor::scalar(kNan)).ok());
   CHECK(!compare(Tensor::scalar(kNan), Tensor::scalar(1.0f)).ok());
@@ -33,14 +33,14 @@ TEST_CASE("NaN equals NaN only, and an infinity itself only") {
   CHECK(!compare(Tensor::scalar(3e38f), Tensor::scalar(kInf)).ok());
 }
 
-TEST_CASE("both parts of complex numbers are compared") {
+TEST_CASE("conform: both parts of complex numbers are compared") {
   const Tensor expected = Tensor::scalar(Complex64(1, 2));
   CHECK(compare(Tensor::scalar(Complex64(1.0001f, 2.0001f)), expected).ok());
   CHECK(!compare(Tensor::scalar(Complex64(1, 2.001f)), expected).ok());
   CHECK(!compare(Tensor::scalar(Complex64(1.001f, 2)), expected).ok());
 }
 
-TEST_CASE("integers, bools and strings must be equal") {
+TEST_CASE("conform: integers, bools and strings must be equal") {
   CHECK(compare(Tensor::scalar(7), Tensor::scalar(7)).ok());
   CHECK(!compare(Tensor::scalar(7), Tensor::scalar(8)).ok());
   CHECK(!compare(Tensor::scalar(true), Tensor::scalar(false)).ok());
@@ -48,14 +48,14 @@ TEST_CASE("integers, bools and strings must be equal") {
   CHECK(compare(Tensor::scalar("a"), Tensor::scalar("a")).ok());
 }
 
-TEST_CASE("the message says what differs, where, and how much of it") {
+TEST_CASE("conform: the message says what differs, where, and how much of it") {
   const Tensor expected = Tensor::of<int32_t>({2, 3}, {1, 2, 3, 4, 5, 6});
   const Tensor actual = Tensor::of<int32_t>({2, 3}, {1, 2, 3, 4, 0, 0});
   CHECK(compare(actual, expected).message() ==
         "2 of 6 elements differ; at [1,1] there is 0, expected 5");
 }
 
-TEST_CASE("what numpy cannot keep is no difference") {
+TEST_CASE("conform: what numpy cannot store counts as equal") {
   CHECK(compare(Tensor::scalar(std::string("a\0\0", 3)), Tensor::scalar("a"))
             .ok());
   CHECK(!compare(Tensor::scalar(std::string("\0a", 2)), Tensor::scalar("a"))
@@ -65,7 +65,7 @@ TEST_CASE("what numpy cannot keep is no difference") {
   CHECK(!compare(bytes.with_dtype(DataType::kQUInt8), bytes).ok());
 }
 
-TEST_CASE("another type or shape is a difference") {
+TEST_CASE("conform: another type or shape is a difference") {
   CHECK(compare(Tensor::scalar(1.0f), Tensor::scalar(1.0)).message() ==
         "it is float[], expected double[]");
   CHECK(compare(Tensor::vector<int32_t>({1}), Tensor::scalar(1)).message() ==

@@ -67,11 +67,11 @@ TEST_CASE("a case whose fetches are as recorded has passed") {
   CHECK(Recorded(kGood).judge().outcome == Outcome::kPassed);
 }
 
-TEST_CASE("an op that nobody needs does not matter") {
+TEST_CASE("conform: an op that nobody needs does not matter") {
   CHECK(Recorded(kGood, true).judge().outcome == Outcome::kPassed);
 }
 
-TEST_CASE("an op that a run needs and nobody has skips the case") {
+TEST_CASE("conform: an op that a run needs and nobody has skips the case") {
   const Verdict verdict =
       Recorded(R"({"name": "c", "runs": [{"targets": ["u"]}]})", true).judge();
   CHECK(verdict.outcome == Outcome::kSkipped);
@@ -88,7 +88,7 @@ std::string gradient_case(const std::string& expect, const std::string& y,
                      y, order, expect);
 }
 
-TEST_CASE("a case with gradients passes where they are as recorded") {
+TEST_CASE("conform: a case passes if its gradients are as recorded") {
   const Verdict verdict = Recorded(gradient_case("dz.npy", "z:0")).judge();
   CHECK_MESSAGE(verdict.outcome == Outcome::kPassed, verdict.what);
   CHECK(Recorded(gradient_case("dz.npy", "z:0", 2)).judge().what ==
@@ -103,7 +103,7 @@ TEST_CASE("a case whose gradient cannot be made has failed") {
         std::string::npos);
 }
 
-TEST_CASE("another result fails the case, and it says which and where") {
+TEST_CASE("conform: a wrong result fails the case, and the place is named") {
   const Verdict verdict = Recorded(R"({"name": "c", "runs": [
           {"feeds": {"x:0": "x.npy", "n:0": "two.npy"}, "fetches": ["y:0"],
            "expect": ["x.npy"]}]})")

@@ -29,7 +29,7 @@ std::vector<std::string> names_of(const std::vector<NodeDef>& nodes) {
   return names;
 }
 
-TEST_CASE("what leads to a fetch is needed, over data and control edges") {
+TEST_CASE("conform: a fetch needs all that leads to it, by any edge") {
   graph::GraphFile file;
   file.nodes = {node("a", "Const"), node("unrelated", "NoSuchOp"),
                 node("b", "Identity", {"a:0", "^c"}), node("c", "NoOp"),
@@ -40,7 +40,7 @@ TEST_CASE("what leads to a fetch is needed, over data and control edges") {
         std::vector<std::string>{"c"});
 }
 
-TEST_CASE("a cycle is followed once, and an unknown name not at all") {
+TEST_CASE("conform: a cycle is followed once, an unknown name not at all") {
   graph::GraphFile file;
   file.nodes = {node("merge", "Merge", {"enter", "next"}),
                 node("enter", "Enter"),
@@ -48,7 +48,7 @@ TEST_CASE("a cycle is followed once, and an unknown name not at all") {
   CHECK(needed_nodes(file, case_of({"next:0", "ghost:0"})).size() == 3);
 }
 
-TEST_CASE("all runs of a case count") {
+TEST_CASE("conform: the needs of all runs of a case are joined") {
   graph::GraphFile file;
   file.nodes = {node("a", "Const"), node("b", "Const"), node("c", "Const")};
   Case two = case_of({"a:0"});
@@ -56,7 +56,7 @@ TEST_CASE("all runs of a case count") {
   CHECK(needed_nodes(file, two).size() == 2);
 }
 
-TEST_CASE("what leads to a gradient's y or x is needed") {
+TEST_CASE("conform: a gradient needs all that leads to its y or x") {
   graph::GraphFile file;
   file.nodes = {node("a", "Const"), node("y", "Neg", {"a"}), node("x", "Const"),
                 node("unrelated", "NoSuchOp")};
@@ -66,13 +66,13 @@ TEST_CASE("what leads to a gradient's y or x is needed") {
         std::vector<std::string>{"a", "y", "x"});
 }
 
-TEST_CASE("ops without a definition are missing, those of the engine not") {
+TEST_CASE("conform: an op that the engine does not define is missing") {
   CHECK(missing_ops(
             {node("a", "NoSuchOp"), node("b", "Switch"), node("c", "Const")},
             {}) == std::set<std::string>{"NoSuchOp"});
 }
 
-TEST_CASE("ops that a used function lacks are missing, in turn") {
+TEST_CASE("conform: an op that a used function needs may be missing") {
   graph::FunctionLibrary library;
   graph::FunctionDef outer, inner;
   outer.signature.name = "outer";

@@ -49,7 +49,7 @@ TEST_CASE("costs that are written and read again are the same") {
   CHECK(*again->trips("while") == 20);
 }
 
-TEST_CASE("what was read goes on being measured") {
+TEST_CASE("a cost file that was read can be measured further") {
   CostModel costs = parse_costs(format_costs(measured())).value();
   CostModel whole = measured();
   costs.measure("y", "CPU", 100, 0);
@@ -57,7 +57,7 @@ TEST_CASE("what was read goes on being measured") {
   CHECK(costs.node_costs() == whole.node_costs());
 }
 
-TEST_CASE("deep nesting is refused before anything copies it") {
+TEST_CASE("a cost file with deep nesting is refused before it is copied") {
   const std::string deep(200'000, '[');
   CHECK(refusal(R"("nodes": )" + deep + std::string(200'000, ']') +
                 R"(, "loops": [], "x": 1)") ==
@@ -83,7 +83,7 @@ TEST_CASE("many costs are read in a time that grows with their number only") {
   CHECK(read.back().output_bytes == CostModel::Mean{99999, 1});
 }
 
-TEST_CASE("what the whole file is counts before what its items are") {
+TEST_CASE("a cost file's own version is checked before its items") {
   CHECK(
       parse_costs(R"({"nodes": [5], "format": "tagflow costs", "version": 2})")
           .status()

@@ -16,7 +16,7 @@ Tensor at(const FeedRows& rows, int64_t step) {
   return std::move(value).value();
 }
 
-TEST_CASE("step k takes row k, and again from the start at the end") {
+TEST_CASE("feeds by rows: step k takes row k, again from the start") {
   const Tensor all = Tensor::of<int32_t>({3, 2}, {1, 2, 3, 4, 5, 6});
   const auto rows = FeedRows::create(all, 0);
   REQUIRE(rows.ok());
@@ -29,7 +29,7 @@ TEST_CASE("step k takes row k, and again from the start at the end") {
   CHECK(identical(at(*scalars, 2), Tensor::scalar(8.0f)));
 }
 
-TEST_CASE("batches go on where the last one ended") {
+TEST_CASE("feeds by rows: a batch goes on where the last one ended") {
   const auto rows = FeedRows::create(Tensor::vector<int32_t>({1, 2, 3}), 2);
   REQUIRE(rows.ok());
   CHECK(identical(at(*rows, 1), Tensor::vector<int32_t>({1, 2})));
@@ -43,7 +43,7 @@ TEST_CASE("batches go on where the last one ended") {
   CHECK(identical(at(*one, 2), Tensor::vector<int32_t>({2})));
 }
 
-TEST_CASE("strings are copied, and rows without elements are rows") {
+TEST_CASE("feeds by rows: strings are copied, and rows may be empty") {
   Tensor words = Tensor::make(DataType::kString, {2});
   words.mutable_data<std::string>()[0] = "a";
   words.mutable_data<std::string>()[1] = std::string(100, 'b');
@@ -63,7 +63,7 @@ TEST_CASE("strings are copied, and rows without elements are rows") {
   CHECK(at(*many, 9).describe() == "float[1125899906842624,0]");
 }
 
-TEST_CASE("what has no rows is refused") {
+TEST_CASE("feeds by rows: a tensor without rows is refused") {
   CHECK(FeedRows::create(Tensor::scalar(1.0f), 0).status().message() ==
         "float[] has no rows");
   CHECK_FALSE(FeedRows::create(Tensor::make(DataType::kFloat, {0, 3}), 1).ok());
@@ -85,7 +85,7 @@ TEST_CASE("a batch that memory has no room for is refused") {
   CHECK_FALSE(FeedRows::create(all, int64_t{1} << 54, kAny).ok());
 }
 
-TEST_CASE("a copy of many rows is cut short") {
+TEST_CASE("feeds by rows: a long copy can be cancelled") {
   const Tensor all = Tensor::make(DataType::kInt8, {10});
   const auto rows = FeedRows::create(all, 3 << 20);
   REQUIRE(rows.ok());

@@ -35,7 +35,7 @@ LoadedFeeds load(std::vector<std::string> texts) {
   return load_feeds(make_graph(), feeds);
 }
 
-TEST_CASE("literals take the type of the tensor that they feed") {
+TEST_CASE("feeds: literals take the type of the tensor that they feed") {
   const LoadedFeeds loaded =
       load({"x:0=[[1, 2, 3], [4, 5, 6]]", "n=7", "s:0=[\"a=b\"]"});
   REQUIRE(loaded.failure.exit_code == ExitCode::kOk);
@@ -47,7 +47,7 @@ TEST_CASE("literals take the type of the tensor that they feed") {
   CHECK(loaded.feeds[2].second.scalar_value<std::string>() == "a=b");
 }
 
-TEST_CASE("malformed texts are usage errors before any graph is read") {
+TEST_CASE("feeds: malformed texts are refused before any graph is read") {
   for (const char* text : {"", "x", "=1", "x:0=", "x:0=[1,", "x:0=abc",
                            "x:-1=1", "x:y=1", "x:99999999999=1"}) {
     CAPTURE(text);
@@ -55,7 +55,7 @@ TEST_CASE("malformed texts are usage errors before any graph is read") {
   }
 }
 
-TEST_CASE("where nothing runs, a feed may do without a value") {
+TEST_CASE("a feed may lack a value if nothing runs") {
   const Result<FeedText> feed = parse_feed("x:0", /*needs_value=*/false);
   REQUIRE(feed.ok());
   CHECK(feed->port == "x:0");
@@ -83,7 +83,7 @@ TEST_CASE("a literal that is no JSON gets a hint") {
         "\"inf\" and \"-inf\", in double quotes");
 }
 
-TEST_CASE("errors use the name that the user has for a tensor") {
+TEST_CASE("feeds: errors use the user's name for a tensor") {
   FeedText feed{"input", "n:0", "1.5"};
   CHECK(load_feeds(make_graph(), {feed}).failure.status.message() ==
         "[--feed] input: [literal] 1.5 is not a value of type int32");

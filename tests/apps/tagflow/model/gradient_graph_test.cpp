@@ -67,7 +67,7 @@ TEST_CASE("order k differentiates the sum of order k - 1 by the same xs") {
   CHECK(value_of(graph, "grad_1") == 27 + 36);  // the same
 }
 
-TEST_CASE("what is not connected is zeros, and said") {
+TEST_CASE("added gradients: one by an unconnected x is zeros, and it is said") {
   graph::Graph graph = make_cubic();
   const auto gradients = add_gradients(graph, {{"y"}, {"z", "x"}, 2});
   REQUIRE_MESSAGE(gradients.ok(), gradients.status().to_string());
@@ -77,7 +77,7 @@ TEST_CASE("what is not connected is zeros, and said") {
   CHECK(value_of(graph, "grad_1") == 0);
 }
 
-TEST_CASE("a name that is taken is an error, and nothing was added") {
+TEST_CASE("added gradients: a taken name is an error that adds nothing") {
   graph::Graph graph = make_cubic();
   REQUIRE(add_gradients(graph, {{"y"}, {"x"}}).ok());
   const size_t nodes = graph.size();
@@ -90,7 +90,7 @@ TEST_CASE("a name that is taken is an error, and nothing was added") {
   CHECK(add_gradients(graph, {{"y"}, {"w"}, 1, "more"}).ok());
 }
 
-TEST_CASE("a tensor that is not there is named") {
+TEST_CASE("added gradients: a tensor that does not exist is named") {
   graph::Graph graph = make_cubic();
   CHECK(add_gradients(graph, {{"y"}, {"xx"}})
             .status()

@@ -50,7 +50,7 @@ GraphSummary check(const Model& model) {
 
 }  // namespace
 
-TEST_CASE("of a graph all functions are checked, called or not") {
+TEST_CASE("a graph's check looks at all functions, called or not") {
   const GraphSummary summary = check(make_model());
   REQUIRE(summary.errors.size() == 1);
   CHECK(summary.errors[0].find("of function \"save\"") != std::string::npos);
@@ -58,7 +58,7 @@ TEST_CASE("of a graph all functions are checked, called or not") {
   CHECK(summary.warnings[0].find("function \"lonely\"") != std::string::npos);
 }
 
-TEST_CASE("what no signature needs is not looked into") {
+TEST_CASE("a model's check skips nodes that no signature needs") {
   Model model = make_model();
   model.signatures["main"] = {{{"x", "x:0"}}, {{"y", "y:0"}}};
   GraphSummary summary = check(model);
@@ -72,7 +72,7 @@ TEST_CASE("what no signature needs is not looked into") {
   CHECK(summary.warnings.empty());
 }
 
-TEST_CASE("what a signature needs is an error") {
+TEST_CASE("a model's check reports errors in nodes that a signature needs") {
   Model model = make_model();
   model.signatures["main"] = {{{"x", "x:0"}}, {{"y", "saved:0"}}};
   const GraphSummary summary = check(model);

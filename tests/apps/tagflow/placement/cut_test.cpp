@@ -151,7 +151,7 @@ TEST_CASE("text and JSON of a cut have the same numbers") {
   CHECK(json["warnings"][0] == "odd");
 }
 
-TEST_CASE("what is on one device is one partition without transfers") {
+TEST_CASE("a cut for one device is one partition without transfers") {
   tg::Graph graph;
   constant(graph, "one", Tensor::scalar(1));
   const CutGraph cut(graph, {"one"});
@@ -160,7 +160,7 @@ TEST_CASE("what is on one device is one partition without transfers") {
   CHECK(contains(format_cut(cut.report), "\ntransfers   none\n"));
 }
 
-TEST_CASE("partitions are drawn in frames of their own, joined by transfers") {
+TEST_CASE("a cut's drawing has frames for partitions, joined by transfers") {
   const CutGraph cut(cut_loop(), {"while/exit"});
   const auto& frames = cut.drawing.frames;
   REQUIRE(frames.size() == 5);  // two partitions, each with its loop
@@ -205,7 +205,7 @@ TEST_CASE("DOT and SVG tell transfers and partitions from all else") {
   CHECK(contains(svg, "class=\"node transfer added\""));
 }
 
-TEST_CASE("files have the names of devices, and of functions what fits") {
+TEST_CASE("a cut's files are named after devices and functions") {
   CHECK(file_of_partition(kFirst) == kFirstFile);
   CHECK(file_of_body(kFirst, 2, "../<f>\x1b") ==
         "job_localhost_replica_0_task_0_device_CPU_0_body_2_..__f__.pb");
@@ -219,7 +219,7 @@ TEST_CASE("files have the names of devices, and of functions what fits") {
     CHECK_FALSE(is_partition_file(name));
 }
 
-TEST_CASE("partitions are written, and read back as they were") {
+TEST_CASE("a cut's partitions are written, and read back as they were") {
   const CutGraph cut(cut_loop(), {"while/exit"});
   const TempFolder folder("cut");
   must(write_partitions(cut.distribution, cut.report, folder.path()));
@@ -231,7 +231,7 @@ TEST_CASE("partitions are written, and read back as they were") {
   }
 }
 
-TEST_CASE("what an earlier cut left is removed, and nothing else") {
+TEST_CASE("a cut removes the files of an earlier cut, and nothing else") {
   const CutGraph cut(cut_loop(), {"while/exit"});
   const TempFolder temp("stale");
   const fs::path& folder = temp.path();
@@ -249,7 +249,7 @@ TEST_CASE("what an earlier cut left is removed, and nothing else") {
   CHECK(fs::exists(folder / kFirstFile));
 }
 
-TEST_CASE("functions that run in frames of their own have files") {
+TEST_CASE("a cut has files for functions that run in frames") {
   const CutGraph cut(recursion(), {"result"});
   const TempFolder temp("bodies");
   must(write_partitions(cut.distribution, cut.report, temp.path()));

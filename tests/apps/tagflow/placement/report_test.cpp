@@ -102,7 +102,7 @@ TEST_CASE("a control edge that crosses is named after its node") {
   CHECK(report.transfers[0].tensor == "^first");
 }
 
-TEST_CASE("with one device there is nothing to choose, but a prediction") {
+TEST_CASE("a placement report for one device has a prediction only") {
   tg::Graph graph;
   add(graph, "sum", "AddV2",
       {{constant(graph, "a", Tensor::scalar(1.5F)), 0},

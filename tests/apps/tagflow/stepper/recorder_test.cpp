@@ -171,7 +171,7 @@ TEST_CASE("a ready queue holds what then fires, next first") {
   }
 }
 
-TEST_CASE("of a long ready queue the head is kept, and how long it is") {
+TEST_CASE("a recording keeps the head and the length of a long ready queue") {
   constexpr size_t kCount = Step::kMaxReady + 50;
   tg::Graph graph;
   const tg::Scope s(graph);
@@ -217,7 +217,7 @@ TEST_CASE("the same run gives the same recording") {
         to_json(record(graph, {}, {fetch}).recording, front));
 }
 
-TEST_CASE("no token is left over where control flow became edges") {
+TEST_CASE("a recording with control flow as edges leaves no token over") {
   tg::Graph graph;
   const tg::Scope s(graph);
   const std::string fetch = add_fibonacci(s);

@@ -60,7 +60,7 @@ TEST_CASE("activations take the types that they make sense for") {
                Tensor::scalar(BFloat16(-0.632f)));
 }
 
-TEST_CASE("gradients of other shapes than their inputs are refused") {
+TEST_CASE("activation gradients refuse inputs of different shapes") {
   for (const char* op :
        {"ReluGrad", "Relu6Grad", "EluGrad", "LeakyReluGrad", "SoftplusGrad"})
     expect_error(run_op(op, {floats({1, 2}), floats({1})}),
@@ -213,7 +213,7 @@ TEST_CASE("a bias that does not fit is refused") {
                "fewer than two");
 }
 
-TEST_CASE("the target is among the best k unless more are better") {
+TEST_CASE("InTopK: a target is among the best k unless k others are better") {
   const Tensor x = matrix(4, {1, 2, 2, kNaN, 1, 2, 3, 2, kInf, 1, 2, 3});
   const auto run = [&](std::initializer_list<int32_t> targets, int32_t k) {
     return run_op("InTopKV2",

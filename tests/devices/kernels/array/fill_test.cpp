@@ -21,7 +21,7 @@ TEST_CASE("fills of absurd sizes are refused") {
                Code::kInvalidArgument, "scalar");
 }
 
-TEST_CASE("a size that inference did not see may be a scalar") {
+TEST_CASE("Fill takes a scalar as size if its shape is known late") {
   expect_close(run_op_beyond_inference(
                    "Fill", {Tensor::scalar(2), Tensor::scalar(1.5f)}),
                Tensor::vector<float>({1.5f, 1.5f}));
@@ -30,7 +30,7 @@ TEST_CASE("a size that inference did not see may be a scalar") {
       Code::kInvalidArgument, "dims must be a vector");
 }
 
-TEST_CASE("strings and bools can be filled in") {
+TEST_CASE("Fill, OnesLike and ZerosLike take strings and bools") {
   expect_close(
       run_op("Fill", {Tensor::vector<int32_t>({1, 2}),
                       Tensor::scalar("a long enough string to own")}),
@@ -41,7 +41,7 @@ TEST_CASE("strings and bools can be filled in") {
   expect_close(run_op("ZerosLike", {Tensor::scalar("x")}), Tensor::scalar(""));
 }
 
-TEST_CASE("large fills reach every element") {
+TEST_CASE("Fill reaches every element of a large tensor") {
   const int32_t size = 100003;
   const auto outputs = run_op(
       "Fill", {Tensor::vector<int32_t>({size}), Tensor::scalar(int16_t(7))});

@@ -22,7 +22,7 @@ const Tensor kAxis0 = Tensor::scalar(0);
 
 }  // namespace
 
-TEST_CASE("an index outside is refused in every type of index") {
+TEST_CASE("GatherV2 refuses an index outside, in every type of index") {
   const Tensor params = Tensor::vector<float>({1, 2, 3});
   for (const Tensor& index :
        {Tensor::scalar(3), Tensor::scalar(-1),
@@ -34,7 +34,7 @@ TEST_CASE("an index outside is refused in every type of index") {
                Code::kInvalidArgument, "[3] does not index into");
 }
 
-TEST_CASE("nothing can be gathered from nothing") {
+TEST_CASE("GatherV2 refuses every index into an empty tensor") {
   const Tensor empty = Tensor::make(DataType::kFloat, {0, 2});
   expect_error(run_op("GatherV2", {empty, Tensor::scalar(0), kAxis0}),
                Code::kInvalidArgument, "outside [0, 0)");
@@ -44,7 +44,7 @@ TEST_CASE("nothing can be gathered from nothing") {
   CHECK((*none)[0].shape() == Shape({0, 2}));
 }
 
-TEST_CASE("slices of a huge and empty tensor have numbers that may overflow") {
+TEST_CASE("GatherNd refuses slices of a huge and empty tensor") {
   constexpr int64_t kMany = int64_t{1} << 40;
   expect_error(
       run_op("GatherNd", {Tensor::make(DataType::kFloat, {kMany, kMany, 0}),
@@ -55,7 +55,7 @@ TEST_CASE("slices of a huge and empty tensor have numbers that may overflow") {
 }
 
 // As TensorFlow has it, which has nothing to look up then.
-TEST_CASE("of a result without elements no index is looked at") {
+TEST_CASE("GatherV2 checks no index if the result has no elements") {
   const Tensor rows = Tensor::make(DataType::kFloat, {3, 0});
   for (const int32_t index : {-1, 0, 5}) {
     const auto outputs =
@@ -65,7 +65,7 @@ TEST_CASE("of a result without elements no index is looked at") {
   }
 }
 
-TEST_CASE("updates of no dimension are refused") {
+TEST_CASE("ScatterNd refuses updates without dimensions") {
   const Tensor one = Tensor::scalar(1.0f);
   const Tensor at = Tensor::vector<int32_t>({0});
   const Tensor x = Tensor::vector<float>({1, 2});
@@ -78,7 +78,7 @@ TEST_CASE("updates of no dimension are refused") {
                  "updates must be at least a vector, got float[]");
 }
 
-TEST_CASE("handles are gathered by identity") {
+TEST_CASE("GatherV2 gathers handles by identity") {
   Tensor handles = Tensor::make(DataType::kResource, {2});
   for (int i : {0, 1})
     handles.mutable_data<ResourceHandle>()[i] =
@@ -107,7 +107,7 @@ TEST_CASE("large gathers agree with single ones") {
               i / 90 * 21 + i * 5 % 7 * 3 + j);
 }
 
-TEST_CASE("updates of one place add up, or the last one stays") {
+TEST_CASE("ScatterNd adds up repeated updates, TensorScatterUpdate does not") {
   const Tensor indices = Tensor::of<int32_t>({3, 1}, {1, 1, 0});
   const Tensor updates = Tensor::vector<float>({1, 2, 4});
   expect_close(
@@ -118,7 +118,7 @@ TEST_CASE("updates of one place add up, or the last one stays") {
                Tensor::vector<float>({4, 2, 9}));
 }
 
-TEST_CASE("sums of integers wrap around") {
+TEST_CASE("TensorScatterAdd: sums of integers wrap around") {
   expect_close(
       run_op("TensorScatterAdd",
              {Tensor::vector<int32_t>({std::numeric_limits<int32_t>::max()}),
@@ -143,7 +143,7 @@ TEST_CASE("scattering checks shapes and sizes") {
         Code::kResourceExhausted);
 }
 
-TEST_CASE("bad indices are skipped where the node says so") {
+TEST_CASE("GatherNd skips bad indices if the node says so") {
   expect_close(run_op("GatherNd",
                       {Tensor::vector<float>({1, 2, 3}),
                        Tensor::of<int32_t>({3, 1}, {2, 3, -1})},

@@ -59,7 +59,7 @@ Result<Outputs> run(const Use& use, const Tensor& value) {
 }  // namespace
 
 // As TensorFlow 2.21 takes and refuses them where shapes are known.
-TEST_CASE("one element serves for a scalar up to the rank that the op takes") {
+TEST_CASE("a scalar argument may be one element of a higher rank") {
   for (const Use& use : uses()) {
     const auto expected = run(use, use.value);
     REQUIRE_MESSAGE(expected.ok(), use.op << expected.status().to_string());

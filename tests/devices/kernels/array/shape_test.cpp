@@ -34,7 +34,7 @@ TEST_CASE("reshapes share the elements of their input") {
   CHECK((*squeezed)[0].buffer() == input.buffer());
 }
 
-TEST_CASE("a shape says what is wrong with it") {
+TEST_CASE("Reshape refuses a wrong shape and says what is wrong") {
   const Tensor input = counted({2, 3});
   expect_error(run_op("Reshape", {input, Tensor::vector<int32_t>({-1, -1})}),
                Code::kInvalidArgument, "several dimensions of -1");
@@ -48,7 +48,7 @@ TEST_CASE("a shape says what is wrong with it") {
                Code::kInvalidArgument, "vector");
 }
 
-TEST_CASE("a shape that inference did not see may be a scalar") {
+TEST_CASE("Reshape takes a scalar as shape if its own is known late") {
   const Tensor input = counted({2, 3});
   for (const int size : {6, -1}) {
     const auto flat =
@@ -60,7 +60,7 @@ TEST_CASE("a shape that inference did not see may be a scalar") {
                Code::kInvalidArgument, "6 elements");
 }
 
-TEST_CASE("the open dimension of an empty tensor") {
+TEST_CASE("Reshape finds the open dimension of an empty tensor") {
   const auto reshaped = [](const Shape& from, std::initializer_list<int> to) {
     const auto outputs = run_op(
         "Reshape",
@@ -73,7 +73,7 @@ TEST_CASE("the open dimension of an empty tensor") {
   CHECK(reshaped({0, 6}, {0, -1, 2}) == Shape{0, 3, 2});
 }
 
-TEST_CASE("shapes of too many elements are refused, not computed") {
+TEST_CASE("Reshape refuses shapes of too many elements") {
   const int64_t big = int64_t(1) << 40;
   const Tensor empty = Tensor::make(DataType::kFloat, {0});
   expect_error(run_op("Reshape", {empty, Tensor::vector<int64_t>({big, big})}),
@@ -101,7 +101,7 @@ TEST_CASE("a reshape makes one dimension less than there may be") {
   CHECK((*most)[0].rank() == 253);
 }
 
-TEST_CASE("the rank cannot grow over its limit") {
+TEST_CASE("ExpandDims refuses a rank over the limit") {
   Shape shape;
   for (int i = 0; i < kMaxRank; ++i) shape.add_dim(1);
   expect_error(run_op("ExpandDims", {Tensor::make(DataType::kInt32, shape),
@@ -109,7 +109,7 @@ TEST_CASE("the rank cannot grow over its limit") {
                Code::kInvalidArgument, "rank");
 }
 
-TEST_CASE("sizes of tensors of handles count") {
+TEST_CASE("Shape, Size and Reshape take tensors of handles") {
   const Tensor handles = Tensor::make(DataType::kResource, {2, 3});
   expect_close(run_op("Shape", {handles}), Tensor::vector<int32_t>({2, 3}));
   expect_close(run_op("Size", {handles}), Tensor::scalar(6));
@@ -118,7 +118,7 @@ TEST_CASE("sizes of tensors of handles count") {
   CHECK((*row)[0].shape() == Shape({6}));
 }
 
-TEST_CASE("a dimension that int32 cannot hold is an error") {
+TEST_CASE("Shape refuses a dimension that its int32 cannot hold") {
   const Tensor wide = Tensor::make(DataType::kFloat, {int64_t(1) << 31, 0});
   expect_error(run_op("Shape", {wide}), Code::kInvalidArgument, "int32");
   expect_close(run_op("Shape", {wide}, {{"out_type", DataType::kInt64}}),

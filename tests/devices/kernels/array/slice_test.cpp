@@ -32,7 +32,7 @@ using Values = std::vector<int64_t>;
 
 }  // namespace
 
-TEST_CASE("bounds far outside are as good as the end") {
+TEST_CASE("StridedSlice: bounds far outside are as good as the end") {
   expect_close(strided(digits(), Values{kMin}, Values{kMax}, Values{kMax}),
                Tensor::vector<float>({0}));
   expect_close(strided(digits(), Values{kMax}, Values{kMin}, Values{-4}),
@@ -43,7 +43,7 @@ TEST_CASE("bounds far outside are as good as the end") {
                Tensor::make(DataType::kFloat, {0}));
 }
 
-TEST_CASE("a single index of a vector must be inside") {
+TEST_CASE("StridedSlice: a single index of a vector must be inside") {
   for (int64_t index : {int64_t(10), int64_t(-11), kMin, kMax})
     expect_error(strided(digits(), Values{index}, Values{0}, Values{1},
                          {{"shrink_axis_mask", 1}}),
@@ -53,7 +53,7 @@ TEST_CASE("a single index of a vector must be inside") {
                Tensor::scalar(0.0f));
 }
 
-TEST_CASE("specs that make no sense are named") {
+TEST_CASE("StridedSlice refuses wrong specs by name") {
   expect_error(strided(digits(), Values{0}, Values{1}, Values{0}),
                Code::kInvalidArgument, "strides[0] is zero");
   expect_error(strided(digits(), Values{0, 0}, Values{1, 1}, Values{1, 1}),
@@ -107,7 +107,7 @@ TEST_CASE("a slice may begin at the end, and then has nothing") {
       Code::kInvalidArgument, "begin[1] = 4");
 }
 
-TEST_CASE("strings and large tensors are sliced too") {
+TEST_CASE("Slice and StridedSlice take strings and large tensors") {
   expect_close(run_op("Slice", {Tensor::vector<std::string>({"a", "b", "c"}),
                                 Tensor::vector<int32_t>({1}),
                                 Tensor::vector<int32_t>({2})}),

@@ -6,7 +6,7 @@
 
 namespace tagflow::devices {
 
-TEST_CASE("the last index of all is stitched") {
+TEST_CASE("DynamicStitch takes the largest index that there is") {
   const int32_t last = std::numeric_limits<int32_t>::max();
   const auto stitched =
       run_op("DynamicStitch", {Tensor::vector<int32_t>({last, 0}),

@@ -20,7 +20,7 @@ std::map<int64_t, int32_t> values_of(const IndexedTensors& tensors) {
 
 }  // namespace
 
-TEST_CASE("tensors by index are those of a map") {
+TEST_CASE("IndexedTensors has the same values as a std::map") {
   std::mt19937 random(1);
   for (const int64_t limit : {3, 40, 1000000}) {
     CAPTURE(limit);

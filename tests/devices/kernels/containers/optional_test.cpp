@@ -32,7 +32,7 @@ TEST_CASE("an optional gives back the values that it was made of") {
   expect_close(run_op("OptionalHasValue", {none()}), Tensor::scalar(false));
 }
 
-TEST_CASE("what an optional does not have is refused") {
+TEST_CASE("an optional refuses to give a value that it does not have") {
   const Tensor one = some({Tensor::scalar(1)});
   expect_error(get(none(), {DataType::kInt32}, {PartialShape()}),
                Code::kInvalidArgument,
@@ -85,7 +85,7 @@ TEST_CASE("optionals in optionals are let go of without recursion") {
   CHECK(optional.unique());
 }
 
-TEST_CASE("what a branch never makes is zeros, and empty where it may be") {
+TEST_CASE("FakeParam gives zeros, or an empty tensor if it may") {
   const auto fake = [](PartialShape shape, DataType dtype) {
     return run_op("FakeParam", {},
                   {{"dtype", dtype}, {"shape", std::move(shape)}});
@@ -106,7 +106,7 @@ TEST_CASE("a device knows its place in a list of types") {
   expect_close(index({"GPU", "TPU"}), Tensor::scalar(2));
 }
 
-TEST_CASE("values in values are let go of where there is no memory for it") {
+TEST_CASE("nested variants are freed even if memory is short") {
   for (int64_t k = 1;; ++k) {
     Tensor nested = Tensor::scalar("a text that is longer than the short ones");
     for (int depth = 0; depth < 5; ++depth) nested = some({nested, nested});

@@ -53,7 +53,7 @@ TEST_CASE("a stack holds handles and variants") {
         DataType::kVariant);
 }
 
-TEST_CASE("what cannot be done with a stack is refused") {
+TEST_CASE("a stack refuses operations that it cannot do") {
   const OneStep step;
   const Tensor stack = make_stack(step, DataType::kFloat, 1);
   const AttrMap as_float = pop_as(DataType::kFloat);
@@ -77,7 +77,7 @@ TEST_CASE("what cannot be done with a stack is refused") {
                Code::kInvalidArgument, "stack \"s\" has been closed");
 }
 
-TEST_CASE("what is no stack's handle is refused") {
+TEST_CASE("a stack op refuses an input that is not a stack's handle") {
   const OneStep step;
   const AttrMap as_float = pop_as(DataType::kFloat);
   const Tensor empty = Tensor::make(DataType::kResource, {});

@@ -135,7 +135,7 @@ TEST_CASE("the gradient of an array that was split was split too") {
   expect_close((*joined)[1], Tensor::vector<int64_t>({1, 2}));
 }
 
-TEST_CASE("one source names one gradient array") {
+TEST_CASE("a gradient array is the same for the same source") {
   const Array array(2, DataType::kFloat);
   CHECK(identical(array.gradient().handle(), array.gradient().handle()));
   CHECK_FALSE(
@@ -151,7 +151,7 @@ TEST_CASE("an array with a gradient does not grow any more") {
                "cannot write to index 2, the size is 2 and cannot grow");
 }
 
-TEST_CASE("sums have no gradient") {
+TEST_CASE("a gradient array that has summed up has no gradient") {
   const Array gradient = Array(1, DataType::kFloat).gradient();
   CHECK(gradient.make_gradient().ok());
   expect_close(gradient.write(0, Tensor::scalar(1.0f)), kFlow);
@@ -162,7 +162,7 @@ TEST_CASE("sums have no gradient") {
                "added up in one index");
 }
 
-TEST_CASE("a shape to prepend must be known") {
+TEST_CASE("gradient arrays: a shape to prepend must be known") {
   const OneStep step;
   const Tensor handle = step.array(1, DataType::kFloat);
   const AttrMap source{{"source", "g"}};
@@ -175,7 +175,7 @@ TEST_CASE("a shape to prepend must be known") {
                Code::kInvalidArgument, "shape_to_prepend: ");
 }
 
-TEST_CASE("a shape to prepend must leave one that a tensor can have") {
+TEST_CASE("gradient arrays: a shape to prepend must leave a possible one") {
   const Array array(1, DataType::kFloat,
                     {{"element_shape", PartialShape{1, 1, 1}}});
   expect_error(array.make_wide_gradient(ones_of(254)), Code::kInvalidArgument,
@@ -199,7 +199,7 @@ TEST_CASE("a shape to prepend must leave one that a tensor can have") {
                "[1073741824,1073741824,1073741824,1,1,1] overflows");
 }
 
-TEST_CASE("gradients of gradients of ... are let go of without recursion") {
+TEST_CASE("gradient arrays: nested ones are freed without recursion") {
   constexpr size_t kDepth = 100'000;
   OneStep step;
   Tensor array = step.array(1, DataType::kFloat);

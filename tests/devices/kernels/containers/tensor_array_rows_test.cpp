@@ -29,7 +29,7 @@ TEST_CASE("rows are scattered into a tensor array and gathered from it") {
   expect_close(array.gather(int_row({}), {4}), Tensor::of<float>({0, 4}, {}));
 }
 
-TEST_CASE("many rows are moved by several workers") {
+TEST_CASE("a tensor array moves many rows with several workers") {
   std::vector<float> values(100'000);
   std::vector<int32_t> indices(1000);
   for (size_t i = 0; i < values.size(); ++i) values[i] = float(i);
@@ -69,7 +69,7 @@ TEST_CASE("rows scattered one by one make an array as long as they are many") {
                int_row({999 * 999, 0, 250'000}));
 }
 
-TEST_CASE("elements that differ in shape are not gathered or joined") {
+TEST_CASE("a tensor array does not join elements of different shapes") {
   const Array array(2, DataType::kInt32, kKeep);
   expect_close(array.write(0, int_row({1, 2})), kFlow);
   expect_close(array.write(1, Tensor::scalar(1)), kFlow);

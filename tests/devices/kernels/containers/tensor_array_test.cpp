@@ -114,7 +114,7 @@ TEST_CASE("an index outside of a tensor array is refused") {
                Code::kInvalidArgument, "1 elements are wanted, the size is 2");
 }
 
-TEST_CASE("an element is written once") {
+TEST_CASE("a tensor array's element is written once") {
   const Array array(2, DataType::kFloat, kKeep);
   const Tensor one = Tensor::scalar(1.0f);
   expect_close(array.write(1, one), kFlow);
@@ -127,7 +127,7 @@ TEST_CASE("an element is written once") {
                Code::kInvalidArgument, "cannot write to index 0 a second time");
 }
 
-TEST_CASE("an element that is cleared after its read is read once") {
+TEST_CASE("a tensor array clears an element when it is read") {
   const Array array(1, DataType::kFloat);
   const Tensor big = Tensor::make(DataType::kFloat, {100});
   expect_close(array.write(0, big), kFlow);
@@ -143,7 +143,7 @@ TEST_CASE("an element that is cleared after its read is read once") {
   CHECK_FALSE(big.unique());
 }
 
-TEST_CASE("what was not written reads as zeros where its shape is known") {
+TEST_CASE("a tensor array reads zeros for an unset element of known shape") {
   const AttrMap vectors{{"element_shape", PartialShape{2}}};
   expect_close(Array(1, DataType::kInt32, vectors).read(0), int_row({0, 0}));
   expect_close(Array(1, DataType::kBool, vectors).read(0),
@@ -165,7 +165,7 @@ TEST_CASE("what was not written reads as zeros where its shape is known") {
                "nothing was written to index 0, and type string has no zeros");
 }
 
-TEST_CASE("zeros of a shape that no tensor can have are refused") {
+TEST_CASE("a tensor array refuses zeros of a shape too large for a tensor") {
   constexpr int64_t kMany = int64_t{1} << 32;
   const Array huge(1, DataType::kFloat,
                    {{"element_shape", PartialShape{kMany, kMany}}});
@@ -207,7 +207,7 @@ TEST_CASE("elements fit the shape and type of their array") {
                Code::kInvalidArgument, "has no elements of type int32");
 }
 
-TEST_CASE("what a tensor array cannot be given is refused") {
+TEST_CASE("a tensor array refuses wrong sizes, handles and flows") {
   const OneStep step;
   const AttrMap floats{{"dtype", DataType::kFloat}};
   expect_error(step.run("TensorArrayV3", {Tensor::scalar(-1)}, floats),

@@ -3,7 +3,7 @@
 using namespace tagflow;
 using namespace tagflow::devices;
 
-TEST_CASE("elements are joined along their first dimension, and split") {
+TEST_CASE("a list joins elements along their first dimension, and is split") {
   const Tensor rows = Tensor::of<int32_t>({3, 2}, {1, 2, 3, 4, 5, 6});
   const Tensor list = one_of(split(rows, {1, 0, 2}));
   CHECK(length(list) == 3);
@@ -32,7 +32,7 @@ TEST_CASE("elements are joined along their first dimension, and split") {
                Tensor::of<int32_t>({0, 2}, {}));
 }
 
-TEST_CASE("elements that do not fit each other are not joined") {
+TEST_CASE("a list does not join elements that do not fit each other") {
   const auto list_with = [](std::vector<Tensor> elements) {
     Tensor list = empty_list(kInt);
     for (const Tensor& element : elements) list = one_of(push(list, element));

@@ -78,7 +78,7 @@ TEST_CASE("a list that nobody else holds is changed in place") {
   CHECK(lists[0].get()->describe() == "TensorList[52] of int32");
 }
 
-TEST_CASE("what was not set reads as zeros where its shape is known") {
+TEST_CASE("a list reads zeros for an unset element of known shape") {
   const Tensor known = reserved(2, kInt, int_vector({2}));
   expect_close(get_item(known, 1, kInt), int_vector({0, 0}));
   expect_close((*pop(known, kInt))[1], int_vector({0, 0}));
@@ -106,7 +106,7 @@ TEST_CASE("what was not set reads as zeros where its shape is known") {
                "no element was set");
 }
 
-TEST_CASE("elements are set and read by index, within the list") {
+TEST_CASE("a list sets and reads elements by index, within its length") {
   const Tensor list = list_of({1, 2});
   expect_error(set_item(list, 2, Tensor::scalar(3)), kInvalid,
                "[TensorListSetItem] cannot set element 2 of TensorList[2] of "
@@ -166,7 +166,7 @@ TEST_CASE("zeros of a list whose shape no tensor can have are refused") {
                kInvalid, text);
 }
 
-TEST_CASE("what a list cannot be made of is refused") {
+TEST_CASE("a list refuses a wrong shape or number of elements") {
   const auto make = [](const Tensor& shape, const Tensor& count) {
     return run_op("TensorListReserve", {shape, count}, of_type(kInt));
   };
@@ -233,7 +233,7 @@ TEST_CASE("a row is pushed onto each of some lists") {
       kInvalid, "input 0 is no list of int32 but an empty variant");
 }
 
-TEST_CASE("lists are put one after the other") {
+TEST_CASE("TensorListConcatLists puts one list after the other") {
   const auto join = [](const Tensor& a, const Tensor& b, DataType dtype) {
     return run_op("TensorListConcatLists", {a, b}, of_type(dtype));
   };

@@ -28,7 +28,7 @@ Tensor word(const char* text) { return Tensor::scalar(text); }
 
 }  // namespace
 
-TEST_CASE("a map goes away where memory is short") {
+TEST_CASE("a map is freed even if memory is short") {
   for (int64_t k = 1;; ++k) {
     Tensor inner = map_of({{word("a"), Tensor::scalar(1.0f)}});
     Tensor map = map_of({{word("a"), inner}, {word("b"), inner}});
@@ -63,7 +63,7 @@ TEST_CASE("a map has the last value of each key, and others have their own") {
                word("y"));
 }
 
-TEST_CASE("what a map does not have is refused") {
+TEST_CASE("a map refuses keys and types that it does not have") {
   const Tensor map = map_of({{word("a"), Tensor::scalar(1.0f)}});
   expect_error(look_up(map, word("b")), kInvalid, "the map has no key");
   expect_error(erase(map, word("b")), kInvalid, "the map has no key");

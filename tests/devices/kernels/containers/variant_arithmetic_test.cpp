@@ -72,7 +72,7 @@ TEST_CASE("an empty variant is a zero of whatever it is added to") {
   CHECK(zeros.data<Variant>()[1].get_if<TensorList>()->size() == 2);
 }
 
-TEST_CASE("a variant that is no number has neither zeros nor sums") {
+TEST_CASE("a variant without arithmetic has neither zeros nor sums") {
   class Other final : public VariantValue {
     std::string describe() const override { return "something else"; }
   };

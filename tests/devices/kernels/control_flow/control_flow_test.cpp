@@ -116,7 +116,7 @@ TEST_CASE("aborting stops the step, not the process") {
                Code::kAborted, "no message");
 }
 
-TEST_CASE("numbers that are not finite are found") {
+TEST_CASE("CheckNumerics finds numbers that are not finite") {
   const Tensor good = Tensor::vector<float>({1, 2});
   const AttrMap attrs{{"message", "loss"}};
   expect_close(run_op("CheckNumerics", {good}, attrs), good);
@@ -129,7 +129,7 @@ TEST_CASE("numbers that are not finite are found") {
                Code::kInvalidArgument, "has 1 NaN");
 }
 
-TEST_CASE("values are summarised as nested brackets") {
+TEST_CASE("Print and Assert show values as nested brackets") {
   CHECK(summarize(Tensor::scalar(7), 3) == "[7]");
   CHECK(summarize(Tensor::scalar(7), 0) == "[...]");
   CHECK(summarize(Tensor::vector<int32_t>({1, 2, 3}), 3) == "[1 2 3]");

@@ -218,7 +218,7 @@ TEST_CASE("convolutions take floats of 16 bits and integers") {
                Tensor::of<int32_t>({1, 1, 1, 1}, {39}));
 }
 
-TEST_CASE("spatial sizes are enough for the gradient of an input") {
+TEST_CASE("Conv2DBackpropInput takes an input size of height and width") {
   const AttrMap attrs{{"strides", Ints{1, 1, 1, 1}}, {"padding", "VALID"}};
   const Tensor w = Tensor::of<float>({2, 2, 1, 1}, {1, 1, 1, 1});
   const Tensor dy = Tensor::of<float>({1, 2, 2, 1}, {1, 1, 1, 1});
@@ -282,7 +282,7 @@ TEST_CASE("an empty filter convolves to zeros or to nothing") {
       Code::kInvalidArgument, "empty");
 }
 
-TEST_CASE("convolutions of what does not fit are refused") {
+TEST_CASE("convolutions refuse inputs that do not fit") {
   const auto refused = [](const char* text, const Shape& x, const Shape& w,
                           AttrMap attrs = {},
                           Code code = Code::kInvalidArgument) {
@@ -312,7 +312,7 @@ TEST_CASE("convolutions of what does not fit are refused") {
           {{"explicit_paddings", Ints{0, 0, 1, 1, 0, 0, 0, 0}}});
 }
 
-TEST_CASE("gradients of other shapes than the convolution's are refused") {
+TEST_CASE("convolution gradients refuse shapes of another convolution") {
   const AttrMap attrs{{"strides", Ints{1, 1, 1, 1}}, {"padding", "VALID"}};
   const Tensor w = numbers({2, 2, 1, 1}, 0);
   const auto refused = [&](std::initializer_list<int32_t> sizes,

@@ -54,7 +54,7 @@ TEST_CASE("scalars, vectors and matrices are added") {
                Tensor::vector<int32_t>({9, 8}));
 }
 
-TEST_CASE("operands of any ranks are broadcast") {
+TEST_CASE("element-wise ops broadcast operands of any ranks") {
   const std::pair<Shape, Shape> pairs[] = {
       {{4, 3}, {3}},    {{3}, {4, 3}},
       {{4, 1}, {1, 5}}, {{2, 1, 3, 1}, {4, 1, 5}},
@@ -71,7 +71,7 @@ TEST_CASE("operands of any ranks are broadcast") {
   }
 }
 
-TEST_CASE("large operands are split over workers") {
+TEST_CASE("element-wise ops split large operands over workers") {
   const Tensor x = iota({300, 400});
   for (const Shape& other :
        {Shape{300, 400}, Shape{400}, Shape{300, 1}, Shape{}}) {
@@ -80,7 +80,7 @@ TEST_CASE("large operands are split over workers") {
   }
 }
 
-TEST_CASE("empty operands make empty results") {
+TEST_CASE("element-wise ops of empty operands give empty results") {
   const Tensor empty = Tensor::make(DataType::kFloat, {0, 3});
   expect_close(run_op("Mul", {empty, iota({3})}), empty);
   expect_close(run_op("Mul", {iota({1, 1}), empty}), empty);
@@ -100,7 +100,7 @@ TEST_CASE("shapes that cannot be broadcast are refused by name") {
                Code::kInvalidArgument, "incompatible shapes: [0] and [3]");
 }
 
-TEST_CASE("integers wrap around") {
+TEST_CASE("element-wise ops of integers wrap around") {
   const int32_t most = std::numeric_limits<int32_t>::max();
   const int32_t least = std::numeric_limits<int32_t>::min();
   expect_close(run_op("AddV2", {Tensor::scalar(most), Tensor::scalar(1)}),

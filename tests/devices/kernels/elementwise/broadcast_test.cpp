@@ -63,7 +63,7 @@ TEST_CASE("the axes to sum a gradient over are those broadcast") {
   expect_axes({0, 1}, {1, 5}, {1}, {0});
 }
 
-TEST_CASE("axes of shapes that do not fit are refused") {
+TEST_CASE("BroadcastGradientArgs refuses shapes that do not fit") {
   expect_error(run_op("BroadcastGradientArgs", {ints({2, 3}), ints({2, 4})}),
                Code::kInvalidArgument, "incompatible shapes: [2,3] and [2,4]");
   expect_error(

@@ -23,7 +23,7 @@ TEST_CASE("casting rounds to nearest even") {
       Tensor::vector<BFloat16>({BFloat16(1.0f), BFloat16(1 + 0x1p-6f)}), 1e-9);
 }
 
-TEST_CASE("what a cast to half cannot hold becomes infinite") {
+TEST_CASE("Cast to half gives infinity for numbers that are too large") {
   expect_close(run_op("Cast", {Tensor::scalar(70000.0f)}, to(DataType::kHalf)),
                Tensor::scalar(Half(HUGE_VALF)));
 }
@@ -79,7 +79,7 @@ TEST_CASE("strings are not cast to numbers") {
                Code::kUnimplemented, "there is no cast from string to int32");
 }
 
-TEST_CASE("bits are read as another type") {
+TEST_CASE("Bitcast reads the bits as another type") {
   expect_close(run_op("Bitcast", {Tensor::vector<float>({1, 2})},
                       {{"type", DataType::kInt32}}),
                Tensor::vector<int32_t>({0x3f800000, 0x40000000}));
@@ -91,7 +91,7 @@ TEST_CASE("bits are read as another type") {
                Tensor::vector<int64_t>({8589934593, 17179869187}));
 }
 
-TEST_CASE("bits that do not make whole elements are refused") {
+TEST_CASE("Bitcast refuses bits that do not make whole elements") {
   expect_error(run_op("Bitcast", {Tensor::vector<int32_t>({1, 2, 3})},
                       {{"type", DataType::kInt64}}),
                Code::kInvalidArgument, "its last dimension must be 2");
@@ -100,7 +100,7 @@ TEST_CASE("bits that do not make whole elements are refused") {
       Code::kInvalidArgument, "int32[] cannot be read as int64");
 }
 
-TEST_CASE("truth is a scalar that is not zero, or having elements") {
+TEST_CASE("ToBool is true for a nonzero scalar, or for any elements") {
   const auto truth = [](Tensor x) { return run_op("ToBool", {x}); };
   expect_close(truth(Tensor::scalar(0.0f)), Tensor::scalar(false));
   expect_close(truth(Tensor::scalar(-1)), Tensor::scalar(true));

@@ -20,7 +20,7 @@ TEST_CASE("strings and bools are compared") {
                Tensor::vector<bool>({false, true}));
 }
 
-TEST_CASE("quantized values are equal where their bytes are") {
+TEST_CASE("quantized values are equal if their bytes are") {
   const auto quantized = [](std::initializer_list<uint8_t> values) {
     return Tensor::vector<uint8_t>(values).with_dtype(DataType::kQUInt8);
   };
@@ -28,7 +28,7 @@ TEST_CASE("quantized values are equal where their bytes are") {
                Tensor::vector<bool>({true, false}));
 }
 
-TEST_CASE("shapes that do not fit are an error or unequal, as asked") {
+TEST_CASE("Equal takes shapes that do not fit as unequal, if asked to") {
   expect_error(run_op("Equal", {kTwo, kThree}), Code::kInvalidArgument,
                "[Equal] incompatible shapes: [2] and [3]");
   const AttrMap lenient{{"incompatible_shape_error", false}};
@@ -50,7 +50,7 @@ TEST_CASE("approximate equality has a tolerance") {
                "the inputs must have one shape, not float[2] and float[3]");
 }
 
-TEST_CASE("shifts are clamped to the bits there are") {
+TEST_CASE("LeftShift and RightShift are clamped to the number of bits") {
   expect_close(run_op("LeftShift", {Tensor::vector<int32_t>({1, 1, -1, 1}),
                                     Tensor::vector<int32_t>({31, 32, 2, -1})}),
                Tensor::vector<int32_t>({INT32_MIN, INT32_MIN, -4, 1}));

@@ -174,7 +174,7 @@ TEST_CASE("A fused op that broadcasts nothing fails as it would alone") {
     }
 }
 
-TEST_CASE("as many scalars as a program may have are fused") {
+TEST_CASE("a fused op takes as many scalars as a program may have") {
   // The tensors of more than a few values must be aligned, too:
   // TAGFLOW_MISALIGNED_NEW shows it.
   for (const size_t ops : {size_t(15), size_t(17), size_t(40), size_t(64)}) {
@@ -185,7 +185,7 @@ TEST_CASE("as many scalars as a program may have are fused") {
   }
 }
 
-TEST_CASE("columns of an input are computed with as if they were split off") {
+TEST_CASE("a fused op reads columns of an input as a Split would give them") {
   const Lines program = {"Sigmoid 0", "Tanh 1",    "Mul 3 4",
                          "Mul 2 0",   "AddV2 5 6", "Mul 7 7"};
   const Lines names(program.size(), "op");
@@ -227,7 +227,7 @@ TEST_CASE("columns of an input are computed with as if they were split off") {
     }
 }
 
-TEST_CASE("several results are outputs, each with the bits that it has alone") {
+TEST_CASE("a fused op's outputs have the bits that each op gives alone") {
   const Lines program = {"Tanh 0",   "Mul 3 0",     "AddV2 4 1", "Exp 5",
                          "Sub 6 3",  "Square 7",    "Sqrt 8",    "Maximum 4 9",
                          "Div 10 2", "Minimum 11 0"};
@@ -246,7 +246,7 @@ TEST_CASE("several results are outputs, each with the bits that it has alone") {
       }
 }
 
-TEST_CASE("several outputs may be scalars, empty, or of several shapes") {
+TEST_CASE("a fused op's outputs may be scalars, empty, or differ in shape") {
   const Lines program = {"Neg 0", "Mul 0 1", "AddV2 2 1", "Tanh 3"};
   const auto check = [&](const Shape& a, const Shape& b) {
     INFO(a.to_string(), " with ", b.to_string());
@@ -270,7 +270,7 @@ TEST_CASE("several outputs may be scalars, empty, or of several shapes") {
   check({0}, {});
 }
 
-TEST_CASE("random programs give what their ops give one by one") {
+TEST_CASE("a fused op of a random program gives what its ops give") {
   std::mt19937 random(31);
   const auto below = [&](size_t limit) {
     return std::uniform_int_distribution<size_t>(0, limit - 1)(random);
@@ -319,7 +319,7 @@ TEST_CASE("random programs give what their ops give one by one") {
   }
 }
 
-TEST_CASE("an output is where an input was once no later op reads that") {
+TEST_CASE("a fused op's output uses the memory of an input read before") {
   const Lines program = {"Neg 0", "Mul 0 1", "AddV2 3 2", "Sub 4 3"};
   struct Reuse {
     Ints outputs;
@@ -363,7 +363,7 @@ TEST_CASE("an output is where an input was once no later op reads that") {
   }
 }
 
-TEST_CASE("an input that comes twice is no output's memory") {
+TEST_CASE("a fused op never overwrites an input that comes twice") {
   const Tensor x = numbers(DataType::kFloat, {3000}, 1);
   const Tensor kept = x.clone();
   const Lines program = {"Neg 0", "Mul 2 1"};
@@ -377,7 +377,7 @@ TEST_CASE("an input that comes twice is no output's memory") {
   CHECK(identical(x, kept));
 }
 
-TEST_CASE("outputs are joined along the last dimension") {
+TEST_CASE("a fused op joins outputs along the last dimension") {
   const Lines program = {"Tanh 0", "Mul 2 1", "AddV2 3 0", "Neg 4", "Abs 5"};
   struct Joined {
     Ints outputs, joined;
@@ -403,7 +403,7 @@ TEST_CASE("outputs are joined along the last dimension") {
         }
 }
 
-TEST_CASE("of columns there are several outputs, also joined ones") {
+TEST_CASE("a fused op of columns has several outputs, also joined ones") {
   const Lines program = {"Sigmoid 0", "Tanh 1",    "Mul 3 4",
                          "Mul 2 0",   "AddV2 5 6", "Mul 7 7"};
   for (const auto& [shape, width] :
@@ -454,7 +454,7 @@ TEST_CASE("of columns there are several outputs, also joined ones") {
   expect_close(scalar, Tensor::scalar(-3.0f));
 }
 
-TEST_CASE("outputs that are none, or come twice, are refused") {
+TEST_CASE("a fused op refuses outputs that do not exist or come twice") {
   const Tensor x = numbers(DataType::kFloat, {2, 6}, 1);
   const auto expect_refused = [&](int64_t count, const Ints& outputs,
                                   const Ints& joined, std::string_view text) {
@@ -483,7 +483,7 @@ TEST_CASE("outputs that are none, or come twice, are refused") {
   expect_refused(1, {}, {0, 0}, "joined has 2 elements for 1 values");
 }
 
-TEST_CASE("what is not of one shape, or a scalar, cannot be joined") {
+TEST_CASE("a fused op joins neither scalars nor outputs of unlike shapes") {
   const auto expect_refused = [](const Shape& a, const Shape& b,
                                  std::string_view text) {
     INFO(a.to_string(), " and ", b.to_string());
@@ -506,7 +506,7 @@ TEST_CASE("what is not of one shape, or a scalar, cannot be joined") {
   expect_refused({0, 4}, {4}, "cannot be joined with the rest of");
 }
 
-TEST_CASE("columns that are not there are refused") {
+TEST_CASE("a fused op refuses columns that do not exist") {
   const auto refused = [](const Tensor& x, std::vector<int64_t> columns) {
     const auto result = run_op("_FusedElementwise", {x},
                                {{"program", Lines{"Neg 0"}},
@@ -539,7 +539,7 @@ TEST_CASE("a fused op fails as it would alone, and says which it was") {
                std::string(unfused.status().message()) + ", in \"op1\"");
 }
 
-TEST_CASE("a program that is no fusion is refused") {
+TEST_CASE("a fused op refuses a program that is malformed") {
   const Tensor x = Tensor::vector<float>({1, 2});
   const auto expect_refused = [&](const Lines& program, std::string_view text) {
     expect_error(run_fused(program, {x}), Code::kInvalidArgument, text);

@@ -119,7 +119,7 @@ TEST_CASE("logarithms are within 4 units") {
   check_logarithms<double>(0, 1e300);
 }
 
-TEST_CASE("infinities, zeros and NaN are those of the standard functions") {
+TEST_CASE("vector math agrees with std at infinities, zeros and NaN") {
   check_special_values<float>();
   check_special_values<double>();
 }

@@ -52,7 +52,7 @@ void check_ok(const Result<Outputs>& outputs) {
 
 const Tensor kMatrix = example(DataType::kFloat, {6, 4});
 
-TEST_CASE("what is saved is restored, whole and in slices") {
+TEST_CASE("RestoreV2 restores what SaveV2 saves, whole and in slices") {
   const TempFolder folder("kernels");
   const Tensor words = example(DataType::kString, {3});
   check_ok(save(folder.path("p"), {"m", "w"}, {"", ""}, {kMatrix, words}));
@@ -97,7 +97,7 @@ TEST_CASE("partitions are saved, merged and restored as TensorFlow's") {
                "[MergeV2Checkpoints] [checkpoint] there is no checkpoint");
 }
 
-TEST_CASE("what cannot be restored says why") {
+TEST_CASE("RestoreV2 says why a tensor cannot be restored") {
   const std::string types = recorded_path("types");
   expect_error(
       restore(types, {"of/float33"}, {""}, {DataType::kFloat}), Code::kNotFound,
@@ -125,7 +125,7 @@ TEST_CASE("what cannot be restored says why") {
                "2 tensor_names and 2 shape_and_slices for 1 tensors");
 }
 
-TEST_CASE("what cannot be saved says why, and leaves nothing") {
+TEST_CASE("SaveV2 says why it cannot save, and leaves no file") {
   const TempFolder folder("refused");
   expect_error(save(folder.path("p"), {"x", "x"}, {"", ""}, {kMatrix, kMatrix}),
                Code::kInvalidArgument,

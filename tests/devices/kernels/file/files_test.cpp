@@ -57,7 +57,7 @@ TEST_CASE("a file that was written is read, with the folders it needed") {
   expect_close(read_file(path), Tensor::scalar(""));
 }
 
-TEST_CASE("what is no file is neither read nor written") {
+TEST_CASE("ReadFile and WriteFile refuse a path that is not a file") {
   const Folder folder;
   folder.add("file");
   expect_error(read_file(folder.at("none")), Code::kNotFound, "none");

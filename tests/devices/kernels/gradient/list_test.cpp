@@ -127,7 +127,7 @@ TEST_CASE("a gradient list adds up the gradients of each element") {
   CHECK(value_in(more)->describe() == "GradientList of 2 elements");
 }
 
-TEST_CASE("what is taken of a gradient list is not there any more") {
+TEST_CASE("a gradient list gives up the element that is taken") {
   const Tensor list = gradients({{1, 5}, {2, 6}});
   auto taken = take(list, 1);
   REQUIRE(taken.ok());
@@ -144,7 +144,7 @@ TEST_CASE("what is taken of a gradient list is not there any more") {
   expect_close((*taken)[1], int_vector({0}));
 }
 
-TEST_CASE("what is put into a gradient list replaces what is there") {
+TEST_CASE("a gradient list replaces an element by the one that is put") {
   const Tensor list = one_of(put(gradients({{1, 5}}), 1, int_vector({1, 2})));
   expect_close(get(list, 1, int_vector({2})), int_vector({1, 2}));
   expect_close(get(one_of(put(zero(), 0, Tensor::scalar(3))), 0),
@@ -183,7 +183,7 @@ void expect_list(const Tensor& lists, int i, std::initializer_list<int> all) {
 
 }  // namespace
 
-TEST_CASE("of each of some lists an element is taken, or put there") {
+TEST_CASE("gradient lists: an element of each is taken, or put") {
   const Tensor lists =
       vector_of({gradients({{0, 5}, {2, 7}}), zero(), gradients({{1, 9}})});
   const auto taken = take_batch(lists, int_vector({2, 1, 0}));
@@ -214,7 +214,7 @@ TEST_CASE("of each of some lists an element is taken, or put there") {
                Code::kInvalidArgument, "input 0 has no gradient list but");
 }
 
-TEST_CASE("lists are split at their lengths, and joined again") {
+TEST_CASE("gradient lists are split at their lengths, and joined again") {
   const Tensor lists = vector_of(
       {gradients({{0, 5}, {2, 7}, {4, 8}}), zero(), gradients({{1, 9}})});
   const Tensor lengths = int_vector({2, 1, 3});
@@ -241,7 +241,7 @@ TEST_CASE("lists are split at their lengths, and joined again") {
                Code::kInvalidArgument, "input 1 must have the shape [3]");
 }
 
-TEST_CASE("elements within a range are dropped") {
+TEST_CASE("a gradient list drops the elements within a range") {
   const Tensor list = gradients({{0, 1}, {3, 4}, {5, 6}, {9, 10}});
   for (const int end : {6, 2147483647}) {
     const Tensor rest = one_of(drop(list, 3, end));
@@ -255,7 +255,7 @@ TEST_CASE("elements within a range are dropped") {
                int_vector({0, 4}));
 }
 
-TEST_CASE("rows are added and read by their indices") {
+TEST_CASE("a gradient list adds and reads rows by their indices") {
   const Tensor pairs = Tensor::of<int32_t>({3, 2}, {1, 2, 3, 4, 5, 6});
   const Tensor shape = int_vector({2});
   // Those of a repeated index are added.
@@ -274,7 +274,7 @@ TEST_CASE("rows are added and read by their indices") {
         "GradientList of 0 elements");
 }
 
-TEST_CASE("of rows with one index the last counts where they are put") {
+TEST_CASE("a gradient list keeps the last of the rows put at one index") {
   const Tensor list = one_of(put_rows(
       gradients({{1, 9}}), int_vector({1, 0, 1}), int_vector({1, 2, 3})));
   expect_close(get_rows(list, int_vector({0, 1})), int_vector({2, 3}));
@@ -288,7 +288,7 @@ TEST_CASE("of rows with one index the last counts where they are put") {
   expect_close((*taken)[1], int_vector({0}));
 }
 
-TEST_CASE("elements of several rows are split off and joined") {
+TEST_CASE("a gradient list splits rows into elements, and joins them") {
   const Tensor rows = Tensor::of<int32_t>({3, 2}, {1, 2, 3, 4, 5, 6});
   const Tensor rest = int_vector({2});
   const Tensor list = one_of(add_split(zero(), rows, {2, 0, 1}));
@@ -381,7 +381,7 @@ TEST_CASE("gradient lists of gradient lists are added, level by level") {
   CHECK(value_in(again)->describe() == "GradientList of 1 element");
 }
 
-TEST_CASE("a sum that is held once changes its elements in place") {
+TEST_CASE("a gradient list that is held once adds in place") {
   auto list = make_ref_counted<GradientList>();
   Tensor& element =
       *list->elements.try_emplace(4, Tensor::make(DataType::kFloat, {100}))
@@ -400,7 +400,7 @@ TEST_CASE("a sum that is held once changes its elements in place") {
   CHECK(total.flat<float>()[99] == 2.0f);
 }
 
-TEST_CASE("gradients within gradients need no recursion, however deep") {
+TEST_CASE("gradient lists and stacks are freed and added without recursion") {
   constexpr int kDepth = 100'000;
   for (const auto& nested : {nested_lists, nested_stacks}) {
     const Tensor a = nested(kDepth);
@@ -411,7 +411,7 @@ TEST_CASE("gradients within gradients need no recursion, however deep") {
   }
 }
 
-TEST_CASE("gradients are added, and let go of, where memory is short") {
+TEST_CASE("gradient lists are added and freed even if memory is short") {
   graph::Graph graph;
   const AttrMap variant{{"dtype", DataType::kVariant}};
   std::vector<graph::Endpoint> terms;
@@ -444,7 +444,7 @@ TEST_CASE("gradients are added, and let go of, where memory is short") {
     }
 }
 
-TEST_CASE("what cannot be done with a gradient list is refused") {
+TEST_CASE("a gradient list refuses operations that it cannot do") {
   const Tensor list = gradients({{1, 5}});
   const Tensor pair = int_vector({1, 2});
   for (const char* op : {"GradientListAdd", "GradientListPut"})

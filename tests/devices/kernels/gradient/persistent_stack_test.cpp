@@ -135,7 +135,7 @@ TEST_CASE("a stack that nobody else holds is changed in place") {
   CHECK((*outputs)[0].data<Variant>()->get() == value);
 }
 
-TEST_CASE("popping in place lets go of the values") {
+TEST_CASE("a persistent stack that is popped in place frees the values") {
   const Tensor big = Tensor::make(DataType::kFloat, {100});
   PersistentStack stack(DataType::kFloat);
   for (int i = 0; i < 20; ++i) stack.push(big);
@@ -176,7 +176,7 @@ TEST_CASE("stacks nested a million deep are let go of without recursion") {
   CHECK(nested.unique());
 }
 
-TEST_CASE("what a stack of gradients does not have is zero") {
+TEST_CASE("a stack of gradients gives zeros beyond its end") {
   using Values = std::vector<int32_t>;
   const Tensor stack = stack_of({5, 0, 0, 6, 0});
   CHECK(gradients_of(stack, 7) == Values{0, 6, 0, 0, 5, 0, 0});
@@ -236,7 +236,7 @@ TEST_CASE("a sum with a longer stack shares what is below the shorter one") {
   CHECK(gradients_of(longer, 1) == std::vector<int32_t>{99'999});
 }
 
-TEST_CASE("what cannot be done with a stack of gradients is refused") {
+TEST_CASE("a stack of gradients refuses operations that it cannot do") {
   const Tensor stack = stack_of({1, 0});
   const Tensor floats = pushed(no_gradients(), Tensor::scalar(1.0f));
   const Tensor scalar = Tensor::vector<int32_t>({});
@@ -310,7 +310,7 @@ TEST_CASE("a pop refuses an element of another shape than it expects") {
           .ok());
 }
 
-TEST_CASE("what cannot be done with a persistent stack is refused") {
+TEST_CASE("a persistent stack refuses operations that it cannot do") {
   const Tensor empty = empty_stack(DataType::kFloat);
   const AttrMap as_float{{"elem_type", DataType::kFloat}};
   expect_error(run_op("PersistentStackPop", {empty}, as_float),

@@ -82,7 +82,7 @@ TEST_CASE("singular values and vectors give back their matrix") {
   expect_close((*none)[1], matrix(2, {1, 0, 0, 1}));
 }
 
-TEST_CASE("empty matrices need not be counted") {
+TEST_CASE("Svd and Qr take any number of empty matrices") {
   const Tensor empty = Tensor::make(DataType::kFloat, {int64_t{1} << 40, 2, 0});
   for (const char* op : {"Svd", "Qr"}) {
     const auto made = run_op(op, {empty});
@@ -90,7 +90,7 @@ TEST_CASE("empty matrices need not be counted") {
   }
 }
 
-TEST_CASE("what has no triangular factor is NaN, as in TensorFlow") {
+TEST_CASE("Cholesky gives NaN for a matrix without a factor, as TensorFlow") {
   const float nan = std::nanf("");
   expect_close(run_op("Cholesky", {matrix(2, {1, 2, 2, 1})}),
                matrix(2, {nan, 0, nan, nan}));

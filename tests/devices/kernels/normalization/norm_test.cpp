@@ -41,7 +41,7 @@ TEST_CASE("batch normalisation measures the batch while training") {
   }
 }
 
-TEST_CASE("running averages move by the factor") {
+TEST_CASE("batch normalisation moves running averages by the factor") {
   AttrMap attrs = kTraining;
   attrs["exponential_avg_factor"] = 0.25f;
   const auto out =
@@ -93,7 +93,7 @@ TEST_CASE("batch normalisation finds the channels of its data format") {
                1e-6);
 }
 
-TEST_CASE("large batches have the statistics of small ones") {
+TEST_CASE("batch normalisation of a large batch has exact statistics") {
   Tensor x = Tensor::make(DataType::kFloat, {8, 20, 20, 3});
   for (int64_t i = 0; i < x.num_elements(); ++i)
     x.mutable_data<float>()[i] = float(1000 + i / 3 % 2);
@@ -105,7 +105,7 @@ TEST_CASE("large batches have the statistics of small ones") {
   expect_close((*out)[4], floats({.25f, .25f, .25f}));
 }
 
-TEST_CASE("an empty batch has no statistics") {
+TEST_CASE("batch normalisation of an empty batch gives no statistics") {
   const Tensor empty = Tensor::make(DataType::kFloat, {0, 3, 1, 2});
   for (const bool training : {true, false}) {
     AttrMap attrs = kTraining;
@@ -127,7 +127,7 @@ TEST_CASE("an empty batch has no statistics") {
   }
 }
 
-TEST_CASE("given averages do not move with what is infinite") {
+TEST_CASE("FusedBatchNormGrad by given averages is finite for infinite x") {
   AttrMap attrs = kTraining;
   attrs["is_training"] = false;
   const float infinity = std::numeric_limits<float>::infinity();
@@ -140,7 +140,7 @@ TEST_CASE("given averages do not move with what is infinite") {
   expect_close((*grad)[0], image({1, 1, 1, 2}, {2, 8}), 1e-6);
 }
 
-TEST_CASE("what batch normalisation reserves has TensorFlow's shapes") {
+TEST_CASE("batch normalisation's reserved outputs have TensorFlow's shapes") {
   for (const bool training : {true, false}) {
     AttrMap attrs = kTraining;
     attrs["is_training"] = training;
@@ -158,7 +158,7 @@ TEST_CASE("what batch normalisation reserves has TensorFlow's shapes") {
   }
 }
 
-TEST_CASE("a data format says only where the channels are") {
+TEST_CASE("batch normalisation reads a data format only for the channels") {
   AttrMap attrs = kTraining;
   attrs["data_format"] = "NDHWC";
   const auto flat = run_op("FusedBatchNormV3",
@@ -203,7 +203,7 @@ TEST_CASE("the gradient of batch normalisation") {
   expect_close((*fixed)[1], floats({2.963189f, 4.309458f}), 2e-6);
 }
 
-TEST_CASE("batch normalisation of what does not fit is refused") {
+TEST_CASE("batch normalisation refuses inputs that do not fit") {
   const auto refused = [](const std::vector<Tensor>& in, const char* text) {
     expect_error(run_op("FusedBatchNormV3", in, kTraining),
                  Code::kInvalidArgument, text);
@@ -243,7 +243,7 @@ TEST_CASE("local responses are normalised by their neighbours") {
   CHECK(run_op("LRN", {in}, wide).ok());
 }
 
-TEST_CASE("where a gradient is 0 a local response adds nothing to another") {
+TEST_CASE("LRNGrad adds nothing if the gradient is 0") {
   const AttrMap attrs{{"depth_radius", int64_t(1)}, {"beta", kNaN}};
   const Tensor in = image({1, 1, 1, 4}, {1, 2, 3, 4});
   expect_close(
@@ -311,7 +311,7 @@ TEST_CASE("gradients of resized images add up where pixels came from") {
                Code::kInvalidArgument, "is not one of images");
 }
 
-TEST_CASE("what no pixel was made of has a gradient of zeros") {
+TEST_CASE("ResizeNearestNeighborGrad gives zeros for unused pixels") {
   expect_close(run_op("ResizeNearestNeighborGrad",
                       {Tensor::make(DataType::kFloat, {1, 0, 5, 1}),
                        Tensor::vector<int32_t>({1, 2})}),
@@ -326,7 +326,7 @@ TEST_CASE("images without a channel are refused") {
 }
 
 // What TensorFlow 2.21 gives: float products, also for double images.
-TEST_CASE("parts of a bilinear gradient are floats") {
+TEST_CASE("ResizeBilinearGrad computes its parts in float") {
   const Tensor grads = Tensor::of<float>({1, 1, 3, 1}, {0.1f, 0.7f, 0.3f});
   const float third = 2.0f / 3.0f;  // of the way from pixel to pixel
   const double left = double(0.1f) + double(0.7f * (1 - third)),
@@ -342,7 +342,7 @@ TEST_CASE("parts of a bilinear gradient are floats") {
 
 // What TensorFlow 2.21 gives, whose products are rounded before a half is
 // taken off, and for which one pixel has no corners to align.
-TEST_CASE("positions between pixels are those of plain floats") {
+TEST_CASE("ResizeBilinearGrad computes positions in float") {
   const Tensor grads = Tensor::of<float>({1, 3, 1, 1}, {0.7f, 0.7f, 0.7f});
   const Tensor pixel = Tensor::make(DataType::kDouble, {1, 1, 1, 1});
   expect_close(run_op("ResizeBilinearGrad", {grads, pixel},
@@ -353,7 +353,7 @@ TEST_CASE("positions between pixels are those of plain floats") {
       Tensor::of<double>({1, 1, 1, 1}, {2.099999949336052}), 1e-12);
 }
 
-TEST_CASE("sizes without pixels and contradicting attributes are refused") {
+TEST_CASE("resizing refuses sizes without pixels, and attributes that clash") {
   for (const char* op : {"ResizeBilinear", "ResizeNearestNeighbor"}) {
     expect_error(resized(op, 0, 2), Code::kInvalidArgument, "not positive");
     expect_error(resized(op, -1, 2), Code::kInvalidArgument, "not positive");

@@ -17,7 +17,7 @@ Tensor floats(std::initializer_list<float> values) {
 
 }  // namespace
 
-TEST_CASE("boundaries ascend") {
+TEST_CASE("Bucketize refuses boundaries that do not ascend") {
   const auto bucketize = [](std::vector<float> boundaries) {
     return run_op("Bucketize", {floats({-1, 0, 5})},
                   {{"boundaries", std::move(boundaries)}});

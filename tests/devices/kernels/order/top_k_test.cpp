@@ -17,7 +17,7 @@ TEST_CASE("TopK takes k from an attribute, TopKV2 from an input") {
 }
 
 // What TensorFlow 2.21 gives.
-TEST_CASE("what need not be sorted is in the order of a heap") {
+TEST_CASE("TopKV2 gives unsorted results in the order of TensorFlow's heap") {
   const auto places = [](std::initializer_list<int32_t> row, int32_t k) {
     return run_op("TopKV2",
                   {Tensor::vector<int32_t>(row), Tensor::scalar<int32_t>(k)},

@@ -4,7 +4,7 @@
 
 namespace tagflow::devices {
 
-TEST_CASE("slices of no elements are equal, in however many places") {
+TEST_CASE("UniqueV2: slices without elements are equal, however many") {
   constexpr int64_t kMany = int64_t{1} << 40;
   const auto unique = [](const Shape& shape) {
     return run_op("UniqueV2", {Tensor::make(DataType::kFloat, shape),

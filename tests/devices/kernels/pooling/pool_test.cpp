@@ -37,7 +37,7 @@ TEST_CASE("a max pool takes the largest element of each window") {
       Tensor::of<int8_t>({1, 1, 2, 2}, {1, -8, 5, -7}));
 }
 
-TEST_CASE("explicit padding never wins") {
+TEST_CASE("MaxPool: explicit padding is never the maximum") {
   AttrMap attrs = windows({1, 2, 2, 1}, {1, 1, 1, 1}, "EXPLICIT");
   attrs["explicit_paddings"] = Ints{0, 0, 1, 1, 1, 0, 0, 0};
   const Tensor negative = Tensor::of<float>({1, 2, 2, 1}, {-1, -2, -3, -4});
@@ -48,7 +48,7 @@ TEST_CASE("explicit padding never wins") {
                "not below the window");
 }
 
-TEST_CASE("sizes and strides may be inputs") {
+TEST_CASE("MaxPoolV2 takes sizes and strides as inputs") {
   const auto run = [](std::initializer_list<int32_t> size,
                       std::initializer_list<int32_t> stride) {
     return run_op("MaxPoolV2",
@@ -63,7 +63,7 @@ TEST_CASE("sizes and strides may be inputs") {
                "positive");
 }
 
-TEST_CASE("neighbouring channels may be pooled instead of positions") {
+TEST_CASE("MaxPool may pool neighbouring channels instead of positions") {
   const Tensor in = Tensor::of<float>({1, 1, 2, 4}, {1, 5, 2, 3, 9, 8, 0, 7});
   expect_close(
       run_op("MaxPool", {in}, windows({1, 1, 1, 2}, {1, 1, 1, 2}, "SAME")),
@@ -78,7 +78,7 @@ TEST_CASE("neighbouring channels may be pooled instead of positions") {
   refused({2, 1, 1, 1}, {1, 1, 1, 1});
 }
 
-TEST_CASE("channels may come first") {
+TEST_CASE("pools take inputs with channels first") {
   const Tensor in = Tensor::of<float>({1, 2, 1, 3}, {1, 2, 3, 30, 20, 10});
   AttrMap attrs = windows({1, 1, 1, 2}, {1, 1, 1, 1});
   attrs["data_format"] = "NCHW";
@@ -105,7 +105,7 @@ TEST_CASE("a pool of nothing is nothing") {
 }
 
 // As in TensorFlow, whose kernels know less than its shape functions.
-TEST_CASE("windows larger than their input are refused where it is known") {
+TEST_CASE("pools refuse windows larger than an input of known shape") {
   const AttrMap attrs = windows({1, 2, 2, 1}, {1, 1, 1, 1});
   const auto none = [](const Shape& shape) {
     return Tensor::make(DataType::kFloat, shape);
@@ -121,7 +121,7 @@ TEST_CASE("windows larger than their input are refused where it is known") {
                none({1, 0, 0, 1}));
 }
 
-TEST_CASE("a second gradient in three dimensions needs elements") {
+TEST_CASE("MaxPool3DGradGrad refuses an input without elements") {
   const AttrMap attrs = windows({1, 1, 1, 1, 1}, {1, 1, 1, 1, 1});
   const Tensor none = Tensor::make(DataType::kFloat, {1, 2, 2, 2, 0});
   expect_error(run_op("MaxPool3DGradGrad", {none, none, none}, attrs),
@@ -130,7 +130,7 @@ TEST_CASE("a second gradient in three dimensions needs elements") {
 }
 
 // As in TensorFlow.
-TEST_CASE("without elements an average's gradient need not fit") {
+TEST_CASE("AvgPoolGrad takes an unfitting gradient if it has no elements") {
   const AttrMap attrs = windows({1, 2, 2, 1}, {1, 1, 1, 1});
   const auto none = [](const Shape& shape) {
     return Tensor::make(DataType::kFloat, shape);
@@ -151,7 +151,7 @@ TEST_CASE("without elements an average's gradient need not fit") {
       Code::kInvalidArgument, "grad is float[1,0,1]");
 }
 
-TEST_CASE("windows that do not fit or are absurd are refused or harmless") {
+TEST_CASE("pools refuse windows that are absurd or do not fit") {
   expect_error(run_op("MaxPool", {kImage}, windows({1, 5, 5, 1}, {1, 1, 1, 1})),
                Code::kInvalidArgument, "does not fit");
   expect_error(run_op("MaxPool", {kImage}, windows({1, 0, 1, 1}, {1, 1, 1, 1})),
@@ -219,7 +219,7 @@ TEST_CASE("argmax pools tell the position, in the image or in the batch") {
       (*pooled)[0]);
 }
 
-TEST_CASE("positions out of range are refused") {
+TEST_CASE("MaxPoolGradWithArgmax refuses positions out of range") {
   const Tensor grad = Tensor::of<float>({1, 1, 1, 1}, {1});
   for (int64_t at : {-1, 9})
     expect_error(run_op("MaxPoolGradWithArgmax",
@@ -247,7 +247,7 @@ TEST_CASE("an average pool does not count the padding") {
       Code::kInvalidArgument, "-3");
 }
 
-TEST_CASE("along the depth every element that is largest has the gradient") {
+TEST_CASE("MaxPool3DGrad gives each of the largest elements the gradient") {
   const Tensor in = Tensor::of<float>({1, 2, 2, 1, 1}, {5, 1, 5, 5});
   const AttrMap attrs = windows({1, 2, 2, 1, 1}, {1, 1, 1, 1, 1}, "VALID");
   const Tensor top = Tensor::of<float>({1, 1, 1, 1, 1}, {5});
@@ -256,7 +256,7 @@ TEST_CASE("along the depth every element that is largest has the gradient") {
                Tensor::of<float>({1, 2, 2, 1, 1}, {3, 0, 3, 3}));
 }
 
-TEST_CASE("positions of the maxima of an empty input are refused") {
+TEST_CASE("MaxPoolWithArgmax refuses an empty input") {
   const AttrMap attrs = windows({1, 2, 2, 1}, {1, 1, 1, 1}, "SAME");
   for (const Shape& shape :
        {Shape({0, 2, 2, 1}), Shape({1, 0, 2, 1}), Shape({1, 2, 2, 0})})

@@ -150,7 +150,7 @@ Tensor matrix(const Tensor& batch, int64_t i) {
                        batch.flat<T>().subspan(size_t(i * size), size_t(size)));
 }
 
-TEST_CASE("batches broadcast, innermost dimension first") {
+TEST_CASE("BatchMatMulV2 broadcasts batches, innermost dimension first") {
   const Tensor a = numbers<float>({3, 1, 2, 4}, 0);
   const Tensor b = numbers<float>({2, 4, 5}, 2);
   const auto out = run_op("BatchMatMulV2", {a, b});

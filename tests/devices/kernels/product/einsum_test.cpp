@@ -21,7 +21,7 @@ const Tensor kA = counting({2, 3});
 const Tensor kB = counting({3, 4});
 const Tensor kCube = counting({2, 2, 2});
 
-TEST_CASE("one operand is transposed, summed or cut to its diagonal") {
+TEST_CASE("Einsum transposes or sums one operand, or takes its diagonal") {
   expect_close(einsum("ij->ji", {kA}),
                Tensor::of<float>({3, 2}, {0, 3, 1, 4, 2, 5}));
   expect_close(einsum("ij->i", {kA}), Tensor::vector<float>({3, 12}));
@@ -34,7 +34,7 @@ TEST_CASE("one operand is transposed, summed or cut to its diagonal") {
                Tensor::of<float>({2, 2}, {0, 1, 6, 7}));
 }
 
-TEST_CASE("two operands are multiplied and summed over what they share") {
+TEST_CASE("Einsum multiplies two operands and sums over shared labels") {
   expect_close(einsum("ij,jk->ik", {kA, kB}),
                Tensor::of<float>({2, 4}, {20, 23, 26, 29, 56, 68, 80, 92}));
   expect_close(einsum("ij,ij->", {kA, kA}), Tensor::scalar(55.0f));
@@ -54,7 +54,7 @@ TEST_CASE("two operands are multiplied and summed over what they share") {
                Tensor::scalar(6.0f));
 }
 
-TEST_CASE("an ellipsis stands for dimensions that broadcast") {
+TEST_CASE("Einsum: an ellipsis stands for dimensions that broadcast") {
   expect_close(einsum("...ij,...jk->...ik", {kCube, counting({2, 2})}),
                Tensor::of<float>({2, 2, 2}, {2, 3, 6, 11, 10, 19, 14, 27}));
   expect_close(einsum("i...->...", {kA}), Tensor::vector<float>({3, 5, 7}));
@@ -67,7 +67,7 @@ TEST_CASE("an ellipsis stands for dimensions that broadcast") {
                Tensor::of<float>({2, 1, 3}, {0, 0, 0, 0, 1, 2}));
 }
 
-TEST_CASE("a repeated label in the output writes a diagonal") {
+TEST_CASE("Einsum: a repeated label in the output writes a diagonal") {
   expect_close(einsum("i->ii", {counting({3})}),
                Tensor::of<float>({3, 3}, {0, 0, 0, 0, 1, 0, 0, 0, 2}));
   expect_close(
@@ -75,7 +75,7 @@ TEST_CASE("a repeated label in the output writes a diagonal") {
       Tensor::of<float>({2, 3, 2}, {0, 0, 1, 0, 2, 0, 0, 3, 0, 4, 0, 5}));
 }
 
-TEST_CASE("sums over nothing are zero, and types stay") {
+TEST_CASE("Einsum: sums over no elements are zero, of the operands' type") {
   expect_close(einsum("ij,jk->ik", {counting({2, 0}), counting({0, 1})}),
                Tensor::of<float>({2, 1}, {0, 0}));
   expect_close(einsum("ij->i", {counting({2, 0})}),
@@ -91,7 +91,7 @@ TEST_CASE("sums over nothing are zero, and types stay") {
   expect_close(einsum("i,i->", {n, n}), Tensor::scalar<int64_t>(13));
 }
 
-TEST_CASE("equations that are malformed or do not fit are refused") {
+TEST_CASE("Einsum refuses equations that are malformed or do not fit") {
   const auto refused = [](const char* equation, const std::vector<Tensor>& in,
                           const char* text) {
     expect_error(einsum(equation, in), Code::kInvalidArgument, text);

@@ -112,7 +112,7 @@ TEST_CASE("matrix products of any number of rows are layers") {
     }
 }
 
-TEST_CASE("many weights for few rows are cut by columns") {
+TEST_CASE("a layer of few rows splits many weights by columns") {
   std::mt19937 random(21);
   for (const int rows : {8, 33, 128, 129})
     for (const bool transposed : {false, true}) {
@@ -174,7 +174,7 @@ TEST_CASE("gates see segments of a product, of any number of rows") {
   }
 }
 
-TEST_CASE("operands that gates must broadcast are") {
+TEST_CASE("a layer broadcasts operands of its gates") {
   std::mt19937 random(27);
   for (const int64_t rows : {3, 8, 130})
     for (const int64_t width : {5, 100})
@@ -193,7 +193,7 @@ TEST_CASE("operands that gates must broadcast are") {
       }
 }
 
-TEST_CASE("stacks of matrices have segments, too") {
+TEST_CASE("a layer of stacked matrices has segments, too") {
   std::mt19937 random(28);
   for (const int64_t rows : {1, 7, 40, 130})
     for (const int64_t width : {5, 100}) {
@@ -378,7 +378,7 @@ TEST_CASE("a convolution of one position is a product of rows") {
     }
 }
 
-TEST_CASE("what does not fit a ConcatV2 is its error") {
+TEST_CASE("a layer fails as its ConcatV2 would if parts do not fit") {
   std::mt19937 random(35);
   Layer layer;
   layer.op = "MatMul";
@@ -404,7 +404,7 @@ TEST_CASE("what does not fit a ConcatV2 is its error") {
   expect_same(layer, numbers(random, {3, 0}));
 }
 
-TEST_CASE("segments need columns") {
+TEST_CASE("a layer refuses segments beyond its columns") {
   std::mt19937 random(31);
   Layer layer;
   layer.op = "MatMul";
@@ -447,7 +447,7 @@ TEST_CASE("segments need columns") {
   expect_error(make(layer), Code::kInvalidArgument, "columns");
 }
 
-TEST_CASE("one kernel serves many shapes, also more than it remembers") {
+TEST_CASE("a layer's kernel serves more shapes than it remembers") {
   std::mt19937 random(20);
   Layer layer;
   layer.op = "Conv2D";
@@ -478,7 +478,7 @@ TEST_CASE("a NaN goes through a layer as through its ops") {
   }
 }
 
-TEST_CASE("other operands may be of a shape that came late") {
+TEST_CASE("a layer takes other operands whose shape is known late") {
   std::mt19937 random(22);
   Layer layer;
   layer.op = "Conv2D";
@@ -493,7 +493,7 @@ TEST_CASE("other operands may be of a shape that came late") {
   }
 }
 
-TEST_CASE("an error is that of the op, which it names") {
+TEST_CASE("a layer's error is that of the op, and names it") {
   std::mt19937 random(23);
   Layer layer;
   layer.op = "Conv2D";
@@ -515,7 +515,7 @@ TEST_CASE("an error is that of the op, which it names") {
   fails(numbers(random, {1, 9, 9, 4}), "\"op0\"");
 }
 
-TEST_CASE("nothing comes of nothing") {
+TEST_CASE("a layer of no rows gives an empty result") {
   std::mt19937 random(24);
   Layer layer;
   layer.op = "Conv2D";

@@ -10,7 +10,7 @@ namespace tagflow::devices {
 
 using namespace layers;
 
-TEST_CASE("packed weights give what plain ones do") {
+TEST_CASE("packed weights give the same products as plain ones") {
   std::mt19937 random(32);
   for (const int64_t columns : {21, 96, 512})
     for (const bool transposed : {false, true})
@@ -61,7 +61,7 @@ TEST_CASE("rows of transposed weights are packed alone") {
     }
 }
 
-TEST_CASE("packed weights of another shape than was said are no matter") {
+TEST_CASE("packed weights may have another shape than was said") {
   std::mt19937 random(34);
   for (const int64_t rows : {3, 8, 130}) {
     CAPTURE(rows);
@@ -95,7 +95,7 @@ TEST_CASE("packed weights of another shape than was said are no matter") {
   }
 }
 
-TEST_CASE("what is no packed matrix is refused") {
+TEST_CASE("a packed product refuses an input that is not a packed matrix") {
   std::mt19937 random(35);
   const Tensor weights = some_weights(random, {80, 20});
   const Tensor x = numbers(random, {8, 80});
@@ -158,7 +158,7 @@ TEST_CASE("weights are packed as they are, or rows that they have") {
   expect_same(with_packed(layer), numbers(random, {9, 0}));
 }
 
-TEST_CASE("one kernel serves many packed weights") {
+TEST_CASE("a packed product's kernel serves many packed weights") {
   std::mt19937 random(37);
   Layer layer;
   layer.op = "MatMul";

@@ -64,7 +64,7 @@ TEST_CASE("panels give what a plain product does, and touch nothing else") {
   }
 }
 
-TEST_CASE("a row is the same to the bit, whatever is computed with it") {
+TEST_CASE("a panel product gives a row the same bits beside any other rows") {
   std::mt19937 random(2);
   constexpr int64_t kRows = 30, kChannels = 70, kColumns = 77;
   const Floats in = random_floats(random, kRows * kChannels);
@@ -83,7 +83,7 @@ TEST_CASE("a row is the same to the bit, whatever is computed with it") {
   }
 }
 
-TEST_CASE("columns of segments are packed once, in panels that end in zeros") {
+TEST_CASE("a panel product packs columns of segments once, padded by zeros") {
   std::mt19937 random(3);
   constexpr int64_t kInputs = 5, kOutputs = 60;
   const Floats values = random_floats(random, kInputs * kOutputs);

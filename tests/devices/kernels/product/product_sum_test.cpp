@@ -38,7 +38,7 @@ const AttrMap kTransposed = transposed(true, false);
 
 }  // namespace
 
-TEST_CASE("A sum of products is what the products one by one add up to") {
+TEST_CASE("A sum of products equals the products added one by one") {
   for (const DataType dtype : {DataType::kFloat, DataType::kDouble})
     // Of rows that are few, that fill what there is room for, and that are
     // more.
@@ -56,7 +56,7 @@ TEST_CASE("A sum of products is what the products one by one add up to") {
     }
 }
 
-TEST_CASE("Products of other forms are added as well, between the others") {
+TEST_CASE("A sum of products takes products of other forms in between") {
   Tensor expected = numbers(DataType::kFloat, {6, 4}, 1);
   Tensor sum = sum_of(expected);
   for (int i = 0; i < 8; ++i) {
@@ -71,7 +71,7 @@ TEST_CASE("Products of other forms are added as well, between the others") {
   expect_close(value_of(sum), expected);
 }
 
-TEST_CASE("A sum of no products is its value, also where sizes are 0") {
+TEST_CASE("A sum of no products is its value, even if sizes are 0") {
   const Tensor value = numbers(DataType::kFloat, {2, 3}, 1);
   expect_close(value_of(sum_of(value)), value);
   const auto empty = [](const Shape& shape) {
@@ -85,7 +85,7 @@ TEST_CASE("A sum of no products is its value, also where sizes are 0") {
   expect_close(value_of(none), empty({0, 3}));
 }
 
-TEST_CASE("What is added to a sum is not seen by who holds it from before") {
+TEST_CASE("A sum of products that is added to does not change for others") {
   const Tensor value = numbers(DataType::kFloat, {3, 2}, 1);
   const Tensor a = numbers(DataType::kFloat, {4, 3}, 2);
   const Tensor b = numbers(DataType::kFloat, {4, 2}, 3);
@@ -100,7 +100,7 @@ TEST_CASE("What is added to a sum is not seen by who holds it from before") {
   expect_close(value, numbers(DataType::kFloat, {3, 2}, 1));
 }
 
-TEST_CASE("What cannot be added to a sum of products is refused") {
+TEST_CASE("A sum of products refuses shapes that do not fit") {
   const auto zeros = [](const Shape& shape) {
     return numbers(DataType::kFloat, shape, 0);
   };

@@ -158,7 +158,7 @@ TEST_CASE("weighted classes come as often as they weigh") {
   CHECK(seen == std::set<int64_t>{0, 2});
 }
 
-TEST_CASE("weights that say nothing are refused") {
+TEST_CASE("candidate sampling refuses weights that make no distribution") {
   expect_error(
       weighted(3, 1, {}, {1, 2}), kInvalid,
       "range_max is 3, but there are 2 classes, of 2 weights and 0 reserved");

@@ -26,7 +26,7 @@ void expect_refused(std::string_view op, const std::vector<Tensor>& inputs,
 
 }  // namespace
 
-TEST_CASE("shapes that are none are refused") {
+TEST_CASE("random ops refuse shapes that no tensor can have") {
   const int64_t big = int64_t{1} << 40;
   for (const char* op :
        {"RandomUniform", "RandomStandardNormal", "TruncatedNormal"}) {
@@ -51,7 +51,7 @@ TEST_CASE("shapes that are none are refused") {
                  "[RandomGamma] [shape] the number of elements");
 }
 
-TEST_CASE("limits of integers must be scalars in order") {
+TEST_CASE("RandomUniformInt refuses limits that are not scalars in order") {
   const Tensor three = Tensor::scalar(3), pair = Tensor::vector({1, 2});
   for (const auto& [op, before] :
        std::vector<std::pair<const char*, std::vector<Tensor>>>{
@@ -71,7 +71,7 @@ TEST_CASE("limits of integers must be scalars in order") {
   CHECK(run_op("RandomUniformInt", {Tensor::vector({0}), three, three}).ok());
 }
 
-TEST_CASE("a seed must be two integers") {
+TEST_CASE("stateless random ops refuse a seed that is not two integers") {
   for (const Tensor& seed :
        {Tensor::vector({1}), Tensor::vector({1, 2, 3}), Tensor::scalar(1),
         Tensor::of<int32_t>({1, 2}, {1, 2})}) {
@@ -201,7 +201,7 @@ TEST_CASE("bounds of normal numbers are checked") {
                  "shape must have an element at least");
 }
 
-TEST_CASE("logits must be a matrix of classes") {
+TEST_CASE("Multinomial refuses logits that are not a matrix of classes") {
   const Tensor one = Tensor::scalar(1);
   expect_refused("Multinomial", {Tensor::vector({1.0f}), one},
                  "logits must be a matrix, got float[1]");
@@ -219,7 +219,7 @@ TEST_CASE("logits must be a matrix of classes") {
       Tensor::of<int64_t>({1, 2}, {2, 2}));
 }
 
-TEST_CASE("there is nothing to shuffle in a scalar, or in nothing") {
+TEST_CASE("RandomShuffle returns a scalar or an empty tensor as it is") {
   expect_close(run_op("RandomShuffle", {Tensor::scalar("x")}),
                Tensor::scalar("x"));
   const Tensor none = Tensor::make(DataType::kFloat, {5, 0});

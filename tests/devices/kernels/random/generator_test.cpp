@@ -61,7 +61,7 @@ TEST_CASE("generators say what is wrong with their state") {
                Code::kFailedPrecondition, "\"empty\"");
 }
 
-TEST_CASE("integers without a seed are of all bits") {
+TEST_CASE("NonDeterministicInts draws all bits") {
   const AttrMap bits = {{"dtype", DataType::kUInt64}};
   const auto drawn =
       run_op("NonDeterministicInts", {Tensor::vector<int64_t>({1000})}, bits);
@@ -75,7 +75,7 @@ TEST_CASE("integers without a seed are of all bits") {
   CHECK(any == ~uint64_t{0});
 }
 
-TEST_CASE("counters refuse what is no state of Philox") {
+TEST_CASE("random counters refuse a state that is not Philox's") {
   const Tensor state = make_variable("s", Tensor::vector<int64_t>({1, 2, 3}));
   const Tensor philox = Tensor::scalar<int64_t>(1);
   const Tensor two = Tensor::scalar<int64_t>(2);

@@ -223,7 +223,7 @@ TEST_CASE("normal numbers between any bounds have that distribution") {
   }
 }
 
-TEST_CASE("bounds as far away as can be still have numbers between them") {
+TEST_CASE("ParameterizedTruncatedNormal takes bounds as far as can be") {
   const double huge = std::numeric_limits<double>::max();
   for (const double low : {1e30, 1e200, huge / 2}) {
     const auto values =
@@ -281,7 +281,7 @@ TEST_CASE("binomial numbers are distributed by count and probability") {
   }
 }
 
-TEST_CASE("classes are drawn by their logits") {
+TEST_CASE("Multinomial draws classes by their logits") {
   std::vector<double> probabilities(20);
   Tensor logits = Tensor::make(DataType::kDouble, {2, 20});
   double sum = 0;
@@ -329,7 +329,7 @@ TEST_CASE("a large shuffle keeps every row") {
   CHECK(moved > 4980);
 }
 
-TEST_CASE("the parts into which a draw is split do not show") {
+TEST_CASE("random draws do not depend on how they are split into parts") {
   const Tensor shape = Tensor::vector<int32_t>({3, 67});
   const AttrMap attrs = {{"dtype", DataType::kFloat}};
   const Tensor two = Tensor::vector<float>({0.5f, 20.0f});

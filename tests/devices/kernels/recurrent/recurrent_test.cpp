@@ -91,7 +91,7 @@ TEST_CASE("steps behind the length of a sequence are 0, and have no gradient") {
     for (const float value : grad.flat<float>()) CHECK(value == 0);
 }
 
-TEST_CASE("half precision is computed in single precision") {
+TEST_CASE("recurrent cells compute half precision in float") {
   const Outputs wide = run_lstm(lstm_inputs(kSteps), true);
   const Outputs half = run_lstm(lstm_inputs(kSteps, DataType::kHalf), true);
   for (size_t n = 0; n < 7; ++n)
@@ -100,7 +100,7 @@ TEST_CASE("half precision is computed in single precision") {
             doctest::Approx(wide[n].data<float>()[i]).epsilon(2e-3));
 }
 
-TEST_CASE("a batch, a sequence or a cell of size 0 is no error") {
+TEST_CASE("recurrent cells take a batch, sequence or cell of size 0") {
   for (int dim = 0; dim < 2; ++dim) {
     std::vector<Tensor> inputs = lstm_inputs(0);
     const int64_t batch = dim == 1 ? 0 : kBatch;

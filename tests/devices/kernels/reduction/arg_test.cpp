@@ -26,7 +26,7 @@ TEST_CASE("the position of the first extreme is found along any dimension") {
   expect_close(arg("ArgMin", in, 0), Tensor::vector<int64_t>({0, 1, 1}));
 }
 
-TEST_CASE("long rows and wide columns are searched to their end") {
+TEST_CASE("ArgMax searches long rows and wide columns to their end") {
   for (int64_t at : {0, 31, 32, 299, 300}) {
     Tensor in = Tensor::make(DataType::kInt32, {301});
     for (int32_t& value : in.mutable_flat<int32_t>()) value = 5;
@@ -43,7 +43,7 @@ TEST_CASE("long rows and wide columns are searched to their end") {
   }
 }
 
-TEST_CASE("NaN is never the extreme, and alone it gives position 0") {
+TEST_CASE("ArgMax and ArgMin skip NaN, and give 0 if there is nothing else") {
   const Tensor first = Tensor::vector<float>({kNaN, 1, 2});
   expect_close(arg("ArgMax", first, 0), Tensor::scalar<int64_t>(2));
   expect_close(arg("ArgMin", first, 0), Tensor::scalar<int64_t>(1));
@@ -53,7 +53,7 @@ TEST_CASE("NaN is never the extreme, and alone it gives position 0") {
   expect_close(arg("ArgMax", low, 0), Tensor::scalar<int64_t>(0));
 }
 
-TEST_CASE("NaN before nothing but the worst value gives position 0") {
+TEST_CASE("ArgMax and ArgMin give 0 for NaN before the worst value") {
   for (const Shape& shape : {Shape{2}, Shape{2, 1, 1}, Shape{1, 2}}) {
     const int32_t axis = shape.dim(0) == 2 ? 0 : 1;
     const auto pair = [&](float a, float b) {
@@ -72,7 +72,7 @@ TEST_CASE("NaN before nothing but the worst value gives position 0") {
                Tensor::vector<int64_t>({0, 1}));
 }
 
-TEST_CASE("many columns of several blocks are searched in tiles") {
+TEST_CASE("ArgMax searches many columns of several blocks") {
   Tensor in = Tensor::make(DataType::kInt32, {3, 50, 700});
   int32_t* values = in.mutable_data<int32_t>();
   for (int64_t i = 0; i < in.num_elements(); ++i)
@@ -91,7 +91,7 @@ TEST_CASE("many columns of several blocks are searched in tiles") {
     }
 }
 
-TEST_CASE("positions come in the type that is asked for") {
+TEST_CASE("ArgMax gives positions of the type that is asked for") {
   const Tensor in = Tensor::vector<bool>({false, true});
   expect_close(run_op("ArgMax", {in, Tensor::scalar<int64_t>(0)},
                       {{"output_type", DataType::kInt32}}),
@@ -115,7 +115,7 @@ TEST_CASE("positions come in the type that is asked for") {
                Code::kInvalidArgument, "does not fit in int16");
 }
 
-TEST_CASE("an extreme of nothing or along no dimension is refused") {
+TEST_CASE("ArgMax and ArgMin refuse an empty or missing dimension") {
   const Tensor empty = Tensor::make(DataType::kFloat, {0, 3});
   expect_error(arg("ArgMax", empty, 0), Code::kInvalidArgument, "is empty");
   expect_close(arg("ArgMax", empty, 1), Tensor::make(DataType::kInt64, {0}));

@@ -48,7 +48,7 @@ Tensor summed(const Tensor& in, const std::vector<bool>& reduced) {
   return out;
 }
 
-TEST_CASE("every choice of dimensions of every layout sums as defined") {
+TEST_CASE("Sum over any dimensions of any layout agrees with its definition") {
   // The last ones exceed a tile of columns, a block of a row, a leaf of rows
   // and what is reduced in parts, which may be of several kept rows.
   for (const Shape& shape :
@@ -74,7 +74,7 @@ TEST_CASE("every choice of dimensions of every layout sums as defined") {
   }
 }
 
-TEST_CASE("dimensions vanish unless they are kept") {
+TEST_CASE("reductions drop the reduced dimensions unless asked to keep them") {
   const Tensor in = counting({2, 3, 4});
   const auto plain = run_op("Sum", {in, axes({1})});
   REQUIRE(plain.ok());
@@ -169,7 +169,7 @@ TEST_CASE("a reduction of nothing gives the neutral element") {
   expect_close(run_op("Any", {flags, axes({0})}), Tensor::scalar(false));
 }
 
-TEST_CASE("what is left of an empty tensor may be too large to be one") {
+TEST_CASE("reductions refuse a result too large to be a tensor") {
   constexpr int64_t kMany = int64_t{1} << 32;
   const Tensor empty = Tensor::make(DataType::kBool, {kMany, 0, kMany});
   for (const char* op : {"All", "Any"})
@@ -179,7 +179,7 @@ TEST_CASE("what is left of an empty tensor may be too large to be one") {
   expect_close(run_op("All", {empty, axes({0, 1, 2})}), Tensor::scalar(true));
 }
 
-TEST_CASE("no dimensions reduce nothing") {
+TEST_CASE("reductions over no dimensions treat each element by itself") {
   const Tensor in = Tensor::of<float>({1, 2}, {-3, 4});
   expect_close(run_op("Sum", {in, axes({})}), in);
   expect_close(run_op("EuclideanNorm", {in, axes({})}),
@@ -215,7 +215,7 @@ TEST_CASE("the error of a float sum grows slowly") {
   }
 }
 
-TEST_CASE("dimensions that do not exist or come twice are refused") {
+TEST_CASE("reductions refuse dimensions that do not exist or come twice") {
   const Tensor in = counting({2, 3});
   expect_error(run_op("Sum", {in, axes({2})}), Code::kInvalidArgument,
                "axis 2");

@@ -31,7 +31,7 @@ TEST_CASE("segments of integers and complex numbers keep their type") {
       Tensor::vector<Complex64>({{4, 6}}));
 }
 
-TEST_CASE("wide rows are reduced in all their columns") {
+TEST_CASE("segment sums reduce wide rows in all their columns") {
   Tensor data = Tensor::make(DataType::kDouble, {4, 600});
   for (int64_t i = 0; i < data.num_elements(); ++i)
     data.mutable_data<double>()[i] = double(i);
@@ -44,7 +44,7 @@ TEST_CASE("wide rows are reduced in all their columns") {
   expect_close(same, (*sum)[0]);
 }
 
-TEST_CASE("no rows make no segments") {
+TEST_CASE("segment sums take data without rows") {
   expect_close(
       run_op("SegmentSum", {Tensor::make(DataType::kFloat, {0, 2}), ints({})}),
       Tensor::make(DataType::kFloat, {0, 2}));
@@ -58,7 +58,7 @@ TEST_CASE("no rows make no segments") {
   expect_close(run_op("SegmentSum", {none, ints({})}), none);
 }
 
-TEST_CASE("ids that are unsorted, negative or too few are refused") {
+TEST_CASE("SegmentSum refuses ids that are unsorted, negative or too few") {
   const auto refused = [](const Tensor& data, const Tensor& ids,
                           const char* text) {
     expect_error(run_op("SegmentSum", {data, ids}), Code::kInvalidArgument,
@@ -123,7 +123,7 @@ TEST_CASE("an empty segment has the value of its op and type") {
       Tensor::of<Half>({2}, {Half(1.f), Half(2.f)}));
 }
 
-TEST_CASE("ids may cover several dimensions or none") {
+TEST_CASE("unsorted segments take ids of several dimensions or none") {
   const Tensor two = Tensor::scalar<int32_t>(2);
   expect_close(
       run_op("UnsortedSegmentSum",

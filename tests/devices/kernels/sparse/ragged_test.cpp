@@ -53,7 +53,7 @@ TEST_CASE("ragged rows, n-grams, buckets and updates are TensorFlow's") {
   CHECK(counts.refused > 5);
 }
 
-TEST_CASE("partitions that do not fit one another are refused") {
+TEST_CASE("RaggedTensorToTensor refuses partitions that do not fit") {
   const Tensor all = Tensor::scalar<int64_t>(-1), zero = Tensor::scalar(0.0f);
   const Tensor three = floats({1, 2, 3});
   expect_error(to_dense(all, three, zero, {longs({0, 2})}, {"ROW_SPLITS"}),
@@ -97,7 +97,7 @@ TEST_CASE("partitions that do not fit one another are refused") {
                "ragged dimension 1 ends at 1, but there are 3");
 }
 
-TEST_CASE("rows that no value is in take no memory of their own") {
+TEST_CASE("RaggedTensorToTensor needs no memory for rows without values") {
   const Texts ids = {"FIRST_DIM_SIZE", "VALUE_ROWIDS", "VALUE_ROWIDS"};
   const int64_t last = (int64_t{1} << 50) - 1;
   expect_close(
@@ -134,7 +134,7 @@ TEST_CASE("n-grams that would take too much memory are refused") {
                Code::kResourceExhausted, "have more than");
 }
 
-TEST_CASE("without widths, a row is one n-gram with padding that is given") {
+TEST_CASE("StringNGrams without widths joins each row, with padding") {
   const Tensor words = Tensor::vector<std::string>({"a", "b", "c"});
   expect_close((*ngrams_of(words, longs({0, 3}), {}, 1))[0],
                Tensor::vector<std::string>({"<abc>"}));
@@ -142,7 +142,7 @@ TEST_CASE("without widths, a row is one n-gram with padding that is given") {
                "needs a pad_width of at least 0, not -1");
 }
 
-TEST_CASE("what is accumulated is a sum") {
+TEST_CASE("AccumulateNV2 adds up its inputs") {
   expect_close((*run_op("AccumulateNV2",
                         {floats({1, 2}), floats({3, 4}), floats({5, 6})},
                         {{"shape", PartialShape{2}}}))[0],
@@ -154,7 +154,7 @@ TEST_CASE("what is accumulated is a sum") {
       kInvalid, "the inputs are of shape [2], not [3]");
 }
 
-TEST_CASE("rows are joined, each of one input") {
+TEST_CASE("ParallelConcat joins rows, each of one input") {
   const Tensor a = Tensor::of<float>({1, 2}, {1, 2});
   const Tensor b = Tensor::of<float>({1, 2}, {3, 4});
   const auto join = [](const std::vector<Tensor>& rows, PartialShape shape) {
@@ -166,7 +166,7 @@ TEST_CASE("rows are joined, each of one input") {
                "the inputs must be one row each");
 }
 
-TEST_CASE("an empty tensor has zeros") {
+TEST_CASE("Empty gives a tensor of zeros") {
   for (const bool init : {false, true})
     expect_close((*run_op("Empty", {Tensor::vector<int32_t>({2, 3})},
                           {{"dtype", DataType::kFloat}, {"init", init}}))[0],
@@ -176,7 +176,7 @@ TEST_CASE("an empty tensor has zeros") {
                kInvalid, "-1");
 }
 
-TEST_CASE("rows of nothing, and coordinates of nothing, are refused") {
+TEST_CASE("InplaceAdd and UnravelIndex refuse an empty tensor") {
   const Tensor none = Tensor::make(DataType::kFloat, {0, 2});
   expect_error(run_op("InplaceAdd", {none, Tensor::vector<int32_t>({0}),
                                      Tensor::of<float>({1, 2}, {1, 2})}),

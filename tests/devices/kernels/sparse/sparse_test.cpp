@@ -50,7 +50,7 @@ TEST_CASE("a sparse tensor whose parts do not fit is refused") {
       kInvalid, "");
 }
 
-TEST_CASE("what is outside of a sparse tensor's shape is refused") {
+TEST_CASE("sparse kernels refuse indices outside of the shape") {
   const Tensor out = places(2, {0, 1, 1, 7});
   const std::vector<Tensor> sparse = {out, floats({1, 2}), longs({2, 2})};
   const auto with = [&](std::initializer_list<Tensor> more) {
@@ -79,7 +79,7 @@ TEST_CASE("what is outside of a sparse tensor's shape is refused") {
                kInvalid, "reverse_index_map[0] = 3 is outside of [0, 1)");
 }
 
-TEST_CASE("elements that are repeated or out of order are named") {
+TEST_CASE("SparseToDense names elements that are repeated or out of order") {
   const auto dense = [](Tensor at) {
     return run_op("SparseToDense", {std::move(at), longs({3}), floats({1, 2}),
                                     Tensor::scalar(0.0f)});
@@ -96,7 +96,7 @@ TEST_CASE("a softmax of a sparse tensor does not depend on its order") {
                floats({0.8807971f, 1, 0.1192029f}), 1e-6);
 }
 
-TEST_CASE("a sum over kept dimensions has coordinates of 0 in them") {
+TEST_CASE("SparseReduceSumSparse gives kept dimensions coordinates of 0") {
   const auto sums = run_op("SparseReduceSumSparse",
                            {places(2, {0, 3, 1, 1, 1, 3}), floats({1, 2, 4}),
                             longs({2, 4}), Tensor::vector<int32_t>({0})},
@@ -118,7 +118,7 @@ TEST_CASE("integers in a sparse tensor are not divided by zero") {
   expect_close(divide(least, -1), Tensor::vector<int32_t>({least}));
 }
 
-TEST_CASE("ranges that do not end are refused") {
+TEST_CASE("RaggedRange refuses ranges that do not end") {
   const auto range = [](auto start, auto limit, auto delta) {
     return run_op("RaggedRange", {Tensor::scalar(start), Tensor::scalar(limit),
                                   Tensor::scalar(delta)});

@@ -4,7 +4,7 @@
 
 namespace tagflow::devices {
 
-TEST_CASE("raw bytes become rows of elements") {
+TEST_CASE("DecodeRaw turns bytes into rows of elements") {
   const Tensor bytes = Tensor::vector<std::string>(
       {std::string("\1\0\2\0", 4), std::string("\3\0\4\1", 4)});
   expect_close(run_op("DecodeRaw", {bytes}, {{"out_type", DataType::kInt16}}),
@@ -33,7 +33,7 @@ TEST_CASE("base64 goes there and back") {
   expect_close(run_op("DecodeBase64", {(*padded)[0]}), plain);
 }
 
-TEST_CASE("what is no base64 is refused") {
+TEST_CASE("DecodeBase64 refuses text that is not base64") {
   for (const char* text : {"A", "A+==", "====", "AB=C", "YQ=", "YQ==="})
     expect_error(run_op("DecodeBase64", {Tensor::scalar(text)}),
                  Code::kInvalidArgument, "web-safe base64");

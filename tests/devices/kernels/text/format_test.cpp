@@ -31,7 +31,7 @@ TEST_CASE("numbers are written as printf writes them") {
                Tensor::scalar("(1,-2)"));
 }
 
-TEST_CASE("formats that would run away are refused") {
+TEST_CASE("AsString refuses formats that would run away") {
   auto refused = [](AttrMap attrs, std::string_view text) {
     expect_error(run_op("AsString", {Tensor::scalar(1.0f)}, std::move(attrs)),
                  Code::kInvalidArgument, text);
@@ -42,7 +42,7 @@ TEST_CASE("formats that would run away are refused") {
   refused({{"scientific", true}, {"shortest", true}}, "both");
 }
 
-TEST_CASE("a summary of no elements leaves a scalar out, too") {
+TEST_CASE("StringFormat with a summary of no elements leaves a scalar out") {
   const auto shown = [](const Tensor& tensor) {
     return run_op("StringFormat", {tensor},
                   {{"T", std::vector<DataType>{DataType::kInt32}},

@@ -23,7 +23,7 @@ TEST_CASE("strings join element by element, scalars with each") {
                Code::kInvalidArgument, "do not join");
 }
 
-TEST_CASE("axes are joined in the order given") {
+TEST_CASE("ReduceJoin joins axes in the order given") {
   const Tensor matrix = Tensor::of<std::string>({2, 2}, {"a", "b", "c", "d"});
   auto join = [&](std::initializer_list<int32_t> axes, AttrMap attrs = {}) {
     return run_op("ReduceJoin", {matrix, Tensor::vector<int32_t>(axes)},
@@ -47,7 +47,7 @@ TEST_CASE("axes are joined in the order given") {
 }
 
 // Results of TensorFlow 2.21.
-TEST_CASE("the first of the axes that are joined is the innermost") {
+TEST_CASE("ReduceJoin takes the first of its axes as the innermost") {
   std::vector<std::string> letters;
   for (char c = 'a'; c <= 'l'; ++c) letters.emplace_back(1, c);
   const Tensor cube = Tensor::of<std::string>({2, 3, 2}, letters);
@@ -65,7 +65,7 @@ TEST_CASE("the first of the axes that are joined is the innermost") {
     expect_close(run_op("ReduceJoin", {cube, axes}), joined);
 }
 
-TEST_CASE("lengths count bytes or characters") {
+TEST_CASE("StringLength counts bytes or characters") {
   const Tensor input = strings({"", "abc", "\xc3\xa4\xe2\x82\xac"});
   expect_close(run_op("StringLength", {input}),
                Tensor::vector<int32_t>({0, 3, 5}));
@@ -106,7 +106,7 @@ TEST_CASE("substrings are cut at the end, and refused outside") {
       strings({"a", "bc"}));
 }
 
-TEST_CASE("case and white space") {
+TEST_CASE("StringUpper, StringLower and StringStrip change ASCII text") {
   expect_close(run_op("StringUpper", {strings({"aZ\xc3\xa4"})}),
                strings({"AZ\xc3\xa4"}));
   expect_close(run_op("StringLower", {strings({"aZ"})}), strings({"az"}));
@@ -115,7 +115,7 @@ TEST_CASE("case and white space") {
 }
 
 // Results of TensorFlow 2.21, but for the zero, at which it stops.
-TEST_CASE("case beyond ASCII is Unicode's where strings are UTF-8") {
+TEST_CASE("StringLower and StringUpper follow Unicode for UTF-8 strings") {
   const AttrMap utf8{{"encoding", "utf-8"}};
   expect_close(run_op("StringLower",
                       {strings({"\u0391\u03a3 A", "\u0130", "A\xff\xe2\x82",
@@ -151,7 +151,7 @@ TEST_CASE("strings split into a sparse matrix") {
 }
 
 // Results of TensorFlow 2.21.
-TEST_CASE("how often a string is split, and what is left of it") {
+TEST_CASE("StringSplitV2 splits at most maxsplit times") {
   const auto parts = [](const char* text, const char* separator, int64_t most) {
     return run_op("StringSplitV2", {strings({text}), Tensor::scalar(separator)},
                   {{"maxsplit", most}})

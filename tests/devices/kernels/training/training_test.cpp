@@ -45,7 +45,7 @@ TEST_CASE("a step names the variable or slot that has no value") {
   expect_close(value_of(var), row({1, 2}));
 }
 
-TEST_CASE("a step is of one shape and type") {
+TEST_CASE("a training step refuses slots of another shape or type") {
   const Tensor var = make_variable("var", row({1, 2}));
   const Tensor accum = make_variable("accum", row({0, 0}));
   const Tensor longer = make_variable("longer", row({1, 2, 3}));
@@ -71,7 +71,7 @@ TEST_CASE("a step is of one shape and type") {
   expect_close(value_of(var), row({1, 2}));
 }
 
-TEST_CASE("a variable is no slot of its own") {
+TEST_CASE("a training step refuses a variable as its own slot") {
   const Tensor var = make_variable("var", row({1, 2}));
   for (const char* op : {"ApplyMomentum", "ResourceApplyMomentum"})
     expect_error(run_on_state(op, momentum(var, var, row({1, 1}))),
@@ -153,7 +153,7 @@ TEST_CASE("a sparse step leaves the buffers where they are") {
   CHECK(read.data<float>()[0] == 1);
 }
 
-TEST_CASE("a gradient that is NaN is no error") {
+TEST_CASE("a training step takes a gradient that is NaN") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Tensor var = make_variable("var", row({1, 2}));
   must_run_on_state("ApplyGradientDescent", {var, real(0.5), row({nan, 2})});

@@ -65,7 +65,7 @@ TEST_CASE("an update of a row that comes twice is made twice, in order") {
   }
 }
 
-TEST_CASE("nothing is written where an index is outside") {
+TEST_CASE("ScatterUpdate writes nothing if an index is outside") {
   for (const std::string& op : both_kinds("ScatterUpdate")) {
     const Tensor v = make_variable("v", Tensor::vector<int32_t>({1, 2, 3}));
     expect_error(run_on_state(op, {v, Tensor::of<int32_t>({2, 2}, {0, 1, 3, 2}),
@@ -90,7 +90,7 @@ TEST_CASE("nothing is written where an index is outside") {
 }
 
 // As in TensorFlow 2.21.
-TEST_CASE("the scalar of a resource is one row") {
+TEST_CASE("ResourceScatter ops take a scalar variable as one row") {
   const std::pair<const char*, float> expected[] = {
       {"Add", 7}, {"Sub", -3},   {"Mul", 10},  {"Div", 0.4f},
       {"Min", 2}, {"Max", 5.0f}, {"Update", 5}};
@@ -107,7 +107,7 @@ TEST_CASE("the scalar of a resource is one row") {
   expect_close(value_of(v), Tensor::scalar(4.0f));
 }
 
-TEST_CASE("updates fit the indices and the variable") {
+TEST_CASE("scatter updates must fit the indices and the variable") {
   const Tensor v = make_variable("v", numbers(3, 2));
   const Tensor indices = Tensor::vector<int32_t>({0, 1});
   expect_error(
@@ -152,7 +152,7 @@ TEST_CASE("a variable to be scattered into has a value of the type") {
                "variable \"ints\" of int32[1] is used as one of float");
 }
 
-TEST_CASE("integers are not divided by zero, and wrap around") {
+TEST_CASE("ScatterDiv refuses zero as a divisor, and integers wrap around") {
   constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
   const Tensor v = make_variable("v", Tensor::vector<int32_t>({8, kLeast}));
   expect_error(run_on_state("ScatterDiv", {v, Tensor::vector<int32_t>({0, 1}),
@@ -165,7 +165,7 @@ TEST_CASE("integers are not divided by zero, and wrap around") {
   expect_close(value_of(v), Tensor::vector<int32_t>({-8, kLeast}));
 }
 
-TEST_CASE("what cannot be ordered is not scattered by order") {
+TEST_CASE("ResourceScatterNdMax refuses types without an order") {
   const Tensor v =
       make_variable("v", Tensor::vector<std::string>({"a", "b", "c"}));
   expect_error(run_on_state("ResourceScatterNdMax",
@@ -174,7 +174,7 @@ TEST_CASE("what cannot be ordered is not scattered by order") {
                Code::kUnimplemented, "cannot combine elements of type string");
 }
 
-TEST_CASE("no indices change nothing") {
+TEST_CASE("scatter updates without indices change nothing") {
   const Tensor v = make_variable("v", numbers(3, 2));
   const Tensor none = Tensor::of<int32_t>({0}, {});
   for (const std::string& op : both_kinds("ScatterUpdate")) {

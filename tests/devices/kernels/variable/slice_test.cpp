@@ -30,7 +30,7 @@ TEST_CASE("a slice is assigned in place, but not under a reader's eyes") {
   }
 }
 
-TEST_CASE("what is assigned to a slice has its shape, or is repeated") {
+TEST_CASE("StridedSliceAssign takes a value of the slice's shape, or one") {
   for (const char* op : {"StridedSliceAssign", "ResourceStridedSliceAssign"}) {
     const Tensor v = make_variable("v", Tensor::vector<float>({1, 2, 3}));
     expect_error(
