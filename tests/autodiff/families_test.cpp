@@ -1,11 +1,12 @@
 // A family of ops has one name in all trees: cmake/families.txt.
+#include "autodiff/rules/families.h"
+
 #include <doctest/doctest.h>
 
 #include <map>
 #include <set>
 #include <string>
 
-#include "autodiff/rules/families.h"
 #include "devices/kernels/families.h"
 #include "graph/ops/families.h"
 
