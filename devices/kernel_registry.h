@@ -75,7 +75,7 @@ bool is_state_node(const graph::Node& node);
 // Thread-safe. Kernels are never removed.
 class KernelRegistry {
  public:
-  // With every kernel of devices/cpu; programs add theirs to it.
+  // With every kernel of devices/kernels; programs add theirs to it.
   static KernelRegistry& global();
   KernelRegistry() = default;
 
