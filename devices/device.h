@@ -56,13 +56,13 @@ class Accelerator {
 
   // Runs the kernel after all earlier launches, so their outputs may be its
   // inputs. Inputs may be in any memory: host buffers are copied over first,
-  // and replaced in the context. Outputs are in the device's memory, or, where
+  // and replaced in the context. Outputs are in the device's memory, or, if
   // they are small, inline or in the host's.
   //
   // `done` is called when the outputs may be passed to later launches here and
-  // to copy_to_host(), or with the error: Cancelled where the step was
+  // to copy_to_host(), or with the error: Cancelled if the step was
   // cancelled before the kernel's turn, or the device is being destroyed;
-  // ResourceExhausted, with the allocator's statistics, where the device is out
+  // ResourceExhausted, with the allocator's statistics, if the device is out
   // of memory. A failed launch is not retried: launches run in order, so
   // nothing is left to run before it that could free memory.
   //
@@ -75,11 +75,11 @@ class Accelerator {
 
   // Copies the tensor to the host's memory. A tensor that the host can read
   // already is returned as it is. Waits only for launches that the tensor
-  // depends on. Cancelled where the device is being destroyed. In both copies,
+  // depends on. Cancelled if the device is being destroyed. In both copies,
   // `step` is the step that the observer reports; 0: none.
   virtual void copy_to_host(Tensor tensor, Copied done, uint64_t step = 0) = 0;
   // Copies the tensor to the device's memory, for use by later launches. A
-  // tensor is returned as it is where it is there already, is inline, or is so
+  // tensor is returned as it is if it is there already, is inline, or is so
   // small that launches take it along. ResourceExhausted as above;
   // InvalidArgument for strings, handles, and tensors in another device's
   // memory.
@@ -117,10 +117,10 @@ class Device {
   virtual Allocator& allocator() = 0;
   // All zero on a device that keeps no statistics.
   virtual MemoryStats memory() const = 0;
-  // The ledger that counts the memory against its limit; null where there is no
+  // The ledger that counts the memory against its limit; null if there is no
   // limit or the device has no ledger. Lives as long as the device.
   virtual MemoryLedger* ledger() { return nullptr; }
-  // The accelerator that runs the kernels; null where they run on the engine's
+  // The accelerator that runs the kernels; null if they run on the engine's
   // workers. Lives as long as the device.
   virtual Accelerator* accelerator() { return nullptr; }
 

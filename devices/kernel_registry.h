@@ -95,11 +95,11 @@ class KernelRegistry {
                                            const TypeLimits& types,
                                            Values... values);
 
-  // Devices of `type` also run the synchronous kernels added for `from`, where
+  // Devices of `type` also run the synchronous kernels added for `from`, if
   // they have none of their own.
   void inherit(std::string type, std::string from);
   // Restricts devices of the type to nodes that `takes` accepts, and to those
-  // of is_state_node() where the kernel takes handles. Messages call these the
+  // of is_state_node() if the kernel takes handles. Messages call these the
   // nodes "with WHAT". By default devices run all nodes. Control flow is
   // restricted too; it takes handles.
   void limit(std::string type, NodeFilter takes, std::string what);
@@ -108,7 +108,7 @@ class KernelRegistry {
   void explain_missing(std::string why);
   std::string why_missing() const;
 
-  // Makes the kernel of a node. Unimplemented where the op has no kernel on
+  // Makes the kernel of a node. Unimplemented if the op has no kernel on
   // this device type, or none for these types; the message lists the existing
   // ones. Factory exceptions are errors, too. The result is never null.
   Result<std::unique_ptr<Kernel>> make(const graph::Node& node,

@@ -141,8 +141,8 @@ class OpDefBuilder {
   // one node (Note [What is fused] in graph/passes/fuse.cpp). REQUIRES: all
   // ports have the type given by the only attribute; only a shape mismatch can
   // make it fail; for floats its CPU kernel is a UnaryKernel or BinaryKernel of
-  // devices/kernels/elementwise. These classes are internal, so OpRegistry rejects
-  // fusible ops of other programs.
+  // devices/kernels/elementwise. These classes are internal, so OpRegistry
+  // rejects fusible ops of other programs.
   OpDefBuilder& fusible();
   // An output may be dead even if no input is. This is only for control flow,
   // which the engine performs; no kernel can do it.

@@ -174,7 +174,7 @@ class alignas(32) Tensor {
   Tensor with_dtype(DataType dtype) const;
   // A deep copy.
   Tensor clone() const;
-  // The buffer, or null where the elements are inline or absent.
+  // The buffer, or null if the elements are inline or absent.
   const Buffer* buffer() const {
     return header_.storage == kHeap ? heap_.buffer : nullptr;
   }

@@ -2,7 +2,7 @@
 //
 //   SaverOptions options = {.folder = "out", .every_steps = 100};
 //   auto saver = Saver::create(*session, options);
-//   auto restored = (*saver)->restore();  // the newest, where there is one
+//   auto restored = (*saver)->restore();  // the newest, if there is one
 //   ... run a step; (*saver)->save_if_due(++step); ...
 //   (*saver)->save(step);
 //   (*saver)->close();

@@ -28,7 +28,7 @@ class HandleUses {
     size_t num_ties = 0;
   };
   // A function that a node calls, and the index of the argument that the node's
-  // first input is. It is negative where a predicate or the like precedes the
+  // first input is. It is negative if a predicate or the like precedes the
   // arguments.
   struct Callee {
     Summary* summary = nullptr;

@@ -105,7 +105,7 @@ struct alignas(64) NodeItem {
   NodeKind kind = NodeKind::kKernel;
   bool has_constant_inputs : 1 = false;  // some slot is sticky
   bool may_be_expensive : 1 = false;
-  bool only_if_large : 1 = false;  // and only where an input is in a buffer
+  bool only_if_large : 1 = false;  // and only if an input is in a buffer
   // When the node is dead, it may hold a live input, which must be released.
   bool may_hold_when_dead : 1 = false;
   uint16_t num_inputs = 0;
@@ -253,7 +253,7 @@ struct Plan {
 
 struct PlanOptions {
   bool compile_edges = true;  // the pass "edges"
-  int window = 0;             // overrides parallel_iterations where > 0
+  int window = 0;             // overrides parallel_iterations if > 0
   bool launches = false;      // an accelerator runs the kernels
 };
 

@@ -88,7 +88,7 @@ struct StepWait
   // The reason of the wait at the time when the step was stopped, if it was.
   std::string at_stop;
 
-  // 'queue "q" has 0 of 10 elements'; empty where the kernel does not say.
+  // 'queue "q" has 0 of 10 elements'; empty if the kernel does not say.
   // REQUIRES: the wait has not ended.
   std::string reason() const;
 };
@@ -117,7 +117,7 @@ class Step : public std::enable_shared_from_this<Step>,
   bool counts = false;  // the answer comes with stats
   devices::StepInfo info;
   std::optional<devices::NumberedRun> random;  // set before the step starts
-  bool urgent = false;  // goes before others where workers are few
+  bool urgent = false;  // goes before others if workers are few
   Observer* observer = nullptr;
   Trace* trace = nullptr;
   std::vector<FetchSlot> fetches;

@@ -1,4 +1,4 @@
-// The graphs of the workloads that differentiate, and the train steps. Where
+// The graphs of the workloads that differentiate, and the train steps. If
 // compare.py has a counterpart, `compared` lists the results that must agree.
 #pragma once
 

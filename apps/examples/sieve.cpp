@@ -10,7 +10,7 @@
 //                             |                     +--> as it is -+
 //                             no--> where is_prime
 //
-// A conditional in a loop: the multiples of p are only looked for where p is a
+// A conditional in a loop: the multiples of p are only looked for if p is a
 // prime, and a branch that is not taken costs a dead token, not a pass over
 // all numbers.
 #include "apps/examples/run.h"

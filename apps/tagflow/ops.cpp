@@ -82,7 +82,7 @@ std::vector<std::string> names_of(const std::set<DataType>& types) {
   return names;
 }
 
-// The implementation of the op: "CPU", "engine", or "-" where there is none
+// The implementation of the op: "CPU", "engine", or "-" if there is none
 // yet.
 std::string kernel_text(const graph::OpDef& op) {
   if (is_performed_by_engine(op.name)) return "engine";

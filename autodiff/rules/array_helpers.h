@@ -9,7 +9,7 @@
 
 namespace tagflow::autodiff {
 
-// The elements of an integer input where it is a constant.
+// The elements of an integer input if it is a constant.
 std::optional<std::vector<int64_t>> known_indices(RuleContext& r, int input);
 // The same for an input with one element.
 std::optional<int64_t> known_index(RuleContext& r, int input);

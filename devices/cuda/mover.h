@@ -63,7 +63,7 @@ class CudaMover final : public Allocator, public ElementMover {
 
   CudaMemory& memory_;
   Status error_;
-  const BlasLibrary* blas_ = nullptr;  // set where there is a handle
+  const BlasLibrary* blas_ = nullptr;  // set if there is a handle
   cublasHandle_t handle_ = nullptr;
   bool blas_started_ = false;
 };

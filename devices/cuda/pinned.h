@@ -12,7 +12,7 @@ namespace tagflow::devices {
 // A block of it. Movable.
 class PinnedBlock {
  public:
-  // ResourceExhausted, or Internal, where CUDA cannot allocate it.
+  // ResourceExhausted, or Internal, if CUDA cannot allocate it.
   static Result<PinnedBlock> make(size_t bytes);
   PinnedBlock() = default;
   PinnedBlock(PinnedBlock&& other) noexcept;

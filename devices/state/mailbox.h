@@ -35,7 +35,7 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // True where nobody was inside: the caller now is, handles the message, which
+  // True if nobody was inside: the caller now is, handles the message, which
   // was not published, and leaves. False: the thread inside will handle it.
   [[nodiscard]] bool post(Message& message) noexcept {
     Message* word = word_.load(std::memory_order_relaxed);

@@ -24,7 +24,7 @@ struct SliceSpec {
 };
 
 // What is selected of a tensor. For each of its dimensions: the first index,
-// the step, and how many (kUnknown where that cannot be known).
+// the step, and how many (kUnknown if that cannot be known).
 struct SliceGeometry {
   Shape::Dims begin, stride, count;
   // Of the output: some dimensions dropped, some new.

@@ -154,7 +154,7 @@ TEST_CASE("recursions that fail leave no call open") {
 }
 
 TEST_CASE("what waits for a recursive call runs after it") {
-  // f(n) fails where n is below 0; else it gives n, after f(n - 1) is done.
+  // f(n) fails if n is below 0; else it gives n, after f(n - 1) is done.
   FunctionGraph g;
   g.define(function(
       "f", {"n: int32"}, {"r: int32"},

@@ -190,7 +190,7 @@ python3 "$here/check_trace.py" "$work/loop.json" while/Less &&
 
 # --- conform ------------------------------------------------------------------
 # A case of a loop, made here: the graph as text cannot be used, so that the
-# folder has what `run` wrote and a graph of no nodes where none is needed.
+# folder has what `run` wrote and a graph of no nodes if none is needed.
 expect 2 - 'folders' tagflow conform
 expect 3 - 'no folder "nowhere"' tagflow conform nowhere
 echo text >"$work/README.md"
@@ -225,7 +225,7 @@ expect 1 '^1 passed, 1 failed, 1 skipped$' 'broken' tagflow conform cases
 expect 0 '"skipped":1' - tagflow conform --json cases/empty/ cases/odd/
 tail -n 1 "$work/stdout" | grep -qx '1 passed, 0 failed, 1 skipped' ||
   complain "the last line of --json is not the count" tagflow conform
-# The same op where nothing needs it does not matter: the run itself fails.
+# The same op if nothing needs it does not matter: the run itself fails.
 echo '{"name": "o", "runs": [{"targets": ["b"], "fetches": [],
  "error": {"code": "NotFoundError"}}]}' >"$work/cases/odd/case.json"
 expect 0 '^1 passed' - tagflow conform cases/odd

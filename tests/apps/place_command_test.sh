@@ -100,7 +100,7 @@ foreign='\[--costs\] none of its [0-9]+ costs is of a node of this graph'
 expect 0 '' "$foreign" tagflow place "$loop" --costs costs.json
 expect 0 '' "$foreign" \
   tagflow run "$loop" --costs costs.json --feed n=3 --fetch Exit
-# A run goes on measuring, and makes the file where there is none.
+# A run goes on measuring, and makes the file if there is none.
 expect 0 '^y = ' - tagflow run products.pbtxt --devices cpu:2 --feed x=x.json \
   --fetch y --costs costs.json
 cp "$work/costs.json" "$work/before.json"

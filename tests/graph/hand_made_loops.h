@@ -57,7 +57,7 @@ inline Loop loop(Graph& graph, const std::string& name, const Values& start,
                    body);
 }
 
-// Ops on lists of elements of a type. Where no shape is given, none is asked
+// Ops on lists of elements of a type. If no shape is given, none is asked
 // for.
 struct Lists {
   Graph& graph;

@@ -46,7 +46,7 @@ def array_of(value):
 
 
 def same(what, actual, wanted):
-    """Ends the program where two arrays differ."""
+    """Ends the program if two arrays differ."""
     global checks
     checks += 1
     actual, wanted = array_of(actual), array_of(wanted)

@@ -24,7 +24,7 @@ class EntryScanner {
     rest_.remove_prefix(1);
     return true;
   }
-  // Reads a quoted text; returns false where there is none.
+  // Reads a quoted text; returns false if there is none.
   bool take_quoted(std::string_view& text) {
     if (!take('"')) return false;
     const size_t end = rest_.find('"');

@@ -21,8 +21,8 @@
 namespace tagflow::io {
 
 // The array in `bytes`, which must hold nothing else. Returns InvalidArgument
-// where the bytes are not a .npy file or hold a type that no tensor has, and
-// DataLoss where elements are missing. Allocates no more than the bytes fill.
+// if the bytes are not a .npy file or hold a type that no tensor has, and
+// DataLoss if elements are missing. Allocates no more than the bytes fill.
 // Thread-safe.
 Result<Tensor> parse_npy(std::string_view bytes);
 

@@ -23,7 +23,7 @@ std::string path_of(const CLI::App& app) {
                         : app.get_name() + " " + path_of(*chosen.front());
 }
 
-// The error of the first argument, where that should be a subcommand.
+// The error of the first argument, if that should be a subcommand.
 std::string describe_unknown(const CLI::App& app,
                              std::span<char* const> arguments) {
   std::vector<std::string> names;

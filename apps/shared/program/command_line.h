@@ -16,7 +16,7 @@ namespace tagflow::apps {
 // Parses the arguments of main(), calls the callbacks of `app` and of the
 // chosen subcommands, and returns `result`, which they set. --help and
 // --version print to stdout and are not errors. An invalid command line is a
-// usage error; the message on stderr says where to find help. Where the first
+// usage error; the message on stderr says where to find help. If the first
 // argument should be a subcommand and is not, the message suggests the nearest
 // one.
 ExitCode parse_and_run(CLI::App& app, int argc, char** argv,

@@ -8,7 +8,7 @@
 
 namespace tagflow::apps {
 
-// spdlog's default logger writes "level: text" to stderr, in colour where
+// spdlog's default logger writes "level: text" to stderr, in colour if
 // that is a terminal and NO_COLOR is unset or empty. Called once, by main().
 void set_up_logging();
 
@@ -23,7 +23,7 @@ size_t column_width(size_t longest);
 // Writes printable(text) to stdout. The logger does the same for logs.
 // flush_stdout() returns errors.
 void print_text(std::string_view text);
-// Writes buffered output. Returns DataLoss, with the cause, where any earlier
+// Writes buffered output. Returns DataLoss, with the cause, if any earlier
 // output could not be written.
 Status flush_stdout();
 

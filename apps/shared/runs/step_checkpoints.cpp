@@ -131,7 +131,7 @@ void add_checkpoint_options(CLI::App& app, CheckpointOptions& options) {
                     ".safetensors file",
                     "PATH");
   app.add_option("--init", options.init,
-                 "a node to run before the first step, where there is no "
+                 "a node to run before the first step, if there is no "
                  "checkpoint, the model's own included")
       ->type_name("NODE")
       ->expected(1)

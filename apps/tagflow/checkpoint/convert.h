@@ -11,7 +11,7 @@ namespace tagflow::apps {
 // Writes a .safetensors file, without a bundle's object graph, or a bundle of
 // `shards` shards with the prefix `path`. The result is complete or not there
 // at all. One tensor at a time is in memory. Returns errors of reading, of
-// BundleWriter and of write_safetensors(), and InvalidArgument where `path` is
+// BundleWriter and of write_safetensors(), and InvalidArgument if `path` is
 // a folder. REQUIRES: shards >= 1, and 1 for a .safetensors file.
 Status convert(const checkpoint::TensorFile& from, const std::string& path,
                int shards);

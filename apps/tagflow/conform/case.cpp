@@ -25,7 +25,7 @@ Result<std::string> parse_text(const Json& value, std::string_view what) {
   return value.get<std::string>();
 }
 
-// The list of strings at `key`; empty where there is none.
+// The list of strings at `key`; empty if there is none.
 Result<std::vector<std::string>> parse_list(const Json& run, const char* key) {
   std::vector<std::string> list;
   const auto it = run.find(key);

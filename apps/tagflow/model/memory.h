@@ -7,7 +7,7 @@
 namespace tagflow::apps {
 
 // Bytes that the process can still allocate before the system, or its control
-// group (a container's, say), runs out of memory; the largest int64 where that
+// group (a container's, say), runs out of memory; the largest int64 if that
 // is unknown. An estimate: other processes allocate memory, too. Thread-safe.
 int64_t available_memory();
 

@@ -72,7 +72,7 @@ Result<Outputs> tangents_of_xs(const Scope& scope,
   return made;
 }
 
-// Invalid ones where a y depends on no x.
+// Invalid ones if a y depends on no x.
 Result<Outputs> tangents_of_order(const Scope& scope,
                                   const TangentRequest& request,
                                   const Outputs& of_xs) {

@@ -228,7 +228,7 @@ std::vector<std::string> frame_names(const Recording& recording) {
   return names;
 }
 
-// The existing nodes and frames, where no step matches.
+// The existing nodes and frames, if no step matches.
 std::string alternatives(const Recording& recording, const StepFilter& filter) {
   const std::vector<std::string> frames = frame_names(recording);
   const bool no_frame = std::ranges::none_of(
@@ -254,7 +254,7 @@ std::vector<std::string> scope_names(const Recording& recording) {
       if (instance.number > 1) frame += fmt::format("#{}", instance.number);
       return fmt::format("{}/{}", frame, scope.iteration);
     };
-    // Names the root only where it is outermost, and the device once.
+    // Names the root only if it is outermost, and the device once.
     std::vector<std::string> levels;
     if (instance.caller >= 0) levels = around[size_t(instance.caller)];
     levels.push_back(level(instance.device));

@@ -135,7 +135,7 @@ class SpaceBatchKernel : public BytesKernel {
   }
 
   // Moves what batch part `part` holds. Its cell c is position
-  // c * block + offset - before of the space, where that exists.
+  // c * block + offset - before of the space, if that exists.
   void copy_part(const KernelContext& context, const BlockDims& dims,
                  int64_t part, int64_t batch, Tensor& output) const {
     const Tensor& input = context.input(0);

@@ -12,7 +12,7 @@ namespace {
 
 class Stack final : public StepObject {
  public:
-  // No bound where max_size is negative.
+  // No bound if max_size is negative.
   Stack(std::string name, DataType dtype, int64_t max_size)
       : name_(std::move(name)), dtype_(dtype), max_size_(max_size) {}
   ~Stack() override { release(std::move(elements_)); }

@@ -11,7 +11,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// The array of input 0. InvalidArgument where its elements are of another type.
+// The array of input 0. InvalidArgument if its elements are of another type.
 Result<TensorArray*> array_of_type(const KernelContext& context,
                                    DataType dtype) {
   TAGFLOW_ASSIGN(TensorArray * array,

@@ -115,7 +115,7 @@ class ListFromTensorKernel final : public BytesKernel {
   }
 };
 
-// The length of a list that contains all indices. InvalidArgument where one is
+// The length of a list that contains all indices. InvalidArgument if one is
 // negative.
 Result<int64_t> length_for(const KernelContext& context,
                            std::span<const int32_t> indices) {

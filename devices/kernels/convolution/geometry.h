@@ -65,7 +65,7 @@ struct Geometry {
 };
 
 // The geometry of windows of the given spatial sizes over a tensor of shape
-// `input`, in the attributes' data format. InvalidArgument where they do not
+// `input`, in the attributes' data format. InvalidArgument if they do not
 // fit or their product overflows. REQUIRES: input.rank() == window.rank
 Result<Geometry> make_geometry(const KernelContext& context,
                                const graph::WindowAttrs& window,

@@ -23,7 +23,7 @@ CastRow core_cast_row(DataType from, DataType to);
 ScalarFunction core_cast_scalar(DataType from, DataType to);
 
 // Clears the bits of each float or double that `to`, a smaller floating type,
-// cannot hold, so that a cast truncates. Null where `to` is not smaller.
+// cannot hold, so that a cast truncates. Null if `to` is not smaller.
 CastRow truncate_row(DataType from, DataType to);
 
 }  // namespace tagflow::devices

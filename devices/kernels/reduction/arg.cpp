@@ -48,7 +48,7 @@ struct Smaller {
   }
 };
 
-// The first best position of a row; 0 where no element is better than the worst
+// The first best position of a row; 0 if no element is better than the worst
 // value, so that all are this value or NaN.
 template <class Order, class T>
 int64_t best_of_row(const T* in, int64_t count) {

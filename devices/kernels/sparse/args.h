@@ -33,7 +33,7 @@ struct SparsePorts {
 Result<SparseIndices> sparse_input(const KernelContext& context,
                                    SparsePorts ports = {});
 
-// InvalidArgument where a coordinate is outside of the shape.
+// InvalidArgument if a coordinate is outside of the shape.
 Status check_inside(const KernelContext& context, const SparseIndices& sparse);
 // The same, and where an element does not follow the previous one in row-major
 // order.
@@ -58,7 +58,7 @@ int64_t offset_of(std::span<const int64_t> at, const Shape::Dims& strides);
 Status set_shape_output(KernelContext& context, int output, const Shape& shape);
 
 // A kernel whose time is about proportional to its input elements, and to its
-// output elements where that is dense.
+// output elements if that is dense.
 class SparseKernel : public Kernel {
  public:
   double cost(const KernelContext& context) const override {

@@ -26,7 +26,7 @@ Result<Operands> operands_of(const KernelContext& context) {
 }
 
 // Iterates over the elements of both in the order of their positions; take(i,
-// j) gets their numbers, -1 where one tensor has no element.
+// j) gets their numbers, -1 if one tensor has no element.
 template <class Take>
 void merge(const SparseIndices& a, const SparseIndices& b, Take take) {
   int64_t i = 0, j = 0;

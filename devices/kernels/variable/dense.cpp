@@ -23,7 +23,7 @@ struct Change {
   void (*row)(const void* before, const void* by, void* after, int64_t n);
   // The same for a variable whose value and whose change are inline scalars of
   // the type, for example a counter: nothing to allocate, to copy or to divide.
-  // False where they are something else.
+  // False if they are something else.
   bool (*scalar)(Variable& variable, const Tensor& by);
   bool subtracts;
 };

@@ -21,7 +21,7 @@ TEST_CASE("nothing is saved before the variables have values") {
   run_target(*session, "init");
   must(saver->save(0));
   must(saver->close());
-  // Where there are none, a checkpoint says the step.
+  // If there are none, a checkpoint says the step.
   const Folder other("no_variables");
   must(make_saver(*make_session({}, Graph()), {.folder = other.path()})
            ->save(1));

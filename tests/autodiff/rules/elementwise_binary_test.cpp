@@ -191,7 +191,7 @@ TEST_CASE("what was not chosen has a gradient of zero") {
   check_gradients(choose("SelectV2", columns), {x, y});
   check_gradients(choose("SelectV2", columns), {x, row});
   check_gradients(choose("SelectV2", Tensor::scalar(false)), {values({}), row});
-  // Also where the gradient is infinite.
+  // Also if the gradient is infinite.
   const auto grads = gradients_of(
       [=](const graph::Scope& s, const graph::Outputs& xs) {
         return ops::mul(s, ops::select(s, columns, xs[0], xs[1]), kInfinity);

@@ -60,7 +60,7 @@ TEST_CASE_FIXTURE(Fixture, "branches agree on their outputs") {
         },
         [this](const Scope&) { return x; });
     CHECK(message() ==
-          "[cond] \"cond\": 2 outputs where the predicate is true, 1 where it "
+          "[cond] \"cond\": 2 outputs if the predicate is true, 1 if it "
           "is false");
   }
   SUBCASE("in type") {
@@ -68,8 +68,8 @@ TEST_CASE_FIXTURE(Fixture, "branches agree on their outputs") {
         s, p, [this](const Scope&) { return x; },
         [](const Scope& f) { return constant(f.named("one"), 1); });
     CHECK(message() ==
-          "[cond] \"cond\": output 0 is float (\"cond/Switch_1:1\") where the "
-          "predicate is true, int32 (\"cond/one:0\") where it is false");
+          "[cond] \"cond\": output 0 is float (\"cond/Switch_1:1\") if the "
+          "predicate is true, int32 (\"cond/one:0\") if it is false");
   }
   SUBCASE("of which there is one at least") {
     const auto nothing = [](const Scope&) { return Outputs(); };

@@ -226,8 +226,8 @@ TEST_CASE_FIXTURE(Fixture, "branches return structures of the same leaves") {
           return Cell{x, x};
         });
     CHECK(message() ==
-          "[cond] \"cond\": output h is int32 (\"cond/Switch_2:1\") where the "
-          "predicate is true, float (\"cond/Switch_3:0\") where it is false");
+          "[cond] \"cond\": output h is int32 (\"cond/Switch_2:1\") if the "
+          "predicate is true, float (\"cond/Switch_3:0\") if it is false");
   }
   SUBCASE("all of them") {
     cond(
@@ -236,8 +236,8 @@ TEST_CASE_FIXTURE(Fixture, "branches return structures of the same leaves") {
           return State{n, {Cell{x, x}}};
         });
     CHECK(message() ==
-          "[cond] \"cond\": cells[1].c is returned where the predicate is "
-          "true, but not where it is false");
+          "[cond] \"cond\": cells[1].c is returned if the predicate is "
+          "true, but not if it is false");
   }
   SUBCASE("and no others") {
     using Named = std::map<std::string, Output>;
@@ -250,8 +250,8 @@ TEST_CASE_FIXTURE(Fixture, "branches return structures of the same leaves") {
           return Named{{"a", n}, {"b", x}};
         });
     CHECK(message() ==
-          "[cond] \"cond\": b is returned where the predicate is false, but "
-          "not where it is true");
+          "[cond] \"cond\": b is returned if the predicate is false, but "
+          "not if it is true");
   }
   SUBCASE("which are valid") {
     cond(

@@ -185,7 +185,7 @@ TEST_CASE("in a loop that could be cut readers go first in each iteration") {
 }
 
 TEST_CASE("in a loop some of whose iterations lack tokens nobody has a turn") {
-  // The list goes on where a condition of its own says so.
+  // The list goes on if a condition of its own says so.
   ListLoop odd;
   Node* own = add(odd.graph, "own", "Less",
                   {{odd.counter.body, 0}, {odd.counter.add, 0}});

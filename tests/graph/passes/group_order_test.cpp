@@ -12,7 +12,7 @@ TEST_CASE("what is live under other conditions is another group") {
   Node* branch = add(g.graph, "branch", "Switch", {{g.y, 0}, {p, 0}});
   Node* pivot = add(g.graph, "pivot", "Identity", {{branch, 1}});
   Node* a = g.unary("a", g.x);
-  Node* b = g.binary("b", "Mul", a, pivot);  // dead where p is false
+  Node* b = g.binary("b", "Mul", a, pivot);  // dead if p is false
   g.unary("c", b);
   Node* other = add(g.graph, "other", "Identity", {{branch, 0}});
   Node* d = g.binary("d", "Sub", a, other);
@@ -209,7 +209,7 @@ TEST_CASE("a group does not wait for a device that waits for it") {
   Cut g;
   Node* b = g.binary("b", "Mul", g.a, g.come);
   CHECK(groups(g.graph, {"b"}, {"send"}).empty());
-  // Where nothing is sent: what comes may be dead, and a is not.
+  // If nothing is sent: what comes may be dead, and a is not.
   CHECK(groups(g.graph, {"a", "b"}) == "");
   g.unary("c", g.a, "Neg");
   g.unary("d", b);

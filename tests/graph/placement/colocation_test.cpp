@@ -218,7 +218,7 @@ TEST_CASE("what stays on the host leaves a class that accelerators hold") {
   CHECK(indices(groups.devices_of(groups.group_of(*stack))) == "0 1");
   CHECK(groups.class_of(*stack) == Colocation::kNoClass);
   CHECK(groups.class_of(*neg) == groups.class_of(*other));
-  // Where a host can hold the class, it is in it as any other.
+  // If a host can hold the class, it is in it as any other.
   on(placing.graph, neg, "");
   groups = must(placing.build());
   CHECK(groups.group_of(*neg) == groups.group_of(*stack));

@@ -58,7 +58,7 @@ Result<Outputs> run(const Use& use, const Tensor& value) {
 
 }  // namespace
 
-// As TensorFlow 2.21 takes and refuses them where shapes are known.
+// As TensorFlow 2.21 takes and refuses them if shapes are known.
 TEST_CASE("one element serves for a scalar up to the rank that the op takes") {
   for (const Use& use : uses()) {
     const auto expected = run(use, use.value);

@@ -81,8 +81,8 @@ Outputs chosen(const Outputs& values, const Ints& outputs, const Ints& joined) {
   return results;
 }
 
-// Several outputs against the ops one by one, where others hold the inputs and
-// where nobody does.
+// Several outputs against the ops one by one, if others hold the inputs and
+// if nobody does.
 void expect_same_outputs(const Lines& program,
                          const std::vector<Tensor>& inputs, const Ints& outputs,
                          const Ints& joined = {}) {
@@ -304,7 +304,7 @@ TEST_CASE("random programs give what their ops give one by one") {
     std::shuffle(outputs.begin(), outputs.end(), random);
     expect_same_outputs(program, inputs, outputs);
     if (outputs.size() == 1) continue;
-    // Joined where all of them are of one shape: where none is a scalar.
+    // Joined if all of them are of one shape: if none is a scalar.
     const auto values = values_of(program, inputs);
     REQUIRE(values.ok());
     if (!std::ranges::all_of(outputs, [&](int64_t value) {

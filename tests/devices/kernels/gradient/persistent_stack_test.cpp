@@ -301,7 +301,7 @@ TEST_CASE("a pop refuses an element of another shape than it expects") {
   refused(pair, {kAny}, "is int32[1,2], of another shape than [?]");
   refused(pair, PartialShape::scalar(), "int32[1,2], of another shape than []");
   refused(Tensor::scalar(1), {1}, "is int32[], of another shape than [1]");
-  // Where the element is the second, the first one does not matter.
+  // If the element is the second, the first one does not matter.
   const auto first = pop(pair, PartialShape{1, 2});
   REQUIRE(first.ok());
   CHECK(
