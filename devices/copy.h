@@ -62,7 +62,7 @@ void strided_copy(const KernelContext& context, StridedCopy copy,
 // Copies `count` consecutive elements; the same requirements, and no overlap.
 void copy_elements(const Tensor& from, int64_t from_at, Tensor& to,
                    int64_t to_at, int64_t count);
-// The same where the CPU may be unable to access the context's memory.
+// As above, if the CPU may be unable to access the context's memory.
 void copy_elements(const KernelContext& context, const Tensor& from,
                    int64_t from_at, Tensor& to, int64_t to_at, int64_t count);
 

@@ -85,7 +85,8 @@ class Accelerator {
   // memory.
   virtual void copy_from_host(Tensor tensor, Copied done,
                               uint64_t step = 0) = 0;
-  // The same, synchronously: for constants, when a plan is made. May block.
+  // As copy_from_host(), synchronously: for constants, when a plan is made. May
+  // block.
   virtual Result<Tensor> upload(const Tensor& tensor) = 0;
 
   // Calls `observer` after each kernel and copy, from the thread that saw its
@@ -107,7 +108,7 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // The same for as long as the device lives.
+  // The facts about the device, which do not change while it lives.
   const graph::DeviceInfo& info() const { return info_; }
   // The type that kernels are registered for: "CPU", "STREAM", "GPU".
   const std::string& type() const { return *info_.name.type; }

@@ -78,7 +78,7 @@ class DeviceRegistry {
 Result<std::vector<std::unique_ptr<Device>>> make_devices(
     const std::vector<DeviceSpec>& specs,
     const DeviceRegistry& registry = DeviceRegistry::global());
-// The same for a text, which parse_device_specs() reads.
+// As above, for a text, which parse_device_specs() reads.
 Result<std::vector<std::unique_ptr<Device>>> make_devices(
     std::string_view specs);
 

@@ -69,7 +69,7 @@ inline ElementMover* mover_of(const KernelContext& context) {
                                   : dynamic_cast<ElementMover*>(&allocator);
 }
 
-// The same for one tensor: strings and handles are always the host's.
+// The mover for one tensor, or null: strings and handles are always the host's.
 inline ElementMover* mover_for(const KernelContext& context,
                                const Tensor& tensor) {
   return is_plain(tensor.dtype()) ? mover_of(context) : nullptr;

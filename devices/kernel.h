@@ -238,12 +238,13 @@ class KernelContext {
   // Output i of the node's output type and `shape`, elements uninitialised
   // (strings and handles default-constructed).
   Result<Tensor*> allocate_output(int i, const Shape& shape);
-  // The same, but reuses input `candidate` in place if its buffer is in the
-  // same memory, nobody else holds it, and type and shape agree. Then the
-  // output's elements ARE the input's: read element k before writing it.
+  // As allocate_output(), but reuses input `candidate` in place if its buffer
+  // is in the same memory, nobody else holds it, and type and shape agree. Then
+  // the output's elements ARE the input's: read element k before writing it.
   Result<Tensor*> forward_or_allocate(int candidate, int i, const Shape& shape);
-  // The same, regardless of StepInfo::forward_buffers: for values such as
-  // lists, where a change that is not in place copies everything.
+  // As forward_or_allocate(), regardless of StepInfo::forward_buffers: for
+  // values such as lists, where a change that is not in place copies
+  // everything.
   Result<Tensor*> change_or_allocate(int candidate, int i, const Shape& shape);
   // As allocate_output(), but always in the host's memory: for a few numbers
   // that the kernel writes itself.

@@ -19,8 +19,8 @@ Result<int64_t> index_scalar(const KernelContext& context, int input,
 // Stores the elements of an integer input that is a vector.
 Status index_vector(const KernelContext& context, int input,
                     std::string_view name, Shape::Dims& values);
-// The same for an input that is a shape. As in TensorFlow, a scalar counts as a
-// vector of one element if shape inference did not see it.
+// As index_vector(), for an input that is a shape. As in TensorFlow, a scalar
+// counts as a vector of one element if shape inference did not see it.
 Status shape_vector(const KernelContext& context, int input,
                     std::string_view name, Shape::Dims& values);
 

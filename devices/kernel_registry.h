@@ -68,8 +68,9 @@ using NodeFilter = std::function<bool(const graph::Node&)>;
 // All its inputs and outputs can be copied as bytes, so an accelerator's memory
 // can hold them.
 bool is_plain_node(const graph::Node& node);
-// The same except for handles, references and variants, of which it has at
-// least one: these stay on the host, while their contents are on the device.
+// As is_plain_node(), except for handles, references and variants, of which it
+// has at least one: these stay on the host, while their contents are on the
+// device.
 bool is_state_node(const graph::Node& node);
 
 // Thread-safe. Kernels are never removed.
@@ -88,8 +89,8 @@ class KernelRegistry {
   // class sets KernelDef::takes_handles.
   template <class K>
   void add(std::string_view op, const TypeLimits& types = {});
-  // The same for a class whose constructor or make() takes more values after
-  // the KernelInfo, such as the loops for some types of elements.
+  // As add() above, for a class whose constructor or make() takes more values
+  // after the KernelInfo, such as the loops for some types of elements.
   template <class K, class... Values>
   requires(sizeof...(Values) > 0) void add(std::string_view op,
                                            const TypeLimits& types,

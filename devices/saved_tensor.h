@@ -34,7 +34,7 @@ class SavedTensor final : public RefCounted,
   // Returns the value, in the memory where it is. It has been popped. REQUIRES:
   // called for an owner.
   Tensor read();
-  // The same, for a value that nobody can pop again.
+  // As read(), for a value that nobody can pop again.
   Tensor take();
   // Removes one owner. Without owners the value is released, and moved no more.
   void give_up();
@@ -84,7 +84,8 @@ class SavedReader {
   virtual Ref<SavedTensor> next_saved(const KernelContext& context) const = 0;
 };
 
-// The same for any kernel; null if it is not a SavedReader.
+// As SavedReader::next_saved(), for any kernel; null if it is not a
+// SavedReader.
 Ref<SavedTensor> next_saved(const Kernel& kernel, const KernelContext& context);
 
 }  // namespace tagflow::devices

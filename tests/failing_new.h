@@ -27,7 +27,8 @@ class FailAllocation {
 
   // Whether one has failed. Thread-safe.
   bool failed() const;
-  // The same as the end of its life, so that a test may check in peace.
+  // Ends the failures, as the end of its life does, so that a test may check in
+  // peace.
   void stop();
 
  private:

@@ -101,7 +101,7 @@ class Saver {
   // fails as FailedPrecondition if the folder was moved or removed since the
   // saver was made. REQUIRES: as for Session::run(); 0 <= step <= 2^53.
   Status save(int64_t step);
-  // The same if a checkpoint is due. Otherwise returns the error of a failed
+  // As save(), if a checkpoint is due. Otherwise returns the error of a failed
   // write, once, and does not wait.
   Status save_if_due(int64_t step);
   // Waits until no checkpoint is being written; returns the error of the write,

@@ -203,7 +203,7 @@ struct FramePlan {
 
   StartState first;  // iteration 0
   StartState later;  // the others
-  // The same where all loop constants have arrived.
+  // The states if all loop constants have arrived.
   StartState steady_first;
   StartState steady_later;
   bool has_loop_constants = false;

@@ -34,7 +34,7 @@ struct GradientsCommand {
   bool json = false;
 };
 
-// The same in forward mode, with other names.
+// The request in forward mode, which has other names.
 TangentRequest tangent_request(const GradientsCommand& command) {
   TangentRequest request{.ys = command.request.ys,
                          .xs = command.request.xs,

@@ -39,7 +39,8 @@ Output one_gradient(RuleContext& r, const graph::Input& index,
                     const Output& value);
 Output row_gradients(RuleContext& r, const Output& indices,
                      const Output& values);
-// The same for parts of a tensor, of `lengths` rows each.
+// The gradient of a container in which parts of a tensor, of `lengths` rows
+// each, have gradients.
 Output part_gradients(RuleContext& r, const Output& values,
                       const Output& lengths);
 // The gradients in `gradients` of such elements. Input `i` gives their type and

@@ -92,8 +92,8 @@ void add_max_pool_rules(RuleTable& table) {
             [](RuleContext& r) { set_max_pool_dual(r, "MaxPool3DGrad"); });
 }
 
-// The same with the indices of the largest elements instead of y: the inputs of
-// the gradients are x, dy or dx, and these.
+// Makes the gradient by the indices of the largest elements instead of y: the
+// inputs of the gradients are x, dy or dx, and these.
 Output with_argmax(RuleContext& r, const char* op, const Output& argmax) {
   constexpr std::string_view kAttrs[] = {"ksize", "strides", "padding",
                                          "include_batch_in_index"};

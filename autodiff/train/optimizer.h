@@ -101,10 +101,10 @@ class Optimizer {
   Output minimize(const graph::Scope& s, const Output& loss,
                   const std::vector<graph::ScopedVariable>& variables,
                   const ApplyOptions& options = {}) const;
-  // The same with given gradients; invalid ones are skipped. Each has the shape
-  // of its part, or is sparse with rows of it, whose indices may repeat. No
-  // update begins before all gradients and the scope's control dependencies are
-  // done.
+  // Minimizes by the given gradients; invalid ones are skipped. Each has the
+  // shape of its part, or is sparse with rows of it, whose indices may repeat.
+  // No update begins before all gradients and the scope's control dependencies
+  // are done.
   Output apply_gradients(const graph::Scope& s,
                          const std::vector<VariableGradient>& gradients,
                          const ApplyOptions& options = {}) const;

@@ -68,7 +68,7 @@ class CudaMemory final : public Allocator, public SwappableMemory {
   bool host_visible() const override { return false; }
   std::string describe() const override;
 
-  // The same memory for buffers that the lane `arrivals` writes.
+  // This memory, for buffers that the lane `arrivals` writes.
   Allocator& for_arrivals() { return for_arrivals_; }
   MemoryStats stats() const;
   MemoryLedger& ledger() { return ledger_; }

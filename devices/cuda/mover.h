@@ -53,7 +53,7 @@ class CudaMover final : public Allocator, public ElementMover {
   // a copy of one on the host that is too large to be sent with the launch.
   // That is rare: values that were swapped out, and are summed there.
   Result<Tensor> readable(const Tensor& tensor);
-  // The same for a tensor that is written, perhaps in place.
+  // Makes the kernel wait for a tensor that it writes, perhaps in place.
   void await(const Tensor& tensor) {
     note(memory_.hold_for(tensor, memory_.compute().stream()));
   }

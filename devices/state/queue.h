@@ -72,12 +72,12 @@ class Queue final : public StateActor {
   // Puts one element in; if that throws, the queue is unchanged. REQUIRES:
   // there is space.
   void put(std::span<const Tensor> values);
-  // The same with rows [begin, end) of `values`.
+  // Puts rows [begin, end) of `values` in. REQUIRES: as for put().
   Status put_rows(const KernelContext& context, std::span<const Tensor> values,
                   int64_t begin, int64_t end);
   // Takes one out, as the kernel's outputs. REQUIRES: there is one.
   void take(KernelContext& context);
-  // The same with `count` of them, batched.
+  // Takes `count` of them out, batched.
   Status take_many(KernelContext& context, int64_t count);
   void close();
 

@@ -27,7 +27,7 @@ class ResourceOp {
   // it is anonymous. FailedPrecondition outside of a session.
   Result<Ref<StateObject>> find_or_make(
       const KernelContext& context, const ResourceManager::Make& make) const;
-  // The same as a handle: a scalar in output 0.
+  // Sets output 0 to a handle of this resource, a scalar.
   Status set_handle(KernelContext& context,
                     const ResourceManager::Make& make) const;
 

@@ -124,7 +124,7 @@ class StateActor : public StateObject {
   // Performs it now, if nobody is inside and nothing has to wait.
   std::optional<Status> try_now(const ActorKernel& kernel,
                                 KernelContext& context, Errand& errand);
-  // The same, now or later, by the thread that is inside then.
+  // Performs it now or later, by the thread that is inside then.
   void post(std::shared_ptr<Operation> operation);
 
   // --- Called inside, by kernels.

@@ -66,7 +66,8 @@ class Variable final : public GuardedState {
   // FailedPrecondition that names the variable, unless it has a value; the
   // status of ended() if it has ended.
   Status check_initialized() const;
-  // The same, and an error where the kernel cannot access the value's memory.
+  // As check_initialized(), and an error if the kernel cannot access the
+  // value's memory.
   Status check_readable(const KernelContext& context) const;
 
   // --- REQUIRES: the lock is held exclusively.
@@ -91,7 +92,8 @@ class Variable final : public GuardedState {
   // The value in an unshared buffer, to be changed in place: a shared buffer
   // has been copied. FailedPrecondition if it has no value.
   Result<Tensor*> change(const KernelContext& context);
-  // The same for an update of some rows: from now on the buffer is not shared.
+  // As change(), for an update of some rows: from now on the buffer is not
+  // shared.
   Result<Tensor*> change_rows(const KernelContext& context);
   // Whether change_rows() was called. Thread-safe.
   bool is_read_by_copy() const {

@@ -25,7 +25,7 @@ class Elements {
 
   // The number of elements, an int32 scalar.
   const Output& count() const { return count_; }
-  // The same, or kUnknown.
+  // The number of elements if the graph knows it, else kUnknown.
   int64_t static_count() const { return static_count_; }
 
   Outputs read(const Scope& in, const Input& index) const {

@@ -62,7 +62,8 @@ Status sparse_segment_shape(ShapeContext& c) {
   return Status();
 }
 
-// The same and num_segments, or output_dim0 of a gradient.
+// The inputs of sparse_segment_shape(), and num_segments, or output_dim0 of a
+// gradient.
 Status sized_sparse_segment_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(sparse_segment_shape(c));
   TAGFLOW_ASSIGN(const int64_t rows, size_of(c, 3));

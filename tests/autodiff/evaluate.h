@@ -37,7 +37,7 @@ inline std::vector<Tensor> evaluate(const graph::Scope& s,
   return *std::move(results);
 }
 
-// The same of scalars of double.
+// The values of scalars of double.
 inline Doubles numbers(const graph::Scope& s, const graph::Outputs& outputs,
                        const std::vector<actors::Feed>& feeds = {},
                        actors::SessionOptions options = {},

@@ -49,7 +49,7 @@ Result<std::vector<PartialShape>> infer_op(std::string_view op,
 // variants must describe themselves alike.
 void expect_close(const Tensor& actual, const Tensor& expected,
                   double tolerance = 0);
-// The same for an op's first output.
+// As above, for an op's first output.
 void expect_close(const Result<Outputs>& actual, const Tensor& expected,
                   double tolerance = 0);
 // Fails the test case unless the result is an error of that code whose message

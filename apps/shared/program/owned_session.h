@@ -12,7 +12,7 @@ namespace tagflow::apps {
 
 // How long a program waits for the remaining work of a cancelled run.
 inline constexpr std::chrono::milliseconds kPatience{100};
-// The same where output of the run is still to be written.
+// How long it waits if output of the run is still to be written.
 inline constexpr std::chrono::seconds kLongPatience{2};
 
 // Owns a session. If a run was cancelled in a kernel that cannot be

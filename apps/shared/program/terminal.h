@@ -15,7 +15,8 @@ void set_up_logging();
 // The text with control characters, except newlines and tabs, as escapes
 // ("\u001b"): text from a file must not control the terminal.
 std::string printable(std::string_view text);
-// The same with newlines and tabs escaped, too: for a name in a list of lines.
+// As printable(), with newlines and tabs escaped, too: for a name in a list of
+// lines.
 std::string printable_name(std::string_view text);
 // The width of a column whose longest text has `longest` bytes. It has a limit;
 // a longer text extends only its own line.

@@ -11,7 +11,7 @@ namespace tagflow::apps {
 // is unknown. An estimate: other processes allocate memory, too. Thread-safe.
 int64_t available_memory();
 
-// The same for a system whose files are below `root`. For tests.
+// As available_memory(), for a system whose files are below `root`. For tests.
 int64_t available_memory_below(const std::string& root);
 
 }  // namespace tagflow::apps

@@ -20,7 +20,7 @@ struct GatherPlan {
 // InvalidArgument if they do not match; index values are not checked.
 Result<GatherPlan> plan_gather(const KernelContext& context,
                                int64_t batch_dims);
-// The same for any params, along an axis, indexed by input 1.
+// As above, for any params, along an axis, indexed by input 1.
 Result<GatherPlan> plan_gather(const KernelContext& context,
                                const Tensor& params, int64_t axis,
                                int64_t batch_dims);

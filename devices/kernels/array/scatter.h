@@ -51,7 +51,7 @@ Status check_updates(const KernelContext& context, const Tensor& indices,
 // `target` is not shared.
 Status scatter_slices(const KernelContext& context, const Tensor& numbers,
                       const Tensor& updates, Combine combine, Tensor& target);
-// The same for slices of `size` elements, where `updates` may be a scalar that
+// As above, for slices of `size` elements, where `updates` may be a scalar that
 // is used for all.
 Status scatter_slices(const KernelContext& context, const Tensor& numbers,
                       int64_t size, const Tensor& updates, Combine combine,

@@ -40,8 +40,8 @@ class IndexedTensors {
         if (const Tensor& tensor = page->tensors[size_t(i)]; tensor.valid())
           visit(number * kPage + i, tensor);
   }
-  // The same, but visit() may move the tensors out. REQUIRES: afterwards the
-  // object is only destroyed.
+  // As for_each(), but visit() may move the tensors out. REQUIRES: afterwards
+  // the object is only destroyed.
   template <class Visit>
   void for_each_last(Visit&& visit) {
     std::as_const(*this).for_each([&](int64_t index, const Tensor& tensor) {

@@ -160,7 +160,7 @@ struct ByHandle {
   }
 };
 
-// The same, by name.
+// Finds the stack by its name.
 struct ByName {
   template <class F>
   static Status with_stack(const KernelContext& context, F&& use) {

@@ -42,7 +42,7 @@ class TensorList final : public ArithmeticValue {
 
 // The list of an input. InvalidArgument if it is something else.
 Result<const TensorList*> list_input(const KernelContext& context, int input);
-// The same, and its elements must be of that type.
+// The list of an input, whose elements must be of that type.
 Result<const TensorList*> list_input(const KernelContext& context, int input,
                                      DataType dtype);
 

@@ -121,7 +121,7 @@ Result<std::span<Variant>> changed_values_output(KernelContext& context,
   return variants;
 }
 
-// The same for a scalar.
+// As changed_values_output(), for a scalar.
 template <class T>
 Result<T*> changed_value_output(KernelContext& context, int input, int output) {
   TAGFLOW_ASSIGN(const auto variants,

@@ -70,7 +70,7 @@ struct Geometry {
 Result<Geometry> make_geometry(const KernelContext& context,
                                const graph::WindowAttrs& window,
                                const Shape& input, const Spatial& size);
-// The same with the sizes of window.size.
+// As make_geometry(), with the sizes of window.size.
 Result<Geometry> make_pool_geometry(const KernelContext& context,
                                     const graph::WindowAttrs& window,
                                     const Shape& input);

@@ -19,7 +19,7 @@ using CastRow = void (*)(const void* x, void* z, int64_t n);
 //   uint64)
 // - between integers: wraps around
 CastRow core_cast_row(DataType from, DataType to);
-// The same for one element in its token.
+// The conversion of one element in its token.
 ScalarFunction core_cast_scalar(DataType from, DataType to);
 
 // Clears the bits of each float or double that `to`, a smaller floating type,

@@ -61,7 +61,7 @@ struct BinaryLoop {
 // nanoseconds each, that an estimate in every run pays.
 bool may_take_long(const KernelInfo& info, double cost);
 
-// The same rank and dimensions.
+// Whether both have the same rank and dimensions.
 bool same_dims(const Tensor& x, const Tensor& y);
 
 // For AddN: InvalidArgument if its inputs have different shapes.

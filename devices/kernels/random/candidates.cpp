@@ -166,7 +166,8 @@ class CandidateKernel : public Kernel {
   }
 
  private:
-  // Stores the classes; returns the number of draws until there were enough.
+  // Stores `count_` classes. Returns the number of draws that this took, which
+  // is larger if classes must be unique.
   Result<int64_t> sample(const KernelContext& context, int64_t* to) const {
     if (classes_ == Classes::kAll) {
       for (int64_t i = 0; i < count_; ++i) to[i] = i;

@@ -48,7 +48,7 @@ struct SampleLayout {
 Result<SampleLayout> sample_layout(const KernelContext& context,
                                    RandomSource source, const Shape& parameters,
                                    std::string_view what);
-// The same for an output of that shape.
+// The layout of an output of that shape.
 Result<SampleLayout> layout_of_output(const KernelContext& context,
                                       const Shape& output,
                                       const Shape& parameters,

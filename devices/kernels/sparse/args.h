@@ -35,8 +35,8 @@ Result<SparseIndices> sparse_input(const KernelContext& context,
 
 // InvalidArgument if a coordinate is outside of the shape.
 Status check_inside(const KernelContext& context, const SparseIndices& sparse);
-// The same, and where an element does not follow the previous one in row-major
-// order.
+// As check_inside(); InvalidArgument also if an element does not follow the
+// previous one in row-major order.
 Status check_inside_and_sorted(const KernelContext& context,
                                const SparseIndices& sparse);
 
@@ -51,7 +51,8 @@ inline std::string coordinates_text(const Shape::Dims& at) {
   return coordinates_text(std::span<const int64_t>(at.data(), at.size()));
 }
 
-// The distance between neighbours of each dimension; 0 in one that repeats.
+// The position of element `at` in row-major memory: the sum of at[i] *
+// strides[i]. The stride of a repeated dimension is 0.
 int64_t offset_of(std::span<const int64_t> at, const Shape::Dims& strides);
 
 // Sets an output to an int64 vector of the dimensions.

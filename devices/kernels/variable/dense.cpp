@@ -21,7 +21,7 @@ constexpr double kDenseNanosecondsPerByte = 0.15;
 struct Change {
   // after[i] = before[i] + by[i], or their difference, for i < n.
   void (*row)(const void* before, const void* by, void* after, int64_t n);
-  // The same for a variable whose value and whose change are inline scalars of
+  // Does this for a variable whose value and whose change are inline scalars of
   // the type, for example a counter: nothing to allocate, to copy or to divide.
   // False if they are something else.
   bool (*scalar)(Variable& variable, const Tensor& by);

@@ -23,7 +23,7 @@ struct Counting {
   }
 };
 
-// The same around another one, "i/", that negates in every iteration.
+// This loop around another one, "i/", that negates in every iteration.
 struct Nested : Counting {
   Nested() {
     Node* limit = add(graph, "l/n", "Enter", {{n, 0}},

@@ -21,7 +21,7 @@ TEST_CASE("what is live under other conditions is another group") {
   g.unary("g", a, "Abs", {other});  // waits for a side
   CHECK(groups(g.graph, {"a", "b", "c", "d", "e", "f", "g"}) ==
         "a f, b c, d e");
-  // The same through the columns of a tensor.
+  // Groups are also ordered through the columns of a tensor.
   Graph gates;
   Node* whole = placeholder(gates, "whole", DataType::kFloat, {-1, 64});
   Node* side = placeholder(gates, "side", DataType::kBool);

@@ -23,7 +23,7 @@ Tensor value_of(const Tensor& sum, DataType dtype = DataType::kFloat) {
   return OneStep().value("_ProductSumValue", {sum}, {{"T", dtype}});
 }
 
-// The same, one by one.
+// The products added one by one.
 Tensor plainly_added(const Tensor& sum, const Tensor& a, const Tensor& b,
                      AttrMap attrs = {}) {
   const Tensor product = OneStep().value("MatMul", {a, b}, std::move(attrs));
