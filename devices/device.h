@@ -69,7 +69,7 @@ class Accelerator {
   // The kernel, the context and what it points to stay valid until then. Nobody
   // else uses the context's inputs; its allocator and its Parallel are not
   // used. Returns soon, and never blocks. REQUIRES: the kernel was made for
-  // this type of device, and is no AsyncKernel.
+  // this type of device, and is not an AsyncKernel.
   virtual void launch(const Kernel& kernel, KernelContext& context,
                       Completion done) = 0;
 

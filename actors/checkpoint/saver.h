@@ -89,7 +89,7 @@ class Saver {
   // Restores the newest complete checkpoint of the folder, as
   // restore_checkpoint() does; nothing if the folder has no checkpoints. It is
   // an error if none of its checkpoints is complete. Rejects a checkpoint with
-  // tensors that are no variables of the graph, since later checkpoints would
+  // tensors that are not variables of the graph, since later checkpoints would
   // not have them.
   Result<std::optional<Restored>> restore();
 

@@ -38,7 +38,7 @@ class HandleUses {
   explicit HandleUses(const graph::FunctionLibrary& library);
 
   // The functions that the node calls, by an attribute or as its op. Empty: the
-  // node is no call.
+  // node is not a call.
   std::vector<Callee> called(const graph::Node& node);
 
  private:

@@ -247,7 +247,7 @@ struct Plan {
   bool reads_variables = false;
   // Whether some kernel is asynchronous: it may wait for another run.
   bool may_wait = false;
-  // Suspicious parts of the graph that are no errors.
+  // Suspicious parts of the graph that are not errors.
   std::vector<std::string> warnings;
 };
 

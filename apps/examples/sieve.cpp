@@ -28,7 +28,7 @@ struct State {
 
 Output primes_below(const Scope& s, const Output& n) {
   const Output numbers = range(s, 0, n, 1);
-  // True where a number is no multiple of p, or p itself.
+  // True where a number is not a multiple of p, or p itself.
   const auto stays = [&](const Scope& in, const Output& p) {
     const Output rest = floor_mod(in, numbers, p);
     return logical_or(in, not_equal(in, rest, 0), equal(in, numbers, p));

@@ -38,7 +38,7 @@ class WritableFile {
 
 // Operations on files and folders. Errors name the path: NotFound if it does
 // not exist, as behind a link to itself, PermissionDenied, ResourceExhausted
-// if the disk is full, InvalidArgument if it is no regular file, Unknown
+// if the disk is full, InvalidArgument if it is not a regular file, Unknown
 // for any other. Thread-safe.
 class FileSystem {
  public:

@@ -144,7 +144,7 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
 
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::json::exception&) override {
-    return refuse("the header is no JSON, at its byte {}", position);
+    return refuse("the header is not JSON, at its byte {}", position);
   }
 
  private:
@@ -179,8 +179,9 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
 
   bool take_offsets() {
     if (numbers_.size() != 2 || numbers_[0] > numbers_[1])
-      return refuse("the data_offsets of tensor {:?} are no begin and end",
-                    entry_.name);
+      return refuse(
+          "the data_offsets of tensor {:?} are not a begin and an end",
+          entry_.name);
     entry_.begin = numbers_[0];
     entry_.end = numbers_[1];
     return true;
@@ -245,7 +246,7 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
     return header_error("the header has a byte that is zero");
   HeaderParser parser;
   if (!nlohmann::json::sax_parse(text, &parser)) {
-    if (parser.status.ok()) return header_error("the header is no JSON");
+    if (parser.status.ok()) return header_error("the header is not JSON");
     return parser.status;
   }
   std::ranges::sort(parser.header.entries, [](const auto& a, const auto& b) {
@@ -270,7 +271,7 @@ Result<std::string> format_safetensors_header(const SafetensorsHeader& header) {
   try {
     text = root.dump();
   } catch (const nlohmann::json::exception&) {
-    return header_error("a name is no UTF-8");
+    return header_error("a name is not UTF-8");
   }
   constexpr size_t kAlignment = 8;
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');

@@ -42,8 +42,8 @@ class TensorSlice {
   // The slice's own shape, in a tensor of that shape. InvalidArgument if the
   // ranks differ or the slice is not within the tensor.
   Result<Shape> shape_in(const Shape& whole) const;
-  // With a start and a length in every dimension. REQUIRES: shape_in() is no
-  // error.
+  // With a start and a length in every dimension. REQUIRES: shape_in() is not
+  // an error.
   TensorSlice resolved(const Shape& whole) const;
   // The common part of two slices, which are resolved and of equal rank;
   // nothing if they have no element in common.

@@ -25,7 +25,7 @@ namespace tagflow::devices {
 //      that comes before is handled by the thread that wanted to leave. None is
 //      left.
 //   4. Messages of one thread are handled in the order in which it posted them.
-//   5. A handler may post: its thread is inside, so this is no recursion.
+//   5. A handler may post: its thread is inside, so this is not a recursion.
 //
 // Thread-safe.
 template <class Message>

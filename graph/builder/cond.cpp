@@ -29,7 +29,7 @@ std::string describe(const Leaf& leaf, size_t i) {
 
 Status check_predicate(const Scope& scope, const Output& pred) {
   if (!pred.has_tensor())
-    return invalid_argument("[cond] \"{}\": the predicate is no tensor",
+    return invalid_argument("[cond] \"{}\": the predicate is not a tensor",
                             ScopeAccess::name(scope));
   if (pred.dtype() != DataType::kBool)
     return invalid_argument(

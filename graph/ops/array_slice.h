@@ -32,8 +32,8 @@ struct SliceGeometry {
 };
 
 // Reads the spec against an input of known rank whose dimensions may be
-// kUnknown. InvalidArgument on a mask that is no int32, two ellipses, too many
-// entries, a stride of zero or an index outside; messages have no prefix.
+// kUnknown. InvalidArgument on a mask that is not an int32, two ellipses, too
+// many entries, a stride of zero or an index outside; messages have no prefix.
 Result<SliceGeometry> resolve_slice(const SliceSpec& spec,
                                     const PartialShape& input);
 

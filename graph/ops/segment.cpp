@@ -41,11 +41,11 @@ Status unsorted_segment_shape(ShapeContext& c) {
   const PartialShape& ids = c.input(1);
   if (!data.has_rank() || !ids.has_rank()) return Status();
   if (ids.rank() > data.rank())
-    return c.fail(fmt::format("segment_ids {} is no prefix of data {}",
+    return c.fail(fmt::format("segment_ids {} is not a prefix of data {}",
                               ids.to_string(), data.to_string()));
   for (int i = 0; i < ids.rank(); ++i) {
     if (ids.dim_known(i) && data.dim_known(i) && ids.dim(i) != data.dim(i))
-      return c.fail(fmt::format("segment_ids {} is no prefix of data {}",
+      return c.fail(fmt::format("segment_ids {} is not a prefix of data {}",
                                 ids.to_string(), data.to_string()));
   }
   c.set_output(0, with_first(rows, data, ids.rank()));

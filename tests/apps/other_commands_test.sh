@@ -144,7 +144,7 @@ expect 2 - 'no model is named "x"; there is "mobilenet", ' \
   tagflow bench models --python python3 --only x
 expect 3 - 'cannot start' tagflow bench models --python /no/such/python
 expect 1 - 'import tensorflow' tagflow bench models --python true --only lstm
-# One that answers, with a model that is no such.
+# One that answers, with a model that is not one.
 fake="$here/fake_tensorflow.py"
 expect 0 '^\| ResNet50, 224 x 224 x 3 \| 1 \| 250 \| session \| [0-9.e-]+ \| [0-9.e+]+ \| [0-9.e+-]+ \|' \
   - tagflow bench models --python "$fake" --only resnet --repeats 1
@@ -208,7 +208,7 @@ expect 3 - "$none.* and 1 more$" \
   tagflow conform nothing nothing nothing nothing nothing nothing
 : >"$work/cases/broken/graph.pb"
 echo '{' >"$work/cases/broken/case.json"
-expect 1 '^0 passed, 1 failed, 0 skipped$' 'broken.*no JSON object' \
+expect 1 '^0 passed, 1 failed, 0 skipped$' 'broken.*not a JSON object' \
   tagflow conform cases/broken
 # A graph without nodes: its versions alone.
 printf "\x22\x00" >"$work/cases/empty/graph.pb"

@@ -39,7 +39,7 @@ def tagflow(*arguments, code=0):
 
 
 def array_of(value):
-    """Of a tensor, too: a scalar string of TensorFlow is no array by itself."""
+    """Of a tensor, too: a scalar string of TensorFlow is not an array itself."""
     if isinstance(value, tf.Tensor):
         value = value.numpy()
     return np.asarray(value, object if isinstance(value, bytes) else None)

@@ -35,7 +35,7 @@ Result<std::string> format_npy(const Tensor& tensor);
 // Any other type itself.
 DataType npy_dtype(DataType dtype);
 
-// As decode_npy() and encode_npy(), from and to a file. They also return errors
+// As parse_npy() and format_npy(), from and to a file. They also return errors
 // of read_file() and write_file(), with the path in the message.
 Result<Tensor> read_npy(const std::filesystem::path& path);
 Status write_npy(const std::filesystem::path& path, const Tensor& tensor);

@@ -47,8 +47,8 @@ Result<Output> add_placeholder(const Scope& scope, const std::string& name,
     const auto own = x.node()->attr<DataType>("dtype");
     if (!own.ok() || !x.node()->inputs().empty())
       return invalid_argument(
-          "[gradients] x \"{}\" is no variable of which the type is known: its "
-          "tangent has to be given",
+          "[gradients] x \"{}\" is not a variable of which the type is known: "
+          "its tangent has to be given",
           x.name());
     dtype = *own;
     const auto known = x.node()->attr<PartialShape>("shape");

@@ -47,7 +47,7 @@ Result<const TensorList*> list_input(const KernelContext& context, int input,
                                      DataType dtype);
 
 // The estimated bytes of the list of input 0, for the cost of kernels that
-// move all elements. 0 if it is no list.
+// move all elements. 0 if it is not a list.
 double list_bytes(const KernelContext& context);
 
 // ResourceExhausted if a list would be longer than kMaxContainerElements.

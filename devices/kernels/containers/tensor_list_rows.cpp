@@ -91,7 +91,7 @@ Status check_rows(const KernelContext& context, const Tensor& tensor,
   Shape row = tensor.shape();
   row.remove_dim(0);
   if (shape.accepts(row)) return {};
-  return context.fail("rows of {} are no elements of shape {}",
+  return context.fail("rows of {} are not elements of shape {}",
                       tensor.describe(), shape.to_string());
 }
 

@@ -34,7 +34,7 @@ Result<T*> object_input(const KernelContext& context, int input,
     const auto& handle = *tensor.data<ResourceHandle>();
     if (T* object = step_object<T>(handle)) return object;
     return context.fail(
-        "input {} is no {} but {}", input, what,
+        "input {} must be one {}, not {}", input, what,
         handle.get() == nullptr ? "an empty handle" : handle.get()->describe());
   }
   return context.fail("input {} must be the handle of one {}, not {}", input,
@@ -67,7 +67,7 @@ Result<const T*> value_input(const KernelContext& context, int input,
                         input, what, tensor.describe());
   const auto& variant = *tensor.data<Variant>();
   if (const T* value = value_as<T>(variant)) return value;
-  return context.fail("input {} is no {} but {}", input, what,
+  return context.fail("input {} must be one {}, not {}", input, what,
                       describe_variant(variant));
 }
 
@@ -138,7 +138,7 @@ void release_nested(Tensor&& tensor);
 bool accepts_shape_of(const PartialShape& shape, const Tensor& tensor);
 
 // The integer of a scalar input, whose type int32 the op's definition
-// guarantees. InvalidArgument if it is no scalar; `name` is for the message.
+// guarantees. InvalidArgument if it is not a scalar; `name` is for the message.
 inline Result<int64_t> int32_input(const KernelContext& context, int input,
                                    std::string_view name) {
   const Tensor& tensor = context.input(input);

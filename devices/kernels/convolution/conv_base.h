@@ -35,7 +35,7 @@ class ConvKernelBase : public Kernel {
                                           const Shape& filter,
                                           int64_t channels) const = 0;
 
-  // The shape in an integer vector. InvalidArgument if it is no shape of
+  // The shape in an integer vector. InvalidArgument if it is not a shape of
   // `rank` dimensions.
   static Result<Shape> shape_of_sizes(const KernelContext& context,
                                       const Tensor& sizes, int rank);

@@ -36,7 +36,7 @@ class LayerOps {
   // The number of tensors that are multiplied: one, or the inputs of ConcatV2.
   int64_t num_parts() const { return 1 + num_more_; }
   const Tensor& part(const KernelContext& context, int64_t i) const;
-  // The bias, or null if there is none; false if it is no vector of
+  // The bias, or null if there is none; false if it is not a vector of
   // `outputs` elements. REQUIRES: dtype() is float.
   bool find_bias(const KernelContext& context, int64_t outputs,
                  const float*& bias) const;

@@ -38,7 +38,7 @@ Result<std::vector<double>> read_weights(const KernelInfo& info) {
   if (!weights.empty())
     return invalid_argument("only one of vocab_file and unigrams may be given");
   if (is_irregular_file(path))
-    return invalid_argument("\"{}\" is no regular file", path);
+    return invalid_argument("\"{}\" is not a regular file", path);
   std::ifstream file(path);
   std::string line;
   while (int64_t(weights.size()) < kMostClasses && std::getline(file, line)) {

@@ -24,7 +24,7 @@ struct UniformReal {
 };
 
 // Integers of [minval, maxval), by the remainder: biased if the size of the
-// range is no power of 2, as in TensorFlow.
+// range is not a power of 2, as in TensorFlow.
 template <class T>
 struct UniformInt {
   using Element = T;

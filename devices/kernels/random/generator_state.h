@@ -15,7 +15,7 @@ class GeneratorState {
   static constexpr int64_t kWords = 3;
 
   // The state in the variable of input 0. FailedPrecondition if it has no
-  // value, InvalidArgument if the value is no vector of at least three
+  // value, InvalidArgument if the value is not a vector of at least three
   // words.
   static Result<GeneratorState> of(const KernelContext& context);
 

@@ -9,7 +9,7 @@ namespace tagflow::devices {
 Result<Tensor> as_int64(const KernelContext& context, const Tensor& tensor);
 
 // The value of an integer scalar input that is the number of rows of an output.
-// InvalidArgument if it is no scalar or negative.
+// InvalidArgument if it is not a scalar or negative.
 Result<int64_t> row_count(const KernelContext& context, int input);
 
 // InvalidArgument unless `ids` is a vector of as many ids as `rows`, sorted

@@ -137,7 +137,7 @@ class AddSparseGradKernel : public SparseKernel {
             context.input(1).describe(), indices.describe());
     }
     if (grad.rank() != 1 || grad.dim(0) != terms[2].count)
-      return context.fail("gradients {} are no vector of {} elements",
+      return context.fail("gradients {} are not a vector of {} elements",
                           grad.describe(), terms[2].count);
     for (int n = 0; n < 2; ++n) {
       TAGFLOW_ASSIGN(Tensor * out,

@@ -140,7 +140,7 @@ class CountUpToKernel final : public UpdateKernel {
     TAGFLOW_RETURN_IF_ERROR(check_type(context, *variable, kDataTypeOf<T>));
     TAGFLOW_RETURN_IF_ERROR(variable->check_initialized());
     if (!variable->value().is_scalar())
-      return context.fail("{} is no scalar, but {}", variable->describe(),
+      return context.fail("{} is not a scalar, but {}", variable->describe(),
                           variable->value().describe());
     const T count = variable->value().template scalar_value<T>();
     if (count >= limit_)

@@ -313,7 +313,7 @@ TEST_CASE("what a failed step left for an accelerator is not sent later") {
   const Output b = ops::placeholder(s.named("b"), DataType::kBool);
   std::vector<std::string> fetches;
   for (int i = 0; i < 3; ++i) fetches.push_back(ops::neg(far, x).name());
-  // Fails if "b" is no scalar.
+  // Fails if "b" is not a scalar.
   const OpResult sw = far.named("sw").op("Switch", {x, b});
   fetches.push_back(ops::abs(far, sw[1]).name());
   REQUIRE(s.ok());

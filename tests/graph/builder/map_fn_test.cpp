@@ -79,7 +79,7 @@ TEST_CASE_FIXTURE(Fixture, "elements come from a first dimension") {
   }
   SUBCASE("not of an operation") {
     scan(s, sum_of, no_op(s.named("op")));
-    CHECK(message() == "[scan] \"scan\": \"op\" is no tensor");
+    CHECK(message() == "[scan] \"scan\": \"op\" is not a tensor");
   }
   SUBCASE("not of nothing") {
     foldr(
@@ -114,7 +114,7 @@ TEST_CASE_FIXTURE(Fixture, "results can be stacked") {
           return Pair{v, no_op(in)};
         },
         x);
-    CHECK(message() == "[map_fn] \"map\": b is no tensor");
+    CHECK(message() == "[map_fn] \"map\": b is not a tensor");
   }
   SUBCASE("nor collected by a scan") {
     scan(

@@ -99,7 +99,7 @@ TEST_CASE_FIXTURE(Fixture, "inputs have three dimensions, and a known size") {
   }
   SUBCASE("not an operation") {
     dynamic_rnn(s, vars, *cell, no_op(s));
-    CHECK(message() == "[dynamic_rnn] \"rnn\": the inputs are no tensor");
+    CHECK(message() == "[dynamic_rnn] \"rnn\": the inputs are not a tensor");
   }
 }
 

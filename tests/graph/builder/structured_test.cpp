@@ -157,7 +157,7 @@ TEST_CASE_FIXTURE(Fixture, "a leaf keeps its type and shape, or is named") {
          {.maximum_iterations = 3, .shapes = {{"cells[1].g", {-1}}}});
     CHECK(message() ==
           "[while_loop] \"while\": a shape is given for \"cells[1].g\", which "
-          "is no variable, did you mean \"cells[1].c\"?");
+          "is not a variable, did you mean \"cells[1].c\"?");
   }
 }
 
@@ -176,7 +176,7 @@ TEST_CASE_FIXTURE(Fixture, "a body returns the leaves that entered") {
       return v;
     });
     CHECK(message() ==
-          "[while_loop] \"while\": the body returns cells[2].c, which is no "
+          "[while_loop] \"while\": the body returns cells[2].c, which is not a "
           "variable");
   }
   SUBCASE("each a tensor") {
@@ -198,7 +198,7 @@ TEST_CASE_FIXTURE(Fixture, "a body returns the leaves that entered") {
     while_loop(
         s, [this](const Scope&, const Cell&) { return p; },
         [](const Scope&, const Cell& v) { return v; }, Cell{x, no_op(s)});
-    CHECK(message() == "[while_loop] \"while\": h is no tensor");
+    CHECK(message() == "[while_loop] \"while\": h is not a tensor");
   }
 }
 

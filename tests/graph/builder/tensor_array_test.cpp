@@ -135,7 +135,7 @@ TEST_CASE_FIXTURE(Fixture, "an array refuses what is no element of it") {
   }
   SUBCASE("an operation") {
     array.write(s, 0, no_op(s));
-    CHECK(message() == "[TensorArray] write: the value is no tensor");
+    CHECK(message() == "[TensorArray] write: the value is not a tensor");
   }
 }
 

@@ -47,7 +47,7 @@ TEST_CASE("a malformed constraint is refused") {
   placing.put("a", "NoOp", "/cpu:x");
   CHECK(placing.error() ==
         "[placement] node \"a\": [device] the name \"/cpu:x\": \"x\", of the "
-        "device, is no number from 0 to 2147483647");
+        "device, is not a number from 0 to 2147483647");
 }
 
 TEST_CASE("a constraint that no device meets is told which there are") {

@@ -70,7 +70,7 @@ TEST_CASE("what a map does not have is refused") {
   expect_error(look_up(map, word("a"), DataType::kInt32), kInvalid,
                "is float[], not of int32");
   expect_error(look_up(Tensor::make(DataType::kVariant, {}), word("a")),
-               kInvalid, "is no tensor map but an empty variant");
+               kInvalid, "must be one tensor map, not an empty variant");
   const AttrMap words{{"key_dtype", DataType::kString}};
   expect_error(run_op("TensorMapStackKeys", {map_of({})}, words), kInvalid,
                "no keys that could be stacked");

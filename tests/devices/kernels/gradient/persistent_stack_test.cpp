@@ -246,7 +246,7 @@ TEST_CASE("what cannot be done with a stack of gradients is refused") {
                "shape");
   expect_error(run_op("PersistentStackPop", {no_gradients()}, kInts),
                Code::kInvalidArgument,
-               "input 0 is no persistent stack but an empty variant");
+               "input 0 must be one persistent stack, not an empty variant");
   for (const char* op : {"PersistentStackPushZero", "PersistentStackDrop"})
     expect_error(run_op(op, {floats}, kInts), Code::kInvalidArgument,
                  "elements of int32 are wanted, not of PersistentStack[1] of "
@@ -268,8 +268,9 @@ TEST_CASE("what cannot be done with a stack of gradients is refused") {
   const Tensor list = OneStep().value("EmptyTensorList",
                                       {Tensor::scalar(-1), Tensor::scalar(-1)},
                                       {{"element_dtype", DataType::kInt32}});
-  expect_error(pop_or_zero(list, scalar), Code::kInvalidArgument,
-               "input 0 is no persistent stack but TensorList[0] of int32");
+  expect_error(
+      pop_or_zero(list, scalar), Code::kInvalidArgument,
+      "input 0 must be one persistent stack, not TensorList[0] of int32");
 }
 
 TEST_CASE("a pop refuses an element of another shape than it expects") {
@@ -327,7 +328,7 @@ TEST_CASE("what cannot be done with a persistent stack is refused") {
   expect_error(
       run_op("PersistentStackSize", {Tensor::make(DataType::kVariant, {})}),
       Code::kInvalidArgument,
-      "input 0 is no persistent stack but an empty variant");
+      "input 0 must be one persistent stack, not an empty variant");
   expect_error(
       run_op("PersistentStackSize", {Tensor::make(DataType::kVariant, {1})}),
       Code::kInvalidArgument,
@@ -335,6 +336,7 @@ TEST_CASE("what cannot be done with a persistent stack is refused") {
   const Tensor list = OneStep().value("EmptyTensorList",
                                       {Tensor::scalar(-1), Tensor::scalar(-1)},
                                       {{"element_dtype", DataType::kFloat}});
-  expect_error(run_op("PersistentStackSize", {list}), Code::kInvalidArgument,
-               "input 0 is no persistent stack but TensorList[0] of float");
+  expect_error(
+      run_op("PersistentStackSize", {list}), Code::kInvalidArgument,
+      "input 0 must be one persistent stack, not TensorList[0] of float");
 }

@@ -31,7 +31,7 @@ struct Layer {
   std::vector<Tensor> others;
   Ints outputs;  // of the program; empty: the last
   int64_t segments = 1, width = 0;
-  Tensor packed;              // invalid: the weights are no packed ones
+  Tensor packed;              // invalid: the weights are not packed ones
   PartialShape packed_shape;  // that the node says they have
   bool is_constant = true;    // the weights
   std::vector<Tensor> more;   // x is the first of what a ConcatV2 joins

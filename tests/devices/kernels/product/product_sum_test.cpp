@@ -119,7 +119,8 @@ TEST_CASE("What cannot be added to a sum of products is refused") {
   const Tensor list = OneStep().value("ZeroVariant", {});
   expect_error(
       OneStep().run("_ProductSumAdd", {list, zeros({1, 1}), zeros({1, 1})}),
-      Code::kInvalidArgument, "no sum of products but an empty variant");
+      Code::kInvalidArgument,
+      "must be one sum of products, not an empty variant");
   expect_error(OneStep().run("_ProductSumValue", {sum_of(zeros({1, 1}))},
                              {{"T", DataType::kDouble}}),
                Code::kInvalidArgument, "a sum of double is wanted");
