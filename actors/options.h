@@ -25,14 +25,14 @@ class Trace;         // actors/watch/trace.h
 
 // How batches of tokens travel between actors. The results are the same.
 enum class HandOff : uint8_t {
-  kDirect,   // run the receiver in the same time slice where it is idle
+  kDirect,   // run the receiver in the same time slice if it is idle
   kMailbox,  // every batch through the CAF mailbox: the plain reference
   kRandom,   // either, by a seeded coin: for stress tests
 };
 
 struct SessionOptions {
   // The engine that the session runs on. Null: the engine of the process, or an
-  // engine of its own where the next three options differ from those of the
+  // engine of its own if the next three options differ from those of the
   // process's engine.
   std::shared_ptr<Engine> engine;
   // Worker threads; 0: those of the engine.
@@ -43,7 +43,7 @@ struct SessionOptions {
   // The passes that rewrite the part of a graph that a signature needs. None:
   // every node fires.
   graph::PassSet passes;
-  // Overrides parallel_iterations of every loop where > 0.
+  // Overrides parallel_iterations of every loop if > 0.
   int window = 0;
   // Limits on calls of recursive functions: how deep they may nest, and how
   // many may be open at once, nested or side by side. A run that exceeds a
@@ -65,7 +65,7 @@ struct SessionOptions {
   // Places every node that may run on several devices on a random one of them,
   // to test the engine and graphs. The value is the seed.
   std::optional<uint64_t> scatter;
-  // Starts a Recv late where what it receives is needed late, to save memory.
+  // Starts a Recv late if what it receives is needed late, to save memory.
   bool schedule_receives = true;
   // Tensors of float32, "name:port" or "*" for all, that are sent to other
   // devices as 16 bits, and lose precision. "*" does not include tensors that
@@ -75,7 +75,7 @@ struct SessionOptions {
   // The seed of random ops whose own seeds are both 0. None: the seed of the
   // state, which is drawn when the state is created.
   std::optional<uint64_t> seed;
-  // Default time-out of a run; none where zero.
+  // Default time-out of a run; none if zero.
   std::chrono::nanoseconds timeout{0};
   // How many runs may be active at once. Further runs wait for their turn, in
   // the order of their arrival. Runs that wait for an external event do not

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that tagflow needs, as root or through sudo.
-# Packages that are there already are left alone; where none is missing,
+# Packages that are there already are left alone; if none is missing,
 # nothing is asked of the network or of sudo.
 # usage: apps/setup.sh [build|test]      default: build
 set -euo pipefail

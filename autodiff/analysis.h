@@ -37,7 +37,7 @@ struct LoopVariable {
 // Switches.
 Endpoint value_source(Endpoint tensor);
 
-// Merges `known` into the known shape of a tensor; has no effect where the two
+// Merges `known` into the known shape of a tensor; has no effect if the two
 // contradict each other.
 void narrow_shape(Graph& graph, const Endpoint& tensor,
                   const PartialShape& known);
@@ -60,7 +60,7 @@ struct Loop {
   std::vector<LoopVariable> variables;
   std::vector<Node*> constants;  // Enters
   std::vector<Node*> exits;
-  // Why the loop cannot be differentiated; empty where it can.
+  // Why the loop cannot be differentiated; empty if it can.
   std::string trouble;
 };
 
@@ -75,7 +75,7 @@ struct Use {
 // Thread-compatible.
 class Analysis {
  public:
-  // Fails where the graph's frames are invalid. `calls` describes the functions
+  // Fails if the graph's frames are invalid. `calls` describes the functions
   // that run in frames of their own. `function` is the function whose body the
   // graph is, if any; it appears in notes. REQUIRES: `graph` and `calls`
   // outlive the result.
@@ -84,7 +84,7 @@ class Analysis {
       std::string function = "");
 
   Graph& graph() { return graph_; }
-  // The function that the node calls in a frame of its own; null where the node
+  // The function that the node calls in a frame of its own; null if the node
   // is not such a call.
   const CalledFunction* called(const Node& node) const {
     return calls_ == nullptr ? nullptr : calls_->find(node);
@@ -111,7 +111,7 @@ class Analysis {
   }
   // REQUIRES: not the root.
   const Loop& loop(FrameId frame) const { return loops_[size_t(frame)]; }
-  // The child of `frame` that `inner` is, or is in; kRoot where it is not below
+  // The child of `frame` that `inner` is, or is in; kRoot if it is not below
   // `frame`.
   FrameId child_towards(FrameId frame, FrameId inner) const;
 
@@ -124,7 +124,7 @@ class Analysis {
   Conditions::Set ends(const Loop& loop);
   // Whether the node is a Switch whose predicate is the LoopCond of its frame.
   bool is_loop_switch(const Node& node) const;
-  // A tensor of `frame` with the value of the condition's source; null where no
+  // A tensor of `frame` with the value of the condition's source; null if no
   // Switch of the frame reads such a tensor.
   Endpoint predicate_in(FrameId frame, const graph::Condition& condition);
   Endpoint origin(const Endpoint& predicate) const {
@@ -153,7 +153,7 @@ class Analysis {
   // The node that made a handle or reference. The search goes through branches,
   // into loops, and around loops that do not change the handle.
   Node* maker_of(Endpoint handle) const;
-  // The variable behind the handle or reference; null where it is not found.
+  // The variable behind the handle or reference; null if it is not found.
   const Node* variable_of(Endpoint handle) const;
 
   // --- Notes about the values of loops that gradients keep.

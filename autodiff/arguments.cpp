@@ -18,7 +18,7 @@ namespace {
 Status check_tensor(const Scope& scope, const Output& output, const char* what,
                     size_t i) {
   if (!output.has_tensor())
-    return invalid_argument("[gradients] {} {} is no tensor", what, i);
+    return invalid_argument("[gradients] {} {} is not a tensor", what, i);
   if (!scope.graph().owns(output.node()))
     return invalid_argument("[gradients] {} {} (\"{}\") is of another graph",
                             what, i, output.name());

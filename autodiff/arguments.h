@@ -20,8 +20,8 @@ struct Arguments {
   Outputs ys, xs;
   Outputs stop_gradients;
 
-  // Fails where there are no ys, where one of the tensors is not in the scope's
-  // graph, or where the type of a y or x has no derivative.
+  // Fails if there are no ys, if one of the tensors is not in the scope's
+  // graph, or if the type of a y or x has no derivative.
   Status check(const graph::Scope& scope) const;
 };
 
@@ -37,9 +37,9 @@ struct PreparedGraph {
 
 // Rewrites the graph between xs and ys into loops and ops that have rules.
 // Calls are replaced by primitives or, if they are recursive, by calls that
-// keep records; mutable stacks are replaced by persistent ones. Fails where
-// check() or a replacement fails, where an x is in a frame that does not
-// contain the ys, or where values get from an x to a y in a way that cannot be
+// keep records; mutable stacks are replaced by persistent ones. Fails if
+// check() or a replacement fails, if an x is in a frame that does not
+// contain the ys, or if values get from an x to a y in a way that cannot be
 // followed.
 Result<PreparedGraph> prepare(const graph::Scope& scope,
                               const Arguments& arguments);
@@ -55,13 +55,13 @@ Result<PreparedGraph> prepare(
 
 std::vector<Endpoint> endpoints_of(const Outputs& outputs);
 
-// Fails where `given`, which belongs to `like`, has another type or shape.
+// Fails if `given`, which belongs to `like`, has another type or shape.
 // `what` and `like_what` are for the message.
 Status check_kind(const Output& given, DataType dtype,
                   const PartialShape& shape, const Output& like,
                   std::string_view what, std::string_view like_what);
 // Does the same with the type and shape of `like`. For a variable's handle,
-// these are the type and shape of its value, where they are known.
+// these are the type and shape of its value, if they are known.
 Status check_same_kind(const Analysis& analysis, const Output& given,
                        const Output& like, std::string_view what,
                        std::string_view like_what);

@@ -184,7 +184,7 @@ Gradient Backprop::total(const Endpoint& tensor) {
   const auto partials = partials_.find(tensor);
   if (partials == partials_.end() || !scope().ok()) return {};
   const Gradient total = sum(tensor, std::move(partials->second));
-  // It has its tensor's shape, also where shape inference cannot derive it.
+  // It has its tensor's shape, also if shape inference cannot derive it.
   if (const Output& value = total.values;
       !total.is_sparse() && value.has_tensor() &&
       value.dtype() == tensor.node->output_dtypes()[size_t(tensor.port)])

@@ -43,7 +43,7 @@ struct Differentiation {
 //
 // Invariants:
 //   1. The gradient of a tensor t is live exactly where t is, wherever y is
-//      live. So where a reader of t is live in fewer cases, as in a branch,
+//      live. So if a reader of t is live in fewer cases, as in a branch,
 //      zeros take the place of its gradient in the other cases.
 //   2. A sum never has both live and dead terms: by 1, all are as live as t.
 //   3. Every gradient is computed from that of y.

@@ -81,7 +81,7 @@ class Blocks::Finder {
   }
 
   // Adds the loops that members are in, and the nodes between members. Returns
-  // false where these belong to another block.
+  // false if these belong to another block.
   bool complete(Block& block, const Blocks& blocks) {
     block.frame = outermost(*block.nodes.front());
     for (const Node* node : block.nodes)

@@ -25,7 +25,7 @@ class NodeFlags {
   std::vector<bool> flags_;
 };
 
-// Which nodes run once, even where the nodes around them are recomputed:
+// Which nodes run once, even if the nodes around them are recomputed:
 // stateful nodes, readers of references, and fed nodes. A TensorArray that is
 // made within the recomputed nodes is an exception: it is made again.
 // Thread-compatible.
@@ -52,7 +52,7 @@ class Stateful {
 //      run once. So a walk visits the block as one node that reads the inputs.
 //   2. All outputs are live in the same cases, and the inputs are live there,
 //      too. So the gradient of the block is one call.
-// Where these do not hold, there is no block: its nodes are treated like all
+// If these do not hold, there is no block: its nodes are treated like all
 // others.
 struct Block {
   std::string name;

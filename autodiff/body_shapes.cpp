@@ -152,7 +152,7 @@ class BodyShapes {
       graph.set_attr(bodies_[k].args[i].node, "shape",
                      args_[k][i].value_or(PartialShape()));
     set_results(graph, calls_[k]);
-    // Where shapes contradict each other, a run would fail: nothing is
+    // If shapes contradict each other, a run would fail: nothing is
     // inferred.
     for (Node* node : orders_[k])
       if (table_.find(*node) == nullptr && !Graph::infer_shapes(*node).ok())

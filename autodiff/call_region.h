@@ -16,7 +16,7 @@ namespace tagflow::autodiff {
 // gradients of independent calls are independent, too.
 //
 // A value of a branch is in a separate optional, together with all others that
-// are live under the same conditions. Where the branch is not taken, that
+// are live under the same conditions. If the branch is not taken, that
 // optional is empty.
 //
 //   record   (x, y, branch)           in f'

@@ -16,13 +16,13 @@ struct CalledFunction {
   // By argument, then by result of f: whether there is a path of edges that
   // have a derivative.
   std::vector<std::vector<bool>> reaches = {};
-  // The type of the gradient by each argument; kInvalid where there is none.
+  // The type of the gradient by each argument; kInvalid if there is none.
   // The gradient by a variable's handle has the type of the variable.
   std::vector<DataType> types = {};
   // The arguments whose gradients are requested, given those of these results.
   std::vector<bool> xs = {};
   std::vector<bool> ys = {};
-  // The names of f' and of its gradient; empty where they are not needed.
+  // The names of f' and of its gradient; empty if they are not needed.
   std::string extended = {};
   std::string gradient = {};
 
@@ -38,7 +38,7 @@ struct CalledFunction {
 class CallTable {
  public:
   // The function that the node calls in a frame of its own, as f or as f'; null
-  // where the node is not such a call, or the table does not have the function.
+  // if the node is not such a call, or the table does not have the function.
   CalledFunction* find(const graph::Node& call);
   const CalledFunction* find(const graph::Node& call) const;
 

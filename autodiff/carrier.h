@@ -53,7 +53,7 @@ class Carrier {
   Result<Node*> branch(const std::string& name, const Endpoint& value,
                        const Guard& guard, FrameId frame);
   // Carries a value into the branches of all guards, and the result of `inside`
-  // out of them. Where a branch is not taken, the value is unchanged.
+  // out of them. If a branch is not taken, the value is unchanged.
   template <class Inside>
   Result<Endpoint> guarded(const std::string& name, const Endpoint& value,
                            const std::vector<Guard>& guards, FrameId frame,

@@ -92,7 +92,7 @@ void Backprop::visit_switch(Node& node, std::vector<Gradient> grads) {
 
 namespace {
 
-// The predicate that selects a Merge's input i by taking port i; null where no
+// The predicate that selects a Merge's input i by taking port i; null if no
 // such predicate is found.
 Endpoint chooser(Analysis& analysis, const Node& merge) {
   Conditions& conditions = analysis.conditions();

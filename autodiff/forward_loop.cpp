@@ -21,7 +21,7 @@ Result<Endpoint> ForwardLoop::inside(std::string_view prefix,
   return Endpoint{node, 0};
 }
 
-// The node is live where the loop runs.
+// The node is live if the loop runs.
 Result<Endpoint> ForwardLoop::outside(std::string_view prefix,
                                       std::string_view op,
                                       std::vector<Endpoint> inputs,
@@ -35,7 +35,7 @@ Result<Endpoint> ForwardLoop::outside(std::string_view prefix,
   return Endpoint{node, 0};
 }
 
-// It must be dead where the loop is on a branch that is not taken, and run once
+// It must be dead if the loop is on a branch that is not taken, and run once
 // in each iteration of a loop around. So it waits for an input of the loop.
 Result<Endpoint> ForwardLoop::source(std::string_view op, AttrMap attrs) {
   std::vector<Node*> controls;

@@ -14,13 +14,13 @@ namespace tagflow::autodiff {
 // Note [Saved values]
 // The backward loop of a loop needs values of each iteration, in the reverse
 // order. A value is saved on a persistent stack, which is a variable of the
-// loop. It is pushed where the loop goes on: N times in N trips, though the
+// loop. It is pushed if the loop goes on: N times in N trips, though the
 // predicate is computed N + 1 times. After the loop the stack is an ordinary
 // value: a loop around this one saves it in turn, so each instance of an inner
 // loop has its own stack. The graph stays a plain graph, and so does its
 // gradient.
 //
-// A value of a branch is pushed where the branch is taken; the other branch
+// A value of a branch is pushed if the branch is taken; the other branch
 // leaves the stack unchanged. The backward loop pops under the same predicates,
 // which are saved like any value.
 //
@@ -35,7 +35,7 @@ class ForwardLoop {
   // The names of added nodes begin with `prefix`. `analysis` outlives this.
   ForwardLoop(Analysis& analysis, const Loop& loop, std::string prefix);
 
-  // All results are tensors of the frame around the loop, live where the loop
+  // All results are tensors of the frame around the loop, live if the loop
   // runs.
 
   // The number of the iteration, from 0 on: an int64 scalar of the loop's
@@ -47,7 +47,7 @@ class ForwardLoop {
   Result<Endpoint> saved_every(const Endpoint& value, const Endpoint& k);
   // An int64 scalar of the frame around, as live as the loop.
   Result<Endpoint> integer(int64_t value);
-  // `k`, an integer scalar of that frame, as int64, or 1 where it is less.
+  // `k`, an integer scalar of that frame, as int64, or 1 if it is less.
   Result<Endpoint> at_least_one(const Endpoint& k);
   // The number of trips: an int64 scalar. Computed from a counter of the loop,
   // if it has one.
@@ -57,8 +57,8 @@ class ForwardLoop {
   // REQUIRES: a tensor of the loop's frame.
   Result<Endpoint> saved(const Endpoint& value,
                          const std::vector<Guard>& guards);
-  // A list with an element for each iteration that goes on: `value`, or, where
-  // that is not live, an arbitrary element. Where `value` may be live in the
+  // A list with an element for each iteration that goes on: `value`, or, if
+  // that is not live, an arbitrary element. If `value` may be live in the
   // last iteration, the list has an element for that, too. REQUIRES: a tensor
   // of the loop's frame that is not a reference or handle.
   Result<Endpoint> listed(const Endpoint& value);
@@ -78,7 +78,7 @@ class ForwardLoop {
   Result<Endpoint> source(std::string_view op, AttrMap attrs);
   // A constant of the loop.
   Result<Endpoint> filler(const std::string& name, DataType dtype);
-  // The value, or the filler where not all of the guards hold.
+  // The value, or the filler if not all of the guards hold.
   Result<Endpoint> value_or_filler(const Endpoint& value,
                                    const std::vector<Guard>& guards);
   Result<Carrier::Variable> add_variable(const std::string& name,
@@ -87,7 +87,7 @@ class ForwardLoop {
   Result<Endpoint> stacked(const Endpoint& value,
                            const std::vector<Guard>& guards);
   Result<Endpoint> entered(const std::string& name, const Endpoint& outside);
-  // The stack that has the value already; null where there is none.
+  // The stack that has the value already; null if there is none.
   Endpoint saved_before(const Endpoint& value,
                         const std::vector<Guard>& guards);
 

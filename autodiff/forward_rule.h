@@ -5,7 +5,7 @@
 //     r.set(0, ops::mul(r.scope(), r.tangent(0), ops::cos(...)));
 //   });
 //
-// An op needs no forward rule where its rule is made of ops that have rules
+// An op needs no forward rule if its rule is made of ops that have rules
 // (Note [Transposed rules] in autodiff/transpose.h).
 #pragma once
 
@@ -30,13 +30,13 @@ class ForwardContext : public NodeContext {
 
   // --- What comes in. At least one input has a tangent.
   bool has_tangent(int input) const { return tangents_[size_t(input)].valid(); }
-  // Zeros of the input's shape where it has none.
+  // Zeros of the input's shape if it has none.
   Output tangent(int input);
 
   // --- What goes out.
   // Whether the tangent of that output is requested.
   bool wants(int port) const { return wanted_[size_t(port)]; }
-  // Has no effect where the tangent is not wanted. An output without a tangent
+  // Has no effect if the tangent is not wanted. An output without a tangent
   // has a tangent of zero.
   void set(int port, Output tangent);
   // Sets the tangent of output 0, broadcast to its shape; `tangent` has the

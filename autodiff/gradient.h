@@ -8,7 +8,7 @@ namespace tagflow::autodiff {
 using graph::Output;
 
 // The gradient of a tensor x, of x's type and shape: dense, or sparse like
-// TensorFlow's IndexedSlices, where only some rows of x were used. The gradient
+// TensorFlow's IndexedSlices, if only some rows of x were used. The gradient
 // of a variable's handle is that of its value; the gradient of a list, a stack
 // or the flow of a TensorArray is a variant (Note [Gradients of containers] in
 // autodiff/rules/containers.h). A value.
@@ -19,7 +19,7 @@ struct Gradient {
   // A vector of int32 or int64. Invalid: the gradient is dense.
   Output indices = {};
 
-  // False where y does not depend on x: the gradient is zero.
+  // False if y does not depend on x: the gradient is zero.
   bool valid() const { return values.valid(); }
   bool is_sparse() const { return indices.valid(); }
 };

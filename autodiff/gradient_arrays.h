@@ -11,7 +11,7 @@ namespace tagflow::autodiff {
 // All TensorArrayGradV3 of one array and one source return the same gradient
 // array. Gradients follow only its flows. Each flow stands for what was added
 // before it: a write adds to it, and a sum of flows has what each of them has.
-// Returns Unimplemented, naming nodes, where that does not hold:
+// Returns Unimplemented, naming nodes, if that does not hold:
 //   - a y depends on a read, and an x leads to a write that the read may see,
 //     but no flow leads from the write to the read;
 //   - flows with a common part are summed.

@@ -38,7 +38,7 @@ Result<std::vector<Gradient>> differentiate(const Scope& scope,
   what.ys = endpoints_of(arguments.ys);
   what.xs = endpoints_of(arguments.xs);
   what.stops = endpoints_of(arguments.stop_gradients);
-  // Ones where none is given, made from y so that they are as live as y.
+  // Ones if none is given, made from y so that they are as live as y.
   what.grad_of = [&](size_t i) {
     if (i < options.grad_ys.size() && options.grad_ys[i].valid())
       return Gradient{options.grad_ys[i]};

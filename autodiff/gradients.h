@@ -19,7 +19,7 @@
 namespace tagflow::autodiff {
 
 struct GradientOptions {
-  // The gradient of each y, of its shape; ones where it is left out or invalid.
+  // The gradient of each y, of its shape; ones if it is left out or invalid.
   graph::Outputs grad_ys = {};
   // Taken for constants.
   graph::Outputs stop_gradients = {};
@@ -45,12 +45,12 @@ struct GradientOptions {
 // Calls, conditionals and loops of TensorFlow 2 (`While`, `If`) between xs and
 // ys are replaced by primitives, once; their nodes keep their names and become
 // Identities of the replacement. Nodes that save values for the gradient are
-// added to the loops of the graph, but run only where a gradient is fetched.
+// added to the loops of the graph, but run only if a gradient is fetched.
 //
 // In the body of a loop, ys may be tensors of the iteration, and xs of the same
 // iteration or from outside. The gradient by an x from outside is that of this
 // iteration alone, through loop-invariant tensors. The scope fails, and all
-// gradients are invalid, where
+// gradients are invalid, if
 //   - an op between an x and a y has no rule (Unimplemented, with the path),
 //   - a y or x has no derivative for its type, or they are in different loops,
 //   - a loop between them does not end by its LoopCond.

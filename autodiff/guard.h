@@ -9,7 +9,7 @@
 
 namespace tagflow::autodiff {
 
-// The value is live only where `predicate` takes `port` of `ports`.
+// The value is live only if `predicate` takes `port` of `ports`.
 struct Guard {
   Endpoint predicate;  // in the frame of the value
   int port = 0;
@@ -21,8 +21,8 @@ graph::OpResult switch_by(const graph::Scope& s, const graph::Output& value,
                           const graph::Output& predicate, int ports);
 
 // The guards of a value that is live under the conditions `set`, ordered so
-// that each predicate is live where those before it hold. The conditions in
-// `given` are known to hold. Returns Unimplemented where a condition is not
+// that each predicate is live if those before it hold. The conditions in
+// `given` are known to hold. Returns Unimplemented if a condition is not
 // that of a predicate, as that of a Merge whose inputs are not all known to be
 // alternatives; `what` is for the message.
 Result<std::vector<Guard>> guards_of(Analysis& analysis, FrameId frame,

@@ -23,7 +23,7 @@ Output shape_of(const Scope& s, const Output& x) {
 }
 
 // Row i is the gradient of element i of y, in a list with an element for each
-// of y's. Where y is dead, so are all inputs of the loop, since they are
+// of y's. If y is dead, so are all inputs of the loop, since they are
 // computed from y's shape.
 Output stacked_rows(const Scope& s, const Output& y, const Output& x,
                     const JacobianOptions& options) {

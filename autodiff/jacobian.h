@@ -17,7 +17,7 @@ struct JacobianOptions {
 
 // The gradient of each element of y by x, of shape y.shape + x.shape, both
 // run-time shapes. It is a loop over the elements of y, with the gradient of
-// one element in its body. Zeros where y does not depend on x. Live where y is.
+// one element in its body. Zeros if y does not depend on x. Live where y is.
 graph::Output jacobian(const graph::Scope& scope, const graph::Output& y,
                        const graph::Output& x,
                        const JacobianOptions& options = {});

@@ -31,7 +31,7 @@ Status check_tangents(const Scope& scope, const Analysis& analysis,
     if (!tangent.valid()) continue;
     if (!tangent.has_tensor() || !scope.graph().owns(tangent.node()))
       return invalid_argument(
-          "[gradients] tangent {} is no tensor of the graph", i);
+          "[gradients] tangent {} is not a tensor of the graph", i);
     TAGFLOW_RETURN_IF_ERROR(check_same_kind(analysis, tangent, xs[i],
                                             fmt::format("tangent {}", i), "x"));
   }

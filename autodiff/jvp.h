@@ -16,7 +16,7 @@ struct ForwardOptions {
   // Return zeros for a y that depends on no x, instead of an invalid Output.
   bool zeros_if_unconnected = false;
   // For tests: check that each tangent is live exactly where its tensor is, or
-  // fail with Internal. It also fails where that cannot be proven, as for a
+  // fail with Internal. It also fails if that cannot be proven, as for a
   // Merge whose inputs are not all known to be alternatives.
   bool check_liveness = false;
 };
@@ -32,7 +32,7 @@ struct ForwardOptions {
 // Tangents are computed beside the graph, in the same loops and branches: a
 // loop makes its trips once, and nothing is saved. Calls, and loops and
 // conditionals of TensorFlow 2, between xs and ys are replaced by primitives as
-// in gradients(), with the same rules and errors. The scope also fails where
+// in gradients(), with the same rules and errors. The scope also fails if
 // the numbers of tangents and xs differ, or a tangent has another type or shape
 // than its x.
 graph::Outputs jvp(const graph::Scope& scope, const graph::Outputs& ys,

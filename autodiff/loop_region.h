@@ -61,7 +61,7 @@ class BodyRegion final : public LoopRegion {
   Output popped(const Endpoint& tensor);
 
   // recomputed.cpp: the value, computed again from values that are available
-  // anyway; invalid where saving it is cheaper.
+  // anyway; invalid if saving it is cheaper.
   Output recomputed(const Endpoint& tensor);
   bool is_recomputed(const Endpoint& tensor, int depth);
   bool is_at_hand(const Endpoint& tensor, int depth);

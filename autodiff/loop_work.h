@@ -36,8 +36,8 @@ struct Backprop::LoopWork {
   static std::string path_of(const Endpoint& inside) {
     return fmt::format("gradient of \"{}\"", inside.to_string());
   }
-  // A gradient has its tensor's shape, also where shape inference cannot derive
-  // it. Where it derives another shape, the loop rejects the gradient.
+  // A gradient has its tensor's shape, also if shape inference cannot derive
+  // it. If it derives another shape, the loop rejects the gradient.
   static void narrow(Analysis& analysis, const Output& value,
                      const PartialShape& shape) {
     if (value.has_tensor())

@@ -24,7 +24,7 @@ Status lower_calls(graph::Graph& graph, std::span<const graph::Endpoint> xs,
 // itself.
 graph::Endpoint lowered_output(graph::Endpoint tensor);
 
-// The gradient function of the function that the node calls; null where there
+// The gradient function of the function that the node calls; null if there
 // is none.
 const FunctionRef* function_with_gradient(const graph::Graph& graph,
                                           const graph::Node& node);

@@ -142,7 +142,7 @@ class MutableStack {
     return units;
   }
 
-  // Carries the stack through the units, which are in one frame, and live where
+  // Carries the stack through the units, which are in one frame, and live if
   // `given` holds.
   Result<Endpoint> lead(std::span<const Unit> units, FrameId frame,
                         Conditions::Set given, Endpoint stack) {

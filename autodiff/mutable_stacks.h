@@ -1,7 +1,7 @@
 // Replaces mutable stacks between xs and ys by persistent ones.
 //
 // Note [Mutable stacks]
-// Where TensorFlow has made the gradient of a loop from primitives, the loop
+// If TensorFlow has made the gradient of a loop from primitives, the loop
 // pushes values with StackPushV2, and its gradient loop pops them with
 // StackPopV2. No edge leads from a push to its pop, so no rule could give the
 // dual, in which a push becomes a pop and a pop becomes a push.
@@ -13,7 +13,7 @@
 // any order, and the value that a gradient needs is often on such a stack
 // already.
 //
-// The edges between two users decide which one runs first. Where no edge orders
+// The edges between two users decide which one runs first. If no edge orders
 // them, and both may run, the stack is rejected.
 #pragma once
 
@@ -25,7 +25,7 @@ namespace tagflow::autodiff {
 
 // Replaces the stacks from which these nodes pop. Each push and pop keeps its
 // name, and becomes an Identity of its former output. Invalidates the analysis.
-// Returns Unimplemented, naming nodes, where it cannot be determined which
+// Returns Unimplemented, naming nodes, if it cannot be determined which
 // stack a handle is of, in which order it is used, or where its values are
 // live.
 Status make_stacks_persistent(Analysis& analysis,

@@ -31,7 +31,7 @@ class NodeContext {
   DataType input_dtype(int input) const;
   // Whether the input is a list, a stack or the flow of a TensorArray.
   bool is_container(int input) const;
-  // An attribute; fails, and returns T(), where the node has none of that type.
+  // An attribute; fails, and returns T(), if the node has none of that type.
   template <class T>
   T attr(std::string_view name) const;
 
@@ -43,11 +43,11 @@ class NodeContext {
   // rule needs.
   Output input(int input);
   Output output(int port = 0);
-  // Their run-time shapes, vectors of int32 (or int64): constants where known.
+  // Their run-time shapes, vectors of int32 (or int64): constants if known.
   Output input_shape(int input, DataType dtype = DataType::kInt32);
   Output output_shape(int port = 0, DataType dtype = DataType::kInt32);
   // Output `port` of another op, run beside the node and saved like the node's
-  // values. An example is the length of a list, where the list itself should
+  // values. An example is the length of a list, if the list itself should
   // not be saved. `inputs` are tensors of the node's own graph, its inputs or
   // outputs; at least one.
   Output forward(std::string_view op, std::vector<graph::Endpoint> inputs,
@@ -73,7 +73,7 @@ class NodeContext {
   Region& region() { return region_; }
 
  protected:
-  // Nodes are made below `name` in the scope of the region. Where `first_input`
+  // Nodes are made below `name` in the scope of the region. If `first_input`
   // is not 0, the node is a stand-in (stand_in.h): its inputs before
   // `first_input` are the outputs of the other node.
   NodeContext(Region& region, const Node& node, std::string_view name,

@@ -80,7 +80,7 @@ void Pushforward::set(const Endpoint& tensor, Output tangent) {
   Output& known = tangents_[tensor];
   if (known.valid()) tangent = ops::add_n(scope_of(tensor), {known, tangent});
   known = tangent;
-  // It has its tensor's shape, also where shape inference cannot derive it.
+  // It has its tensor's shape, also if shape inference cannot derive it.
   const bool is_variable =
       remove_ref(tensor.node->output_dtypes()[size_t(tensor.port)]) ==
       DataType::kResource;
@@ -158,7 +158,7 @@ void Pushforward::visit_primitive(Node& node) {
     inputs.push_back(data.endpoint());
     if (node.is_switch()) inputs.push_back(node.inputs()[1]);
   } else {
-    // Also where the initial flow of an array is a number.
+    // Also if the initial flow of an array is a number.
     const bool is_variant = analysis_.is_container({&node, 0});
     bool has_back_edge = false;
     for (size_t i = 0; i < node.inputs().size(); ++i) {

@@ -11,7 +11,7 @@ namespace tagflow::autodiff {
 
 // Note [Tangents]
 // Each tensor on a path from an x to a y gets a tangent, computed in the same
-// frame: the derivative of the tensor where the xs change by their tangents. A
+// frame: the derivative of the tensor if the xs change by their tangents. A
 // node is visited after all nodes that it reads; its forward rule makes the
 // tangents of its outputs. Control flow is its own dual:
 //

@@ -30,7 +30,7 @@ namespace tagflow::autodiff {
 //
 // A node that runs once is not copied (Stateful in autodiff/blocks.h): its
 // outputs are arguments. Within a loop, they are in a list with an element for
-// each trip. Where a gradient leads through such a node, an IdentityN of its
+// each trip. If a gradient leads through such a node, an IdentityN of its
 // outputs and inputs stands for it, and the rule of its op is applied to that
 // (RuleContext).
 //
@@ -112,7 +112,7 @@ class Recomputation {
   Status need(const Endpoint& tensor);
   Status need_inputs(const Node& node);
   void need_control(const Node& node);
-  // The copied members that the node waits for besides its inputs. Where one of
+  // The copied members that the node waits for besides its inputs. If one of
   // these or the node runs once, those that it has waited for and read.
   std::vector<const Node*> waits_of(const Node& node);
   Status need_kept(const Endpoint& tensor);

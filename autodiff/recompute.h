@@ -32,7 +32,7 @@ using RecomputeFn = std::function<graph::Outputs(const graph::Scope&,
 // tensor has gradients both from inside a block and from elsewhere: these are
 // summed in another order.
 //
-// Nothing is recomputed where an x is made and used inside f, or where not all
+// Nothing is recomputed if an x is made and used inside f, or if not all
 // outputs of f are live in the same cases.
 graph::Outputs recompute(const graph::Scope& scope, const RecomputeFn& f,
                          const graph::Inputs& args);

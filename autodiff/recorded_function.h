@@ -12,7 +12,7 @@ namespace tagflow::autodiff {
 // (Note [Gradients of recursion] in recursive_calls.h). `analysis` is that of
 // the body, in which calls on the `paths` from the arguments to the results are
 // already of f'; the nodes with which f' saves values are added to the body.
-// Returns Unimplemented where the body has no gradient, or a result may be
+// Returns Unimplemented if the body has no gradient, or a result may be
 // dead. After an error the library is unusable.
 Status add_recorded_function(graph::FunctionLibrary& library,
                              const FunctionBody& body, Analysis& analysis,

@@ -12,7 +12,7 @@ namespace tagflow::autodiff {
 namespace {
 
 // The type of the variable that the handle `given` refers to: the type that
-// some node reads, or kInvalid where none does.
+// some node reads, or kInvalid if none does.
 DataType variable_type(Analysis& analysis, const CallTable& table,
                        const Endpoint& handle) {
   std::vector<Endpoint> open{handle};
@@ -189,7 +189,7 @@ class CallExtension {
     }
   }
 
-  // Makes the node a call of f', where it is on a path.
+  // Makes the node a call of f', if it is on a path.
   Status extend_call(Analysis& analysis, const Paths& paths, Node& node) {
     const CalledFunction* called = table_.find(node);
     if (called == nullptr || !called->is_wanted()) return {};

@@ -27,9 +27,9 @@ namespace tagflow::autodiff {
 //
 // Which arguments have gradients from which results is a fixed point over all
 // functions that call one another:
-//   1. A result depends on an argument where a path of edges leads from one to
+//   1. A result depends on an argument if a path of edges leads from one to
 //      the other in the body, calls included: the least such relation.
-//   2. The gradient of a result is requested where some call is on a path from
+//   2. The gradient of a result is requested if some call is on a path from
 //      an x to a y through that result, in the graph, or in a body whose own
 //      results and arguments are requested.
 
@@ -37,7 +37,7 @@ namespace tagflow::autodiff {
 // graph, and changes the calls to call them. `table`, which is that of
 // `analysis`, receives what rules and Paths need. The notes of the bodies are
 // added to those of `analysis`. Returns Unimplemented, naming the function,
-// where a body has no gradient.
+// if a body has no gradient.
 Status extend_calls(Analysis& analysis, CallTable& table, FrameId frame,
                     std::span<const Endpoint> xs, std::span<const Endpoint> ys,
                     const Paths::Set& stops);

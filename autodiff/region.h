@@ -55,7 +55,7 @@ class Region {
   // The value that `tensor` had.
   virtual Output value(const Endpoint& tensor) = 0;
   // Its shape, or, of a handle, that of its variable: a vector of int32 or
-  // int64, constant where the shape is known.
+  // int64, constant if the shape is known.
   Output shape(const Endpoint& tensor, DataType dtype = DataType::kInt32);
   // The gradient of a tensor on which y does not depend: zeros of its type and
   // shape. `dtype` is the type for a variable's handle.
@@ -106,7 +106,7 @@ class DistantRegion : public Region {
   virtual Output varying_value(const Endpoint& tensor) = 0;
   // The tensor in the region around that the value comes from, or null.
   virtual Endpoint outside(const Endpoint&) const { return {}; }
-  // Null where there is none, so that no value is from outside.
+  // Null if there is none, so that no value is from outside.
   virtual Region* around_or_null() { return nullptr; }
   // Whether value(source) adds nothing to the graph. `source` is a
   // value_source().

@@ -26,10 +26,10 @@ namespace tagflow::autodiff {
 //
 // Each gradient that a rule sets must be computed from grad() or slices() of
 // some port, so that it is live exactly where the node is. A rule leaves the
-// gradient of an input unset where it is zero.
+// gradient of an input unset if it is zero.
 class RuleContext : public NodeContext {
  public:
-  // `grads`: by output; invalid where y does not depend on it. Nodes are made
+  // `grads`: by output; invalid if y does not depend on it. Nodes are made
   // below `name`. The rule sees the node's inputs from `first_input` on.
   RuleContext(Region& region, const Node& node, std::string_view name,
               std::vector<Gradient> grads, std::vector<bool> wanted,
@@ -37,15 +37,15 @@ class RuleContext : public NodeContext {
 
   // --- What comes in. At least one output has a gradient.
   bool has_grad(int port = 0) const;
-  // Dense; zeros of the output's shape where it has none.
+  // Dense; zeros of the output's shape if it has none.
   Output grad(int port = 0);
-  // Sparse or dense, as it came; invalid where there is none.
+  // Sparse or dense, as it came; invalid if there is none.
   const Gradient& slices(int port = 0) const { return grads_[size_t(port)]; }
 
   // --- What goes out.
   // Whether the gradient of that input is requested.
   bool wants(int input) const { return wanted_[size_t(input)]; }
-  // Called at most once for each input. Has no effect where the gradient is not
+  // Called at most once for each input. Has no effect if the gradient is not
   // wanted or is invalid.
   void set(int input, Output gradient);
   // Summed over the dimensions along which the op has broadcast the input.
@@ -75,7 +75,7 @@ struct RuleEntry {
   // Null: the derivative of its outputs by its inputs is zero or does not
   // exist, and paths from x to y do not lead through it.
   Rule rule = nullptr;
-  // Why there is no rule; empty where there is one.
+  // Why there is no rule; empty if there is one.
   std::string reason;
   // The rule of forward mode; null: `rule` is transposed.
   ForwardRule forward = nullptr;
@@ -106,7 +106,7 @@ class RuleTable {
   void add_forward(std::initializer_list<std::string_view> ops,
                    ForwardRule rule);
 
-  // Null where the table has no entry.
+  // Null if the table has no entry.
   const RuleEntry* find(std::string_view op) const;
   const RuleEntry* find_custom(std::string_view name) const;
   // The ops that have entries, in no order.
@@ -118,7 +118,7 @@ class RuleTable {
   std::unordered_map<std::string, RuleEntry> custom_;
 };
 
-// The global table's entry for a node, or null. Returns NotFound where the node
+// The global table's entry for a node, or null. Returns NotFound if the node
 // requests a custom gradient that is not registered.
 Result<const RuleEntry*> rule_of(const Node& node);
 

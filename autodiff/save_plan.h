@@ -13,7 +13,7 @@ struct SavePlan {
   int64_t k = 0;
   Endpoint k_outside = {};
 
-  // Returns InvalidArgument, naming the LoopCond, where the attribute is
+  // Returns InvalidArgument, naming the LoopCond, if the attribute is
   // invalid.
   static Result<SavePlan> of(const Loop& loop);
   // The plan in the attribute's text alone; k is 0 for "every".
@@ -21,7 +21,7 @@ struct SavePlan {
 };
 
 // Sets the plan of the loop of that frame to `text`: "all", "every:K" or "log".
-// Returns NotFound where there is no such loop, and InvalidArgument for any
+// Returns NotFound if there is no such loop, and InvalidArgument for any
 // other text.
 Status set_save(graph::Graph& graph, const std::string& frame,
                 const std::string& text);

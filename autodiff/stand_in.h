@@ -15,7 +15,7 @@ inline constexpr std::string_view kStandsForAttr = "_stands_for";
 inline constexpr std::string_view kStandInOutputsAttr = "_stand_in_outputs";
 
 // How many inputs of such a node are outputs of the node that it stands for; 0
-// for any other node. Returns InvalidArgument where the attributes, which may
+// for any other node. Returns InvalidArgument if the attributes, which may
 // come from a file, are invalid.
 Result<size_t> stand_in_outputs(const graph::Node& node);
 

@@ -91,7 +91,7 @@ class Transposition {
   }
 
   // Walks back over the nodes that the rule has added, which are in order.
-  // Returns false, without effect, where some of them have no rules.
+  // Returns false, without effect, if some of them have no rules.
   bool walk() {
     std::vector<Node*> on_the_way;
     const size_t end = graph().end_id();

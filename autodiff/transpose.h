@@ -22,7 +22,7 @@ namespace tagflow::autodiff {
 // adjoint of the adjoint is J, and no conjugate is left over.
 
 // The tangents of the node's outputs, from those of its inputs, where invalid
-// means zero. A result is invalid where it is not wanted, or zero. After an
+// means zero. A result is invalid if it is not wanted, or zero. After an
 // error of the region's scope all are invalid.
 std::vector<Output> transposed_tangents(Region& region, const Node& node,
                                         const std::vector<Output>& tangents,

@@ -62,7 +62,7 @@ class CancelList {
   CancelList(const CancelList&) = delete;
   CancelList& operator=(const CancelList&) = delete;
 
-  // False where the step is cancelled already: then the hook is not added, and
+  // False if the step is cancelled already: then the hook is not added, and
   // the caller answers the wait.
   bool add(std::shared_ptr<CancelHook> hook);
   // Calls all hooks that nobody claims first, one after the other, and rejects
@@ -74,7 +74,7 @@ class CancelList {
   friend class CancelHook;
   // REQUIRES for these: mutex_ is held.
   void link(CancelHook& hook, std::shared_ptr<CancelHook> self);
-  // Returns the list's reference; null where the hook was not in it.
+  // Returns the list's reference; null if the hook was not in it.
   std::shared_ptr<CancelHook> unlink(CancelHook& hook);
 
   mutable std::mutex mutex_;  // guards the below; held briefly

@@ -29,7 +29,7 @@ class CommitGate {
   CommitGate(const CommitGate&) = delete;
   CommitGate& operator=(const CommitGate&) = delete;
 
-  // False where the step has been answered.
+  // False if the step has been answered.
   bool enter() noexcept {
     uint32_t inside = word_.load(std::memory_order_relaxed);
     do {

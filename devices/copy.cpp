@@ -18,7 +18,7 @@ constexpr int64_t kTile = 32;
 // Copies below this do not ask for other workers.
 constexpr int64_t kInlineBytes = 1 << 15;
 
-// Drops loops of one step, and merges neighbours where one continues the other.
+// Drops loops of one step, and merges neighbours if one continues the other.
 void simplify(StridedCopy& copy) {
   size_t kept = 0;
   for (const CopyLoop& loop : copy.loops) {

@@ -24,7 +24,7 @@ bool visit_movable(DataType t, F&& f) {
 }
 
 // The distance between neighbours of each dimension, for a row-major tensor of
-// `dims`. Meaningless where a dimension is 0.
+// `dims`. Meaningless if a dimension is 0.
 Shape::Dims row_major_strides(std::span<const int64_t> dims);
 
 // The product of dims [begin, end). REQUIRES: it fits, as those of a tensor do.
@@ -62,12 +62,12 @@ void strided_copy(const KernelContext& context, StridedCopy copy,
 // Copies `count` consecutive elements; the same requirements, and no overlap.
 void copy_elements(const Tensor& from, int64_t from_at, Tensor& to,
                    int64_t to_at, int64_t count);
-// The same where the CPU may be unable to access the context's memory.
+// As above, if the CPU may be unable to access the context's memory.
 void copy_elements(const KernelContext& context, const Tensor& from,
                    int64_t from_at, Tensor& to, int64_t to_at, int64_t count);
 
-// Input 0 as a writable output 0: the input itself where nobody else holds it,
-// else a copy. ResourceExhausted where there is no memory for the copy.
+// Input 0 as a writable output 0: the input itself if nobody else holds it,
+// else a copy. ResourceExhausted if there is no memory for the copy.
 // REQUIRES: the output is of the input's type.
 Result<Tensor*> input_as_output(KernelContext& context);
 

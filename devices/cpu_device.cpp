@@ -11,7 +11,7 @@ namespace {
 class CpuDevice final : public Device {
  public:
   // Counting costs some 50 ns for each buffer, three times the host allocator's
-  // time, and threads would contend for the counters: it is done only where
+  // time, and threads would contend for the counters: it is done only if
   // there is a limit.
   explicit CpuDevice(graph::DeviceInfo info) : Device(std::move(info)) {
     if (this->info().memory_limit > 0)

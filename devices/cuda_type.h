@@ -19,7 +19,7 @@ struct CudaOptions {
 DeviceType cuda_device_type();
 
 // The GPU with the number in info.name; the rest of info is filled in. NotFound
-// where this machine has no such GPU, or no driver for it; Unimplemented in a
+// if this machine has no such GPU, or no driver for it; Unimplemented in a
 // build without CUDA.
 Result<std::unique_ptr<Device>> make_cuda_device(graph::DeviceInfo info,
                                                  const CudaOptions& options);

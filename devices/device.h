@@ -56,36 +56,37 @@ class Accelerator {
 
   // Runs the kernel after all earlier launches, so their outputs may be its
   // inputs. Inputs may be in any memory: host buffers are copied over first,
-  // and replaced in the context. Outputs are in the device's memory, or, where
+  // and replaced in the context. Outputs are in the device's memory, or, if
   // they are small, inline or in the host's.
   //
   // `done` is called when the outputs may be passed to later launches here and
-  // to copy_to_host(), or with the error: Cancelled where the step was
+  // to copy_to_host(), or with the error: Cancelled if the step was
   // cancelled before the kernel's turn, or the device is being destroyed;
-  // ResourceExhausted, with the allocator's statistics, where the device is out
+  // ResourceExhausted, with the allocator's statistics, if the device is out
   // of memory. A failed launch is not retried: launches run in order, so
   // nothing is left to run before it that could free memory.
   //
   // The kernel, the context and what it points to stay valid until then. Nobody
   // else uses the context's inputs; its allocator and its Parallel are not
   // used. Returns soon, and never blocks. REQUIRES: the kernel was made for
-  // this type of device, and is no AsyncKernel.
+  // this type of device, and is not an AsyncKernel.
   virtual void launch(const Kernel& kernel, KernelContext& context,
                       Completion done) = 0;
 
   // Copies the tensor to the host's memory. A tensor that the host can read
   // already is returned as it is. Waits only for launches that the tensor
-  // depends on. Cancelled where the device is being destroyed. In both copies,
+  // depends on. Cancelled if the device is being destroyed. In both copies,
   // `step` is the step that the observer reports; 0: none.
   virtual void copy_to_host(Tensor tensor, Copied done, uint64_t step = 0) = 0;
   // Copies the tensor to the device's memory, for use by later launches. A
-  // tensor is returned as it is where it is there already, is inline, or is so
+  // tensor is returned as it is if it is there already, is inline, or is so
   // small that launches take it along. ResourceExhausted as above;
   // InvalidArgument for strings, handles, and tensors in another device's
   // memory.
   virtual void copy_from_host(Tensor tensor, Copied done,
                               uint64_t step = 0) = 0;
-  // The same, synchronously: for constants, when a plan is made. May block.
+  // As copy_from_host(), synchronously: for constants, when a plan is made. May
+  // block.
   virtual Result<Tensor> upload(const Tensor& tensor) = 0;
 
   // Calls `observer` after each kernel and copy, from the thread that saw its
@@ -107,7 +108,7 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // The same for as long as the device lives.
+  // The facts about the device, which do not change while it lives.
   const graph::DeviceInfo& info() const { return info_; }
   // The type that kernels are registered for: "CPU", "STREAM", "GPU".
   const std::string& type() const { return *info_.name.type; }
@@ -117,10 +118,10 @@ class Device {
   virtual Allocator& allocator() = 0;
   // All zero on a device that keeps no statistics.
   virtual MemoryStats memory() const = 0;
-  // The ledger that counts the memory against its limit; null where there is no
+  // The ledger that counts the memory against its limit; null if there is no
   // limit or the device has no ledger. Lives as long as the device.
   virtual MemoryLedger* ledger() { return nullptr; }
-  // The accelerator that runs the kernels; null where they run on the engine's
+  // The accelerator that runs the kernels; null if they run on the engine's
   // workers. Lives as long as the device.
   virtual Accelerator* accelerator() { return nullptr; }
 

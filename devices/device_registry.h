@@ -29,7 +29,7 @@ struct DeviceType {
   // values are valid that the quantities allow.
   std::function<Status(const DeviceSpec& spec)> check_values;
   // Makes one device. `info` has its name and incarnation; make fills in the
-  // rest. `spec` has passed the check above. An error where the device does not
+  // rest. `spec` has passed the check above. An error if the device does not
   // exist, as a GPU beyond the last one of the machine.
   std::function<Result<std::unique_ptr<Device>>(const DeviceSpec& spec,
                                                 graph::DeviceInfo info)>
@@ -53,7 +53,7 @@ class DeviceRegistry {
   static DeviceRegistry& global();
   DeviceRegistry() = default;
 
-  // AlreadyExists where the keyword or the type is taken. From then on
+  // AlreadyExists if the keyword or the type is taken. From then on
   // "/TYPE:0" is a device name, too (graph/device_name.h).
   Status add(DeviceType type);
   // In the order in which they were added.
@@ -78,7 +78,7 @@ class DeviceRegistry {
 Result<std::vector<std::unique_ptr<Device>>> make_devices(
     const std::vector<DeviceSpec>& specs,
     const DeviceRegistry& registry = DeviceRegistry::global());
-// The same for a text, which parse_device_specs() reads.
+// As above, for a text, which parse_device_specs() reads.
 Result<std::vector<std::unique_ptr<Device>>> make_devices(
     std::string_view specs);
 

@@ -30,7 +30,7 @@ struct DeviceSpec {
 // unknown, repeated or out of range. The text may be empty.
 Result<std::vector<DeviceSpec>> parse_device_specs(
     std::string_view text, const DeviceRegistry& registry);
-// The same for the types in DeviceRegistry::global().
+// As above, for the types in DeviceRegistry::global().
 Result<std::vector<DeviceSpec>> parse_device_specs(std::string_view text);
 
 }  // namespace tagflow::devices

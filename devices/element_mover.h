@@ -55,13 +55,13 @@ class ElementMover {
   // Unimplemented for types that the device cannot add.
   virtual Status add(const KernelContext& context, const Tensor& a,
                      const Tensor& b, bool subtracts, Tensor& out) = 0;
-  // Tensors that are only read may be in the host's memory. Unimplemented where
+  // Tensors that are only read may be in the host's memory. Unimplemented if
   // the device does not implement the rule.
   virtual Status train(const KernelContext& context,
                        const DenseTraining& training) = 0;
 };
 
-// The mover of the memory of the kernel's outputs, or null where the CPU does
+// The mover of the memory of the kernel's outputs, or null if the CPU does
 // the work.
 inline ElementMover* mover_of(const KernelContext& context) {
   Allocator& allocator = context.allocator();
@@ -69,7 +69,7 @@ inline ElementMover* mover_of(const KernelContext& context) {
                                   : dynamic_cast<ElementMover*>(&allocator);
 }
 
-// The same for one tensor: strings and handles are always the host's.
+// The mover for one tensor, or null: strings and handles are always the host's.
 inline ElementMover* mover_for(const KernelContext& context,
                                const Tensor& tensor) {
   return is_plain(tensor.dtype()) ? mover_of(context) : nullptr;

@@ -46,7 +46,7 @@ class KernelInfo {
 };
 
 // Computes an output from inputs that are all scalars held inline in their
-// tokens. Returns false where they are not, or where compute() has to report an
+// tokens. Returns false if they are not, or if compute() has to report an
 // error; the output is then unchanged. Otherwise it is constructed in place, as
 // in raw memory. REQUIRES: `output` holds no buffer. Thread-safe.
 using ScalarFunction = bool (*)(const Tensor* inputs, Tensor& output);
@@ -77,14 +77,14 @@ class Kernel {
   // The engine calls this once per kernel. If it returns false, the engine
   // never calls cost().
   virtual bool may_be_expensive() const { return true; }
-  // Whether the kernel can be expensive where every input is small (held inline
-  // in its token), as Fill can. Where it returns false, the engine calls cost()
+  // Whether the kernel can be expensive if every input is small (held inline
+  // in its token), as Fill can. If it returns false, the engine calls cost()
   // for larger inputs only.
   virtual bool may_be_expensive_on_small_inputs() const { return true; }
   // Whether the kernel uses only host data, such as handles: then no
   // accelerator is asked to run it, though its node is placed there.
   virtual bool is_bookkeeping() const { return false; }
-  // The kernel that identifies the node, where this one is a wrapper.
+  // The kernel that identifies the node, if this one is a wrapper.
   virtual const Kernel& inner() const { return *this; }
   // A shortcut past compute() for a kernel with one output, or null: loop
   // counters run through it.
@@ -115,10 +115,10 @@ enum class WaitsFor : uint8_t {
 class AsyncKernel : public Kernel {
  public:
   // A shortcut past compute_async() for results that can be computed at once:
-  // the engine calls it first. Returns nothing where it has to wait, or might
+  // the engine calls it first. Returns nothing if it has to wait, or might
   // have to: then nothing was changed. Returns soon. Thread-safe.
   virtual std::optional<Status> try_compute(KernelContext& context) const;
-  // Returns soon; `done` is called exactly once, now or later, also where the
+  // Returns soon; `done` is called exactly once, now or later, also if the
   // step is cancelled. `context` stays valid until then. If this throws, that
   // is the error, unless `done` was called; later calls have no effect.
   // Thread-safe.
@@ -130,7 +130,7 @@ class AsyncKernel : public Kernel {
   // The engine uses this to tell a step that may continue from a stalled one.
   virtual WaitsFor waits_for() const { return WaitsFor::kOutside; }
   // What an unfinished execution waits for, for messages: 'queue "q" has 0 of
-  // 10 elements'. Empty where that is unknown. Called with locks of the step
+  // 10 elements'. Empty if that is unknown. Called with locks of the step
   // held: it must not block, nor call the step. Thread-safe.
   virtual std::string describe_wait(const KernelContext& context) const;
   // Not used.
@@ -238,12 +238,13 @@ class KernelContext {
   // Output i of the node's output type and `shape`, elements uninitialised
   // (strings and handles default-constructed).
   Result<Tensor*> allocate_output(int i, const Shape& shape);
-  // The same, but reuses input `candidate` in place if its buffer is in the
-  // same memory, nobody else holds it, and type and shape agree. Then the
-  // output's elements ARE the input's: read element k before writing it.
+  // As allocate_output(), but reuses input `candidate` in place if its buffer
+  // is in the same memory, nobody else holds it, and type and shape agree. Then
+  // the output's elements ARE the input's: read element k before writing it.
   Result<Tensor*> forward_or_allocate(int candidate, int i, const Shape& shape);
-  // The same, regardless of StepInfo::forward_buffers: for values such as
-  // lists, where a change that is not in place copies everything.
+  // As forward_or_allocate(), regardless of StepInfo::forward_buffers: for
+  // values such as lists, where a change that is not in place copies
+  // everything.
   Result<Tensor*> change_or_allocate(int candidate, int i, const Shape& shape);
   // As allocate_output(), but always in the host's memory: for a few numbers
   // that the kernel writes itself.
@@ -263,7 +264,7 @@ class KernelContext {
            step_->cancelled->load(std::memory_order_relaxed);
   }
   // Calls `hook` if the step is cancelled: see devices/cancellation.h. Returns
-  // false where the step is cancelled already; then nothing was added, and the
+  // false if the step is cancelled already; then nothing was added, and the
   // kernel answers Cancelled. Thread-safe.
   bool on_cancel(std::shared_ptr<CancelHook> hook) const {
     return step_->cancels == nullptr || step_->cancels->add(std::move(hook));
@@ -271,7 +272,7 @@ class KernelContext {
   // A kernel changes state that outlives the step only while it holds a Commit
   // that is true: see devices/commit_gate.h. Thread-safe.
   Commit commit() const { return Commit(step_->commits); }
-  // See Parallel::run; runs inline where the step has none.
+  // See Parallel::run; runs inline if the step has none.
   void parallel_for(int64_t total, double unit_cost, RangeBody body) const;
 
   // "[op] what": an InvalidArgument, for kernels' checks.

@@ -9,7 +9,7 @@ namespace {
 // Below this size a kernel is cheap for any operation on its bytes.
 constexpr int64_t kSmallBytes = 1 << 14;
 
-// The bytes of a tensor of this type and shape where they are known and few.
+// The bytes of a tensor of this type and shape if they are known and few.
 bool known_small(DataType dtype, const PartialShape& shape) {
   const int64_t count = shape.has_rank() ? shape.num_elements() : -1;
   return count >= 0 &&

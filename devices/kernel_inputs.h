@@ -19,17 +19,17 @@ Result<int64_t> index_scalar(const KernelContext& context, int input,
 // Stores the elements of an integer input that is a vector.
 Status index_vector(const KernelContext& context, int input,
                     std::string_view name, Shape::Dims& values);
-// The same for an input that is a shape. As in TensorFlow, a scalar counts as a
-// vector of one element where shape inference did not see it.
+// As index_vector(), for an input that is a shape. As in TensorFlow, a scalar
+// counts as a vector of one element if shape inference did not see it.
 Status shape_vector(const KernelContext& context, int input,
                     std::string_view name, Shape::Dims& values);
 
 // Writes `value` as element i of a tensor of type int32 or int64.
-// InvalidArgument where it does not fit.
+// InvalidArgument if it does not fit.
 Status store_index(const KernelContext& context, Tensor& tensor, int64_t i,
                    int64_t value);
 
-// An axis of a tensor of `rank`, counted from the end where negative, as
+// An axis of a tensor of `rank`, counted from the end if negative, as
 // 0 <= axis < rank. InvalidArgument outside [-rank, rank).
 Result<int> checked_axis(const KernelContext& context, int64_t axis, int rank,
                          std::string_view name = "axis");
@@ -54,7 +54,7 @@ class BytesKernel : public Kernel {
   bool may_be_expensive() const final { return may_be_expensive_; }
 
  protected:
-  // The bytes to handle: those of all inputs, where not overridden.
+  // The bytes to handle: those of all inputs, if not overridden.
   virtual double work_bytes(const KernelContext& context) const;
 
  private:

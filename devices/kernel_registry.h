@@ -68,8 +68,9 @@ using NodeFilter = std::function<bool(const graph::Node&)>;
 // All its inputs and outputs can be copied as bytes, so an accelerator's memory
 // can hold them.
 bool is_plain_node(const graph::Node& node);
-// The same except for handles, references and variants, of which it has at
-// least one: these stay on the host, while their contents are on the device.
+// As is_plain_node(), except for handles, references and variants, of which it
+// has at least one: these stay on the host, while their contents are on the
+// device.
 bool is_state_node(const graph::Node& node);
 
 // Thread-safe. Kernels are never removed.
@@ -88,18 +89,18 @@ class KernelRegistry {
   // class sets KernelDef::takes_handles.
   template <class K>
   void add(std::string_view op, const TypeLimits& types = {});
-  // The same for a class whose constructor or make() takes more values after
-  // the KernelInfo, such as the loops for some types of elements.
+  // As add() above, for a class whose constructor or make() takes more values
+  // after the KernelInfo, such as the loops for some types of elements.
   template <class K, class... Values>
   requires(sizeof...(Values) > 0) void add(std::string_view op,
                                            const TypeLimits& types,
                                            Values... values);
 
-  // Devices of `type` also run the synchronous kernels added for `from`, where
+  // Devices of `type` also run the synchronous kernels added for `from`, if
   // they have none of their own.
   void inherit(std::string type, std::string from);
   // Restricts devices of the type to nodes that `takes` accepts, and to those
-  // of is_state_node() where the kernel takes handles. Messages call these the
+  // of is_state_node() if the kernel takes handles. Messages call these the
   // nodes "with WHAT". By default devices run all nodes. Control flow is
   // restricted too; it takes handles.
   void limit(std::string type, NodeFilter takes, std::string what);
@@ -108,7 +109,7 @@ class KernelRegistry {
   void explain_missing(std::string why);
   std::string why_missing() const;
 
-  // Makes the kernel of a node. Unimplemented where the op has no kernel on
+  // Makes the kernel of a node. Unimplemented if the op has no kernel on
   // this device type, or none for these types; the message lists the existing
   // ones. Factory exceptions are errors, too. The result is never null.
   Result<std::unique_ptr<Kernel>> make(const graph::Node& node,

@@ -17,7 +17,7 @@ class MemoryLedger {
       : limit_(limit), granule_(granule) {}
 
   // Reserves bytes for a buffer, which counts from now on. Returns the bytes in
-  // use then; -1 where that exceeds the limit or an int64_t.
+  // use then; -1 if that exceeds the limit or an int64_t.
   int64_t reserve(size_t bytes);
   // The buffer was allocated. REQUIRES: `in_use` is from reserve().
   void confirm(int64_t in_use);
@@ -33,7 +33,7 @@ class MemoryLedger {
   int64_t take_peak();
 
  private:
-  // The bytes that a buffer counts for; negative where they overflow.
+  // The bytes that a buffer counts for; negative if they overflow.
   int64_t counted(size_t bytes) const;
 
   const int64_t limit_;

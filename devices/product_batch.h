@@ -19,7 +19,7 @@ struct FactorForm {
 struct ProductBatch {
   struct Dim {
     int64_t size;
-    int64_t a_step, b_step;  // in matrices; 0 where the factor repeats
+    int64_t a_step, b_step;  // in matrices; 0 if the factor repeats
   };
 
   int64_t m = 0, n = 0, k = 0;

@@ -23,7 +23,7 @@ std::string_view quantity_form(Quantity quantity);
 
 // The number in the unit above; fractions of it are dropped. Units are
 // case-insensitive: B, KB, MB, GB, TB of 1000, KiB, MiB, GiB, TiB of 1024; ns,
-// us, ms, s. InvalidArgument for anything else, for 0 where it must be
+// us, ms, s. InvalidArgument for anything else, for 0 if it must be
 // positive, and beyond 2^63.
 Result<int64_t> parse_quantity(Quantity quantity, std::string_view text);
 

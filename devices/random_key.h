@@ -6,7 +6,7 @@
 // A random op has no generator that advances from draw to draw: the order of
 // draws would depend on the schedule. Its numbers are a stream of Philox, whose
 // key is a function of
-//   - its seeds: the attributes `seed` and `seed2`, or, where both are 0, the
+//   - its seeds: the attributes `seed` and `seed2`, or, if both are 0, the
 //     seed of the session and the node's name;
 //   - the number of earlier runs in which the node took part (RandomRuns);
 //   - the tag of this execution: which frame, which iteration.
@@ -20,7 +20,7 @@
 // prefix of another: a name comes with its length. The first state is the key
 // of the stream, the second one the upper half of its counter; the lower half
 // counts the blocks of the output from 0. Two executions share numbers only
-// where both states agree: by a chance of 2^-128 for each pair.
+// if both states agree: by a chance of 2^-128 for each pair.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ class SavedTensor final : public RefCounted,
   // Returns the value, in the memory where it is. It has been popped. REQUIRES:
   // called for an owner.
   Tensor read();
-  // The same, for a value that nobody can pop again.
+  // As read(), for a value that nobody can pop again.
   Tensor take();
   // Removes one owner. Without owners the value is released, and moved no more.
   void give_up();
@@ -70,7 +70,7 @@ struct GiveUpSaved {
 };
 using SavedOwner = std::unique_ptr<SavedTensor, GiveUpSaved>;
 
-// What a stack keeps in place of a value that is pushed. Null where the value
+// What a stack keeps in place of a value that is pushed. Null if the value
 // stays as it is: it is not plain, or not in an accelerator's memory. Throws
 // std::bad_alloc. Thread-safe.
 SavedOwner save(const Tensor& value, uint64_t step);
@@ -79,12 +79,13 @@ SavedOwner save(const Tensor& value, uint64_t step);
 class SavedReader {
  public:
   virtual ~SavedReader() = default;
-  // What compute() will take. Null where no swapper keeps it, or the stack is
+  // What compute() will take. Null if no swapper keeps it, or the stack is
   // empty. Thread-safe.
   virtual Ref<SavedTensor> next_saved(const KernelContext& context) const = 0;
 };
 
-// The same for any kernel; null where it is not a SavedReader.
+// As SavedReader::next_saved(), for any kernel; null if it is not a
+// SavedReader.
 Ref<SavedTensor> next_saved(const Kernel& kernel, const KernelContext& context);
 
 }  // namespace tagflow::devices

@@ -42,7 +42,7 @@ class StepHandle final : public Resource {
   const std::shared_ptr<T> object_;
 };
 
-// The T of an element of a resource tensor, or null where the element is
+// The T of an element of a resource tensor, or null if the element is
 // something else. Valid as long as the tensor.
 template <class T>
 T* step_object(const ResourceHandle& handle) {
@@ -52,7 +52,7 @@ T* step_object(const ResourceHandle& handle) {
   return &static_cast<StepHandle<T>*>(resource)->object();
 }
 
-// The objects of one step, and their names where they have any. Thread-safe.
+// The objects of one step, and their names if they have any. Thread-safe.
 class StepResources {
  public:
   // The handle of a new T, a StepObject.
@@ -63,12 +63,12 @@ class StepResources {
     return ResourceHandle(make_ref_counted<StepHandle<T>>(std::move(object)));
   }
 
-  // Keeps the object alive under a name until the step ends. False where the
+  // Keeps the object alive under a name until the step ends. False if the
   // name is taken.
   bool add_name(std::string name, ResourceHandle handle);
   // Frees the name; no effect if it is not taken.
   void remove_name(std::string_view name);
-  // Empty where no object has that name.
+  // Empty if no object has that name.
   ResourceHandle find(std::string_view name) const;
 
   // The number of objects that are alive.

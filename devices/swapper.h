@@ -19,8 +19,8 @@ class MemoryLedger;
 // Note [Swapping]
 //
 // A loop saves values on stacks for its gradient, and values deep in them are
-// not needed for long. Where more than kSwapAbove of an accelerator's memory is
-// in use, such values are copied to the host, and their memory is freed. Where
+// not needed for long. If more than kSwapAbove of an accelerator's memory is
+// in use, such values are copied to the host, and their memory is freed. If
 // less than kRefillBelow is in use, they are copied back. If memory suffices,
 // nothing is copied.
 //
@@ -55,8 +55,8 @@ class Swapper : public std::enable_shared_from_this<Swapper> {
 
   // Numbers a pushed value. REQUIRES: it is plain, in the accelerator's memory.
   SavedOwner keep(Tensor value, uint64_t step);
-  // Makes values leave, those first that will be popped last. True where some
-  // memory was freed, so that a request for `bytes` can be retried; false where
+  // Makes values leave, those first that will be popped last. True if some
+  // memory was freed, so that a request for `bytes` can be retried; false if
   // nothing can leave, or the thread may not wait.
   bool make_room(size_t bytes);
   // Adds the swapped bytes.
@@ -139,7 +139,7 @@ class Swapper : public std::enable_shared_from_this<Swapper> {
 class SwappableMemory {
  public:
   virtual ~SwappableMemory() = default;
-  // Null where its buffers are not swapped.
+  // Null if its buffers are not swapped.
   virtual Swapper* swapper() const = 0;
 };
 

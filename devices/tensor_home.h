@@ -21,7 +21,8 @@ class TensorHome {
   // and handles stay where they are. InvalidArgument for tensors in another
   // device's memory.
   Result<bool> is_elsewhere(const Tensor& tensor) const;
-  // The same for a requested copy. InvalidArgument also for strings, handles.
+  // As is_elsewhere(), for a requested copy. InvalidArgument also for strings,
+  // handles.
   Result<bool> has_to_come(const Tensor& tensor) const;
 
   // Cancelled: the status of launches and copies of a cancelled step.

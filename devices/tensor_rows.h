@@ -8,7 +8,7 @@
 
 namespace tagflow::devices {
 
-// A tensor of zeros, empty strings, or empty handles. InvalidArgument where no
+// A tensor of zeros, empty strings, or empty handles. InvalidArgument if no
 // tensor can have the shape, since a PartialShape may exceed the limits.
 Result<Tensor> make_zeros(const KernelContext& context, DataType dtype,
                           const Shape& shape);
@@ -19,7 +19,7 @@ Result<Tensor> stack_rows(const KernelContext& context, DataType dtype,
                           std::span<const Tensor> rows, const Shape& row_shape);
 // Sets output 0 to tensors joined along their first dimension, parts[i] of
 // lengths[i] rows, each of shape `rest`. A tensor that is not valid counts as
-// zeros. InvalidArgument where the result would be too large. REQUIRES: all
+// zeros. InvalidArgument if the result would be too large. REQUIRES: all
 // others are of output 0's type and have these rows; no length is negative.
 Status join_rows(KernelContext& context, std::span<const Tensor> parts,
                  std::span<const int64_t> lengths, const Shape& rest);
@@ -31,7 +31,7 @@ Result<Tensor> copy_rows(const KernelContext& context, const Tensor& tensor,
                          int64_t begin, int64_t count);
 
 // The sum of two tensors of one numeric type and shape. `a` is used in place
-// where `may_overwrite` and nobody else holds it. InvalidArgument for types
+// if `may_overwrite` and nobody else holds it. InvalidArgument for types
 // without a sum.
 Result<Tensor> add_tensors(const KernelContext& context, Tensor a,
                            const Tensor& b, bool may_overwrite);

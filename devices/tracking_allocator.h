@@ -43,7 +43,7 @@ class TrackingAllocator final : public Allocator, public SwappableMemory {
   }
   Swapper* swapper() const override { return swapper_.get(); }
 
-  // Null where the limit would be exceeded, or the host is out of memory.
+  // Null if the limit would be exceeded, or the host is out of memory.
   Buffer* allocate(DataType dtype, int64_t count) override;
   void deallocate(Buffer* buffer) override;
   bool host_visible() const override { return options_.host_visible; }

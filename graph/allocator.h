@@ -29,7 +29,7 @@ class Allocator {
  public:
   virtual ~Allocator() = default;
   // Returns a buffer with one reference. Plain elements are uninitialised,
-  // others are default-constructed. Null where the memory or the limit is
+  // others are default-constructed. Null if the memory or the limit is
   // exhausted. REQUIRES: count >= 0, and count * dtype_size(dtype) does not
   // overflow.
   virtual Buffer* allocate(DataType dtype, int64_t count) = 0;

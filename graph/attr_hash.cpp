@@ -43,7 +43,7 @@ class Adder {
   }
 
  private:
-  // The same for lists of all types, since empty lists are equal.
+  // One number for lists of all types, since empty lists are equal.
   void add_size(size_t size) const { hash_.add_number(size); }
 
   AttrHash& hash_;

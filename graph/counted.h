@@ -33,7 +33,7 @@ std::string first_of(const Range& things, size_t most, TextOf text_of,
   return text;
 }
 
-// The same for items that are texts.
+// As above, for items that are texts.
 template <class Range>
 std::string first_of(const Range& texts, size_t most) {
   return first_of(texts, most, [](const auto& text) { return text; });

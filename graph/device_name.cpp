@@ -108,7 +108,7 @@ class NameParser {
         TAGFLOW_RETURN_IF_ERROR(mark(kJob));
         if (value == "*") return {};
         if (!is_word(value))
-          return invalid_argument("{:?} is no name of a job",
+          return invalid_argument("{:?} is not a name of a job",
                                   value.substr(0, kShownDeviceText));
         name_.job = mapped(value, lower);
         return {};
@@ -130,7 +130,7 @@ class NameParser {
     const std::string_view type = text.substr(0, colon);
     if (type != "*") {
       if (!is_word(type))
-        return invalid_argument("{:?} is no type of a device",
+        return invalid_argument("{:?} is not a type of a device",
                                 type.substr(0, kShownDeviceText));
       name_.type = mapped(type, upper);
     }
@@ -145,7 +145,7 @@ class NameParser {
     const char* last = text.data() + text.size();
     const auto [end, code] = std::from_chars(text.data(), last, value);
     if (code != std::errc() || end != last || value < 0 || text[0] == '-')
-      return invalid_argument("{:?}, of {}, is no number from 0 to {}",
+      return invalid_argument("{:?}, of {}, is not a number from 0 to {}",
                               text.substr(0, kShownDeviceText), what,
                               std::numeric_limits<int>::max());
     number = value;

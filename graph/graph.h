@@ -39,7 +39,7 @@ class Graph {
   // Adds nodes given in any order, all or none: on an error the graph is
   // unchanged. The definitions may refer to existing nodes.
   Status extend(std::span<const NodeDef> defs);
-  // The same, but moves from `defs`.
+  // As above, but moves from `defs`.
   Status extend(std::vector<NodeDef>&& defs);
   // Adds copies of all nodes and functions of another graph, all or none.
   Status extend(const Graph& other);

@@ -66,7 +66,7 @@ class HashIndex {
   size_t size_ = 0;
 };
 
-// The same with names as keys: name_of(number) returns the name.
+// A HashIndex with names as keys: name_of(number) returns the name.
 class NameIndex {
  public:
   static constexpr uint32_t kNone = HashIndex::kNone;

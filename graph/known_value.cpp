@@ -201,10 +201,10 @@ const Node* known_maker(Endpoint source) { return origin(source).node; }
 Result<PartialShape> known_shape(Endpoint source) {
   if (const Tensor* tensor = known_constant(source)) {
     if (tensor->rank() > 1)
-      return invalid_argument("{} is no shape; a vector is wanted",
+      return invalid_argument("{} is not a shape; a vector is wanted",
                               tensor->describe());
     if (tensor->num_elements() > kMaxRank)
-      return invalid_argument("{} is no shape; its rank is over {}",
+      return invalid_argument("{} is not a shape; its rank is over {}",
                               tensor->describe(), kMaxRank);
   }
   const ValueFinder::Values values = ValueFinder().elements(source);

@@ -11,8 +11,8 @@ namespace tagflow::graph {
 // The value of a Const, also through Identity and constant Enters; null if it
 // is not known.
 const Tensor* known_constant(Endpoint source);
-// The same if edges will be redirected: readers of an endpoint will read
-// end(endpoint) instead.
+// The value of a Const if edges will be redirected: readers of an endpoint will
+// read end(endpoint) instead.
 const Tensor* known_constant(
     Endpoint source, const std::function<Endpoint(const Endpoint&)>& end);
 

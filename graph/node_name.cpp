@@ -30,7 +30,7 @@ Status check_node_name(std::string_view name) {
   TAGFLOW_RETURN_IF_ERROR(check_length(name));
   if (name.empty()) return invalid_argument("the name of a node is empty");
   if (!is_name_start(name[0]) || !std::ranges::all_of(name, is_name_char))
-    return invalid_argument("{:?} is no legal name of a node",
+    return invalid_argument("{:?} is not a legal name of a node",
                             name.substr(0, kShown));
   return {};
 }

@@ -180,7 +180,7 @@ class InputMatcher {
 
   static Result<DataType> default_type(const AttrDef& attr) {
     if (const auto* type = attr.default_value->get_if<DataType>()) return *type;
-    return invalid_argument("the default of attribute \"{}\" is no type",
+    return invalid_argument("the default of attribute \"{}\" is not a type",
                             attr.name);
   }
 

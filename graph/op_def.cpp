@@ -95,7 +95,7 @@ class Scanner {
     T value{};
     const auto [end, code] =
         std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    if (code != std::errc()) fail(fmt::format("\"{}\" is no number", rest_));
+    if (code != std::errc()) fail(fmt::format("\"{}\" is not a number", rest_));
     rest_.remove_prefix(size_t(end - rest_.data()));
     return value;
   }
@@ -139,7 +139,7 @@ std::string parse_element_type(Scanner& scanner, AttrDef& attr) {
   if (type == "realnumbertype") attr.allowed_types = real_types();
   if (!attr.allowed_types.empty()) return "type";
   if (std::ranges::find(kAttrTypes, type) == kAttrTypes.end())
-    scanner.fail(fmt::format("\"{}\" is no attribute type", type));
+    scanner.fail(fmt::format("\"{}\" is not an attribute type", type));
   return type;
 }
 
@@ -231,7 +231,7 @@ ArgDef parse_arg(const OpDef& def, std::string_view text) {
     type = scanner.word();
     const AttrDef* number = def.find_attr(arg.number_attr);
     if (number == nullptr || number->type != "int")
-      scanner.fail("the count is no attribute of type int");
+      scanner.fail("the count is not an attribute of type int");
   }
   if (arg.is_ref) scanner.expect(")");
   scanner.expect_end();
@@ -244,7 +244,8 @@ ArgDef parse_arg(const OpDef& def, std::string_view text) {
   } else {
     const Result<DataType> dtype = dtype_from_name(type);
     if (!dtype.ok())
-      scanner.fail(fmt::format("\"{}\" is no type and no attribute", type));
+      scanner.fail(
+          fmt::format("\"{}\" is neither a type nor an attribute", type));
     arg.dtype = *dtype;
   }
   return arg;

@@ -121,7 +121,7 @@ class OpDefBuilder {
   OpDefBuilder& input(std::string_view text);
   OpDefBuilder& output(std::string_view text);
   OpDefBuilder& attr(std::string_view text);
-  // The same for several texts, in their order.
+  // Each adds several texts, in their order.
   OpDefBuilder& inputs(Texts texts);
   OpDefBuilder& outputs(Texts texts);
   OpDefBuilder& attrs(Texts texts);

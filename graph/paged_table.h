@@ -8,7 +8,7 @@
 
 namespace tagflow::graph {
 
-// Values by number; T() where nothing is set. A page is allocated when one of
+// Values by number; T() if nothing is set. A page is allocated when one of
 // its entries is first written, so a few high numbers cost a few pages.
 // Thread-compatible.
 template <class T, size_t kPage = 64>

@@ -81,7 +81,7 @@ class PartialShape {
   // The shape if it is fully_known(), otherwise nothing. Dimensions from a
   // graph may be invalid for a Shape: Shape::make(dims()) checks them.
   std::optional<Shape> to_shape() const;
-  // The product of the dimensions, or kUnknown (also where it overflows).
+  // The product of the dimensions, or kUnknown (also if it overflows).
   int64_t num_elements() const;
   // Whether a tensor could have both shapes.
   bool compatible(const PartialShape& other) const;

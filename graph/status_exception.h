@@ -8,7 +8,7 @@
 
 namespace tagflow {
 
-// Thrown by functions that return nothing, where a caller of theirs is guarded:
+// Thrown by functions that return nothing, if a caller of theirs is guarded:
 // current_fault() (graph/fault.h) returns the status. what() is its text.
 class StatusException : public std::invalid_argument {
  public:

@@ -55,7 +55,7 @@ class alignas(32) Tensor {
   // overflows. REQUIRES: dtype is not a reference type.
   static Result<Tensor> allocate(DataType dtype, const Shape& shape,
                                  Allocator& allocator = host_allocator());
-  // The same for sizes that the program itself chose; ends the process if
+  // As allocate(), for sizes that the program itself chose; ends the process if
   // memory is exhausted.
   static Tensor make(DataType dtype, const Shape& shape);
   // A scalar of a plain C++ element type.
@@ -121,7 +121,7 @@ class alignas(32) Tensor {
   T* mutable_data() {
     return static_cast<T*>(mutable_raw());
   }
-  // The same without a check for inline elements. REQUIRES: it is inline.
+  // As data(), without a check for inline elements. REQUIRES: it is inline.
   template <class T>
   const T* inline_data() const {
     return reinterpret_cast<const T*>(inline_);
@@ -174,7 +174,7 @@ class alignas(32) Tensor {
   Tensor with_dtype(DataType dtype) const;
   // A deep copy.
   Tensor clone() const;
-  // The buffer, or null where the elements are inline or absent.
+  // The buffer, or null if the elements are inline or absent.
   const Buffer* buffer() const {
     return header_.storage == kHeap ? heap_.buffer : nullptr;
   }

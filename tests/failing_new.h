@@ -7,7 +7,7 @@
 namespace tagflow {
 
 // From its making on, the k-th call of operator new, in any form, of any
-// thread, fails, with std::bad_alloc (null where that is the form), and with it
+// thread, fails, with std::bad_alloc (null if that is the form), and with it
 // the next ones, up to `count`. What comes from malloc itself does not count.
 // One at a time.
 //
@@ -27,7 +27,8 @@ class FailAllocation {
 
   // Whether one has failed. Thread-safe.
   bool failed() const;
-  // The same as the end of its life, so that a test may check in peace.
+  // Ends the failures, as the end of its life does, so that a test may check in
+  // peace.
   void stop();
 
  private:

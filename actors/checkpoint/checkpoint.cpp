@@ -119,8 +119,8 @@ Status check(const checkpoint::TensorFile& file,
   if (wrong.empty() && (unused.empty() || others == OtherTensors::kIgnored))
     return {};
   for (const std::string& name : unused)
-    wrong.push_back(fmt::format("\"{}\" ({}) is no variable of the graph", name,
-                                file.find(name)->type_text()));
+    wrong.push_back(fmt::format("\"{}\" ({}) is not a variable of the graph",
+                                name, file.find(name)->type_text()));
   return invalid_argument("[checkpoint] \"{}\" is of another model: {}",
                           file.path(), list_some(wrong));
 }

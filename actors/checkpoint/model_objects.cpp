@@ -25,7 +25,7 @@ const graph::Node* variable_of(const graph::Node& node) {
   return maker != nullptr && maker->op() == "VarHandleOp" ? maker : nullptr;
 }
 
-// The variable that a node reads; null if the node is no read.
+// The variable that a node reads; null if the node is not a read.
 const graph::Node* read_by(const graph::Node* node) {
   return node != nullptr && node->op() == "ReadVariableOp" ? variable_of(*node)
                                                            : nullptr;

@@ -17,14 +17,14 @@ struct Restored {
   std::string path;           // the prefix of a bundle, or a file
   int64_t step = 0;           // 0 if another program wrote it
   bool counts_steps = false;  // whether the file has the step
-  // Names of tensors in the file that are no variables of the graph, without
+  // Names of tensors in the file that are not variables of the graph, without
   // those that every checkpoint of its writer has ("save_counter").
   std::vector<std::string> unused;
   // If `path` is a folder: the errors of newer checkpoints that were skipped.
   std::vector<std::string> damaged;
 };
 
-// How to treat tensors that are no variables of the graph. kRefused: they are
+// How to treat tensors that are not variables of the graph. kRefused: they are
 // InvalidArgument.
 enum class OtherTensors : uint8_t { kIgnored, kRefused };
 

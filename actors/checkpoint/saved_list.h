@@ -37,7 +37,7 @@ class SavedList {
   // checkpoints. If the file is missing or invalid, the list contains the
   // newest checkpoint, if its name is one of ours, and other checkpoints are
   // ignored. Errors of reading, as those of find_newest_checkpoint(); but it is
-  // no error if no checkpoint is complete.
+  // not an error if no checkpoint is complete.
   Status read();
   // A prefix without a checkpoint, in the folder and on the list. Reserves the
   // memory for add(). ResourceExhausted if none is found, as in a folder that

@@ -2,7 +2,7 @@
 //
 //   SaverOptions options = {.folder = "out", .every_steps = 100};
 //   auto saver = Saver::create(*session, options);
-//   auto restored = (*saver)->restore();  // the newest, where there is one
+//   auto restored = (*saver)->restore();  // the newest, if there is one
 //   ... run a step; (*saver)->save_if_due(++step); ...
 //   (*saver)->save(step);
 //   (*saver)->close();
@@ -92,7 +92,7 @@ class Saver {
   // Restores the newest complete checkpoint of the folder, as
   // restore_checkpoint() does; nothing if the folder has no checkpoints. It is
   // an error if none of its checkpoints is complete. Rejects a checkpoint with
-  // tensors that are no variables of the graph, since later checkpoints would
+  // tensors that are not variables of the graph, since later checkpoints would
   // not have them.
   Result<std::optional<Restored>> restore();
 
@@ -104,7 +104,7 @@ class Saver {
   // fails as FailedPrecondition if the folder was moved or removed since the
   // saver was made. REQUIRES: as for Session::run(); 0 <= step <= 2^53.
   Status save(int64_t step);
-  // The same if a checkpoint is due. Otherwise returns the error of a failed
+  // As save(), if a checkpoint is due. Otherwise returns the error of a failed
   // write, once, and does not wait.
   Status save_if_due(int64_t step);
   // Waits until no checkpoint is being written; returns the error of the write,

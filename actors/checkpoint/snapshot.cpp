@@ -142,7 +142,7 @@ Status Snapshots::restore(const Snapshot& snapshot,
   for (const auto& [name, value] : snapshot.variables) {
     const auto it = parts_->entries.find(name);
     if (it == parts_->entries.end()) {
-      wrong.push_back(fmt::format("\"{}\" ({}) is no variable of the graph",
+      wrong.push_back(fmt::format("\"{}\" ({}) is not a variable of the graph",
                                   name, value.describe()));
     } else if (const GraphVariable& variable = it->second.variable;
                variable.dtype != value.dtype() ||

@@ -28,7 +28,7 @@ class HandleUses {
     size_t num_ties = 0;
   };
   // A function that a node calls, and the index of the argument that the node's
-  // first input is. It is negative where a predicate or the like precedes the
+  // first input is. It is negative if a predicate or the like precedes the
   // arguments.
   struct Callee {
     Summary* summary = nullptr;
@@ -38,7 +38,7 @@ class HandleUses {
   explicit HandleUses(const graph::FunctionLibrary& library);
 
   // The functions that the node calls, by an attribute or as its op. Empty: the
-  // node is no call.
+  // node is not a call.
   std::vector<Callee> called(const graph::Node& node);
 
  private:

@@ -23,9 +23,9 @@ class LossyTransfers {
   bool is_meant(const graph::Endpoint& source, bool is_fetched);
 
   // After the cut: a warning for each name that matched no transfer, with the
-  // names of tensors that are sent. It is no error, since a tensor of the graph
-  // need not be sent: it may be read on its own device, replaced by the passes,
-  // or belong to another signature of the session. NotFound and
+  // names of tensors that are sent. It is not an error, since a tensor of the
+  // graph need not be sent: it may be read on its own device, replaced by the
+  // passes, or belong to another signature of the session. NotFound and
   // InvalidArgument, as for Graph::endpoint(), if the graph has no such tensor.
   Result<std::vector<std::string>> warnings(const graph::Graph& graph) const;
 

@@ -105,7 +105,7 @@ struct alignas(64) NodeItem {
   NodeKind kind = NodeKind::kKernel;
   bool has_constant_inputs : 1 = false;  // some slot is sticky
   bool may_be_expensive : 1 = false;
-  bool only_if_large : 1 = false;  // and only where an input is in a buffer
+  bool only_if_large : 1 = false;  // and only if an input is in a buffer
   // When the node is dead, it may hold a live input, which must be released.
   bool may_hold_when_dead : 1 = false;
   uint16_t num_inputs = 0;
@@ -203,7 +203,7 @@ struct FramePlan {
 
   StartState first;  // iteration 0
   StartState later;  // the others
-  // The same where all loop constants have arrived.
+  // The states if all loop constants have arrived.
   StartState steady_first;
   StartState steady_later;
   bool has_loop_constants = false;
@@ -247,13 +247,13 @@ struct Plan {
   bool reads_variables = false;
   // Whether some kernel is asynchronous: it may wait for another run.
   bool may_wait = false;
-  // Suspicious parts of the graph that are no errors.
+  // Suspicious parts of the graph that are not errors.
   std::vector<std::string> warnings;
 };
 
 struct PlanOptions {
   bool compile_edges = true;  // the pass "edges"
-  int window = 0;             // overrides parallel_iterations where > 0
+  int window = 0;             // overrides parallel_iterations if > 0
   bool launches = false;      // an accelerator runs the kernels
 };
 

@@ -21,8 +21,8 @@ devices::Tag frame_tag(const devices::Tag& parent, int64_t parent_iteration,
 uint64_t frame_name_hash(std::string_view name);
 
 // A frame's name in words: "root" for that of the root, which is empty. A loop
-// or function named "root" gets quotes, so that they are told apart, and so
-// does a name that begins with a quote.
+// or function named "root" gets quotes, which distinguish it from the root. A
+// name that begins with a quote gets them, too.
 inline constexpr std::string_view kRootName = "root";
 std::string frame_label(std::string_view name);
 

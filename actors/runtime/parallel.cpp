@@ -30,8 +30,8 @@ constexpr int kLooks = 1000;
 //
 // Each worker begins at its own shards. Calls with the same number of shards
 // give it the same ones, so that data that it wrote in the last call, such as
-// the state of a loop, is still in its cache. A thread that is no worker begins
-// at the first shard.
+// the state of a loop, is still in its cache. A thread that is not a worker
+// begins at the first shard.
 class ShardedCall {
  public:
   ShardedCall(int64_t total, int64_t shards, int workers,

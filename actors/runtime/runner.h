@@ -84,7 +84,7 @@ class Runner {
   // Sends `batch` to `target` when the current handler has returned. Takes the
   // batch, and gives it its unit of activity.
   void post(EngineActor* target, Batch* batch);
-  // The same for a batch that can wait until nothing else is posted, such as
+  // As post(), for a batch that can wait until nothing else is posted, such as
   // that of an iteration that runs ahead.
   void post_later(EngineActor* target, Batch* batch);
   // Posts a batch that already has a unit of activity.
@@ -109,8 +109,8 @@ class Runner {
   // Whether the quantum is over and the thread is needed elsewhere: by actors
   // that wait for a worker, or, if it is lent, by its owner. Reads the clock.
   bool must_yield();
-  // The same for a loop of firings that calls it after a number of firings: it
-  // reads the clock less often if these are quick.
+  // As must_yield(), for a loop of firings that calls it after a number of
+  // firings: it reads the clock less often if these are quick.
   bool must_yield_between();
   // Whether an expensive kernel may run on this thread: true on a worker that
   // no other actor waits for.

@@ -88,7 +88,7 @@ struct StepWait
   // The reason of the wait at the time when the step was stopped, if it was.
   std::string at_stop;
 
-  // 'queue "q" has 0 of 10 elements'; empty where the kernel does not say.
+  // 'queue "q" has 0 of 10 elements'; empty if the kernel does not say.
   // REQUIRES: the wait has not ended.
   std::string reason() const;
 };
@@ -117,7 +117,7 @@ class Step : public std::enable_shared_from_this<Step>,
   bool counts = false;  // the answer comes with stats
   devices::StepInfo info;
   std::optional<devices::NumberedRun> random;  // set before the step starts
-  bool urgent = false;  // goes before others where workers are few
+  bool urgent = false;  // goes before others if workers are few
   Observer* observer = nullptr;
   Trace* trace = nullptr;
   std::vector<FetchSlot> fetches;
@@ -128,7 +128,7 @@ class Step : public std::enable_shared_from_this<Step>,
   // Poisons the step, and cancels all waits; later errors are dropped.
   // Thread-safe.
   void fail(Status status);
-  // The same for the current exception. REQUIRES: called in a catch block.
+  // As fail(), for the current exception. REQUIRES: called in a catch block.
   // Thread-safe.
   void fault() noexcept;
   // Whether an exception was thrown: the step's actors may be in any state.
@@ -186,7 +186,7 @@ class Step : public std::enable_shared_from_this<Step>,
   // Gives the answer, with the known statistics, unless one was given before.
   // During a commit, it is delivered when the commit is done. Thread-safe.
   void answer(Answer answer, const RunStats& stats = {});
-  // The same, but calls on_answer on a worker: on this thread, if it is one.
+  // As answer(), but calls on_answer on a worker: on this thread, if it is one.
   // Thread-safe.
   void answer_on_worker(Answer answer, const RunStats& stats);
   // Whether the answer was given, so that no reasons are needed any more.
@@ -196,7 +196,7 @@ class Step : public std::enable_shared_from_this<Step>,
   Answer wait(RunStats* stats = nullptr);
   // Fails the step if its deadline has passed. Thread-safe.
   void check_deadline();
-  // The same without looking at the clock. Thread-safe.
+  // As check_deadline(), without looking at the clock. Thread-safe.
   void expire();
   // Fails the step for an external reason. The message of the answer also says
   // how far the run had come. Thread-safe.

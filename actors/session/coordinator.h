@@ -38,7 +38,7 @@ class Coordinator {
   Status start(std::string name, std::function<Status()> body);
 
   // Asks all threads to end. The reason of the first request counts: join()
-  // returns it if it is an error. OutOfRange, Cancelled and OK are no errors
+  // returns it if it is an error. OutOfRange, Cancelled and OK are not errors
   // here, since work usually ends with them.
   void request_stop(Status reason = {});
   // The threads should check this often.

@@ -52,7 +52,8 @@ class Filler {
       status = enqueues_[i]({}, options).status();
     if (!status.ok() && !ends_queue(status)) {
       const bool stopped = coordinator_.should_stop();
-      // A cancellation by a stop, or by the end of the session, is no error.
+      // A cancellation by a stop, or by the end of the session, is not an
+      // error.
       Status reason;
       if (!stopped && !enqueues_[i].is_closed())
         reason = std::move(status).with_prefix(

@@ -132,7 +132,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Status submit(const std::shared_ptr<Step>& step,
                 const std::shared_ptr<const Prepared>& prepared,
                 std::span<const Tensor> feeds, bool sync, bool count);
-  // The same for a step that has passed the border, if it must.
+  // As submit(), for a step that has passed the border, if it must.
   Status submit_passed(const std::shared_ptr<Step>& step,
                        const std::shared_ptr<const Prepared>& prepared,
                        std::span<const Tensor> feeds, bool sync, bool lend,

@@ -114,7 +114,7 @@ void CostRecorder::on_computed(const Location& location,
                  kNotMeasured);
 }
 
-// The root is no loop.
+// The root is not a loop.
 void CostRecorder::on_frame_start(const Location& location,
                                   const Location& caller) {
   if (location.frame.empty()) return;

@@ -12,7 +12,7 @@
 //   kCompute   it was deferred when it fired; now its kernel runs
 //   kArrival   a token comes along arrival i
 //   kResult    a token comes back from the call, or to the Recv, that node i is
-//   kClock     the clock follows, in two words; i is 1 where the thread leaves
+//   kClock     the clock follows, in two words; i is 1 if the thread leaves
 //              the iteration with nothing else to turn to
 //
 // To read the clock costs more than to fire a cheap node. So a thread reads it

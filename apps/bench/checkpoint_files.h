@@ -17,7 +17,7 @@ namespace tagflow::apps {
 // which is not timed. Thread-compatible.
 class CheckpointFiles {
  public:
-  // Returns PermissionDenied where no folder can be made. The tensors are made
+  // Returns PermissionDenied if no folder can be made. The tensors are made
   // when they are first written.
   static Result<CheckpointFiles> make(int64_t bytes);
 

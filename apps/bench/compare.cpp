@@ -112,7 +112,7 @@ struct Row {
   std::optional<double> rival, mailbox;
   std::string way = "-";             // TensorFlow's fastest
   std::optional<double> ratio;       // the factor by which ours is better
-  std::optional<double> difference;  // of the results, where they are compared
+  std::optional<double> difference;  // of the results, if they are compared
 };
 
 // Figures from the rounds: TensorFlow's is that of the way with the smallest

@@ -16,7 +16,7 @@ struct CompareEntry {
   std::string name;
   std::string what;  // for the table
   BenchGraph graph;
-  int trips = 0;  // fed where not 0; a run of base_trips is subtracted
+  int trips = 0;  // fed if not 0; a run of base_trips is subtracted
   int base_trips = 0;
   double units = 1;  // trips or ops in a run
   double scale = 1;  // from seconds to the unit
@@ -53,7 +53,7 @@ struct ComparePlan {
 void add_gradient_plans(std::vector<ComparePlan>& plans);
 void add_training_plans(std::vector<ComparePlan>& plans);
 
-// The entries of the workload, or all. Empty where no workload has the name.
+// The entries of the workload, or all. Empty if no workload has the name.
 Result<std::vector<CompareEntry>> compare_entries(const std::string& only);
 
 }  // namespace tagflow::apps

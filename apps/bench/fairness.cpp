@@ -12,11 +12,11 @@
 //               nodes              a root of --nodes cheap nodes, none left
 //                                  out, again and again; cpu_p99 is the time of
 //                                  a processor that each worker had meanwhile,
-//                                  which does not grow where other processes
+//                                  which does not grow if other processes
 //                                  take the processors away
 //             with one worker and with two (--workers: with so many), and with
 //             the small run of normal and of high priority.
-// Kernels of 50 ms sleep: their time is the same where threads outnumber cores,
+// Kernels of 50 ms sleep: their time is the same if threads outnumber cores,
 // and the rest is the engine's. The value is the worst p99 of all cases.
 #include <algorithm>
 #include <chrono>

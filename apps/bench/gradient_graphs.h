@@ -1,4 +1,4 @@
-// The graphs of the workloads that differentiate, and the train steps. Where
+// The graphs of the workloads that differentiate, and the train steps. If
 // compare.py has a counterpart, `compared` lists the results that must agree.
 #pragma once
 
@@ -48,8 +48,8 @@ Result<BenchGraph> make_lstm_train(const LstmSize& size,
                                    StepPart part = StepPart::kUpdates);
 // The cross entropy of relu(x v + a) w + b: 784 inputs, 512 units, 10 classes.
 Result<BenchGraph> make_mlp(int batch);
-// The same for images of 28 x 28 x 1: two 3 x 3 convolutions (32 and 64
-// channels), each with relu and a 2 x 2 pool, and a dense layer.
+// The cross entropy for images of 28 x 28 x 1: two 3 x 3 convolutions (32 and
+// 64 channels), each with relu and a 2 x 2 pool, and a dense layer.
 Result<BenchGraph> make_cnn(int batch);
 
 }  // namespace tagflow::apps

@@ -47,7 +47,7 @@ Result<BenchGraph> make_loop_of_queue();
 // x, op(x), op(op(x)), ... : `nodes` times Identity, or Add of a constant.
 // Feeds nothing, like all below. Returns InvalidArgument for any other op.
 Result<BenchGraph> make_chain(const std::string& op, int nodes);
-// The same behind the Switch output that is not taken.
+// A chain behind the Switch output that is not taken.
 Result<BenchGraph> make_dead_chain(const std::string& op, int nodes);
 // `nodes` times op(x) for one x, and a NoOp that waits for all.
 Result<BenchGraph> make_fan_out(const std::string& op, int nodes);

@@ -7,7 +7,7 @@
 namespace tagflow::apps {
 
 // The largest difference of two elements, relative to the largest expected
-// element; NaN where any element is NaN. Returns DataLoss where the two are not
+// element; NaN if any element is NaN. Returns DataLoss if the two are not
 // both floats of the same shape. Thread-safe.
 Result<double> largest_difference(const Tensor& actual, const Tensor& expected);
 

@@ -48,7 +48,7 @@ class OwnModel {
 
   // Seconds of a run, the median of `repeats`.
   Result<double> seconds(int repeats) const;
-  // The same with variables instead of constants. REQUIRES: !entry.trains
+  // As seconds(), with variables instead of constants. REQUIRES: !entry.trains
   Result<double> unfrozen_seconds(int repeats) const;
 
  private:

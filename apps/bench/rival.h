@@ -14,7 +14,7 @@ namespace tagflow::apps {
 // A folder that is removed with this object.
 class TemporaryFolder {
  public:
-  // Returns PermissionDenied where no folder can be made.
+  // Returns PermissionDenied if no folder can be made.
   static Result<TemporaryFolder> make();
   TemporaryFolder(TemporaryFolder&& other) noexcept
       : path_(std::exchange(other.path_, std::filesystem::path())) {}
@@ -34,13 +34,13 @@ class TemporaryFolder {
 class Rival {
  public:
   // The script gets the manifest's path, and prints "ready VERSION". Returns
-  // FailedPrecondition where it does not.
+  // FailedPrecondition if it does not.
   static Result<Rival> start(const std::string& python,
                              const std::string& script,
                              const std::filesystem::path& manifest);
 
   const std::string& version() const { return version_; }
-  // Its answer for the entry. Returns Unavailable where the process has ended.
+  // Its answer for the entry. Returns Unavailable if the process has ended.
   Result<std::string> ask(size_t entry);
 
  private:

@@ -9,7 +9,7 @@
 //                                   others: the median of --repeats, each the
 //                                   mean of 100; us_alone: beside none;
 //                                   cpu_us: the processors' time of it, of all
-//                                   threads, which does not grow where other
+//                                   threads, which does not grow if other
 //                                   processes take the processors away
 //               threads             of the process, and threads_of_one, with
 //                                   one session open

@@ -51,7 +51,7 @@ struct Workload {
 
 // All of them, in the order of `bench all`.
 std::span<const Workload> workloads();
-// Null where no workload has the name.
+// Null if no workload has the name.
 const Workload* find_workload(std::string_view name);
 
 // Seconds per trip: the time of a run of `trips` minus that of a run of 0,

@@ -50,7 +50,7 @@ Output edit_distance(const Scope& s, const Output& a, const Output& b) {
   return gather(s, foldl(s, next_row, a, first_row), columns);
 }
 
-// The same in C++.
+// The distance, computed in C++.
 int edit_distance(const std::string& a, const std::string& b) {
   std::vector<int> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = int(j);

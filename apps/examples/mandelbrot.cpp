@@ -55,7 +55,7 @@ Output mandelbrot(const Scope& s) {
   return last.trips;
 }
 
-// The same for one pixel, in C++.
+// The number of trips of one pixel, in C++.
 int trips_of(std::complex<float> c) {
   std::complex<float> z = 0;
   int trips = 0;

@@ -71,7 +71,7 @@ Output pipeline(const Scope& s) {
   return while_loop(s, goes_on, stages, first, {.parallel_iterations = 4}).y;
 }
 
-// The same in C++.
+// The result of the loop, computed in C++.
 Values expected() {
   Values x = first_x(), y(x.size(), 0);
   for (int trip = 0; trip < kTrips; ++trip) {

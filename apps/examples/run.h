@@ -31,7 +31,7 @@ inline actors::RunOptions watched_by(actors::Observer* observer,
 }
 
 // Runs the graph of `s` once and returns the fetches. Ends the program with a
-// message where the graph could not be built or run.
+// message if the graph could not be built or run.
 inline std::vector<Tensor> run(const graph::Scope& s,
                                const std::vector<actors::Feed>& feeds,
                                const graph::Outputs& fetches,

@@ -10,7 +10,7 @@
 //                             |                     +--> as it is -+
 //                             no--> where is_prime
 //
-// A conditional in a loop: the multiples of p are only looked for where p is a
+// A conditional in a loop: the multiples of p are only looked for if p is a
 // prime, and a branch that is not taken costs a dead token, not a pass over
 // all numbers.
 #include "apps/examples/run.h"
@@ -28,7 +28,7 @@ struct State {
 
 Output primes_below(const Scope& s, const Output& n) {
   const Output numbers = range(s, 0, n, 1);
-  // True where a number is no multiple of p, or p itself.
+  // True where a number is not a multiple of p, or p itself.
   const auto stays = [&](const Scope& in, const Output& p) {
     const Output rest = floor_mod(in, numbers, p);
     return logical_or(in, not_equal(in, rest, 0), equal(in, numbers, p));

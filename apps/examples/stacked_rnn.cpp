@@ -72,7 +72,7 @@ Output rnn(const Scope& s, const Model& model) {
   return while_loop(s, goes_on, step, first).h.back();
 }
 
-// The same in plain Eigen.
+// The result of the graph, computed in plain Eigen.
 Matrix expected(const Model& model) {
   std::vector<Matrix> h(kLayers, Matrix::Zero(kBatch, kUnits));
   for (size_t t = 0; t < kSteps; ++t) {

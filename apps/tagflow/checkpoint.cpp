@@ -30,7 +30,7 @@ struct CheckpointOptions {
   bool all = false;
 };
 
-// Warns where a folder's newest checkpoint is damaged, and another is used.
+// Warns if a folder's newest checkpoint is damaged, and another is used.
 Result<std::unique_ptr<checkpoint::TensorFile>> open_file(
     const std::string& path) {
   auto file = checkpoint::open_tensor_file(path);
@@ -148,7 +148,7 @@ std::string difference_json(const TensorDifference& difference) {
   if (!difference.a.empty()) root["first"] = difference.a;
   if (!difference.b.empty()) root["second"] = difference.b;
   root["elements"] = difference.elements.count;
-  root["most"] = difference.elements.most;  // null where it is infinite
+  root["most"] = difference.elements.most;  // null if it is infinite
   return root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -221,7 +221,7 @@ void add_checkpoint_command(CLI::App& app, ExitCode& exit_code) {
       [options, &exit_code] { exit_code = report(print_tensor(*options)); });
 
   CLI::App* diff = sub->add_subcommand(
-      "diff", "list what differs; the exit code is 1 where something does");
+      "diff", "list what differs; the exit code is 1 if something does");
   add_path(*diff, "first", options->path);
   add_path(*diff, "second", options->other);
   diff->add_option("--tolerance", options->tolerance,

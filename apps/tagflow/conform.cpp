@@ -105,7 +105,7 @@ Status no_case_in(const std::vector<std::string>& folders) {
       first_of(folders, kShown, quoted));
 }
 
-// All cases of the folders; an error where there is none.
+// All cases of the folders; an error if there is none.
 Failure collect_cases(const std::vector<std::string>& folders,
                       std::vector<fs::path>& cases) {
   for (const std::string& folder : folders) {
@@ -150,7 +150,7 @@ Failure run_cases(const ConformOptions& options) {
       spdlog::error("{}: {}", verdict.name, verdict.what);
   }
   print_tally(tally, options.json);
-  // Flushes stdout before logging, where both go to the same place.
+  // Flushes stdout before logging, if both go to the same place.
   (void)flush_stdout();
   if (interruptible.signal() != 0)
     return interruptible.failure_of(

@@ -35,7 +35,7 @@ struct GradientsCommand {
   bool json = false;
 };
 
-// The same in forward mode, with other names.
+// The request in forward mode, which has other names.
 TangentRequest tangent_request(const GradientsCommand& command) {
   TangentRequest request{.ys = command.request.ys,
                          .xs = command.request.xs,
@@ -229,7 +229,7 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
   CLI::Option* forward = gradients->add_flag(
       "--forward", command->forward,
       "add tangents in place of gradients: for each --y what it changes by "
-      "where each --x changes by its tangent, without saving anything of "
+      "if each --x changes by its tangent, without saving anything of "
       "loops");
   gradients
       ->add_option("--tangent", command->tangents,
@@ -246,7 +246,7 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
       ->excludes(forward);
   CLI::Option* out = add_output_option(
       *gradients, "--out", command->out,
-      "write the graph there, as text where the name ends in .pbtxt, and print "
+      "write the graph there, as text if the name ends in .pbtxt, and print "
       "what was added; of a SavedModel, another name than *.pb is a new "
       "folder, for a SavedModel with the same variables, signatures and "
       "assets; without it, print the graph as text");

@@ -18,7 +18,7 @@ struct GradientsReport {
   KeptValues kept;  // of loops
 };
 
-// The same of forward mode.
+// What is reported of forward mode.
 struct TangentsReport {
   const TangentRequest& request;
   NamedTangents tangents;

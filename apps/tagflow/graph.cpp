@@ -99,7 +99,7 @@ Failure show_graph(const GraphOptions& options) {
   const std::string text =
       options.json ? format_summary_json(*summary) : format_summary(*summary);
   print_text(text);
-  // Flushes stdout before logging, where both go to the same place.
+  // Flushes stdout before logging, if both go to the same place.
   (void)flush_stdout();
   for (const std::string& error : summary->errors) spdlog::error("{}", error);
   return {summary->errors.empty() ? ExitCode::kOk : ExitCode::kRunTimeError,

@@ -184,7 +184,7 @@ void print_op_json(const graph::OpDef& op) {
                                {"kernels", std::move(kernels)},
                                {"gradient", gradient_text(op)},
                                {"tangent", tangent_text(op)}};
-  // Names of an op library may be no UTF-8.
+  // Names of an op library need not be UTF-8.
   print_text(
       root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
       "\n");

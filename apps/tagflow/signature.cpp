@@ -101,7 +101,7 @@ std::vector<std::string> names_of_unread(const graph::Graph& graph) {
   return names;
 }
 
-// Resolves the names of the feeds and fetches into `prepared`, and, where
+// Resolves the names of the feeds and fetches into `prepared`, and, if
 // nothing is requested, the signature's outputs.
 Status resolve(const Model& model, const SignatureOptions& options,
                Purpose purpose, std::vector<FeedText>& feeds,

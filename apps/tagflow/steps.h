@@ -19,8 +19,8 @@ struct StepsOptions {
 
 // Runs the steps, prints the results of each as a line of JSON, or a line for
 // each fetch, and saves as `checkpoints` requires. `last` receives the results
-// of the last step, and is unchanged where no step was left to run. Returns
-// errors of running, printing and saving, and Cancelled where a signal came
+// of the last step, and is unchanged if no step was left to run. Returns
+// errors of running, printing and saving, and Cancelled if a signal came
 // between two steps, and the last one was saved.
 Status run_steps(const Prepared& prepared, const StepsOptions& options,
                  const WatchedRun& watched, StepCheckpoints& checkpoints,

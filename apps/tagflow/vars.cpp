@@ -34,7 +34,7 @@ std::string type_text(const GraphVariable& variable) {
   return std::string(dtype_name(variable.dtype)) + variable.shape.to_string();
 }
 
-// The bytes of its elements; nothing where their number is unknown, or for
+// The bytes of its elements; nothing if their number is unknown, or for
 // strings.
 std::optional<int64_t> bytes_of(const GraphVariable& variable) {
   const std::optional<Shape> shape = variable.shape.to_shape();

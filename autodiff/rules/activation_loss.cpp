@@ -27,7 +27,7 @@ Output gradient_of_softmax(const Scope& s, const Output& y, const Output& g) {
 
 // Both cross entropies have two outputs: the loss of each row, and `backprop`,
 // its gradient by the logits, softmax(logits) - labels. The rules assume this
-// for all labels, though it holds only where they add up to 1.
+// for all labels, though it holds only if they add up to 1.
 // Like any output, backprop has a gradient, too: it gives the second
 // derivatives of the loss.
 
@@ -60,7 +60,7 @@ void set_broadcast_rows(RuleContext& r, int input, const Output& gradient) {
   r.set(input, ops::reshape(s, ops::reduce_sum(s, gradient, axes), shape));
 }
 
-// The logits with all classes; they have one class where they are broadcast to
+// The logits with all classes; they have one class if they are broadcast to
 // those of the labels.
 Output logits_of_classes(RuleContext& r) {
   const PartialShape& own = r.known_input_shape(0);

@@ -38,7 +38,7 @@ Output index_as_int32(RuleContext& r, int input) {
   return ops::cast(r.scope(), r.input(input), DataType::kInt32);
 }
 
-// The sizes of inputs [first, first + count) along the axis, a constant where
+// The sizes of inputs [first, first + count) along the axis, a constant if
 // they are known.
 Output sizes_along(RuleContext& r, int first, int count, int axis_input) {
   const Scope& s = r.scope();
@@ -70,7 +70,7 @@ void concat_rule(RuleContext& r, int first, int axis_input) {
   for (int i = 0; i < count; ++i) r.set(first + i, parts[i]);
 }
 
-// The gradients of all outputs, zeros where there is none.
+// The gradients of all outputs, zeros if there is none.
 Outputs all_grads(RuleContext& r) {
   Outputs grads;
   for (int i = 0; i < r.num_outputs(); ++i) grads.push_back(r.grad(i));
@@ -111,7 +111,7 @@ void add_join_rules(RuleTable& table) {
 // --- Orders -----------------------------------------------------------------
 
 // The inverse of the permutation in input 1, in which negative numbers count
-// from the end; constant where that is.
+// from the end; constant if that is.
 Output inverse_permutation(RuleContext& r) {
   const Scope& s = r.scope();
   const auto known = known_indices(r, 1);

@@ -9,9 +9,9 @@
 
 namespace tagflow::autodiff {
 
-// The elements of an integer input where it is a constant.
+// The elements of an integer input if it is a constant.
 std::optional<std::vector<int64_t>> known_indices(RuleContext& r, int input);
-// The same for an input with one element.
+// The element of an integer input that has one, if it is a constant.
 std::optional<int64_t> known_index(RuleContext& r, int input);
 // The input as an index type that all ops take: int32 for narrower ones.
 Output index_input(RuleContext& r, int input);

@@ -1,11 +1,11 @@
-// Array ops that write elements to given places of a tensor. Where several are
+// Array ops that write elements to given places of a tensor. If several are
 // written to one place the last one counts, and has the gradient.
 #include "autodiff/rules/array_helpers.h"
 
 namespace tagflow::autodiff {
 namespace {
 
-// The handling of indices out of range, where these are not an error.
+// The handling of indices out of range, if these are not an error.
 AttrMap policy_of(const RuleContext& r) {
   const auto policy = r.attr<std::string>("bad_indices_policy");
   if (policy != "IGNORE") return {};

@@ -39,7 +39,8 @@ Output one_gradient(RuleContext& r, const graph::Input& index,
                     const Output& value);
 Output row_gradients(RuleContext& r, const Output& indices,
                      const Output& values);
-// The same for parts of a tensor, of `lengths` rows each.
+// The gradient of a container in which parts of a tensor, of `lengths` rows
+// each, have gradients.
 Output part_gradients(RuleContext& r, const Output& values,
                       const Output& lengths);
 // The gradients in `gradients` of such elements. Input `i` gives their type and
@@ -54,7 +55,7 @@ Output gradient_parts(RuleContext& r, const Output& gradients,
 // For a node that puts input `value` at an index of input `container`, where
 // the gradient of output 0 is that of the container: sets the gradient of the
 // value, and returns the gradient of the container without that element, or an
-// invalid Output where it is not wanted. taken_gradient_rows() does the same
+// invalid Output if it is not wanted. taken_gradient_rows() does the same
 // for the rows of the value.
 Output taken_gradient(RuleContext& r, const graph::Input& index, int value,
                       int container);

@@ -109,7 +109,7 @@ void pow_rule(RuleContext& r) {
   const Scope& s = r.scope();
   if (r.wants(0)) {
     // 0 where y is 0, though 0^(y-1) is infinite, and where the gradient is 0,
-    // as after a factor of 0 at a lower order. A known y is no special case,
+    // as after a factor of 0 at a lower order. A known y is not a special case,
     // since a further gradient may be by y.
     const Output y = r.input(1);
     const Output power = ops::pow(s, r.input(0), ops::sub(s, y, 1));

@@ -140,7 +140,7 @@ void gradient_get_rule(RuleContext& r) {
   r.set(0, one_gradient(r, r.input(1), r.grad()));
 }
 
-// Where the gradient of the value is not wanted, it may be an empty variant,
+// If the gradient of the value is not wanted, it may be an empty variant,
 // which only clears the place.
 void gradient_put_rule(RuleContext& r) {
   const Scope& s = r.scope();

@@ -18,7 +18,7 @@ void set_dy(RuleContext& r, const NormMath& math, const Output& of_dy) {
   if (r.has_grad(2)) math.set_repeated(kGradDy, of_dy);
 }
 
-// a, b and c are invalid where they are zero.
+// a, b and c are invalid if they are zero.
 void train_norm_grad(RuleContext& r, const NormMath& math) {
   const Scope& s = r.scope();
   const Output x = math.single(r.input(kGradX));

@@ -21,7 +21,7 @@ constexpr std::string_view kPoolAttrs[] = {"ksize", "strides", "padding",
 // MaxPoolGrad(x, y, dy) adds the gradient of each window to the largest element
 // under it; MaxPoolGradGrad(x, y, dx) gathers from there the value for each
 // window. Both are linear in their last tensor, and each is the other's
-// gradient by it. Their derivatives by x and y are zero where they exist.
+// gradient by it. Their derivatives by x and y are zero if they exist.
 //
 // The ops of V2 have sizes and strides as inputs behind these tensors.
 
@@ -92,8 +92,8 @@ void add_max_pool_rules(RuleTable& table) {
             [](RuleContext& r) { set_max_pool_dual(r, "MaxPool3DGrad"); });
 }
 
-// The same with the indices of the largest elements instead of y: the inputs of
-// the gradients are x, dy or dx, and these.
+// Makes the gradient by the indices of the largest elements instead of y: the
+// inputs of the gradients are x, dy or dx, and these.
 Output with_argmax(RuleContext& r, const char* op, const Output& argmax) {
   constexpr std::string_view kAttrs[] = {"ksize", "strides", "padding",
                                          "include_batch_in_index"};

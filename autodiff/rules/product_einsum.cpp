@@ -92,7 +92,7 @@ class EinsumGradient {
   }
 
  private:
-  // Null where there is one operand only.
+  // Null if there is one operand only.
   const Term* other() const {
     return terms_.inputs.size() == 1 ? nullptr
                                      : &terms_.inputs[size_t(1 - input_)];

@@ -10,7 +10,7 @@ namespace tagflow::autodiff {
 namespace {
 
 // Sets the shape of a value to that of `like`, since a loop needs it, also
-// where inference cannot derive it.
+// if inference cannot derive it.
 Output with_shape_of(const Scope& s, const Output& x, const Output& like) {
   if (!s.ok()) return x;
   if (auto shape = x.shape().merge(like.shape()); shape.ok())
@@ -103,7 +103,7 @@ struct LstmInputs {
   Outputs more;
 };
 
-// Zeros where a step is not computed.
+// Zeros if a step is not computed.
 Output computed_only(const Scope& s, const Output& length, const Output& x) {
   const Output steps = ops::gather(s, ops::shape(s, x), 0);
   const Output is_computed = ops::less(s, ops::range(s, 0, steps, 1),

@@ -14,7 +14,7 @@
 namespace tagflow::autodiff {
 namespace {
 
-// The dimensions of an input of that rank that the node reduces, where the
+// The dimensions of an input of that rank that the node reduces, if the
 // graph knows them.
 std::optional<std::vector<bool>> known_reduced(const Node& node, int rank) {
   const Tensor* axes = graph::known_constant(node.inputs()[1]);
@@ -56,7 +56,7 @@ class ReductionShapes {
   }
   const Output& kept_shape();
   const Output& is_reduced();
-  // Where the graph knows the input's rank.
+  // If the graph knows the input's rank.
   const std::optional<std::vector<bool>>& known();
 
   RuleContext& r_;
@@ -191,7 +191,7 @@ void add_reduction_rules(RuleTable& table) {
   table.add("Mean", mean_rule);
   table.add("Prod", prod_rule);
   table.add({"Max", "Min"}, extreme_rule);
-  // The root of the sum of |x|^2, a real number: x / y, and 0 where y is 0.
+  // The root of the sum of |x|^2, a real number: x / y, and 0 if y is 0.
   table.add("EuclideanNorm", [](RuleContext& r) {
     const Scope& s = r.scope();
     const Output ratio = ops::div_no_nan(s, real_part(s, r.grad()), r.output());

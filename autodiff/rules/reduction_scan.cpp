@@ -70,7 +70,7 @@ void cumprod_rule(RuleContext& r) {
 //   u_k = e^(p_k) (sum of v_i e^(q_i) over i from k on)
 // for v = g, p = x, q = -y. Its factors may overflow or underflow where u_k
 // does not, so it is computed in logarithms, separately for positive and
-// negative v. This cannot be differentiated where v is 0. But the gradients of
+// negative v. This cannot be differentiated if v is 0. But the gradients of
 // u are like u itself, with h the gradient of u:
 //   of v: e^(q_i) (sum of h_k e^(p_k) over k up to i),
 //   of p: h u,  of q: v times that of v.

@@ -92,7 +92,7 @@ class UnsortedRows {
 
   // A bool for each row, broadcast to the data.
   const Output& is_member() const { return is_member_; }
-  // For each row the value of its segment, or an arbitrary one where it has
+  // For each row the value of its segment, or an arbitrary one if it has
   // none.
   Output of_segments(const Output& x) const {
     return ops::gather(r_.scope(), x, rows_);
@@ -100,7 +100,7 @@ class UnsortedRows {
   Output reduce(std::string_view op, const Output& x) const {
     return r_.scope().op(op, {x, ids_, r_.input(2)});
   }
-  // Zero where there is no segment.
+  // Zero if there is no segment.
   void set(const Output& gradient) const {
     r_.set(0, ops::select(r_.scope(), is_member_, gradient, 0));
   }

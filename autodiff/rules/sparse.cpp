@@ -111,7 +111,7 @@ Output index_matrix(RuleContext& r, int input, const Output& rank) {
       ops::concat(s, {r.ints({-1}), ops::reshape(s, rank, {1})}, 0));
 }
 
-// Where indices repeat, the last one counts; a node that validates them rejects
+// If indices repeat, the last one counts; a node that validates them rejects
 // repeated ones. A single value may be used for all.
 void to_dense_rule(RuleContext& r) {
   const Scope& s = r.scope();

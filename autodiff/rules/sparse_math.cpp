@@ -20,7 +20,7 @@ Output flat_numbers(const Scope& s, const Output& indices,
 
 // --- Sums of two ------------------------------------------------------------
 
-// The positions of the elements of a and b in their sum, -1 where they are
+// The positions of the elements of a and b in their sum, -1 if they are
 // missing. Inputs: those of SparseAddGrad without its gradients.
 std::vector<Output> places_in_sum(const Scope& s, const Output& a,
                                   const Output& b, const Output& sum) {

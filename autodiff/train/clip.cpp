@@ -34,7 +34,7 @@ Output root_of(const Scope& s, const Output& sum) {
   return ops::select(s, is_more, ops::sqrt(s, safe), sum);
 }
 
-// limit / max(norm, limit). The subtraction makes it NaN where the norm is not
+// limit / max(norm, limit). The subtraction makes it NaN if the norm is not
 // finite: otherwise gradients would silently become 0.
 Output factor_of(const Scope& s, const Output& norm, const Input& limit) {
   const Output most = typed_value(s, limit, norm.dtype(), "limit");

@@ -27,7 +27,7 @@ std::vector<Gradient> clip_by_value(const graph::Scope& s,
 
 // Each gradient g becomes g limit / max(|g|, limit), where |g| is the root of
 // the sum of its squares: a longer one gets the length `limit`, others stay.
-// All of g is NaN where |g| is not finite. `limit` is positive.
+// All of g is NaN if |g| is not finite. `limit` is positive.
 std::vector<Gradient> clip_by_norm(const graph::Scope& s,
                                    const std::vector<Gradient>& gradients,
                                    const graph::Input& limit);

@@ -56,7 +56,7 @@ struct Place {
   }
 };
 
-// The size of the last dimension; -1, and a failure, where that is not known.
+// The size of the last dimension; -1, and a failure, if that is not known.
 int64_t channels_of(const Place& place, const char* kind, const Output& x,
                     int least_rank, int most_rank = kMaxRank) {
   const PartialShape shape = x.shape();

@@ -15,7 +15,7 @@
 //   dynamic_rnn(s, vars, *lstm_cell({.units = 64}), x).outputs
 //
 // Thread-compatible, like the graph. The scope fails, and the result is
-// invalid, where sizes are not positive or an input does not have the required
+// invalid, if sizes are not positive or an input does not have the required
 // dimensions.
 #pragma once
 
@@ -111,7 +111,7 @@ struct EmbeddingOptions {
 };
 // Looks up the rows `ids`, int32 or int64, of the variable "embeddings": maps
 // [...] to [..., columns]. The variable's gradient is sparse, unless it is
-// partitioned. The run fails where an id is negative, or not below `rows`.
+// partitioned. The run fails if an id is negative, or not below `rows`.
 Output embedding(const graph::Scope& s, const graph::VariableScope& vars,
                  const graph::Input& ids, const EmbeddingOptions& options);
 

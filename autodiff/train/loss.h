@@ -6,7 +6,7 @@
 // Predictions and logits are of a floating-point type; labels are tensors or
 // literals, and are cast to that type unless they are indices. The loss has
 // that type, too. In formulas, x is a prediction or logit, z a label.
-// Thread-compatible, like the graph. The scope or the run fails where shapes or
+// Thread-compatible, like the graph. The scope or the run fails if shapes or
 // types do not match.
 #pragma once
 
@@ -18,7 +18,7 @@ using graph::Output;
 
 // How the losses of elements, or rows, are reduced.
 enum class Reduction : uint8_t {
-  kMean,  // their mean, a scalar; NaN where there are none
+  kMean,  // their mean, a scalar; NaN if there are none
   kSum,   // their sum, a scalar
   kNone,  // not reduced
 };
@@ -47,7 +47,7 @@ Output sigmoid_cross_entropy(const graph::Scope& s, const Output& logits,
                              const graph::Input& labels,
                              Reduction reduction = Reduction::kMean);
 
-// e^2 / 2 where |e| <= delta, else delta (|e| - delta / 2), of each e = x - z
+// e^2 / 2 if |e| <= delta, else delta (|e| - delta / 2), of each e = x - z
 // (Huber, "Robust estimation of a location parameter", 1964). Labels have the
 // shape of the predictions; delta is positive.
 Output huber(const graph::Scope& s, const Output& predictions,

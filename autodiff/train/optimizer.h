@@ -32,7 +32,7 @@ struct VariableGradient {
 };
 
 // The gradients of the sum of `loss` by all parts of the variables, in order.
-// Where the loss is in the body of a loop, only reads of its own iteration
+// If the loss is in the body of a loop, only reads of its own iteration
 // count. The scope fails as for gradients().
 std::vector<VariableGradient> compute_gradients(
     const graph::Scope& s, const Output& loss,
@@ -56,7 +56,7 @@ struct ApplyOptions {
 };
 
 // An algorithm that one of the ops ResourceApply* computes; optimizers.h has
-// the usual ones. minimize() fails where the op is unknown (Unimplemented) or
+// the usual ones. minimize() fails if the op is unknown (Unimplemented) or
 // the rule does not define one of its arguments (InvalidArgument).
 struct UpdateRule {
   struct Slot {
@@ -76,7 +76,7 @@ struct UpdateRule {
   std::map<std::string, graph::Input> scalars = {};
   AttrMap attrs = {};
   // Makes sparse gradients dense, so that rows without a gradient are updated,
-  // too. Always done where the op has no counterpart ResourceSparseApply*.
+  // too. Always done if the op has no counterpart ResourceSparseApply*.
   bool dense = false;
   // Also subtracts rate * weight_decay * w from w, if `decays` is empty or true
   // for the variable; with a sparse gradient, from its rows only.
@@ -96,19 +96,19 @@ class Optimizer {
   // An operation that updates the variables once, by the gradients of the sum
   // of `loss`, a floating-point tensor. A fetch of the loss in the same run
   // gives its value before the step. The operation has the name of the scope.
-  // The scope fails where gradients() does, or where no variable has a
+  // The scope fails if gradients() does, or if no variable has a
   // gradient.
   Output minimize(const graph::Scope& s, const Output& loss,
                   const std::vector<graph::ScopedVariable>& variables,
                   const ApplyOptions& options = {}) const;
-  // The same with given gradients; invalid ones are skipped. Each has the shape
-  // of its part, or is sparse with rows of it, whose indices may repeat. No
-  // update begins before all gradients and the scope's control dependencies are
-  // done.
+  // Minimizes by the given gradients; invalid ones are skipped. Each has the
+  // shape of its part, or is sparse with rows of it, whose indices may repeat.
+  // No update begins before all gradients and the scope's control dependencies
+  // are done.
   Output apply_gradients(const graph::Scope& s,
                          const std::vector<VariableGradient>& gradients,
                          const ApplyOptions& options = {}) const;
-  // Invalid where the optimizer has not updated that variable, or has no slot
+  // Invalid if the optimizer has not updated that variable, or has no slot
   // of that name.
   graph::ScopedVariable slot(const graph::ScopedVariable& variable,
                              std::string_view name) const;

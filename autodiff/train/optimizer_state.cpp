@@ -12,7 +12,7 @@ using graph::ScopedVariable;
 namespace {
 
 // The partitioner for slots, which are partitioned like the variable; null
-// where it is in one piece.
+// if it is in one piece.
 graph::Partitioner same_cut(const ScopedVariable& variable) {
   if (!variable.is_partitioned()) return {};
   const auto parts = int64_t(variable.parts().size());

@@ -74,8 +74,9 @@ Status Optimizer::Step::check(const std::vector<VariableGradient>& list,
     return invalid_argument(
         "[Optimizer] there is no gradient by any variable of [{}]", names);
   if (options.global_step.valid() && options.global_step.parts().size() != 1)
-    return invalid_argument("[Optimizer] the global step \"{}\" is no variable",
-                            options.global_step.name());
+    return invalid_argument(
+        "[Optimizer] the global step \"{}\" is not a variable",
+        options.global_step.name());
   return {};
 }
 

@@ -19,7 +19,7 @@ struct Optimizer::State {
   std::map<std::string, std::vector<graph::ScopedVariable>> slots = {};
   std::vector<graph::ScopedVariable> powers = {};
 
-  // Makes the slots where there are none yet.
+  // Makes the slots if there are none yet.
   const std::vector<graph::ScopedVariable>& slots_of(
       const graph::Scope& s, const graph::ScopedVariable& variable);
   const std::vector<graph::ScopedVariable>& all_powers(const graph::Scope& s,

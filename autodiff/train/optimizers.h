@@ -49,7 +49,7 @@ struct RmspropOptions {
 // w -= a (Tieleman and Hinton, "Lecture 6.5: RMSProp", 2012). Centered, g has a
 // mean m like that of g^2, and the root is that of r - m^2 + epsilon (Graves,
 // "Generating sequences with recurrent neural networks", 2013). The slots are
-// "rms", which begins as 1, "mg" for m where there is one, and "momentum":
+// "rms", which begins as 1, "mg" for m if there is one, and "momentum":
 // "w/RMSProp", "w/RMSProp_1", "w/RMSProp_2".
 Optimizer rmsprop(const graph::VariableScope& vars,
                   const graph::Input& learning_rate,

@@ -9,7 +9,7 @@
 // All are functions of the number of completed steps, an integer or
 // floating-point tensor, or a literal. The rate has the type of `rate`, float
 // for a number, and the step's shape (a scalar). In formulas, t is the step and
-// r `rate`. Thread-compatible, like the graph. The scope fails where options
+// r `rate`. Thread-compatible, like the graph. The scope fails if options
 // are out of range.
 #pragma once
 

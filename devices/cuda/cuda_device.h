@@ -96,7 +96,7 @@ class CudaDevice final : public Device, public Accelerator {
 
   // OK, or the error that made the GPU unusable.
   Status usable() const;
-  // Passes a status on; records it where the GPU has failed permanently.
+  // Passes a status on; records it if the GPU has failed permanently.
   Status checked(Status status);
 
   const CudaMemory::Owner memory_;

@@ -39,7 +39,7 @@ class CudaKernel : public Kernel, public SavedReader {
     Runs runs = Runs::kOnGpu;
     // Inputs that must be in the host's memory.
     std::vector<bool> steers;
-    // Whether other inputs may be on the host where an Operand holds them.
+    // Whether other inputs may be on the host if an Operand holds them.
     bool takes_values = true;
     // Whether small values may stay on the host: they are only passed on.
     bool hands_on = false;

@@ -72,7 +72,7 @@ cudaError_t gather(const GatherArgs& args, size_t size, cudaStream_t stream);
 
 // out[i] = f(in[0][..], ...), for the elements of nested loops, outermost
 // first; the output is dense in that order. Without loops, operands are read in
-// order, or at their first element only where their single stride is 0.
+// order, or at their first element only if their single stride is 0.
 struct ElementwiseArgs {
   int loops = 0;
   int64_t total = 0;  // elements of the output
@@ -140,7 +140,7 @@ enum class Binary : uint8_t {
   kSeluGradient,
   kSoftplusGradient,
   kSoftsignGradient,
-  kLeakyRelu,  // (value, x): value where x > 0, else value * parameter
+  kLeakyRelu,  // (value, x): value if x > 0, else value * parameter
   kLess,       // to bool, as all below
   kLessEqual,
   kGreater,
@@ -280,7 +280,7 @@ struct TrainingArgs {
 // REQUIRES: total > 0; floating types.
 using TrainingStep = cudaError_t (*)(Element type, const TrainingArgs& args,
                                      cudaStream_t stream);
-// By the name of a rule of devices/training_rules.h; null where it is unknown.
+// By the name of a rule of devices/training_rules.h; null if it is unknown.
 TrainingStep find_training_step(std::string_view rule);
 
 }  // namespace tagflow::devices::cuda

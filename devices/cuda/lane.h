@@ -17,12 +17,12 @@ namespace tagflow::devices {
 // of a ring: ticket t + depth reuses the event of t once t has passed. A waiter
 // for t then waits for a later point, which is correct, too.
 //
-// One thread, the lane's own, enqueues and records; it waits where the ring is
+// One thread, the lane's own, enqueues and records; it waits if the ring is
 // full. Everything else is thread-safe. REQUIRES for all: the GPU is the
 // calling thread's current one.
 class CudaLane {
  public:
-  // Internal where CUDA fails. REQUIRES: depth > 0
+  // Internal if CUDA fails. REQUIRES: depth > 0
   static Result<std::unique_ptr<CudaLane>> make(int depth);
   // REQUIRES: nobody waits.
   ~CudaLane();
@@ -33,7 +33,7 @@ class CudaLane {
 
   // Records the next ticket, from 1, after everything enqueued so far.
   Result<uint64_t> record();
-  // Whether it has passed; false where the GPU has failed. Ticket 0 has passed.
+  // Whether it has passed; false if the GPU has failed. Ticket 0 has passed.
   bool passed(uint64_t ticket) const;
   // Makes work enqueued on `other` from now on wait for the ticket. REQUIRES:
   // it was recorded.

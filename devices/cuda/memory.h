@@ -49,7 +49,7 @@ class CudaMemory final : public Allocator, public SwappableMemory {
   static constexpr int kLaunchesInFlight = 1024;
   static constexpr int kArrivalsInFlight = 64;
 
-  // An error where the GPU lacks a feature, or CUDA fails.
+  // An error if the GPU lacks a feature, or CUDA fails.
   static Result<Owner> make(Options options);
   CudaMemory(const CudaMemory&) = delete;
   CudaMemory& operator=(const CudaMemory&) = delete;
@@ -61,14 +61,14 @@ class CudaMemory final : public Allocator, public SwappableMemory {
   }
   Swapper* swapper() const override { return swapper_.get(); }
 
-  // For launches. Null where the limit or the memory is exhausted. Buffers of
+  // For launches. Null if the limit or the memory is exhausted. Buffers of
   // strings and handles are in the host's memory.
   Buffer* allocate(DataType dtype, int64_t count) override;
   void deallocate(Buffer* buffer) override;
   bool host_visible() const override { return false; }
   std::string describe() const override;
 
-  // The same memory for buffers that the lane `arrivals` writes.
+  // This memory, for buffers that the lane `arrivals` writes.
   Allocator& for_arrivals() { return for_arrivals_; }
   MemoryStats stats() const;
   MemoryLedger& ledger() { return ledger_; }

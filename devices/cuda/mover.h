@@ -53,7 +53,7 @@ class CudaMover final : public Allocator, public ElementMover {
   // a copy of one on the host that is too large to be sent with the launch.
   // That is rare: values that were swapped out, and are summed there.
   Result<Tensor> readable(const Tensor& tensor);
-  // The same for a tensor that is written, perhaps in place.
+  // Makes the kernel wait for a tensor that it writes, perhaps in place.
   void await(const Tensor& tensor) {
     note(memory_.hold_for(tensor, memory_.compute().stream()));
   }
@@ -63,7 +63,7 @@ class CudaMover final : public Allocator, public ElementMover {
 
   CudaMemory& memory_;
   Status error_;
-  const BlasLibrary* blas_ = nullptr;  // set where there is a handle
+  const BlasLibrary* blas_ = nullptr;  // set if there is a handle
   cublasHandle_t handle_ = nullptr;
   bool blas_started_ = false;
 };

@@ -19,7 +19,7 @@ bool fits_operand(const Tensor& tensor);
 cuda::Operand operand_of(const Tensor& tensor);
 
 // The loops in which `operands`, at most three, broadcast to `result`, which
-// has elements. Unimplemented where there are more loops than kernels support.
+// has elements. Unimplemented if there are more loops than kernels support.
 Result<cuda::ElementwiseArgs> broadcast_args(
     const KernelContext& context, const Shape& result,
     std::initializer_list<const Shape*> operands);

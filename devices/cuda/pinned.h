@@ -12,7 +12,7 @@ namespace tagflow::devices {
 // A block of it. Movable.
 class PinnedBlock {
  public:
-  // ResourceExhausted, or Internal, where CUDA cannot allocate it.
+  // ResourceExhausted, or Internal, if CUDA cannot allocate it.
   static Result<PinnedBlock> make(size_t bytes);
   PinnedBlock() = default;
   PinnedBlock(PinnedBlock&& other) noexcept;
@@ -40,7 +40,8 @@ class PinnedRing {
   // A piece aligned to 16 bytes; blocks until one is free. REQUIRES: bytes <=
   // largest(), and the ring is not crowded.
   Result<std::byte*> take(size_t bytes);
-  // Whether enough was taken since the last close() that another one is due.
+  // Whether the pieces that were taken since the last close() hold more than a
+  // quarter of the ring, so that close() must be called before take().
   bool crowded() const { return open_ > block_.size() / 4; }
   // Records that `ticket` follows all copies of the pieces taken so far.
   void close(uint64_t ticket);

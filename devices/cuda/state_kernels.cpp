@@ -46,7 +46,7 @@ struct RegisterOptimizers {
 
 void register_cuda_container_kernels(KernelRegistry& registry) {
   // `type` is the attribute with the type of the container's elements; null
-  // where another op of the same container has it.
+  // if another op of the same container has it.
   const auto add = [&](const char* op, std::vector<int> steers,
                        const char* type = nullptr) {
     Borrowing how{.steering = {.inputs = std::move(steers)},

@@ -118,7 +118,7 @@ void CudaStopwatch::tell() {
         row.pop_front();
       }
     }
-    cudaGetLastError();  // an event that has not passed is no error
+    cudaGetLastError();  // an event that has not passed is not an error
   }
   for (auto& [activity, what] : ended) {
     activity.what = what;

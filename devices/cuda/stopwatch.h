@@ -18,7 +18,7 @@
 namespace tagflow::devices {
 
 // Measures times by pairs of events on the GPU's streams, only while there is
-// an observer. Where CUDA fails, or memory is exhausted, a time is not
+// an observer. If CUDA fails, or memory is exhausted, a time is not
 // reported, with no other effect. Thread-safe.
 class CudaStopwatch {
  public:
@@ -67,7 +67,7 @@ class CudaStopwatch {
 
   // Takes the same moment on the clocks of the GPU and of the host.
   Status set_zero();
-  // Null where CUDA fails. REQUIRES for these: mutex_ is held.
+  // Null if CUDA fails. REQUIRES for these: mutex_ is held.
   cudaEvent_t take_event();
   void give_event(cudaEvent_t event);
   std::chrono::steady_clock::time_point time_of(cudaEvent_t event) const;

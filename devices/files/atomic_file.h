@@ -45,7 +45,7 @@ class AtomicFile {
   // Small pieces are buffered, large ones written directly. After an error the
   // file cannot be finished. REQUIRES: open.
   Status append(std::string_view bytes);
-  // The same, and extends a checksum by the bytes while they are in the cache.
+  // As above, and extends a checksum by the bytes while they are in the cache.
   Status append(std::string_view bytes, uint32_t& crc);
   // REQUIRES: open.
   Status finish();

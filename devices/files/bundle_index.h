@@ -49,7 +49,7 @@ struct BundleIndex {
   std::vector<BundleEntry> entries;  // in ascending order of keys
 };
 
-// DataLoss where the bytes are damaged; Unimplemented for a bundle that cannot
+// DataLoss if the bytes are damaged; Unimplemented for a bundle that cannot
 // be read: from a big-endian machine, or a later version. `name` is the file's,
 // for errors. Thread-safe.
 Result<BundleIndex> parse_bundle_index(std::string_view bytes,

@@ -26,7 +26,7 @@ struct MergeOptions {
 class BundleMerge {
  public:
   // Reads the sources' indices, and writes the new one under a temporary name.
-  // NotFound where a source is missing, InvalidArgument where two have a tensor
+  // NotFound if a source is missing, InvalidArgument if two have a tensor
   // of the same name or slices that overlap; errors of files.
   static Result<BundleMerge> prepare(std::span<const std::string> sources,
                                      const std::string& target,

@@ -23,7 +23,7 @@ namespace tagflow::checkpoint {
 // Thread-safe. Files stay open from their first use on.
 class BundleReader {
  public:
-  // Reads the index. NotFound where it is missing; Unimplemented where the
+  // Reads the index. NotFound if it is missing; Unimplemented if the
   // prefix is the name of a V1 checkpoint; errors of parse_bundle_index().
   // `files` outlives the reader.
   static Result<std::unique_ptr<BundleReader>> open(
@@ -35,22 +35,22 @@ class BundleReader {
   std::span<const BundleEntry> entries() const { return index_.entries; }
   // The entries of tensors only.
   std::span<const BundleEntry> tensors() const;
-  // Null where it does not exist.
+  // Null if it does not exist.
   const BundleEntry* find(std::string_view key) const;
   // find() for a tensor, or NotFound, which lists the existing ones.
   Result<const BundleEntry*> find_tensor(std::string_view name) const;
 
-  // The tensor, assembled where it is in slices. NotFound, DataLoss where its
+  // The tensor, assembled if it is in slices. NotFound, DataLoss if its
   // bytes are damaged or missing, Unimplemented for a type that we do not
   // support. `allocator` is of host-visible memory.
   Result<Tensor> read(std::string_view name,
                       Allocator& allocator = host_allocator()) const;
-  // A slice of it. InvalidArgument where it is not within the tensor, or not
+  // A slice of it. InvalidArgument if it is not within the tensor, or not
   // covered by the saved slices.
   Result<Tensor> read_slice(std::string_view name, const TensorSlice& slice,
                             Allocator& allocator = host_allocator()) const;
 
-  // NotFound or DataLoss where a file is missing, or ends before the bytes that
+  // NotFound or DataLoss if a file is missing, or ends before the bytes that
   // the index lists. Reads no tensor.
   Status check_complete() const;
 

@@ -12,7 +12,7 @@ Status check_prefix(std::string_view prefix) {
   if (!prefix.empty() && !prefix.ends_with('/') &&
       prefix.find('\0') == prefix.npos)
     return {};
-  return invalid_argument("[checkpoint] {:?} is no prefix of file names",
+  return invalid_argument("[checkpoint] {:?} is not a prefix of file names",
                           prefix);
 }
 
@@ -43,7 +43,8 @@ BundleWriter::~BundleWriter() = default;
 Status BundleWriter::check_new(std::string_view name,
                                const Tensor& tensor) const {
   if (name.empty() || name.front() == '\0')
-    return invalid_argument("[checkpoint] {:?} is no name of a tensor", name);
+    return invalid_argument("[checkpoint] {:?} is not a name of a tensor",
+                            name);
   if (!tensor.valid() ||
       (!is_plain(tensor.dtype()) && tensor.dtype() != DataType::kString))
     return error(Code::kUnimplemented,

@@ -39,17 +39,17 @@ class BundleWriter {
   ~BundleWriter();
 
   // Writes a tensor of host memory to the shard with the fewest bytes.
-  // InvalidArgument where the name is taken, empty, or begins with a zero byte;
+  // InvalidArgument if the name is taken, empty, or begins with a zero byte;
   // Unimplemented for handles, which cannot be saved; errors of files, after
   // which nothing else can be added. REQUIRES: open.
   Status add(std::string_view name, const Tensor& tensor);
   // Writes a slice of a tensor that is of shape `whole`. The same errors, and
-  // InvalidArgument where the tensor does not have the shape of the slice, or
+  // InvalidArgument if the tensor does not have the shape of the slice, or
   // does not match the earlier slices of the name, or repeats one.
   Status add_slice(std::string_view name, const Shape& whole,
                    const TensorSlice& slice, const Tensor& tensor);
 
-  // InvalidArgument where slices of a tensor overlap. REQUIRES: open.
+  // InvalidArgument if slices of a tensor overlap. REQUIRES: open.
   Status finish();
   // After an error no new file is left; an earlier checkpoint may be gone.
   // REQUIRES: finished.

@@ -9,7 +9,7 @@
 
 namespace tagflow::checkpoint {
 
-// Nothing where the bytes end too early. Removes the bytes read from the front.
+// Nothing if the bytes end too early. Removes the bytes read from the front.
 inline std::optional<uint64_t> take_varint(std::string_view& bytes) {
   constexpr int kMaxBits = 64;
   uint64_t value = 0;

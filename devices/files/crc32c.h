@@ -13,7 +13,8 @@ uint32_t extend_crc32c(uint32_t crc, std::string_view bytes);
 inline uint32_t crc32c(std::string_view bytes) {
   return extend_crc32c(0, bytes);
 }
-// The same without the instruction; tests compare the fast one with it.
+// As extend_crc32c(), without the instruction; tests compare the fast one with
+// it.
 uint32_t extend_crc32c_portable(uint32_t crc, std::string_view bytes);
 
 // The checksum of a concatenation: `first` is that of the first text, `second`

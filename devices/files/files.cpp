@@ -140,7 +140,8 @@ class LocalFiles final : public FileSystem {
     if (descriptor.get() < 0 || ::fstat(descriptor.get(), &info) != 0)
       return file_error("open", path);
     if (!S_ISREG(info.st_mode))
-      return invalid_argument("[checkpoint] \"{}\" is no regular file", path);
+      return invalid_argument("[checkpoint] \"{}\" is not a regular file",
+                              path);
     return std::unique_ptr<ReadableFile>(std::make_unique<LocalReadableFile>(
         std::move(descriptor), path, uint64_t(info.st_size)));
   }

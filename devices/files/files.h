@@ -36,24 +36,24 @@ class WritableFile {
   virtual Status sync() = 0;
 };
 
-// Operations on files and folders. Errors name the path: NotFound where it does
+// Operations on files and folders. Errors name the path: NotFound if it does
 // not exist, as behind a link to itself, PermissionDenied, ResourceExhausted
-// where the disk is full, InvalidArgument where it is no regular file, Unknown
+// if the disk is full, InvalidArgument if it is not a regular file, Unknown
 // for any other. Thread-safe.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
   virtual Result<std::unique_ptr<ReadableFile>> open(
       const std::string& path) = 0;
-  // A new file; AlreadyExists where the path exists.
+  // A new file; AlreadyExists if the path exists.
   virtual Result<std::unique_ptr<WritableFile>> create(
       const std::string& path) = 0;
-  // Replaces `to` where it exists.
+  // Replaces `to` if it exists.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   virtual Status remove(const std::string& path) = 0;
-  // True also where it is unknown: a file that may exist is not overwritten.
+  // True also if it is unknown: a file that may exist is not overwritten.
   virtual bool exists(const std::string& path) = 0;
-  // Creates the folder and those above it, where they are missing.
+  // Creates the folder and those above it, if they are missing.
   virtual Status make_folder(const std::string& path) = 0;
   // Returns when names added and removed in the folder would survive a crash of
   // the machine.
@@ -70,14 +70,14 @@ std::string folder_of(const std::string& path);
 // of files. Thread-safe.
 Result<std::vector<std::string>> names_in(const std::string& folder);
 
-// Reads exactly `bytes`; DataLoss, with the name `what`, where the file ends
+// Reads exactly `bytes`; DataLoss, with the name `what`, if the file ends
 // before.
 Status read_exactly(const ReadableFile& file, uint64_t offset,
                     std::span<char> bytes, std::string_view what);
 // Requests large pages from the system for large memory that is about to be
 // filled: small pages take longer to make than their contents to read.
 void prepare_memory(std::span<char> bytes);
-// The whole file. ResourceExhausted where it is larger than `limit`.
+// The whole file. ResourceExhausted if it is larger than `limit`.
 Result<std::string> read_whole(FileSystem& files, const std::string& path,
                                uint64_t limit);
 

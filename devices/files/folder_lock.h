@@ -13,15 +13,15 @@ namespace tagflow::checkpoint {
 // process in any case. On a file system without locks, it excludes nobody.
 class FolderLock {
  public:
-  // FailedPrecondition where another lock, of this process or another, exists;
-  // errors of opening the folder, and PermissionDenied where it is not
+  // FailedPrecondition if another lock, of this process or another, exists;
+  // errors of opening the folder, and PermissionDenied if it is not
   // writable. Thread-safe.
   static Result<std::unique_ptr<FolderLock>> take(const std::string& folder);
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
   ~FolderLock();
 
-  // FailedPrecondition where the folder's name no longer refers to the locked
+  // FailedPrecondition if the folder's name no longer refers to the locked
   // folder: it was moved or removed, and a new one may be somebody else's.
   // Thread-safe.
   Status check_place() const;

@@ -17,7 +17,7 @@ Result<std::unique_ptr<SafetensorsReader>> SafetensorsReader::open(
   uint64_t length = 0;
   if (file->size() < sizeof(length))
     return of_file(error(Code::kDataLoss,
-                         "[safetensors] {} bytes are no safetensors file",
+                         "[safetensors] {} bytes are not a safetensors file",
                          file->size()));
   TAGFLOW_RETURN_IF_ERROR(read_exactly(
       *file, 0, {reinterpret_cast<char*>(&length), sizeof(length)}, path));
@@ -106,7 +106,7 @@ Result<SafetensorsHeader> place_items(std::vector<SafetensorsItem>& items) {
                    "does not have",
                    item.name, dtype_name(item.dtype));
     if (item.name == "__metadata__")
-      return invalid_argument("[safetensors] {:?} is no name of a tensor",
+      return invalid_argument("[safetensors] {:?} is not a name of a tensor",
                               item.name);
   }
   // The largest elements come first: so all are aligned.

@@ -168,8 +168,8 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
       return true;
     }
     if (numbers_.size() != 2)
-      return refuse("the data_offsets of tensor {:?} are no begin and end",
-                    name_);
+      return refuse(
+          "the data_offsets of tensor {:?} are not a begin and an end", name_);
     tensor_.begin = numbers_[0];
     tensor_.end = numbers_[1];
     return true;
@@ -177,7 +177,7 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
 
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::json::exception&) override {
-    return refuse("the header is no JSON, at its byte {}", position);
+    return refuse("the header is not JSON, at its byte {}", position);
   }
 
  private:
@@ -239,8 +239,8 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
 Result<SafetensorsEntry> make_entry(const std::string& name,
                                     const DescribedTensor& tensor) {
   if (tensor.begin > tensor.end)
-    return header_error("the data_offsets of tensor {:?} are no begin and end",
-                        name);
+    return header_error(
+        "the data_offsets of tensor {:?} are not a begin and an end", name);
   const int bits = find_safetensors_type(tensor.type)->bits;
   // Multiplied in this order: only what follows a zero may overflow.
   uint64_t count = 1, total = 0;
@@ -306,7 +306,7 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
     return header_error("the header has a byte that is zero");
   HeaderParser parser;
   if (!nlohmann::json::sax_parse(text, &parser)) {
-    if (parser.status.ok()) return header_error("the header is no JSON");
+    if (parser.status.ok()) return header_error("the header is not JSON");
     return parser.status;
   }
   SafetensorsHeader header;

@@ -46,13 +46,13 @@ struct SafetensorsHeader {
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 
-// For a file with so many bytes of data. InvalidArgument where the text is not
+// For a file with so many bytes of data. InvalidArgument if the text is not
 // such a header: it is not JSON, a field is repeated or missing, a type is
 // unknown, sizes do not match the shape, or bytes belong to no tensor or to
 // two. Thread-safe.
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
                                                    uint64_t data_bytes);
-// Padded, so that the data are aligned to 8 bytes. InvalidArgument where a name
+// Padded, so that the data are aligned to 8 bytes. InvalidArgument if a name
 // is not UTF-8. Thread-safe.
 Result<std::string> format_safetensors_header(const SafetensorsHeader& header);
 

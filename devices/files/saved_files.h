@@ -9,7 +9,7 @@
 namespace tagflow::checkpoint {
 
 // Removes the files of a bundle, its index first, so that a partial removal
-// leaves no checkpoint. Missing files are no error. Thread-compatible.
+// leaves no checkpoint. Missing files are not an error. Thread-compatible.
 Status remove_bundle(const std::string& prefix, const WriteOptions& options);
 
 // Removes the files that a process left in the folder when it was killed during

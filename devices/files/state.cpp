@@ -29,7 +29,7 @@ std::string state_path(const std::string& folder) {
 }
 
 std::string in_folder(const std::string& folder, const std::string& path) {
-  return (fs::path(folder) / path).string();  // `path` where it is absolute
+  return (fs::path(folder) / path).string();  // `path` if it is absolute
 }
 
 std::string relative_to(const std::string& folder, const std::string& prefix) {

@@ -29,7 +29,7 @@ struct CheckpointState {
 // Thread-safe.
 bool is_same_path(const std::string& a, const std::string& b);
 
-// NotFound where the folder has no such file, InvalidArgument where its text is
+// NotFound if the folder has no such file, InvalidArgument if its text is
 // invalid. Thread-safe.
 Result<CheckpointState> read_checkpoint_state(
     const std::string& folder, FileSystem& files = local_files());
@@ -60,8 +60,8 @@ struct NewestCheckpoint {
 // or the file does not exist, the one whose index was written last; among names
 // that differ in "-STEP" only, the one of the last step. Checkpoints in `known`
 // are skipped, though all of their bytes exist: whether the contents are valid
-// is up to the reader. NotFound where there is no checkpoint; DataLoss, with
-// advice, where there are some, but none is complete. Also errors of reading
+// is up to the reader. NotFound if there is no checkpoint; DataLoss, with
+// advice, if there are some, but none is complete. Also errors of reading
 // that do not concern the files, as too many open files: then the newest one is
 // unknown. Thread-safe.
 Result<NewestCheckpoint> find_newest_checkpoint(

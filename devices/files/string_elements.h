@@ -3,7 +3,7 @@
 //   the lengths, as varints | a checksum of them | the strings
 //
 // The checksum, and that of the entry, cover a length as 4 bytes, or as 8
-// where it does not fit.
+// if it does not fit.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ Result<uint32_t> write_string_elements(
     const std::function<Status(std::string_view)>& append);
 
 // The tensor of that shape. `crc` is the entry's checksum, masked. DataLoss
-// where the bytes are not those of such a tensor; allocations never exceed what
+// if the bytes are not those of such a tensor; allocations never exceed what
 // they can fill. Thread-safe.
 Result<Tensor> parse_string_elements(std::string_view bytes, uint32_t crc,
                                      const Shape& shape, Allocator& allocator);

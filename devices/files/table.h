@@ -26,7 +26,7 @@ using TableEntry = std::pair<std::string, std::string>;
 // Whether the bytes end like those of a table. Thread-safe.
 bool is_table(std::string_view bytes);
 
-// All entries, in ascending order of keys. DataLoss where the bytes are no
+// All entries, in ascending order of keys. DataLoss if the bytes are not a
 // table, a checksum is wrong, or the keys are not ascending. Needs memory of a
 // small multiple of the bytes. `name` is the file's, for errors. Thread-safe.
 Result<std::vector<TableEntry>> parse_table(std::string_view bytes,

@@ -21,7 +21,7 @@ struct TensorInfo {
   std::string dtype;  // dtype_name(), or the format's own name
   Shape shape;
   uint64_t bytes = 0;  // in the file
-  int shard = 0;       // -1 where its slices are in several
+  int shard = 0;       // -1 if its slices are in several
   int slices = 0;      // 0: it is in one piece
 
   // "float[2,3]".
@@ -45,7 +45,7 @@ class TensorFile {
   // read() and BundleReader::read_slice().
   virtual Result<Tensor> read_slice(std::string_view name,
                                     const TensorSlice& slice) const = 0;
-  // Null where the name does not exist.
+  // Null if the name does not exist.
   const TensorInfo* find(std::string_view name) const;
   // If the path was a folder's: the damaged checkpoints that were skipped.
   // Empty otherwise. A caller that asked for the newest one should report them.
@@ -61,7 +61,7 @@ class TensorFile {
 
 // `path` is a .safetensors file, the prefix of a bundle or its .index, or a
 // folder, whose newest complete checkpoint is used, without those in `known`.
-// NotFound where it does not exist; errors of BundleReader, SafetensorsReader
+// NotFound if it does not exist; errors of BundleReader, SafetensorsReader
 // and find_newest_checkpoint(). Thread-safe.
 Result<std::unique_ptr<TensorFile>> open_tensor_file(
     const std::string& path, const DamagedCheckpoints& known = {});

@@ -92,7 +92,7 @@ Result<TensorSlice> TensorSlice::parse(std::string_view text) {
     const auto length = number_in(part);
     if (!start || !length || *start < 0 || *length <= 0)
       return slice_error(
-          "\"{}\" is no slice: each dimension is \"-\" or \"start,length\", "
+          "\"{}\" is not a slice: each dimension is \"-\" or \"start,length\", "
           "with start >= 0 and length > 0",
           text);
     extents.push_back({*start, *length});
@@ -189,8 +189,8 @@ Result<ShapeAndSlice> parse_shape_and_slice(std::string_view text) {
     const auto dim = number_in(take_until(rest, ' '));
     if (!dim || *dim < 0)
       return slice_error(
-          "\"{}\" is no shape and slice, such as \"4 6 0,2:-\": a dimension is "
-          "no number >= 0",
+          "\"{}\" is not a shape and slice, such as \"4 6 0,2:-\": a dimension "
+          "is not a number >= 0",
           text);
     dims.push_back(*dim);
   }

@@ -39,14 +39,14 @@ class TensorSlice {
   int rank() const { return int(extents_.size()); }
   std::span<const Extent> extents() const { return extents_; }
   std::string to_string() const;
-  // The slice's own shape, in a tensor of that shape. InvalidArgument where the
+  // The slice's own shape, in a tensor of that shape. InvalidArgument if the
   // ranks differ or the slice is not within the tensor.
   Result<Shape> shape_in(const Shape& whole) const;
-  // With a start and a length in every dimension. REQUIRES: shape_in() is no
-  // error.
+  // With a start and a length in every dimension. REQUIRES: shape_in() is not
+  // an error.
   TensorSlice resolved(const Shape& whole) const;
   // The common part of two slices, which are resolved and of equal rank;
-  // nothing where they have no element in common.
+  // nothing if they have no element in common.
   std::optional<TensorSlice> intersection(const TensorSlice& other) const;
   bool operator==(const TensorSlice&) const = default;
 
@@ -56,7 +56,7 @@ class TensorSlice {
 
 // Whether no two of the slices have an element in common: InvalidArgument names
 // two that do. They are compared in the dimension that distinguishes most of
-// them; ResourceExhausted where very many remain that are equal in most
+// them; ResourceExhausted if very many remain that are equal in most
 // dimensions. REQUIRES: all are resolved and of one rank. Thread-safe.
 Status check_disjoint(std::span<const TensorSlice> slices);
 
@@ -70,7 +70,7 @@ struct ShapeAndSlice {
   TensorSlice slice;
   Shape slice_shape;
 };
-// InvalidArgument where the text is invalid, or the slice not in the shape.
+// InvalidArgument if the text is invalid, or the slice not in the shape.
 // Thread-safe.
 Result<ShapeAndSlice> parse_shape_and_slice(std::string_view text);
 
@@ -91,7 +91,7 @@ class SliceCopy {
   // REQUIRES: all are resolved and of one rank; `from` and `to` contain `part`.
   SliceCopy(const TensorSlice& part, const TensorSlice& from,
             const TensorSlice& to);
-  // The only run of the copy, if one is enough; it has no elements where `part`
+  // The only run of the copy, if one is enough; it has no elements if `part`
   // has none.
   std::optional<SliceRun> single_run() const;
   void for_each_run(const std::function<void(const SliceRun&)>& visit) const;

@@ -9,7 +9,7 @@ namespace tagflow::devices {
 
 // Whether the path leads to something other than a regular file: a folder, a
 // device, or a pipe, whose reader waits for a writer that may never come. False
-// where the path does not exist: opening it gives the reason. Thread-safe.
+// if the path does not exist: opening it gives the reason. Thread-safe.
 inline bool is_irregular_file(const std::string& path) {
   std::error_code unknown;
   const auto status = std::filesystem::status(path, unknown);

@@ -64,7 +64,7 @@ class ConditionalAccumulator final : public StateActor {
   int64_t step_ = 0;
   Tensor sum_;
   std::map<int64_t, Row> rows_;
-  Shape row_shape_;  // where there are rows
+  Shape row_shape_;  // if there are rows
 };
 
 }  // namespace tagflow::devices

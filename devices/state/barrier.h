@@ -43,7 +43,7 @@ class Barrier final : public StateActor {
   bool is_closed() const { return is_closed_; }
   bool drops_incomplete() const { return drops_incomplete_; }
   // Inserts part `part` of the tuples of these keys, by rows. All or nothing:
-  // InvalidArgument where a part exists already, Cancelled where the barrier is
+  // InvalidArgument if a part exists already, Cancelled if the barrier is
   // closed; also errors of memory. REQUIRES: they are of the part's type and
   // shape.
   Status insert(const KernelContext& context, const Tensor& keys, size_t part,

@@ -16,7 +16,7 @@ using tagflow::guarded;
 Status run_kernel(const Kernel& kernel, KernelContext& context);
 
 // Calls kernel.compute_held(context), guarded as above, while it holds all that
-// it claims; then it releases `claim`. Returns nothing where it cannot get all
+// it claims; then it releases `claim`. Returns nothing if it cannot get all
 // now: `claim` is then what to wait for. A claim that is not empty is one that
 // was waited for. Thread-safe.
 std::optional<Status> try_state_kernel(const StateKernel& kernel,
@@ -27,7 +27,7 @@ std::optional<Status> try_state_kernel(const StateKernel& kernel,
 std::optional<Status> try_async_kernel(const AsyncKernel& kernel,
                                        KernelContext& context);
 
-// kernel.cost(context); unknown where that throws.
+// kernel.cost(context); unknown if that throws.
 double cost_of(const Kernel& kernel, const KernelContext& context);
 
 // Calls kernel.compute_async(context, done). If that throws, `done` is called

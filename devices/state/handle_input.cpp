@@ -9,7 +9,7 @@ Status wrong_handle(const KernelContext& context, int input,
     return context.fail("input {} must be the handle of one {}, not {}", input,
                         kind, tensor.describe());
   const Resource* const found = tensor.data<ResourceHandle>()->get();
-  return context.fail("input {} is no {} but {}", input, kind,
+  return context.fail("input {} must be one {}, not {}", input, kind,
                       found == nullptr ? "an empty handle" : found->describe());
 }
 

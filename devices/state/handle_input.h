@@ -12,7 +12,7 @@ namespace tagflow::devices {
 Status wrong_handle(const KernelContext& context, int input,
                     std::string_view kind);
 
-// The T of a handle or reference input. InvalidArgument where it is something
+// The T of a handle or reference input. InvalidArgument if it is something
 // else. T::kKind is its name.
 template <class T>
 Result<T*> handle_input(const KernelContext& context, int input) {

@@ -25,7 +25,7 @@ namespace tagflow::devices {
 //      that comes before is handled by the thread that wanted to leave. None is
 //      left.
 //   4. Messages of one thread are handled in the order in which it posted them.
-//   5. A handler may post: its thread is inside, so this is no recursion.
+//   5. A handler may post: its thread is inside, so this is not a recursion.
 //
 // Thread-safe.
 template <class Message>
@@ -35,7 +35,7 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // True where nobody was inside: the caller now is, handles the message, which
+  // True if nobody was inside: the caller now is, handles the message, which
   // was not published, and leaves. False: the thread inside will handle it.
   [[nodiscard]] bool post(Message& message) noexcept {
     Message* word = word_.load(std::memory_order_relaxed);

@@ -178,7 +178,7 @@ Result<Tensor> pad_rows(const KernelContext& context, DataType dtype,
 
 }  // namespace
 
-// The largest size in each dimension; without rows, 0 where it is unknown.
+// The largest size in each dimension; without rows, 0 if it is unknown.
 Shape Queue::batch_shape(std::span<const Tensor> rows, size_t i) const {
   const PartialShape& declared = spec_.shapes[i];
   Shape shape;

@@ -17,7 +17,7 @@ struct QueueSpec {
 
   static constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
 
-  // Reads the attributes of a node such as FIFOQueueV2. InvalidArgument where
+  // Reads the attributes of a node such as FIFOQueueV2. InvalidArgument if
   // no such queue can exist.
   static Result<QueueSpec> make(const KernelInfo& info);
   // InvalidArgument that names `queue`, and the difference, unless a node with
@@ -26,7 +26,7 @@ struct QueueSpec {
 
   Order order = Order::kFifo;
   std::vector<DataType> types;  // of the components of an element
-  // One per component, or none: any shapes. Fully known, except where elements
+  // One per component, or none: any shapes. Fully known, except if elements
   // are padded.
   graph::PartialShapes shapes;
   int64_t capacity = kUnbounded;
@@ -61,7 +61,7 @@ class Queue final : public StateActor {
   bool is_closed() const { return closed_.load(std::memory_order_relaxed); }
 
   // Checks values for the queue: types, and shapes, with one more dimension in
-  // front where they are `many`. Thread-safe.
+  // front if they are `many`. Thread-safe.
   Status check_values(const KernelContext& context,
                       std::span<const Tensor> values, bool many) const;
 
@@ -72,12 +72,12 @@ class Queue final : public StateActor {
   // Puts one element in; if that throws, the queue is unchanged. REQUIRES:
   // there is space.
   void put(std::span<const Tensor> values);
-  // The same with rows [begin, end) of `values`.
+  // Puts rows [begin, end) of `values` in. REQUIRES: as for put().
   Status put_rows(const KernelContext& context, std::span<const Tensor> values,
                   int64_t begin, int64_t end);
   // Takes one out, as the kernel's outputs. REQUIRES: there is one.
   void take(KernelContext& context);
-  // The same with `count` of them, batched.
+  // Takes `count` of them out, batched.
   Status take_many(KernelContext& context, int64_t count);
   void close();
 

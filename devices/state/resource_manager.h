@@ -81,9 +81,9 @@ class ResourceManager {
   // for concurrent calls.
   Result<Ref<StateObject>> find_or_make(const ResourceKey& key,
                                         const Make& make);
-  // Null where it does not exist.
+  // Null if it does not exist.
   Ref<StateObject> find(const ResourceKey& key) const;
-  // Removes it from the table, and ends it. False where it does not exist.
+  // Removes it from the table, and ends it. False if it does not exist.
   bool remove(const ResourceKey& key, Status reason);
   // Empties the containers, of all kinds: "" is the default one. Operations
   // that wait in them end as Cancelled.
@@ -106,7 +106,7 @@ class ResourceManager {
   };
   // A snapshot of all homes.
   Homes homes() const;
-  // Sets all of the homes, or none. False where one of the resources, or one
+  // Sets all of the homes, or none. False if one of the resources, or one
   // tied to it, had another home before.
   bool claim_homes(std::span<const HomeClaim> claims);
 
@@ -123,7 +123,7 @@ class ResourceManager {
   Table table_;
 };
 
-// The T of a handle, or null where it refers to something else. Valid as long
+// The T of a handle, or null if it refers to something else. Valid as long
 // as the handle.
 template <class T>
 T* state_object(const ResourceHandle& handle) {

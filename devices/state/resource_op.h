@@ -23,11 +23,11 @@ class ResourceOp {
 
   const ResourceKey& key() const { return key_; }
   bool is_anonymous() const { return is_anonymous_; }
-  // The resource; made by `make` where it does not exist, and each time where
+  // The resource; made by `make` if it does not exist, and each time if
   // it is anonymous. FailedPrecondition outside of a session.
   Result<Ref<StateObject>> find_or_make(
       const KernelContext& context, const ResourceManager::Make& make) const;
-  // The same as a handle: a scalar in output 0.
+  // Sets output 0 to a handle of this resource, a scalar.
   Status set_handle(KernelContext& context,
                     const ResourceManager::Make& make) const;
 

@@ -29,7 +29,7 @@ class StagingArea : public StateActor {
   std::string describe_state() const override;
   // Thread-safe.
   int64_t size() const { return size_.load(std::memory_order_relaxed); }
-  // ResourceExhausted where so many bytes can never fit. Thread-safe.
+  // ResourceExhausted if so many bytes can never fit. Thread-safe.
   Status check_bytes(const KernelContext& context, int64_t bytes) const;
 
  protected:
@@ -62,7 +62,7 @@ class StagingList final : public StagingArea {
   // --- Called inside.
   bool may_put(int64_t bytes) const { return has_space(1, bytes); }
   void put(std::span<const Tensor> values);
-  // Null where it does not exist.
+  // Null if it does not exist.
   const Tuple* at(int64_t index) const;
   // REQUIRES: there is one.
   Tuple pop() noexcept;
@@ -88,7 +88,7 @@ class StagingMap final : public StagingArea {
   // Puts parts `indices` of a tuple of `width`; InvalidArgument if one exists.
   Status put(const KernelContext& context, int64_t key, size_t width,
              std::span<const int32_t> indices, std::span<const Tensor> values);
-  // The whole tuple of a key, or of any; null where it does not exist.
+  // The whole tuple of a key, or of any; null if it does not exist.
   const Tuple* find(int64_t key) const;
   std::optional<int64_t> any_key() const;
   // Takes parts of a tuple; removes the tuple with its last part. REQUIRES:

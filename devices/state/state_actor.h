@@ -95,9 +95,9 @@ class Operation final
   friend class ActorKernel;
   enum Use : int { kFree, kHeld, kHeldAndCancelled, kOver };
 
-  // Keeps a cancellation from answering it. False where it was cancelled.
+  // Keeps a cancellation from answering it. False if it was cancelled.
   bool hold();
-  // False where it was cancelled meanwhile: then this has answered it.
+  // False if it was cancelled meanwhile: then this has answered it.
   bool let_go();
 
   const ActorKernel& kernel_;
@@ -124,11 +124,11 @@ class StateActor : public StateObject {
   // Performs it now, if nobody is inside and nothing has to wait.
   std::optional<Status> try_now(const ActorKernel& kernel,
                                 KernelContext& context, Errand& errand);
-  // The same, now or later, by the thread that is inside then.
+  // Performs it now or later, by the thread that is inside then.
   void post(std::shared_ptr<Operation> operation);
 
   // --- Called inside, by kernels.
-  // The next operation to be served; null where none waits.
+  // The next operation to be served; null if none waits.
   const Operation* first(Line line) const;
   // Answers all operations that wait there.
   void end_line(Line line, const Status& reason);

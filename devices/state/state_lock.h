@@ -149,7 +149,7 @@ class StateClaim {
   // That lock was granted: it belongs to this claim, and take() continues after
   // it.
   void note_granted() { ++taken_; }
-  // Blocks the thread until it has all. False where `hooks` is given and is
+  // Blocks the thread until it has all. False if `hooks` is given and is
   // cancelled meanwhile.
   bool take_blocking(CancelList* hooks);
   void release() noexcept {

@@ -76,7 +76,7 @@ class Table final : public GuardedState {
   // exports a MutableDenseHashTable with all of its slots.
   Status import_all(const KernelContext& context, const Tensor& keys,
                     const Tensor& values);
-  // Fills one of kFixed. FailedPrecondition where it has been filled, or a key
+  // Fills one of kFixed. FailedPrecondition if it has been filled, or a key
   // has two values: then it stays empty.
   Status fill(const KernelContext& context, const Tensor& keys,
               const Tensor& values);

@@ -13,13 +13,13 @@
 namespace tagflow::devices {
 
 // The shape that the node which makes a variable declares: InvalidArgument
-// where it has none.
+// if it has none.
 Result<PartialShape> declared_shape(const graph::Node& maker);
 
 // Note [Versions of a variable]
 // Each use sees one version of the value. A read shares its buffer, without a
 // copy. An update that replaces the value leaves the old buffer to its other
-// holders; one that changes the value works in place where nobody else has the
+// holders; one that changes the value works in place if nobody else has the
 // buffer, and on a copy otherwise. So a reader that keeps a value for long
 // costs the next update a copy.
 //
@@ -57,27 +57,28 @@ class Variable final : public GuardedState {
 
   // --- REQUIRES: the lock is held, in any mode.
   bool is_initialized() const { return value_.valid(); }
-  // Not valid where it has no value. Only to be read while the lock is held; to
+  // Not valid if it has no value. Only to be read while the lock is held; to
   // keep it, use read().
   const Tensor& value() const { return value_; }
   // The value to keep, shared or copied, in the memory of the kernel.
-  // FailedPrecondition where it has no value.
+  // FailedPrecondition if it has no value.
   Result<Tensor> read(const KernelContext& context) const;
   // FailedPrecondition that names the variable, unless it has a value; the
-  // status of ended() where it has ended.
+  // status of ended() if it has ended.
   Status check_initialized() const;
-  // The same, and an error where the kernel cannot access the value's memory.
+  // As check_initialized(), and an error if the kernel cannot access the
+  // value's memory.
   Status check_readable(const KernelContext& context) const;
 
   // --- REQUIRES: the lock is held exclusively.
-  // Replaces the value. The status of ended() where it has ended.
+  // Replaces the value. The status of ended() if it has ended.
   Status set(Tensor value);
   // Makes it uninitialized.
   void clear() noexcept override {
     count_change();
     value_.reset();
   }
-  // The target for the elements of the next value: the value itself where
+  // The target for the elements of the next value: the value itself if
   // nobody else has them and the kernel can write there (can_change() in
   // devices/element_mover.h), else `fresh`, a new tensor of its shape, which
   // must then be set(). Errors as those of check_readable().
@@ -89,9 +90,10 @@ class Variable final : public GuardedState {
     value_ = value;
   }
   // The value in an unshared buffer, to be changed in place: a shared buffer
-  // has been copied. FailedPrecondition where it has no value.
+  // has been copied. FailedPrecondition if it has no value.
   Result<Tensor*> change(const KernelContext& context);
-  // The same for an update of some rows: from now on the buffer is not shared.
+  // As change(), for an update of some rows: from now on the buffer is not
+  // shared.
   Result<Tensor*> change_rows(const KernelContext& context);
   // Whether change_rows() was called. Thread-safe.
   bool is_read_by_copy() const {

@@ -18,7 +18,7 @@ constexpr double kHandOverNanoseconds = 2000;
 // For copies without a limit, for estimates.
 constexpr double kHostBytesPerNanosecond = 8;
 
-// Returns at `end`, not before and hardly after: sleeps where there is enough
+// Returns at `end`, not before and hardly after: sleeps if there is enough
 // time to wake up late.
 void hold_until(Clock::time_point end) {
   constexpr std::chrono::microseconds kLate{100};

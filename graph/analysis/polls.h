@@ -10,7 +10,8 @@ namespace tagflow::graph {
 
 // Whether it only reads the value of a variable.
 bool reads_variable(const Node& node);
-// The same, including reads of several variables (Note [What is read ahead]).
+// Whether it only reads the values of one or several variables (Note [What is
+// read ahead]).
 bool reads_variables(const Node& node);
 
 // Whether it may observe effects of other runs that a later read of a variable

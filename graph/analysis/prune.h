@@ -15,7 +15,7 @@ namespace tagflow::graph {
 // fetch needs no nodes. REQUIRES: all are in this graph.
 NodeSet prune(const Graph& graph, std::span<const Endpoint> fetches,
               std::span<Node* const> targets, std::span<const Endpoint> feeds);
-// The same, as a list in order of insertion.
+// As prune(), but the nodes are a list in order of insertion.
 std::vector<Node*> needed_nodes(const Graph& graph,
                                 std::span<const Endpoint> fetches,
                                 std::span<Node* const> targets,

@@ -16,7 +16,7 @@ bool is_back_edge(const Node& node, size_t index);
 // Every node comes after its inputs, except over back edges; otherwise in order
 // of insertion. InvalidArgument with the nodes, if other edges form a cycle.
 Result<std::vector<Node*>> topological_order(const Graph& graph);
-// The same for the nodes from position `first` on. REQUIRES: no earlier node
+// The order of the nodes from position `first` on. REQUIRES: no earlier node
 // has one of these as input, except over back edges.
 Result<std::vector<Node*>> topological_order(const Graph& graph, size_t first);
 

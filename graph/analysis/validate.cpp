@@ -87,7 +87,7 @@ class Validator {
     }
     for (const Node* input : node.control_inputs())
       if (input == nullptr || !graph_.owns(input))
-        return invalid_argument("a control input is no node of the graph");
+        return invalid_argument("a control input is not a node of the graph");
     return {};
   }
 
@@ -166,7 +166,7 @@ class Validator {
       const std::string_view source = source_of(output);
       if (!results.contains(result))
         return invalid_argument(
-            "\"{}\" is returned as \"{}\", which is no "
+            "\"{}\" is returned as \"{}\", which is not a "
             "result",
             output, result);
       if (!args.contains(source) && !names.contains(source))
@@ -176,7 +176,7 @@ class Validator {
     }
     for (const auto& [output, node] : function.control_ret)
       if (!names.contains(node))
-        return invalid_argument("control output \"{}\" is no node: \"{}\"",
+        return invalid_argument("control output \"{}\" is not a node: \"{}\"",
                                 output, node);
     for (const std::string& output : function.control_outputs)
       if (!function.control_ret.contains(output))

@@ -24,7 +24,7 @@ namespace tagflow::graph {
 // In debug builds it runs after each pass. InvalidArgument or ResourceExhausted
 // for the first violation, naming the nodes.
 Status validate(const Graph& graph, const Limits& limits = {});
-// The same, and returns the frames.
+// As validate(), and returns the frames.
 Result<FrameMap> validated_frames(const Graph& graph,
                                   const Limits& limits = {});
 

@@ -133,7 +133,7 @@ class Finder {
           conditions.without(liveness_->of(*merge), live);
       if (more != Conditions::kNone)
         keep(frame.id,
-             "loop variable \"{}\" may be dead where LoopCond \"{}\" is not; "
+             "loop variable \"{}\" may be dead if LoopCond \"{}\" is not; "
              "that depends on \"{}\"",
              merge->name(), loop_cond.name(), first_of(more));
     }
@@ -142,11 +142,11 @@ class Finder {
       const Conditions::Set more = conditions.without(set, goes_on);
       if (!conditions.includes(set, goes_on))
         keep(frame.id,
-             "NextIteration \"{}\" may be live where LoopCond \"{}\" is false",
+             "NextIteration \"{}\" may be live if LoopCond \"{}\" is false",
              next->name(), loop_cond.name());
       else if (more != Conditions::kNone)
         keep(frame.id,
-             "NextIteration \"{}\" may be dead where LoopCond \"{}\" is true; "
+             "NextIteration \"{}\" may be dead if LoopCond \"{}\" is true; "
              "that depends on \"{}\"",
              next->name(), loop_cond.name(), first_of(more));
     }

@@ -55,7 +55,7 @@ struct LengthBuckets {
   Outputs components;
   std::vector<QueueRunnerDef> runners;
 };
-// The same by length, an int32 or int64 scalar: bucket i has the lengths from
+// Buckets by length, an int32 or int64 scalar: bucket i has the lengths from
 // boundaries[i - 1] up to, but without, boundaries[i]; the last one has all
 // longer ones. `boundaries` are positive and ascending.
 LengthBuckets bucket_by_sequence_length(const Scope& s, const Output& length,

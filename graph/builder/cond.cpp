@@ -29,7 +29,7 @@ std::string describe(const Leaf& leaf, size_t i) {
 
 Status check_predicate(const Scope& scope, const Output& pred) {
   if (!pred.has_tensor())
-    return invalid_argument("[cond] \"{}\": the predicate is no tensor",
+    return invalid_argument("[cond] \"{}\": the predicate is not a tensor",
                             ScopeAccess::name(scope));
   if (pred.dtype() != DataType::kBool)
     return invalid_argument(
@@ -88,17 +88,17 @@ Status check_branches(const std::string& name, const std::vector<Leaf>& on_true,
                       const std::vector<Leaf>& on_false) {
   if (const std::string path = missing_path(on_true, on_false); !path.empty())
     return invalid_argument(
-        "[cond] \"{}\": {} is returned where the predicate is true, but not "
-        "where it is false",
+        "[cond] \"{}\": {} is returned if the predicate is true, but not "
+        "if it is false",
         name, path);
   if (const std::string path = missing_path(on_false, on_true); !path.empty())
     return invalid_argument(
-        "[cond] \"{}\": {} is returned where the predicate is false, but not "
-        "where it is true",
+        "[cond] \"{}\": {} is returned if the predicate is false, but not "
+        "if it is true",
         name, path);
   if (on_true.size() != on_false.size())
     return invalid_argument(
-        "[cond] \"{}\": {} outputs where the predicate is true, {} where it "
+        "[cond] \"{}\": {} outputs if the predicate is true, {} if it "
         "is false",
         name, on_true.size(), on_false.size());
   if (on_true.empty())
@@ -113,13 +113,13 @@ Status check_pair(const std::string& name, size_t i, const Leaf& t,
                   const Leaf& f) {
   if (t.handle != f.handle)
     return invalid_argument(
-        "[cond] \"{}\": {} is the TensorArray \"{}\" where the predicate is "
-        "true, \"{}\" where it is false",
+        "[cond] \"{}\": {} is the TensorArray \"{}\" if the predicate is "
+        "true, \"{}\" if it is false",
         name, describe(t, i), t.handle.name(), f.handle.name());
   if (remove_ref(t.output.dtype()) == remove_ref(f.output.dtype())) return {};
   return invalid_argument(
-      "[cond] \"{}\": {} is {} (\"{}\") where the predicate is true, {} "
-      "(\"{}\") where it is false",
+      "[cond] \"{}\": {} is {} (\"{}\") if the predicate is true, {} "
+      "(\"{}\") if it is false",
       name, describe(t, i), dtype_name(t.output.dtype()), t.output.name(),
       dtype_name(f.output.dtype()), f.output.name());
 }

@@ -88,8 +88,8 @@ struct WhileOptions {
   // The shape of each variable in every iteration. If omitted, the shapes with
   // which the variables enter.
   std::vector<PartialShape> shape_invariants = {};
-  // The same by path, for variables with other shapes: "state.h" of a structure
-  // (structured_control_flow.h), "[1]" of a list of variables.
+  // The shapes by path, for variables with other shapes: "state.h" of a
+  // structure (structured_control_flow.h), "[1]" of a list of variables.
   std::map<std::string, PartialShape> shapes = {};
   // The values to save for gradients of the loop.
   Save save = {};

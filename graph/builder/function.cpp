@@ -42,7 +42,7 @@ Result<Output> checked(const Scope& s, const FunctionSpec& spec, size_t i,
                        const Output& output) {
   const ResultSpec& wanted = spec.results[i];
   if (!output.has_tensor())
-    return invalid_argument("result {} is no tensor", i);
+    return invalid_argument("result {} is not a tensor", i);
   if (output.dtype() != wanted.dtype ||
       !wanted.shape.compatible(output.shape()))
     return invalid_argument("result {} is {}{}, declared as {}{}", i,

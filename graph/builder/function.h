@@ -49,7 +49,8 @@ struct FunctionSpec {
 // and any function of the library. The scope fails if the name is taken, or the
 // results do not match the specification.
 void define_function(const Scope& scope, const FunctionSpec& function);
-// The same for several functions; their bodies may call all of them.
+// As define_function(), for several functions, whose bodies may call all of
+// them.
 void define_functions(const Scope& scope,
                       const std::vector<FunctionSpec>& functions);
 

@@ -25,7 +25,7 @@ class Elements {
 
   // The number of elements, an int32 scalar.
   const Output& count() const { return count_; }
-  // The same, or kUnknown.
+  // The number of elements if the graph knows it, else kUnknown.
   int64_t static_count() const { return static_count_; }
 
   Outputs read(const Scope& in, const Input& index) const {
@@ -61,7 +61,7 @@ class Elements {
           "[{}] \"{}\": {} is a TensorArray; pass its stack() instead", what_,
           name(), describe(leaf));
     if (!leaf.output.has_tensor())
-      return invalid_argument("[{}] \"{}\": {} is no tensor", what_, name(),
+      return invalid_argument("[{}] \"{}\": {} is not a tensor", what_, name(),
                               describe(leaf));
     const PartialShape shape = leaf.output.shape();
     if (!shape.has_rank()) return {};
@@ -133,7 +133,7 @@ Status check_result(const Scope& scope, const char* what, const Leaf& leaf) {
         "[{}] \"{}\": {} is a TensorArray, which cannot be stacked", what,
         ScopeAccess::name(scope), path);
   if (leaf.output.has_tensor()) return {};
-  return invalid_argument("[{}] \"{}\": {} is no tensor", what,
+  return invalid_argument("[{}] \"{}\": {} is not a tensor", what,
                           ScopeAccess::name(scope), path);
 }
 

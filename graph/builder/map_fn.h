@@ -32,7 +32,8 @@ struct MapOptions {
   bool infer_shape = true;
 };
 
-// The same with leaves instead of structures. `name` is that of the scope.
+// The functions below, with leaves instead of structures. `name` is that of the
+// scope.
 namespace structure {
 
 using MapFn = std::function<std::vector<Leaf>(const Scope&, const Outputs&)>;
@@ -122,7 +123,7 @@ T foldl(const Scope& scope, const Fn& fn, const T& elems,
                             options);
 }
 
-// The same from the last element to the first.
+// As foldl(), from the last element to the first.
 template <class Fn, Structure T, Structure A>
 A foldr(const Scope& scope, const Fn& fn, const T& elems, const A& initial,
         const MapOptions& options = {}) {

@@ -79,8 +79,8 @@ Result<Tensor> convert(const Tensor& literal, DataType dtype) {
     result = Tensor::make(dtype, literal.shape());
     for (size_t i = 0; i < values.size(); ++i) {
       if (!fits<T>(values[i])) {
-        status = invalid_argument("the literal {} is no {}", values[i],
-                                  dtype_name(dtype));
+        status = invalid_argument("the literal {} is not a value of type {}",
+                                  values[i], dtype_name(dtype));
         return;
       }
       result.mutable_data<T>()[i] = converted<T>(values[i]);

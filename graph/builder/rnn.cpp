@@ -15,7 +15,7 @@ namespace {
 // The size of the inputs of a cell, or why there is none.
 Result<int64_t> input_size_of(const std::string& name, const Output& inputs) {
   if (!inputs.has_tensor())
-    return invalid_argument("[dynamic_rnn] \"{}\": the inputs are no tensor",
+    return invalid_argument("[dynamic_rnn] \"{}\": the inputs are not a tensor",
                             name);
   const PartialShape shape = inputs.shape();
   if (!is_floating(inputs.dtype()) || !shape.has_rank() || shape.rank() != 3 ||

@@ -31,8 +31,8 @@
 
 namespace tagflow::graph {
 
-// The same with leaves instead of structures; leaves from control_flow.h have
-// no path. Null functions as there.
+// The functions below, with leaves instead of structures; leaves from
+// control_flow.h have no path. Null functions as there.
 namespace structure {
 
 using LeavesFn = std::function<std::vector<Leaf>(const Scope&)>;

@@ -93,7 +93,8 @@ Output TensorArray::checked(const Scope& s, const char* what,
   const Output tensor = s.resolve(value, dtype(), "value");
   if (!s.ok()) return {};
   if (!tensor.has_tensor()) {
-    s.fail(invalid_argument("[TensorArray] {}: the value is no tensor", what));
+    s.fail(
+        invalid_argument("[TensorArray] {}: the value is not a tensor", what));
     return {};
   }
   if (remove_ref(tensor.dtype()) != dtype()) {

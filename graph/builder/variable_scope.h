@@ -59,7 +59,8 @@ class VariableScope {
   // Names of variables begin with "name/". A second call returns the same
   // scope.
   VariableScope sub_scope(std::string_view name) const;
-  // The same with the first of "name", "name_1", ... that is unused here.
+  // As sub_scope(), with the first of "name", "name_1", ... that is unused
+  // here.
   VariableScope unique_scope(std::string_view name) const;
   // Applies to this scope and those that are derived from it, as all below.
   VariableScope with_reuse(Reuse reuse) const;

@@ -164,7 +164,7 @@ Status LoopBuilder::enter(const Inputs& vars) {
   TAGFLOW_RETURN_IF_ERROR(scope_.status());
   for (size_t i = 0; i < initial_.size(); ++i) {
     if (!initial_[i].has_tensor())
-      return invalid_argument("[while_loop] \"{}\": {} is no tensor", name_,
+      return invalid_argument("[while_loop] \"{}\": {} is not a tensor", name_,
                               describe(i));
   }
   TAGFLOW_RETURN_IF_ERROR(set_invariants(vars.size()));
@@ -193,7 +193,7 @@ Status LoopBuilder::set_invariants(size_t vars) {
     }
     const std::string nearest = nearest_name(path, paths);
     return invalid_argument(
-        "[while_loop] \"{}\": a shape is given for \"{}\", which is no "
+        "[while_loop] \"{}\": a shape is given for \"{}\", which is not a "
         "variable{}",
         name_, path,
         nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest));
@@ -371,8 +371,8 @@ Status LoopBuilder::check_leaves(const std::vector<Leaf>& returned) const {
                             name_, path);
   if (const std::string path = missing_path(returned, leaves_); !path.empty())
     return invalid_argument(
-        "[while_loop] \"{}\": the body returns {}, which is no variable", name_,
-        path);
+        "[while_loop] \"{}\": the body returns {}, which is not a variable",
+        name_, path);
   for (size_t i = 0; i < vars; ++i) {
     if (returned[i].handle == leaves_[i].handle) continue;
     return invalid_argument(

@@ -54,7 +54,7 @@ Result<std::string> read_bytes(const fs::path& path, const Limits& limits) {
   if (!fs::exists(status))
     return error(Code::kNotFound, "[graphdef] no file \"{}\"", path.string());
   if (!fs::is_regular_file(status))
-    return invalid_argument("[graphdef] \"{}\" is no regular file",
+    return invalid_argument("[graphdef] \"{}\" is not a regular file",
                             path.string());
   const uintmax_t size = fs::file_size(path, code);
   if (!code && size > limits.max_bytes)
@@ -229,7 +229,7 @@ Result<GraphFile> load_file(const fs::path& path, const Limits& limits) try {
   const fs::path file = is_folder ? saved_model_file(path) : path;
   if (is_folder && fs::status(file, code).type() == fs::file_type::not_found)
     return error(Code::kNotFound,
-                 "[graphdef] the folder \"{}\" is no SavedModel: it has no "
+                 "[graphdef] the folder \"{}\" is not a SavedModel: it has no "
                  "file \"{}\" or \"{}\"",
                  path.string(), kSavedModel, kSavedModelText);
   TAGFLOW_ASSIGN(const std::string bytes, read_bytes(file, limits));

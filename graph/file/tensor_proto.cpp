@@ -173,7 +173,7 @@ Status copy_content(const std::string& content, const std::string& what,
   if (tensor.dtype() == DataType::kBool &&
       std::ranges::any_of(content, [](char c) { return c != 0 && c != 1; }))
     return error(Code::kDataLoss,
-                 "tensor_content of {} has a byte that is no bool", what);
+                 "tensor_content of {} has a byte that is not a bool", what);
   if (!content.empty())
     std::memcpy(tensor.mutable_raw(), content.data(), content.size());
   return {};
@@ -239,7 +239,7 @@ Status copy_values(const TensorProto& proto, const std::string& what,
 Result<DataType> dtype_from_proto(int number) {
   // The types that files may have, supported or not, and their references.
   if (number < 0 || number >= 2 * int(kRefOffset))
-    return invalid_argument("{} is no number of a data type", number);
+    return invalid_argument("{} is not a number of a data type", number);
   return DataType(number);
 }
 

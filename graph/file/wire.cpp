@@ -29,7 +29,7 @@ bool looks_like_text(std::string_view bytes) {
 }
 
 Status not_a(std::string_view what, std::string_view bytes) {
-  return error(Code::kDataLoss, "[graphdef] {} bytes are no {}: {}",
+  return error(Code::kDataLoss, "[graphdef] {} bytes are not a {}: {}",
                bytes.size(), what,
                looks_like_text(bytes)
                    ? "they look like text, which is read from .pbtxt files"
@@ -278,7 +278,7 @@ Status parse_text(std::string_view text, std::string_view what,
   const bool parsed = parser.Parse(&in, message);
   if (parsed && collector.first().empty()) return check_maps(*message, "");
   return invalid_argument(
-      "[graphdef] the text is no {}: {}{}", what, collector.first(),
+      "[graphdef] the text is not a {}: {}{}", what, collector.first(),
       looks_like_text(text) ? "" : " (binary graphs are read from .pb files)");
 }
 

@@ -17,8 +17,8 @@ namespace tagflow::graph {
 // which the number of new nodes is subtracted. ResourceExhausted beyond it;
 // then the budget is 0.
 Status check_call(const Graph& graph, const Node& node, size_t& budget);
-// The same for a call of the function. OK if it needs attributes of its caller,
-// which determine its meaning.
+// As check_call(), for a call of the function. OK if it needs attributes of its
+// caller, which determine its meaning.
 Status check_function(const FunctionDef& function,
                       const FunctionLibrary& library, size_t& budget);
 

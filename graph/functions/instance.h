@@ -19,7 +19,7 @@ struct Expansion {
   // Nodes that must run whenever the function is called: stateful ones, and
   // control outputs of the function.
   std::vector<std::string> effects;
-  // The same inside loops of the body. The Exits of such loops are among the
+  // Such nodes inside loops of the body. The Exits of such loops are among the
   // `effects`, for nodes that wait for them.
   std::vector<std::string> inner_effects;
 };

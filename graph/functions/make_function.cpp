@@ -42,7 +42,8 @@ Result<FunctionDef> make_function(std::string name, const Graph& body,
     if (arg.node == nullptr || arg.node->op() != "Placeholder" ||
         body.find(arg.node->name()) != arg.node)
       return invalid_argument(
-          "[function] argument \"{}\" of \"{}\" is no Placeholder of its body",
+          "[function] argument \"{}\" of \"{}\" is not a Placeholder of its "
+          "body",
           arg.to_string(), signature.name);
     signature.inputs.push_back(
         one_tensor(arg.node->name(), arg.node->output_dtypes()[0]));

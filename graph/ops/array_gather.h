@@ -10,8 +10,9 @@ namespace tagflow::graph {
 Result<PartialShape> sliced_shape(const ShapeContext& c,
                                   const PartialShape& input);
 
-// The slices of params that the vectors along the last dimension of input 1,
-// indices, select: indices.shape[:-1] + params.shape[depth:].
+// The shape of the gathered slices. Each vector along the last dimension of
+// input 1, indices, selects a slice of params, so that the shape is
+// indices.shape[:-1] + params.shape[depth:].
 Result<PartialShape> gathered_slices(const ShapeContext& c,
                                      const PartialShape& params);
 

@@ -206,7 +206,7 @@ Result<SliceGeometry> resolve_slice(const SliceSpec& spec,
   for (const int64_t mask : {masks.begin, masks.end, masks.ellipsis,
                              masks.new_axis, masks.shrink_axis})
     if (mask != int32_t(mask))
-      return invalid_argument("mask {} is no int32", mask);
+      return invalid_argument("mask {} is not an int32", mask);
   return SliceResolver(spec, input).run();
 }
 

@@ -24,7 +24,7 @@ struct SliceSpec {
 };
 
 // What is selected of a tensor. For each of its dimensions: the first index,
-// the step, and how many (kUnknown where that cannot be known).
+// the step, and how many (kUnknown if that cannot be known).
 struct SliceGeometry {
   Shape::Dims begin, stride, count;
   // Of the output: some dimensions dropped, some new.
@@ -32,8 +32,8 @@ struct SliceGeometry {
 };
 
 // Reads the spec against an input of known rank whose dimensions may be
-// kUnknown. InvalidArgument on a mask that is no int32, two ellipses, too many
-// entries, a stride of zero or an index outside; messages have no prefix.
+// kUnknown. InvalidArgument on a mask that is not an int32, two ellipses, too
+// many entries, a stride of zero or an index outside; messages have no prefix.
 Result<SliceGeometry> resolve_slice(const SliceSpec& spec,
                                     const PartialShape& input);
 

@@ -7,7 +7,8 @@ namespace tagflow::graph {
 
 // All inputs have the shape of the output: no broadcasting.
 Status same_shape(ShapeContext& c);
-// The same for sums. An empty variant, a scalar, is a zero of any shape.
+// As same_shape(), for sums. An empty variant, a scalar, is a zero of any
+// shape.
 Status sum_shape(ShapeContext& c);
 // Equal, NotEqual: shapes that cannot be broadcast may give one bool.
 Status equality_shape(ShapeContext& c);

@@ -14,9 +14,9 @@ Status paired_shape(ShapeContext& c) {
   const PartialShape &y = c.input(0), &dy = c.input(1);
   if (y.fully_known() && dy.fully_known() &&
       y.num_elements() != dy.num_elements())
-    return c.fail(
-        fmt::format("inputs 0 and 1 have not as many elements: {}, {}",
-                    y.to_string(), dy.to_string()));
+    return c.fail(fmt::format(
+        "inputs 0 and 1 differ in their numbers of elements: {}, {}",
+        y.to_string(), dy.to_string()));
   c.set_output(0, y);
   return {};
 }

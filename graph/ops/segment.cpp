@@ -41,11 +41,11 @@ Status unsorted_segment_shape(ShapeContext& c) {
   const PartialShape& ids = c.input(1);
   if (!data.has_rank() || !ids.has_rank()) return Status();
   if (ids.rank() > data.rank())
-    return c.fail(fmt::format("segment_ids {} is no prefix of data {}",
+    return c.fail(fmt::format("segment_ids {} is not a prefix of data {}",
                               ids.to_string(), data.to_string()));
   for (int i = 0; i < ids.rank(); ++i) {
     if (ids.dim_known(i) && data.dim_known(i) && ids.dim(i) != data.dim(i))
-      return c.fail(fmt::format("segment_ids {} is no prefix of data {}",
+      return c.fail(fmt::format("segment_ids {} is not a prefix of data {}",
                                 ids.to_string(), data.to_string()));
   }
   c.set_output(0, with_first(rows, data, ids.rank()));
@@ -62,7 +62,8 @@ Status sparse_segment_shape(ShapeContext& c) {
   return Status();
 }
 
-// The same and num_segments, or output_dim0 of a gradient.
+// The inputs of sparse_segment_shape(), and num_segments, or output_dim0 of a
+// gradient.
 Status sized_sparse_segment_shape(ShapeContext& c) {
   TAGFLOW_RETURN_IF_ERROR(sparse_segment_shape(c));
   TAGFLOW_ASSIGN(const int64_t rows, size_of(c, 3));

@@ -16,7 +16,7 @@ Status handle_reference_shape(ShapeContext& c);
 // The shape of the variable of a resource input, if the node that made the
 // handle is known; otherwise of unknown rank.
 PartialShape variable_shape(const ShapeContext& c, int input);
-// The same for an input that is a resource or a reference.
+// As variable_shape(), for an input that is a resource or a reference.
 PartialShape state_shape(const ShapeContext& c, int input);
 
 }  // namespace tagflow::graph

@@ -62,10 +62,11 @@ Status scatter_shape(ShapeContext& c) {
     const PartialShape wanted =
         concatenate(indices, sub_shape(variable, 1, variable.rank()));
     if (!wanted.compatible(updates))
-      return c.fail(fmt::format(
-          "updates {} are no scalar, and should be {} for indices {} into {}",
-          updates.to_string(), wanted.to_string(), indices.to_string(),
-          variable.to_string()));
+      return c.fail(
+          fmt::format("updates {} are not a scalar, and should be {} for "
+                      "indices {} into {}",
+                      updates.to_string(), wanted.to_string(),
+                      indices.to_string(), variable.to_string()));
   }
   if (c.num_outputs() > 0) c.set_output(0, std::move(variable));
   return {};

@@ -50,7 +50,8 @@ class Readers {
   // The input that reads output 0 of the node, if nothing else needs the node:
   // no other input, control edge, fetch or target. Otherwise nothing.
   std::optional<Reader> only_reader(const Node& node) const;
-  // The same for any output; other outputs may have readers.
+  // The input that reads the output, if nothing else does; other outputs may
+  // have readers.
   std::optional<Reader> only_reader(const Endpoint& output) const;
   // The node that reads output 0, with one or more inputs, if nothing else
   // needs the node; otherwise null.

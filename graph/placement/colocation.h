@@ -69,7 +69,7 @@ class Colocation {
   std::string_view constraint_of(const Node& node) const {
     return text(node, counting_.front()[node.id()]);
   }
-  // The same for a node of the program's body with that number.
+  // As above, for a node of the program's body with that number.
   std::string_view constraint_of(const Node& node, size_t body) const {
     return text(node, counting_[body + 1][node.id()]);
   }

@@ -65,7 +65,7 @@ class Demands {
   // Why no device is both runnable and requested: `node "x" asks for "/gpu:0",
   // and there is no such device; the devices are ...`.
   std::string refusal(const Node& node, const Demand& demand) const;
-  // The same for a relaxed constraint: `which does not exist`.
+  // Why a relaxed constraint was not met: `which does not exist`.
   std::string excuse(const Node& node, const Demand& demand) const;
   // The node's part in a message about a conflict: `"x" asks for "/gpu:0" and
   // has kernels for CPU`.

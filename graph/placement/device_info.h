@@ -35,7 +35,7 @@ class KernelCatalog {
   virtual bool has_kernel(const Node& node, std::string_view type) const = 0;
   // The device types that have any kernel of the op, each once.
   virtual std::vector<std::string> types_of(std::string_view op) const = 0;
-  // Why an op may have no kernels at all, for messages; "" where nothing is to
+  // Why an op may have no kernels at all, for messages; "" if nothing is to
   // be said.
   virtual std::string why_missing() const { return ""; }
 };

@@ -37,7 +37,7 @@ struct Source : Program {
     values = ops::fill(s, ops::expand_dims(s, length, 0), number);
   }
 
-  // The batches of a run to the end: lengths, numbers, and values where they
+  // The batches of a run to the end: lengths, numbers, and values if they
   // are there.
   std::vector<std::vector<Tensor>> batches(const LengthBuckets& buckets) {
     must(s.status());

@@ -226,7 +226,7 @@ TEST_CASE("random odd loops that end on one device end on several, alike") {
     const auto expected =
         must(reference::interpret(c.graph, c.feeds, c.fetches));
     SessionOptions options = configuration(seed);
-    // Where a value never comes, a loop may wait for it to be entered.
+    // If a value never comes, a loop may wait for it to be entered.
     options.devices = "cpu:1";
     if (!check_engine(c, expected, options).ok()) continue;
     options.devices = fmt::format("cpu:{}", 2 + seed % 4);

@@ -11,7 +11,7 @@ using namespace tagflow::actors;
 
 namespace {
 
-// A number of the environment, or `fallback` where there is none.
+// A number of the environment, or `fallback` if there is none.
 uint64_t environment_number(const char* name, uint64_t fallback) {
   const char* text = std::getenv(name);
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);

@@ -313,7 +313,7 @@ TEST_CASE("calls and loops with a dead result of a call as input do nothing") {
   g.define(function("split", {"n: int32", "p: bool"}, {"r: int32"},
                     {body_node("s", "Switch", {"n", "p"}, {{"T", kInt}})},
                     {{"r", "s:output_true:0"}}));
-  // Each reads one argument, and fails where it runs at all.
+  // Each reads one argument, and fails if it runs at all.
   const NodeDef no = body_const("no", Tensor::scalar(false));
   const auto fails = [](const std::string& arg) {
     return body_node("assert", "Assert", {"no:output:0", arg},
@@ -329,7 +329,7 @@ TEST_CASE("calls and loops with a dead result of a call as input do nothing") {
   g.define(function("count", {"i: int32", "a: int32", "b: int32"},
                     {"a2: int32", "b2: int32"}, {no, fails("b")},
                     {{"a2", "a"}, {"b2", "b"}}));
-  // The same call, by a recursion: split where n is not below 0.
+  // The same call, by a recursion: split if n is not below 0.
   g.define(function("deep", {"n: int32", "p: bool"}, {"r: int32"},
                     {body_const("zero", Tensor::scalar(0)),
                      body_int("small", "Less", "n", "zero:output:0"),

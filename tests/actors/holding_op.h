@@ -33,7 +33,7 @@ class Blockade {
 };
 
 // TestCall(x: T) -> x. While a TestCall lives, its kernels, which are cheap,
-// call that: where the caller lends its thread, on it. One at a time.
+// call that: if the caller lends its thread, on it. One at a time.
 graph::Output test_call(const graph::Scope& s, const graph::Input& x);
 class TestCall {
  public:

@@ -85,7 +85,7 @@ Graph through_stack(const Stack& kind) {
         },
         {from[0], first, from[1]}, {.parallel_iterations = 1});
   };
-  // What a stack that is no value is waited for by travels in its place.
+  // What a stack that is not a value is waited for by travels in its place.
   const Output zero = ops::constant(s, 0.0f);
   const Outputs pushed = loop(
       [&](const Scope& in, const Outputs& v) -> Outputs {

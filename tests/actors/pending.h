@@ -37,7 +37,7 @@ struct Pending {
   std::future<Answer> future = promise.get_future();
 };
 
-// Calls is_true() until it returns true. False where that takes longer than a
+// Calls is_true() until it returns true. False if that takes longer than a
 // minute.
 template <class F>
 bool comes_true(const F& is_true) {

@@ -40,7 +40,7 @@ int64_t resident_mib() {
   return resident * 4096 >> 20;
 }
 
-// A graph with what it gives; nothing where that is an error.
+// A graph with what it gives; nothing if that is an error.
 struct Subject {
   Graph graph;
   std::vector<Feed> feeds;

@@ -18,7 +18,7 @@ class TestQueue::Taker : public devices::CancelHook,
         devices::Completion done)
       : queue_(queue), context_(context), done_(std::move(done)) {}
 
-  // False where it was cancelled, or its step has been answered.
+  // False if it was cancelled, or its step has been answered.
   bool complete(int value) {
     if (!claim()) return false;
     bool taken = false;

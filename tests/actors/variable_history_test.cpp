@@ -24,7 +24,7 @@ struct Event {
   bool is_write = false;
 };
 
-// Why there is no order of all events that explains what was read, or "". Where
+// Why there is no order of all events that explains what was read, or "". If
 // written values are unique, it is enough to look at one read at a time: its
 // write must not begin after the read ended, no other write may lie wholly
 // between the two, and reads that follow one another must not go back.

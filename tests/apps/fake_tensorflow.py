@@ -3,10 +3,10 @@
 model that negates its input. usage: fake_tensorflow.py -c SCRIPT MANIFEST
 
 Of the model "lstm" the result is wrong, of "mobilenet" that of the SavedModel,
-for "bigru" it says what is no answer. The loss of a train step is its negated
-input; of "lstm_train" the losses are wrong.
+for "bigru" it says what is not an answer. The loss of a train step is its
+negated input; of "lstm_train" the losses are wrong.
 For `tagflow bench compare` every run takes seconds, fewest in the caller's
-thread; of "sum" it says what is no answer. Of the program "map_fn_grad" the
+thread; of "sum" it says what is not an answer. Of the program "map_fn_grad" the
 results are right, of others wrong.
 """
 import json

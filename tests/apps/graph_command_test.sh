@@ -81,7 +81,7 @@ expect 1 - "$both" tagflow run bad.pbtxt --fetch a
 three='unknown op "Identty", .* \(node "a"\); unknown op "Mull", did you mean "Mul"\? \(node "c" of function "f"\); unknown op "Nooop" \(node "b"\)$'
 expect 1 - "$three" tagflow graph worse.pbtxt
 expect 1 - "$three" tagflow run worse.pbtxt --fetch a
-# A body that nobody calls is no error, but said.
+# A body that nobody calls is not an error, but said.
 sed 's/"AddV2"/"AddV22"/; s/^node { name: "while".*/node { name: "while" op: "Pack" input: "zero" input: "n" attr { key: "N" value { i: 2 } }/
   s/{ list { type: DT_INT32 type: DT_INT32 } }/{ type: DT_INT32 }/; /func {/d
   s/^  attr { key: "T" value { type: DT_INT32 } }$/& }/' \
@@ -185,7 +185,7 @@ expect 1 - 'unknown op "Ident.u001b\[31mty"' tagflow graph bad.pbtxt
 printf 'node { name: "a" op: "NoOp" device: "red\\033[31m" }' \
   >"$work/red.pbtxt"
 expect 0 '^devices +red.u001b\[31m 1$' - tagflow graph red.pbtxt
-# Names that are no UTF-8 are drawn, in a picture that is.
+# Names that are not UTF-8 are drawn, in a picture that is.
 printf 'node { name: "v" op: "Placeholder"
          attr { key: "dtype" value { type: DT_FLOAT } } }
        node { name: "e" op: "Enter" input: "v"

@@ -196,7 +196,7 @@ expect 2 - 'no model is named "x"; there is "mobilenet", ' \
   tagflow bench models --python python3 --only x
 expect 3 - 'cannot start' tagflow bench models --python /no/such/python
 expect 1 - 'import tensorflow' tagflow bench models --python true --only lstm
-# One that answers, with a model that is no such.
+# One that answers, with a model that is not one.
 fake="$here/fake_tensorflow.py"
 expect 0 '^\| ResNet50, 224 x 224 x 3 \| 1 \| 250 \| session \| [0-9.e-]+ \| [0-9.e+]+ \| [0-9.e+-]+ \|' \
   - tagflow bench models --python "$fake" --only resnet --repeats 1
@@ -242,7 +242,7 @@ python3 "$here/check_trace.py" "$work/loop.json" while/Less &&
 
 # --- conform ------------------------------------------------------------------
 # A case of a loop, made here: the graph as text cannot be used, so that the
-# folder has what `run` wrote and a graph of no nodes where none is needed.
+# folder has what `run` wrote and a graph of no nodes if none is needed.
 expect 2 - 'folders' tagflow conform
 expect 3 - 'no folder "nowhere"' tagflow conform nowhere
 echo text >"$work/README.md"
@@ -260,7 +260,7 @@ expect 3 - "$none.* and 1 more$" \
   tagflow conform nothing nothing nothing nothing nothing nothing
 : >"$work/cases/broken/graph.pb"
 echo '{' >"$work/cases/broken/case.json"
-expect 1 '^0 passed, 1 failed, 0 skipped$' 'broken.*no JSON object' \
+expect 1 '^0 passed, 1 failed, 0 skipped$' 'broken.*not a JSON object' \
   tagflow conform cases/broken
 # A graph without nodes: its versions alone.
 printf "\x22\x00" >"$work/cases/empty/graph.pb"
@@ -277,7 +277,7 @@ expect 1 '^1 passed, 1 failed, 1 skipped$' 'broken' tagflow conform cases
 expect 0 '"skipped":1' - tagflow conform --json cases/empty/ cases/odd/
 tail -n 1 "$work/stdout" | grep -qx '1 passed, 0 failed, 1 skipped' ||
   complain "the last line of --json is not the count" tagflow conform
-# The same op where nothing needs it does not matter: the run itself fails.
+# The same op if nothing needs it does not matter: the run itself fails.
 echo '{"name": "o", "runs": [{"targets": ["b"], "fetches": [],
  "error": {"code": "NotFoundError"}}]}' >"$work/cases/odd/case.json"
 expect 0 '^1 passed' - tagflow conform cases/odd

@@ -105,7 +105,7 @@ expect 0 '^note +times are estimates from shapes, since the file of --costs has'
   tagflow place "$loop" --costs empty.json
 expect 0 '' "$foreign" \
   tagflow run "$loop" --costs costs.json --feed n=3 --fetch Exit
-# A run goes on measuring, and makes the file where there is none.
+# A run goes on measuring, and makes the file if there is none.
 expect 0 '^y = ' - tagflow run products.pbtxt --devices cpu:2 --feed x=x.json \
   --fetch y --costs costs.json
 cp "$work/costs.json" "$work/before.json"

@@ -128,7 +128,7 @@ expect 2 - '--workers' tagflow run "$loop" --fetch Exit:0 --workers many
 expect 2 - '--window' tagflow run "$loop" --fetch Exit:0 --window -3
 expect 2 - '--timeout' tagflow run "$loop" --fetch Exit:0 --timeout -1
 # CLI11 finds no fault with a number that is none.
-expect 2 - '--timeout\] "nan" is no number' \
+expect 2 - '--timeout\] "nan" is not a number' \
   tagflow run "$loop" --feed n=1 --fetch Exit:0 --timeout nan
 expect 2 - '--timeout' tagflow run "$loop" --fetch Exit:0 --timeout inf
 # A time that rounds to nothing is not none.
@@ -157,9 +157,9 @@ for spec in cpu:0 cpu:2, cpu:2:memory stream:bandwidth=0 stream:latency=9s \
   expect 2 - '\[--devices\] \[devices\] "' \
     tagflow bench loop --devices "$spec"
 done
-expect 2 - '--scatter: "-1" is no whole number' tagflow run "$loop" --fetch Exit:0 --scatter -1
-expect 2 - '--seed: "-1" is no whole number' tagflow run "$loop" --fetch Exit:0 --seed -1
-expect 2 - '--seed: "18446744073709551616" is no whole' tagflow run "$loop" --fetch Exit:0 --seed 18446744073709551616
+expect 2 - '--scatter: "-1" is not a whole number' tagflow run "$loop" --fetch Exit:0 --scatter -1
+expect 2 - '--seed: "-1" is not a whole number' tagflow run "$loop" --fetch Exit:0 --seed -1
+expect 2 - '--seed: "18446744073709551616" is not a whole' tagflow run "$loop" --fetch Exit:0 --seed 18446744073709551616
 expect 2 - '\[--target\] .*the name of a node is empty' tagflow run "$loop" --feed n=1 --target ''
 expect 0 '' '\[--scatter\] there is only one device' \
   tagflow run "$loop" --feed n=1 --fetch Exit:0 --scatter 1
@@ -266,7 +266,7 @@ refuse 'name' 'node { name: "" op: "NoOp" }'
 refuse 'name' 'node { name: "a b" op: "NoOp" }'
 expect 2 - '\[--fetch\] ' tagflow run "$loop" --feed n:0=1 --fetch Exit:x
 printf '\xff\xff\xff\xff' >"$work/bad.pb"
-expect 1 - 'bad.pb: .*4 bytes are no GraphDef: .*cut off' \
+expect 1 - 'bad.pb: .*4 bytes are not a GraphDef: .*cut off' \
   tagflow run bad.pb --target a
 : >"$work/empty.pb"
 expect 1 - 'empty.pb" is empty' tagflow run empty.pb --target a

@@ -4,7 +4,7 @@ usage: saved_model.py FOLDER
 
   serving_default  y = -x, a float vector
   twice            z = x + x, by the same Placeholder
-  broken           an output that is no tensor, where a third argument is
+  broken           an output that is not a tensor, if a third argument is
                    "broken"
 
 Where it is "saver", there are nodes and functions that save and restore the

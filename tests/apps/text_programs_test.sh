@@ -47,7 +47,7 @@ expect 3 - 'festlex-cmu' g2p train --lexicon nowhere
 expect 3 - 'Debian.s package fortunes' fortunes train --data nowhere
 echo 'MNCL' >"$work/broken"
 echo '("a" nil (((ey) 1))' >>"$work/broken"
-expect 1 - 'broken: .*line 2 is no entry' g2p train --lexicon broken
+expect 1 - 'broken: .*line 2 is not an entry' g2p train --lexicon broken
 printf 'MNCL\n("a" nil (((ey) 1)))\n' >"$work/broken"
 expect 2 - '1 words are too few' g2p train --lexicon broken
 expect 2 - 'too few' fortunes train --data texts --streams 4096
@@ -69,7 +69,7 @@ expect 0 '"beam_phoneme_error_rate": 0\.' 'resumed after step 7' \
 same whole part
 expect 0 '^abde: [a-e ]+ \(0\.[0-9]+\)$' '' \
   g2p say abde cab --restore whole $small
-expect 1 - '"aB" is no word' g2p say aB --restore whole $small
+expect 1 - '"aB" is not a word' g2p say aB --restore whole $small
 expect 1 - 'is of another model' g2p say a --restore whole --lexicon lexicon
 truncate -s 99 "$work"/whole/model.ckpt-*.data-*
 expect 1 - 'no complete checkpoint' g2p train $small $short --save whole

@@ -62,7 +62,7 @@ expect 0 '^{"step": 1, "fetches": {"loss": ' - \
   tagflow run $train --batch 7 --steps 1 --fetch loss --json
 expect 0 '^{"step": 1' 'warning: .*"line_x.json" has 50 rows, so a batch of 60' \
   tagflow run $train --batch 60 --steps 1 --fetch loss --json
-expect 2 - 'begins with @, but "7" is no .npy or .json file' \
+expect 2 - 'begins with @, but "7" is not a .npy or .json file' \
   tagflow run $sums --feed x=@7
 expect 3 - 'no file "none.npy"' tagflow run $sums --feed x=@none.npy
 expect 2 - 'no feed is by rows' tagflow run $sums --feed 'x=[1, 2]' --batch 2
@@ -126,7 +126,7 @@ expect 0 - - tagflow run $train --steps 20 --save few --save-every 1 --keep 2
 [ "$(ls "$work"/few/*.index | wc -l)" = 2 ] || complain "not two" --keep
 expect 0 - - tagflow run $train --steps 3 --save few2 --save-every 1000s
 
-# What says how to go on is no difference of variables.
+# What says how to go on is not a difference of variables.
 expect 0 - - tagflow checkpoint diff part/model.ckpt-24 part/model.ckpt-24
 expect 0 - - tagflow run $line --restore part --steps 1 --fetch steps \
   --save same --out results
@@ -181,7 +181,7 @@ expect 0 - - tagflow run $line --target init --save by_steps --steps 1
 expect 0 '^steps = int64\[\] 0$' - \
   tagflow run "$line" --restore by_steps --fetch steps
 sed 's/"slope"/"incline"/g' "$line" >"$work/other.pbtxt"
-expect 1 - 'is of another model: "incline" \(float\[\]\) is not in it, "slope" \(float\[\]\) is no variable of the graph' \
+expect 1 - 'is of another model: "incline" \(float\[\]\) is not in it, "slope" \(float\[\]\) is not a variable of the graph' \
   tagflow run other.pbtxt --restore part --fetch steps
 expect 1 - '\[--save\] .*is of another model: "incline"' \
   tagflow run other.pbtxt --save part --steps 40 --fetch steps

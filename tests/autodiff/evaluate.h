@@ -14,7 +14,7 @@ namespace tagflow::autodiff::testing {
 
 using Doubles = std::vector<double>;
 
-// The tensors, after `init` has run where it is valid. Fails the test where
+// The tensors, after `init` has run if it is valid. Fails the test if
 // that is an error.
 inline std::vector<Tensor> evaluate(const graph::Scope& s,
                                     const graph::Outputs& outputs,
@@ -37,7 +37,7 @@ inline std::vector<Tensor> evaluate(const graph::Scope& s,
   return *std::move(results);
 }
 
-// The same of scalars of double.
+// The values of scalars of double.
 inline Doubles numbers(const graph::Scope& s, const graph::Outputs& outputs,
                        const std::vector<actors::Feed>& feeds = {},
                        actors::SessionOptions options = {},

@@ -22,7 +22,7 @@ using graph::Output;
 using graph::Outputs;
 using graph::Scope;
 
-// What f returns, then the gradients by xs of order 1, 2, ... Where forward
+// What f returns, then the gradients by xs of order 1, 2, ... If forward
 // mode is checked too, the tangents of each but the last come behind, and the
 // gradients of the tangents of f.
 using Orders = std::vector<std::vector<Tensor>>;

@@ -34,7 +34,7 @@ struct CheckOptions {
   double step = 1e-5;
   // A difference d and a gradient may be apart by tolerance * (1 + |d|).
   double tolerance = 1e-6;
-  // Checks f again where the graph says of no x which shape it has.
+  // Checks f again if the graph says of no x which shape it has.
   bool unknown_shapes = true;
 };
 
@@ -48,15 +48,15 @@ void check_gradients(const Function& f, const std::vector<Tensor>& xs,
                      const CheckOptions& options = {},
                      int line = __builtin_LINE());
 
-// What check_gradients() has to say; "" where all gradients agree. An error
-// where f cannot be differentiated, or does not run.
+// What check_gradients() has to say; "" if all gradients agree. An error
+// if f cannot be differentiated, or does not run.
 Result<std::string> wrong_gradients(const Function& f,
                                     const std::vector<Tensor>& xs,
                                     const CheckOptions& options = {});
 
 // The gradients of sum(f(x)) by xs, as tensors, for closed-form checks; zeros
-// where there is none. xs may be of any type that has gradients. Fails the
-// test where there is an error.
+// if there is none. xs may be of any type that has gradients. Fails the
+// test if there is an error.
 std::vector<Tensor> gradients_of(const Function& f,
                                  const std::vector<Tensor>& xs);
 

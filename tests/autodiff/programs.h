@@ -55,7 +55,7 @@ inline graph::Output nested_power(const graph::Scope& s, const graph::Output& x,
       {0, x})[1];
 }
 
-// x * w^3 by a loop where the flag is true, otherwise x.
+// x * w^3 by a loop if the flag is true, otherwise x.
 inline graph::Output power_where(const graph::Scope& s,
                                  const graph::Output& flag,
                                  const graph::Output& x,

@@ -17,7 +17,7 @@ namespace tagflow::autodiff::testing {
 // by values.
 class RandomProgram {
  public:
-  // Where it `has_recursions`, some of it are recursive functions. Where it
+  // If it `has_recursions`, some of it are recursive functions. If it
   // `recomputes`, some of it is in recomputed blocks, and some loops keep
   // little of their values for gradients.
   explicit RandomProgram(uint32_t seed, bool has_recursions = false,

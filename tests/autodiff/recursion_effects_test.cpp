@@ -258,7 +258,7 @@ TEST_CASE("shapes in a recursion are those of all its calls") {
   for (const KeptValue& value : kept)
     if (value.dtype == DataType::kDouble)
       CHECK(value.shape == PartialShape({3}));
-  // Where another call has another shape, only the rank is known.
+  // If another call has another shape, only the rank is known.
   const Output y = ops::constant(s, Tensor::of<double>({2}, {1, 2}));
   const Output sum = ops::add(s, ops::reduce_sum(s, power(s, x, 3)),
                               ops::reduce_sum(s, power(s, y, 3)));

@@ -58,7 +58,7 @@ inline Output nested(const Scope& s, const Output& x, const Output& w,
   });
 }
 
-// Where memory is a third of what a gradient takes, saved values go to the host
+// If memory is a third of what a gradient takes, saved values go to the host
 // and come back, and the result is the same to the bit. `type` is of device
 // names, `keyword` of specs.
 inline void expect_swapping(const std::string& type,

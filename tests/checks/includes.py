@@ -55,7 +55,7 @@ def height(parts):
     if not room:
         return -1
     if room not in ROOMS[top]:
-        sys.exit(f"{top}/{room}/ is no room: add it to ROOMS")
+        sys.exit(f"{top}/{room}/ is not a room: add it to ROOMS")
     return ROOMS[top].index(room)
 
 

@@ -50,9 +50,9 @@ void parses_numbers() {
   const auto bad = session->run({{"text", Tensor::scalar("two")}}, {"number"});
   expect(bad.status().code() == Code::kInvalidArgument &&
              bad.status().message().find("\"two\"") != std::string::npos,
-         "the text is no number: " + bad.status().to_string());
+         "the text is not a number: " + bad.status().to_string());
   expect(!s.op("ParseNumber", {Tensor::vector<double>({1})}).node() && !s.ok(),
-         "a number that is no text");
+         "a number that is not a text");
 }
 
 class ThrowingKernel final : public devices::CheapKernel {

@@ -106,7 +106,7 @@ Status check_repeated(const Result<Outputs>& again, const Outputs& outputs,
   return {};
 }
 
-// A shortcut past compute(), where it takes these inputs, gives what that
+// A shortcut past compute(), if it takes these inputs, gives what that
 // gives.
 Status check_shortcut(const Kernel& kernel, const std::vector<Tensor>& inputs,
                       const Outputs& outputs) {

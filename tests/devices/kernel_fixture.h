@@ -18,7 +18,7 @@ using Outputs = std::vector<Tensor>;
 // Builds a node of `op` over placeholders of the inputs' types and unknown
 // shapes, so that the kernel's own checks meet the inputs; makes its CPU
 // kernel and runs it. Type and number attributes are taken from the inputs
-// where `attrs` leaves them out. Checks on the way, Internal where it fails:
+// if `attrs` leaves them out. Checks on the way, Internal if it fails:
 // - outputs have the node's output types and are allocated;
 // - shape inference over constants accepts what the kernel accepted, and the
 //   outputs have the shapes that it infers;
@@ -29,8 +29,8 @@ using Outputs = std::vector<Tensor>;
 Result<Outputs> run_op(std::string_view op, const std::vector<Tensor>& inputs,
                        AttrMap attrs = {}, const StepInfo* step = nullptr);
 
-// Like run_op, of inputs that the kernel accepts while shape inference, where
-// they are constants, refuses them, as TensorFlow does: Internal where it does
+// Like run_op, of inputs that the kernel accepts while shape inference, if
+// they are constants, refuses them, as TensorFlow does: Internal if it does
 // not.
 Result<Outputs> run_op_beyond_inference(std::string_view op,
                                         const std::vector<Tensor>& inputs,
@@ -42,14 +42,14 @@ Result<std::vector<PartialShape>> infer_op(std::string_view op,
                                            const std::vector<Tensor>& inputs,
                                            AttrMap attrs = {});
 
-// Fail the test case where the outputs differ. Types and shapes must agree;
+// Fail the test case if the outputs differ. Types and shapes must agree;
 // floating and complex elements may differ by `tolerance`, absolutely below 1
 // and relatively above, and 0 stands for 4 units in the last place of their
 // type. NaN equals NaN, an infinity only itself. Other types must be equal;
 // variants must describe themselves alike.
 void expect_close(const Tensor& actual, const Tensor& expected,
                   double tolerance = 0);
-// The same for an op's first output.
+// As above, for an op's first output.
 void expect_close(const Result<Outputs>& actual, const Tensor& expected,
                   double tolerance = 0);
 // Fails the test case unless the result is an error of that code whose message
@@ -60,7 +60,7 @@ void expect_error(const Result<T>& result, Code code, std::string_view text) {
   expect_error(result.status(), code, text);
 }
 
-// Where two tensors differ, in words; "" where they are close.
+// If two tensors differ, in words; "" if they are close.
 std::string difference(const Tensor& actual, const Tensor& expected,
                        double tolerance);
 

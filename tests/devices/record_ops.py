@@ -151,7 +151,7 @@ def dtype(name):
 
 
 def tensor(values, type_name):
-    """The values as a tensor; reals get an imaginary part where complex."""
+    """The values as a tensor; reals get an imaginary part if complex."""
     t = dtype(type_name)
     array = np.array(values, dtype=np.float64)
     if not t.is_floating:

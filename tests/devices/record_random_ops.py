@@ -34,7 +34,7 @@ import record_array_ops
 from random_graphs import Program, TensorFlow, write_case
 from random_ops import rnd
 
-# Parts of TensorFlow's messages, and why such a case is no example.
+# Parts of TensorFlow's messages, and why such a case is not an example.
 LEFT_OUT = {
     "OpKernel": "no kernel for that type",
     "Could not allocate ndarray": "numpy's limits, not TensorFlow's",

@@ -16,12 +16,12 @@ struct RecordedCase {
   AttrMap attrs;
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
-  std::string error;  // the name of the error's code, where it refused them
+  std::string error;  // the name of the error's code, if it refused them
   int line = 0;       // of the file, where the case begins
 };
 
-// The cases of tests/devices/data/`file_name`. NotFound where it cannot be
-// opened; DataLoss, with the line, where it cannot be read.
+// The cases of tests/devices/data/`file_name`. NotFound if it cannot be
+// opened; DataLoss, with the line, if it cannot be read.
 Result<std::vector<RecordedCase>> read_recorded_cases(
     const std::string& file_name);
 
@@ -32,7 +32,7 @@ struct RecordedCounts {
 };
 
 // Runs the kernels of a file's cases by run_op(), and fails the test case
-// where one computes something else, by expect_close() with this tolerance, or
+// if one computes something else, by expect_close() with this tolerance, or
 // refuses what TensorFlow does not refuse with the same code, or the reverse.
 RecordedCounts check_recorded_cases(const std::string& file_name,
                                     double tolerance = 0);

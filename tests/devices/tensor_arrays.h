@@ -61,7 +61,7 @@ class Array {
     return step_.run("TensorArrayGradWithShape", {handle_, kFlow, prepend},
                      {{"source", source}});
   }
-  // The gradient array, or where `prepend` is given, that of such shapes.
+  // The gradient array, or if `prepend` is given, that of such shapes.
   Array gradient(const std::string& source = "g",
                  const Tensor& prepend = Tensor()) const {
     Array result = *this;

@@ -66,7 +66,7 @@ Tensor filled(ByteChoices& choices, const Shape& shape) {
   return Tensor::of<T>(shape, std::span<const T>(values));
 }
 
-// Of that type, or of float where a file cannot say such a tensor.
+// Of that type, or of float if a file cannot say such a tensor.
 Tensor any_tensor(ByteChoices& choices, DataType type) {
   std::vector<int64_t> dims(choices.below(4) % 3);
   for (int64_t& dim : dims) dim = choices.below(4);
@@ -198,7 +198,7 @@ class Fuzzer {
 
   std::string next_name() { return "n" + std::to_string(graph_.size()); }
 
-  // An output of that type, a new one where there is none.
+  // An output of that type, a new one if there is none.
   Endpoint any_input(DataType type) {
     if (!endpoints_.empty() && choices_.below(16) == 15)
       return endpoints_[choices_.below(uint32_t(endpoints_.size()))];
@@ -223,7 +223,7 @@ class Fuzzer {
     return keep(graph_.add(next_name(), op, {}, std::move(attrs)));
   }
 
-  // The first output of what was added; of no node where it was refused.
+  // The first output of what was added; of no node if it was refused.
   Endpoint keep(const Result<Node*>& made) {
     if (!made.ok()) {
       if (made.status().message().empty()) std::abort();

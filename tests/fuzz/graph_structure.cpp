@@ -172,7 +172,7 @@ NodeDef any_primitive(Choices& choices, std::string name) {
   return def;
 }
 
-// What port 0 of a primitive is; kInvalid where it has none.
+// What port 0 of a primitive is; kInvalid if it has none.
 DataType output_type(const NodeDef& def) {
   if (def.op == "Less" || def.op == "LoopCond") return DataType::kBool;
   const auto it = def.attrs.find(def.op == "Const" ? "dtype" : "T");

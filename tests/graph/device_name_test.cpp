@@ -108,7 +108,7 @@ TEST_CASE("a bad name is refused, and the part that is wrong is named") {
   CHECK(error_of("/job") == "[device] the name \"/job\": job has no value");
   CHECK(error_of("job") == "[device] the name \"job\": job has no value");
   CHECK(error_of("/job:9a") ==
-        "[device] the name \"/job:9a\": \"9a\" is no name of a job");
+        "[device] the name \"/job:9a\": \"9a\" is not a name of a job");
   CHECK(error_of("/job:a/job:a") ==
         "[device] the name \"/job:a/job:a\": it has more than one job");
   CHECK(error_of("/task:1/task:*") ==
@@ -121,12 +121,12 @@ TEST_CASE("a bad name is refused, and the part that is wrong is named") {
         "device");
   CHECK(error_of("/task:2147483648") ==
         "[device] the name \"/task:2147483648\": \"2147483648\", of task, is "
-        "no number from 0 to 2147483647");
+        "not a number from 0 to 2147483647");
   CHECK(error_of("/device:GPU:x") ==
-        "[device] the name \"/device:GPU:x\": \"x\", of the device, is no "
+        "[device] the name \"/device:GPU:x\": \"x\", of the device, is not a "
         "number from 0 to 2147483647");
   CHECK(error_of("/device:3") ==
-        "[device] the name \"/device:3\": \"3\" is no type of a device");
+        "[device] the name \"/device:3\": \"3\" is not a type of a device");
 }
 
 TEST_CASE("hostile names are refused") {

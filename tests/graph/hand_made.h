@@ -32,7 +32,7 @@ inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != text.npos;
 }
 
-// Adds a node; a failed test where it is refused.
+// Adds a node; a failed test if it is refused.
 inline Node* add(Graph& graph, std::string name, std::string_view op,
                  std::vector<Endpoint> inputs = {}, AttrMap attrs = {},
                  std::vector<Node*> control = {}) {

@@ -47,7 +47,7 @@ inline Loop loop_from(Graph& graph, const std::string& name,
   return made;
 }
 
-// The same from 0 to 9, outside of all other loops.
+// A loop from 0 to 9, outside of all other loops.
 inline Loop loop(Graph& graph, const std::string& name, const Values& start,
                  const std::function<Values(const Values&)>& body) {
   const auto number = [&](const char* what, int32_t value) {
@@ -57,7 +57,7 @@ inline Loop loop(Graph& graph, const std::string& name, const Values& start,
                    body);
 }
 
-// Ops on lists of elements of a type. Where no shape is given, none is asked
+// Ops on lists of elements of a type. If no shape is given, none is asked
 // for.
 struct Lists {
   Graph& graph;

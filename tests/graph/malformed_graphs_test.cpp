@@ -11,9 +11,9 @@ TEST_CASE("malformed names are refused") {
   check({
       {node("", "NoOp"), kInvalid,
        "[NoOp] node \"\": the name of a node is empty"},
-      {node("a b", "NoOp"), kInvalid, "\"a b\" is no legal name of a node"},
-      {node("^a", "NoOp"), kInvalid, "\"^a\" is no legal name of a node"},
-      {node("a:0", "NoOp"), kInvalid, "\"a:0\" is no legal name of a node"},
+      {node("a b", "NoOp"), kInvalid, "\"a b\" is not a legal name of a node"},
+      {node("^a", "NoOp"), kInvalid, "\"^a\" is not a legal name of a node"},
+      {node("a:0", "NoOp"), kInvalid, "\"a:0\" is not a legal name of a node"},
       {node(std::string(4097, 'a'), "NoOp"), Code::kResourceExhausted,
        "has 4097 bytes, the limit is 4096"},
       {node("a", "NoOp") + node("a", "NoOp"), Code::kAlreadyExists,
@@ -225,15 +225,15 @@ TEST_CASE("malformed functions are refused") {
 
 TEST_CASE("a malformed text of a graph is refused") {
   check({
-      {"node {", kInvalid, "[graphdef] the text is no GraphDef: line 1"},
-      {"node { name: }", kInvalid, "[graphdef] the text is no GraphDef"},
+      {"node {", kInvalid, "[graphdef] the text is not a GraphDef: line 1"},
+      {"node { name: }", kInvalid, "[graphdef] the text is not a GraphDef"},
       {"node { color: 'red' }", kInvalid, "has no field named \"color\""},
       {"\n\nnode { name: 3 }", kInvalid, "line 3, column"},
-      {"\xff\xfe", kInvalid, "[graphdef] the text is no GraphDef"},
+      {"\xff\xfe", kInvalid, "[graphdef] the text is not a GraphDef"},
       {node("y", "Placeholder", type("dtype", "DT_FLAOT")), kInvalid,
        "DT_FLAOT"},
       {node("y", "Placeholder", type("dtype", "7777")), kInvalid,
-       "[graphdef] node \"y\": attribute \"dtype\": 7777 is no number of a "
+       "[graphdef] node \"y\": attribute \"dtype\": 7777 is not a number of a "
        "data type"},
   });
 }

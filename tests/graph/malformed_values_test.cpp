@@ -28,7 +28,7 @@ TEST_CASE("malformed constants are refused") {
       {constant("c", "DT_INT32", dim("0") + "tensor_content: '1234'"),
        Code::kDataLoss, "of int32[0] has 4 bytes, 0 are wanted"},
       {constant("c", "DT_BOOL", dim("2") + "tensor_content: '\\001\\002'"),
-       Code::kDataLoss, "of bool[2] has a byte that is no bool"},
+       Code::kDataLoss, "of bool[2] has a byte that is not a bool"},
       {constant("c", "DT_STRING", dim("2") + "tensor_content: '\\001\\005ab'"),
        Code::kDataLoss, "of string[2] ends inside a string"},
       {constant("c", "DT_STRING", dim("1") + "tensor_content: '\\001ab'"),

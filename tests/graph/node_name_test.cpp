@@ -20,7 +20,7 @@ TEST_CASE("illegal names of nodes are refused and shown") {
   for (const char* name : {"-x", "/x", "x y", "x:0", "^x", "x\n", "\xc3\xa4"}) {
     CAPTURE(name);
     CHECK(check_node_name(name).message() ==
-          fmt::format("{:?} is no legal name of a node", name));
+          fmt::format("{:?} is not a legal name of a node", name));
   }
   const Status status = check_node_name(std::string(5000, 'x'));
   CHECK(status.message().ends_with("has 5000 bytes, the limit is 4096"));

@@ -10,7 +10,7 @@
 
 #include "tests/temp_path.h"
 
-// Files that are no op libraries. tests/consumer/op_library has some that are.
+// Files that are not op libraries. tests/consumer/op_library has some that are.
 using namespace tagflow;
 using namespace tagflow::graph;
 

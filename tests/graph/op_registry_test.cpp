@@ -51,12 +51,12 @@ TEST_CASE("an op with a malformed text is refused with the op and the text") {
   CHECK(refusal(OpDefBuilder("Bad").input("x float")) ==
         start + "\"x float\": \":\" is missing");
   CHECK(refusal(OpDefBuilder("Bad").output("y: flaot")) ==
-        start + "\"y: flaot\": \"flaot\" is no type and no attribute");
+        start + "\"y: flaot\": \"flaot\" is neither a type nor an attribute");
   CHECK(refusal(OpDefBuilder("Bad").attr("n: integer")) ==
-        start + "\"n: integer\": \"integer\" is no attribute type");
+        start + "\"n: integer\": \"integer\" is not an attribute type");
   // The parser does not wait for the end of a list that is broken.
   CHECK(refusal(OpDefBuilder("Bad").attr("n: list(int) = [1, x")) ==
-        start + "\"n: list(int) = [1, x\": \"x\" is no number");
+        start + "\"n: list(int) = [1, x\": \"x\" is not a number");
   CHECK(refusal(OpDefBuilder("Bad").changes_input(0)) ==
         start + "\"changes_input\": there is no such input");
   CHECK(refusal(OpDefBuilder("Bad").attr("\xff: int")).starts_with(start));

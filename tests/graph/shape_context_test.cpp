@@ -91,10 +91,12 @@ TEST_CASE("a constant vector is a shape, with -1 for unknown") {
   CHECK(as_text(seen(graph, {text, 0}).constant_as_shape(0)) == "<unknown>");
   CHECK(refusal(seen(graph, {bad, 0}).constant_as_shape(0)) ==
         "input 0 (\"bad:0\"): [shape] negative dimension -2 in [2,-2]");
-  CHECK(refusal(seen(graph, {matrix, 0}).constant_as_shape(0)) ==
-        "input 0 (\"matrix:0\"): int32[1,1] is no shape; a vector is wanted");
-  CHECK(refusal(seen(graph, {dims, 0}).constant_as_shape(0)) ==
-        "input 0 (\"dims:0\"): int64[300] is no shape; its rank is over 254");
+  CHECK(
+      refusal(seen(graph, {matrix, 0}).constant_as_shape(0)) ==
+      "input 0 (\"matrix:0\"): int32[1,1] is not a shape; a vector is wanted");
+  CHECK(
+      refusal(seen(graph, {dims, 0}).constant_as_shape(0)) ==
+      "input 0 (\"dims:0\"): int64[300] is not a shape; its rank is over 254");
 }
 
 TEST_CASE("a shape function knows only the length of an unknown vector") {

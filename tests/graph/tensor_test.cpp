@@ -148,7 +148,7 @@ TEST_CASE("reshaping keeps the elements and checks their number") {
   CHECK(cube->shape() == Shape({1, 3, 2}));
   CHECK(matrix.reshaped({4}).status().message() ==
         "[reshape] int32[2,3] has 6 elements, the shape [4] 4");
-  // Inline elements move to the heap where the rank needs it, and back.
+  // Inline elements move to the heap if the rank needs it, and back.
   const Result<Tensor> square = Tensor::scalar(7).reshaped({1, 1});
   REQUIRE(square.ok());
   CHECK(square->scalar_value<int32_t>() == 7);

@@ -108,7 +108,7 @@ class Interpreter {
   Result<Firing> call_functions(const Node& node, std::vector<Tensor> inputs);
   Result<std::vector<Outcome>> call(const FunctionRef& function,
                                     std::span<const Tensor> args);
-  // The same where all results must be live.
+  // The same if all results must be live.
   Result<std::vector<Tensor>> call_live(const FunctionRef& function,
                                         std::span<const Tensor> args);
   Result<std::vector<Tensor>> loop(const Node& node,
@@ -512,7 +512,7 @@ Result<Instance*> Interpreter::execute(StaticFrame& frame, Iteration& parent) {
   return &instance;
 }
 
-// Evaluates one iteration; true where there is a next one.
+// Evaluates one iteration; true if there is a next one.
 Result<bool> Interpreter::step(Instance& instance, Iteration& it) {
   ++result_.counts.iterations;
   bool more = false;

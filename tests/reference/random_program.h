@@ -47,7 +47,7 @@ class RandomProgram {
   bool one_in(uint32_t n) { return below(n) == n - 1; }
   Kind any_kind() { return Kind(below(kKinds)); }
 
-  // --- Values: each of the kind, made where the pool has none.
+  // --- Values: each of the kind, made if the pool has none.
   Value constant(const Scope& s, Kind kind);
   Value pick(const Scope& s, const Pool& pool, Kind kind);
   std::vector<const Value*> all_of(const Pool& pool, Kind kind,

@@ -39,14 +39,14 @@ def tagflow(*arguments, code=0):
 
 
 def array_of(value):
-    """Of a tensor, too: a scalar string of TensorFlow is no array by itself."""
+    """Of a tensor, too: a scalar string of TensorFlow is not an array itself."""
     if isinstance(value, tf.Tensor):
         value = value.numpy()
     return np.asarray(value, object if isinstance(value, bytes) else None)
 
 
 def same(what, actual, wanted):
-    """Ends the program where two arrays differ."""
+    """Ends the program if two arrays differ."""
     global checks
     checks += 1
     actual, wanted = array_of(actual), array_of(wanted)

@@ -26,7 +26,7 @@ struct Task {
   training::Trainee trainee;
 };
 
-// Makes the training graph. Returns InvalidArgument where the texts are too
+// Makes the training graph. Returns InvalidArgument if the texts are too
 // few, or an option is invalid.
 Result<Task> make_task(const TaskOptions& options, std::vector<Symbols> texts);
 

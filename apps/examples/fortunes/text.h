@@ -25,7 +25,7 @@ std::string text_of(const Symbols& symbols);
 
 // The texts between the lines "%" of all files without an extension, in the
 // order of the files' names; texts without a symbol are left out. Returns
-// NotFound where the folder does not exist, InvalidArgument where no file has a
+// NotFound if the folder does not exist, InvalidArgument if no file has a
 // text, and errors of reading the files. Thread-safe.
 Result<std::vector<Symbols>> read_fortunes(const std::filesystem::path& folder);
 
@@ -42,7 +42,7 @@ Symbols joined(const std::vector<Symbols>& texts);
 // parallel, piece by piece. Thread-compatible.
 class Streams {
  public:
-  // Returns InvalidArgument where the texts do not have a piece for each
+  // Returns InvalidArgument if the texts do not have a piece for each
   // stream, or a number is not positive.
   static Result<Streams> create(std::vector<Symbols> texts, int64_t streams,
                                 int64_t piece, uint64_t seed);

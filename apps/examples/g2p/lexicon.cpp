@@ -24,7 +24,7 @@ class EntryScanner {
     rest_.remove_prefix(1);
     return true;
   }
-  // Reads a quoted text; returns false where there is none.
+  // Reads a quoted text; returns false if there is none.
   bool take_quoted(std::string_view& text) {
     if (!take('"')) return false;
     const size_t end = rest_.find('"');
@@ -123,7 +123,7 @@ Result<Lexicon> parse_lexicon(std::string_view text) {
     if (EntryScanner(line).at_end()) continue;
     Entry entry;
     if (!scan_entry(line, entry))
-      return invalid_argument("[lexicon] line {} is no entry: {:.80}",
+      return invalid_argument("[lexicon] line {} is not an entry: {:.80}",
                               line_number, line);
     if (!letters_of(entry.word).ok()) {
       ++skipped;
@@ -144,7 +144,7 @@ Result<std::vector<int32_t>> letters_of(std::string_view word) {
   if (word.empty() || word.size() > kMostLetters ||
       !std::all_of(word.begin(), word.end(), is_letter))
     return invalid_argument(
-        "[g2p] \"{:.80}\" is no word of 1 to {} letters, a to z", word,
+        "[g2p] \"{:.80}\" is not a word of 1 to {} letters, a to z", word,
         kMostLetters);
   std::vector<int32_t> letters;
   for (const char c : word) letters.push_back(1 + (c - 'a'));

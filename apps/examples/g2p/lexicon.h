@@ -32,7 +32,7 @@ struct Lexicon {
 // Parses the text of a compiled lexicon: a line MNCL, then an entry in each
 // line, ("word" class (((phonemes) stress) ...)), whose syllables are joined.
 // Stress marks are dropped, and so are entries of words with other characters
-// than a to z. Returns InvalidArgument, with the line, where the text is
+// than a to z. Returns InvalidArgument, with the line, if the text is
 // malformed, an entry has more than 256 phonemes, or no entry is left.
 // Thread-safe.
 Result<Lexicon> parse_lexicon(std::string_view text);

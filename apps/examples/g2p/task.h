@@ -36,7 +36,7 @@ struct Task {
   Search greedy, beam;
 };
 
-// Returns InvalidArgument where a part of the lexicon has no words, or an
+// Returns InvalidArgument if a part of the lexicon has no words, or an
 // option is invalid.
 Result<Task> make_task(const TaskOptions& options,
                        std::shared_ptr<const Lexicon> lexicon);
@@ -46,7 +46,7 @@ struct Pronunciation {
   float log_probability = 0;
 };
 // The best pronunciation of each word. Returns errors of the run, and
-// InvalidArgument where a word has other letters than a to z. REQUIRES: as for
+// InvalidArgument if a word has other letters than a to z. REQUIRES: as for
 // Session::run().
 Result<std::vector<Pronunciation>> pronounce(
     actors::Session& session, const Search& search,

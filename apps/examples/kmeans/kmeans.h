@@ -24,7 +24,7 @@ struct Solution {
 };
 
 // `clusters` distinct points, drawn by the seed, as first centroids. Returns
-// InvalidArgument where there are fewer points.
+// InvalidArgument if there are fewer points.
 Result<Tensor> draw_start(const Tensor& images, int64_t clusters,
                           uint64_t seed);
 

@@ -42,8 +42,8 @@ struct OdeResult {
 // leads to values that are not finite is rejected; then values stay finite, but
 // gradients may be NaN.
 //
-// The scope fails where the right side has another type or shape. The run fails
-// (InvalidArgument) where end < start, and where more than max_steps are
+// The scope fails if the right side has another type or shape. The run fails
+// (InvalidArgument) if end < start, and if more than max_steps are
 // needed.
 OdeResult integrate(const graph::Scope& s, const RightSide& right_side,
                     const graph::Output& y, const graph::Input& start,

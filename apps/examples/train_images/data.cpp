@@ -57,7 +57,8 @@ Result<io::ImageSet> read_pictures(const std::filesystem::path& folder,
   const auto largest = std::max_element(labels.begin(), labels.end());
   if (*largest >= kClasses)
     return invalid_argument(
-        "[images] picture {} in \"{}\" has the label {}; there are {} kinds",
+        "[images] picture {} in \"{}\" has the label {}; labels are less than "
+        "{}",
         largest - labels.begin(), folder.string(), int(*largest), kClasses);
   return set;
 }

@@ -16,7 +16,7 @@ Result<io::ImageSet> read_pictures(const std::filesystem::path& folder,
 
 // The batches of a training: images and labels, shuffled by the seed. With
 // `is_augmented`, half of the images are mirrored, and all are shifted by up to
-// two pixels, depending on seed and step. Returns InvalidArgument where the set
+// two pixels, depending on seed and step. Returns InvalidArgument if the set
 // does not fill a batch.
 struct TrainBatches {
   training::BatchFn batch;

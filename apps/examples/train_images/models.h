@@ -41,7 +41,7 @@ struct ModelInput {
 
 // Logits of [batch, kClasses]. Further calls share the variables of `vars`,
 // which are of float. Thread-compatible, like the graph. The scope fails with
-// InvalidArgument where the images are too small: a side is at least 1, and at
+// InvalidArgument if the images are too small: a side is at least 1, and at
 // least 4 for kCnn.
 graph::Output apply_model(const graph::Scope& s,
                           const graph::VariableScope& vars, Model model,

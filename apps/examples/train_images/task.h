@@ -29,7 +29,7 @@ struct Task {
   training::Trainee trainee;
 };
 
-// Returns InvalidArgument where the training set does not fill a batch, or the
+// Returns InvalidArgument if the training set does not fill a batch, or the
 // two sets have images of different sizes.
 Result<Task> make_task(const TaskOptions& options, io::ImageSet train,
                        io::ImageSet test);

@@ -96,7 +96,7 @@ std::string_view style_of(const DrawnEdge& edge) {
   return edge.is_control() ? ", style=dashed" : "";
 }
 
-// The numbers of "1.5,2" or "e,3,4 5,6"; empty where there are none.
+// The numbers of "1.5,2" or "e,3,4 5,6"; empty if there are none.
 std::vector<double> numbers_of(std::string_view text) {
   std::vector<double> numbers;
   const char* at = text.data();

@@ -23,7 +23,7 @@ struct Layout {
   double width = 0, height = 0;
   std::vector<Box> nodes;
   // Bézier curves, from the tail to the head: a start, then three points per
-  // segment. Empty where there is none.
+  // segment. Empty if there is none.
   std::vector<std::vector<Point>> edges;
   std::vector<Box> frames;  // the root's is the whole drawing
 };
@@ -47,8 +47,8 @@ inline constexpr size_t kMaxDrawnEdges = 8000;
 Status check_size(const Drawing& drawing);
 
 // Runs dot. Returns errors of check_size() and parse_layout(),
-// FailedPrecondition where Graphviz is not installed, and DeadlineExceeded
-// where it takes too long.
+// FailedPrecondition if Graphviz is not installed, and DeadlineExceeded
+// if it takes too long.
 Result<Layout> lay_out(
     const Drawing& drawing,
     std::chrono::milliseconds limit = std::chrono::minutes(2),

@@ -45,7 +45,7 @@ std::vector<size_t> assign_lanes(std::span<const ScheduleItem> items);
 // A limit: pictures with more items are unreadable.
 inline constexpr size_t kMaxScheduleItems = 20'000;
 
-// A complete <svg> element. Returns ResourceExhausted where there are too many
+// A complete <svg> element. Returns ResourceExhausted if there are too many
 // items. REQUIRES: times are finite and not negative, and indices of lines
 // exist.
 Result<std::string> to_svg(const Schedule& schedule);

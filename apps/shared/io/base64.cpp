@@ -28,7 +28,7 @@ std::string encode_base64(std::string_view bytes) {
 
 Result<std::string> decode_base64(std::string_view text) {
   if (text.size() % 4 != 0) {
-    return invalid_argument("[base64] {} characters are no multiple of 4",
+    return invalid_argument("[base64] {} characters are not a multiple of 4",
                             text.size());
   }
   size_t padding = 0;

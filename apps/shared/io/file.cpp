@@ -45,7 +45,7 @@ Result<std::string> read_file(const fs::path& path, std::size_t limit) {
                  path.string(), std::strerror(errno));
   }
   // Read in pieces: a pipe has no size to ask for, and a size that a file
-  // system reports is no reason to allocate that much.
+  // system reports is not a reason to allocate that much.
   std::string bytes;
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   while (file) {

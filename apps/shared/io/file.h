@@ -13,9 +13,9 @@ namespace tagflow::io {
 // The limit on files that the applications read: 8 GiB.
 inline constexpr std::size_t kMaxFileBytes = std::size_t{8} << 30;
 
-// The bytes of a regular file. Returns NotFound where it does not exist,
-// PermissionDenied where it cannot be opened, InvalidArgument where it is a
-// folder or a device, and ResourceExhausted where it is larger than `limit`.
+// The bytes of a regular file. Returns NotFound if it does not exist,
+// PermissionDenied if it cannot be opened, InvalidArgument if it is a
+// folder or a device, and ResourceExhausted if it is larger than `limit`.
 // Thread-safe.
 Result<std::string> read_file(const std::filesystem::path& path,
                               std::size_t limit = kMaxFileBytes);
@@ -25,11 +25,11 @@ Result<std::string> read_file(const std::filesystem::path& path,
 Status check_writable(const std::filesystem::path& path);
 
 // Creates the file, or replaces it atomically, so that a reader gets the old
-// bytes or the new ones; a link stays a link. Where the file cannot be
+// bytes or the new ones; a link stays a link. If the file cannot be
 // replaced, as in a folder without write permission, and for devices and pipes,
 // it writes in place: an error may then leave part of it, or nothing. Returns
-// NotFound where its folder does not exist, PermissionDenied where it cannot be
-// opened, and DataLoss where not every byte was written. Thread-safe for
+// NotFound if its folder does not exist, PermissionDenied if it cannot be
+// opened, and DataLoss if not every byte was written. Thread-safe for
 // different paths.
 Status write_file(const std::filesystem::path& path, std::string_view bytes);
 

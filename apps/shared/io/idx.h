@@ -12,8 +12,8 @@
 
 namespace tagflow::io {
 
-// The array of the file, as uint8. Returns NotFound where the file does not
-// exist, InvalidArgument for another format or type, DataLoss where the file is
+// The array of the file, as uint8. Returns NotFound if the file does not
+// exist, InvalidArgument for another format or type, DataLoss if the file is
 // truncated or damaged, and ResourceExhausted for more than 2 GiB of elements.
 // Allocates memory only as data is read. Thread-safe.
 Result<Tensor> read_idx(const std::filesystem::path& path);

@@ -22,7 +22,7 @@ struct ImageSet {
 enum class ImagePart : uint8_t { kTrain, kTest };
 
 // The first images, at most `limit` of them; 0: all. Returns errors of
-// read_idx(), and InvalidArgument where the numbers of images and labels
+// read_idx(), and InvalidArgument if the numbers of images and labels
 // differ, images are not square, or there are none. Thread-safe.
 Result<ImageSet> read_image_set(const std::filesystem::path& folder,
                                 ImagePart part, int64_t limit = 0);

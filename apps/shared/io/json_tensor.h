@@ -17,7 +17,7 @@
 
 namespace tagflow::io {
 
-// The literal as a tensor of `dtype`. Returns InvalidArgument where the text is
+// The literal as a tensor of `dtype`. Returns InvalidArgument if the text is
 // not JSON, the lists are ragged or too deep, or a value is not one of `dtype`:
 // 1.5 is not an int32, 300 not a uint8, 1 not a bool. Thread-safe.
 Result<Tensor> parse_json_literal(std::string_view text, DataType dtype);

@@ -21,8 +21,8 @@
 namespace tagflow::io {
 
 // The array in `bytes`, which must hold nothing else. Returns InvalidArgument
-// where the bytes are not a .npy file or hold a type that no tensor has, and
-// DataLoss where elements are missing. Allocates no more than the bytes fill.
+// if the bytes are not a .npy file or hold a type that no tensor has, and
+// DataLoss if elements are missing. Allocates no more than the bytes fill.
 // Thread-safe.
 Result<Tensor> parse_npy(std::string_view bytes);
 
@@ -35,8 +35,8 @@ Result<std::string> format_npy(const Tensor& tensor);
 // Any other type itself.
 DataType npy_dtype(DataType dtype);
 
-// The same, from and to a file. They also return errors of read_file() and
-// write_file(), with the path in the message.
+// As parse_npy() and format_npy(), from and to a file. They also return errors
+// of read_file() and write_file(), with the path in the message.
 Result<Tensor> read_npy(const std::filesystem::path& path);
 Status write_npy(const std::filesystem::path& path, const Tensor& tensor);
 

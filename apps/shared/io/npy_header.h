@@ -23,7 +23,7 @@ struct NpyHeader {
 Result<NpyHeader> parse_npy_header(std::string_view text);
 
 // The dict literal of a row-major little-endian array, without padding. Returns
-// InvalidArgument where numpy has no such type.
+// InvalidArgument if numpy has no such type.
 Result<std::string> format_npy_header(const NpyHeader& header);
 
 }  // namespace tagflow::io

@@ -14,7 +14,7 @@ struct Picture {
   std::vector<uint8_t> pixels;  // row by row, 0 is black
 };
 
-// Returns PermissionDenied where the file cannot be written. REQUIRES: width
+// Returns PermissionDenied if the file cannot be written. REQUIRES: width
 // and height are positive, and their product is the number of pixels.
 Status write_png(const std::filesystem::path& path, const Picture& picture);
 

@@ -19,7 +19,7 @@ Result<Shape> parse_shape(const Json& list) {
         (dim.is_number_unsigned() &&
          dim.get<uint64_t>() > uint64_t(INT64_MAX))) {
       return invalid_argument(
-          "[string tensor] \"shape\" has a dimension that is no integer");
+          "[string tensor] \"shape\" has a dimension that is not an integer");
     }
     dims.push_back(dim.get<int64_t>());
   }
@@ -28,7 +28,7 @@ Result<Shape> parse_shape(const Json& list) {
 
 Result<Tensor> tensor_of(const Json& root) {
   if (!root.is_object()) {
-    return invalid_argument("[string tensor] the text is no JSON object");
+    return invalid_argument("[string tensor] the text is not a JSON object");
   }
   for (const char* key : {"dtype", "shape", "base64"}) {
     if (!root.contains(key)) {
@@ -51,7 +51,7 @@ Result<Tensor> tensor_of(const Json& root) {
   for (const Json& value : values) {
     if (!value.is_string()) {
       return invalid_argument(
-          "[string tensor] \"base64\" has an element that is no string");
+          "[string tensor] \"base64\" has an element that is not a string");
     }
     TAGFLOW_ASSIGN(*out++, decode_base64(value.get_ref<const std::string&>()));
   }

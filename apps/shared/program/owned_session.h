@@ -12,10 +12,10 @@ namespace tagflow::apps {
 
 // How long a program waits for the remaining work of a cancelled run.
 inline constexpr std::chrono::milliseconds kPatience{100};
-// The same where output of the run is still to be written.
+// How long it waits if output of the run is still to be written.
 inline constexpr std::chrono::seconds kLongPatience{2};
 
-// Owns a session. Where a run was cancelled in a kernel that cannot be
+// Owns a session. If a run was cancelled in a kernel that cannot be
 // interrupted, the session's destructor would wait for the kernel. Here the
 // wait is bounded: after it, the session and all objects that its runs refer to
 // are left to a separate thread. Thread-compatible.
@@ -37,7 +37,7 @@ class OwnedSession {
   void keep(std::shared_ptr<void> witness) {
     kept_.push_back(std::move(witness));
   }
-  // Ends the session; returns false where that takes longer, and true where
+  // Ends the session; returns false if that takes longer, and true if
   // there is no session. REQUIRES: all of its callables are destroyed.
   bool end(std::chrono::milliseconds patience);
 

@@ -9,7 +9,7 @@ namespace tagflow::apps {
 
 // Sets up logging and the standard streams, runs `body`, flushes its output,
 // and returns the result for main(). An exception, and output that cannot be
-// written, are errors, reported on stderr. Does not return where a session was
+// written, are errors, reported on stderr. Does not return if a session was
 // left (apps/shared/program/owned_session.h): the process ends.
 //
 // If SIGHUP, SIGINT or SIGTERM ends the process, it leaves no file under a

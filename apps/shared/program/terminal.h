@@ -8,14 +8,15 @@
 
 namespace tagflow::apps {
 
-// spdlog's default logger writes "level: text" to stderr, in colour where
+// spdlog's default logger writes "level: text" to stderr, in colour if
 // that is a terminal and NO_COLOR is unset or empty. Called once, by main().
 void set_up_logging();
 
 // The text with control characters, except newlines and tabs, as escapes
 // ("\u001b"): text from a file must not control the terminal.
 std::string printable(std::string_view text);
-// The same with newlines and tabs escaped, too: for a name in a list of lines.
+// As printable(), with newlines and tabs escaped, too: for a name in a list of
+// lines.
 std::string printable_name(std::string_view text);
 // The width of a column whose longest text has `longest` bytes. It has a limit;
 // a longer text extends only its own line.
@@ -23,7 +24,7 @@ size_t column_width(size_t longest);
 // Writes printable(text) to stdout. The logger does the same for logs.
 // flush_stdout() returns errors.
 void print_text(std::string_view text);
-// Writes buffered output. Returns DataLoss, with the cause, where any earlier
+// Writes buffered output. Returns DataLoss, with the cause, if any earlier
 // output could not be written.
 Status flush_stdout();
 

@@ -19,13 +19,13 @@ namespace tagflow::apps {
 // being recorded.
 std::string format_trace(const actors::Trace& trace);
 
-// Writes it, with a warning where the trace had no room for all events. Errors
+// Writes it, with a warning if the trace had no room for all events. Errors
 // are those of io::write_file().
 Status write_trace(const actors::Trace& trace,
                    const std::filesystem::path& path);
 
 // Ends the recorded session and writes the trace, which the session kept.
-// Returns FailedPrecondition where a kernel that cannot be interrupted is still
+// Returns FailedPrecondition if a kernel that cannot be interrupted is still
 // running and may still write to the trace.
 Status end_and_write_trace(OwnedSession& session, const actors::Trace& trace,
                            const std::filesystem::path& path);

@@ -41,7 +41,7 @@ class HopFinder {
   HopFinder(const std::vector<TraceTrack>& tracks,
             const std::vector<actors::TraceFrame>& frames);
 
-  // The activity that sent the token of `arrival`; null where that is unknown,
+  // The activity that sent the token of `arrival`; null if that is unknown,
   // as for a feed. Lives as long as this.
   const TraceActivity* source_of(const actors::TraceEvent& arrival) const;
 
@@ -70,7 +70,7 @@ class LaunchFinder {
     int64_t time = 0;  // within a slice, and not after the kernel's start
     int track = 0;
   };
-  // The firing of the next kernel; none where it is unknown.
+  // The firing of the next kernel; none if it is unknown.
   std::optional<Firing> next(const actors::TraceLaunch& launch);
 
  private:

@@ -17,8 +17,8 @@ namespace tagflow::apps {
 // Thread-compatible.
 class ChildProcess {
  public:
-  // Searches PATH for the program where its name has no slash. Returns NotFound
-  // where it cannot be started. REQUIRES: !command.empty()
+  // Searches PATH for the program if its name has no slash. Returns NotFound
+  // if it cannot be started. REQUIRES: !command.empty()
   static Result<ChildProcess> start(const std::vector<std::string>& command);
 
   ChildProcess(ChildProcess&& other) noexcept;
@@ -26,7 +26,7 @@ class ChildProcess {
   // Closes the pipes and waits for the end.
   ~ChildProcess();
 
-  // Sends a line. Returns Unavailable where the process does not read any more.
+  // Sends a line. Returns Unavailable if the process does not read any more.
   Status write_line(const std::string& line);
   // The next line, without its newline. Returns Unavailable at the end.
   Result<std::string> read_line();
@@ -43,9 +43,9 @@ class ChildProcess {
 };
 
 // Runs a program on `input`, and returns its stdout; it inherits stderr.
-// Returns NotFound where it cannot be started, DeadlineExceeded where it takes
-// longer than `limit` (it is killed then), ResourceExhausted where it writes
-// more than 256 MiB, and Unknown where its exit status is not 0.
+// Returns NotFound if it cannot be started, DeadlineExceeded if it takes
+// longer than `limit` (it is killed then), ResourceExhausted if it writes
+// more than 256 MiB, and Unknown if its exit status is not 0.
 // REQUIRES: !command.empty()
 Result<std::string> run_filter(const std::vector<std::string>& command,
                                std::string_view input,

@@ -23,8 +23,8 @@ const CLI::Validator kSeed(
       const auto [stop, code] = std::from_chars(text.data(), end, number);
       return code == std::errc() && stop == end
                  ? std::string()
-                 : fmt::format("\"{}\" is no whole number from 0 to 2^64 - 1",
-                               text);
+                 : fmt::format(
+                       "\"{}\" is not a whole number from 0 to 2^64 - 1", text);
     },
     "SEED");
 
@@ -140,7 +140,7 @@ Result<actors::SessionOptions> to_session_options(
   // A range check accepts "nan"; and a time that rounds to 0 must not mean no
   // time-out.
   if (std::isnan(options.timeout))
-    return invalid_argument("[--timeout] \"nan\" is no number of seconds");
+    return invalid_argument("[--timeout] \"nan\" is not a number of seconds");
   session.timeout = std::chrono::ceil<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.timeout));
   return session;

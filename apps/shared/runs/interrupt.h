@@ -15,7 +15,7 @@ namespace tagflow::apps {
 // token, and the second one ends the process at once, with 128 + its number.
 // With `patience`, runs are cancelled only after that time, so that a caller
 // that starts many runs can check signal() in between and end by itself.
-// It handles SIGINT also where it was ignored, as in a background job of a
+// It handles SIGINT also if it was ignored, as in a background job of a
 // script. REQUIRES: one at a time in a process.
 class Interruptible {
  public:

@@ -14,7 +14,7 @@ namespace tagflow::apps {
 // While it lives, it checks now and then whether the session is stalled
 // (actors::Session::stalled), and cancels the runs that have `token` if so. It
 // is for a program that submits nothing while it waits, since a later run might
-// enqueue what the waiting ones dequeue. Where threads that fill queues keep
+// enqueue what the waiting ones dequeue. If threads that fill queues keep
 // submitting runs, a check may fall `between_runs` of them: then it cancels
 // only when several answers in a row are the same. REQUIRES: the session
 // outlives it.

@@ -53,7 +53,7 @@ Status check_init(const std::vector<std::string>& nodes,
   for (const std::string& node : nodes) {
     if (session.graph().find(node) != nullptr) continue;
     Status found = session.graph().endpoint(node).status();
-    if (found.ok()) found = invalid_argument("\"{}\" is no node", node);
+    if (found.ok()) found = invalid_argument("\"{}\" is not a node", node);
     return std::move(found).with_prefix("[--init] ");
   }
   return {};
@@ -70,7 +70,7 @@ void warn_of_damaged(std::string_view option,
 void warn_of_unused(const actors::Restored& restored) {
   if (restored.unused.empty()) return;
   spdlog::warn(
-      "\"{}\" has {} tensors that are no variables of the graph, "
+      "\"{}\" has {} tensors that are not variables of the graph, "
       "such as \"{}\"",
       restored.path, restored.unused.size(), restored.unused[0]);
 }
@@ -131,7 +131,7 @@ void add_checkpoint_options(CLI::App& app, CheckpointOptions& options) {
                     ".safetensors file",
                     "PATH");
   app.add_option("--init", options.init,
-                 "a node to run before the first step, where there is no "
+                 "a node to run before the first step, if there is no "
                  "checkpoint, the model's own included")
       ->type_name("NODE")
       ->expected(1)

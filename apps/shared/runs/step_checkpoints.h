@@ -35,7 +35,7 @@ void add_saving_options(CLI::App& app, CheckpointOptions& options);
 void add_checkpoint_options(CLI::App& app, CheckpointOptions& options);
 
 // The interval of --save-every: one of the two is zero. Returns
-// InvalidArgument, a usage error, where the text is neither a positive whole
+// InvalidArgument, a usage error, if the text is neither a positive whole
 // number nor a positive time.
 struct SaveInterval {
   int64_t steps = 0;
@@ -43,7 +43,7 @@ struct SaveInterval {
 };
 Result<SaveInterval> parse_save_every(const std::string& text);
 
-// The error of a run, with a hint where a variable or a table had no value and
+// The error of a run, with a hint if a variable or a table had no value and
 // no node of --init initialises it.
 Status with_hint_of_init(Status status, const CheckpointOptions& options);
 
@@ -66,7 +66,7 @@ class StepCheckpoints {
   // The number of steps, including those of the resumed run.
   int64_t last_step() const { return step_; }
   bool is_saving() const { return saver_ != nullptr; }
-  // Call this after each step: saves where that is due. An error of saving is a
+  // Call this after each step: saves if that is due. An error of saving is a
   // warning, since steps can go on and a later save may succeed.
   void after_step(int64_t step);
   // Waits for a save in progress; an error is a warning. Call this after a

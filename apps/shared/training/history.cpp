@@ -98,7 +98,7 @@ Result<History::Row> History::parse_row(std::string_view line) const {
   std::string_view rest = line;
   const std::string_view step = next_field(rest), set = next_field(rest);
   if (!parse_number(step, row.step))
-    return invalid_argument("\"{}\" is no step", step);
+    return invalid_argument("\"{}\" is not a step", step);
   if (set != kSetNames[0] && set != kSetNames[1])
     return invalid_argument("\"{}\" is neither {} nor {}", set, kSetNames[0],
                             kSetNames[1]);
@@ -106,7 +106,7 @@ Result<History::Row> History::parse_row(std::string_view line) const {
   while (!rest.empty()) {
     const std::string_view field = next_field(rest);
     if (!parse_number(field, row.values.emplace_back()))
-      return invalid_argument("\"{}\" is no number", field);
+      return invalid_argument("\"{}\" is not a number", field);
   }
   if (row.values.size() != metrics_.size())
     return invalid_argument("it has {} numbers, not {}", row.values.size(),

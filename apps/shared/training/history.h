@@ -28,14 +28,14 @@ class History {
   // Reads the rows up to `last_step`, and drops later ones, which will be
   // computed again. Without a file, or for last_step 0, the history is empty. A
   // last line without a newline is incomplete, and ignored. Returns DataLoss
-  // where the file is not such a history, or has other metrics, and errors of
+  // if the file is not such a history, or has other metrics, and errors of
   // reading and writing it.
   static Result<History> open(std::filesystem::path file,
                               std::vector<std::string> metrics,
                               int64_t last_step);
 
   void add(int64_t step, Set set, std::vector<float> values);
-  // Appends the new rows to the file. Returns DataLoss where they cannot be
+  // Appends the new rows to the file. Returns DataLoss if they cannot be
   // written: then the file is unchanged, and the next call tries again.
   Status write();
 

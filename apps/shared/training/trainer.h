@@ -61,7 +61,7 @@ struct Outcome {
   int64_t steps = 0;   // of all epochs
   double seconds = 0;  // of the steps of this run, without evaluations
   double examples_per_second = 0;
-  // The metrics of the evaluation after the last step; empty where there was
+  // The metrics of the evaluation after the last step; empty if there was
   // none.
   std::vector<float> test;
   // A signal that ended it is a failure, and so is a failed save at the end; an
@@ -72,7 +72,7 @@ struct Outcome {
 // Resumes from the newest checkpoint of the folder, or begins, and runs until
 // all epochs are over, or a first signal ends it after the current step. The
 // last step is saved. Damaged checkpoints are skipped with a warning, but it
-// fails where all are damaged, or one is of another model. REQUIRES: nothing
+// fails if all are damaged, or one is of another model. REQUIRES: nothing
 // else uses the session, and no Interruptible lives.
 Outcome train(actors::Session& session, const Trainee& trainee,
               const TrainerOptions& options);

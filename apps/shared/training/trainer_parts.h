@@ -14,7 +14,7 @@ Result<actors::Callable> make_callable(actors::Session& session,
                                        const std::vector<std::string>& targets);
 
 // Runs a batch of the phase, and returns its metrics. Errors of the run;
-// InvalidArgument where a metric is no float scalar.
+// InvalidArgument if a metric is not a float scalar.
 Result<std::vector<float>> run_batch(const actors::Callable& call,
                                      const Phase& phase,
                                      std::span<const Tensor> batch,
@@ -34,7 +34,7 @@ class Means {
     rows_ += rows;
   }
   int64_t rows() const { return rows_; }
-  // The means, and begins anew. NaN where there was nothing.
+  // The means, and begins anew. NaN if there was nothing.
   std::vector<float> take() {
     std::vector<float> means;
     for (double& sum : sums_) {

@@ -20,7 +20,7 @@ Status check_target(const std::string& path);
 // `shards` shards with the prefix `path`. The result is complete or not there
 // at all. One tensor at a time is in memory. Returns errors of reading, of
 // BundleWriter and of write_safetensors(), which name the file that is read,
-// and InvalidArgument where `path` is a folder. REQUIRES: shards >= 1, and 1
+// and InvalidArgument if `path` is a folder. REQUIRES: shards >= 1, and 1
 // for a .safetensors file.
 Status convert(const checkpoint::TensorFile& from, const std::string& path,
                int shards);

@@ -14,7 +14,7 @@ namespace tagflow::apps {
 // How the elements of two tensors of one type and shape differ.
 struct ElementDifference {
   int64_t count = 0;  // of elements that differ by more than the tolerance
-  // The largest absolute difference of two numbers; infinite where only one of
+  // The largest absolute difference of two numbers; infinite if only one of
   // them is NaN. 0 for strings and bools.
   double most = 0;
 };
@@ -26,7 +26,7 @@ ElementDifference compare_elements(const Tensor& a, const Tensor& b,
 // The difference for one name.
 struct TensorDifference {
   std::string name;
-  std::string a, b;  // types and shapes; empty where missing
+  std::string a, b;  // types and shapes; empty if missing
   ElementDifference elements;
 
   // One line, without its end.

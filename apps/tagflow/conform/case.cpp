@@ -25,7 +25,7 @@ Result<std::string> parse_text(const Json& value, std::string_view what) {
   return value.get<std::string>();
 }
 
-// The list of strings at `key`; empty where there is none.
+// The list of strings at `key`; empty if there is none.
 Result<std::vector<std::string>> parse_list(const Json& run, const char* key) {
   std::vector<std::string> list;
   const auto it = run.find(key);
@@ -115,7 +115,7 @@ Result<CaseGradients> parse_gradients(const Json& json) {
   const auto it = json.find("order");
   if (it == json.end()) return gradients;
   if (!it->is_number_integer() || *it < 1 || *it > kMaxGradientOrder)
-    return invalid_argument("[case] \"order\" is no number from 1 to {}",
+    return invalid_argument("[case] \"order\" is not a number from 1 to {}",
                             kMaxGradientOrder);
   gradients.order = it->get<int>();
   return gradients;
@@ -132,7 +132,7 @@ bool is_case(const fs::path& folder) {
 Result<Case> parse_case(std::string_view text) {
   const Json root = Json::parse(text, nullptr, false);
   if (!root.is_object()) {
-    return invalid_argument("[case] the text is no JSON object");
+    return invalid_argument("[case] the text is not a JSON object");
   }
   Case result;
   if (!root.contains("name") || !root.contains("runs")) {

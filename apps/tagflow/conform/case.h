@@ -45,13 +45,13 @@ struct Case {
 //                         or "error": {"code"} } ],
 //     "gradients": { "ys": [port...], "xs": [port...], "order": 1 } }
 // where "gradients" and "order" may be left out; other keys are ignored.
-// Returns InvalidArgument where a part is missing or of the wrong kind, or a
+// Returns InvalidArgument if a part is missing or of the wrong kind, or a
 // file is not a plain name, since a case reads its own folder only.
 // Thread-safe.
 Result<Case> parse_case(std::string_view json);
 
 // The folder if it is a case, or else the cases in it, in order; other folders
-// are skipped. Returns PermissionDenied where it cannot be read.
+// are skipped. Returns PermissionDenied if it cannot be read.
 Result<std::vector<std::filesystem::path>> find_cases(
     const std::filesystem::path& folder);
 

@@ -20,7 +20,7 @@ struct Verdict {
   Outcome outcome = Outcome::kPassed;
   std::string name;
   std::string what;
-  // Ops; "(gradients)" where an op has no gradient, which `what` names.
+  // Ops; "(gradients)" if an op has no gradient, which `what` names.
   std::set<std::string> missing;
 };
 

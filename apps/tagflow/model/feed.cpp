@@ -167,8 +167,8 @@ Result<FeedText> parse_feed(std::string_view text, bool needs_value) {
   feed.is_file = feed.value.ends_with(".npy") || feed.value.ends_with(".json");
   if (feed.by_rows && !feed.is_file)
     return invalid_argument(
-        "[--feed] the value of \"{}\" begins with @, but \"{}\" is no .npy or "
-        ".json file",
+        "[--feed] the value of \"{}\" begins with @, but \"{}\" is not a .npy "
+        "or .json file",
         feed.port, feed.value.substr(0, 200));
   if (!feed.is_file && !nlohmann::json::accept(feed.value)) {
     return invalid_argument(

@@ -22,9 +22,9 @@ struct FeedText {
   bool by_rows = false;  // a row of the file in each step
 };
 
-// Splits at the first '='. VALUE is a file where it ends in ".npy" or ".json",
-// and each step takes a row of it where it begins with '@'; any other VALUE is
-// a JSON literal. Returns InvalidArgument, a usage error, where the name is
+// Splits at the first '='. VALUE is a file if it ends in ".npy" or ".json",
+// and each step takes a row of it if it begins with '@'; any other VALUE is
+// a JSON literal. Returns InvalidArgument, a usage error, if the name is
 // missing, the port is malformed, a literal is not JSON, an '@' is without a
 // file, or '=' is missing and `needs_value` is true.
 Result<FeedText> parse_feed(std::string_view text, bool needs_value = true);

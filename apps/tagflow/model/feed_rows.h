@@ -17,8 +17,8 @@ namespace tagflow::apps {
 class FeedRows {
  public:
   FeedRows() = default;
-  // Returns InvalidArgument where the tensor is a scalar, has no rows, or holds
-  // handles, and ResourceExhausted where the rows of a step take more bytes
+  // Returns InvalidArgument if the tensor is a scalar, has no rows, or holds
+  // handles, and ResourceExhausted if the rows of a step take more bytes
   // than `memory`. A batch of 0 means one row, without its dimension.
   static Result<FeedRows> create(Tensor all, int64_t batch,
                                  int64_t memory = available_memory());
@@ -28,8 +28,8 @@ class FeedRows {
 
   // The shape of the result of at().
   const Shape& shape() const { return shape_; }
-  // Returns ResourceExhausted where memory cannot be allocated, and Cancelled
-  // where `stop`, which is called now and then unless null, returns true.
+  // Returns ResourceExhausted if memory cannot be allocated, and Cancelled
+  // if `stop`, which is called now and then unless null, returns true.
   // REQUIRES: step >= 1.
   Result<Tensor> at(int64_t step,
                     const std::function<bool()>& stop = nullptr) const;

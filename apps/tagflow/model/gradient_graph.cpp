@@ -36,7 +36,7 @@ Status check_gradient_names(const graph::Graph& graph,
 // The gradients of one order.
 struct OrderGradients {
   Outputs ys;    // what was differentiated
-  Outputs by_x;  // invalid ones where nothing depends on the x
+  Outputs by_x;  // invalid ones if nothing depends on the x
 };
 
 // Finds the xs again, since making the gradients of the previous order may have

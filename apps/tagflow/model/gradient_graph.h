@@ -33,7 +33,7 @@ struct GradientRequest {
 
 struct NamedGradient {
   graph::Output output;  // of an Identity, dense
-  // False where the tensor that was differentiated last does not depend on the
+  // False if the tensor that was differentiated last does not depend on the
   // x: the gradient is zeros.
   bool is_connected = true;
 };
@@ -42,7 +42,7 @@ struct NamedGradient {
 using KeptValues = std::vector<autodiff::KeptValue>;
 
 // Adds the gradients of that order to the graph; one for each of xs. Returns
-// AlreadyExists, and leaves the graph unchanged, where it has a node of such a
+// AlreadyExists, and leaves the graph unchanged, if it has a node of such a
 // name. After any other error, of find_outputs() or autodiff::gradients(), the
 // graph is unusable. `kept`, unless null, receives the values of loops that the
 // last order needs.

@@ -26,8 +26,8 @@ Result<Model> load_model(const std::string& path);
 std::vector<std::string> names_of_signatures(const Model& model);
 
 // The signature whose names can be used: `wanted`, or, if that is empty,
-// "serving_default", or else the only one of names_of_signatures(). Null where
-// these rules choose none. Returns NotFound where no signature is called
+// "serving_default", or else the only one of names_of_signatures(). Null if
+// these rules choose none. Returns NotFound if no signature is called
 // `wanted`.
 using NamedSignature = std::pair<const std::string, graph::Signature>;
 Result<const NamedSignature*> choose_signature(const Model& model,

@@ -29,7 +29,7 @@ graph::Node* find_effect(const graph::Graph& graph, const std::string& tensor) {
   return node != nullptr && node->num_outputs() == 0 ? node : nullptr;
 }
 
-// The nodes that any signature needs; none where no signature can be run.
+// The nodes that any signature needs; none if no signature can be run.
 Nodes nodes_of_signatures(const Model& model) {
   std::vector<graph::Endpoint> endpoints;
   Nodes targets;

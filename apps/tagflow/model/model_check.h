@@ -21,7 +21,7 @@ void add_signatures(const Model& model, const NamedSignature* chosen,
                     GraphSummary& summary);
 
 // Adds the errors in functions that the nodes call, since a run would fail
-// there. Where the nodes are the whole graph (`is_whole`), functions that no
+// there. If the nodes are the whole graph (`is_whole`), functions that no
 // node calls are checked, too, and their errors are warnings. But if the model
 // also has signatures, nodes that none of these needs are skipped, since they
 // save and restore variables before and after all runs. `summary` is that of

@@ -24,7 +24,7 @@ std::string file_stem(std::string name);
 FetchName fetch_of_port(const std::string& port);
 
 // Makes the folder for the results, before the run, so that no result is lost.
-// Returns InvalidArgument where two results would go to one file, or a name is
+// Returns InvalidArgument if two results would go to one file, or a name is
 // too long for a file.
 Status prepare_folder(const std::filesystem::path& folder,
                       std::span<const FetchName> names);

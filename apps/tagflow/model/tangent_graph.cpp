@@ -47,8 +47,8 @@ Result<Output> add_placeholder(const Scope& scope, const std::string& name,
     const auto own = x.node()->attr<DataType>("dtype");
     if (!own.ok() || !x.node()->inputs().empty())
       return invalid_argument(
-          "[gradients] x \"{}\" is no variable of which the type is known: its "
-          "tangent has to be given",
+          "[gradients] x \"{}\" is not a variable of which the type is known: "
+          "its tangent has to be given",
           x.name());
     dtype = *own;
     const auto known = x.node()->attr<PartialShape>("shape");
@@ -72,7 +72,7 @@ Result<Outputs> tangents_of_xs(const Scope& scope,
   return made;
 }
 
-// Invalid ones where a y depends on no x.
+// Invalid ones if a y depends on no x.
 Result<Outputs> tangents_of_order(const Scope& scope,
                                   const TangentRequest& request,
                                   const Outputs& of_xs) {

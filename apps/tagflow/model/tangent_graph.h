@@ -31,7 +31,7 @@ struct NamedTangents {
 };
 
 // Adds the tangents of that order to the graph. Returns errors like
-// add_gradients() and those of autodiff::jvp(), and InvalidArgument where a
+// add_gradients() and those of autodiff::jvp(), and InvalidArgument if a
 // Placeholder is needed for a variable of unknown type.
 Result<NamedTangents> add_tangents(graph::Graph& graph,
                                    const TangentRequest& request);

@@ -38,7 +38,7 @@ struct CutReport {
   std::vector<std::string> warnings;
 };
 
-// These return InvalidArgument where loops are malformed. REQUIRES: the
+// These return InvalidArgument if loops are malformed. REQUIRES: the
 // distribution was explained.
 Result<CutReport> report_cut(const actors::Distribution& distribution,
                              actors::Devices devices);
@@ -63,7 +63,7 @@ bool is_partition_file(std::string_view name);
 
 // Writes the partitions and their bodies as GraphDefs into the folder, which
 // exists, and removes the files of an earlier cut. Other files stay. Returns
-// errors of graph::save_graph(), and PermissionDenied where a file cannot be
+// errors of graph::save_graph(), and PermissionDenied if a file cannot be
 // removed.
 Status write_partitions(const actors::Distribution& distribution,
                         const CutReport& report,

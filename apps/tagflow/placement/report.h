@@ -58,7 +58,7 @@ struct PlacementReport {
   std::optional<MeasuredRuns> measured;
 };
 
-// Returns InvalidArgument where loops are malformed. REQUIRES: the distribution
+// Returns InvalidArgument if loops are malformed. REQUIRES: the distribution
 // was explained, for these devices.
 Result<PlacementReport> report_placement(
     const actors::Distribution& distribution, actors::Devices devices);

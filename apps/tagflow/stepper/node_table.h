@@ -32,7 +32,7 @@ class NodeTable {
   // `device` is the suffix of the names of frames on several devices.
   const Frame& frame(std::string_view name, std::string_view device,
                      const actors::IterationView& view);
-  // The number of a node of frame `name`, which is added where it is new.
+  // The number of a node of frame `name`, which is added if it is new.
   int number(const graph::Node& node, std::string_view name,
              std::string_view device);
 

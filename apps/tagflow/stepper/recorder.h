@@ -98,7 +98,7 @@ class Recorder : public actors::Observer {
   int instance_of(const actors::Location& location);
   int value_of(const Tensor& value);
   void add_instance(const actors::Location& location, int caller);
-  // Returns false, and ends the recording, where it is full.
+  // Returns false, and ends the recording, if it is full.
   bool has_room();
 
   void settle(int scope, const actors::IterationView& view);

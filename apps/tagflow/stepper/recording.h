@@ -31,7 +31,7 @@ inline constexpr int kDead = -1;
 inline constexpr int kGone = -2;     // the token is gone
 inline constexpr int kControl = -3;  // a token of a control edge
 
-// A change at edge `place` of the drawing. Where that is negative, the token is
+// A change at edge `place` of the drawing. If that is negative, the token is
 // in node -1 - place, an Enter, Exit or NextIteration, on its way to another
 // iteration.
 struct TokenChange {

@@ -276,7 +276,7 @@ std::vector<std::string> scope_names(const Recording& recording) {
       if (instance.number > 1) frame += fmt::format("#{}", instance.number);
       return fmt::format("{}/{}", frame, scope.iteration);
     };
-    // Names the root only where it is outermost, and the device once.
+    // Names the root only if it is outermost, and the device once.
     std::vector<std::string> levels;
     if (instance.caller >= 0) levels = around[size_t(instance.caller)];
     levels.push_back(level(instance.device));

@@ -37,7 +37,7 @@ struct Elu : Elementwise<T> {
   static T apply(T x) { return x < T(0) ? vector_math::expm1(x) : x; }
 };
 
-// From the result y: e^x = y + 1 where x is negative.
+// From the result y: e^x = y + 1 if x is negative.
 template <class T>
 struct EluGradient : Elementwise<T> {
   static T apply(T dy, T y) { return y < T(0) ? dy * (y + T(1)) : dy; }
@@ -79,7 +79,7 @@ struct SoftplusGradient : Elementwise<T> {
   static T apply(T dy, T x) { return dy * vector_math::sigmoid(x); }
 };
 
-// x, or alpha x where x is not positive. The gradient is the same function
+// x, or alpha x if x is not positive. The gradient is the same function
 // of dy, chosen by x.
 template <class T>
 class LeakyReluKernel : public Kernel {

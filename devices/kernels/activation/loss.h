@@ -10,12 +10,12 @@ struct LossShape {
 };
 
 // For SoftmaxCrossEntropyWithLogits, whose inputs broadcast to a matrix.
-// InvalidArgument where they do not.
+// InvalidArgument if they do not.
 Result<LossShape> loss_shape(const KernelContext& context);
 // For SparseSoftmaxCrossEntropyWithLogits. InvalidArgument unless the inputs
 // are a matrix and a label for each row.
 Result<LossShape> sparse_loss_shape(const KernelContext& context);
-// InvalidArgument where a label is not a class. REQUIRES: host_readable().
+// InvalidArgument if a label is not a class. REQUIRES: host_readable().
 Status check_labels(const KernelContext& context, int64_t classes);
 
 // The distances between elements of a matrix that may repeat its rows or

@@ -81,7 +81,7 @@ __global__ void cross_entropy_kernel(
   }
 }
 
-// An element and its position; none where the position is negative.
+// An element and its position; none if the position is negative.
 template <class W>
 struct Candidate {
   W value;

@@ -14,7 +14,7 @@ template <class T>
 using SoftmaxWork =
     std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// The largest of `count` >= 1 elements; NaN where one of them is.
+// The largest of `count` >= 1 elements; NaN if one of them is.
 template <class W>
 W row_max(const W* in, int64_t count) {
   constexpr int64_t kLanes = 16;

@@ -53,8 +53,9 @@ class SpaceBatchKernel : public BytesKernel {
       shape.set_dim(0, *count);
     } else {
       if (batch % blocks != 0)
-        return context.fail("the batch of {} is no multiple of the block of {}",
-                            input.describe(), blocks);
+        return context.fail(
+            "the batch of {} is not a multiple of the block of {}",
+            input.describe(), blocks);
       batch /= blocks;
       shape.set_dim(0, batch);
     }
@@ -119,7 +120,7 @@ class SpaceBatchKernel : public BytesKernel {
       if (__builtin_add_overflow(input_dim, margin, &padded) ||
           padded % dim.block != 0)
         return context.fail(
-            "dimension {} of {} with paddings [{},{}] is no multiple of {}",
+            "dimension {} of {} with paddings [{},{}] is not a multiple of {}",
             i + 1, context.input(0).describe(), dim.before, dim.after,
             dim.block);
       dim.cells = padded / dim.block;
@@ -135,7 +136,7 @@ class SpaceBatchKernel : public BytesKernel {
   }
 
   // Moves what batch part `part` holds. Its cell c is position
-  // c * block + offset - before of the space, where that exists.
+  // c * block + offset - before of the space, if that exists.
   void copy_part(const KernelContext& context, const BlockDims& dims,
                  int64_t part, int64_t batch, Tensor& output) const {
     const Tensor& input = context.input(0);

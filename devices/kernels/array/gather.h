@@ -7,10 +7,11 @@
 namespace tagflow::devices {
 
 // Sets output 0 to the slices of `params` that input 1 selects, as the plan
-// says. InvalidArgument where an index is out of range.
+// says. InvalidArgument if an index is out of range.
 Status gather_rows(KernelContext& context, const Tensor& params,
                    const GatherPlan& plan);
-// The same where each vector along the last dimension of input 1 is an index.
+// As gather_rows(), if each vector along the last dimension of input 1 is an
+// index.
 Status gather_by_vectors(KernelContext& context, const Tensor& params,
                          BadIndices policy);
 

@@ -17,14 +17,14 @@ struct GatherPlan {
 };
 
 // For the inputs params, indices and, optionally, axis, which is read.
-// InvalidArgument where they do not match; index values are not checked.
+// InvalidArgument if they do not match; index values are not checked.
 Result<GatherPlan> plan_gather(const KernelContext& context,
                                int64_t batch_dims);
-// The same for any params, along an axis, indexed by input 1.
+// As above, for any params, along an axis, indexed by input 1.
 Result<GatherPlan> plan_gather(const KernelContext& context,
                                const Tensor& params, int64_t axis,
                                int64_t batch_dims);
-// The axis in input 2; 0 where there is none.
+// The axis in input 2; 0 if there is none.
 Result<int64_t> gather_axis(const KernelContext& context);
 
 }  // namespace tagflow::devices

@@ -124,7 +124,7 @@ class UnravelIndexKernel final : public BytesKernel {
     for (const int64_t dim : dims) {
       const auto larger = checked_multiply(limit, dim);
       if (dim <= 0 || !larger)
-        return context.fail("dims [{}] are no dimensions of a tensor",
+        return context.fail("dims [{}] are not dimensions of a tensor",
                             fmt::join(dims, ","));
       limit = *larger;
     }

@@ -28,12 +28,12 @@ enum class BadIndices : uint8_t { kError, kIgnore };
 // for an unknown value.
 Result<BadIndices> bad_indices_policy(const KernelInfo& info);
 
-// Integer indices as an int64 tensor; the same tensor where it is one already.
+// Integer indices as an int64 tensor; the same tensor if it is one already.
 Result<Tensor> as_int64(KernelContext& context, const Tensor& indices);
 
 // Each vector along the last dimension of `indices` selects a slice of a tensor
 // of `shape`. Returns the slices' numbers as a vector of int64, -1 for one that
-// is ignored. InvalidArgument where `indices` is a scalar, a vector is longer
+// is ignored. InvalidArgument if `indices` is a scalar, a vector is longer
 // than the shape has dimensions, or an index is out of range.
 Result<Tensor> slice_numbers(KernelContext& context, const Tensor& indices,
                              const Shape& shape, BadIndices policy);
@@ -51,7 +51,7 @@ Status check_updates(const KernelContext& context, const Tensor& indices,
 // `target` is not shared.
 Status scatter_slices(const KernelContext& context, const Tensor& numbers,
                       const Tensor& updates, Combine combine, Tensor& target);
-// The same for slices of `size` elements, where `updates` may be a scalar that
+// As above, for slices of `size` elements, where `updates` may be a scalar that
 // is used for all.
 Status scatter_slices(const KernelContext& context, const Tensor& numbers,
                       int64_t size, const Tensor& updates, Combine combine,

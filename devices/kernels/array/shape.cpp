@@ -78,7 +78,7 @@ Status infer_open_dim(const KernelContext& context, const Tensor& input,
   TAGFLOW_ASSIGN(const int64_t count,
                  product_of_known(context, shape.dims(), has_zero));
   if (count % known != 0 && input.num_elements() != 0)
-    return context.fail("cannot reshape {} to [{}]: {} is no multiple of {}",
+    return context.fail("cannot reshape {} to [{}]: {} is not a multiple of {}",
                         input.describe(), fmt::join(dims, ","), count, known);
   *open = count / known;
   return {};

@@ -16,14 +16,14 @@ using graph::SliceMasks;
 SliceMasks read_slice_masks(const KernelInfo& info);
 
 // The selection from a shape by inputs [first, first + 3): begin, end and
-// strides. InvalidArgument where it is out of range.
+// strides. InvalidArgument if it is out of range.
 Result<SliceGeometry> read_slice(const KernelContext& context, int first,
                                  const SliceMasks& masks, const Shape& shape);
 
 // The dimensions of the output. Valid as long as the geometry.
 std::span<const int64_t> slice_dims(const SliceGeometry& geometry);
 
-// Broadcasts a value to the slice's shape. InvalidArgument where it does not
+// Broadcasts a value to the slice's shape. InvalidArgument if it does not
 // fit.
 Result<Tensor> repeat_to_slice(const KernelContext& context,
                                const Tensor& value,

@@ -22,7 +22,7 @@ Status read_permutation(const KernelContext& context, Shape::Dims& perm) {
     if (valid) seen[size_t(perm[i])] = true;
   }
   if (!valid)
-    return context.fail("[{}] is no permutation of the dimensions of {}",
+    return context.fail("[{}] is not a permutation of the dimensions of {}",
                         fmt::join(perm, ","), input.describe());
   return {};
 }

@@ -24,12 +24,12 @@ class IndexedTensors {
   int64_t size() const { return size_; }
   // The number of tensors that memory is allocated for.
   int64_t places() const { return 1 + kPage * int64_t(pages_.size()); }
-  // Null where the index has no tensor.
+  // Null if the index has no tensor.
   const Tensor* find(int64_t index) const;
-  // The tensor of the index; true where `value` was inserted. REQUIRES: `value`
+  // The tensor of the index; true if `value` was inserted. REQUIRES: `value`
   // is valid.
   std::pair<Tensor*, bool> try_emplace(int64_t index, const Tensor& value);
-  // Not valid where the index has no tensor.
+  // Not valid if the index has no tensor.
   Tensor take(int64_t index);
   // Calls visit(index, tensor) for each, in any order.
   template <class Visit>
@@ -40,8 +40,8 @@ class IndexedTensors {
         if (const Tensor& tensor = page->tensors[size_t(i)]; tensor.valid())
           visit(number * kPage + i, tensor);
   }
-  // The same, but visit() may move the tensors out. REQUIRES: afterwards the
-  // object is only destroyed.
+  // As for_each(), but visit() may move the tensors out. REQUIRES: afterwards
+  // the object is only destroyed.
   template <class Visit>
   void for_each_last(Visit&& visit) {
     std::as_const(*this).for_each([&](int64_t index, const Tensor& tensor) {
@@ -57,10 +57,10 @@ class IndexedTensors {
     int64_t count = 0;  // valid ones
   };
 
-  // Rounded down, also where an index is negative.
+  // Rounded down, also if an index is negative.
   static int64_t page_of(int64_t index) { return index >> kPageBits; }
   static size_t place(int64_t index) { return size_t(index & (kPage - 1)); }
-  // Null where it does not exist.
+  // Null if it does not exist.
   Page* find_page(int64_t number);
 
   // The first tensor that was added, unless it was taken: it is on no page.

@@ -12,7 +12,7 @@ namespace {
 
 class Stack final : public StepObject {
  public:
-  // No bound where max_size is negative.
+  // No bound if max_size is negative.
   Stack(std::string name, DataType dtype, int64_t max_size)
       : name_(std::move(name)), dtype_(dtype), max_size_(max_size) {}
   ~Stack() override { release(std::move(elements_)); }
@@ -160,7 +160,7 @@ struct ByHandle {
   }
 };
 
-// The same, by name.
+// Finds the stack by its name.
 struct ByName {
   template <class F>
   static Status with_stack(const KernelContext& context, F&& use) {

@@ -42,16 +42,16 @@ class TensorArray final : public StepObject {
   void end() override;
 
   Result<int64_t> size(const KernelContext& context) const;
-  // The approximate bytes of `count` elements, or of all where it is negative,
+  // The approximate bytes of `count` elements, or of all if it is negative,
   // estimated from the first of them.
   double estimated_bytes(int64_t count) const;
   // ResourceExhausted beyond kMaxContainerElements.
   Status write(const KernelContext& context, int64_t index,
                const Tensor& value);
-  // Zeros where nothing was written and the element's shape is known.
+  // Zeros if nothing was written and the element's shape is known.
   Result<Tensor> read(const KernelContext& context, int64_t index);
 
-  // Writes values[i] to indices[i], or, where `indices` is null, to i.
+  // Writes values[i] to indices[i], or, if `indices` is null, to i.
   Status write_many(const KernelContext& context, const int32_t* indices,
                     std::span<const Tensor> values);
   // The elements at `indices`.

@@ -11,7 +11,7 @@ namespace tagflow::devices {
 
 namespace {
 
-// The array of input 0. InvalidArgument where its elements are of another type.
+// The array of input 0. InvalidArgument if its elements are of another type.
 Result<TensorArray*> array_of_type(const KernelContext& context,
                                    DataType dtype) {
   TAGFLOW_ASSIGN(TensorArray * array,
@@ -21,7 +21,7 @@ Result<TensorArray*> array_of_type(const KernelContext& context,
                       dtype_name(dtype));
 }
 
-// For costs: 0 if input 0 is no array.
+// For costs: 0 if input 0 is not an array.
 double array_bytes(const KernelContext& context, int64_t count) {
   const Result<TensorArray*> array =
       object_input<TensorArray>(context, 0, "tensor array");

@@ -10,7 +10,7 @@
 
 namespace tagflow::devices {
 
-// A list of tensors of one type. A kernel changes a list in place only where
+// A list of tensors of one type. A kernel changes a list in place only if
 // nobody else holds it (changed_value_output()).
 class TensorList final : public ArithmeticValue {
  public:
@@ -37,20 +37,20 @@ class TensorList final : public ArithmeticValue {
   DataType dtype;
   PartialShape element_shape;    // every element matches it
   int64_t max_size = -1;         // the limit for pushes; -1: none
-  std::vector<Tensor> elements;  // invalid where not set
+  std::vector<Tensor> elements;  // invalid if not set
 };
 
-// The list of an input. InvalidArgument where it is something else.
+// The list of an input. InvalidArgument if it is something else.
 Result<const TensorList*> list_input(const KernelContext& context, int input);
-// The same, and its elements must be of that type.
+// The list of an input, whose elements must be of that type.
 Result<const TensorList*> list_input(const KernelContext& context, int input,
                                      DataType dtype);
 
 // The estimated bytes of the list of input 0, for the cost of kernels that
-// move all elements. 0 where it is no list.
+// move all elements. 0 if it is not a list.
 double list_bytes(const KernelContext& context);
 
-// ResourceExhausted where a list would be longer than kMaxContainerElements.
+// ResourceExhausted if a list would be longer than kMaxContainerElements.
 Status check_list_size(const KernelContext& context, int64_t size);
 
 // The element shape of the list merged with the shape in an input.

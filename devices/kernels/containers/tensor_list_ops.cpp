@@ -102,7 +102,7 @@ class PushBackBatchKernel final : public BytesKernel {
     for (size_t i = 0; i < rows.size(); ++i) {
       const auto* list = value_as<TensorList>(lists.data<Variant>()[i]);
       if (list == nullptr || list->dtype != dtype_)
-        return context.fail("input {} is no list of {} but {}", i,
+        return context.fail("input {} is not a list of {} but {}", i,
                             dtype_name(dtype_),
                             describe_variant(lists.data<Variant>()[i]));
       TAGFLOW_RETURN_IF_ERROR(check_element(context, *list, rows[i]));
@@ -305,7 +305,7 @@ class ListLengthsKernel final : public CheapKernel {
       const Variant& variant = lists.data<Variant>()[i];
       const auto* list = value_as<TensorList>(variant);
       if (list == nullptr)
-        return context.fail("element {} is no list but {}", i,
+        return context.fail("element {} is not a list but {}", i,
                             describe_variant(variant));
       lengths->mutable_data<int32_t>()[i] = int32_t(list->size());
     }

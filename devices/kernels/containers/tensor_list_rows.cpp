@@ -91,7 +91,7 @@ Status check_rows(const KernelContext& context, const Tensor& tensor,
   Shape row = tensor.shape();
   row.remove_dim(0);
   if (shape.accepts(row)) return {};
-  return context.fail("rows of {} are no elements of shape {}",
+  return context.fail("rows of {} are not elements of shape {}",
                       tensor.describe(), shape.to_string());
 }
 
@@ -115,7 +115,7 @@ class ListFromTensorKernel final : public BytesKernel {
   }
 };
 
-// The length of a list that contains all indices. InvalidArgument where one is
+// The length of a list that contains all indices. InvalidArgument if one is
 // negative.
 Result<int64_t> length_for(const KernelContext& context,
                            std::span<const int32_t> indices) {

@@ -23,7 +23,7 @@ inline constexpr int64_t kMaxContainerElements = int64_t(1) << 27;
 // Nanoseconds to make as many elements as an int32 input says.
 double cost_of_elements(const KernelContext& context, int input);
 
-// The T of a resource input. InvalidArgument where it is something else; `what`
+// The T of a resource input. InvalidArgument if it is something else; `what`
 // is T's name.
 template <class T>
 Result<T*> object_input(const KernelContext& context, int input,
@@ -34,18 +34,18 @@ Result<T*> object_input(const KernelContext& context, int input,
     const auto& handle = *tensor.data<ResourceHandle>();
     if (T* object = step_object<T>(handle)) return object;
     return context.fail(
-        "input {} is no {} but {}", input, what,
+        "input {} must be one {}, not {}", input, what,
         handle.get() == nullptr ? "an empty handle" : handle.get()->describe());
   }
   return context.fail("input {} must be the handle of one {}, not {}", input,
                       what, tensor.describe());
 }
 
-// The resources in which a kernel makes its objects. Internal where the kernel
+// The resources in which a kernel makes its objects. Internal if the kernel
 // runs outside of a step.
 Result<StepResources*> step_resources(const KernelContext& context);
 
-// The T in one element of a variant tensor, or null where it is something else.
+// The T in one element of a variant tensor, or null if it is something else.
 template <class T>
 T* value_as(const Variant& variant) {
   VariantValue* value = variant.get();
@@ -56,7 +56,7 @@ T* value_as(const Variant& variant) {
 // "an empty variant", or the value's own description.
 std::string describe_variant(const Variant& variant);
 
-// The T in a variant input of one element. InvalidArgument where it is
+// The T in a variant input of one element. InvalidArgument if it is
 // something else; `what` is T's name.
 template <class T>
 Result<const T*> value_input(const KernelContext& context, int input,
@@ -67,7 +67,7 @@ Result<const T*> value_input(const KernelContext& context, int input,
                         input, what, tensor.describe());
   const auto& variant = *tensor.data<Variant>();
   if (const T* value = value_as<T>(variant)) return value;
-  return context.fail("input {} is no {} but {}", input, what,
+  return context.fail("input {} must be one {}, not {}", input, what,
                       describe_variant(variant));
 }
 
@@ -82,7 +82,7 @@ Result<T*> new_value_output(KernelContext& context, int output,
   return raw;
 }
 
-// The variants of an input as an output: the input itself where nobody else
+// The variants of an input as an output: the input itself if nobody else
 // holds it, else a tensor with the same values. These may be shared: see
 // own_value().
 inline Result<std::span<Variant>> changed_variants_output(
@@ -121,7 +121,7 @@ Result<std::span<Variant>> changed_values_output(KernelContext& context,
   return variants;
 }
 
-// The same for a scalar.
+// As changed_values_output(), for a scalar.
 template <class T>
 Result<T*> changed_value_output(KernelContext& context, int input, int output) {
   TAGFLOW_ASSIGN(const auto variants,
@@ -138,7 +138,7 @@ void release_nested(Tensor&& tensor);
 bool accepts_shape_of(const PartialShape& shape, const Tensor& tensor);
 
 // The integer of a scalar input, whose type int32 the op's definition
-// guarantees. InvalidArgument where it is no scalar; `name` is for the message.
+// guarantees. InvalidArgument if it is not a scalar; `name` is for the message.
 inline Result<int64_t> int32_input(const KernelContext& context, int input,
                                    std::string_view name) {
   const Tensor& tensor = context.input(input);

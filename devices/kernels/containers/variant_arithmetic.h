@@ -19,7 +19,7 @@ class ArithmeticValue : public VariantValue {
   // The same structure, filled with zeros.
   virtual Result<Variant> zeros_like(const KernelContext& context,
                                      int depth) const = 0;
-  // InvalidArgument where `other` is not of the same structure.
+  // InvalidArgument if `other` is not of the same structure.
   virtual Result<Variant> add(const KernelContext& context,
                               const VariantValue& other, int depth) const = 0;
 
@@ -41,7 +41,7 @@ class GradientValue : public ArithmeticValue {
   virtual int64_t copy_size() const = 0;
   // A copy that nobody else holds.
   virtual Ref<GradientValue> copy() const = 0;
-  // Adds `term`, which is of the same class. InvalidArgument where an element
+  // Adds `term`, which is of the same class. InvalidArgument if an element
   // is of another type or shape. REQUIRES: nobody else holds this value.
   virtual Status accumulate(VariantSum& sum, const GradientValue& term) = 0;
 
@@ -55,7 +55,7 @@ class GradientValue : public ArithmeticValue {
   GradientValue() : ArithmeticValue(Kind::kGradient) {}
 };
 
-// The value as an ArithmeticValue; null where it is null or of another class.
+// The value as an ArithmeticValue; null if it is null or of another class.
 inline ArithmeticValue* as_arithmetic(VariantValue* value) {
   return value != nullptr && value->kind() != VariantValue::Kind::kOther
              ? static_cast<ArithmeticValue*>(value)
@@ -76,8 +76,8 @@ class VariantSum {
       : context_(context), depth_(depth) {}
 
   const KernelContext& context() const { return context_; }
-  // Adds `term` to `sum`, in place where nobody else holds `sum`. An invalid
-  // tensor counts as zeros. InvalidArgument where types or shapes differ. The
+  // Adds `term` to `sum`, in place if nobody else holds `sum`. An invalid
+  // tensor counts as zeros. InvalidArgument if types or shapes differ. The
   // elements of `sum` must keep their addresses until finish().
   Status add(Tensor& sum, const Tensor& term);
   void add(Variant& sum, const Variant& term) {
@@ -101,7 +101,7 @@ class VariantSum {
 // Zeros of a tensor's type and shape; an invalid tensor for an invalid one.
 Result<Tensor> zeros_like_tensor(const KernelContext& context,
                                  const Tensor& tensor, int depth);
-// The sum. An invalid tensor counts as zeros. InvalidArgument where types or
+// The sum. An invalid tensor counts as zeros. InvalidArgument if types or
 // shapes differ.
 Result<Tensor> add_nested(const KernelContext& context, const Tensor& a,
                           const Tensor& b, int depth);

@@ -105,7 +105,7 @@ class NoOpKernel : public CheapKernel {
   Status compute(KernelContext&) const override { return {}; }
 };
 
-// Runs only where the step did not feed it.
+// Runs only if the step did not feed it.
 class PlaceholderKernel : public CheapKernel {
  public:
   explicit PlaceholderKernel(PartialShape shape) : shape_(std::move(shape)) {}

@@ -27,15 +27,15 @@ class ConvKernelBase : public Kernel {
  protected:
   // From the role's inputs, tensors or sizes; the output shape is computed from
   // the others and, for a gradient, compared with that of out_backprop.
-  // InvalidArgument where they do not match.
+  // InvalidArgument if they do not match.
   Result<Shapes> shapes(const KernelContext& context) const;
   // The output channels of a filter of this shape for so many input channels;
-  // InvalidArgument where the filter does not fit them.
+  // InvalidArgument if the filter does not fit them.
   virtual Result<int64_t> output_channels(const KernelContext& context,
                                           const Shape& filter,
                                           int64_t channels) const = 0;
 
-  // The shape in an integer vector. InvalidArgument where it is no shape of
+  // The shape in an integer vector. InvalidArgument if it is not a shape of
   // `rank` dimensions.
   static Result<Shape> shape_of_sizes(const KernelContext& context,
                                       const Tensor& sizes, int rank);
@@ -57,7 +57,7 @@ class ConvKernelBase : public Kernel {
   ConvRole role_;
 };
 
-// The attributes of a convolution. Unimplemented where it strides or dilates
+// The attributes of a convolution. Unimplemented if it strides or dilates
 // over the batch or the channels.
 Result<graph::WindowAttrs> conv_attrs(const KernelInfo& info);
 ConvRole conv_role(const KernelInfo& info);

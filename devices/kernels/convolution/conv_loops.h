@@ -30,7 +30,7 @@ struct Convolution {
 };
 
 // Elements are channels-last, of type W: float, double, or int32_t (forward and
-// input gradient only). ResourceExhausted where there is no memory for patches.
+// input gradient only). ResourceExhausted if there is no memory for patches.
 // REQUIRES: no size is 0.
 template <class W>
 Status convolve(const KernelContext& context, const Convolution& conv,

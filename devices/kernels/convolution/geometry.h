@@ -65,12 +65,12 @@ struct Geometry {
 };
 
 // The geometry of windows of the given spatial sizes over a tensor of shape
-// `input`, in the attributes' data format. InvalidArgument where they do not
+// `input`, in the attributes' data format. InvalidArgument if they do not
 // fit or their product overflows. REQUIRES: input.rank() == window.rank
 Result<Geometry> make_geometry(const KernelContext& context,
                                const graph::WindowAttrs& window,
                                const Shape& input, const Spatial& size);
-// The same with the sizes of window.size.
+// As make_geometry(), with the sizes of window.size.
 Result<Geometry> make_pool_geometry(const KernelContext& context,
                                     const graph::WindowAttrs& window,
                                     const Shape& input);

@@ -14,7 +14,7 @@ namespace tagflow::devices {
 // Thread-safe.
 class LibraryConvolution {
  public:
-  // Null where this build has no library for it.
+  // Null if this build has no library for it.
   static std::unique_ptr<LibraryConvolution> make(ConvRole role);
   virtual ~LibraryConvolution() = default;
 
@@ -27,7 +27,7 @@ class LibraryConvolution {
     const float* out = nullptr;
     float* made = nullptr;
   };
-  // The result does not depend on the number of workers. False where the
+  // The result does not depend on the number of workers. False if the
   // library does not support it, or the shape is not worth preparing: then the
   // loops of conv_loops.h must compute it. ResourceExhausted when out of
   // memory. REQUIRES: no size is 0.

@@ -20,7 +20,7 @@ struct WeightLayout {
 // Thread-safe.
 class PackedConvolution {
  public:
-  // Null where this build has no library for it. REQUIRES: no size is 0; the
+  // Null if this build has no library for it. REQUIRES: no size is 0; the
   // tensor has as many elements as the layout says, and nobody changes them.
   static std::unique_ptr<PackedConvolution> make(const WeightLayout& layout,
                                                  Tensor weights);
@@ -37,7 +37,7 @@ class PackedConvolution {
   // throw.
   using Finish = std::function<void(int64_t begin, int64_t end)>;
   // Computes it, with the bias added. The geometry's channels are inputs times
-  // groups. False, and nothing was done, where the library does not support it.
+  // groups. False, and nothing was done, if the library does not support it.
   // ResourceExhausted, where part of the output may have been written.
   virtual Result<bool> compute(const KernelContext& context,
                                const Geometry& geometry, const Factors& factors,

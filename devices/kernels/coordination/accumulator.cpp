@@ -140,7 +140,7 @@ class ApplySparseGradientKernel final
       PartialShape wanted = shape;
       wanted.set_dim(0, PartialShape::kUnknown);
       if (!wanted.accepts(values.shape()))
-        return context.fail("values {} are no rows of {} of shape {}",
+        return context.fail("values {} are not rows of {} of shape {}",
                             values.describe(), accumulator.describe(),
                             shape.to_string());
       if (shape.dim_known(0)) rows = shape.dim(0);

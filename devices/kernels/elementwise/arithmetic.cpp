@@ -33,7 +33,7 @@ struct SquaredDifference : Elementwise<T> {
   }
 };
 
-// The first operand where both are equal; NaN where one of them is.
+// The first operand if both are equal; NaN if one of them is.
 template <class T>
 struct Maximum : Elementwise<T> {
   static T apply(T a, T b) {

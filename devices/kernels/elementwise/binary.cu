@@ -17,7 +17,7 @@ TAGFLOW_BINARY(Add, wrap(a) + wrap(b))
 TAGFLOW_BINARY(Subtract, wrap(a) - wrap(b))
 TAGFLOW_BINARY(Multiply, wrap(a) * wrap(b))
 TAGFLOW_BINARY(SquaredDifference, (wrap(a) - wrap(b)) * (wrap(a) - wrap(b)))
-// The first operand where both are equal; NaN where one of them is.
+// The first operand if both are equal; NaN if one of them is.
 TAGFLOW_BINARY(Maximum, a >= b || a != a ? a : b)
 TAGFLOW_BINARY(Minimum, a <= b || a != a ? a : b)
 TAGFLOW_BINARY(Divide, a / b)

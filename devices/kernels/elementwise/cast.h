@@ -19,11 +19,11 @@ using CastRow = void (*)(const void* x, void* z, int64_t n);
 //   uint64)
 // - between integers: wraps around
 CastRow core_cast_row(DataType from, DataType to);
-// The same for one element in its token.
+// The conversion of one element in its token.
 ScalarFunction core_cast_scalar(DataType from, DataType to);
 
 // Clears the bits of each float or double that `to`, a smaller floating type,
-// cannot hold, so that a cast truncates. Null where `to` is not smaller.
+// cannot hold, so that a cast truncates. Null if `to` is not smaller.
 CastRow truncate_row(DataType from, DataType to);
 
 }  // namespace tagflow::devices

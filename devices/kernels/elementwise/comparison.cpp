@@ -49,7 +49,7 @@ class LenientEqualityKernel final : public Kernel {
   LenientEqualityKernel(std::unique_ptr<Kernel> strict, bool of_different)
       : strict_(std::move(strict)), of_different_(of_different) {}
 
-  // The strict kernel itself where the node says that shapes must fit.
+  // The strict kernel itself if the node says that shapes must fit.
   // `of_different`: the result for shapes that do not.
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info,
                                               KernelMaker make_strict,

@@ -110,19 +110,19 @@ struct FloorModulo : Division<T> {
   }
 };
 
-// 0 where b is 0, also for a = NaN.
+// 0 if b is 0, also for a = NaN.
 template <class T>
 struct DivideNoNan : Elementwise<T> {
   static T apply(T a, T b) { return b == T(0) ? T(0) : a / b; }
 };
 
-// 0 where b is 0, also for a = NaN or infinity.
+// 0 if b is 0, also for a = NaN or infinity.
 template <class T>
 struct MultiplyNoNan : Elementwise<T> {
   static T apply(T a, T b) { return b == T(0) ? T(0) : multiply(a, b); }
 };
 
-// 0 where a is 0, for any b.
+// 0 if a is 0, for any b.
 template <class T>
 struct XDivideY : Elementwise<T> {
   static T apply(T a, T b) { return a == T(0) ? T(0) : a / b; }

@@ -8,11 +8,11 @@
 //   };
 //
 // with In and Out, the element types (from Elementwise), apply(), and
-// optionally, where the defaults do not fit:
+// optionally, if the defaults do not fit:
 //   static constexpr double kCost    nanoseconds of one element, if vectorised
 //   static constexpr const char* kRefusal, static bool refuses(In)
 //                                    why and which second operands are errors
-//   static void apply_row(...)       a whole row, where a loop over apply() is
+//   static void apply_row(...)       a whole row, if a loop over apply() is
 //                                    not the best; see run_row()
 //   using Exchanged                  a binary op that gives the same for
 //                                    exchanged operands, whose rows serve both
@@ -46,11 +46,11 @@ struct UnaryLoop {
 
 struct BinaryLoop {
   // z[i] = f(x[i], y[i]) for i < n; an operand that does not move is read at
-  // its first element only. z may be x or y where that moves.
+  // its first element only. z may be x or y if that moves.
   void (*row)(const void* x, bool x_moves, const void* y, bool y_moves, void* z,
               int64_t n);
   // The index of the first of n second operands that is invalid, or -1. Null
-  // where all are valid.
+  // if all are valid.
   int64_t (*find_refused)(const void* y, int64_t n);
   const char* refusal;  // the message for it
   size_t in_size, out_size;
@@ -61,14 +61,14 @@ struct BinaryLoop {
 // nanoseconds each, that an estimate in every run pays.
 bool may_take_long(const KernelInfo& info, double cost);
 
-// The same rank and dimensions.
+// Whether both have the same rank and dimensions.
 bool same_dims(const Tensor& x, const Tensor& y);
 
-// For AddN: InvalidArgument where its inputs have different shapes.
+// For AddN: InvalidArgument if its inputs have different shapes.
 Status check_addends(const KernelContext& context);
 
 // Calls body(begin, end) on parts of [0, total), whose units have
-// `unit_elements`; on everything at once where that is little.
+// `unit_elements`; on everything at once if that is little.
 template <class Body>
 void shard(const KernelContext& context, int64_t total, int64_t unit_elements,
            double element_cost, const Body& body) {
@@ -109,7 +109,7 @@ template <class Op>
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) z[i] = Op::apply(x[i], fixed);
   } else {
-    // Where neither moves there is a single element.
+    // If neither moves there is a single element.
     const typename Op::In fixed = *x;
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) z[i] = Op::apply(fixed, y[i]);

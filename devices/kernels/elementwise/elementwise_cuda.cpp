@@ -56,7 +56,7 @@ class UnaryCudaKernel final : public CudaKernel {
 enum class Shapes : uint8_t {
   kBroadcast,
   kAlike,    // they must be the same
-  kLenient,  // not equal where shapes do not fit
+  kLenient,  // not equal if shapes do not fit
 };
 
 class BinaryCudaKernel final : public CudaKernel {

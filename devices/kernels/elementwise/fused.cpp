@@ -174,7 +174,7 @@ class FusedKernel final : public Kernel, public FusedTiles {
       const int64_t op = values[i] - int64_t(num_inputs_);
       if (op < 0 || op >= int64_t(ops_.size()) || ops_[size_t(op)].output >= 0)
         return invalid_argument(
-            "output {} is value {}, which is no result, or is repeated", i,
+            "output {} is value {}, which is not a result, or is repeated", i,
             values[i]);
       ops_[size_t(op)].output = int(i);
       const int64_t tensor = joined.empty() ? int64_t(i) : joined[i];
@@ -224,7 +224,8 @@ class FusedKernel final : public Kernel, public FusedTiles {
 
   // --- Running --------------------------------------------------------------
 
-  // Runs as the engine runs an op on scalars; false if an input is no scalar.
+  // Runs as the engine runs an op on scalars; false if an input is not a
+  // scalar.
   bool compute_scalars(KernelContext& context) const {
     for (const Tensor& input : context.inputs())
       if (!input.is_inline_scalar()) return false;

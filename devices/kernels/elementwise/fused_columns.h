@@ -7,16 +7,16 @@
 
 namespace tagflow::devices {
 
-// The whole input where `count` is 0.
+// The whole input if `count` is 0.
 struct FusedColumns {
   int64_t first = 0, count = 0;
 };
 
-// The attribute `columns`: by input, or empty. InvalidArgument where it has
+// The attribute `columns`: by input, or empty. InvalidArgument if it has
 // another number of elements, or an element is invalid.
 Result<std::vector<FusedColumns>> read_fused_columns(const KernelInfo& info);
 
-// InvalidArgument where an input has fewer columns. REQUIRES: `columns` is
+// InvalidArgument if an input has fewer columns. REQUIRES: `columns` is
 // empty, or has an element for each input.
 Status check_fused_columns(const KernelContext& context,
                            const std::vector<FusedColumns>& columns);
@@ -42,7 +42,7 @@ class SeenInput {
   const FusedColumns& columns_;
 };
 
-// A new tensor of these columns. ResourceExhausted where there is no memory.
+// A new tensor of these columns. ResourceExhausted if there is no memory.
 // REQUIRES: `whole` has them, and `count` is at least 1.
 Result<Tensor> copy_columns(const KernelContext& context, const Tensor& whole,
                             const FusedColumns& columns);

@@ -17,7 +17,7 @@ Result<FusedLine> parse_fused_line(std::string_view line, size_t num_values) {
     const auto [end, bad] = std::from_chars(text.data(), text_end, number);
     if (bad != std::errc() || end != text_end || number >= num_values ||
         parsed.operands.size() == 2)
-      return invalid_argument("\"{}\" is no operand", text);
+      return invalid_argument("\"{}\" is not an operand", text);
     parsed.operands.push_back(number);
   }
   return parsed;

@@ -11,7 +11,7 @@ namespace tagflow::devices {
 // z[i] = x[i] for i < n. The arrays do not overlap.
 void widen(const Half* x, float* z, int64_t n);
 void widen(const BFloat16* x, float* z, int64_t n);
-// The same, rounding to nearest even.
+// z[i] = x[i] for i < n, rounded to the nearest, and to even ones in between.
 void narrow(const float* x, Half* z, int64_t n);
 void narrow(const float* x, BFloat16* z, int64_t n);
 

@@ -85,7 +85,7 @@ struct NextAfter : Elementwise<T> {
   static T apply(T from, T to) { return std::nextafter(from, to); }
 };
 
-// x log y; 0 where x is 0, for any y.
+// x log y; 0 if x is 0, for any y.
 template <class T>
 struct XLogY : Elementwise<T> {
   static constexpr double kCost = 6;
@@ -94,7 +94,7 @@ struct XLogY : Elementwise<T> {
   }
 };
 
-// x log(1 + y); 0 where x is 0, for any y.
+// x log(1 + y); 0 if x is 0, for any y.
 template <class T>
 struct XLog1pY : Elementwise<T> {
   static constexpr double kCost = 8;

@@ -196,7 +196,7 @@ inline T tanh(T x) {
   return std::copysign(e / (e + T(2)), x);
 }
 
-// 1 / (1 + e^-x). 1 for large x, where e^-x is below the normal numbers; where
+// 1 / (1 + e^-x). 1 for large x, where e^-x is below the normal numbers; if
 // 2^n overflows, it is infinite, as e^-x is soon after.
 template <class T>
 inline T sigmoid(T x) {

@@ -80,7 +80,7 @@ class ReadFileKernel : public Kernel {
       return file_error(context, path, errno);
     if (S_ISDIR(facts.st_mode)) return file_error(context, path, EISDIR);
     if (!S_ISREG(facts.st_mode))
-      return context.fail("\"{}\" is no regular file", path);
+      return context.fail("\"{}\" is not a regular file", path);
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, Shape{}));
     std::string& contents = *output->mutable_data<std::string>();
     contents.resize(size_t(facts.st_size));

@@ -55,7 +55,7 @@ class PersistentStack final : public GradientValue {
  private:
   static constexpr uint32_t kChunk = 15;
   struct Chunk;
-  // The first `count` elements of a chunk; none where it is null.
+  // The first `count` elements of a chunk; none if it is null.
   struct Part {
     Ref<Chunk> chunk;
     uint32_t count = 0;

@@ -19,7 +19,7 @@ Result<const PersistentStack*> stack_or_zeros(const KernelContext& context) {
   return value_input<PersistentStack>(context, 0, kStackName);
 }
 
-// The same, and its elements must be of that type.
+// As above, and its elements must be of that type.
 Result<const PersistentStack*> stack_or_zeros(const KernelContext& context,
                                               DataType dtype) {
   TAGFLOW_ASSIGN(const auto* stack, stack_or_zeros(context));

@@ -54,7 +54,7 @@ void set_matrix(Tensor& tensor, int64_t i, const Expression& matrix) {
   set_elements<T>(tensor, i * matrix.rows() * matrix.cols(), matrix);
 }
 
-// Calls body(i) for each i < count, on several workers where that pays at so
+// Calls body(i) for each i < count, on several workers if that pays at so
 // many nanoseconds each. body returns the error of matrix i, or null; of
 // several errors the kernel reports that of the lowest i.
 Status for_each_matrix(const KernelContext& context, int64_t count, double cost,

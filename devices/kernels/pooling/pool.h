@@ -11,14 +11,14 @@ namespace tagflow::devices {
 // The attributes of a pool; for the V2 ops sizes and strides are still empty.
 Result<graph::WindowAttrs> pool_attrs(const KernelInfo& info);
 
-// `window` with the sizes and strides of inputs `first` and `first` + 1, where
+// `window` with the sizes and strides of inputs `first` and `first` + 1, if
 // the node has these inputs; checked.
 Result<graph::WindowAttrs> complete_window(const KernelContext& context,
                                            graph::WindowAttrs window,
                                            int first);
 
-// Unimplemented where the window spans or strides over the batch, or over the
-// channels unless `over_channels`; InvalidArgument where an explicit padding
+// Unimplemented if the window spans or strides over the batch, or over the
+// channels unless `over_channels`; InvalidArgument if an explicit padding
 // is as large as the window.
 Status check_pool_window(const KernelContext& context,
                          const graph::WindowAttrs& window, bool over_channels);
@@ -30,7 +30,7 @@ struct Largest {
       : values(size_t(channels)), positions(size_t(channels)) {}
 
   // Searches the window at `at` of one image. Of equal elements the first one
-  // wins; a NaN wins only where it comes first. Positions are -1 where the
+  // wins; a NaN wins only if it comes first. Positions are -1 if the
   // window is empty. REQUIRES: an Index can hold every position.
   void find(const Geometry& g, const T* image, int64_t at) {
     T* __restrict const best = values.data();

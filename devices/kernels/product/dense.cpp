@@ -8,7 +8,7 @@ namespace tagflow::devices {
 namespace {
 
 // The sizes of one product of the last two dimensions of two tensors.
-// InvalidArgument where the inner ones differ.
+// InvalidArgument if the inner ones differ.
 // REQUIRES: both have at least two dimensions.
 Result<ProductBatch> product_of(const KernelContext& context, FactorForm a_form,
                                 FactorForm b_form) {

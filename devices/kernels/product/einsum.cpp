@@ -30,7 +30,7 @@ bool contains(const Labels& labels, Label label) {
 // The size of each label, over all operands.
 class LabelSizes {
  public:
-  // InvalidArgument where a label has two sizes.
+  // InvalidArgument if a label has two sizes.
   Status add(const KernelContext& context, const Labels& labels,
              const Tensor& operand) {
     for (size_t i = 0; i < labels.size(); ++i) {
@@ -240,7 +240,7 @@ class EinsumKernel : public Kernel {
     return result;
   }
 
-  // Output 0, where a repeated label spreads the result along a diagonal.
+  // Output 0, if a repeated label spreads the result along a diagonal.
   static Status write(KernelContext& context, const Equation& equation,
                       const Labels& distinct, const Tensor& result,
                       const LabelSizes& sizes) {

@@ -10,7 +10,7 @@
 namespace tagflow::devices {
 
 // A row-major factor of a product. `stride` is the distance between the
-// starts of consecutive stored rows, at least their length. Where `transposed`
+// starts of consecutive stored rows, at least their length. If `transposed`
 // is set the product uses the transpose of the stored matrix.
 template <class T>
 struct Factor {
@@ -19,7 +19,7 @@ struct Factor {
   bool transposed = false;
 };
 
-// c = a b, or c += a b where `accumulate` is set; a is m x k, b is k x n, c is
+// c = a b, or c += a b if `accumulate` is set; a is m x k, b is k x n, c is
 // m x n with rows `c_stride` apart. Integers wrap around. T is float, double,
 // a complex type or an integer of 8 to 64 bits; only float and double accept
 // transposed factors. k may be 0; m and n too.

@@ -17,7 +17,7 @@ namespace tagflow::devices {
 // internal to this. Thread-safe once it is built.
 class LayerOps {
  public:
-  // InvalidArgument where the node's attributes are not those of a layer.
+  // InvalidArgument if the node's attributes are not those of a layer.
   Status build(const KernelInfo& info);
 
   const graph::Node& product() const { return *product_.node; }
@@ -36,17 +36,17 @@ class LayerOps {
   // The number of tensors that are multiplied: one, or the inputs of ConcatV2.
   int64_t num_parts() const { return 1 + num_more_; }
   const Tensor& part(const KernelContext& context, int64_t i) const;
-  // The bias, or null where there is none; false where it is no vector of
+  // The bias, or null if there is none; false if it is not a vector of
   // `outputs` elements. REQUIRES: dtype() is float.
   bool find_bias(const KernelContext& context, int64_t outputs,
                  const float*& bias) const;
   // Computes the layer from the product, block by block. False, and nothing was
-  // done, where the element-wise ops need the whole product. REQUIRES:
+  // done, if the element-wise ops need the whole product. REQUIRES:
   // can_run_blocks(), and `product` is its shape.
   Result<bool> compute_rows(KernelContext& context, const RowFactors& factors,
                             const Shape& product) const;
   // Allocates the outputs of the element-wise ops for a product of that shape.
-  // False, and nothing was done, where they need the whole product. REQUIRES:
+  // False, and nothing was done, if they need the whole product. REQUIRES:
   // has_tail() and can_run_blocks().
   Result<bool> begin_tail(KernelContext& context, Shape product,
                           LayerTail& tail) const;
@@ -84,7 +84,7 @@ class LayerOps {
   const FusedTiles* tiles_ = nullptr;  // of the tail, if it supports blocks
   DataType dtype_ = DataType::kInvalid;
   // The product's columns as the element-wise ops use them: segments of one
-  // width, which is known where there are several.
+  // width, which is known if there are several.
   int64_t segments_ = 1, width_ = 0;
   int num_outputs_ = 1;
   int64_t num_more_ = 0;  // parts of the factor after the first

@@ -13,7 +13,7 @@ namespace tagflow::devices {
 // computed part by part, and other tensors. Thread-safe once it is complete.
 class LayerTail {
  public:
-  // Adds the other operands, for results of that shape. False where one of them
+  // Adds the other operands, for results of that shape. False if one of them
   // is neither of that shape nor a single element.
   bool add_others(std::span<const Tensor> others, const Shape& result);
   // Whether the ops can run with so many segments before the other operands.

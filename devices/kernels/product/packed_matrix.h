@@ -11,7 +11,7 @@
 
 namespace tagflow::devices {
 
-// [inputs, outputs], or [outputs, inputs] where it is transposed.
+// [inputs, outputs], or [outputs, inputs] if it is transposed.
 struct MatrixLayout {
   int64_t inputs = 0, outputs = 0;
   bool transposed = false;

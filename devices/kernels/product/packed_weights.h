@@ -6,7 +6,7 @@
 
 namespace tagflow::devices {
 
-// A weight matrix: a tensor, and its panels where it can be packed.
+// A weight matrix: a tensor, and its panels if it can be packed.
 // Thread-safe. Nobody may change the tensor's elements while this lives.
 class PackedWeights final : public VariantValue {
  public:
@@ -16,7 +16,7 @@ class PackedWeights final : public VariantValue {
   std::string describe() const override;
 
   const Tensor& tensor() const { return tensor_; }
-  // Null where it cannot be packed.
+  // Null if it cannot be packed.
   PackedMatrix* matrix() const { return matrix_.get(); }
 
  private:

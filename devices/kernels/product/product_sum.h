@@ -40,7 +40,7 @@ class ProductSum final : public VariantValue {
   // "ProductSum of float[3,4]".
   std::string describe() const override;
 
-  // Adds a product. InvalidArgument where its factors are no matrices that can
+  // Adds a product. InvalidArgument if its factors are not matrices that can
   // be multiplied, or the result is not of the sum's shape; ResourceExhausted.
   // REQUIRES: the factors are of dtype().
   Status add(const KernelContext& context, const MatrixProduct& product);

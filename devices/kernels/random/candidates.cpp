@@ -38,7 +38,7 @@ Result<std::vector<double>> read_weights(const KernelInfo& info) {
   if (!weights.empty())
     return invalid_argument("only one of vocab_file and unigrams may be given");
   if (is_irregular_file(path))
-    return invalid_argument("\"{}\" is no regular file", path);
+    return invalid_argument("\"{}\" is not a regular file", path);
   std::ifstream file(path);
   std::string line;
   while (int64_t(weights.size()) < kMostClasses && std::getline(file, line)) {
@@ -166,7 +166,8 @@ class CandidateKernel : public Kernel {
   }
 
  private:
-  // Stores the classes; returns the number of draws until there were enough.
+  // Stores `count_` classes. Returns the number of draws that this took, which
+  // is larger if classes must be unique.
   Result<int64_t> sample(const KernelContext& context, int64_t* to) const {
     if (classes_ == Classes::kAll) {
       for (int64_t i = 0; i < count_; ++i) to[i] = i;

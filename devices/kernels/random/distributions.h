@@ -23,8 +23,8 @@ struct UniformReal {
   }
 };
 
-// Integers of [minval, maxval), by the remainder: biased where the size of the
-// range is no power of 2, as in TensorFlow.
+// Integers of [minval, maxval), by the remainder: biased if the size of the
+// range is not a power of 2, as in TensorFlow.
 template <class T>
 struct UniformInt {
   using Element = T;

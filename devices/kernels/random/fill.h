@@ -15,7 +15,7 @@ namespace tagflow::devices {
 //   kBlocks       blocks of the stream from the start of a group to the next
 //   kNanoseconds  for an element
 //   make()        creates one from the inputs from `first` on, or an error;
-//                 called only where the output has elements
+//                 called only if the output has elements
 //   draw()        one group from a stream that is at its start
 // So each group has its own part of the stream, regardless of the worker.
 template <class Distribution>

@@ -14,8 +14,8 @@ class GeneratorState {
  public:
   static constexpr int64_t kWords = 3;
 
-  // The state in the variable of input 0. FailedPrecondition where it has no
-  // value, InvalidArgument where the value is no vector of at least three
+  // The state in the variable of input 0. FailedPrecondition if it has no
+  // value, InvalidArgument if the value is not a vector of at least three
   // words.
   static Result<GeneratorState> of(const KernelContext& context);
 

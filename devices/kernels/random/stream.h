@@ -21,7 +21,7 @@ enum class RandomSource : uint8_t {
 
 // The number of these inputs.
 int source_inputs(RandomSource source);
-// The stream given by the inputs from `first` on; an error where they are
+// The stream given by the inputs from `first` on; an error if they are
 // malformed, Unimplemented for an algorithm that exists in TensorFlow only.
 Result<Philox> random_stream(const KernelContext& context, RandomSource source,
                              int first);
@@ -30,7 +30,7 @@ Philox seeded_stream(const Tensor& seed);
 Status check_seed(const KernelContext& context, int input);
 
 // InvalidArgument unless the number is that of an algorithm, Unimplemented
-// where that exists in TensorFlow only.
+// if that exists in TensorFlow only.
 Status check_algorithm(const KernelContext& context, int64_t number);
 
 // The shape in an input that is a vector of dimensions.
@@ -48,7 +48,7 @@ struct SampleLayout {
 Result<SampleLayout> sample_layout(const KernelContext& context,
                                    RandomSource source, const Shape& parameters,
                                    std::string_view what);
-// The same for an output of that shape.
+// The layout of an output of that shape.
 Result<SampleLayout> layout_of_output(const KernelContext& context,
                                       const Shape& output,
                                       const Shape& parameters,
@@ -81,7 +81,7 @@ class RandomKernel : public Kernel {
   bool may_be_expensive_;
 };
 
-// The product of a tensor of integers; 1 where it is of another type.
+// The product of a tensor of integers; 1 if it is of another type.
 double product_of(const Tensor& shape);
 
 }  // namespace tagflow::devices

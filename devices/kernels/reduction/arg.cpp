@@ -48,7 +48,7 @@ struct Smaller {
   }
 };
 
-// The first best position of a row; 0 where no element is better than the worst
+// The first best position of a row; 0 if no element is better than the worst
 // value, so that all are this value or NaN.
 template <class Order, class T>
 int64_t best_of_row(const T* in, int64_t count) {
@@ -73,8 +73,8 @@ int64_t best_of_row(const T* in, int64_t count) {
 
 constexpr int64_t kColumns = 256;
 
-// The same for `width` neighbouring columns, at most kColumns, of rows `step`
-// apart.
+// The first best positions of `width` neighbouring columns, at most kColumns,
+// of rows `step` apart.
 template <class Order, class T>
 void best_of_columns(const T* in, int64_t count, int64_t step, int64_t width,
                      int64_t* out) {

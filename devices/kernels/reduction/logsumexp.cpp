@@ -7,7 +7,7 @@
 namespace tagflow::devices {
 namespace {
 
-// log(exp(a) + exp(b)) without overflow; NaN where one is.
+// log(exp(a) + exp(b)) without overflow; NaN if one is.
 template <class W>
 W log_add(W a, W b) {
   const W high = a > b ? a : b;

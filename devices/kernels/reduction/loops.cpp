@@ -37,7 +37,7 @@ class Reducer {
   }
 
   // The units that the elements of one output are divided into: blocks of rows
-  // where the innermost run is reduced, single elements otherwise.
+  // if the innermost run is reduced, single elements otherwise.
   int64_t units() const { return units_; }
   // The outputs of a tile, but of the last one in a kept row, since tiles never
   // cross the end of a row.
@@ -90,7 +90,7 @@ class Reducer {
     return element(in_, ReductionPlan::offset(plan_.kept, tile.first));
   }
 
-  // Sums units of one output where rows are reduced.
+  // Sums units of one output if rows are reduced.
   void sum_units(const std::byte* base, int64_t begin, int64_t end,
                  void* acc) const {
     if (end - begin > 1) {
@@ -109,7 +109,7 @@ class Reducer {
                    acc);
   }
 
-  // Sums units of the outputs of one tile where rows are kept.
+  // Sums units of the outputs of one tile if rows are kept.
   void sum_rows(const std::byte* base, int64_t width, int64_t begin,
                 int64_t end, void* acc) const {
     if (end - begin > leaf_) {

@@ -55,7 +55,7 @@ T multiplied(const T& a, const T& b) {
     return a * b;
 }
 
-// The extreme values of a type: infinities where it has them.
+// The extreme values of a type: infinities if it has them.
 template <class T>
 T lowest_value() {
   if constexpr (std::is_integral_v<T>)

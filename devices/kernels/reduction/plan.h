@@ -9,7 +9,7 @@ namespace tagflow::devices {
 
 // A list of dimension numbers as every reduction takes it: int32 or int64,
 // negative ones count from the end, any shape. Returns one flag per dimension.
-// InvalidArgument where one is out of range or repeated.
+// InvalidArgument if one is out of range or repeated.
 Result<boost::container::small_vector<bool, 8>> reduced_dims(
     const KernelContext& context, const Tensor& input, const Tensor& axes);
 
@@ -17,7 +17,7 @@ Result<boost::container::small_vector<bool, 8>> reduced_dims(
 Result<int> arg_axis(const KernelContext& context);
 
 // The dimensions of an input without those of size 1; neighbours are merged
-// where both are kept or both reduced, so the rest alternates.
+// if both are kept or both reduced, so the rest alternates.
 struct ReductionPlan {
   struct Run {
     int64_t size;

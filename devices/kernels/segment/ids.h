@@ -9,7 +9,7 @@ namespace tagflow::devices {
 Result<Tensor> as_int64(const KernelContext& context, const Tensor& tensor);
 
 // The value of an integer scalar input that is the number of rows of an output.
-// InvalidArgument where it is no scalar or negative.
+// InvalidArgument if it is not a scalar or negative.
 Result<int64_t> row_count(const KernelContext& context, int input);
 
 // InvalidArgument unless `ids` is a vector of as many ids as `rows`, sorted
@@ -20,7 +20,7 @@ Status check_sorted_ids(const KernelContext& context, const Tensor& ids,
 // [rows] and the dimensions of `data` from `from` on.
 Result<Shape> rows_shape(int64_t rows, const Tensor& data, int from);
 
-// The number of elements of data's dimensions from `from` on; meaningless where
+// The number of elements of data's dimensions from `from` on; meaningless if
 // it overflows, which is possible without rows.
 int64_t row_size(const Tensor& data, int from);
 

@@ -19,7 +19,7 @@ struct SegmentedRows {
 };
 
 // Row s of `out`, for s < segments, becomes the reduction of the rows of
-// segment s, or `empty` where there are none.
+// segment s, or `empty` if there are none.
 using ReduceSegmentsFn = void (*)(const KernelContext& context,
                                   const SegmentedRows& rows, int64_t segments,
                                   int empty, void* out);

@@ -19,7 +19,7 @@ struct SegmentLoops {
   DataType partial;  // the type of partial results
   void (*add)(const KernelContext& context, const UnsortedRows& rows,
               int64_t segments, void* out);
-  // Rounds partial results; null where they have the type of the output.
+  // Rounds partial results; null if they have the type of the output.
   void (*round)(const Tensor& partial, Tensor& out);
 };
 

@@ -33,10 +33,10 @@ struct SparsePorts {
 Result<SparseIndices> sparse_input(const KernelContext& context,
                                    SparsePorts ports = {});
 
-// InvalidArgument where a coordinate is outside of the shape.
+// InvalidArgument if a coordinate is outside of the shape.
 Status check_inside(const KernelContext& context, const SparseIndices& sparse);
-// The same, and where an element does not follow the previous one in row-major
-// order.
+// As check_inside(); InvalidArgument also if an element does not follow the
+// previous one in row-major order.
 Status check_inside_and_sorted(const KernelContext& context,
                                const SparseIndices& sparse);
 
@@ -51,14 +51,15 @@ inline std::string coordinates_text(const Shape::Dims& at) {
   return coordinates_text(std::span<const int64_t>(at.data(), at.size()));
 }
 
-// The distance between neighbours of each dimension; 0 in one that repeats.
+// The position of element `at` in row-major memory: the sum of at[i] *
+// strides[i]. The stride of a repeated dimension is 0.
 int64_t offset_of(std::span<const int64_t> at, const Shape::Dims& strides);
 
 // Sets an output to an int64 vector of the dimensions.
 Status set_shape_output(KernelContext& context, int output, const Shape& shape);
 
 // A kernel whose time is about proportional to its input elements, and to its
-// output elements where that is dense.
+// output elements if that is dense.
 class SparseKernel : public Kernel {
  public:
   double cost(const KernelContext& context) const override {

@@ -37,7 +37,7 @@ class SparseProductKernel : public Kernel {
       return context.fail("b must be a matrix, got {}", b.describe());
     if (indices.rank() != 2 || indices.dim(1) != 2 || values.rank() != 1 ||
         indices.dim(0) != values.dim(0))
-      return context.fail("indices {} and values {} are no sparse matrix",
+      return context.fail("indices {} and values {} are not a sparse matrix",
                           indices.describe(), values.describe());
     const int64_t rows = a[adjoint_a_ ? 1 : 0], inner = a[adjoint_a_ ? 0 : 1];
     if (b.dim(adjoint_b_ ? 1 : 0) != inner)

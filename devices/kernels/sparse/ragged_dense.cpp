@@ -58,7 +58,7 @@ Result<Level> level_of_ids(const KernelContext& context, int input,
   if (ids.rank() != 1)
     return context.fail("value rowids must be a vector, got {}",
                         ids.describe());
-  if (rows < 0) return context.fail("{} is no number of rows", rows);
+  if (rows < 0) return context.fail("{} is not a number of rows", rows);
   Level level;
   level.num_rows = rows;
   for (int64_t i = 0; i < ids.dim(0); ++i) {

@@ -37,7 +37,7 @@ Result<Kept> kept_dims(const KernelContext& context, const Shape& shape,
   for (int d = rank; d-- > 0;) {
     if (kept.is_reduced[size_t(d)]) continue;
     kept.strides[size_t(d)] = stride;
-    // May overflow only where there are no elements.
+    // May overflow only if there are no elements.
     stride = int64_t(uint64_t(stride) * uint64_t(shape.dim(d)));
   }
   for (int d = 0; d < rank; ++d) {

@@ -26,7 +26,7 @@ Result<Operands> operands_of(const KernelContext& context) {
 }
 
 // Iterates over the elements of both in the order of their positions; take(i,
-// j) gets their numbers, -1 where one tensor has no element.
+// j) gets their numbers, -1 if one tensor has no element.
 template <class Take>
 void merge(const SparseIndices& a, const SparseIndices& b, Take take) {
   int64_t i = 0, j = 0;
@@ -137,7 +137,7 @@ class AddSparseGradKernel : public SparseKernel {
             context.input(1).describe(), indices.describe());
     }
     if (grad.rank() != 1 || grad.dim(0) != terms[2].count)
-      return context.fail("gradients {} are no vector of {} elements",
+      return context.fail("gradients {} are not a vector of {} elements",
                           grad.describe(), terms[2].count);
     for (int n = 0; n < 2; ++n) {
       TAGFLOW_ASSIGN(Tensor * out,

@@ -48,7 +48,7 @@ class MergeSummaryKernel final : public BytesKernel {
       for (const std::string& text : context.input(i).flat<std::string>()) {
         tensorflow::Summary summary;
         if (!summary.ParseFromString(text))
-          return context.fail("input {} has {} bytes that are no summary", i,
+          return context.fail("input {} has {} bytes that are not a summary", i,
                               text.size());
         for (const auto& value : summary.value()) {
           // A value without a tag is identified by its summary.

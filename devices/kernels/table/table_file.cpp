@@ -168,7 +168,7 @@ Result<TableEntries> read_table_file(const KernelContext& context,
   TAGFLOW_RETURN_IF_ERROR(keys.check(context, "keys"));
   TAGFLOW_RETURN_IF_ERROR(values.check(context, "values"));
   if (is_irregular_file(path))
-    return context.fail("\"{}\" is no regular file", path);
+    return context.fail("\"{}\" is not a regular file", path);
   Lines lines(path);
   if (!lines.is_open())
     return error(Code::kNotFound, "[{}] cannot read \"{}\": {}",

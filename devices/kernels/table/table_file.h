@@ -28,7 +28,7 @@ struct TableEntries {
 };
 
 // Reads the entries of these types. InvalidArgument, with the file and the
-// line, where the text is invalid; NotFound where the file does not exist.
+// line, if the text is invalid; NotFound if the file does not exist.
 Result<TableEntries> read_table_file(const KernelContext& context,
                                      const std::string& path,
                                      const TableFile& format, DataType key,

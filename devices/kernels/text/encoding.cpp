@@ -31,7 +31,7 @@ class DecodeRawKernel : public BytesKernel {
         return context.fail("strings of {} and of {} bytes make no tensor",
                             bytes, text.size());
     if (bytes % size != 0)
-      return context.fail("{} bytes are no multiple of the {} of {}", bytes,
+      return context.fail("{} bytes are not a multiple of the {} of {}", bytes,
                           size, dtype_name(dtype));
     Shape shape = input.shape();
     shape.add_dim(int64_t(bytes / size));

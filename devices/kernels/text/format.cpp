@@ -164,7 +164,7 @@ class StringFormatKernel : public BytesKernel {
                               pieces.size() - 1, info.num_inputs());
     const int64_t summarize = attr_of<int64_t>(info, "summarize");
     if (summarize != int32_t(summarize))
-      return invalid_argument("[StringFormat] summarize {} is no int32",
+      return invalid_argument("[StringFormat] summarize {} is not an int32",
                               summarize);
     return std::unique_ptr<Kernel>(
         new StringFormatKernel(info, std::move(pieces), summarize));
@@ -214,8 +214,9 @@ class StringToNumberKernel : public BytesKernel {
           T* to = output->mutable_data<T>();
           for (const std::string& text : input.flat<std::string>()) {
             if (parse(text, *to++)) continue;
-            status = context.fail("\"{}\" is no {}", text.substr(0, 100),
-                                  dtype_name(output->dtype()));
+            status =
+                context.fail("\"{}\" is not a number of type {}",
+                             text.substr(0, 100), dtype_name(output->dtype()));
             return;
           }
         });

@@ -267,7 +267,7 @@ class SubstrKernel : public BytesKernel {
     return Shape::make(a.dims());
   }
 
-  // Strides of the tensor along each dimension of `shape`, 0 where it repeats.
+  // Strides of the tensor along each dimension of `shape`, 0 if it repeats.
   static Shape::Dims broadcast_strides(const Tensor& tensor,
                                        const Shape& shape) {
     const Shape own = tensor.shape();

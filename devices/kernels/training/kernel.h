@@ -6,10 +6,10 @@
 // of a name use one rule. 16-bit floats are computed in float, and rounded
 // once.
 //
-// A dense step is one pass over all states, in place where nobody else has
+// A dense step is one pass over all states, in place if nobody else has
 // their buffers, and else into new ones. A sparse step changes rows, one after
-// the other where an index is repeated, and copies a buffer at most the first
-// time (Note [Versions of a variable] in devices/state/variable.h). Where the
+// the other if an index is repeated, and copies a buffer at most the first
+// time (Note [Versions of a variable] in devices/state/variable.h). If the
 // CPU cannot access the states, an ElementMover does the dense step.
 #pragma once
 

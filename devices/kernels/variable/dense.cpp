@@ -21,9 +21,9 @@ constexpr double kDenseNanosecondsPerByte = 0.15;
 struct Change {
   // after[i] = before[i] + by[i], or their difference, for i < n.
   void (*row)(const void* before, const void* by, void* after, int64_t n);
-  // The same for a variable whose value and whose change are inline scalars of
+  // Does this for a variable whose value and whose change are inline scalars of
   // the type, for example a counter: nothing to allocate, to copy or to divide.
-  // False where they are something else.
+  // False if they are something else.
   bool (*scalar)(Variable& variable, const Tensor& by);
   bool subtracts;
 };
@@ -140,7 +140,7 @@ class CountUpToKernel final : public UpdateKernel {
     TAGFLOW_RETURN_IF_ERROR(check_type(context, *variable, kDataTypeOf<T>));
     TAGFLOW_RETURN_IF_ERROR(variable->check_initialized());
     if (!variable->value().is_scalar())
-      return context.fail("{} is no scalar, but {}", variable->describe(),
+      return context.fail("{} is not a scalar, but {}", variable->describe(),
                           variable->value().describe());
     const T count = variable->value().template scalar_value<T>();
     if (count >= limit_)

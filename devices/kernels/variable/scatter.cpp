@@ -120,7 +120,7 @@ class ScatterRowsKernel final : public ScatterKernel {
       for (int i = 1; i < shape.rank(); ++i) wanted.add_dim(shape.dim(i));
       if (updates.shape() != wanted)
         return context.fail(
-            "updates {} are no scalar, and should be {} for indices {} into "
+            "updates {} are not a scalar, and should be {} for indices {} into "
             "{}, whose value is of shape {}",
             updates.describe(), wanted.to_string(), indices.describe(),
             variable.describe(), shape.to_string());

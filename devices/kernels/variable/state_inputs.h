@@ -30,8 +30,8 @@ Result<std::unique_ptr<Kernel>> make_untimed(const KernelInfo& info) {
   return std::unique_ptr<Kernel>(std::make_unique<K>(info));
 }
 
-// Passes the kernel's variable on as its output where the op takes and returns
-// a reference; does nothing where it takes a handle.
+// Passes the kernel's variable on as its output if the op takes and returns
+// a reference; does nothing if it takes a handle.
 inline void pass_reference_on(KernelContext& context) {
   if (context.num_outputs() > 0) context.set_output(0, context.input(0));
 }

@@ -208,7 +208,7 @@ class VariableShapeKernel final : public LookKernel {
   const DataType type_;
 };
 
-// There is nothing to disable: reads copy anyway where that is useful.
+// There is nothing to disable: reads copy anyway if that is useful.
 class NothingKernel final : public CheapKernel {
  public:
   static constexpr bool kTakesHandles = true;

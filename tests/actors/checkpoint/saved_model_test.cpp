@@ -73,7 +73,7 @@ TEST_CASE("tensors that stand for assets are fed absolute paths") {
         outputs { key: 'path' value { name: 'read:0' } } } }
       asset_file_def { tensor_info { name: 'asset:0' }
                        filename: 'words.txt' } )";
-  // "path" is no variable of the checkpoint, but of the init op.
+  // "path" is not a variable of the checkpoint, but of the init op.
   folder.write_variables({{"path", Tensor::scalar("old")}});
   const auto loaded = must(SavedModel::load(folder.write_model(model)));
   CHECK(must(loaded->run("s", {})).at("path").scalar_value<std::string>() ==
@@ -207,7 +207,7 @@ TEST_CASE("a MetaGraph takes the checkpoint beside it, by names") {
                  "model\": [snapshot] the snapshot does not fit the graph: "
                  "\"w\" is "));
   CHECK(contains(failure(model_of(part + '\xff'), Code::kDataLoss),
-                 "no VariableDef"));
+                 "not a VariableDef"));
   const std::string flat = message<tensorflow::VariableDef>(
       "variable_name: 'part' save_slice_info_def { full_name: 'whole' "
       "full_shape: 5 var_offset: 3 }");
@@ -250,7 +250,7 @@ TEST_CASE("files that are missing or damaged are named, with the variable") {
   CHECK(contains(failure(path, Code::kDataLoss), data.string()));
   fs::remove(data);
   CHECK(contains(failure(path, Code::kNotFound), data.string()));
-  folder.write("variables/variables.index", "this is no table of a bundle");
+  folder.write("variables/variables.index", "this is not a table of a bundle");
   CHECK(contains(failure(path, Code::kDataLoss), "variables.index"));
 }
 

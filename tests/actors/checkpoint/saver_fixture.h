@@ -95,7 +95,7 @@ inline std::unique_ptr<Saver> make_saver(const Session& session,
   return must(Saver::create(session, std::move(options)));
 }
 
-// Of a session that counts: what it has come to, where all variables agree.
+// Of a session that counts: what it has come to, if all variables agree.
 inline int64_t count_of(Session& session) {
   const auto snapshot = must(must(Snapshots::create(session))->take());
   const auto count = snapshot.variables.at("count").scalar_value<int64_t>();

@@ -293,12 +293,12 @@ TEST_CASE("a saver refuses a folder that cannot be read") {
   const Folder folder("unread");
   const auto session = initialized();
   save_steps(*session, folder, {7});
-  // The newest one is no file that could be damaged.
+  // The newest one is not a file that could be damaged.
   fs::remove(folder.path("checkpoint"));
   fs::create_directory(folder.path("model.ckpt-8.index"));
   CHECK(contains(
       error_of(Saver::create(*session, {.folder = folder.path()}).status()),
-      "model.ckpt-8.index\" is no regular file"));
+      "model.ckpt-8.index\" is not a regular file"));
   CHECK(restore_checkpoint(*session, folder.path()).status().code() ==
         Code::kInvalidArgument);
 }

@@ -22,7 +22,7 @@ TEST_CASE("a saver saves nothing before the variables have values") {
   run_target(*session, "init");
   must(saver->save(0));
   must(saver->close());
-  // Where there are none, a checkpoint says the step.
+  // If there are none, a checkpoint says the step.
   const Folder other("no_variables");
   must(make_saver(*make_session({}, Graph()), {.folder = other.path()})
            ->save(1));
@@ -195,15 +195,16 @@ TEST_CASE("a checkpoint of another model is refused, with what differs") {
   write_bundle(prefix, wrong);
   const Status status = restore_checkpoint(*session, prefix).status();
   CHECK(status.code() == Code::kInvalidArgument);
-  CHECK(status.message() ==
-        "[checkpoint] \"" + prefix +
-            "\" is of another model: \"count\" is int32[], but the graph has "
-            "int64[], \"m\" (float[3]) is not in it, \"w\" is float[2], but "
-            "the graph has float[3], \"bias\" (float[]) is no variable of the "
-            "graph");
+  CHECK(
+      status.message() ==
+      "[checkpoint] \"" + prefix +
+          "\" is of another model: \"count\" is int32[], but the graph has "
+          "int64[], \"m\" (float[3]) is not in it, \"w\" is float[2], but "
+          "the graph has float[3], \"bias\" (float[]) is not a variable of the "
+          "graph");
   CHECK(count_of(*session) == 1);
 
-  // What is there besides is no harm to who only reads, but to who saves.
+  // Further tensors do no harm to a reader, but they do to a saver.
   auto more = all;
   more["bias"] = Tensor::scalar(1.0f);
   write_bundle(prefix, more);

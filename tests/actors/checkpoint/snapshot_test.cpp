@@ -124,11 +124,10 @@ TEST_CASE("a snapshot of another graph is refused, with what differs") {
   snapshot.variables.emplace("r", Tensor::scalar(1.0f));
   const Status status = snapshots->restore(snapshot);
   CHECK(status.code() == Code::kInvalidArgument);
-  CHECK(
-      status.message() ==
-      "[snapshot] the snapshot does not fit the graph: \"bias\" (float[]) is "
-      "no variable of the graph, \"r\" is float[], but the graph has int64[], "
-      "\"w\" is float[2], but the graph has float[4096]");
+  CHECK(status.message() ==
+        "[snapshot] the snapshot does not fit the graph: \"bias\" (float[]) is "
+        "not a variable of the graph, \"r\" is float[], but the graph has "
+        "int64[], \"w\" is float[2], but the graph has float[4096]");
   std::vector<std::string> missing;
   REQUIRE(snapshots->restore({}, &missing).ok());
   CHECK(missing == snapshots->names());

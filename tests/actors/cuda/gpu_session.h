@@ -12,8 +12,8 @@
 
 namespace tagflow::actors {
 
-// False where this machine has no GPU, and the running test case counts as
-// skipped. Fails the case where the GPU does not work.
+// False if this machine has no GPU, and the running test case counts as
+// skipped. Fails the case if the GPU does not work.
 inline bool has_gpu_or_skip() {
   const auto specs = devices::parse_device_specs("cuda:1");
   const auto made = devices::make_devices(*specs);
@@ -24,7 +24,7 @@ inline bool has_gpu_or_skip() {
   return false;
 }
 
-// Fails the test case where elements differ by more than that, relatively.
+// Fails the test case if elements differ by more than that, relatively.
 // REQUIRES: they are of a floating type.
 inline void expect_near(const Tensor& actual, const Tensor& expected,
                         double tolerance = 1e-3) {

@@ -29,7 +29,7 @@ TEST_CASE("a dead output of a switch of many names the index") {
   }
 }
 
-// f(n) calls itself, and then lets its result pass only where n < 2.
+// f(n) calls itself, and then lets its result pass only if n < 2.
 TEST_CASE("a dead result of a call names the call") {
   Program p;
   REQUIRE(p.graph.library()
@@ -147,7 +147,7 @@ TEST_CASE("a diagnosis says nothing of a loop that an earlier run entered") {
 }
 
 // After iteration 0 nothing comes from "once" any more, and the inner loop is
-// entered only where the Switch lets something through. So in the second run
+// entered only if the Switch lets something through. So in the second run
 // what its actors hold is of the first run, or of an iteration before.
 TEST_CASE("a diagnosis says nothing of a loop that this run did not enter") {
   using graph::testing::const_def;

@@ -15,7 +15,7 @@ using namespace tagflow::graph;  // NOLINT: the builder's vocabulary
 
 namespace {
 
-// Passes its input on; where that is 2, not before the step is cut short.
+// Passes its input on; if that is 2, not before the step is cut short.
 class StallKernel : public devices::AsyncKernel {
  public:
   explicit StallKernel(const devices::KernelInfo&) {}

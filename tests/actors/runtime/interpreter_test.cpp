@@ -11,7 +11,7 @@ using namespace tagflow::graph;
 
 namespace {
 
-// y is x's negative, or its square where p is true.
+// y is x's negative, or its square if p is true.
 struct Choice {
   Choice() {
     const Scope s(graph);

@@ -203,7 +203,7 @@ TEST_CASE("smoke: `done` may let go of the session, and of its engine") {
 }
 
 TEST_CASE("smoke: a kernel on its caller's thread may let go of the session") {
-  // Where others take the thread over it is an engine's, whichever it is.
+  // If others take the thread over it is an engine's, whichever it is.
   Graph graph;
   const Scope s(graph);
   ops::identity(s.named("y"), test_call(s, s.constant(Tensor::scalar(2))));

@@ -53,7 +53,7 @@ class HeavyCountKernel : public HeavyKernel {
   }
 };
 
-// Fails where it gets 0.
+// Fails if it gets 0.
 class PickyKernel : public devices::AsyncKernel {
  public:
   explicit PickyKernel(const devices::KernelInfo&) {}
@@ -265,7 +265,7 @@ TEST_CASE("an error stays the step's error when its time is up, too") {
     for (int i = 0; i < 100; ++i) {
       lasting = false;
       status = session->run({}, {r[0].name(), bad.name()}, {}, run).status();
-      // Lets the kernel that waits go, where the other one never began.
+      // Lets the kernel that waits go, if the other one never began.
       lasting = true;
       lasting.notify_all();
       if (status.code() == Code::kOutOfRange &&
@@ -313,7 +313,7 @@ TEST_CASE("a failed step's launches are not sent to an accelerator later") {
   const Output b = ops::placeholder(s.named("b"), DataType::kBool);
   std::vector<std::string> fetches;
   for (int i = 0; i < 3; ++i) fetches.push_back(ops::neg(far, x).name());
-  // Fails where "b" is no scalar.
+  // Fails if "b" is not a scalar.
   const OpResult sw = far.named("sw").op("Switch", {x, b});
   fetches.push_back(ops::abs(far, sw[1]).name());
   REQUIRE(s.ok());

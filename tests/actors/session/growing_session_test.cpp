@@ -17,7 +17,7 @@ using namespace tagflow::graph::testing;
 namespace {
 
 // A counter from 0 to `limit`, whose frame and nodes have the name. Its Enters
-// disagree on parallel_iterations where it is `odd`.
+// disagree on parallel_iterations if it is `odd`.
 Graph make_piece(const std::string& name, int limit, bool odd) {
   Graph graph;
   Node* zero = constant(graph, name + "/zero", Tensor::scalar(0));

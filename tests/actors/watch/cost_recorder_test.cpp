@@ -122,7 +122,7 @@ TEST_CASE("a loop in a loop is seen to go around for each time of the other") {
     tg::Node* bound = add(graph, "bound", "Enter", {four},
                           {{"frame_name", "outer"}, {"is_constant", true}});
     const auto inner = counter(graph, "inner", {outer.body, 0}, {bound, 0});
-    // On a device of its own where there is one.
+    // On a device of its own if there is one.
     graph.set_device(inner.add, "/device:CPU:*");
     if (devices == std::string("cpu:2"))
       graph.set_device(inner.add, "/device:CPU:1");

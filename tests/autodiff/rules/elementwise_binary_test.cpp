@@ -214,7 +214,7 @@ TEST_CASE("Select gives a gradient of zero to elements not chosen") {
   check_gradients(choose("SelectV2", columns), {x, y});
   check_gradients(choose("SelectV2", columns), {x, row});
   check_gradients(choose("SelectV2", Tensor::scalar(false)), {values({}), row});
-  // Also where the gradient is infinite.
+  // Also if the gradient is infinite.
   const auto grads = gradients_of(
       [=](const graph::Scope& s, const graph::Outputs& xs) {
         return ops::mul(s, ops::select(s, columns, xs[0], xs[1]), kInfinity);

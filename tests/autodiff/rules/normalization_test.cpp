@@ -15,7 +15,7 @@ namespace ops = tagflow::graph::ops;
 
 namespace {
 
-// Output `port` of the op. x: the images, scale and offset, and where it is not
+// Output `port` of the op. x: the images, scale and offset, and if it is not
 // training mean and variance.
 Function batch_norm(int version, AttrMap attrs, int port = 0) {
   return of_floats([=](const Scope& s, const Outputs& x) {

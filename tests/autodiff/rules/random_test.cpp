@@ -27,7 +27,7 @@ TEST_CASE("the gradients of samples have the shapes of the parameters") {
 }
 
 TEST_CASE("moving and scaling a truncated normal distribution moves samples") {
-  // Where mean and limits move together, samples move as much; where stddev and
+  // If mean and limits move together, samples move as much; if stddev and
   // the limits' distances from the mean grow alike, so do those of samples.
   for (const char* op : {"ParameterizedTruncatedNormal",
                          "StatelessParameterizedTruncatedNormal"}) {

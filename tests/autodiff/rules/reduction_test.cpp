@@ -13,7 +13,7 @@ namespace ops = tagflow::graph::ops;
 
 namespace {
 
-// Along these axes, with the dimensions kept and without; and where the graph
+// Along these axes, with the dimensions kept and without; and if the graph
 // does not know the axes.
 void check_reduction(const char* op, std::vector<int32_t> axes, const Tensor& x,
                      int line = __builtin_LINE()) {

@@ -76,7 +76,7 @@ struct Program {
 };
 
 // Runs what was built, after all variables got their initial values. Fails the
-// test where that is an error.
+// test if that is an error.
 class Trainer {
  public:
   Trainer(const graph::Scope& s, const graph::VariableScope& vars) {

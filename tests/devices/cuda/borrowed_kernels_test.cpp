@@ -33,7 +33,7 @@ class Place {
     return cuda == nullptr || cuda->runs() == CudaKernel::Runs::kByMover;
   }
 
-  // A node over the inputs, which become variables where they are handles.
+  // A node over the inputs, which become variables if they are handles.
   static graph::Node* node_of(graph::Graph& graph, std::string_view op,
                               const std::vector<Tensor>& inputs,
                               AttrMap attrs) {

@@ -49,7 +49,7 @@ Computed on_cpu(std::string_view op, std::vector<Tensor> inputs,
                          0});
   const auto node = graph.add("op", op, endpoints, std::move(attrs));
   REQUIRE_MESSAGE(node.ok(), node.status().to_string());
-  // Where GPUs have none there is nothing to compare.
+  // If GPUs have none there is nothing to compare.
   if (!KernelRegistry::global().make(**node, "GPU").ok())
     return {false, {}, {}};
   auto kernel = KernelRegistry::global().make(**node, "CPU");

@@ -11,8 +11,8 @@
 
 namespace tagflow::devices {
 
-// A new device on the first GPU; null where there is none, and the running
-// test case counts as skipped. Fails the case where the GPU does not work.
+// A new device on the first GPU; null if there is none, and the running
+// test case counts as skipped. Fails the case if the GPU does not work.
 std::unique_ptr<Device> gpu_or_skip(const CudaOptions& options = {});
 
 // A launch of the op's kernel for GPUs.
@@ -38,8 +38,8 @@ Computed on_cpu(std::string_view op, std::vector<Tensor> inputs,
 Computed on_gpu(Device& gpu, std::string_view op, std::vector<Tensor> inputs,
                 AttrMap attrs = {}, bool in_memory = true);
 
-// Fails the test case where both do not give the same, errors included.
-// Elements may differ by `tolerance`, as with expect_close(). False where
+// Fails the test case if both do not give the same, errors included.
+// Elements may differ by `tolerance`, as with expect_close(). False if
 // there is no kernel for GPUs.
 bool expect_as_on_cpu(Device& gpu, std::string_view op,
                       const std::vector<Tensor>& inputs,

@@ -26,7 +26,7 @@ int64_t position(const cuda::ElementwiseArgs& args, int k, int64_t index) {
   return at;
 }
 
-// The same by the rules of broadcasting.
+// The position by the rules of broadcasting.
 int64_t expected_position(const Shape& shape, const Shape& result,
                           int64_t index) {
   int64_t at = 0, stride = 1;

@@ -222,9 +222,9 @@ TEST_CASE("a bundle refuses tensors that cannot be saved") {
   check(writer->add("x", x));
   CHECK(text_of(writer->add("x", x)) ==
         "InvalidArgument: [checkpoint] tensor \"x\" is added twice");
-  CHECK(contains(text_of(writer->add("", x)), "is no name of a tensor"));
+  CHECK(contains(text_of(writer->add("", x)), "is not a name of a tensor"));
   CHECK(contains(text_of(writer->add(std::string(1, '\0'), x)),
-                 "is no name of a tensor"));
+                 "is not a name of a tensor"));
   CHECK(text_of(writer->add("h", Tensor::make(DataType::kResource, {}))) ==
         "Unimplemented: [checkpoint] tensor \"h\" is resource[], which cannot "
         "be saved");
@@ -245,7 +245,7 @@ TEST_CASE("a bundle refuses tensors that cannot be saved") {
         "overlap");
   for (const std::string prefix : {"", "d/"})
     CHECK(contains(text_of(BundleWriter::create(prefix, 1, {&files, true})),
-                   "is no prefix of file names"));
+                   "is not a prefix of file names"));
 }
 
 TEST_CASE("checkpoints that cannot be merged are refused") {

@@ -23,7 +23,7 @@ std::string numpy_name(DataType dtype);
 
 // A file of tests/devices/data/checkpoint.
 std::string recorded_path(std::string_view name);
-// The bytes of a file; fails the test case where there is none.
+// The bytes of a file; fails the test case if there is none.
 std::string bytes_of(const std::string& path);
 
 // A folder that is removed with its end.

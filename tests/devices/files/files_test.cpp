@@ -32,11 +32,12 @@ TEST_CASE("errors of files have the code of their cause, and name the file") {
         fmt::format("NotFound: [checkpoint] cannot open \"{}\": No such file "
                     "or directory",
                     folder.path("x")));
-  CHECK(text_of(files.open(folder.path(""))).find("is no regular file") !=
+  CHECK(text_of(files.open(folder.path(""))).find("is not a regular file") !=
         std::string::npos);
   REQUIRE(::mkfifo(folder.path("pipe").c_str(), 0600) == 0);
-  CHECK(text_of(files.open(folder.path("pipe"))).find("is no regular file") !=
-        std::string::npos);
+  CHECK(
+      text_of(files.open(folder.path("pipe"))).find("is not a regular file") !=
+      std::string::npos);
   REQUIRE(write_atomically(folder.path("f"), "text", {}).ok());
   CHECK(files.create(folder.path("f")).status().code() == Code::kAlreadyExists);
   CHECK(
@@ -45,7 +46,7 @@ TEST_CASE("errors of files have the code of their cause, and name the file") {
   CHECK(read_whole(files, folder.path("f"), 4).value() == "text");
   REQUIRE(::symlink("loop", folder.path("loop").c_str()) == 0);
   CHECK(files.open(folder.path("loop")).status().code() == Code::kNotFound);
-  // A file is no folder.
+  // A file is not a folder.
   CHECK(!write_atomically(folder.path("f/g"), "text", {}).ok());
   CHECK(files.make_folder("/proc/none").to_string() ==
         "NotFound: [checkpoint] cannot make the folder \"/proc/none\": No such "

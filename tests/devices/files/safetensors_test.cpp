@@ -130,7 +130,7 @@ TEST_CASE("a safetensors file that cannot be written leaves nothing behind") {
         "InvalidArgument: cannot write \"f\": [safetensors] the name of tensor "
         "\"\\xff\" is not UTF-8");
   CHECK(contains(save("f", {{"__metadata__", x}}, files).to_string(),
-                 "is no name of a tensor"));
+                 "is not a name of a tensor"));
   CHECK(files.contents().empty());
   for (int failing = 0;; ++failing) {
     files.recover();
@@ -221,7 +221,7 @@ TEST_CASE("types that no tensor has are listed, and not read") {
 }
 
 TEST_CASE("files that are cut short are refused") {
-  CHECK(contains(error_of("1234567"), "7 bytes are no safetensors file"));
+  CHECK(contains(error_of("1234567"), "7 bytes are not a safetensors file"));
   std::string huge;
   append_number(huge, uint64_t{1} << 62);
   CHECK(contains(error_of(huge), "the limit is 100000000"));
@@ -376,9 +376,9 @@ TEST_CASE("headers that mean harm are refused") {
   const std::pair<std::string, std::string_view> cases[] = {
       {"", "does not begin with"},
       {"\xef\xbb\xbf{}", "does not begin with"},
-      {"{", "the header is no JSON"},
-      {"{} x", "the header is no JSON"},
-      {"{\"\xff\":{}}", "the header is no JSON"},
+      {"{", "the header is not JSON"},
+      {"{} x", "the header is not JSON"},
+      {"{\"\xff\":{}}", "the header is not JSON"},
       {"{}", "the tensors have 0 bytes, but the file has 8"},
       {entry("[2]", "[0,7]"), "cannot have 7 bytes"},
       {entry("[3]", "[0,8]"), "cannot have 8 bytes"},
@@ -388,9 +388,9 @@ TEST_CASE("headers that mean harm are refused") {
       {entry("[-2]", "[0,8]"), "a negative number is not expected"},
       {entry("[2.0]", "[0,8]"), "a fraction is not expected"},
       {entry("[2]", "[1,9]"), "begins at byte 1 of the data"},
-      {entry("[2]", "[8,0]"), "are no begin and end"},
-      {entry("[2]", "[0]"), "are no begin and end"},
-      {entry("[2]", "[0,4,8]"), "are no begin and end"},
+      {entry("[2]", "[8,0]"), "are not a begin and an end"},
+      {entry("[2]", "[0]"), "are not a begin and an end"},
+      {entry("[2]", "[0,4,8]"), "are not a begin and an end"},
       {entry("[2]", "[0,[8]]"), "a list is not expected"},
       {entry("[2]", "\"0\""), "a string is not expected"},
       {entry("2", "[0,8]"), "a number is not expected"},

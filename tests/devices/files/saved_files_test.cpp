@@ -30,7 +30,7 @@ TEST_CASE("a bundle is removed with its shards, and nothing beside it") {
        {"m-1.index", "m-1.data-00000-of-00002", "m-1.data-00001-of-00002"});
   REQUIRE(remove_bundle(folder.path("m-1"), {}).ok());
   CHECK(folder.names() == others);
-  // What is left of one whose index is gone, too; and nothing is no error.
+  // What is left of one whose index is gone, too; and nothing is not an error.
   make(folder, {"m-1.data-00000-of-00001"});
   REQUIRE(remove_bundle(folder.path("m-1"), {}).ok());
   REQUIRE(remove_bundle(folder.path("none/m-1"), {}).ok());

@@ -149,7 +149,7 @@ TEST_CASE("the newest whole checkpoint is found, not a part of one") {
   CHECK(none.starts_with(
       "DataLoss: [checkpoint] there is no complete checkpoint in"));
   CHECK(none.find("has 39 bytes") != std::string::npos);
-  // A list is no empty folder either.
+  // A list is not an empty folder either.
   for (const char* name : {"a.index", "b.index", "c.index"})
     fs::remove(folder.path(name));
   CHECK(newest_in(folder).starts_with("DataLoss: "));

@@ -33,7 +33,7 @@ TEST_CASE("slices and their shapes are parsed") {
 
 TEST_CASE("a slice's text is refused if it is malformed") {
   CHECK(error_of("4 6 x") ==
-        "InvalidArgument: \"x\" is no slice: each dimension is \"-\" or "
+        "InvalidArgument: \"x\" is not a slice: each dimension is \"-\" or "
         "\"start,length\", with start >= 0 and length > 0");
   CHECK(error_of("4 0,0") != "");
   CHECK(error_of("4 -1,2") != "");
@@ -41,8 +41,8 @@ TEST_CASE("a slice's text is refused if it is malformed") {
   CHECK(error_of("4 1,") != "");
   CHECK(error_of("4 :-") != "");
   CHECK(error_of("4  0,2") ==
-        "InvalidArgument: \"4  0,2\" is no shape and slice, such as "
-        "\"4 6 0,2:-\": a dimension is no number >= 0");
+        "InvalidArgument: \"4  0,2\" is not a shape and slice, such as "
+        "\"4 6 0,2:-\": a dimension is not a number >= 0");
   CHECK(error_of("-4 -") != "");
   CHECK(error_of("4 6 3,2:-") ==
         "InvalidArgument: slice 3,2:- is not within a tensor of shape [4,6]");

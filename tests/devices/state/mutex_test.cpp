@@ -140,10 +140,10 @@ TEST_CASE("a mutex op refuses inputs that are not a mutex or its lock") {
                    .start()
                    .status(),
                Code::kInvalidArgument,
-               "input 0 is no mutex but an empty handle");
+               "input 0 must be one mutex, not an empty handle");
   expect_error(mutex.unlock(Tensor::make(DataType::kVariant, {})),
                Code::kInvalidArgument,
-               "input 0 is no lock of a mutex but an empty variant");
+               "input 0 must be one lock of a mutex, not an empty variant");
 }
 
 TEST_CASE("tensors that are left in a session are got by their handles") {

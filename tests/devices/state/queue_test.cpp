@@ -358,7 +358,8 @@ TEST_CASE("a queue refuses elements that do not fit it") {
                "must be the handle of one queue");
   Tensor empty = Tensor::make(DataType::kResource, {});
   expect_error(Call(queue.take, {empty}).start().status(),
-               Code::kInvalidArgument, "is no queue but an empty handle");
+               Code::kInvalidArgument,
+               "must be one queue, not an empty handle");
 
   TestedQueue any("FIFOQueueV2", {DataType::kInt32});
   expect_error(Call(any.take_many, {any.handle, one(0)}).start().status(),

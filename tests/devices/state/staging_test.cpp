@@ -222,7 +222,7 @@ TEST_CASE("a sparse accumulator sums rows by their index") {
     expect_error(add({4}, Tensor::of<float>({1, 2}, {1, 2})),
                  Code::kInvalidArgument, "index 4 is out of range");
     expect_error(add({1}, Tensor::of<float>({1, 3}, {1, 2, 3})),
-                 Code::kInvalidArgument, "are no rows of accumulator");
+                 Code::kInvalidArgument, "are not rows of accumulator");
     expect_error(add({1, 2}, Tensor::of<float>({1, 2}, {1, 2})),
                  Code::kInvalidArgument, "indices must be a vector");
     Call taken(take, {handle, one(2)}, &state);

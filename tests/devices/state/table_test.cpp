@@ -454,6 +454,6 @@ TEST_CASE("a table is read from a text file, by columns, lines and numbers") {
   fails(fill(kString, kInt64, -2, -1).second, Code::kNotFound, "cannot read");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   fails(fill(kString, kInt64, -2, -1).second, Code::kInvalidArgument,
-        "is no regular file");
+        "is not a regular file");
   std::remove(path.c_str());
 }

@@ -152,5 +152,5 @@ TEST_CASE("rule 9: a function's nodes have legal, unique names") {
   f.nodes = {def("x y", "NoOp")};
   must(other.library().add(f));
   CHECK(message_of(validate(other), Code::kInvalidArgument) ==
-        "[function] \"f\": \"x y\" is no legal name of a node");
+        "[function] \"f\": \"x y\" is not a legal name of a node");
 }

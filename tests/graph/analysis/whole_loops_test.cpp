@@ -65,13 +65,13 @@ std::string of_both(const std::string& why) {
 
 std::string may_be_dead(const std::string& cause) {
   return of_both(
-      "NextIteration \"outer/next\" may be dead where LoopCond \"outer/cond\" "
+      "NextIteration \"outer/next\" may be dead if LoopCond \"outer/cond\" "
       "is true; that depends on \"" +
       cause + "\"");
 }
 
 const std::string kNotEnded = of_both(
-    "NextIteration \"outer/next\" may be live where LoopCond "
+    "NextIteration \"outer/next\" may be live if LoopCond "
     "\"outer/cond\" is false");
 
 }  // namespace
@@ -151,7 +151,7 @@ TEST_CASE("a loop inside one that can be cut may be whole") {
   // Not, if it is not known whether the outer one goes on.
   nest.go_on_with({nest.inner.exit, 0});
   CHECK(nest.whole() ==
-        "outer: NextIteration \"outer/next\" may be live where LoopCond "
+        "outer: NextIteration \"outer/next\" may be live if LoopCond "
         "\"outer/cond\" is false\n"
         "inner: it has no LoopCond\n");
 }
@@ -264,10 +264,10 @@ TEST_CASE("a loop cannot rely on an Exit that may be dead at its end") {
       add(nest.graph, "both", "AddV2", {{exit, 0}, {nest.outer.add, 0}});
   nest.go_on_with({both, 0});
   CHECK(nest.whole() ==
-        "outer: NextIteration \"outer/next\" may be dead where LoopCond "
+        "outer: NextIteration \"outer/next\" may be dead if LoopCond "
         "\"outer/cond\" is true; that depends on \"exit:0\"\n" +
             kInner +
-            "NextIteration \"outer/next\" may be dead where LoopCond "
+            "NextIteration \"outer/next\" may be dead if LoopCond "
             "\"outer/cond\" is true; that depends on \"exit:0\"\n");
 }
 
@@ -299,7 +299,7 @@ TEST_CASE("a loop one variable of which may be dead at first is whole") {
   CHECK(nest.whole() == "");
   variable("odd", {fork, 1});
   CHECK(nest.whole() ==
-        of_both("loop variable \"odd/merge\" may be dead where LoopCond "
+        of_both("loop variable \"odd/merge\" may be dead if LoopCond "
                 "\"outer/cond\" is not; that depends on \"p:0\""));
   // If the predicate is as dead, then no iteration goes on without it.
   must(nest.graph.set_input(nest.outer.enter, 0, {fork, 1}));
@@ -445,7 +445,7 @@ TEST_CASE("a constraint that would split a whole loop is told why") {
       "device, and none is possible: \"outer/less\" asks for \"/cpu:0\"; "
       "\"inner/less\" asks for \"/cpu:1\"; they are together because the "
       "loop of frame \"outer\" has to be on one device: NextIteration "
-      "\"outer/next\" may be dead where LoopCond \"outer/cond\" is true; that "
+      "\"outer/next\" may be dead if LoopCond \"outer/cond\" is true; that "
       "depends on \"p:0\"");
   nest.go_on_with({nest.outer.add, 0});
   const auto groups =

@@ -47,7 +47,7 @@ TEST_CASE_FIXTURE(Fixture, "the predicate of a conditional is a bool scalar") {
   }
   SUBCASE("not an operation") {
     cond(s, no_op(s), branch, branch);
-    CHECK(message() == "[cond] \"cond\": the predicate is no tensor");
+    CHECK(message() == "[cond] \"cond\": the predicate is not a tensor");
   }
 }
 
@@ -60,7 +60,7 @@ TEST_CASE_FIXTURE(Fixture, "branches agree on their outputs") {
         },
         [this](const Scope&) { return x; });
     CHECK(message() ==
-          "[cond] \"cond\": 2 outputs where the predicate is true, 1 where it "
+          "[cond] \"cond\": 2 outputs if the predicate is true, 1 if it "
           "is false");
   }
   SUBCASE("in type") {
@@ -68,8 +68,8 @@ TEST_CASE_FIXTURE(Fixture, "branches agree on their outputs") {
         s, p, [this](const Scope&) { return x; },
         [](const Scope& f) { return constant(f.named("one"), 1); });
     CHECK(message() ==
-          "[cond] \"cond\": output 0 is float (\"cond/Switch_1:1\") where the "
-          "predicate is true, int32 (\"cond/one:0\") where it is false");
+          "[cond] \"cond\": output 0 is float (\"cond/Switch_1:1\") if the "
+          "predicate is true, int32 (\"cond/one:0\") if it is false");
   }
   SUBCASE("of which there is one at least") {
     const auto nothing = [](const Scope&) { return Outputs(); };
@@ -197,9 +197,10 @@ TEST_CASE_FIXTURE(Fixture, "shapes of variables are invariant") {
   }
   SUBCASE("of a number that there is") {
     loop({x, y}, same, {.shapes = {{"[2]", {-1}}}});
-    CHECK(message() ==
-          "[while_loop] \"while\": a shape is given for \"[2]\", which is no "
-          "variable, did you mean \"[0]\"?");
+    CHECK(
+        message() ==
+        "[while_loop] \"while\": a shape is given for \"[2]\", which is not a "
+        "variable, did you mean \"[0]\"?");
   }
   SUBCASE("what enters with a known shape keeps it") {
     CHECK(loop({y}, same)[0].shape() == PartialShape{2});
@@ -225,7 +226,7 @@ TEST_CASE_FIXTURE(Fixture, "options of a loop are checked") {
   SUBCASE("an operation is no variable") {
     loop({no_op(s.named("op"))}, same);
     CHECK(message() ==
-          "[while_loop] \"while\": variable 0 (\"op\") is no tensor");
+          "[while_loop] \"while\": variable 0 (\"op\") is not a tensor");
   }
 }
 

@@ -107,7 +107,7 @@ TEST_CASE("a body that is not what was declared is refused") {
   function.body = [](const Scope& in, const Outputs&) -> Outputs {
     return Output(ops::no_op(in));
   };
-  CHECK(error_of(function) == "[function] \"twice\": result 0 is no tensor");
+  CHECK(error_of(function) == "[function] \"twice\": result 0 is not a tensor");
   function = twice();
   function.body = nullptr;
   CHECK(error_of(function) == "[function] \"twice\": it has no body");

@@ -82,7 +82,7 @@ TEST_CASE_FIXTURE(Fixture,
   }
   SUBCASE("not of an operation") {
     scan(s, sum_of, no_op(s.named("op")));
-    CHECK(message() == "[scan] \"scan\": \"op\" is no tensor");
+    CHECK(message() == "[scan] \"scan\": \"op\" is not a tensor");
   }
   SUBCASE("not of nothing") {
     foldr(
@@ -118,7 +118,7 @@ TEST_CASE_FIXTURE(Fixture,
           return Pair{v, no_op(in)};
         },
         x);
-    CHECK(message() == "[map_fn] \"map\": b is no tensor");
+    CHECK(message() == "[map_fn] \"map\": b is not a tensor");
   }
   SUBCASE("nor collected by a scan") {
     scan(

@@ -102,7 +102,7 @@ TEST_CASE_FIXTURE(
   }
   SUBCASE("not an operation") {
     dynamic_rnn(s, vars, *cell, no_op(s));
-    CHECK(message() == "[dynamic_rnn] \"rnn\": the inputs are no tensor");
+    CHECK(message() == "[dynamic_rnn] \"rnn\": the inputs are not a tensor");
   }
 }
 

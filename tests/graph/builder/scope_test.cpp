@@ -65,11 +65,11 @@ TEST_CASE("a number that the type cannot hold is refused") {
   Scope s(graph);
   add(s, constant(s, uint8_t(1)), 256);
   CHECK(s.status().message() ==
-        "[Const] \"AddV2/y\": the literal 256 is no uint8");
+        "[Const] \"AddV2/y\": the literal 256 is not a value of type uint8");
   Scope t(graph);
   add(t, constant(t, 1), 0.5);
   CHECK(t.status().message() ==
-        "[Const] \"AddV2/y\": the literal 0.5 is no int32");
+        "[Const] \"AddV2/y\": the literal 0.5 is not a value of type int32");
   Scope u(graph);
   add(u, constant(u, "text"), 1);
   CHECK(u.status().message() ==

@@ -159,7 +159,7 @@ TEST_CASE_FIXTURE(Fixture, "a leaf keeps its type and shape, or is named") {
          {.maximum_iterations = 3, .shapes = {{"cells[1].g", {-1}}}});
     CHECK(message() ==
           "[while_loop] \"while\": a shape is given for \"cells[1].g\", which "
-          "is no variable, did you mean \"cells[1].c\"?");
+          "is not a variable, did you mean \"cells[1].c\"?");
   }
 }
 
@@ -178,7 +178,7 @@ TEST_CASE_FIXTURE(Fixture, "a body returns the leaves that entered") {
       return v;
     });
     CHECK(message() ==
-          "[while_loop] \"while\": the body returns cells[2].c, which is no "
+          "[while_loop] \"while\": the body returns cells[2].c, which is not a "
           "variable");
   }
   SUBCASE("each a tensor") {
@@ -200,7 +200,7 @@ TEST_CASE_FIXTURE(Fixture, "a body returns the leaves that entered") {
     while_loop(
         s, [this](const Scope&, const Cell&) { return p; },
         [](const Scope&, const Cell& v) { return v; }, Cell{x, no_op(s)});
-    CHECK(message() == "[while_loop] \"while\": h is no tensor");
+    CHECK(message() == "[while_loop] \"while\": h is not a tensor");
   }
 }
 
@@ -228,8 +228,8 @@ TEST_CASE_FIXTURE(Fixture, "branches return structures of the same leaves") {
           return Cell{x, x};
         });
     CHECK(message() ==
-          "[cond] \"cond\": output h is int32 (\"cond/Switch_2:1\") where the "
-          "predicate is true, float (\"cond/Switch_3:0\") where it is false");
+          "[cond] \"cond\": output h is int32 (\"cond/Switch_2:1\") if the "
+          "predicate is true, float (\"cond/Switch_3:0\") if it is false");
   }
   SUBCASE("all of them") {
     cond(
@@ -238,8 +238,8 @@ TEST_CASE_FIXTURE(Fixture, "branches return structures of the same leaves") {
           return State{n, {Cell{x, x}}};
         });
     CHECK(message() ==
-          "[cond] \"cond\": cells[1].c is returned where the predicate is "
-          "true, but not where it is false");
+          "[cond] \"cond\": cells[1].c is returned if the predicate is "
+          "true, but not if it is false");
   }
   SUBCASE("and no others") {
     using Named = std::map<std::string, Output>;
@@ -252,8 +252,8 @@ TEST_CASE_FIXTURE(Fixture, "branches return structures of the same leaves") {
           return Named{{"a", n}, {"b", x}};
         });
     CHECK(message() ==
-          "[cond] \"cond\": b is returned where the predicate is false, but "
-          "not where it is true");
+          "[cond] \"cond\": b is returned if the predicate is false, but "
+          "not if it is true");
   }
   SUBCASE("which are valid") {
     cond(

@@ -140,7 +140,7 @@ TEST_CASE_FIXTURE(
   }
   SUBCASE("an operation") {
     array.write(s, 0, no_op(s));
-    CHECK(message() == "[TensorArray] write: the value is no tensor");
+    CHECK(message() == "[TensorArray] write: the value is not a tensor");
   }
 }
 
@@ -189,8 +189,8 @@ TEST_CASE_FIXTURE(Fixture, "a loop's or conditional's array stays the same") {
         s, p, [&](const Scope&) { return Named{other}; },
         [&](const Scope&) { return Named{array}; });
     CHECK(message() ==
-          "[cond] \"cond\": output outs is the TensorArray \"b:0\" where the "
-          "predicate is true, \"a:0\" where it is false");
+          "[cond] \"cond\": output outs is the TensorArray \"b:0\" if the "
+          "predicate is true, \"a:0\" if it is false");
   }
 }
 

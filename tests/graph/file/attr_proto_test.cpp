@@ -88,13 +88,13 @@ TEST_CASE("bad values of attributes are refused") {
   tensorflow::AttrValue proto;
   proto.set_type(tensorflow::DataType(777));
   CHECK(message_of(decode(proto).status(), Code::kInvalidArgument) ==
-        "777 is no number of a data type");
+        "777 is not a number of a data type");
   proto.mutable_shape()->add_dim()->set_size(-3);
   CHECK(message_of(decode(proto).status(), Code::kInvalidArgument) ==
         "[shape] negative dimension -3 in [-3]");
   proto.mutable_list()->add_type(tensorflow::DataType(-5));
   CHECK(message_of(decode(proto).status(), Code::kInvalidArgument) ==
-        "-5 is no number of a data type");
+        "-5 is not a number of a data type");
 }
 
 TEST_CASE("an attribute's long name is refused") {

@@ -175,7 +175,7 @@ TEST_CASE("text of newer versions is read, misspelt text is not") {
             .nodes.size() == 1);
   CHECK(message_of(parse_graphdef_text("nodes { name: 'x' }").status(),
                    Code::kInvalidArgument) ==
-        "[graphdef] the text is no GraphDef: line 1, column 7: Message type "
+        "[graphdef] the text is not a GraphDef: line 1, column 7: Message type "
         "\"tensorflow.GraphDef\" has no field named \"nodes\".");
 }
 
@@ -257,7 +257,7 @@ TEST_CASE("a file that cannot be read says why") {
   const fs::path bad = folder.write("bad.pb", "\xff\xff");
   CHECK(message_of(load_file(bad).status(), Code::kDataLoss) ==
         bad.string() +
-            ": [graphdef] 2 bytes are no GraphDef: "
+            ": [graphdef] 2 bytes are not a GraphDef: "
             "they are cut off, damaged, or of another kind");
   const fs::path text = folder.write("text.pb", "node { name: \"a\" }");
   CHECK(message_of(load_file(text).status(), Code::kDataLoss)

@@ -154,7 +154,7 @@ TEST_CASE("malformed tensors are refused, and say why") {
        "tensor_content of a tensor of float[3] has 4 bytes, 12 are wanted"},
       {"dtype: DT_BOOL" + kThree + "tensor_content: '\\000\\001\\002'",
        Code::kDataLoss,
-       "tensor_content of a tensor of bool[3] has a byte that is no bool"},
+       "tensor_content of a tensor of bool[3] has a byte that is not a bool"},
       {"dtype: DT_STRING" + kThree + "tensor_content: '\\001\\001'",
        Code::kDataLoss,
        "tensor_content of a tensor of string[3] ends inside a string"},
@@ -229,5 +229,5 @@ TEST_CASE("a number that no file has as a type is refused") {
   CHECK(must(dtype_from_proto(101)) == make_ref(DataType::kFloat));
   for (int number : {-1, 200, 1 << 20})
     CHECK(dtype_from_proto(number).status().message() ==
-          fmt::format("{} is no number of a data type", number));
+          fmt::format("{} is not a number of a data type", number));
 }

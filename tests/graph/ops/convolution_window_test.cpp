@@ -42,7 +42,7 @@ TEST_CASE("an explicit padding widens the input") {
   window.pad_before = 2;
   window.pad_after = 1;
   expect_positions(window, 4, Padding::kExplicit, 5, 2);
-  // Without the padding where it is not explicit.
+  // Without the padding if it is not explicit.
   expect_positions(window, 4, Padding::kValid, 2, 0);
 }
 

@@ -17,7 +17,7 @@ TEST_CASE("shapes of pools have an element for each place of the window") {
     expect_refused(infer(op, {{1, 1, 4, 3}}, attrs),
                    "a window over 2 elements does not fit into 1");
   }
-  // Over channels, too, where it takes a maximum.
+  // Over channels, too, if it takes a maximum.
   CHECK(infer("AvgPool", {{1, 4, 4, 0}}, attrs) == "[1,2,3,0]");
   expect_refused(infer("MaxPool", {{1, 4, 4, 0}}, attrs),
                  "does not fit into 0");

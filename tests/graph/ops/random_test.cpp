@@ -74,7 +74,7 @@ TEST_CASE("samples come in front of the parameters' shape") {
               {ints({5}), InferInput({2}, DataType::kDouble)}) == "[5,2]");
   CHECK(infer("RandomGamma", {unknown_ints(kUnknownShape), {2}}) ==
         "<unknown>");
-  // Where there is a seed, the shape is that of the whole output.
+  // If there is a seed, the shape is that of the whole output.
   CHECK(infer("StatelessRandomGammaV2", {ints({5, 2}), kSeed, {2}}) == "[5,2]");
   CHECK(infer("StatelessRandomBinomial",
               {ints({5, 2}), kSeed, InferInput({2}, DataType::kDouble),

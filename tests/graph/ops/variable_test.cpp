@@ -10,9 +10,10 @@ TEST_CASE("updates of rows fit their indices, or are one for all") {
     CHECK(u.add("ScatterAdd", {v, u.indices({2}), u.given({2, 3})}) == "");
     CHECK(u.add("ScatterMul", {v, u.indices({2, 5}), u.given({})}) == "");
     CHECK(u.add("ScatterDiv", {v, u.indices({}), u.given({3})}) == "");
-    expect_part(u.add("ScatterMin", {v, u.indices({2}), u.given({2, 4})}),
-                "updates [2,4] are no scalar, and should be [2,3] for indices "
-                "[2] into [4,3]");
+    expect_part(
+        u.add("ScatterMin", {v, u.indices({2}), u.given({2, 4})}),
+        "updates [2,4] are not a scalar, and should be [2,3] for indices "
+        "[2] into [4,3]");
   });
   for_both([](Updates& u) {
     expect_part(

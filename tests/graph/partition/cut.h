@@ -22,7 +22,7 @@ inline std::vector<DeviceInfo> cpus(int count) {
 }
 
 // The device of each node by the longest of these names that its own starts
-// with; 0 where there is none.
+// with; 0 if there is none.
 using Places = std::map<std::string, uint32_t>;
 
 inline Placement place(const Graph& graph, const Places& places) {

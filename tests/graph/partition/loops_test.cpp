@@ -23,7 +23,7 @@ struct Counting {
   }
 };
 
-// The same around another one, "i/", that negates in every iteration.
+// This loop around another one, "i/", that negates in every iteration.
 struct Nested : Counting {
   Nested() {
     Node* limit = add(graph, "l/n", "Enter", {{n, 0}},
@@ -235,7 +235,7 @@ TEST_CASE("3: a loop that goes on by another predicate is refused") {
   CHECK(refusal(program_of(c.graph, {"l/exit"}, {}, {"x", "n", "p"}),
                 {{"l/add", 1}}, cpus(2)) ==
         "[partition] the loop of frame \"l\" has to be on one device: "
-        "NextIteration \"l/next\" may be dead where LoopCond \"l/cond\" is "
+        "NextIteration \"l/next\" may be dead if LoopCond \"l/cond\" is "
         "true; that depends on \"p:0\"; node \"l/fork\" is on "
         "/job:localhost/replica:0/task:0/device:CPU:0, and reads \"l/add\" on "
         "/job:localhost/replica:0/task:0/device:CPU:1");

@@ -307,7 +307,7 @@ TEST_CASE("a Pad in front of a convolution becomes its padding") {
         Ints{0, 0, 1, 2, 3, 4, 0, 0});
   CHECK(made->output_shape(0) == PartialShape({1, 11, 15, 2}));
 
-  // Also where nothing is scaled, and in front of what pads already.
+  // Also if nothing is scaled, and in front of what pads already.
   Layers h;
   h.x = pad(h.graph, h.x, {0, 0, 1, 2, 3, 4, 0, 0});
   h.conv("conv", nullptr,
@@ -319,7 +319,7 @@ TEST_CASE("a Pad in front of a convolution becomes its padding") {
   CHECK(must(program.graph.find("conv_1")->attr<Ints>("explicit_paddings")) ==
         Ints{0, 0, 2, 3, 4, 5, 0, 0});
 
-  // Not around images or channels, nor where SAME asks for more, nor where
+  // Not around images or channels, nor if SAME asks for more, nor if
   // somebody else reads it, nor by less than nothing.
   for (const std::vector<int32_t>& sizes :
        {std::vector<int32_t>{1, 0, 0, 0, 0, 0, 0, 0},

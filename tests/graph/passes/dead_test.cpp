@@ -165,7 +165,7 @@ TEST_CASE("dead: a Merge loses an input that is always dead") {
   Program program = program_of(graph, {"merge"});
   CHECK(prune_dead(program));
   CHECK(dump(program.graph, "merge_1") == "merge_1 = Merge(open, open:1)");
-  // Where somebody reads the index, it must count as before.
+  // If somebody reads the index, it must count as before.
   add(graph, "index", "Neg", {{merge, 1}});
   Program other = program_of(graph, {"merge", "index"});
   CHECK(!prune_dead(other));

@@ -69,7 +69,7 @@ inline std::string groups_of(const Program& program) {
   return text;
 }
 
-// These, after the pass. Where it changes nothing there is nothing that it
+// These, after the pass. If it changes nothing there is nothing that it
 // changed.
 inline std::string groups(const Graph& graph, const Strings& fetches,
                           const Strings& targets = {},

@@ -12,7 +12,7 @@ TEST_CASE("groups: nodes that are live under other conditions are apart") {
   Node* branch = add(g.graph, "branch", "Switch", {{g.y, 0}, {p, 0}});
   Node* pivot = add(g.graph, "pivot", "Identity", {{branch, 1}});
   Node* a = g.unary("a", g.x);
-  Node* b = g.binary("b", "Mul", a, pivot);  // dead where p is false
+  Node* b = g.binary("b", "Mul", a, pivot);  // dead if p is false
   g.unary("c", b);
   Node* other = add(g.graph, "other", "Identity", {{branch, 0}});
   Node* d = g.binary("d", "Sub", a, other);
@@ -21,7 +21,7 @@ TEST_CASE("groups: nodes that are live under other conditions are apart") {
   g.unary("g", a, "Abs", {other});  // waits for a side
   CHECK(groups(g.graph, {"a", "b", "c", "d", "e", "f", "g"}) ==
         "a f, b c, d e");
-  // The same through the columns of a tensor.
+  // Groups are also ordered through the columns of a tensor.
   Graph gates;
   Node* whole = placeholder(gates, "whole", DataType::kFloat, {-1, 64});
   Node* side = placeholder(gates, "side", DataType::kBool);
@@ -209,7 +209,7 @@ TEST_CASE("groups: a group does not wait for a device that waits for it") {
   Cut g;
   Node* b = g.binary("b", "Mul", g.a, g.come);
   CHECK(groups(g.graph, {"b"}, {"send"}).empty());
-  // Where nothing is sent: what comes may be dead, and a is not.
+  // If nothing is sent: what comes may be dead, and a is not.
   CHECK(groups(g.graph, {"a", "b"}) == "");
   g.unary("c", g.a, "Neg");
   g.unary("d", b);

@@ -41,7 +41,7 @@ struct Recurrent {
   Output x = placeholder_of(s, "x", {4, 32});
   Output w = placeholder_of(s, "w", {32, 32});
 
-  // The program after the pass, or none where that left it alone.
+  // The program after the pass, or none if that left it alone.
   std::optional<Program> packed(const Outputs& results,
                                 const Strings& targets = {}) const {
     must(s.status());

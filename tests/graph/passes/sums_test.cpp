@@ -32,7 +32,7 @@ struct Loop {
     result = ops::identity(s.named("result"), last[1]).name();
   }
 
-  // The program after the pass, or none where that left it alone.
+  // The program after the pass, or none if that left it alone.
   std::optional<Program> summed(std::vector<std::string> fetches = {}) const {
     fetches.push_back(result);
     Program program = program_of(graph, fetches);

@@ -47,7 +47,7 @@ TEST_CASE("a malformed constraint is refused") {
   placing.put("a", "NoOp", "/cpu:x");
   CHECK(placing.error() ==
         "[placement] node \"a\": [device] the name \"/cpu:x\": \"x\", of the "
-        "device, is no number from 0 to 2147483647");
+        "device, is not a number from 0 to 2147483647");
 }
 
 TEST_CASE("a constraint that no device meets is told which there are") {
@@ -218,7 +218,7 @@ TEST_CASE("placement: a host's node leaves a class on an accelerator") {
   CHECK(indices(groups.devices_of(groups.group_of(*stack))) == "0 1");
   CHECK(groups.class_of(*stack) == Colocation::kNoClass);
   CHECK(groups.class_of(*neg) == groups.class_of(*other));
-  // Where a host can hold the class, it is in it as any other.
+  // If a host can hold the class, it is in it as any other.
   on(placing.graph, neg, "");
   groups = must(placing.build());
   CHECK(groups.group_of(*neg) == groups.group_of(*stack));

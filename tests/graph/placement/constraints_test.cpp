@@ -213,7 +213,7 @@ TEST_CASE("random programs: nodes may be where they might, passes or not") {
     const Result<Colocation> before =
         Colocation::build(plain, devices, kernels);
     const auto resolved = resolve_constraints(program, devices, kernels);
-    // The same is refused.
+    // Both refuse what the other refuses.
     REQUIRE(resolved.ok() == before.ok());
     if (!before.ok()) {
       CHECK(resolved.status().message() == before.status().message());

@@ -196,7 +196,7 @@ TEST_CASE("cost model: measurements of earlier runs replace estimates") {
   model.measure(tanh->name(), "CPU", 3 * on_cpu, 1'000);
   CHECK(time_on(model, *tanh, devices, 0) == doctest::Approx(3 * on_cpu));
   CHECK(time_on(model, *tanh, devices, 1) == doctest::Approx(3 * on_cpu));
-  // Where it has not been measured, it is wrong by the same factor.
+  // If it has not been measured, it is wrong by the same factor.
   CHECK(time_on(model, *tanh, devices, 2) == doctest::Approx(3 * on_stream));
   CHECK(model.work(*tanh).output_bytes == 1'000);
   model.measure(tanh->name(), "STREAM", 77, 2'000);

@@ -415,7 +415,7 @@ TEST_CASE("the placer's simulation is consistent on random programs") {
     CHECK(again.placement.device_of == result.placement.device_of);
     CHECK(again.runs.size() == graph.size());
     CHECK(again.transfers.size() == result.transfers.size());
-    // The same again.
+    // A second run places nodes alike.
     CHECK(must(place(program, devices, kernels, CostModel(), {}))
               .placement.device_of == result.placement.device_of);
   }

@@ -51,12 +51,12 @@ TEST_CASE("g2p: a text that is not a lexicon is refused with its line") {
         "(\"\" nil (((b iy) 1)))", "(\"b\" nil (((b iy))))", "(", "\"",
         "(\"b\" nil (((b \"iy\") 1)))"}) {
     INFO(line);
-    CHECK(fails_with(head + line + "\n", "line 3 is no entry"));
+    CHECK(fails_with(head + line + "\n", "line 3 is not an entry"));
   }
   std::string many;
   for (int i = 0; i < 257; ++i) many += "iy ";
   CHECK(fails_with(head + "(\"b\" nil (((" + many + ") 1)))",
-                   "line 3 is no entry"));
+                   "line 3 is not an entry"));
 }
 
 TEST_CASE("g2p: words have 1 to 64 letters from a to z") {

@@ -179,7 +179,7 @@ TEST_CASE("the ODE solver's gradients are exact at a coarse tolerance") {
   }
   check_close(numbers(results[0]), gradient, 1e-6);
   check_close(numbers(results[1]), product, 1e-5);
-  // The same solved well has other gradients: these are not its.
+  // The problem, solved well, has other gradients: these are not its.
   Problem fine(4, {1, 1}, lotka_volterra, {.relative = 1e-9});
   const double coarse = numbers(results[0])[0];
   const double exact = numbers(fine.run({fine.gradient}, kRates, until)[0])[0];

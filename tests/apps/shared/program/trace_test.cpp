@@ -110,7 +110,7 @@ TEST_CASE("a trace's slices on one track nest") {
   CHECK_FALSE(tracks.empty());
   constexpr double kRounding = 1e-4;  // of times that are exact to 1e-3
   for (auto& [track, slices] : tracks) {
-    // Outer ones first where they begin together.
+    // Outer ones first if they begin together.
     std::sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) {
       return a.first != b.first ? a.first < b.first : a.second > b.second;
     });

@@ -11,7 +11,7 @@
 namespace tagflow::apps {
 namespace {
 
-// Ends its kernel where the step is cancelled, which is all that ever comes.
+// Ends its kernel if the step is cancelled, which is all that ever comes.
 class Waiting : public devices::CancelHook {
  public:
   explicit Waiting(devices::Completion done) : done_(std::move(done)) {}

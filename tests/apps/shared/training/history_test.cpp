@@ -77,15 +77,16 @@ TEST_CASE("a file that is not a history is not written over") {
   const std::string header = "step,set,loss,accuracy\n";
   CHECK(message_of("name,age\n").find("does not begin with \"step,set,loss") !=
         std::string::npos);
-  CHECK(message_of(header + "x,train,1,1\n").find("\"x\" is no step") !=
+  CHECK(message_of(header + "x,train,1,1\n").find("\"x\" is not a step") !=
         std::string::npos);
   CHECK(message_of(header + "1,train,1,1\n2,both,1,1\n").find("line 3") !=
         std::string::npos);
-  CHECK(message_of(header + "1,train,one,1\n").find("\"one\" is no number") !=
-        std::string::npos);
+  CHECK(
+      message_of(header + "1,train,one,1\n").find("\"one\" is not a number") !=
+      std::string::npos);
   CHECK(message_of(header + "1,train,1\n").find("1 numbers, not 2") !=
         std::string::npos);
-  CHECK(message_of(header + "\n").find("is no step") != std::string::npos);
+  CHECK(message_of(header + "\n").find("is not a step") != std::string::npos);
 }
 
 TEST_CASE("a history writes in the next call what it could not write before") {

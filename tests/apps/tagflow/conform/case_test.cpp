@@ -50,8 +50,8 @@ TEST_CASE("a case with gradients says of what, by what, and of which order") {
 
 TEST_CASE("malformed cases are refused, and the message says why") {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"", "no JSON object"},
-      {"[]", "no JSON object"},
+      {"", "not a JSON object"},
+      {"[]", "not a JSON object"},
       {"{}", "no \"name\""},
       {R"({"name": "a"})", "no \"runs\""},
       {R"({"name": 1, "runs": []})", "\"name\" is not a string"},
@@ -84,10 +84,10 @@ TEST_CASE("malformed cases are refused, and the message says why") {
        "is not a string"},
       {R"({"name": "a", "runs": [],
            "gradients": {"ys": ["y"], "xs": ["x"], "order": 0}})",
-       "\"order\" is no number from 1 to"},
+       "\"order\" is not a number from 1 to"},
       {R"({"name": "a", "runs": [],
            "gradients": {"ys": ["y"], "xs": ["x"], "order": 1.5}})",
-       "\"order\" is no number from 1 to"},
+       "\"order\" is not a number from 1 to"},
   };
   for (const auto& [given, message] : cases) {
     const auto& text = given;  // no lambda captures a structured binding

@@ -93,7 +93,7 @@ TEST_CASE("feeds by rows: a long copy can be cancelled") {
   const auto value = rows->at(1, [&asked] { return ++asked == 2; });
   CHECK(value.status().code() == Code::kCancelled);
   CHECK(rows->at(1, [] { return false; }).ok());
-  // Not where there is nothing to wait for.
+  // Not if there is nothing to wait for.
   const auto few = FeedRows::create(all, 5);
   REQUIRE(few.ok());
   CHECK(few->at(1, [] { return true; }).ok());

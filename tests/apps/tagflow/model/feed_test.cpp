@@ -147,7 +147,7 @@ TEST_CASE("a file with an @ is fed by rows") {
   CHECK(load({"x=" + path.string()}).failure.exit_code ==
         ExitCode::kRunTimeError);
   CHECK(parse_feed("x=@1").status().message() ==
-        "[--feed] the value of \"x\" begins with @, but \"1\" is no .npy or "
+        "[--feed] the value of \"x\" begins with @, but \"1\" is not a .npy or "
         ".json file");
   std::filesystem::remove(path);
 }

@@ -48,7 +48,7 @@ PlanListing list_loop(tg::PassSet passes) {
 }
 
 // The number of each node's inputs to which edges lead. Several lead to one
-// where a Merge became edges.
+// if a Merge became edges.
 std::map<std::string, int> inputs_of(const ListedFrame& frame) {
   std::map<std::string, int> inputs;
   std::set<std::pair<std::string, int>> met;

@@ -41,7 +41,7 @@ TEST_CASE("Reshape refuses a wrong shape and says what is wrong") {
   expect_error(run_op("Reshape", {input, Tensor::vector<int32_t>({-2, 3})}),
                Code::kInvalidArgument, "negative");
   expect_error(run_op("Reshape", {input, Tensor::vector<int32_t>({4, -1})}),
-               Code::kInvalidArgument, "6 is no multiple of 4");
+               Code::kInvalidArgument, "6 is not a multiple of 4");
   expect_error(run_op("Reshape", {input, Tensor::vector<int32_t>({7})}),
                Code::kInvalidArgument, "6 elements");
   expect_error(run_op("Reshape", {input, Tensor::of<int32_t>({1, 1}, {6})}),

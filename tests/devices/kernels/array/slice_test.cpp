@@ -63,7 +63,7 @@ TEST_CASE("StridedSlice refuses wrong specs by name") {
                Code::kInvalidArgument, "ellips");
   expect_error(strided(digits(), Values{0}, Values{1}, Values{1},
                        {{"end_mask", int64_t{1} << 31}}),
-               Code::kInvalidArgument, "mask 2147483648 is no int32");
+               Code::kInvalidArgument, "mask 2147483648 is not an int32");
   expect_error(strided(digits(), Values{0, 0}, Values{1}, Values{1}),
                Code::kInvalidArgument, "2, 1 and 1 elements");
 }

@@ -50,7 +50,8 @@ TEST_CASE("an optional refuses to give a value that it does not have") {
                "2 output_shapes for 1 outputs");
   expect_error(
       run_op("OptionalHasValue", {Tensor::make(DataType::kVariant, {})}),
-      Code::kInvalidArgument, "input 0 is no optional but an empty variant");
+      Code::kInvalidArgument,
+      "input 0 must be one optional, not an empty variant");
 }
 
 TEST_CASE("optionals have zeros and sums") {

@@ -83,7 +83,7 @@ TEST_CASE("a stack op refuses an input that is not a stack's handle") {
   const Tensor empty = Tensor::make(DataType::kResource, {});
   expect_error(step.run("StackPopV2", {empty}, as_float),
                Code::kInvalidArgument,
-               "[StackPopV2] input 0 is no stack but an empty handle");
+               "[StackPopV2] input 0 must be one stack, not an empty handle");
   expect_error(step.run("StackPopV2", {Tensor::make(DataType::kResource, {2})},
                         as_float),
                Code::kInvalidArgument,
@@ -91,7 +91,8 @@ TEST_CASE("a stack op refuses an input that is not a stack's handle") {
   expect_error(
       step.run("StackPopV2", {step.array(3, DataType::kFloat)}, as_float),
       Code::kInvalidArgument,
-      "input 0 is no stack but tensor array \"op\" of float with 3 elements");
+      "input 0 must be one stack, not tensor array \"op\" of float with 3 "
+      "elements");
   expect_error(step.run("StackV2", {Tensor::vector<int32_t>({1})}, as_float),
                Code::kInvalidArgument,
                "max_size must be an int32 scalar, not int32[1]");

@@ -183,7 +183,7 @@ TEST_CASE("gradient arrays: a shape to prepend must leave a possible one") {
                "[1,1,1,1,");
   expect_error(array.make_wide_gradient(ones_of(254)), Code::kInvalidArgument,
                "would have 257 dimensions, more than 254");
-  // Also where only what was written says the shape.
+  // Also if only what was written says the shape.
   const Array open(1, DataType::kFloat);
   expect_close(open.write(0, Tensor::vector<float>({1})), kFlow);
   expect_error(open.make_wide_gradient(ones_of(254)), Code::kInvalidArgument,

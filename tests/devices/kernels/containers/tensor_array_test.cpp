@@ -251,7 +251,7 @@ TEST_CASE("a tensor array refuses wrong sizes, handles and flows") {
   expect_error(step.run("TensorArraySizeV3",
                         {Tensor::make(DataType::kResource, {}), kFlow}),
                Code::kInvalidArgument,
-               "input 0 is no tensor array but an empty handle");
+               "input 0 must be one tensor array, not an empty handle");
   expect_error(run_op("TensorArrayV3", {Tensor::scalar(1)}, floats),
                Code::kInternal, "there is no step to keep the object in");
 }

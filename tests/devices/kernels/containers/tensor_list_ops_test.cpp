@@ -143,7 +143,8 @@ TEST_CASE("a list takes what fits its type, shape and bound") {
   expect_error(push(full, Tensor::scalar(2.0f)), kInvalid,
                "elements of float are wanted, not of TensorList[1] of int32");
   expect_error(push(Tensor::make(DataType::kVariant, {}), Tensor::scalar(1)),
-               kInvalid, "input 0 is no tensor list but an empty variant");
+               kInvalid,
+               "input 0 must be one tensor list, not an empty variant");
   expect_error(push(Tensor::make(DataType::kVariant, {2}), Tensor::scalar(1)),
                kInvalid,
                "input 0 must be one tensor list, a variant scalar, not "
@@ -227,10 +228,10 @@ TEST_CASE("a row is pushed onto each of some lists") {
                "a vector of lists and as many rows, not variant[2] and "
                "int32[1]");
   expect_error(push_batch(lists, Tensor::vector<float>({1, 2})), kInvalid,
-               "input 0 is no list of float but TensorList[1] of int32");
+               "input 0 is not a list of float but TensorList[1] of int32");
   expect_error(
       push_batch(Tensor::make(DataType::kVariant, {1}), int_vector({5})),
-      kInvalid, "input 0 is no list of int32 but an empty variant");
+      kInvalid, "input 0 is not a list of int32 but an empty variant");
 }
 
 TEST_CASE("TensorListConcatLists puts one list after the other") {

@@ -38,7 +38,7 @@ TEST_CASE("lists are stacked into a tensor and made of its rows") {
   expect_error(from_tensor(Tensor::scalar(1)), kInvalid,
                "the tensor must have rows, not be int32[]");
   expect_error(from_tensor(int_vector({1}), int_vector({2})), kInvalid,
-               "rows of int32[1] are no elements of shape [2]");
+               "rows of int32[1] are not elements of shape [2]");
 }
 
 TEST_CASE("rows are gathered from a list and scattered into one") {
@@ -72,7 +72,7 @@ TEST_CASE("rows are gathered from a list and scattered into one") {
   expect_error(scatter(rows, int_vector({0}), 3), kInvalid,
                "1 indices for the rows of int32[2]");
   expect_error(scatter(rows, int_vector({0, 1}), 3, int_vector({2})), kInvalid,
-               "rows of int32[2] are no elements of shape [2]");
+               "rows of int32[2] are not elements of shape [2]");
   expect_error(scatter(rows, int_vector({0, 1 << 30}), -1),
                Code::kResourceExhausted, "the list would have 1073741825");
 
@@ -89,7 +89,7 @@ TEST_CASE("rows are gathered from a list and scattered into one") {
                "index -1 is negative");
   expect_error(
       into(reserved(2, kInt, int_vector({3})), rows, int_vector({0, 1})),
-      kInvalid, "rows of int32[2] are no elements of shape [3]");
+      kInvalid, "rows of int32[2] are not elements of shape [3]");
   expect_error(into(list, Tensor::vector<float>({1}), int_vector({0})),
                kInvalid, "elements of float are wanted");
 }

@@ -70,7 +70,7 @@ TEST_CASE("a map refuses keys and types that it does not have") {
   expect_error(look_up(map, word("a"), DataType::kInt32), kInvalid,
                "is float[], not of int32");
   expect_error(look_up(Tensor::make(DataType::kVariant, {}), word("a")),
-               kInvalid, "is no tensor map but an empty variant");
+               kInvalid, "must be one tensor map, not an empty variant");
   const AttrMap words{{"key_dtype", DataType::kString}};
   expect_error(run_op("TensorMapStackKeys", {map_of({})}, words), kInvalid,
                "no keys that could be stacked");

@@ -119,7 +119,7 @@ void check(const Case& c, bool depthwise) {
   REQUIRE_MESSAGE(dw.ok(), dw.status().to_string());
   CHECK(inner_product((*dw)[0], w) == product);
 
-  // The same with the channels first.
+  // The results do not differ with the channels first.
   AttrMap first = attrs;
   first["data_format"] = "NCHW";
   first["strides"] = Ints{1, 1, c.stride, c.stride};

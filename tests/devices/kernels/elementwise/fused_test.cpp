@@ -81,8 +81,8 @@ Outputs chosen(const Outputs& values, const Ints& outputs, const Ints& joined) {
   return results;
 }
 
-// Several outputs against the ops one by one, where others hold the inputs and
-// where nobody does.
+// Several outputs against the ops one by one, if others hold the inputs and
+// if nobody does.
 void expect_same_outputs(const Lines& program,
                          const std::vector<Tensor>& inputs, const Ints& outputs,
                          const Ints& joined = {}) {
@@ -304,7 +304,7 @@ TEST_CASE("a fused op of a random program gives what its ops give") {
     std::shuffle(outputs.begin(), outputs.end(), random);
     expect_same_outputs(program, inputs, outputs);
     if (outputs.size() == 1) continue;
-    // Joined where all of them are of one shape: where none is a scalar.
+    // Joined if all of them are of one shape: if none is a scalar.
     const auto values = values_of(program, inputs);
     REQUIRE(values.ok());
     if (!std::ranges::all_of(outputs, [&](int64_t value) {
@@ -465,13 +465,13 @@ TEST_CASE("a fused op refuses outputs that do not exist or come twice") {
   };
   expect_refused(1, {0}, {},
                  "[_FusedElementwise] node \"op\": output 0 is value 0, which "
-                 "is no result, or is repeated");
-  expect_refused(2, {1, 3}, {}, "output 1 is value 3, which is no result");
-  expect_refused(1, {-1}, {}, "output 0 is value -1, which is no result");
-  expect_refused(1, {std::numeric_limits<int64_t>::max()}, {}, "no result");
-  expect_refused(1, {std::numeric_limits<int64_t>::min()}, {}, "no result");
+                 "is not a result, or is repeated");
+  expect_refused(2, {1, 3}, {}, "output 1 is value 3, which is not a result");
+  expect_refused(1, {-1}, {}, "output 0 is value -1, which is not a result");
+  expect_refused(1, {std::numeric_limits<int64_t>::max()}, {}, "not a result");
+  expect_refused(1, {std::numeric_limits<int64_t>::min()}, {}, "not a result");
   expect_refused(2, {1, 1}, {},
-                 "output 1 is value 1, which is no result, or is repeated");
+                 "output 1 is value 1, which is not a result, or is repeated");
   expect_refused(2, {1}, {}, "1 values for 2 outputs");
   expect_refused(2, {}, {}, "1 values for 2 outputs");
   expect_refused(1, {1, 2}, {}, "value 1 is part of output 1 of 1");
@@ -546,13 +546,13 @@ TEST_CASE("a fused op refuses a program that is malformed") {
   };
   expect_refused({"Neg 1"},
                  "[_FusedElementwise] node \"op\": line 0 of the program, "
-                 "\"Neg 1\": \"1\" is no operand");
+                 "\"Neg 1\": \"1\" is not an operand");
   expect_refused({"Neg 0", "Neg x"}, "line 1 of the program, \"Neg x\": \"x\"");
-  expect_refused({"Neg -1"}, "\"-1\" is no operand");
-  expect_refused({"Neg  0"}, "\"\" is no operand");
-  expect_refused({"Neg 0 "}, "\"\" is no operand");
-  expect_refused({"Neg 99999999999999999999999"}, "is no operand");
-  expect_refused({"ClipByValue 0 0 0"}, "\"0\" is no operand");
+  expect_refused({"Neg -1"}, "\"-1\" is not an operand");
+  expect_refused({"Neg  0"}, "\"\" is not an operand");
+  expect_refused({"Neg 0 "}, "\"\" is not an operand");
+  expect_refused({"Neg 99999999999999999999999"}, "is not an operand");
+  expect_refused({"ClipByValue 0 0 0"}, "\"0\" is not an operand");
   expect_refused({"Mul 0"}, "\"Mul 0\": ");
   expect_refused({"Identity 0"}, "the op cannot be fused");
   expect_refused({"IsNan 0"}, "the op cannot be fused");

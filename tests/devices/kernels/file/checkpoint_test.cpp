@@ -115,7 +115,7 @@ TEST_CASE("RestoreV2 says why a tensor cannot be restored") {
   expect_error(restore(types, {"of/int32"}, {"2 3 1,2:-"}, {DataType::kInt32}),
                Code::kInvalidArgument, "is not within a tensor");
   expect_error(restore(types, {"of/int32"}, {"x"}, {DataType::kInt32}),
-               Code::kInvalidArgument, "is no slice");
+               Code::kInvalidArgument, "is not a slice");
   expect_error(restore(recorded_path("v1"), {"x"}, {""}, {DataType::kFloat}),
                Code::kUnimplemented, "is a V1 checkpoint");
   expect_error(restore("/nowhere/x", {"x"}, {""}, {DataType::kFloat}),
@@ -133,7 +133,7 @@ TEST_CASE("SaveV2 says why it cannot save, and leaves no file") {
   expect_error(save(folder.path("p"), {"x"}, {"6 4 0,1:-"}, {kMatrix}),
                Code::kInvalidArgument, "its shape must be [1,4], not [6,4]");
   expect_error(save("", {"x"}, {""}, {kMatrix}), Code::kInvalidArgument,
-               "is no prefix");
+               "is not a prefix");
   CHECK(folder.names().empty());
 }
 

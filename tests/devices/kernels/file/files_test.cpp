@@ -69,7 +69,7 @@ TEST_CASE("ReadFile and WriteFile refuse a path that is not a file") {
                Code::kFailedPrecondition, "ot a directory");
   REQUIRE(mkfifo(folder.at("pipe").c_str(), 0600) == 0);
   expect_error(read_file(folder.at("pipe")), Code::kInvalidArgument,
-               "no regular file");
+               "not a regular file");
   expect_error(read_file(std::string("a\0b", 3)), Code::kInvalidArgument,
                "a zero byte");
   expect_error(run_op("ReadFile", {Tensor::make(DataType::kString, {1})}),

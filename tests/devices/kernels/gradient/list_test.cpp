@@ -510,8 +510,9 @@ TEST_CASE("a gradient list refuses operations that it cannot do") {
         put_rows(other, pair, pair), get_rows(other, pair),
         take_rows(other, pair), add_split(other, pair, {2}),
         get_concat(other, {2})})
-    expect_error(outputs, kInvalid,
-                 "input 0 is no gradient list but TensorList[1] of int32");
+    expect_error(
+        outputs, kInvalid,
+        "input 0 must be one gradient list, not TensorList[1] of int32");
   expect_error(add(Tensor::make(DataType::kVariant, {2}), 1, pair), kInvalid,
                "input 0 must be one gradient list, a variant scalar, not "
                "variant[2]");

@@ -246,7 +246,7 @@ TEST_CASE("a stack of gradients refuses operations that it cannot do") {
                "shape");
   expect_error(run_op("PersistentStackPop", {no_gradients()}, kInts),
                Code::kInvalidArgument,
-               "input 0 is no persistent stack but an empty variant");
+               "input 0 must be one persistent stack, not an empty variant");
   for (const char* op : {"PersistentStackPushZero", "PersistentStackDrop"})
     expect_error(run_op(op, {floats}, kInts), Code::kInvalidArgument,
                  "elements of int32 are wanted, not of PersistentStack[1] of "
@@ -268,8 +268,9 @@ TEST_CASE("a stack of gradients refuses operations that it cannot do") {
   const Tensor list = OneStep().value("EmptyTensorList",
                                       {Tensor::scalar(-1), Tensor::scalar(-1)},
                                       {{"element_dtype", DataType::kInt32}});
-  expect_error(pop_or_zero(list, scalar), Code::kInvalidArgument,
-               "input 0 is no persistent stack but TensorList[0] of int32");
+  expect_error(
+      pop_or_zero(list, scalar), Code::kInvalidArgument,
+      "input 0 must be one persistent stack, not TensorList[0] of int32");
 }
 
 TEST_CASE("a pop refuses an element of another shape than it expects") {
@@ -301,7 +302,7 @@ TEST_CASE("a pop refuses an element of another shape than it expects") {
   refused(pair, {kAny}, "is int32[1,2], of another shape than [?]");
   refused(pair, PartialShape::scalar(), "int32[1,2], of another shape than []");
   refused(Tensor::scalar(1), {1}, "is int32[], of another shape than [1]");
-  // Where the element is the second, the first one does not matter.
+  // If the element is the second, the first one does not matter.
   const auto first = pop(pair, PartialShape{1, 2});
   REQUIRE(first.ok());
   CHECK(
@@ -327,7 +328,7 @@ TEST_CASE("a persistent stack refuses operations that it cannot do") {
   expect_error(
       run_op("PersistentStackSize", {Tensor::make(DataType::kVariant, {})}),
       Code::kInvalidArgument,
-      "input 0 is no persistent stack but an empty variant");
+      "input 0 must be one persistent stack, not an empty variant");
   expect_error(
       run_op("PersistentStackSize", {Tensor::make(DataType::kVariant, {1})}),
       Code::kInvalidArgument,
@@ -335,6 +336,7 @@ TEST_CASE("a persistent stack refuses operations that it cannot do") {
   const Tensor list = OneStep().value("EmptyTensorList",
                                       {Tensor::scalar(-1), Tensor::scalar(-1)},
                                       {{"element_dtype", DataType::kFloat}});
-  expect_error(run_op("PersistentStackSize", {list}), Code::kInvalidArgument,
-               "input 0 is no persistent stack but TensorList[0] of float");
+  expect_error(
+      run_op("PersistentStackSize", {list}), Code::kInvalidArgument,
+      "input 0 must be one persistent stack, not TensorList[0] of float");
 }

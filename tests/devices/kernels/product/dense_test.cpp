@@ -10,7 +10,7 @@
 namespace tagflow::devices {
 namespace {
 
-// Small numbers, some negative where the type has them, that no product of
+// Small numbers, some negative if the type has them, that no product of
 // the sizes used here rounds or overflows in.
 template <class T>
 Tensor numbers(const Shape& shape, int seed) {

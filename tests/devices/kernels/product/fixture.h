@@ -31,7 +31,7 @@ struct Layer {
   std::vector<Tensor> others;
   Ints outputs;  // of the program; empty: the last
   int64_t segments = 1, width = 0;
-  Tensor packed;              // invalid: the weights are no packed ones
+  Tensor packed;              // invalid: the weights are not packed ones
   PartialShape packed_shape;  // that the node says they have
   bool is_constant = true;    // the weights
   std::vector<Tensor> more;   // x is the first of what a ConcatV2 joins
@@ -72,9 +72,9 @@ struct Results {
 // The test fails unless they are what the ops give one by one.
 Results expect_same(const Layer& layer, const Tensor& x,
                     double tolerance = kTolerance);
-// The same of a layer whose product is of rows: its parts depend on shapes
-// alone, so the bits are the same however they are shared. Returns what it
-// makes.
+// As expect_same(), for a layer whose product is of rows: its parts depend on
+// shapes alone, so the bits are the same however they are shared. Returns what
+// it makes.
 Outputs expect_same_bits(const Layer& layer, const Tensor& x);
 // The test fails unless the bits are the same.
 void expect_identical(const Outputs& actual, const Outputs& expected);

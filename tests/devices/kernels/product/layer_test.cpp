@@ -545,10 +545,10 @@ TEST_CASE("a layer that does not fit together is refused") {
   layer.program = {"Neg 0", "Tanh 2"};
   layer.outputs = {2, 4};
   expect_error(make(layer), Code::kInvalidArgument,
-               "output 1 is value 4, which is no result, or is repeated");
+               "output 1 is value 4, which is not a result, or is repeated");
   layer.outputs = {1, 2};
   expect_error(make(layer), Code::kInvalidArgument,
-               "output 0 is value 1, which is no result");
+               "output 0 is value 1, which is not a result");
   layer.outputs = {3, 3};
   expect_error(make(layer), Code::kInvalidArgument, "or is repeated");
   layer.program = {};

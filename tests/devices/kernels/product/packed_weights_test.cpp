@@ -110,14 +110,15 @@ TEST_CASE("a packed product refuses an input that is not a packed matrix") {
     expect_error(run(*made, x), Code::kInvalidArgument, text);
   };
   fails(Tensor::make(DataType::kVariant, {}),
-        "[_PackedMatMul] input 1 is no packed matrix but an empty variant");
+        "[_PackedMatMul] input 1 must be one packed matrix, not an empty "
+        "variant");
   fails(Tensor::make(DataType::kVariant, {2}),
         "input 1 must be one packed matrix, a variant scalar, not variant[2]");
   const auto list =
       run_op("EmptyTensorList", {Tensor::scalar(-1), Tensor::scalar(-1)},
              {{"element_dtype", DataType::kFloat}});
   REQUIRE(list.ok());
-  fails(list->front(), "input 1 is no packed matrix but TensorList[0]");
+  fails(list->front(), "input 1 must be one packed matrix, not TensorList[0]");
   // What no product takes is packed, and refused there.
   fails(packed_of(numbers(random, {20})), "in \"product\"");
   fails(packed_of(numbers(random, {60, 20})), "in \"product\"");

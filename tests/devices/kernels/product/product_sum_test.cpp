@@ -23,7 +23,7 @@ Tensor value_of(const Tensor& sum, DataType dtype = DataType::kFloat) {
   return OneStep().value("_ProductSumValue", {sum}, {{"T", dtype}});
 }
 
-// The same, one by one.
+// The products added one by one.
 Tensor plainly_added(const Tensor& sum, const Tensor& a, const Tensor& b,
                      AttrMap attrs = {}) {
   const Tensor product = OneStep().value("MatMul", {a, b}, std::move(attrs));
@@ -119,7 +119,8 @@ TEST_CASE("A sum of products refuses shapes that do not fit") {
   const Tensor list = OneStep().value("ZeroVariant", {});
   expect_error(
       OneStep().run("_ProductSumAdd", {list, zeros({1, 1}), zeros({1, 1})}),
-      Code::kInvalidArgument, "no sum of products but an empty variant");
+      Code::kInvalidArgument,
+      "must be one sum of products, not an empty variant");
   expect_error(OneStep().run("_ProductSumValue", {sum_of(zeros({1, 1}))},
                              {{"T", DataType::kDouble}}),
                Code::kInvalidArgument, "a sum of double is wanted");

@@ -175,7 +175,7 @@ TEST_CASE("candidate sampling refuses weights that make no distribution") {
                Code::kNotFound, "\"/nowhere\" has no weights");
   // A reader of a device, or of a pipe, might never come to its end.
   expect_error(weighted(3, 1, {{"vocab_file", std::string("/dev/zero")}}, {}),
-               kInvalid, "\"/dev/zero\" is no regular file");
+               kInvalid, "\"/dev/zero\" is not a regular file");
   expect_error(weighted(3, 1, {{"distortion", -1.0f}}, {1, 0, 1}), kInvalid,
                "weight 1 is 0, which has no finite power of -1");
 }

@@ -71,7 +71,7 @@ TEST_CASE("RaggedTensorToTensor refuses partitions that do not fit") {
                kInvalid, "value rowids must ascend within [0, 2), got 2 at 2");
   expect_error(to_dense(all, three, zero,
                         {Tensor::scalar<int64_t>(-1), longs({0, 1, 2})}, ids),
-               kInvalid, "-1 is no number of rows");
+               kInvalid, "-1 is not a number of rows");
   CHECK_FALSE(
       to_dense(all, three, zero,
                {Tensor::scalar<int64_t>(int64_t{1} << 60), longs({0, 1, 2})},
@@ -183,11 +183,11 @@ TEST_CASE("InplaceAdd and UnravelIndex refuse an empty tensor") {
                kInvalid, "has no rows");
   expect_error(
       run_op("UnravelIndex", {Tensor::scalar<int64_t>(0), longs({2, 0})}),
-      kInvalid, "dims [2,0] are no dimensions");
+      kInvalid, "dims [2,0] are not dimensions");
   expect_error(
       run_op("UnravelIndex", {Tensor::scalar<int64_t>(0),
                               longs({int64_t{1} << 40, int64_t{1} << 40})}),
-      kInvalid, "are no dimensions");
+      kInvalid, "are not dimensions");
   expect_error(run_op("NthElement", {none, Tensor::scalar<int32_t>(2)}),
                kInvalid, "n 2 is outside");
 }

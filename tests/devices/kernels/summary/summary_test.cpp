@@ -48,7 +48,7 @@ TEST_CASE("summaries are merged, whatever their values are") {
       Code::kInvalidArgument, "two values have the tag \"a\"");
   expect_error(run_op("MergeSummary", {Tensor::scalar("\xff")}),
                Code::kInvalidArgument,
-               "input 0 has 1 bytes that are no summary");
+               "input 0 has 1 bytes that are not a summary");
 }
 
 }  // namespace tagflow::devices

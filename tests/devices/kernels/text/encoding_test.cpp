@@ -14,7 +14,7 @@ TEST_CASE("DecodeRaw turns bytes into rows of elements") {
              {{"out_type", DataType::kInt16}, {"little_endian", false}}),
       Tensor::of<int16_t>({2, 2}, {256, 512, 768, 1025}));
   expect_error(run_op("DecodeRaw", {bytes}, {{"out_type", DataType::kDouble}}),
-               Code::kInvalidArgument, "no multiple");
+               Code::kInvalidArgument, "not a multiple");
   expect_error(run_op("DecodeRaw", {Tensor::vector<std::string>({"a", ""})},
                       {{"out_type", DataType::kUInt8}}),
                Code::kInvalidArgument, "make no tensor");

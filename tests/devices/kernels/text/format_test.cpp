@@ -96,7 +96,7 @@ TEST_CASE("templates are filled with summaries") {
   expect_close(summary(Tensor::make(DataType::kBool, {2, 0}), 3),
                Tensor::scalar(""));
   expect_error(summary(matrix, int64_t{1} << 31), Code::kInvalidArgument,
-               "summarize 2147483648 is no int32");
+               "summarize 2147483648 is not an int32");
   constexpr int64_t kMany = int64_t{1} << 40;
   for (const int64_t elements : {-1, 0, 3})
     expect_close(summary(Tensor::make(DataType::kFloat, {kMany, 0}), elements),
@@ -122,7 +122,7 @@ TEST_CASE("text becomes numbers, or an error that quotes it") {
   expect_close(parse("1e400", DataType::kDouble),
                Tensor::scalar(std::numeric_limits<double>::infinity()));
   expect_error(parse("2147483648", DataType::kInt32), Code::kInvalidArgument,
-               "\"2147483648\" is no int32");
+               "\"2147483648\" is not a number of type int32");
   expect_close(parse("0x10", DataType::kFloat), Tensor::scalar(16.f));
   expect_close(parse(" -0X1.8p1 ", DataType::kDouble), Tensor::scalar(-3.0));
   CHECK_FALSE(parse("0x10", DataType::kInt32).ok());

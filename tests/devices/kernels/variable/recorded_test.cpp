@@ -18,7 +18,7 @@ const graph::OpDef* find_op(const std::string& name) {
   return graph::OpRegistry::global().find_or_null(name);
 }
 
-// The op of references that does the same; empty where there is none.
+// The op of references that does the same; empty if there is none.
 std::string reference_op(const std::string& op) {
   constexpr std::string_view kPrefix = "Resource";
   if (!op.starts_with(kPrefix)) return "";

@@ -113,7 +113,7 @@ TEST_CASE("scatter updates must fit the indices and the variable") {
   expect_error(
       run_on_state("ScatterAdd", {v, indices, Tensor::vector<float>({1, 2})}),
       Code::kInvalidArgument,
-      "updates float[2] are no scalar, and should be [2,2] for indices "
+      "updates float[2] are not a scalar, and should be [2,2] for indices "
       "int32[2] into variable \"v\"");
   expect_error(
       run_on_state("ScatterNdAdd", {v, Tensor::of<int32_t>({1, 1}, {0}),
