@@ -12,7 +12,7 @@ namespace tagflow::graph {
 // `then` fires after `first` has fired or was skipped; if `first` is an Enter,
 // after the loop that it enters has ended. Unlike a control edge, it does not
 // transmit deadness: Note [Readers first] in graph/partition/readers_first.h.
-struct Turn {
+struct OrderEdge {
   Node* first = nullptr;
   Node* then = nullptr;
 };
@@ -35,7 +35,7 @@ struct Program {
   // results. A body's own list is empty: its calls refer to this one.
   std::vector<std::unique_ptr<Program>> bodies;
   // Set for a finished partition; passes do not handle them.
-  std::vector<Turn> turns;
+  std::vector<OrderEdge> order_edges;
 };
 
 }  // namespace tagflow::graph

@@ -70,7 +70,7 @@ class Saver::Parts {
  private:
   void write_all();
   Status write(Checkpoint checkpoint);
-  Status save_in_turn(int64_t step);
+  Status save_alone(int64_t step);
   // Waits until the writer is idle; returns its error, once.
   Status wait_for_writer();
   Status take_error();
@@ -85,7 +85,7 @@ class Saver::Parts {
   ModelObjects objects_;
   std::unique_ptr<Snapshots> snapshots_;
 
-  std::mutex turn_;  // guards the group below; locked before mutex_
+  std::mutex saves_mutex_;  // guards the group below; locked before mutex_
   int64_t last_step_ = 0;
   Clock::time_point last_time_ = now();
 
@@ -126,7 +126,7 @@ Status Saver::Parts::open(const Session& session) {
 }
 
 Result<std::optional<Restored>> Saver::Parts::restore() {
-  std::lock_guard turn(turn_);
+  std::lock_guard lock(saves_mutex_);
   TAGFLOW_RETURN_IF_ERROR(wait_for_writer());
   auto loaded = load_checkpoint(options_.folder, variables_, objects_,
                                 OtherTensors::kRefused);
@@ -143,19 +143,19 @@ Result<std::optional<Restored>> Saver::Parts::restore() {
 }
 
 Status Saver::Parts::save(int64_t step) {
-  std::lock_guard turn(turn_);
-  return save_in_turn(step);
+  std::lock_guard lock(saves_mutex_);
+  return save_alone(step);
 }
 
 Status Saver::Parts::save_if_due(int64_t step) {
-  std::lock_guard turn(turn_);
+  std::lock_guard lock(saves_mutex_);
   const bool is_due =
       (options_.every_steps > 0 && step - last_step_ >= options_.every_steps) ||
       (options_.every.count() > 0 && now() - last_time_ >= options_.every);
-  return is_due ? save_in_turn(step) : take_error();
+  return is_due ? save_alone(step) : take_error();
 }
 
-Status Saver::Parts::save_in_turn(int64_t step) {
+Status Saver::Parts::save_alone(int64_t step) {
   if (step < 0 || step > kMostSteps)
     return invalid_argument("[saver] {} is not a valid step number", step);
   {  // The saver cannot be closed meanwhile.
@@ -182,7 +182,7 @@ Status Saver::Parts::save_in_turn(int64_t step) {
 }
 
 Status Saver::Parts::wait() {
-  std::lock_guard turn(turn_);
+  std::lock_guard lock(saves_mutex_);
   return wait_for_writer();
 }
 
@@ -198,7 +198,7 @@ Status Saver::Parts::take_error() {
 }
 
 Status Saver::Parts::close() {
-  std::lock_guard turn(turn_);
+  std::lock_guard lock(saves_mutex_);
   // The thread must end even after an error.
   Status status = guarded("saver", [this] { return wait_for_writer(); });
   {

@@ -245,9 +245,9 @@ Result<Distribution> distribute(const graph::Graph& graph,
     result.placed = program.graph.clone();
   }
   if (options.state != nullptr)
-    TAGFLOW_RETURN_IF_ERROR(claim_homes(program, *groups, infos,
-                                        result.placement.placement, homes,
-                                        options.state->resources()));
+    TAGFLOW_RETURN_IF_ERROR(request_homes(program, *groups, infos,
+                                          result.placement.placement, homes,
+                                          options.state->resources()));
   graph::ReadersFirstOptions turns{.odd_frames = {}, .may_wait = may_wait};
   TAGFLOW_ASSIGN(turns.odd_frames, graph::find_odd_frames(program));
   const graph::Placement& placement = result.placement.placement;

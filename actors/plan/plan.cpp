@@ -24,7 +24,7 @@ Status add_frames(const graph::Program& program, const PlanOptions& options,
   }
   for (graph::Node* target : program.targets)
     TAGFLOW_RETURN_IF_ERROR(builder.add_target(target));
-  builder.add_turns(program.turns);
+  builder.add_order_edges(program.order_edges);
   TAGFLOW_RETURN_IF_ERROR(builder.finish());
   const auto& warnings = frames.warnings();
   plan.warnings.insert(plan.warnings.end(), warnings.begin(), warnings.end());

@@ -69,7 +69,8 @@ enum class NodeKind : uint8_t {
 enum class EdgeKind : uint8_t {
   kInput,        // `slot` of node `target`
   kControl,      // a control input of node `target`
-  kLiveControl,  // only waits: into a Merge or ControlTrigger; or a graph::Turn
+  kLiveControl,  // only waits: into a Merge or ControlTrigger; or a
+                 // graph::OrderEdge
   kMergeInput,   // input `slot` of Merge `target`
   kNext,         // arrival `target` of the next iteration
   kEnter,        // arrival `target` of child `slot`

@@ -378,8 +378,9 @@ Status PlanBuilder::add_target(Node* node) {
   return control_sources(node).status();
 }
 
-void PlanBuilder::add_turns(std::span<const graph::Turn> turns) {
-  turns_ = turns;
+void PlanBuilder::add_order_edges(
+    std::span<const graph::OrderEdge> order_edges) {
+  order_edges_ = order_edges;
 }
 
 Status PlanBuilder::finish() {
@@ -388,7 +389,7 @@ Status PlanBuilder::finish() {
     TAGFLOW_RETURN_IF_ERROR(connect(work));
   }
   plan_.frames.reserve(plan_.frames.size() + drafts_.size());
-  for (const graph::Turn& turn : turns_) connect_turn(turn);
+  for (const graph::OrderEdge& edge : order_edges_) connect_order_edge(edge);
   for (DraftFrame& draft : drafts_) {
     lay_out(draft);
     plan_.frames.push_back(std::move(draft.plan));

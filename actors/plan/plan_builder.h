@@ -33,7 +33,7 @@ class PlanBuilder {
                      const std::vector<graph::Endpoint>& results);
   Status add_target(graph::Node* node);
   // REQUIRES: everything else has been added.
-  void add_turns(std::span<const graph::Turn> turns);
+  void add_order_edges(std::span<const graph::OrderEdge> order_edges);
   // Connects all requested nodes, and lays them out.
   Status finish();
 
@@ -156,7 +156,7 @@ class PlanBuilder {
   Status connect_cross(graph::Node* node, const Sources& from);
   static uint8_t log_output_bytes(const graph::Node& node);
   Status add_call(const graph::Node& node, NodeItem& item, DraftFrame& frame);
-  void connect_turn(const graph::Turn& turn);
+  void connect_order_edge(const graph::OrderEdge& edge);
   static size_t num_edges(const DraftFrame& draft);
   static void lay_out(DraftFrame& draft);
 
@@ -187,7 +187,7 @@ class PlanBuilder {
   graph::NodeSet fed_;
   std::unordered_map<graph::Endpoint, uint32_t, graph::EndpointHash> feeds_;
   graph::NodeSet index_read_;  // Merges whose index somebody reads
-  std::span<const graph::Turn> turns_;
+  std::span<const graph::OrderEdge> order_edges_;
   std::vector<Work> work_;  // done as far as next_work_
   size_t next_work_ = 0;
 };

@@ -169,19 +169,19 @@ Status PlanBuilder::connect_controls(Node* node, uint32_t frame, uint32_t index,
 }
 
 // Nodes that are not in the plan need not be waited for.
-void PlanBuilder::connect_turn(const graph::Turn& turn) {
-  const uint32_t then = known_[turn.then->id()].index;
+void PlanBuilder::connect_order_edge(const graph::OrderEdge& edge) {
+  const uint32_t then = known_[edge.then->id()].index;
   if (then == kNone) return;
-  const uint32_t frame = frame_of(*turn.then);
+  const uint32_t frame = frame_of(*edge.then);
   Edges* from = nullptr;
-  if (turn.first->is_enter()) {
-    if (known_[turn.first->id()].arrival == kNone) return;
-    const uint32_t child = drafts_[output_frame_of(*turn.first)].plan.ordinal;
+  if (edge.first->is_enter()) {
+    if (known_[edge.first->id()].arrival == kNone) return;
+    const uint32_t child = drafts_[output_frame_of(*edge.first)].plan.ordinal;
     auto& ends = drafts_[frame].child_ends;
     ends.resize(drafts_[frame].plan.children.size());
     from = &ends[child];
   } else {
-    const uint32_t first = known_[turn.first->id()].index;
+    const uint32_t first = known_[edge.first->id()].index;
     if (first == kNone) return;
     from = &edges_of({frame, false, first, kControlPort});
   }

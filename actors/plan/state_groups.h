@@ -27,7 +27,7 @@ namespace tagflow::actors {
 // Sessions that share a state may place parts of one group at the same time. So
 // each session places by the homes of one moment. It then claims the homes that
 // it has chosen, but only if no resource of the group has got another home
-// since; otherwise it repeats the placement (claim_homes() in
+// since; otherwise it repeats the placement (request_homes() in
 // actors/plan/state_homes.h).
 
 // The groups of a graph at the time of construction. Does not keep the graph.

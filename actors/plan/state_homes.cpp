@@ -163,10 +163,10 @@ class Claiming {
   }
 
   Status claim(ResourceManager& resources) const {
-    std::vector<ResourceManager::HomeClaim> claims;
+    std::vector<ResourceManager::HomeRequest> claims;
     for (const auto& [key, device] : wanted_)
       claims.push_back({key, device, tied_to(key)});
-    if (!resources.claim_homes(claims))
+    if (!resources.request_homes(claims))
       return error(Code::kAborted,
                    "[placement] another session that shares the state has "
                    "placed some of it meanwhile");
@@ -225,10 +225,10 @@ Result<std::vector<std::string>> pin_state(
   return pinning.take_warnings();
 }
 
-Status claim_homes(const graph::Program& program, const StateGroups& groups,
-                   std::span<const graph::DeviceInfo> devices,
-                   const graph::Placement& placement, const Homes& homes,
-                   ResourceManager& resources) {
+Status request_homes(const graph::Program& program, const StateGroups& groups,
+                     std::span<const graph::DeviceInfo> devices,
+                     const graph::Placement& placement, const Homes& homes,
+                     ResourceManager& resources) {
   if (devices.size() < 2) return {};
   Claiming claiming(groups, devices, homes);
   // Resources that a body makes are on the device of its call, and so are those

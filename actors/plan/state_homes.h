@@ -30,10 +30,10 @@ Result<std::vector<std::string>> pin_state(
 // Aborted if homes of the same groups were added since: then the program must
 // be placed again, by the current homes. FailedPrecondition if nodes are placed
 // on other devices than their resources.
-Status claim_homes(const graph::Program& program, const StateGroups& groups,
-                   std::span<const graph::DeviceInfo> devices,
-                   const graph::Placement& placement,
-                   const devices::ResourceManager::Homes& homes,
-                   devices::ResourceManager& resources);
+Status request_homes(const graph::Program& program, const StateGroups& groups,
+                     std::span<const graph::DeviceInfo> devices,
+                     const graph::Placement& placement,
+                     const devices::ResourceManager::Homes& homes,
+                     devices::ResourceManager& resources);
 
 }  // namespace tagflow::actors

@@ -15,7 +15,7 @@ constexpr std::chrono::microseconds kLentQuantum{50};
 // this runner.
 thread_local Runner* beginning = nullptr;
 
-// Whether the request needs a taking turn.
+// Whether the request needs a taking permit.
 bool takes_memory(const KernelRequest& request) {
   return request.work == KernelRequest::Work::kCompute && !request.frees;
 }
@@ -38,7 +38,7 @@ AcceleratorActor::AcceleratorActor(caf::actor_config& config, HandOff policy,
 void AcceleratorActor::on_batch(Batch* batch, Runner& runner) {
   const Beginning here(runner);
   // Other requests get this turn after the requests of this batch.
-  const TakingTurn taken = std::move(batch->request->taken);
+  const TakingPermit taken = std::move(batch->request->taken);
   for (KernelRequest* request = batch->request; request != nullptr;) {
     // After its answer, the request belongs to its owner again.
     KernelRequest* const after = request->after;
@@ -71,7 +71,7 @@ void AcceleratorActor::begin_waiting() {
   while (!waiting_.empty() && taking_ < kMostTaking) {
     KernelRequest& request = *waiting_.pop()->request;
     ++taking_;
-    request.taking = TakingTurn(*this);
+    request.taking = TakingPermit(*this);
     lock.unlock();
     begin(request);
     lock.lock();
@@ -79,7 +79,7 @@ void AcceleratorActor::begin_waiting() {
   begins_waiting_ = false;
 }
 
-void AcceleratorActor::end_taking_turn() noexcept {
+void AcceleratorActor::end_taking() noexcept {
   {
     const std::lock_guard lock(mutex_);
     --taking_;
@@ -87,19 +87,19 @@ void AcceleratorActor::end_taking_turn() noexcept {
   begin_waiting();
 }
 
-TakingTurn::TakingTurn(AcceleratorActor& accelerator)
+TakingPermit::TakingPermit(AcceleratorActor& accelerator)
     : accelerator_(caf::actor_cast<caf::actor>(&accelerator)) {}
 
-TakingTurn& TakingTurn::operator=(TakingTurn&& other) noexcept {
+TakingPermit& TakingPermit::operator=(TakingPermit&& other) noexcept {
   end();
   accelerator_ = std::move(other.accelerator_);
   return *this;
 }
 
-void TakingTurn::end() noexcept {
+void TakingPermit::end() noexcept {
   const caf::actor accelerator = std::move(accelerator_);
   if (accelerator != nullptr)
-    actor_pointer<AcceleratorActor>(accelerator)->end_taking_turn();
+    actor_pointer<AcceleratorActor>(accelerator)->end_taking();
 }
 
 void AcceleratorActor::answer(KernelRequest& request) {

@@ -30,7 +30,7 @@ class AcceleratorActor : public EngineActor {
                    devices::Accelerator& accelerator);
 
   // Ends the turn of a request that takes memory. Thread-safe.
-  void end_taking_turn() noexcept;
+  void end_taking() noexcept;
 
  protected:
   // kKernel: requests.
@@ -49,8 +49,8 @@ class AcceleratorActor : public EngineActor {
 
   devices::Accelerator& accelerator_;
   std::mutex mutex_;
-  BatchQueue waiting_;           // until a taking turn ends; guarded by mutex_
-  int taking_ = 0;               // taking turns in use; guarded by mutex_
+  BatchQueue waiting_;  // until a taking permit ends; guarded by mutex_
+  int taking_ = 0;      // taking permits in use; guarded by mutex_
   bool begins_waiting_ = false;  // in begin_waiting(); guarded by mutex_
   std::atomic<int> open_{0};     // requests that are not answered
   std::atomic<uint64_t> answers_{0};

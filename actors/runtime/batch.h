@@ -19,12 +19,14 @@ class Step;
 struct ConstSet;
 struct KernelRequest;
 
-// A token in a batch: (value, is_dead) for an arrival of its destination. All
-// tokens of a batch share the batch's tag.
+// A token in a batch: (value, is_dead), and the number of the slot of its
+// destination. All tokens of a batch share the batch's tag.
 struct Token {
   static constexpr uint32_t kNobody = ~0u;
-  // kTransfers: the transfer's number. kReceived: the Recv, a node.
-  uint32_t arrival = 0;
+  // An arrival of the iteration, or an exit, or an output of a call, as the
+  // batch's kind says. kTransfers: the transfer's number. kReceived: the Recv,
+  // a node.
+  uint32_t slot = 0;
   bool is_dead = false;
   // kTransfers only: the Recv that requests the token; kNobody: the token is
   // sent.
@@ -41,11 +43,11 @@ class TokenList {
   Token* end() { return begin() + size_; }
   size_t size() const { return size_; }
   // Adds a token without a value.
-  [[gnu::always_inline]] Token& add(uint32_t arrival, bool is_dead = false) {
+  [[gnu::always_inline]] Token& add(uint32_t slot, bool is_dead = false) {
     if (size_ == capacity_) [[unlikely]]
       grow();
     Token& token = tokens_[size_++];
-    token.arrival = arrival;
+    token.slot = slot;
     token.is_dead = is_dead;
     return token;
   }

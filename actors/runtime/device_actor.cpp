@@ -27,8 +27,8 @@ class ObservedCompute {
     if (step.trace == nullptr) return;
     TraceBuffer& trace = runner.trace(*step.trace);
     trace.clock();
-    trace.turn_to(TraceBuffer::kLane, frame.trace_number,
-                  request.tag.iteration);
+    trace.switch_to(TraceBuffer::kLane, frame.trace_number,
+                    request.tag.iteration);
     trace.add(TraceBuffer::kCompute, request.node);
   }
   ObservedCompute(const ObservedCompute&) = delete;
@@ -120,16 +120,16 @@ void DeviceActor::on_batch(Batch* batch, Runner& runner) {
   dispatch(runner);
 }
 
-void DeviceActor::Ring::push_front(StepTurn& turn) {
-  turn.next = first;
-  if (first == nullptr) last = &turn;
-  first = &turn;
+void DeviceActor::Ring::push_front(StepQueue& queue) {
+  queue.next = first;
+  if (first == nullptr) last = &queue;
+  first = &queue;
 }
 
-void DeviceActor::Ring::push_back(StepTurn& turn) {
-  turn.next = nullptr;
-  (first == nullptr ? first : last->next) = &turn;
-  last = &turn;
+void DeviceActor::Ring::push_back(StepQueue& queue) {
+  queue.next = nullptr;
+  (first == nullptr ? first : last->next) = &queue;
+  last = &queue;
 }
 
 void DeviceActor::Ring::pop_front() {
@@ -138,10 +138,10 @@ void DeviceActor::Ring::pop_front() {
 }
 
 void DeviceActor::admit(Batch* batch) {
-  StepTurn& turn = *batch->request->turn;
-  const bool is_new = turn.empty();
-  turn.push(batch, batch->request->frees);
-  if (is_new) (batch->step->urgent ? urgent_ : normal_).push_back(turn);
+  StepQueue& queue = *batch->request->queue;
+  const bool is_new = queue.empty();
+  queue.push(batch, batch->request->frees);
+  if (is_new) (batch->step->urgent ? urgent_ : normal_).push_back(queue);
 }
 
 Batch* DeviceActor::take_next() {
@@ -149,17 +149,17 @@ Batch* DeviceActor::take_next() {
       order_.take_urgent(urgent_.first != nullptr, normal_.first != nullptr)
           ? urgent_
           : normal_;
-  StepTurn* const turn = ring.first;
-  if (turn == nullptr) return nullptr;
-  Batch* const batch = turn->pop();
+  StepQueue* const queue = ring.first;
+  if (queue == nullptr) return nullptr;
+  Batch* const batch = queue->pop();
   ring.pop_front();
-  if (turn->empty()) return batch;
+  if (queue->empty()) return batch;
   if (batch->step->cancelled()) {
     // The step was cancelled: all its requests are returned now.
-    ring.push_front(*turn);
+    ring.push_front(*queue);
   } else {
     // Its next turn comes after those of the other runs.
-    ring.push_back(*turn);
+    ring.push_back(*queue);
   }
   return batch;
 }

@@ -46,11 +46,11 @@ class DeviceActor : public EngineActor {
  private:
   // The runs with waiting requests, in the order of their turns.
   struct Ring {
-    void push_front(StepTurn& turn);
-    void push_back(StepTurn& turn);
+    void push_front(StepQueue& queue);
+    void push_back(StepQueue& queue);
     void pop_front();
-    StepTurn* first = nullptr;
-    StepTurn* last = nullptr;
+    StepQueue* first = nullptr;
+    StepQueue* last = nullptr;
   };
 
   void admit(Batch* batch);

@@ -63,7 +63,7 @@ struct BatchQueue {
 // The kernels of one run that wait at its device. They keep their order, except
 // that those that free memory go first: Note [Freeing first] in
 // kernel_request.h. Only the device's actor accesses it.
-struct StepTurn {
+struct StepQueue {
   bool empty() const { return freeing.empty() && others.empty(); }
   void push(Batch* batch, bool frees) {
     (frees ? freeing : others).push(batch);
@@ -71,7 +71,7 @@ struct StepTurn {
   // REQUIRES: there is one.
   Batch* pop() { return (freeing.empty() ? others : freeing).pop(); }
   BatchQueue freeing, others;
-  StepTurn* next = nullptr;  // the run whose turn is after this one's
+  StepQueue* next = nullptr;  // the run whose turn is after this one's
 };
 
 // One partition's part of a run, reused from step to step. Set before a step
@@ -90,7 +90,7 @@ struct PartitionRun {
   int max_call_depth = 0;
   int max_open_calls = 0;
   BatchStore* batches = nullptr;     // of all actors of the run
-  mutable StepTurn turn;             // at the device
+  mutable StepQueue queue;           // at the device
   CallFrames* calls = nullptr;       // the partition's
   Rendezvous* rendezvous = nullptr;  // of all partitions
 };

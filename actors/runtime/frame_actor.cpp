@@ -138,7 +138,7 @@ void FrameActor::take_enters(Batch* batch, Runner& runner) {
   // is sent on to iteration 0.
   size_t kept = 0;
   for (Token& token : batch->tokens) {
-    if (plan.arrivals[token.arrival].is_constant) {
+    if (plan.arrivals[token.slot].is_constant) {
       ConstSet& set = open_constants();
       constants_.push_back(std::move(token));
       set.tokens = constants_;
@@ -166,8 +166,8 @@ void FrameActor::take_enters(Batch* batch, Runner& runner) {
 void FrameActor::take_exits(Batch* batch, Runner& runner) {
   const FramePlan& plan = *instance_.plan;
   for (Token& token : batch->tokens) {
-    const ExitItem& exit = plan.exits[token.arrival];
-    if (exit_live_[token.arrival]) {
+    const ExitItem& exit = plan.exits[token.slot];
+    if (exit_live_[token.slot]) {
       instance_.step->fail(invalid_argument(
           "[Exit] node \"{}\" was live a second time, in iteration \"{}\"; "
           "a loop's predicate must be false exactly once",
@@ -175,8 +175,8 @@ void FrameActor::take_exits(Batch* batch, Runner& runner) {
       pool().give(batch);
       return;
     }
-    exit_live_[token.arrival] = 1;
-    token.arrival = exit.parent_arrival;
+    exit_live_[token.slot] = 1;
+    token.slot = exit.parent_arrival;
   }
   if (batch->is_last) last_iteration_ = batch->iteration;
   batch->ordinal = instance_.ordinal;

@@ -81,7 +81,7 @@ void Interpreter::take_result(uint32_t node, Token& token) {
   if (observer_ != nullptr)
     observer_->on_arrive(location(), *item.node, token.value, token.is_dead);
   if (trace_ != nullptr) trace_->add(TraceBuffer::kResult, node);
-  const PortItem& port = ports_[item.first_port + token.arrival];
+  const PortItem& port = ports_[item.first_port + token.slot];
   if (token.is_dead) {
     send_dead(port);
   } else {
@@ -230,12 +230,12 @@ void Interpreter::take_constants(const ConstSet* constants) {
 
 void Interpreter::load_constants() {
   for (const Token& token : constants_->tokens) {
-    const PortItem& port = arrivals_[token.arrival].edges;
+    const PortItem& port = arrivals_[token.slot].edges;
     for (uint32_t i = 0; i < port.count; ++i) {
       const EdgeItem& edge = edges_[port.begin + i];
       if (edge.kind == EdgeKind::kInput) state_.slot(edge.slot) = token.value;
     }
-    if (!constant_at_.empty()) constant_at_[token.arrival] = &token;
+    if (!constant_at_.empty()) constant_at_[token.slot] = &token;
     holds_values_ = holds_values_ || token.value.buffer() != nullptr;
   }
   loaded_epoch_ = constants_->epoch;
@@ -244,7 +244,7 @@ void Interpreter::load_constants() {
 // Its slot keeps the value, like that of any loop constant.
 void Interpreter::arrive_constant(const Token& token) {
   holds_values_ = holds_values_ || token.value.buffer() != nullptr;
-  arrive(token.arrival, token.is_dead, Tensor(token.value));
+  arrive(token.slot, token.is_dead, Tensor(token.value));
 }
 
 // --- Nodes ------------------------------------------------------------------

@@ -63,7 +63,7 @@ class Interpreter {
   // Records an iteration that did not begin, since the step was cancelled.
   void note_unstarted(int64_t iteration) { iteration_ = iteration; }
   // The thread's next words in the trace are about this iteration.
-  void turn_to(Runner& runner);
+  void switch_to(Runner& runner);
   // The thread leaves the iteration.
   void note_pause() {
     if (observer_ != nullptr) observer_->on_pause(location());

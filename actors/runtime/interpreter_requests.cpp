@@ -17,7 +17,7 @@ KernelRequest* Interpreter::take_request(uint32_t node) {
   free_requests_.pop_back();
   request->work = KernelRequest::Work::kCompute;
   request->after = nullptr;
-  request->turn = &frame_.run->turn;
+  request->queue = &frame_.run->queue;
   request->node = node;
   state_.pending(node) |= IterationState::kAsked;
   request->item = &nodes_[node];
@@ -252,12 +252,12 @@ void Interpreter::fire_recv(uint32_t node, const NodeItem& item) {
 void Interpreter::take_received(Batch& batch) {
   for (Token& token : batch.tokens) {
     --outstanding_;
-    const NodeItem& item = nodes_[token.arrival];
-    uint32_t& word = state_.pending(token.arrival);
+    const NodeItem& item = nodes_[token.slot];
+    uint32_t& word = state_.pending(token.slot);
     word = (word & ~IterationState::kDead) | IterationState::kTaken |
            (token.is_dead ? IterationState::kDead : 0);
     if (trace_ != nullptr) [[unlikely]]
-      trace_->add(TraceBuffer::kResult, token.arrival);
+      trace_->add(TraceBuffer::kResult, token.slot);
     if (token.is_dead) {
       skip(item);
       continue;
@@ -271,7 +271,7 @@ void Interpreter::take_received(Batch& batch) {
       break;
     }
     if (must_copy_in(token.value)) {
-      request_copy(token.arrival, KernelRequest::Work::kCopyFromHost,
+      request_copy(token.slot, KernelRequest::Work::kCopyFromHost,
                    std::move(token.value));
     } else {
       finish_kernel(item, &token.value);

@@ -75,10 +75,10 @@ bool Interpreter::run_observed(Runner& runner) {
   return must_run_heavy();
 }
 
-void Interpreter::turn_to(Runner& runner) {
+void Interpreter::switch_to(Runner& runner) {
   if (frame_.trace == nullptr) return;
   trace_ = &runner.trace(*frame_.trace);
-  trace_->turn_to(TraceBuffer::kActivity, frame_.trace_number, iteration_);
+  trace_->switch_to(TraceBuffer::kActivity, frame_.trace_number, iteration_);
 }
 
 }  // namespace tagflow::actors

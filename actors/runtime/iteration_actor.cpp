@@ -55,7 +55,7 @@ inline bool IterationActor::on_tokens(Batch* batch, Runner& runner) {
     parked_.push_back(batch);
     return false;
   } else if (interpreter_.is_watched()) [[unlikely]] {
-    interpreter_.turn_to(runner);
+    interpreter_.switch_to(runner);
   }
   take_tokens(batch);
   return true;
@@ -69,7 +69,7 @@ bool IterationActor::on_other(Batch* batch, Runner& runner) {
     if (!busy()) return false;
   }
   if (interpreter_.is_watched()) [[unlikely]]
-    interpreter_.turn_to(runner);
+    interpreter_.switch_to(runner);
   switch (batch->kind) {
     case BatchKind::kExit:
       if (is_call(batch->ordinal)) {
@@ -100,7 +100,7 @@ void IterationActor::take_answer(KernelRequest& request, Runner& runner) {
   // Ends the turn even if an exception is thrown.
   struct Ending {
     ~Ending() { turn.end(); }
-    TakingTurn& turn;
+    TakingPermit& turn;
   } const ending{taken_};
   taken_ = std::move(request.taking);
   if (request.is_granted) {
@@ -163,7 +163,7 @@ inline void IterationActor::take_tokens(Batch* batch) {
     predecessor_done_ = received_ == expected_;
   }
   for (Token& token : batch->tokens)
-    interpreter_.arrive(token.arrival, token.is_dead, std::move(token.value));
+    interpreter_.arrive(token.slot, token.is_dead, std::move(token.value));
   batch->tokens.clear_taken();
   pool().give(batch);
 }
@@ -233,7 +233,7 @@ void IterationActor::run_heavy(Runner& runner) {
   runner.renew(interpreter_.step());
   runner.flush();
   if (interpreter_.is_watched()) [[unlikely]]
-    interpreter_.turn_to(runner);
+    interpreter_.switch_to(runner);
   interpreter_.fire_heavy(runner);
 }
 

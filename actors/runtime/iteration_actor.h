@@ -148,7 +148,7 @@ class IterationActor : public EngineActor {
   std::vector<Batch*> parked_;
   Batch turn_;  // to itself: Note [Turns] in scheduler.h
   bool turn_is_posted_ = false;
-  TakingTurn taken_;  // of the answer in hand: Note [Freeing first]
+  TakingPermit taken_;  // of the answer in hand: Note [Freeing first]
   Counters counters_;
 };
 

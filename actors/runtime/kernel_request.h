@@ -22,27 +22,27 @@ namespace tagflow::actors {
 // tensors of at least as many bytes as its outputs, as far as their shapes are
 // known; these kernels go first. All others *take* memory. An accelerator runs
 // all kernels in the order of their launches, so it gets only kMostTaking of
-// these at a time: each holds a *taking turn*. The turn ends when the iteration
-// has taken the answer, and the kernels that follow from it are at the
-// accelerator. On a device without a limit, all kernels count as freeing, so
-// that they keep their order.
+// these at a time: each holds a *taking permit*. The permit ends when the
+// iteration has taken the answer, and the kernels that follow from it are at
+// the accelerator. On a device without a limit, all kernels count as freeing,
+// so that they keep their order.
 
 class AcceleratorActor;
 
-// The turn of a kernel that takes memory, or no turn. It ends when this is
+// The permit of a kernel that takes memory, or no permit. It ends when this is
 // destroyed, on any thread.
-class TakingTurn {
+class TakingPermit {
  public:
-  TakingTurn() = default;
-  explicit TakingTurn(AcceleratorActor& accelerator);
-  TakingTurn(TakingTurn&& other) noexcept = default;
-  TakingTurn& operator=(TakingTurn&& other) noexcept;
-  ~TakingTurn() { end(); }
+  TakingPermit() = default;
+  explicit TakingPermit(AcceleratorActor& accelerator);
+  TakingPermit(TakingPermit&& other) noexcept = default;
+  TakingPermit& operator=(TakingPermit&& other) noexcept;
+  ~TakingPermit() { end(); }
   void end() noexcept;
 
  private:
   // A counted reference: the step, which keeps the actor alive, may end before
-  // the turn does.
+  // the permit does.
   caf::actor accelerator_;
 };
 
@@ -73,10 +73,10 @@ struct KernelRequest {
   Work work = Work::kCompute;
   bool is_granted = false;         // its claim; it is not computed yet
   bool frees = false;              // memory: Note [Freeing first]
-  TakingTurn taking;               // its taking turn
-  TakingTurn taken;                // that of the kernel which it follows
+  TakingPermit taking;             // its taking permit
+  TakingPermit taken;              // that of the kernel which it follows
   StepWait wait;                   // of an asynchronous kernel, or parked
-  StepTurn* turn = nullptr;        // of its run, at the device
+  StepQueue* queue = nullptr;      // of its run, at the device
   KernelRequest* after = nullptr;  // the next in this one's batch
   uint32_t node = 0;
   const NodeItem* item = nullptr;

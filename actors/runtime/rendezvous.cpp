@@ -28,7 +28,7 @@ void LocalRendezvous::on_batch(Batch* batch, Runner& runner) {
     if (batch->kind == BatchKind::kTransfers) {
       EngineActor* const sender = batch->sender;
       for (Token& token : batch->tokens) {
-        const Key key{token.arrival, batch->tag};
+        const Key key{token.slot, batch->tag};
         if (token.waiter == Token::kNobody) {
           send(key, token, step);
         } else {

@@ -210,7 +210,7 @@ class Step : public std::enable_shared_from_this<Step>,
   // Used for asynchronous runs, and for runs that are stopped.
   Timer::Entry deadline_entry;
   // The session's, guarded by its mutex.
-  bool has_turn = false;        // counts as active
+  bool is_active = false;       // counts as active
   bool is_told_to_end = false;  // by the session, which ends
   // Whether it has passed the border, or must pass it: Note [Borders] in
   // shared_state.h. Set before the step starts, and when it is over.

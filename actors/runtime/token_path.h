@@ -226,7 +226,7 @@ inline void Interpreter::begin(Step* step, int64_t iteration,
   constants_ = constants;
   if (watched_) [[unlikely]] {
     if (observer_ != nullptr) observer_->on_iteration_start(location());
-    turn_to(runner);
+    switch_to(runner);
   }
   const bool steady = constants != nullptr && constants->steady;
   if (iteration == 0) {

@@ -95,8 +95,8 @@ std::shared_ptr<Step> SessionState::make_step(
   step->owner = shared_from_this();
   step->on_answer = std::move(on_answer);
   step->scheduler = &devices_->engine().scheduler();
-  step->on_waiting = [this](Step& waiting) { give_turn(waiting); };
-  step->on_resumed = [this](Step& resumed) { take_turn(resumed); };
+  step->on_waiting = [this](Step& waiting) { deactivate(waiting); };
+  step->on_resumed = [this](Step& resumed) { activate(resumed); };
   step->on_over = [this](Step& over, Step::Answer answer,
                          const RunStats& stats) {
     end_step(over, std::move(answer), stats);

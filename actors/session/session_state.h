@@ -86,7 +86,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
  private:
   // A run that cannot start yet, with the arguments of its start.
   struct Waiting;
-  // A run that waits for its turn. The thread that claims it starts it; an
+  // A queued run. The thread that takes it starts it; an
   // earlier cancellation answers it, and removes it from the queue.
   class Queued;
   // A run that waits for the border.
@@ -127,7 +127,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   std::shared_ptr<Step> make_step(
       const Prepared& prepared, const RunOptions& options,
       std::function<void(Step::Answer, const RunStats&)> on_answer);
-  // Starts the step, or makes it wait for the border or its turn. After an
+  // Starts the step, or makes it wait for the border or in the queue. After an
   // error it is not open, and gets no answer.
   Status submit(const std::shared_ptr<Step>& step,
                 const std::shared_ptr<const Prepared>& prepared,
@@ -142,23 +142,23 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   void leave_border(Step& step);
   // Releases the step's share of the border's lock.
   void return_border(Step& step);
-  // Makes the step wait for its turn. REQUIRES: steps_mutex_ is held.
+  // Queues the step. REQUIRES: steps_mutex_ is held.
   Status enqueue(std::shared_ptr<Queued> queued);
   // REQUIRES: steps_mutex_ is held, and the queue is not the only owner of
   // `queued`.
   void leave_queue(Queued& queued);
   // While the step waits for an external event, it does not count as active:
   // the next queued step starts.
-  void give_turn(Step& step);
+  void deactivate(Step& step);
   // The step counts as active again, even beyond the limit.
-  void take_turn(Step& step);
-  // Gives the next queued run its turn and returns it, or null. The caller must
+  void activate(Step& step);
+  // Makes the next queued run active and returns it, or null. The caller must
   // start it. REQUIRES: steps_mutex_ is held.
-  std::shared_ptr<Queued> claim_next();
+  std::shared_ptr<Queued> admit_next();
   // Starts that run, if any, and the following ones that may start.
   void start_queued(std::shared_ptr<Queued> next);
   void drop_queued(Queued& queued);
-  // The step is not open any more. Returns claim_next().
+  // The step is not open any more. Returns admit_next().
   std::shared_ptr<Queued> leave(Step& step);
   void end_step(Step& step, Step::Answer answer, const RunStats& stats);
   void count_answer();

@@ -46,7 +46,7 @@ class Decoder {
       const uint32_t index = *word & TraceBuffer::kIndex;
       const auto kind = TraceBuffer::Word(*word++ & ~TraceBuffer::kIndex);
       if (kind == TraceBuffer::kActivity || kind == TraceBuffer::kLane) {
-        turn_to(kind, index, read_long(word));
+        switch_to(kind, index, read_long(word));
       } else if (kind == TraceBuffer::kClock) {
         if (index != 0) leave();
         const int64_t ticks = read_long(word);
@@ -77,7 +77,7 @@ class Decoder {
     return int64_t(low | uint64_t{*word++} << 32);
   }
 
-  void turn_to(TraceBuffer::Word kind, uint32_t frame, int64_t iteration) {
+  void switch_to(TraceBuffer::Word kind, uint32_t frame, int64_t iteration) {
     leave();
     frame_ = frame < frames_.size() ? &frames_[frame] : nullptr;
     if (frame_ == nullptr) return;

@@ -63,7 +63,7 @@ class TraceBuffer {
     if (has_room(1)) *at_++ = kind | (index & kIndex);
   }
   // `kind` is kActivity or kLane.
-  void turn_to(Word kind, uint32_t frame, int64_t iteration) {
+  void switch_to(Word kind, uint32_t frame, int64_t iteration) {
     if (next_look_ == nullptr || at_ >= next_look_) clock();
     if (!has_room(3)) return;
     *at_++ = kind | (frame & kIndex);

@@ -71,13 +71,13 @@ Status CudaDevice::open() {
       std::make_unique<PinnedRing>(std::move(small), memory_->compute());
   arriving_ =
       std::make_unique<PinnedRing>(std::move(arriving), memory_->arrivals());
-  const auto use_device = [device = memory_->device()](Stream::Turn) {
+  const auto use_device = [device = memory_->device()](Stream::Fate) {
     cudaSetDevice(device);
   };
   for (Stream* stream : {&launching_, &to_device_, &to_host_})
     stream->enqueue(use_device);
   const auto let_wait = [](Stream& stream, Swapper::Waits waits) {
-    stream.enqueue([waits](Stream::Turn) { Swapper::set_thread_waits(waits); });
+    stream.enqueue([waits](Stream::Fate) { Swapper::set_thread_waits(waits); });
   };
   let_wait(launching_, Swapper::Waits::kForAll);
   let_wait(to_device_, Swapper::Waits::kForLeaving);
@@ -110,9 +110,9 @@ void CudaDevice::launch(const Kernel& kernel, KernelContext& context,
 Status CudaDevice::fetch_steering(const CudaKernel& kernel,
                                   KernelContext& context, Completion& done) {
   auto task = answer_task<Completion>(
-      [this, &kernel, &context](Stream::Turn turn, Completion& tell) {
+      [this, &kernel, &context](Stream::Fate fate, Completion& tell) {
         step(context, tell, [&]() -> Status {
-          if (turn == Stream::Turn::kAbandon) return home_.destroyed();
+          if (fate == Stream::Fate::kAbandon) return home_.destroyed();
           if (context.cancelled()) return home_.step_cancelled();
           for (int i = 0; i < context.num_inputs(); ++i) {
             Tensor& input = context.mutable_inputs()[size_t(i)];
@@ -151,17 +151,17 @@ Status CudaDevice::begin(const CudaKernel& kernel, KernelContext& context,
     any_large = any_large || is_large(i);
   // Everything that it needs is allocated before anything is enqueued.
   auto launch = answer_task<Completion>(
-      [this, &kernel, &context](Stream::Turn turn, Completion& tell) {
+      [this, &kernel, &context](Stream::Fate fate, Completion& tell) {
         Status status = guarded(context.node().op(), [&]() -> Status {
-          if (turn == Stream::Turn::kAbandon) return home_.destroyed();
+          if (fate == Stream::Fate::kAbandon) return home_.destroyed();
           return checked(run(kernel, context));
         });
         tell(std::move(status));
       });
   std::unique_ptr<Stream::Task> bring;
   if (any_large)
-    bring = Stream::task([this, is_large, &context](Stream::Turn turn) {
-      if (turn == Stream::Turn::kAbandon || context.cancelled()) return;
+    bring = Stream::task([this, is_large, &context](Stream::Fate fate) {
+      if (fate == Stream::Fate::kAbandon || context.cancelled()) return;
       // If memory is short, the input is copied at the launch's turn.
       for (int i = 0; i < context.num_inputs(); ++i) {
         if (!is_large(i)) continue;
@@ -203,9 +203,9 @@ Status CudaDevice::finish_on_host(KernelContext& context, Completion& done) {
     return {};
   }
   auto task = answer_task<Completion>(
-      [this, &context, is_large](Stream::Turn turn, Completion& tell) {
+      [this, &context, is_large](Stream::Fate fate, Completion& tell) {
         Status status = guarded(context.node().op(), [&]() -> Status {
-          if (turn == Stream::Turn::kAbandon) return home_.destroyed();
+          if (fate == Stream::Fate::kAbandon) return home_.destroyed();
           for (Tensor& output : context.mutable_outputs())
             if (is_large(output)) {
               TAGFLOW_ASSIGN(output, send(output, context.step().step_id));
@@ -306,12 +306,12 @@ Result<bool> CudaDevice::has_to_come(const Tensor& tensor) const {
 // Runs one of the copies below, through copied(), on the stream's thread.
 template <class F>
 void CudaDevice::enqueue_copy(Stream& stream, Copied done, F copied) {
-  auto take_turn = [this, copied = std::move(copied)](
-                       Stream::Turn turn, const Copied& tell) mutable {
-    if (turn == Stream::Turn::kAbandon) return tell(home_.destroyed());
+  auto activate = [this, copied = std::move(copied)](
+                      Stream::Fate fate, const Copied& tell) mutable {
+    if (fate == Stream::Fate::kAbandon) return tell(home_.destroyed());
     tell(guarded("cuda", std::move(copied)));
   };
-  enqueue_answer(stream, "cuda", std::move(done), std::move(take_turn));
+  enqueue_answer(stream, "cuda", std::move(done), std::move(activate));
 }
 
 void CudaDevice::copy_to_host(Tensor tensor, Copied done, uint64_t step) {

@@ -122,9 +122,9 @@ bool ResourceManager::may_have(const ResourceKey& key,
          it->second.home == home;
 }
 
-bool ResourceManager::claim_homes(std::span<const HomeClaim> claims) {
+bool ResourceManager::request_homes(std::span<const HomeRequest> claims) {
   std::lock_guard lock(mutex_);
-  for (const HomeClaim& claim : claims) {
+  for (const HomeRequest& claim : claims) {
     const auto may_be_there = [&](const ResourceKey& key) {
       return may_have(key, claim.device);
     };
@@ -132,7 +132,7 @@ bool ResourceManager::claim_homes(std::span<const HomeClaim> claims) {
         !std::ranges::all_of(claim.tied, may_be_there))
       return false;
   }
-  for (const HomeClaim& claim : claims) table_[claim.key].home = claim.device;
+  for (const HomeRequest& claim : claims) table_[claim.key].home = claim.device;
   return true;
 }
 

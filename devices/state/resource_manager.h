@@ -97,7 +97,7 @@ class ResourceManager {
   // The home of a resource is the device that has it or will have it. The first
   // claim stays, even after a reset, since placements depend on it.
   using Homes = std::map<ResourceKey, std::string>;
-  struct HomeClaim {
+  struct HomeRequest {
     ResourceKey key;
     std::string device;
     // Resources that are not claimed; but if they have a home, it must be the
@@ -108,7 +108,7 @@ class ResourceManager {
   Homes homes() const;
   // Sets all of the homes, or none. False if one of the resources, or one
   // tied to it, had another home before.
-  bool claim_homes(std::span<const HomeClaim> claims);
+  bool request_homes(std::span<const HomeRequest> claims);
 
  private:
   struct Entry {

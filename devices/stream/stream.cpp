@@ -40,7 +40,7 @@ StreamEvent Stream::enqueue(std::unique_ptr<Task> task) noexcept {
   std::unique_lock lock(mutex_);
   if (gone_) {
     lock.unlock();
-    run_task(std::move(task), Turn::kAbandon);
+    run_task(std::move(task), Fate::kAbandon);
     return {};
   }
   Task* const added = task.get();
@@ -54,9 +54,9 @@ StreamEvent Stream::enqueue(std::unique_ptr<Task> task) noexcept {
   return {this, ticket};
 }
 
-void Stream::run_task(std::unique_ptr<Task> task, Turn turn) {
+void Stream::run_task(std::unique_ptr<Task> task, Fate fate) {
   // The error cannot be assigned to an answer here; later tasks must still run.
-  (void)guarded([&] { task->run(turn); }).ok();
+  (void)guarded([&] { task->run(fate); }).ok();
 }
 
 void Stream::stop() {
@@ -79,9 +79,9 @@ void Stream::work() {
     std::unique_ptr<Task> task = std::move(first_);
     first_ = std::move(task->next_);
     if (first_ == nullptr) last_ = nullptr;
-    const Turn turn = stopping_ ? Turn::kAbandon : Turn::kRun;
+    const Fate fate = stopping_ ? Fate::kAbandon : Fate::kRun;
     lock.unlock();
-    run_task(std::move(task), turn);
+    run_task(std::move(task), fate);
     lock.lock();
     ended_.fetch_add(1, std::memory_order_release);
     if (waiters_ > 0) passes_.notify_all();

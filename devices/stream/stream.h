@@ -39,7 +39,7 @@ class StreamEvent {
 // the thread has ended, and a caller of enqueue() abandons its task itself.
 class Stream {
  public:
-  enum class Turn : uint8_t {
+  enum class Fate : uint8_t {
     kRun,
     kAbandon,  // the stream is stopping: only answer
   };
@@ -48,7 +48,7 @@ class Stream {
     virtual ~Task() = default;
     // Called once, with the action. Must not throw; if it does, the stream
     // continues.
-    virtual void run(Turn turn) = 0;
+    virtual void run(Fate fate) = 0;
 
    private:
     friend class Stream;
@@ -66,7 +66,7 @@ class Stream {
   StreamEvent enqueue(std::unique_ptr<Task> task) noexcept;
   // Enqueues a task that calls body(turn). If there is no memory for it,
   // nothing is enqueued, and std::bad_alloc is thrown. Thread-safe.
-  template <std::invocable<Turn> Body>
+  template <std::invocable<Fate> Body>
   StreamEvent enqueue(Body body) {
     return enqueue(task(std::move(body)));
   }
@@ -85,11 +85,11 @@ class Stream {
   template <class Body>
   struct TaskOf final : Task {
     explicit TaskOf(Body b) : body(std::move(b)) {}
-    void run(Turn turn) override { body(turn); }
+    void run(Fate fate) override { body(turn); }
     Body body;
   };
 
-  static void run_task(std::unique_ptr<Task> task, Turn turn);
+  static void run_task(std::unique_ptr<Task> task, Fate fate);
   void work();
   // Waits for work: spins a while, since a sleeping thread takes long to wake,
   // then sleeps.
@@ -117,11 +117,11 @@ class Stream {
 // A task that calls body(turn, done), which calls `done`. It is made before the
 // caller gives up `done`, so that a lack of memory for it can be answered, too.
 // answer, too.
-template <class Done, std::invocable<Stream::Turn, Done&> Body>
+template <class Done, std::invocable<Stream::Fate, Done&> Body>
 class AnswerTask final : public Stream::Task {
  public:
   explicit AnswerTask(Body body) : body_(std::move(body)) {}
-  void run(Stream::Turn turn) override {
+  void run(Stream::Fate fate) override {
     after.wait();
     body_(turn, done);
   }

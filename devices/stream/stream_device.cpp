@@ -84,7 +84,7 @@ StreamDevice::StreamDevice(graph::DeviceInfo info, StreamOptions options)
       home_("stream", this->info().name.to_string(), *allocator_) {
   allocator_->swap_by(swapper_);
   const auto let_wait = [](Stream& stream, Swapper::Waits waits) {
-    stream.enqueue([waits](Stream::Turn) { Swapper::set_thread_waits(waits); });
+    stream.enqueue([waits](Stream::Fate) { Swapper::set_thread_waits(waits); });
   };
   let_wait(execution_, Swapper::Waits::kForAll);
   let_wait(to_device_, Swapper::Waits::kForLeaving);
@@ -100,24 +100,24 @@ StreamDevice::~StreamDevice() {
 
 void StreamDevice::launch(const Kernel& kernel, KernelContext& context,
                           Completion done) {
-  const auto take_turn = [this, &kernel, &context](Stream::Turn turn,
-                                                   const Completion& tell) {
+  const auto activate = [this, &kernel, &context](Stream::Fate fate,
+                                                  const Completion& tell) {
     tell(
-        turn == Stream::Turn::kRun
+        fate == Stream::Fate::kRun
             ? guarded(context.node().op(), [&] { return run(kernel, context); })
             : home_.destroyed());
   };
   // Everything that it needs is allocated before anything is enqueued.
-  decltype(answer_task<Completion>(take_turn)) launch;
+  decltype(answer_task<Completion>(activate)) launch;
   std::unique_ptr<Stream::Task> bring;
   Status begun = guarded(context.node().op(), [&] {
-    launch = answer_task<Completion>(take_turn);
+    launch = answer_task<Completion>(activate);
     if (std::ranges::any_of(context.inputs(), [this](const Tensor& input) {
           const Result<bool> elsewhere = is_elsewhere(input);
           return elsewhere.ok() && *elsewhere;
         }))
-      bring = Stream::task([this, &context](Stream::Turn turn) {
-        if (turn == Stream::Turn::kAbandon || context.cancelled()) return;
+      bring = Stream::task([this, &context](Stream::Fate fate) {
+        if (fate == Stream::Fate::kAbandon || context.cancelled()) return;
         // If this fails, the same error occurs when the kernel's turn comes.
         (void)bring_inputs(context, AcceleratorActivity::Stream::kToDevice)
             .ok();
@@ -219,15 +219,15 @@ void StreamDevice::copy_from_host(Tensor tensor, Copied done, uint64_t step) {
 void StreamDevice::enqueue_copy(Stream& stream,
                                 AcceleratorActivity::Stream kind, Tensor tensor,
                                 Allocator& to, Copied done, uint64_t step) {
-  auto take_turn = [this, kind, step, &to, tensor = std::move(tensor)](
-                       Stream::Turn turn, const Copied& tell) mutable {
-    if (turn == Stream::Turn::kAbandon) return tell(home_.destroyed());
+  auto activate = [this, kind, step, &to, tensor = std::move(tensor)](
+                      Stream::Fate fate, const Copied& tell) mutable {
+    if (fate == Stream::Fate::kAbandon) return tell(home_.destroyed());
     Result<Tensor> copied =
         guarded("stream", [&] { return copy(tensor, to, kind, step); });
     tensor.reset();  // the callback may count on its memory
     tell(std::move(copied));
   };
-  enqueue_answer(stream, "stream", std::move(done), std::move(take_turn));
+  enqueue_answer(stream, "stream", std::move(done), std::move(activate));
 }
 
 Result<Tensor> StreamDevice::upload(const Tensor& tensor) {

@@ -49,12 +49,12 @@ Precedence JointProgram::precedence() const {
   Precedence before(size(), 4 * size());
   std::vector<std::vector<uint32_t>> within(size());  // by end of a frame
   for (const Part& part : parts_) {
-    std::unordered_multimap<const Node*, uint32_t> turns;
-    for (const Turn& turn : part.program->turns)
-      turns.emplace(turn.then,
-                    turn.first->is_enter()
-                        ? end_of(part, part.frames.output_of(*turn.first))
-                        : thing(part, *turn.first));
+    std::unordered_multimap<const Node*, uint32_t> order_edges;
+    for (const OrderEdge& edge : part.program->order_edges)
+      order_edges.emplace(edge.then,
+                          edge.first->is_enter()
+                              ? end_of(part, part.frames.output_of(*edge.first))
+                              : thing(part, *edge.first));
     for (const Node* node : part.program->graph.nodes()) {
       const uint32_t own = thing(part, *node);
       for (size_t i = 0; i < node->inputs().size(); ++i)
@@ -65,8 +65,8 @@ Precedence JointProgram::precedence() const {
       if (node->op() == "_Recv")
         if (const uint32_t send = send_of(*node); send != num_nodes_)
           before.add(send);
-      const auto [turn, end] = turns.equal_range(node);
-      for (auto it = turn; it != end; ++it) before.add(it->second);
+      const auto [first, end] = order_edges.equal_range(node);
+      for (auto it = first; it != end; ++it) before.add(it->second);
       if (node->is_exit())
         before.add(end_of(part, part.frames.of(*node)));
       else

@@ -45,12 +45,12 @@ struct Pair {
   Node* first = nullptr;
 };
 
-class TurnFinder {
+class OrderFinder {
  public:
   using Part = JointProgram::Part;
 
-  TurnFinder(const JointProgram& program, const ReadersFirstOptions& options,
-             bool bodies_wait)
+  OrderFinder(const JointProgram& program, const ReadersFirstOptions& options,
+              bool bodies_wait)
       : program_(program), options_(options), bodies_wait_(bodies_wait) {}
 
   void run() {
@@ -60,7 +60,7 @@ class TurnFinder {
     if (pairs_.empty()) return;
     drop_late();
     drop_ancestors();
-    if (!pairs_.empty()) set_turns();
+    if (!pairs_.empty()) set_order_edges();
   }
 
   // Whether any node may answer at any time, or never.
@@ -138,7 +138,7 @@ class TurnFinder {
   }
 
   void add_pairs(const Part& part) {
-    // More turns are not worth their cost.
+    // More order_edges are not worth their cost.
     const size_t most = 8 * program_.size();
     for (Node* reader : part.program->graph.nodes())
       for (size_t i = 0; i < reader->inputs().size(); ++i) {
@@ -284,17 +284,17 @@ class TurnFinder {
     const Precedence before = program_.precedence();
     const Precedence after = before.reversed();
     const size_t count = program_.size();
-    std::vector<size_t> pending(count);  // without turns
-    std::vector<size_t> turns(count);
+    std::vector<size_t> pending(count);  // without order_edges
+    std::vector<size_t> order_edges(count);
     std::unordered_map<uint32_t, std::vector<uint32_t>> writers_of;
     for (const Pair& pair : pairs_) {
-      ++turns[pair.writer];
+      ++order_edges[pair.writer];
       writers_of[pair.before].push_back(pair.writer);
     }
     std::deque<uint32_t> ready;
-    std::deque<uint32_t> held;  // wait only for their turns
+    std::deque<uint32_t> held;  // wait only for their order_edges
     const auto release = [&](uint32_t thing) {
-      (turns[thing] == 0 ? ready : held).push_back(thing);
+      (order_edges[thing] == 0 ? ready : held).push_back(thing);
     };
     for (uint32_t i = 0; i < count; ++i) {
       pending[i] = before.of(i).size();
@@ -312,21 +312,21 @@ class TurnFinder {
         if (--pending[next] == 0) release(next);
       if (const auto it = writers_of.find(thing); it != writers_of.end())
         for (const uint32_t writer : it->second)
-          if (--turns[writer] == 0 && pending[writer] == 0)
+          if (--order_edges[writer] == 0 && pending[writer] == 0)
             ready.push_back(writer);
     }
     if (placed < count) place.clear();
     return place;
   }
 
-  void set_turns() {
+  void set_order_edges() {
     const std::vector<uint32_t> place = find_places();
     if (place.empty()) return;
     for (const Part& part : program_.parts())
       for (const Pair& pair : pairs_)
         if (part.program->graph.owns(pair.first) &&
             place[pair.before] < place[pair.writer])
-          part.program->turns.push_back({pair.first, node(pair.writer)});
+          part.program->order_edges.push_back({pair.first, node(pair.writer)});
   }
 
   const JointProgram& program_;
@@ -357,7 +357,7 @@ Result<bool> may_bodies_wait(const Program& program,
     TAGFLOW_ASSIGN(own.odd_frames, odd_frames_of(*body));
     Program* const programs[] = {body.get()};
     TAGFLOW_ASSIGN(const JointProgram joint, JointProgram::make(programs));
-    if (TurnFinder(joint, own, false).may_wait()) return true;
+    if (OrderFinder(joint, own, false).may_wait()) return true;
   }
   return false;
 }
@@ -388,7 +388,7 @@ Status put_readers_first(std::span<Partition> partitions,
   }
   if (!any) return {};
   TAGFLOW_ASSIGN(const JointProgram joint, JointProgram::make(programs));
-  TurnFinder(joint, options, bodies_wait).run();
+  OrderFinder(joint, options, bodies_wait).run();
   for (Partition& partition : partitions)
     for (const auto& body : partition.program.bodies) {
       if (!has_writer(body->graph)) continue;
@@ -396,7 +396,7 @@ Status put_readers_first(std::span<Partition> partitions,
       TAGFLOW_ASSIGN(own.odd_frames, odd_frames_of(*body));
       Program* const alone[] = {body.get()};
       TAGFLOW_ASSIGN(const JointProgram inside, JointProgram::make(alone));
-      TurnFinder(inside, own, bodies_wait).run();
+      OrderFinder(inside, own, bodies_wait).run();
     }
   return {};
 }

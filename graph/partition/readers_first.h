@@ -8,20 +8,21 @@
 // graph does not define this order, so the plan does:
 //
 //   list -> TensorListGetItem -> ...
-//      \            : a turn
+//      \            : an order edge
 //       \           v
 //        -> TensorListSetItem -> NextIteration
 //
-// A turn is not a control edge: a dead reader also lets the writer go on. The
-// nodes that may hold the same list are all readers in the iteration, including
-// those behind Identities, Switches and Merges; a loop that the list enters
-// holds it until the loop ends. Writers do not wait for other writers: if both
-// run, one has to copy.
+// An order edge is not a control edge: a dead reader also lets the writer go
+// on. The nodes that may hold the same list are all readers in the iteration,
+// including those behind Identities, Switches and Merges; a loop that the list
+// enters holds it until the loop ends. Writers do not wait for other writers:
+// if both run, one has to copy.
 //
 // Why there is no deadlock:
-//   1. All turns together are consistent with one order of all nodes on all
-//      devices that respects all dependences. If no such order allows a turn,
-//      the writer does not wait for this reader, and copies.
+//   1. All order edges together are consistent with one order of all nodes on
+//   all
+//      devices that respects all dependences. If no such order allows an order
+//      edge, the writer does not wait for this reader, and copies.
 //   2. A writer waits only for nodes that get a token, dead or live, in each
 //      iteration. So it is in no loop, or in one that could be cut (Note [Loops
 //      that can be cut] in graph/analysis/whole_loops.h); the same holds for
@@ -31,8 +32,8 @@
 //      the graph does not show, or a Recv for which no partition sends. The
 //      list itself may depend on such a node, since the writer depends on it
 //      too.
-// If these rules exclude a turn, the result is the same, but the number of
-// copies depends on the order of firing.
+// If these rules exclude an order edge, the result is the same, but the number
+// of copies depends on the order of firing.
 #pragma once
 
 #include <functional>
@@ -57,9 +58,9 @@ struct ReadersFirstOptions {
   std::function<bool(const Node&)> may_wait;
 };
 
-// Sets the turns of all partitions of a program, and of their bodies. Takes
-// time about proportional to the program, and very little if nothing in it
-// changes an input in place. It must be the last rewrite. REQUIRES: the
+// Sets the order edges of all partitions of a program, and of their bodies.
+// Takes time about proportional to the program, and very little if nothing in
+// it changes an input in place. It must be the last rewrite. REQUIRES: the
 // partitions are valid.
 Status put_readers_first(std::span<Partition> partitions,
                          const ReadersFirstOptions& options);

@@ -41,7 +41,7 @@ class DelayingRendezvous : public LocalRendezvous {
         later->sender = batch.sender;
         later->tag = batch.tag;
       }
-      Token& delayed = later->tokens.add(token.arrival, token.is_dead);
+      Token& delayed = later->tokens.add(token.slot, token.is_dead);
       delayed.waiter = token.waiter;
       delayed.value.take(token.value);
     }

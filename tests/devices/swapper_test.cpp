@@ -52,7 +52,7 @@ class HeldCopies final : public Accelerator {
   void start_threads() {
     to_host_.emplace();
     to_device_.emplace();
-    to_device_->enqueue([](Stream::Turn) {
+    to_device_->enqueue([](Stream::Fate) {
       Swapper::set_thread_waits(Swapper::Waits::kForLeaving);
     });
   }
@@ -106,7 +106,7 @@ class HeldCopies final : public Accelerator {
   void add(Held held, std::optional<Stream>& stream) {
     if (stream) {
       stream->enqueue(
-          [this, held = std::move(held)](Stream::Turn) mutable { make(held); });
+          [this, held = std::move(held)](Stream::Fate) mutable { make(held); });
       return;
     }
     held_.push_back(std::move(held));

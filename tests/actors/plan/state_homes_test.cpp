@@ -99,7 +99,7 @@ Status claim(const Graph& whole, const char* node, uint32_t device,
   const StateGroups groups(whole, infos(), devices::RegisteredKernels());
   const Placement placement{
       std::vector<uint32_t>(program.graph.end_id(), device)};
-  return claim_homes(program, groups, infos(), placement, seen, resources);
+  return request_homes(program, groups, infos(), placement, seen, resources);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ TEST_CASE("smoke: tokens stay what they are while their list grows") {
   CHECK(tokens.size() == 100);
   uint32_t i = 0;
   for (const Token& token : tokens) {
-    CHECK(token.arrival == i);
+    CHECK(token.slot == i);
     CHECK(token.is_dead == (i % 3 == 0));
     CHECK(token.value.scalar_value<int32_t>() == int32_t(i));
     ++i;

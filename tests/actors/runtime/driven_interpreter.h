@@ -91,7 +91,7 @@ struct Driver {
   // out.
   void arrive(Batch* batch, BatchPool& home) {
     for (Token& token : batch->tokens)
-      interpreter.arrive(token.arrival, token.is_dead, std::move(token.value));
+      interpreter.arrive(token.slot, token.is_dead, std::move(token.value));
     home.give(batch);
   }
   void run() {

@@ -1,4 +1,4 @@
-// A kernel's request: its answer, its wait for locks, and its taking turn.
+// A kernel's request: its answer, its wait for locks, and its taking permit.
 #include "actors/runtime/kernel_request.h"
 
 #include <doctest/doctest.h>
@@ -227,11 +227,11 @@ TEST_CASE("a kernel that takes memory is launched when a turn has ended") {
   CHECK(launches.count == 6);
   requests[0].taking.end();  // there is none
   CHECK(launches.count == 6);
-  TakingTurn moved = std::move(requests[1].taking);
+  TakingPermit moved = std::move(requests[1].taking);
   CHECK(launches.count == 6);
   moved = std::move(requests[2].taking);  // the end of one
   CHECK(launches.count == 7);
-  { const TakingTurn last = std::move(moved); }
+  { const TakingPermit last = std::move(moved); }
   CHECK(launches.count == 8);
 
   caf::anon_send(handle, Stop{});

@@ -32,7 +32,7 @@ class Listener : public EngineActor {
     ++batches;
     for (Token& token : batch->tokens)
       heard.push_back(fmt::format(
-          "{}:{}", token.arrival,
+          "{}:{}", token.slot,
           token.is_dead ? "dead"
                         : std::to_string(token.value.scalar_value<int>())));
     pool().give(batch);

@@ -11,7 +11,7 @@ using namespace tagflow::devices;
 
 namespace {
 
-using HomeClaim = ResourceManager::HomeClaim;
+using HomeRequest = ResourceManager::HomeRequest;
 
 ResourceKey variable(std::string name) {
   return {"", "variable", std::move(name)};
@@ -22,8 +22,8 @@ ResourceKey variable(std::string name) {
 TEST_CASE("homes are claimed all together or not at all") {
   ResourceManager manager;
   const ResourceKey a = variable("a"), b = variable("b"), c = variable("c");
-  const auto claim = [&](std::vector<HomeClaim> claims) {
-    return manager.claim_homes(claims);
+  const auto claim = [&](std::vector<HomeRequest> claims) {
+    return manager.request_homes(claims);
   };
   CHECK(claim({{a, "cpu", {}}, {b, "stream", {}}}));
   const ResourceManager::Homes homes{{a, "cpu"}, {b, "stream"}};
@@ -55,12 +55,12 @@ TEST_CASE("threads that claim the homes of one group never split it") {
     threads.emplace_back([&, mine] {
       for (int round = 0; round < kRounds; ++round) {
         const std::vector<ResourceKey> group = keys(round);
-        const HomeClaim first{group[mine], fmt::format("device {}", mine),
-                              group};
-        if (manager.claim_homes({&first, 1})) continue;
-        const HomeClaim then{group[mine], fmt::format("device {}", 1 - mine),
-                             group};
-        REQUIRE(manager.claim_homes({&then, 1}));
+        const HomeRequest first{group[mine], fmt::format("device {}", mine),
+                                group};
+        if (manager.request_homes({&first, 1})) continue;
+        const HomeRequest then{group[mine], fmt::format("device {}", 1 - mine),
+                               group};
+        REQUIRE(manager.request_homes({&then, 1}));
       }
     });
   for (std::thread& thread : threads) thread.join();

@@ -19,8 +19,8 @@ TEST_CASE("a stream runs tasks in the order in which they came") {
   Stream stream;
   StreamEvent last;
   for (int i = 0; i < 1000; ++i)
-    last = stream.enqueue([&order, i](Stream::Turn turn) {
-      if (turn == Stream::Turn::kRun) order.push_back(i);
+    last = stream.enqueue([&order, i](Stream::Fate fate) {
+      if (fate == Stream::Fate::kRun) order.push_back(i);
     });
   last.wait();
   REQUIRE(order.size() == 1000);
@@ -35,8 +35,8 @@ TEST_CASE("an event passes with the tasks before it, not with later ones") {
   Stream stream;
   Gate first, second;
   std::atomic<bool> is_open = false;
-  const StreamEvent event = stream.enqueue([&](Stream::Turn) { first.wait(); });
-  const StreamEvent later = stream.enqueue([&](Stream::Turn) {
+  const StreamEvent event = stream.enqueue([&](Stream::Fate) { first.wait(); });
+  const StreamEvent later = stream.enqueue([&](Stream::Fate) {
     second.wait();
     is_open = true;
   });
@@ -52,12 +52,12 @@ TEST_CASE("a stream waits for an event of another one") {
   Stream producer, consumer;
   Gate gate;
   int value = 0;
-  const StreamEvent made = producer.enqueue([&](Stream::Turn) {
+  const StreamEvent made = producer.enqueue([&](Stream::Fate) {
     gate.wait();
     value = 7;
   });
   int seen = 0;
-  const StreamEvent taken = consumer.enqueue([&, made](Stream::Turn) {
+  const StreamEvent taken = consumer.enqueue([&, made](Stream::Fate) {
     made.wait();
     seen = value;
   });
@@ -69,7 +69,7 @@ TEST_CASE("a stream waits for an event of another one") {
 TEST_CASE("a stream frees a task before the task's event passes") {
   Stream stream;
   auto held = std::make_shared<int>(1);
-  stream.enqueue([copy = held](Stream::Turn) { (void)copy; }).wait();
+  stream.enqueue([copy = held](Stream::Fate) { (void)copy; }).wait();
   CHECK(held.use_count() == 1);
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("a stopped stream abandons what is queued, in order") {
   std::vector<int> run, abandoned;
   Gate running, gate;
   Stream stream;
-  stream.enqueue([&](Stream::Turn) {
+  stream.enqueue([&](Stream::Fate) {
     running.open();
     gate.wait();
     run.push_back(-1);
@@ -85,8 +85,8 @@ TEST_CASE("a stopped stream abandons what is queued, in order") {
   running.wait();
   StreamEvent last;
   for (int i = 0; i < 10; ++i)
-    last = stream.enqueue([&, i](Stream::Turn turn) {
-      (turn == Stream::Turn::kRun ? run : abandoned).push_back(i);
+    last = stream.enqueue([&, i](Stream::Fate fate) {
+      (fate == Stream::Fate::kRun ? run : abandoned).push_back(i);
     });
   stream.stop();
   gate.open();
@@ -102,7 +102,7 @@ TEST_CASE("a task for a stream that has ended is abandoned at once") {
   stream.join();
   bool abandoned = false;
   const StreamEvent event = stream.enqueue(
-      [&](Stream::Turn turn) { abandoned = turn == Stream::Turn::kAbandon; });
+      [&](Stream::Fate fate) { abandoned = fate == Stream::Fate::kAbandon; });
   CHECK(abandoned);
   event.wait();
 }
@@ -111,12 +111,12 @@ TEST_CASE("a task may enqueue another one, also while the stream stops") {
   Stream stream;
   Gate gate;
   int abandoned = 0;
-  stream.enqueue([&](Stream::Turn) {
+  stream.enqueue([&](Stream::Fate) {
     gate.wait();
-    stream.enqueue([&](Stream::Turn turn) {
-      abandoned += turn == Stream::Turn::kAbandon;
-      stream.enqueue([&](Stream::Turn again) {
-        abandoned += again == Stream::Turn::kAbandon;
+    stream.enqueue([&](Stream::Fate fate) {
+      abandoned += fate == Stream::Fate::kAbandon;
+      stream.enqueue([&](Stream::Fate again) {
+        abandoned += again == Stream::Fate::kAbandon;
       });
     });
   });
@@ -137,12 +137,12 @@ TEST_CASE(
     threads.emplace_back([&, t] {
       for (int i = 0; i < kTasks; ++i) {
         const StreamEvent event = stream.enqueue(
-            [&order, t, i](Stream::Turn) { order[size_t(t)].push_back(i); });
+            [&order, t, i](Stream::Fate) { order[size_t(t)].push_back(i); });
         if (i % 100 == 0) event.wait();
       }
     });
   for (std::thread& thread : threads) thread.join();
-  stream.enqueue([](Stream::Turn) {}).wait();
+  stream.enqueue([](Stream::Fate) {}).wait();
   for (const std::vector<int>& tasks : order) {
     REQUIRE(tasks.size() == kTasks);
     for (int i = 0; i < kTasks; ++i) REQUIRE(tasks[size_t(i)] == i);
@@ -151,10 +151,10 @@ TEST_CASE(
 
 TEST_CASE("a stream outlives what its tasks throw") {
   Stream stream;
-  stream.enqueue([](Stream::Turn) { throw 3; });
-  stream.enqueue([](Stream::Turn) { throw std::runtime_error("a task"); });
+  stream.enqueue([](Stream::Fate) { throw 3; });
+  stream.enqueue([](Stream::Fate) { throw std::runtime_error("a task"); });
   bool ran = false;
-  stream.enqueue([&](Stream::Turn) { ran = true; }).wait();
+  stream.enqueue([&](Stream::Fate) { ran = true; }).wait();
   CHECK(ran);
 }
 
@@ -164,11 +164,11 @@ TEST_CASE("a task for which there is no memory is not enqueued") {
   const auto held = std::make_shared<int>(1);
   {
     FailAllocation fail(1);
-    CHECK_THROWS_AS(stream.enqueue([&runs, held](Stream::Turn) { ++runs; }),
+    CHECK_THROWS_AS(stream.enqueue([&runs, held](Stream::Fate) { ++runs; }),
                     std::bad_alloc);
   }
   CHECK(held.use_count() == 1);
-  auto task = Stream::task([&runs, held](Stream::Turn) { ++runs; });
+  auto task = Stream::task([&runs, held](Stream::Fate) { ++runs; });
   {
     FailAllocation fail(1);
     stream.enqueue(std::move(task)).wait();

@@ -43,7 +43,7 @@ struct Lists {
 
 std::string turns_of(const Program& program) {
   std::vector<std::string> lines;
-  for (const Turn& turn : program.turns)
+  for (const OrderEdge& turn : program.order_edges)
     lines.push_back(turn.first->name() + " < " + turn.then->name());
   std::ranges::sort(lines);
   std::string text;

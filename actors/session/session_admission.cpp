@@ -140,7 +140,7 @@ Status SessionState::submit_passed(
           Waiting{step, prepared, {feeds.begin(), feeds.end()}, sync, count}));
     }
     ++num_active_;
-    step->has_turn = true;
+    step->is_active = true;
     open_.push_back(*step);
   }
   Status status = prepared->executable->start(step, feeds, lend, count);
@@ -166,24 +166,24 @@ void SessionState::leave_queue(Queued& queued) {
   queued_.erase(queued.place);
 }
 
-void SessionState::give_turn(Step& step) {
+void SessionState::deactivate(Step& step) {
   std::shared_ptr<Queued> next;
   {
     std::lock_guard lock(steps_mutex_);
-    if (!step.is_waiting() || !std::exchange(step.has_turn, false)) return;
+    if (!step.is_waiting() || !std::exchange(step.is_active, false)) return;
     --num_active_;
-    next = claim_next();
+    next = admit_next();
   }
   start_queued(std::move(next));
 }
 
-void SessionState::take_turn(Step& step) {
+void SessionState::activate(Step& step) {
   std::lock_guard lock(steps_mutex_);
-  if (step.is_waiting() || std::exchange(step.has_turn, true)) return;
+  if (step.is_waiting() || std::exchange(step.is_active, true)) return;
   ++num_active_;
 }
 
-std::shared_ptr<SessionState::Queued> SessionState::claim_next() {
+std::shared_ptr<SessionState::Queued> SessionState::admit_next() {
   if (num_active_ >= options_.max_active_runs) return nullptr;
   // Queued runs that are being cancelled leave by themselves.
   const auto first = std::ranges::find_if(
@@ -192,7 +192,7 @@ std::shared_ptr<SessionState::Queued> SessionState::claim_next() {
   std::shared_ptr<Queued> next = *first;
   leave_queue(*next);
   ++num_active_;
-  next->step->has_turn = true;
+  next->step->is_active = true;
   return next;
 }
 
@@ -203,7 +203,7 @@ void SessionState::start_queued(std::shared_ptr<Queued> next) {
         step, next->feeds, /*lend=*/false, next->count);
     if (status.ok()) {
       std::lock_guard lock(steps_mutex_);
-      next = claim_next();
+      next = admit_next();
     } else {
       next = leave(*step);
       step->answer_on_worker(std::move(status), {});
@@ -232,9 +232,9 @@ std::shared_ptr<SessionState::Queued> SessionState::leave(Step& step) {
   Timer::forget(step.deadline_entry);
   std::lock_guard lock(steps_mutex_);
   open_.erase(StepList::s_iterator_to(step));
-  if (std::exchange(step.has_turn, false)) --num_active_;
+  if (std::exchange(step.is_active, false)) --num_active_;
   if (open_.empty()) steps_changed_.notify_all();
-  return claim_next();
+  return admit_next();
 }
 
 // Its owner keeps this session until the step is freed.
