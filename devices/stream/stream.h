@@ -64,7 +64,7 @@ class Stream {
   // Runs the task after all earlier ones. The event passes when the task has
   // ended and was destroyed. Never blocks, and needs no memory. Thread-safe.
   StreamEvent enqueue(std::unique_ptr<Task> task) noexcept;
-  // Enqueues a task that calls body(turn). If there is no memory for it,
+  // Enqueues a task that calls body(fate). If there is no memory for it,
   // nothing is enqueued, and std::bad_alloc is thrown. Thread-safe.
   template <std::invocable<Fate> Body>
   StreamEvent enqueue(Body body) {
@@ -85,7 +85,7 @@ class Stream {
   template <class Body>
   struct TaskOf final : Task {
     explicit TaskOf(Body b) : body(std::move(b)) {}
-    void run(Fate fate) override { body(turn); }
+    void run(Fate fate) override { body(fate); }
     Body body;
   };
 
@@ -114,19 +114,18 @@ class Stream {
   std::thread thread_;  // last: it uses all of the above
 };
 
-// A task that calls body(turn, done), which calls `done`. It is made before the
+// A task that calls body(fate, done), which calls `done`. It is made before the
 // caller gives up `done`, so that a lack of memory for it can be answered, too.
-// answer, too.
 template <class Done, std::invocable<Stream::Fate, Done&> Body>
 class AnswerTask final : public Stream::Task {
  public:
   explicit AnswerTask(Body body) : body_(std::move(body)) {}
   void run(Stream::Fate fate) override {
     after.wait();
-    body_(turn, done);
+    body_(fate, done);
   }
 
-  StreamEvent after;  // waited for first, for every turn
+  StreamEvent after;  // waited for first, for every fate
   Done done;
 
  private:
