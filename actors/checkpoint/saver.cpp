@@ -126,7 +126,7 @@ Status Saver::Parts::open(const Session& session) {
 }
 
 Result<std::optional<Restored>> Saver::Parts::restore() {
-  std::lock_guard lock(saves_mutex_);
+  std::lock_guard saves(saves_mutex_);
   TAGFLOW_RETURN_IF_ERROR(wait_for_writer());
   auto loaded = load_checkpoint(options_.folder, variables_, objects_,
                                 OtherTensors::kRefused);
@@ -143,12 +143,12 @@ Result<std::optional<Restored>> Saver::Parts::restore() {
 }
 
 Status Saver::Parts::save(int64_t step) {
-  std::lock_guard lock(saves_mutex_);
+  std::lock_guard saves(saves_mutex_);
   return save_alone(step);
 }
 
 Status Saver::Parts::save_if_due(int64_t step) {
-  std::lock_guard lock(saves_mutex_);
+  std::lock_guard saves(saves_mutex_);
   const bool is_due =
       (options_.every_steps > 0 && step - last_step_ >= options_.every_steps) ||
       (options_.every.count() > 0 && now() - last_time_ >= options_.every);
@@ -182,7 +182,7 @@ Status Saver::Parts::save_alone(int64_t step) {
 }
 
 Status Saver::Parts::wait() {
-  std::lock_guard lock(saves_mutex_);
+  std::lock_guard saves(saves_mutex_);
   return wait_for_writer();
 }
 
@@ -198,7 +198,7 @@ Status Saver::Parts::take_error() {
 }
 
 Status Saver::Parts::close() {
-  std::lock_guard lock(saves_mutex_);
+  std::lock_guard saves(saves_mutex_);
   // The thread must end even after an error.
   Status status = guarded("saver", [this] { return wait_for_writer(); });
   {
