@@ -106,7 +106,7 @@ TEST_CASE("smoke: a loop's tokens go out to the frame, around, and back") {
   REQUIRE(exit != nullptr);
   REQUIRE(exit->tokens.size() == 1);
   const ExitItem& item =
-      compiled.frame(1).plan->exits[exit->tokens.begin()->arrival];
+      compiled.frame(1).plan->exits[exit->tokens.begin()->slot];
   root.arrive(item.parent_arrival, std::move(exit->tokens.begin()->value));
   loop.pool.give(exit);
   root.run();
