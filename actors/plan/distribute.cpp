@@ -99,16 +99,6 @@ std::optional<uint32_t> only_device(const graph::Program& program,
   return only.value_or(0);
 }
 
-// Nodes that the cut has added may be shared and folded.
-Status rewrite(graph::Partition& partition, const graph::PassSet& wanted) {
-  using graph::Pass;
-  graph::PassSet passes = graph::PassSet::none();
-  for (const Pass pass : {Pass::kFold, Pass::kCse})
-    if (wanted.has(pass)) passes = passes.with(pass);
-  const KernelEvaluator evaluator;
-  return graph::optimize(partition.program, passes, &evaluator);
-}
-
 Status set_feed_shapes(graph::Program& program, std::span<const Shape> shapes) {
   std::vector<graph::Node*> changed;
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -121,18 +111,6 @@ Status set_feed_shapes(graph::Program& program, std::span<const Shape> shapes) {
 
 bool may_wait(const graph::Node& node) {
   return devices::KernelRegistry::global().has_async(node.op());
-}
-
-// Runs a pass whose new nodes have kernels on CPUs only.
-Status run_on_cpus(std::vector<graph::Partition>& partitions,
-                   std::span<const graph::DeviceInfo> infos,
-                   const graph::PassSet& wanted, graph::Pass pass,
-                   graph::PassFunction run) {
-  if (!wanted.has(pass)) return {};
-  for (graph::Partition& partition : partitions)
-    if (infos[partition.device].name.type == "CPU")
-      TAGFLOW_RETURN_IF_ERROR(run(partition.program, nullptr).status());
-  return {};
 }
 
 // Costs in nanoseconds, on the device of the node; for a Recv, those of its
@@ -183,124 +161,177 @@ Status schedule_receives(std::vector<graph::Partition>& partitions,
       .status();
 }
 
+// The stages of one distribution, in order.
+class Distributor {
+ public:
+  Distributor(const SessionContext& session, const Request& request,
+              Purpose purpose)
+      : session_(session),
+        options_(session.options),
+        request_(request),
+        purpose_(purpose),
+        groups_(session.groups) {
+    for (const auto& device : session.devices) infos_.push_back(device->info());
+  }
+
+  Result<Distribution> run() {
+    TAGFLOW_RETURN_IF_ERROR(extract());
+    TAGFLOW_RETURN_IF_ERROR(freeze());
+    if (result_.frozen != nullptr && result_.frozen->empty() &&
+        request_.feed_shapes.empty())
+      return std::move(result_);
+    TAGFLOW_RETURN_IF_ERROR(constrain());
+    TAGFLOW_RETURN_IF_ERROR(
+        graph::optimize(program_, options_.passes, context_));
+    TAGFLOW_RETURN_IF_ERROR(place_nodes());
+    graph::ReadersFirstOptions order{.odd_frames = {}, .may_wait = may_wait};
+    TAGFLOW_ASSIGN(order.odd_frames, graph::find_odd_frames(program_));
+    TAGFLOW_RETURN_IF_ERROR(cut());
+    TAGFLOW_RETURN_IF_ERROR(run_stage(graph::Stage::kCut));
+    TAGFLOW_RETURN_IF_ERROR(run_stage(graph::Stage::kCpu));
+    TAGFLOW_RETURN_IF_ERROR(
+        graph::put_readers_first(result_.partitions, order));
+    if (is_cut_ && options_.schedule_receives)
+      TAGFLOW_RETURN_IF_ERROR(
+          schedule_receives(result_.partitions, infos_, session_.costs));
+    TAGFLOW_RETURN_IF_ERROR(run_stage(graph::Stage::kLast));
+    if (is_cut_) TAGFLOW_RETURN_IF_ERROR(check());
+    return std::move(result_);
+  }
+
+ private:
+  // Copies the needed nodes, and replaces functions and references.
+  Status extract() {
+    TAGFLOW_RETURN_IF_ERROR(
+        check_outside_loops(session_.frames, request_.feeds, "feed",
+                            "feed what enters the loop instead"));
+    TAGFLOW_RETURN_IF_ERROR(
+        check_outside_loops(session_.frames, request_.fetches, "fetch",
+                            "fetch an Exit of the loop instead"));
+    TAGFLOW_ASSIGN(program_,
+                   graph::extract(session_.graph, request_.feeds,
+                                  request_.fetches, request_.targets));
+    TAGFLOW_RETURN_IF_ERROR(lower(program_));
+    TAGFLOW_RETURN_IF_ERROR(graph::dereference(program_));
+    if (request_.feed_shapes.empty()) return {};
+    return set_feed_shapes(program_, request_.feed_shapes);
+  }
+
+  Status freeze() {
+    if (purpose_ != Purpose::kFrozenRun || options_.state == nullptr) return {};
+    TAGFLOW_ASSIGN(FrozenVariables versions,
+                   freeze_variables(program_, options_.state->resources()));
+    result_.frozen = std::make_shared<FrozenVariables>(std::move(versions));
+    return {};
+  }
+
+  // Resolves the constraints of nodes, which include the homes of their state.
+  Status constrain() {
+    if (options_.state != nullptr) {
+      if (groups_ == nullptr)
+        groups_ = &found_groups_.emplace(session_.graph, infos_, kernels_);
+      homes_ = options_.state->resources().homes();
+      TAGFLOW_ASSIGN(warnings_, pin_state(program_, *groups_, infos_, homes_));
+    }
+    TAGFLOW_ASSIGN(const std::vector<std::string> resolved,
+                   graph::resolve_constraints(program_, infos_, kernels_,
+                                              options_.soft_placement));
+    std::ranges::copy(resolved, std::back_inserter(warnings_));
+    return {};
+  }
+
+  Status place_nodes() {
+    const bool explain = purpose_ == Purpose::kExplanation;
+    TAGFLOW_ASSIGN(result_.placement,
+                   place(program_, infos_, options_, session_.costs, explain));
+    std::vector<std::string>& all = result_.placement.warnings;
+    all.insert(all.begin(), warnings_.begin(), warnings_.end());
+    if (explain) give_reasons();
+    if (options_.state == nullptr) return {};
+    return request_homes(program_, *groups_, infos_,
+                         result_.placement.placement, homes_,
+                         options_.state->resources());
+  }
+
+  void give_reasons() {
+    result_.reasons.resize(program_.graph.end_id());
+    for (const graph::Node* node : program_.graph.nodes())
+      result_.reasons[node->id()] =
+          options_.scatter
+              ? explain_drawn(*node)
+              : result_.placement.explain(program_.graph, infos_, *node);
+    result_.placed = program_.graph.clone();
+  }
+
+  // A program that is on one device with host memory needs no cut.
+  Status cut() {
+    const graph::Placement& placement = result_.placement.placement;
+    LossyTransfers lossy(options_.lossy);
+    const auto only = only_device(program_, placement);
+    is_cut_ = !only || !infos_[*only].host_memory;
+    if (is_cut_) {
+      graph::PartitionOptions options;
+      if (!options_.lossy.empty())
+        options.lossy = [&](const graph::Endpoint& source, bool is_fetched) {
+          return lossy.is_meant(source, is_fetched);
+        };
+      TAGFLOW_ASSIGN(
+          result_.partitions,
+          graph::partition(std::move(program_), infos_, placement, options));
+    } else {
+      result_.partitions.push_back({*only, std::move(program_)});
+    }
+    TAGFLOW_ASSIGN(const std::vector<std::string> odd,
+                   lossy.warnings(session_.graph));
+    std::ranges::copy(odd, std::back_inserter(result_.placement.warnings));
+    return {};
+  }
+
+  // Runs the passes of a stage on the partitions that it is for.
+  Status run_stage(graph::Stage stage) {
+    for (graph::Partition& partition : result_.partitions) {
+      const bool is_cpu = infos_[partition.device].name.type == "CPU";
+      if (stage == graph::Stage::kCut ? is_cut_ : is_cpu)
+        TAGFLOW_RETURN_IF_ERROR(graph::run_stage(stage, partition.program,
+                                                 options_.passes, context_));
+    }
+    return {};
+  }
+
+  Status check() const {
+    // The limit applied to the program before the cut, which adds nodes.
+    const graph::Limits limits{.max_nodes = std::numeric_limits<size_t>::max()};
+    for (const graph::Partition& partition : result_.partitions)
+      TAGFLOW_RETURN_IF_ERROR(
+          graph::validate(partition.program.graph, limits)
+              .with_prefix(
+                  fmt::format("[partition] on {}: ",
+                              infos_[partition.device].name.to_string())));
+    return {};
+  }
+
+  const SessionContext& session_;
+  const SessionOptions& options_;
+  const Request& request_;
+  const Purpose purpose_;
+  const devices::RegisteredKernels kernels_;
+  const KernelEvaluator evaluator_;
+  const graph::PassContext context_{&evaluator_, may_wait};
+  std::vector<graph::DeviceInfo> infos_;
+  const StateGroups* groups_;
+  std::optional<StateGroups> found_groups_;  // if the session has none
+  devices::ResourceManager::Homes homes_;    // when the nodes were placed
+  std::vector<std::string> warnings_;        // about constraints
+  graph::Program program_;
+  bool is_cut_ = false;
+  Distribution result_;
+};
+
 }  // namespace
 
-Result<Distribution> distribute(const graph::Graph& graph,
-                                const graph::FrameMap& frames,
-                                const Request& request,
-                                const SessionOptions& options, Devices devices,
-                                const graph::CostModel& costs, Purpose purpose,
-                                const StateGroups* groups) {
-  const bool explain = purpose == Purpose::kExplanation;
-  TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
-      frames, request.feeds, "feed", "feed what enters the loop instead"));
-  TAGFLOW_RETURN_IF_ERROR(check_outside_loops(
-      frames, request.fetches, "fetch", "fetch an Exit of the loop instead"));
-  TAGFLOW_ASSIGN(
-      graph::Program program,
-      graph::extract(graph, request.feeds, request.fetches, request.targets));
-  TAGFLOW_RETURN_IF_ERROR(lower(program));
-  TAGFLOW_RETURN_IF_ERROR(graph::dereference(program));
-  if (!request.feed_shapes.empty())
-    TAGFLOW_RETURN_IF_ERROR(set_feed_shapes(program, request.feed_shapes));
-  std::shared_ptr<FrozenVariables> frozen;
-  if (purpose == Purpose::kFrozenRun && options.state != nullptr) {
-    TAGFLOW_ASSIGN(FrozenVariables versions,
-                   freeze_variables(program, options.state->resources()));
-    frozen = std::make_shared<FrozenVariables>(std::move(versions));
-    if (frozen->empty() && request.feed_shapes.empty())
-      return Distribution{.frozen = std::move(frozen)};
-  }
-  std::vector<graph::DeviceInfo> infos;
-  for (const auto& device : devices) infos.push_back(device->info());
-  const devices::RegisteredKernels kernels;
-  std::vector<std::string> pinned;
-  devices::ResourceManager::Homes homes;
-  std::optional<StateGroups> found;
-  if (options.state != nullptr) {
-    if (groups == nullptr) groups = &found.emplace(graph, infos, kernels);
-    homes = options.state->resources().homes();
-    TAGFLOW_ASSIGN(pinned, pin_state(program, *groups, infos, homes));
-  }
-  TAGFLOW_ASSIGN(std::vector<std::string> warnings,
-                 graph::resolve_constraints(program, infos, kernels,
-                                            options.soft_placement));
-  warnings.insert(warnings.begin(), pinned.begin(), pinned.end());
-  const KernelEvaluator evaluator;
-  TAGFLOW_RETURN_IF_ERROR(graph::optimize(program, options.passes, &evaluator));
-
-  Distribution result;
-  result.frozen = std::move(frozen);
-  TAGFLOW_ASSIGN(result.placement,
-                 place(program, infos, options, costs, explain));
-  auto& all_warnings = result.placement.warnings;
-  all_warnings.insert(all_warnings.begin(), warnings.begin(), warnings.end());
-  if (explain) {
-    result.reasons.resize(program.graph.end_id());
-    for (const graph::Node* node : program.graph.nodes())
-      result.reasons[node->id()] =
-          options.scatter
-              ? explain_drawn(*node)
-              : result.placement.explain(program.graph, infos, *node);
-    result.placed = program.graph.clone();
-  }
-  if (options.state != nullptr)
-    TAGFLOW_RETURN_IF_ERROR(request_homes(program, *groups, infos,
-                                          result.placement.placement, homes,
-                                          options.state->resources()));
-  graph::ReadersFirstOptions turns{.odd_frames = {}, .may_wait = may_wait};
-  TAGFLOW_ASSIGN(turns.odd_frames, graph::find_odd_frames(program));
-  const graph::Placement& placement = result.placement.placement;
-  LossyTransfers lossy(options.lossy);
-  const auto only = only_device(program, placement);
-  const bool is_whole = only && infos[*only].host_memory;
-  if (is_whole) {
-    result.partitions.push_back({*only, std::move(program)});
-  } else {
-    graph::PartitionOptions cut;
-    if (!options.lossy.empty())
-      cut.lossy = [&](const graph::Endpoint& source, bool is_fetched) {
-        return lossy.is_meant(source, is_fetched);
-      };
-    TAGFLOW_ASSIGN(result.partitions,
-                   graph::partition(std::move(program), infos, placement, cut));
-  }
-  TAGFLOW_ASSIGN(const std::vector<std::string> odd, lossy.warnings(graph));
-  std::ranges::copy(odd, std::back_inserter(result.placement.warnings));
-  if (!is_whole)
-    for (graph::Partition& partition : result.partitions)
-      TAGFLOW_RETURN_IF_ERROR(rewrite(partition, options.passes));
-  TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
-                                      graph::Pass::kSums, graph::sum_products));
-  TAGFLOW_RETURN_IF_ERROR(
-      run_on_cpus(result.partitions, infos, options.passes, graph::Pass::kGroup,
-                  [](graph::Program& part, const graph::Evaluator*) {
-                    return graph::group_elementwise(part, may_wait);
-                  }));
-  TAGFLOW_RETURN_IF_ERROR(
-      run_on_cpus(result.partitions, infos, options.passes, graph::Pass::kAhead,
-                  [](graph::Program& part, const graph::Evaluator*) {
-                    return graph::read_ahead(part, may_wait);
-                  }));
-  TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
-                                      graph::Pass::kSaved,
-                                      graph::read_saved_constants));
-  TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
-                                      graph::Pass::kPack, graph::pack_weights));
-  TAGFLOW_RETURN_IF_ERROR(graph::put_readers_first(result.partitions, turns));
-  if (!is_whole && options.schedule_receives)
-    TAGFLOW_RETURN_IF_ERROR(schedule_receives(result.partitions, infos, costs));
-  TAGFLOW_RETURN_IF_ERROR(run_on_cpus(result.partitions, infos, options.passes,
-                                      graph::Pass::kLayer, graph::fuse_layers));
-  if (is_whole) return result;
-  // The limit applied to the program before the cut, which adds nodes.
-  const graph::Limits limits{.max_nodes = std::numeric_limits<size_t>::max()};
-  for (const graph::Partition& partition : result.partitions)
-    TAGFLOW_RETURN_IF_ERROR(graph::validate(partition.program.graph, limits)
-                                .with_prefix(fmt::format(
-                                    "[partition] on {}: ",
-                                    infos[partition.device].name.to_string())));
-  return result;
+Result<Distribution> distribute(const SessionContext& session,
+                                const Request& request, Purpose purpose) {
+  return Distributor(session, request, purpose).run();
 }
 
 }  // namespace tagflow::actors

@@ -21,6 +21,19 @@ class StateGroups;
 
 using Devices = std::span<const std::unique_ptr<devices::Device>>;
 
+// What the distributions of all signatures of a session have in common. Refers
+// to what it is made of.
+struct SessionContext {
+  const graph::Graph& graph;
+  const graph::FrameMap& frames;  // of the graph
+  const SessionOptions& options;
+  Devices devices;
+  const graph::CostModel& costs;
+  // Of the graph. If they are null and the options have a state, they are
+  // computed, in time that grows with the size of the graph.
+  const StateGroups* groups = nullptr;
+};
+
 // A signature, resolved in its graph.
 struct Request {
   std::vector<graph::Endpoint> feeds;
@@ -58,25 +71,19 @@ struct Distribution {
 // The stages, in order: the needed part of the graph is copied; its functions
 // are lowered; the device constraints of its nodes are resolved (Note
 // [Constraints and passes]); the passes rewrite it; its nodes are placed; it is
-// cut into one partition per device that has nodes; the partitions are
-// rewritten once more; readers get their turns (Note [Readers first] in
-// graph/partition/readers_first.h); and layers are fused. InvalidArgument if a
-// feed or fetch is inside a loop, if a function expands to an invalid graph, or
-// if a node cannot run on the device that it requires.
+// cut into one partition per device that has nodes; passes rewrite the
+// partitions (graph::Stage says which and when); and readers get order edges
+// (Note [Readers first] in graph/partition/readers_first.h). InvalidArgument if
+// a feed or fetch is inside a loop, if a function expands to an invalid graph,
+// or if a node cannot run on the device that it requires.
 // It uses the options about passes, placement and transfers. For an
 // explanation, every placement is simulated, and reasons are given. The time
 // depends on the needed part of the graph only. Thread-safe: several threads
 // may distribute parts of one graph at once, as long as nobody changes the
 // graph, its frames or the costs.
-// `groups` are those of the graph. If they are null and the options have a
-// state, they are computed, in time that grows with the size of the graph.
-// REQUIRES: `graph` is valid, and `frames` are its frames.
-Result<Distribution> distribute(const graph::Graph& graph,
-                                const graph::FrameMap& frames,
+// REQUIRES: the graph of the session is valid.
+Result<Distribution> distribute(const SessionContext& session,
                                 const Request& request,
-                                const SessionOptions& options, Devices devices,
-                                const graph::CostModel& costs,
-                                Purpose purpose = Purpose::kRun,
-                                const StateGroups* groups = nullptr);
+                                Purpose purpose = Purpose::kRun);
 
 }  // namespace tagflow::actors

@@ -129,8 +129,9 @@ Result<Distribution> SessionState::distribute(const Request& request,
   constexpr int kMostTries = 100;
   for (int tries = 1;; ++tries) {
     Result<Distribution> distribution =
-        actors::distribute(graph_, check_.frames(), request, options_,
-                           devices_->devices(), costs_, purpose, &groups());
+        actors::distribute({graph_, check_.frames(), options_,
+                            devices_->devices(), costs_, &groups()},
+                           request, purpose);
     if (distribution.status().code() != Code::kAborted) return distribution;
     if (tries == kMostTries)
       return std::move(distribution)

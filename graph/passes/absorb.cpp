@@ -359,7 +359,7 @@ class Absorption {
 
 }  // namespace
 
-Result<bool> absorb_scales(Program& program, const Evaluator*) {
+Result<bool> absorb_scales(Program& program, const PassContext&) {
   return Absorption(program).run();
 }
 

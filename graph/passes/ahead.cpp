@@ -46,10 +46,10 @@ bool is_seen(const Node& node) {
 class ReadingAhead {
  public:
   ReadingAhead(Program& program, const FrameMap& frames,
-               const MayWait& may_wait)
+               const PassContext& context)
       : graph_(program.graph),
         frames_(frames),
-        may_wait_(may_wait),
+        context_(context),
         facts_(find_facts(program.graph, frames)),
         detour_(program),
         reads_(frames.frames().size()),
@@ -88,7 +88,7 @@ class ReadingAhead {
     std::vector<const Node*> seen, waiting;
     for (const Node* node : graph_.nodes()) {
       if (is_seen(*node)) seen.push_back(node);
-      if (may_wait_(*node)) waiting.push_back(node);
+      if (context_.may_wait(*node)) waiting.push_back(node);
     }
     next_ = find_successors(graph_);
     is_ordered_ = all_after(next_, std::move(seen));
@@ -133,7 +133,7 @@ class ReadingAhead {
            (is_any_enter(comes_after_wait_) &&
             std::ranges::any_of(graph_.nodes(), [&](const Node* node) {
               return later[node->id()] &&
-                     (may_wait_(*node) || may_end_wait(*node));
+                     (context_.may_wait(*node) || may_end_wait(*node));
             }));
   }
 
@@ -207,7 +207,7 @@ class ReadingAhead {
 
   Graph& graph_;
   const FrameMap& frames_;
-  const MayWait& may_wait_;
+  const PassContext& context_;
   const GraphFacts facts_;
   Detour detour_;
   std::vector<std::vector<Node*>> reads_;  // by frame: of loop constants
@@ -219,7 +219,7 @@ class ReadingAhead {
 
 }  // namespace
 
-Result<bool> read_ahead(Program& program, const MayWait& may_wait) {
+Result<bool> read_ahead(Program& program, const PassContext& context) {
   const auto nodes = program.graph.nodes();
   if (std::ranges::none_of(nodes, &Node::is_enter) ||
       std::ranges::any_of(
@@ -227,10 +227,10 @@ Result<bool> read_ahead(Program& program, const MayWait& may_wait) {
     return false;
   TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(program.graph));
   TAGFLOW_ASSIGN(const bool changed,
-                 ReadingAhead(program, frames, may_wait).run());
+                 ReadingAhead(program, frames, context).run());
   // Nodes that put it on a list should read the constant itself.
   if (changed)
-    TAGFLOW_RETURN_IF_ERROR(remove_identities(program, nullptr).status());
+    TAGFLOW_RETURN_IF_ERROR(remove_identities(program, context).status());
   return changed;
 }
 

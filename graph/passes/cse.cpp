@@ -167,7 +167,7 @@ class Sharing {
 
 }  // namespace
 
-Result<bool> share_subexpressions(Program& program, const Evaluator*) {
+Result<bool> share_subexpressions(Program& program, const PassContext&) {
   return Sharing(program).run();
 }
 

@@ -218,7 +218,7 @@ class DeadBranches {
 
 }  // namespace
 
-Result<bool> remove_dead_branches(Program& program, const Evaluator*) {
+Result<bool> remove_dead_branches(Program& program, const PassContext&) {
   return DeadBranches(program).run();
 }
 

@@ -308,8 +308,8 @@ class Folding {
 
 }  // namespace
 
-Result<bool> fold_constants(Program& program, const Evaluator* evaluator) {
-  return Folding(program, evaluator).run();
+Result<bool> fold_constants(Program& program, const PassContext& context) {
+  return Folding(program, context.evaluator).run();
 }
 
 }  // namespace tagflow::graph

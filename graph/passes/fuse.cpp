@@ -226,7 +226,7 @@ class Fusion {
 
 }  // namespace
 
-Result<bool> fuse_elementwise(Program& program, const Evaluator*) {
+Result<bool> fuse_elementwise(Program& program, const PassContext&) {
   if (std::ranges::none_of(program.graph.nodes(),
                            [](const Node* node) { return may_fuse(*node); }))
     return false;

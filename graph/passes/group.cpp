@@ -49,11 +49,11 @@ bool is_candidate(const Node& node) {
 
 class Grouping {
  public:
-  Grouping(Program& program, const FrameMap& frames, const MayWait& may_wait)
+  Grouping(Program& program, const FrameMap& frames, const PassContext& context)
       : program_(program),
         graph_(program.graph),
         frames_(frames),
-        may_wait_(may_wait),
+        context_(context),
         facts_(find_facts(program.graph, frames)),
         readers_(program),
         detour_(program) {}
@@ -166,7 +166,7 @@ class Grouping {
   }
 
   bool waits(const Node& node) const {
-    return hides_deadness(node) || may_wait_(node);
+    return hides_deadness(node) || context_.may_wait(node);
   }
   // Its body may have any nodes.
   static bool is_call(const Node& node) {
@@ -174,7 +174,8 @@ class Grouping {
   }
   // Nothing waits until a variable is changed.
   bool may_be_waited_for(const Node& node) const {
-    if (node.op() == "_Send" || is_call(node) || may_wait_(node)) return true;
+    if (node.op() == "_Send" || is_call(node) || context_.may_wait(node))
+      return true;
     return node.op_def().is_stateful && !is_about_variable(node);
   }
 
@@ -405,7 +406,7 @@ class Grouping {
   Program& program_;
   Graph& graph_;
   const FrameMap& frames_;
-  const MayWait& may_wait_;
+  const PassContext& context_;
   const GraphFacts facts_;
   const Readers readers_;
   Detour detour_;
@@ -424,13 +425,13 @@ class Grouping {
 
 }  // namespace
 
-Result<bool> group_elementwise(Program& program, const MayWait& may_wait) {
+Result<bool> group_elementwise(Program& program, const PassContext& context) {
   if (std::ranges::none_of(program.graph.nodes(), [](const Node* node) {
         return is_candidate(*node);
       }))
     return false;
   TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(program.graph));
-  return Grouping(program, frames, may_wait).run();
+  return Grouping(program, frames, context).run();
 }
 
 }  // namespace tagflow::graph

@@ -137,7 +137,7 @@ class Hoisting {
 
 }  // namespace
 
-Result<bool> hoist_invariants(Program& program, const Evaluator*) {
+Result<bool> hoist_invariants(Program& program, const PassContext&) {
   if (std::ranges::none_of(program.graph.nodes(), &Node::is_enter))
     return false;
   TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(program.graph));

@@ -210,7 +210,7 @@ class Identities {
 
 }  // namespace
 
-Result<bool> remove_identities(Program& program, const Evaluator*) {
+Result<bool> remove_identities(Program& program, const PassContext&) {
   return Identities(program).run();
 }
 

@@ -275,14 +275,8 @@ class Layers {
 
 }  // namespace
 
-Result<bool> fuse_layers(Program& program, const Evaluator* evaluator) {
-  bool changed = false;
-  for (const auto& body : program.bodies) {
-    TAGFLOW_ASSIGN(const bool inside, fuse_layers(*body, evaluator));
-    changed = changed || inside;
-  }
-  TAGFLOW_ASSIGN(const bool here, Layers(program).run());
-  return changed || here;
+Result<bool> fuse_layers(Program& program, const PassContext&) {
+  return Layers(program).run();
 }
 
 }  // namespace tagflow::graph

@@ -348,16 +348,10 @@ class Packing {
 
 }  // namespace
 
-Result<bool> pack_weights(Program& program, const Evaluator* evaluator) {
-  bool changed = false;
-  for (const auto& body : program.bodies) {
-    TAGFLOW_ASSIGN(const bool inside, pack_weights(*body, evaluator));
-    changed = changed || inside;
-  }
+Result<bool> pack_weights(Program& program, const PassContext&) {
   if (std::ranges::none_of(program.graph.nodes(), &Node::is_enter))
-    return changed;
-  TAGFLOW_ASSIGN(const bool here, Packing(program).run());
-  return changed || here;
+    return false;
+  return Packing(program).run();
 }
 
 }  // namespace tagflow::graph

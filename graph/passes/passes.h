@@ -18,7 +18,7 @@
 // as needed for the program to end.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -28,63 +28,94 @@
 
 namespace tagflow::graph {
 
-// Rewrites the program and returns whether it changed. An error is a bug, or
-// means that the result has too many outputs for a graph. REQUIRES: the program
-// and its bodies are valid.
-using PassFunction = Result<bool> (*)(Program& program,
-                                      const Evaluator* evaluator);
-
 struct PassItem {
   Pass pass = Pass::kFold;
   std::string_view name;  // for PassSet::parse()
   std::string_view summary;
-  PassFunction run = nullptr;  // null: applied by the engine, not optimize()
 };
 
 // All passes, in the order of Pass.
 std::span<const PassItem> passes();
 
-// Applies the passes of the set that have a function. Without an evaluator only
-// shapes and identities are folded. In builds with assertions the validator
-// checks each result. REQUIRES: as for each pass.
+// When a pass runs, in this order. The program is placed after kWhole, and then
+// cut, by distribute() of actors/plan/distribute.h.
+enum class Stage : uint8_t {
+  kForm,    // a session compiles another form of a signature
+  kRounds,  // on the whole program, in rounds while branches are removed
+  kWhole,   // on the whole program, once
+  kCut,     // on each partition of a program that was cut, for the added nodes
+  kCpu,     // on each partition of a CPU, since new nodes have kernels there
+  kLast,    // likewise, after readers have got their order edges
+  kPlan,    // the engine plans or runs each partition differently
+};
+
+// What passes know besides the program.
+struct PassContext {
+  // Null: only shapes and identities are folded.
+  const Evaluator* evaluator = nullptr;
+  // Which nodes may answer at any time.
+  bool (*may_wait)(const Node&) = [](const Node&) { return false; };
+};
+
+// Rewrites the program's graph, not its bodies, and returns whether it changed.
+// An error is a bug, or means that the result has too many outputs for a graph.
+// REQUIRES: the program is valid.
+using PassFunction = Result<bool> (*)(Program& program,
+                                      const PassContext& context);
+
+// Whether a pass also runs on the bodies of functions.
+enum class Bodies : uint8_t { kIncluded, kExcluded };
+
+struct PassStep {
+  Stage stage = Stage::kWhole;
+  Pass pass = Pass::kFold;
+  PassFunction run = nullptr;  // null in the first and the last stage
+  Bodies bodies = Bodies::kIncluded;
+};
+
+// What runs when: at least one step of each pass, in the order of the stages.
+std::span<const PassStep> pass_steps();
+
+// Runs the passes of a stage that are in the set, first on the program's
+// bodies. In builds with assertions the validator checks the result of each.
+// REQUIRES: the program and its bodies are valid.
+Status run_stage(Stage stage, Program& program, const PassSet& set,
+                 const PassContext& context);
+// The stages of a whole program: kRounds and kWhole.
 Status optimize(Program& program, const PassSet& set,
-                const Evaluator* evaluator);
+                const PassContext& context);
 
 // Replaces nodes whose inputs, or requested shapes, are known by constants.
-Result<bool> fold_constants(Program& program, const Evaluator* evaluator);
+Result<bool> fold_constants(Program& program, const PassContext& context);
 // Removes identities, reshapes, casts and other nodes that change nothing, and
 // control inputs from nodes that always have a token.
-Result<bool> remove_identities(Program& program, const Evaluator* evaluator);
+Result<bool> remove_identities(Program& program, const PassContext& context);
 // Merges nodes that compute the same.
-Result<bool> share_subexpressions(Program& program, const Evaluator* evaluator);
+Result<bool> share_subexpressions(Program& program, const PassContext& context);
 // Removes nodes that can never be live, and the control flow around them.
-Result<bool> remove_dead_branches(Program& program, const Evaluator* evaluator);
+Result<bool> remove_dead_branches(Program& program, const PassContext& context);
 // Moves constant scales and shifts into the weights of preceding products.
-Result<bool> absorb_scales(Program& program, const Evaluator* evaluator);
+Result<bool> absorb_scales(Program& program, const PassContext& context);
 // Moves computations of loop constants out of loops.
-Result<bool> hoist_invariants(Program& program, const Evaluator* evaluator);
+Result<bool> hoist_invariants(Program& program, const PassContext& context);
 // Merges element-wise ops that only feed each other into one node.
-Result<bool> fuse_elementwise(Program& program, const Evaluator* evaluator);
-// Merges a product by constants with the element-wise ops on its result. Not
-// run by optimize(): Note [What is a layer]. Includes bodies.
-Result<bool> fuse_layers(Program& program, const Evaluator* evaluator);
+Result<bool> fuse_elementwise(Program& program, const PassContext& context);
+// Sums products of a loop in a variant that delays them: Note [What is summed].
+Result<bool> sum_products(Program& program, const PassContext& context);
 // Merges element-wise ops of one shape that feed each other, or that read
-// columns of one tensor, even if others read them too. Not run by optimize():
-// Note [What is a group]. Excludes bodies. `may_wait` says which nodes may
-// answer at any time.
-using MayWait = std::function<bool(const Node&)>;
-Result<bool> group_elementwise(Program& program, const MayWait& may_wait);
-// Reads variables that a loop only reads once, before the loop. Not run by
-// optimize(): Note [What is read ahead]. Excludes bodies.
-Result<bool> read_ahead(Program& program, const MayWait& may_wait);
-// Reads a constant directly if a loop pushes it onto a list in each iteration.
-// Not run by optimize(): Note [What is saved alike]. Excludes bodies.
-Result<bool> read_saved_constants(Program& program, const Evaluator* evaluator);
+// columns of one tensor, even if others read them too: Note [What is a group].
+Result<bool> group_elementwise(Program& program, const PassContext& context);
+// Reads variables that a loop only reads once, before the loop: Note [What is
+// read ahead].
+Result<bool> read_ahead(Program& program, const PassContext& context);
+// Reads a constant directly if a loop pushes it onto a list in each iteration:
+// Note [What is saved alike].
+Result<bool> read_saved_constants(Program& program, const PassContext& context);
 // Packs weights for the products of a loop, and replaces a sum of two products
-// by one. Not run by optimize(): Note [What is packed]. Includes bodies.
-Result<bool> pack_weights(Program& program, const Evaluator* evaluator);
-// Sums products of a loop in a variant that delays them. Not run by optimize():
-// Note [What is summed]. Includes bodies.
-Result<bool> sum_products(Program& program, const Evaluator* evaluator);
+// by one: Note [What is packed].
+Result<bool> pack_weights(Program& program, const PassContext& context);
+// Merges a product by constants with the element-wise ops on its result: Note
+// [What is a layer].
+Result<bool> fuse_layers(Program& program, const PassContext& context);
 
 }  // namespace tagflow::graph

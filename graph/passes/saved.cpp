@@ -83,13 +83,14 @@ class SavedConstants {
 
 }  // namespace
 
-Result<bool> read_saved_constants(Program& program, const Evaluator*) {
+Result<bool> read_saved_constants(Program& program,
+                                  const PassContext& context) {
   if (std::ranges::none_of(program.graph.nodes(), &Node::is_enter))
     return false;
   TAGFLOW_ASSIGN(const FrameMap frames, FrameMap::build(program.graph));
   TAGFLOW_ASSIGN(const bool changed, SavedConstants(program, frames).run());
   if (changed)
-    TAGFLOW_RETURN_IF_ERROR(remove_identities(program, nullptr).status());
+    TAGFLOW_RETURN_IF_ERROR(remove_identities(program, context).status());
   return changed;
 }
 

@@ -166,16 +166,9 @@ class Sums {
 
 }  // namespace
 
-Result<bool> sum_products(Program& program, const Evaluator* evaluator) {
-  bool changed = false;
-  for (const auto& body : program.bodies) {
-    TAGFLOW_ASSIGN(const bool inside, sum_products(*body, evaluator));
-    changed = changed || inside;
-  }
-  if (std::ranges::none_of(program.graph.nodes(), &Node::is_exit))
-    return changed;
-  TAGFLOW_ASSIGN(const bool here, Sums(program).run());
-  return changed || here;
+Result<bool> sum_products(Program& program, const PassContext&) {
+  if (std::ranges::none_of(program.graph.nodes(), &Node::is_exit)) return false;
+  return Sums(program).run();
 }
 
 }  // namespace tagflow::graph

@@ -46,7 +46,7 @@ std::unique_ptr<Plan> plan_of(const Graph& graph,
   SessionOptions options;
   options.passes = passes;
   Distribution distribution = must(distribute(
-      graph, must(FrameMap::build(graph)), request, options, devices, {}));
+      {graph, must(FrameMap::build(graph)), options, devices, {}}, request));
   auto plans = must(
       actors::compile(std::move(distribution.partitions), options, devices));
   REQUIRE(plans.size() == 1);

@@ -28,9 +28,9 @@ TEST_CASE("a program within the limit on nodes may have more when it is cut") {
   options.passes = PassSet::none();
   options.scatter = 1;
   options.schedule_receives = false;
-  const Distribution distribution =
-      must(distribute(graph, must(FrameMap::build(graph)), {{}, {}, {last}},
-                      options, devices, {}));
+  const Distribution distribution = must(
+      distribute({graph, must(FrameMap::build(graph)), options, devices, {}},
+                 {{}, {}, {last}}));
   REQUIRE(distribution.partitions.size() == 2);
   CHECK(distribution.partitions[0].program.graph.nodes().size() == most + 2);
 }

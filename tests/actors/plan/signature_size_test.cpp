@@ -41,7 +41,7 @@ Distribution distribute_part(const Graph& graph, const FrameMap& frames,
   SessionOptions options;
   if (devices.size() > 1) options.scatter = part;
   return must(
-      distribute(graph, frames, request, options, devices, CostModel()));
+      distribute({graph, frames, options, devices, CostModel()}, request));
 }
 
 }  // namespace

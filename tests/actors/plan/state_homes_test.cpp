@@ -357,9 +357,9 @@ TEST_CASE("a graph with a state is distributed by groups that nobody gave") {
   options.devices = "cpu:1,stream:1";
   const auto session = make_session(options, graph);
   options.state = session->shared_state();
-  must(distribute(graph, must(FrameMap::build(graph)),
-                  {{}, {}, {graph.find("train")}}, options, session->devices(),
-                  CostModel()));
+  must(distribute({graph, must(FrameMap::build(graph)), options,
+                   session->devices(), CostModel()},
+                  {{}, {}, {graph.find("train")}}));
   const Homes homes = options.state->resources().homes();
   REQUIRE(homes.size() == 2);
   CHECK(homes.begin()->second == homes.rbegin()->second);

@@ -29,9 +29,7 @@ bool may_wait(const Node& node) {
 }
 
 bool go_ahead(Program& program) {
-  return run_pass(
-      [](Program& of, const Evaluator*) { return read_ahead(of, may_wait); },
-      program);
+  return run_pass(read_ahead, program, {.may_wait = may_wait});
 }
 
 struct Reading {

@@ -16,7 +16,7 @@ namespace {
 
 bool fold(Program& program) {
   static const Adder adder;
-  return run_pass(fold_constants, program, &adder);
+  return run_pass(fold_constants, program, {.evaluator = &adder});
 }
 
 // Whatever is asked for it makes: of strings all texts of the inputs, one after
@@ -42,7 +42,7 @@ class Maker final : public Evaluator {
 
 bool make_all(Program& program) {
   static const Maker maker;
-  return run_pass(fold_constants, program, &maker);
+  return run_pass(fold_constants, program, {.evaluator = &maker});
 }
 
 int count_op(const Graph& graph, std::string_view op) {
@@ -278,7 +278,7 @@ TEST_CASE("fold: the bytes of all constants are bounded, shared ones apart") {
   };
   program = program_of(graph, fetches);
   const Sharer sharer;
-  CHECK(run_pass(fold_constants, program, &sharer));
+  CHECK(run_pass(fold_constants, program, {.evaluator = &sharer}));
   CHECK(count_op(program.graph, "Neg") == 0);
 }
 
@@ -310,7 +310,7 @@ TEST_CASE("fold: a constant has the constraints of the node it replaces") {
       add(graph, "shapes", "ShapeN", {{x, 0}, {x, 0}}, {{"_class", classes}});
   Program program = program_of(graph, {"sum", "shapes:0", "shapes:1"});
   const Adder adder;
-  CHECK(run_pass(fold_constants, program, &adder));
+  CHECK(run_pass(fold_constants, program, {.evaluator = &adder}));
   for (const Endpoint& fetch : program.fetches) {
     CHECK(fetch.node->is_const());
     CHECK(must(fetch.node->attr<std::vector<std::string>>("_class")) ==
@@ -333,7 +333,7 @@ TEST_CASE("fold: a node stays if its evaluation throws") {
   add(graph, "b", "AddV2", {{a, 0}, {a, 0}});
   Program program = program_of(graph, {"b"});
   const Thrower thrower;
-  CHECK(!run_pass(fold_constants, program, &thrower));
+  CHECK(!run_pass(fold_constants, program, {.evaluator = &thrower}));
   CHECK(count_op(program.graph, "AddV2") == 1);
 }
 

@@ -44,11 +44,8 @@ struct Elements {
   }
 };
 
-inline bool run_group(Program& program, const MayWait& may_wait = nullptr) {
-  const bool changed = must(group_elementwise(
-      program, may_wait ? may_wait : [](const Node&) { return false; }));
-  must(validate(program.graph));
-  return changed;
+inline bool run_group(Program& program, const PassContext& context = {}) {
+  return run_pass(group_elementwise, program, context);
 }
 
 // The names of the ops of each group, sorted, with commas between groups.
@@ -73,11 +70,11 @@ inline std::string groups_of(const Program& program) {
 // changed.
 inline std::string groups(const Graph& graph, const Strings& fetches,
                           const Strings& targets = {},
-                          const MayWait& may_wait = nullptr) {
+                          const PassContext& context = {}) {
   Program program = program_of(graph, fetches, targets);
   must(infer_loop_shapes(program.graph));
   const std::string before = dump(program.graph);
-  if (!run_group(program, may_wait)) CHECK(dump(program.graph) == before);
+  if (!run_group(program, context)) CHECK(dump(program.graph) == before);
   return groups_of(program);
 }
 

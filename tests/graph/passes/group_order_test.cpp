@@ -156,15 +156,16 @@ struct Queued : Elements {
 TEST_CASE("groups: a queue's element does not wait for that same queue") {
   Queued g;
   g.binary("b", "Mul", g.a, g.taken);
-  CHECK(groups(g.graph, {"b"}, {"put"}, Queued::may_wait).empty());
+  CHECK(
+      groups(g.graph, {"b"}, {"put"}, {.may_wait = Queued::may_wait}).empty());
   // As far as anybody knows, a Dequeue that does not wait is no matter.
   CHECK(groups(g.graph, {"b"}, {"put"}) == "a b");
   // Each side alone may be a group.
   Queued h;
   Node* c = h.unary("c", h.a, "Neg");
   h.unary("d", h.binary("e", "Sub", c, h.taken));
-  CHECK(groups(h.graph, {"c", "d", "e"}, {"put"}, Queued::may_wait) ==
-        "a c, d e");
+  CHECK(groups(h.graph, {"c", "d", "e"}, {"put"},
+               {.may_wait = Queued::may_wait}) == "a c, d e");
 }
 
 TEST_CASE("groups: a queue splits a group from afar, and through a loop") {
@@ -173,8 +174,9 @@ TEST_CASE("groups: a queue splits a group from afar, and through a loop") {
   must(g.graph.set_input(g.a, 0, {g.matmul("product", first), 0}));
   Node* exit = loop_of(g, g.matmul("other", g.taken));
   g.binary("last", "Sub", first, exit);
-  CHECK(!contains(groups(g.graph, {"last"}, {"put"}, Queued::may_wait),
-                  "first last"));
+  CHECK(!contains(
+      groups(g.graph, {"last"}, {"put"}, {.may_wait = Queued::may_wait}),
+      "first last"));
   // Nothing that leaves the loop is made of what is taken in it, but it does
   // not end before that is there.
   Queued h;
@@ -187,8 +189,9 @@ TEST_CASE("groups: a queue splits a group from afar, and through a loop") {
           {{"component_types", Queued::Types{DataType::kFloat}}}, {body});
   add(h.graph, "watch", "NoOp", {}, {}, {inside});
   h.binary("b", "Mul", h.a, out);
-  CHECK(!contains(groups(h.graph, {"b"}, {"put", "watch"}, Queued::may_wait),
-                  "a b"));
+  CHECK(!contains(
+      groups(h.graph, {"b"}, {"put", "watch"}, {.may_wait = Queued::may_wait}),
+      "a b"));
 }
 
 TEST_CASE("groups: a group does not wait for a device that waits for it") {

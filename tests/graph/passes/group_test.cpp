@@ -253,9 +253,10 @@ TEST_CASE("groups: a ConcatV2 stays if it waits for what a group may not") {
                     {{"component_types", std::vector{DataType::kFloat}}});
     g.graph.set_control_inputs(g.axis, {{got}});
     Program program = program_of(g.graph, {"join"}, {put->name()});
-    run_group(program, [](const Node& node) {
-      return node.op() == "QueueDequeueV2" || node.op() == "QueueEnqueueV2";
-    });
+    run_group(program, {.may_wait = [](const Node& node) {
+                return node.op() == "QueueDequeueV2" ||
+                       node.op() == "QueueEnqueueV2";
+              }});
     CHECK(program.graph.find("join") != nullptr);
   }
 }

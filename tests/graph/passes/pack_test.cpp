@@ -48,7 +48,7 @@ struct Recurrent {
     Strings fetches;
     for (const Output& result : results) fetches.push_back(result.name());
     Program program = program_of(graph, fetches, targets);
-    must(remove_identities(program, nullptr));
+    must(remove_identities(program, {}));
     must(infer_loop_shapes(program.graph));
     const std::string before = dump(program.graph);
     if (run_pass(pack_weights, program)) {
@@ -441,10 +441,10 @@ TEST_CASE("packing: a layer is made of packed weights, a bias and a group") {
       {0, g.x, g.x});
   must(g.s.status());
   Program program = program_of(g.graph, {last[1].name(), last[2].name()});
-  must(optimize(program, PassSet(), nullptr));
-  must(group_elementwise(program, [](const Node&) { return false; }));
-  must(pack_weights(program, nullptr));
-  must(fuse_layers(program, nullptr));
+  must(optimize(program, PassSet(), {}));
+  must(group_elementwise(program, {}));
+  must(pack_weights(program, {}));
+  must(fuse_layers(program, {}));
   must(validate(program.graph));
   for (const char* op :
        {"MatMul", "BiasAdd", "Split", "Sigmoid", "_FusedElementwise"})

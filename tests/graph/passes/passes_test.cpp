@@ -17,6 +17,38 @@ TEST_CASE("the table of passes describes each pass, in the order of the enum") {
   }
 }
 
+TEST_CASE("each pass has a step of the pipeline, in the order of the stages") {
+  PassSet found = PassSet::none();
+  Stage stage = Stage::kForm;
+  for (const PassStep& step : pass_steps()) {
+    CHECK(stage <= step.stage);
+    stage = step.stage;
+    found = found.with(step.pass);
+    const bool is_rewrite = stage != Stage::kForm && stage != Stage::kPlan;
+    CHECK(is_rewrite == (step.run != nullptr));
+  }
+  CHECK(found == PassSet());
+}
+
+TEST_CASE("run_stage() runs only its passes, in bodies those meant for them") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kFloat, {64, 64});
+  Node* y = add(graph, "y", "Tanh", {{x, 0}});
+  Node* z = add(graph, "z", "Neg", {{y, 0}});
+  add(graph, "w", "Neg", {{y, 0}});
+  Program program = program_of(graph, {"z", "w"});
+  program.bodies.push_back(
+      std::make_unique<Program>(program_of(graph, {"z", "w"})));
+  Graph& body = program.bodies[0]->graph;
+  must(run_stage(Stage::kCpu, program, PassSet::only(Pass::kGroup), {}));
+  CHECK(program.graph.find(z->name()) == nullptr);
+  CHECK(body.find(z->name()) != nullptr);
+  must(run_stage(Stage::kCpu, program, PassSet().without(Pass::kGroup), {}));
+  CHECK(body.find("w") != nullptr);
+  must(run_stage(Stage::kCut, program, PassSet(), {}));
+  CHECK(body.find("w") == nullptr);
+}
+
 TEST_CASE("a pass set is given by names, by omissions, or as a whole") {
   CHECK(must(PassSet::parse("")) == PassSet());
   CHECK(must(PassSet::parse("all")) == PassSet());
@@ -60,14 +92,14 @@ TEST_CASE("optimize() runs passes for each other, but none left out") {
   add(graph, "after", "AddV2", {{merge, 0}, {merge, 0}});
   const Adder adder;
   Program program = program_of(graph, {"after"});
-  must(optimize(program, PassSet(), &adder));
+  must(optimize(program, PassSet(), {.evaluator = &adder}));
   CHECK(dump(program.graph) ==
         "x = Placeholder()\n"
         "after_1 = Const(^x)\n");
   CHECK(value_of(program.graph, "after_1") == 8);
   Program untouched = program_of(graph, {"after"});
   const std::string before = dump(untouched.graph);
-  must(optimize(untouched, PassSet::none(), &adder));
+  must(optimize(untouched, PassSet::none(), {.evaluator = &adder}));
   CHECK(dump(untouched.graph) == before);
 }
 
@@ -88,7 +120,7 @@ TEST_CASE("passes find names for what they make of the longest names") {
   Node* negated = add(graph, long_name('h'), "Neg", {{c.limit, 0}});
   must(graph.set_input(c.less, 1, {negated, 0}));
   Program program = program_of(graph, {index->name(), "loop/exit"});
-  must(optimize(program, PassSet(), nullptr));
+  must(optimize(program, PassSet(), {}));
   must(validate(program.graph));
   std::string made;
   for (const Node* node : program.graph.nodes())
@@ -115,7 +147,7 @@ TEST_CASE("optimize() takes a node that waits for very many others") {
   }
   Node* last = add(graph, "n", "Neg", {{awaited[0], 0}}, {}, awaited);
   Program program = program_of(graph, {"n"}, {}, feeds);
-  must(optimize(program, PassSet(), nullptr));
+  must(optimize(program, PassSet(), {}));
   const Node* node = program.graph.find(last->name());
   CHECK(node->control_inputs().size() == kNumber);
   CHECK(program.graph.size() == kNumber + 1);

@@ -36,7 +36,7 @@ struct Loop {
   std::optional<Program> summed(std::vector<std::string> fetches = {}) const {
     fetches.push_back(result);
     Program program = program_of(graph, fetches);
-    must(remove_identities(program, nullptr));
+    must(remove_identities(program, {}));
     const std::string before = dump(program.graph);
     if (run_pass(sum_products, program)) return program;
     CHECK(dump(program.graph) == before);

@@ -98,7 +98,7 @@ bool keeps_waits(const Case& each,
   Strings fetches = each.build(graph);
   change(graph, fetches);
   Program program = program_of(graph, fetches);
-  if (each.is_cleaned) must(remove_identities(program, nullptr));
+  if (each.is_cleaned) must(remove_identities(program, {}));
   must(infer_loop_shapes(program.graph));
   std::map<std::string, uint32_t> ids;
   for (const Node* node : program.graph.nodes()) ids[node->name()] = node->id();
@@ -146,10 +146,10 @@ Output floats(const Scope& s, const char* name, PartialShape shape) {
   return ops::placeholder(s.named(name), DataType::kFloat, std::move(shape));
 }
 
-template <Result<bool> (*kPass)(Program&, const Evaluator*)>
+template <PassFunction kPass>
 Result<bool> run(Program& program) {
   const Adder adder;
-  return kPass(program, &adder);
+  return kPass(program, {.evaluator = &adder});
 }
 
 Strings result_of(const Scope& s, const Outputs& results) {
@@ -316,9 +316,7 @@ std::vector<Case> cases() {
          add(graph, "join", "ConcatV2", {{b, 0}, {c, 0}, {axis, 0}});
          return {"a", "join"};
        },
-       [](Program& program) {
-         return group_elementwise(program, [](const Node&) { return false; });
-       },
+       run<group_elementwise>,
        {},
        false,
        true});
@@ -333,9 +331,7 @@ std::vector<Case> cases() {
                                                            ops::read(in, v));
                                       })});
        },
-       [](Program& program) {
-         return read_ahead(program, [](const Node&) { return false; });
-       }});
+       run<read_ahead>});
   all.push_back(
       {"saved constants",
        [](Graph& graph) -> Strings {

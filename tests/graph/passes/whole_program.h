@@ -29,8 +29,8 @@ inline Program program_of(const Graph& graph,
 
 // Whether the pass changed anything; what it leaves is valid.
 inline bool run_pass(PassFunction pass, Program& program,
-                     const Evaluator* evaluator = nullptr) {
-  const bool changed = must(pass(program, evaluator));
+                     const PassContext& context = {}) {
+  const bool changed = must(pass(program, context));
   must(validate(program.graph));
   return changed;
 }

@@ -186,7 +186,7 @@ TEST_CASE("constraints: a class stays together when passes remove nodes") {
   r.program.feeds = {{x, 0}};
   r.program.fetches = {{a, 0}, {b, 0}, {sum, 0}};
   must(r.resolve());
-  must(optimize(r.program, PassSet(), nullptr));
+  must(optimize(r.program, PassSet(), {}));
   CHECK(r.program.graph.find("anchor") == nullptr);
   const Colocation groups =
       must(Colocation::build(r.program, r.devices, r.kernels));
@@ -234,7 +234,7 @@ TEST_CASE("random programs: nodes may be where they might, passes or not") {
       asked[node->id()] = must(DeviceName::parse(node->device()));
       labels[node->id()] = label_of(node);
     }
-    must(optimize(program, PassSet(), nullptr));
+    must(optimize(program, PassSet(), {}));
     must(validate(program.graph));
     const Colocation optimized =
         must(Colocation::build(program, devices, kernels));
