@@ -157,6 +157,11 @@ class Analysis {
   const Node* variable_of(Endpoint handle) const;
 
   // --- Notes about the values of loops that gradients keep.
+  // Whether the graph is a block of a loop that is computed again: the loop is
+  // not a frame of it.
+  bool is_in_loop() const { return is_in_loop_; }
+  void set_in_loop(bool is_in_loop) { is_in_loop_ = is_in_loop; }
+
   // Sets the node whose gradient is being made.
   void set_user(const Node* node) { user_ = node; }
   // Notes a tensor of the frame that a gradient needs for the first time.
@@ -203,6 +208,7 @@ class Analysis {
   Tensors flows_;
   Tensors gradient_flows_;
   const Node* user_ = nullptr;
+  bool is_in_loop_ = false;
   std::vector<KeptValue> notes_;
 };
 

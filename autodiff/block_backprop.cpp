@@ -34,6 +34,8 @@ void Backprop::visit_block(const Block& block) {
     }
   if (xs.empty()) return;
   what.stops = again.stops();
+  what.is_in_loop =
+      block.frame != graph::FrameId::kRoot || analysis().is_in_loop();
   what.grad_of = [&](size_t i) { return Gradient{grads[i].first}; };
   auto made = differentiate(again.scope(), what);
   if (!made.ok()) return fail(std::move(made).status());

@@ -91,6 +91,7 @@ Result<std::vector<Gradient>> differentiate(const Scope& scope,
   TAGFLOW_ASSIGN(
       const PreparedGraph made,
       prepare(scope, Tensors{what.ys, what.xs, what.stops}, what.save));
+  made.analysis->set_in_loop(what.is_in_loop);
   const auto first = graph::NodeId(scope.graph().end_id());
   TAGFLOW_ASSIGN(const Blocks blocks,
                  Blocks::find(*made.analysis, *made.paths, made.xs, what.ys));

@@ -27,6 +27,9 @@ struct Differentiand {
   std::map<std::string, std::string> save = {};  // as in GradientOptions
   std::vector<KeptValue>* kept = nullptr;
   bool check_liveness = false;  // as in GradientOptions
+  // Whether the tensors are computed again in a loop, of which the graph has no
+  // frame.
+  bool is_in_loop = false;
   // Whether the gradients of ys may be live in other cases than the ys.
   bool has_own_grads = false;
 };

@@ -10,10 +10,12 @@ namespace tagflow::autodiff {
 namespace {
 
 // In a loop this would save the argument as well as the result, which the state
-// of a recurrent network often is, so there the gradient op serves.
+// of a recurrent network often is, so there the gradient op serves. Where a
+// block of the loop is computed again, its gradient has the same bits.
 bool argument_is_costly(RuleContext& r) {
   return is_complex(r.input_dtype(0)) ||
-         r.region().frame() != graph::FrameId::kRoot;
+         r.region().frame() != graph::FrameId::kRoot ||
+         r.region().analysis().is_in_loop();
 }
 
 // sigmoid(x) sigmoid(-x).

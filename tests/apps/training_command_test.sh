@@ -77,14 +77,14 @@ with open(sys.argv[1], "wb") as file:
     file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)))
     file.write(header.encode() + struct.pack("<4d", 1, 2, 3, 4))
 END
-expect 1 - 'is double\[2\]; write the file with .astype\("float32"\)' \
+expect 1 - 'is double\[2\], in "doubles.npy"; write the file with .astype\("float32"\)' \
   tagflow run $sums --feed x=@doubles.npy
 # A file that is shorter would be begun again before the others.
 echo '[1, 2, 3]' >"$work/three.json"
 expect 1 - '"line_x.json" has [0-9]+ rows, but "three.json" has 3: each step' \
   tagflow run $line --target train --init init --steps 1 \
   --feed x=@line_x.json --feed y=@three.json
-expect 1 - 'ResourceExhausted.*x: the rows of a step, float\[[0-9]+,2\], need' \
+expect 1 - 'ResourceExhausted.*x: "rows.json": the rows of a step, float\[[0-9]+,2\], need' \
   tagflow run $sums --feed x=@rows.json --batch 1000000000000
 
 # --- Saved, and resumed -------------------------------------------------------

@@ -1,8 +1,6 @@
-// Cumsum, Cumprod, Bincount, DenseBincount, HistogramFixedWidth,
-// PopulationCount.
+// Cumsum, Cumprod, Bincount, DenseBincount, HistogramFixedWidth.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <type_traits>
 
@@ -218,25 +216,6 @@ class HistogramKernel : public BytesKernel {
   }
 };
 
-// The number of bits that are set.
-class PopulationCountKernel final : public BytesKernel {
- public:
-  explicit PopulationCountKernel(const KernelInfo& info)
-      : BytesKernel(info, Work::kInputs, 0.3) {}
-
-  Status compute(KernelContext& context) const override {
-    const Tensor& input = context.input(0);
-    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, input.shape()));
-    visit_integer(input.dtype(), [&]<class T>(TypeTag<T>) {
-      std::ranges::transform(
-          input.flat<T>(), output->mutable_data<uint8_t>(), [](T x) {
-            return uint8_t(std::popcount(std::make_unsigned_t<T>(x)));
-          });
-    });
-    return {};
-  }
-};
-
 }  // namespace
 
 void register_count_kernels(KernelRegistry& registry) {
@@ -245,7 +224,6 @@ void register_count_kernels(KernelRegistry& registry) {
   registry.add<BincountKernel>("Bincount");
   registry.add<BincountKernel>("DenseBincount");
   registry.add<HistogramKernel>("HistogramFixedWidth");
-  registry.add<PopulationCountKernel>("PopulationCount");
 }
 
 }  // namespace tagflow::devices

@@ -103,11 +103,8 @@ TEST_CASE("assets of TensorFlow 1 are read from the folder of the model") {
   const std::string model =
       "graph_def { " +
       scalar("asset", "DT_STRING", "string_val: '" + other.string() + "'") +
-      node("read", "ReadFile", in("asset")) + variable("text", "DT_STRING") +
-      assign("init", "text read", "DT_STRING") +
-      node("y", "ReadVariableOp", in("text") + type("dtype", "DT_STRING")) +
-      R"(} collection_def { key: 'legacy_init_op'
-            value { node_list { value: 'init' } } }
+      node("y", "ReadFile", in("asset")) +
+      R"(}
       signature_def { key: 's' value {
         outputs { key: 'y' value { name: 'y:0' } } } } )";
   const std::string collection = R"(
@@ -156,7 +153,7 @@ TEST_CASE("a saved model is read from text, with its variables and assets") {
   CHECK(apply(*must(SavedModel::load(folder.path())), 2) == 11);
   fs::remove(folder.path() / "saved_model.pb");
   CHECK(contains(failure(folder.path(), Code::kInvalidArgument),
-                 "the text is no SavedModel"));
+                 "the text is not a SavedModel"));
 }
 
 TEST_CASE("a MetaGraph takes the checkpoint beside it, by names") {

@@ -375,7 +375,7 @@ TEST_CASE("a kernel that cannot be interrupted does not hold up the answer") {
     CAPTURE(late.to_string());
     CHECK(late.code() == Code::kDeadlineExceeded);
     CHECK(late.message().find("time-out of 0.03 s") != std::string::npos);
-    CHECK(late.message().find("the run had not ended") != std::string::npos);
+    CHECK(late.message().find("the run was still ending") != std::string::npos);
   }
   // The first error wins, though it waits for the same kernel. (Without a lent
   // thread the kernel runs in the iteration's actor, which hears of no error.)
@@ -389,7 +389,7 @@ TEST_CASE("a kernel that cannot be interrupted does not hold up the answer") {
   CAPTURE(failed.to_string());
   CHECK(failed.code() == Code::kOutOfRange);
   CHECK(failed.message().find("[TestFailLate] as asked") == 0);
-  CHECK(failed.message().find("the run had not ended") != std::string::npos);
+  CHECK(failed.message().find("the run was still ending") != std::string::npos);
 }
 
 TEST_CASE("an exception of a kernel is an error of its node, on any lane") {

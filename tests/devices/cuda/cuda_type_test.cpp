@@ -10,8 +10,7 @@ namespace tagflow::devices {
 
 TEST_CASE("a GPU that this machine does not have is an error, said in words") {
   // More than there are, on any machine.
-  expect_error(make_devices("cuda:64"), Code::kNotFound,
-               "[cuda] no CUDA device");
+  expect_error(make_devices("cuda:64"), Code::kNotFound, "[cuda] ");
   const auto one = make_devices("cuda:1");
   if (one.ok()) {
     REQUIRE(one->size() == 2);
@@ -24,9 +23,8 @@ TEST_CASE("a GPU that this machine does not have is an error, said in words") {
     CHECK(info.bytes_per_ns > 0);
     CHECK(one->at(1)->accelerator() != nullptr);
   } else {
-    expect_error(one, Code::kNotFound, "[cuda] no CUDA device: ");
-    CHECK(one.status().message().size() >
-          std::string_view("[cuda] no CUDA device: ").size());
+    // Without a driver, or with one that cannot be used.
+    expect_error(one, Code::kNotFound, "GPU");
   }
 }
 

@@ -144,9 +144,11 @@ TEST_CASE("a change that a table refuses leaves its entries as they were") {
       refused(op, longs({3, 1}), longs({30}));
       refused(op, texts({"3"}), longs({30}));
       refused(op, longs({3}), texts({"30"}));
-      if (is_dense) refused(op, longs({3, -1}), longs({30, 40}));
-      if (is_dense) refused(op, longs({3, -2}), longs({30, 40}));
     }
+    // An import passes over reserved keys: TensorFlow exports unused slots too.
+    if (is_dense)
+      for (const int64_t reserved : {-1, -2})
+        refused("LookupTableInsertV2", longs({3, reserved}), longs({30, 40}));
     expect_error(table.change("LookupTableRemoveV2", {texts({"1"})}),
                  Code::kInvalidArgument, "");
     if (is_dense)
