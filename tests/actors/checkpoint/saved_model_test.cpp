@@ -100,11 +100,16 @@ TEST_CASE("assets of TensorFlow 1 are read from the folder of the model") {
   ModelFolder folder;
   const fs::path other = folder.write("export/words.txt", "other");
   folder.write("assets/words.txt", "a");
+  folder.write_variables({{"text", Tensor::scalar(std::string("saved"))}});
   const std::string model =
       "graph_def { " +
       scalar("asset", "DT_STRING", "string_val: '" + other.string() + "'") +
-      node("y", "ReadFile", in("asset")) +
-      R"(}
+      node("contents", "ReadFile", in("asset")) +
+      variable("text", "DT_STRING") +
+      assign("init", "text contents", "DT_STRING") +
+      node("y", "ReadVariableOp", in("text") + type("dtype", "DT_STRING")) +
+      R"(} collection_def { key: 'saved_model_main_op'
+            value { node_list { value: 'init' } } }
       signature_def { key: 's' value {
         outputs { key: 'y' value { name: 'y:0' } } } } )";
   const std::string collection = R"(
