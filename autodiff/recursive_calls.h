@@ -19,11 +19,11 @@ namespace tagflow::autodiff {
 //             arguments. Where f' calls f', it calls itself, on the record of
 //             that call.
 //
-// The call becomes a call of f', and its rule (rules/call.cpp) calls the
-// gradient. Both are functions of primitives, and are differentiated as f was.
-// f' extends f (Note [Extended functions]): a run that does not need the record
-// runs f, and one that needs it draws the same random numbers and has the same
-// effects.
+// The call becomes a call of f', and its rule (rules/control_flow_call.cpp)
+// calls the gradient. Both are functions of primitives, and are differentiated
+// as f was. f' extends f (Note [Extended functions]): a run that does not need
+// the record runs f, and one that needs it draws the same random numbers and
+// has the same effects.
 //
 // Which arguments have gradients from which results is a fixed point over all
 // functions that call one another:

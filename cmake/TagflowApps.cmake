@@ -87,8 +87,8 @@ if(NOT TAGFLOW_BUILD_APPS)
   return()
 endif()
 
-# tagflow_program(NAME LIBRARY PCH SOURCE...): an app that is installed and knows
-# its version. It reuses the precompiled headers of the target PCH.
+# tagflow_program(NAME LIBRARY PCH SOURCE...): an app that is installed and
+# knows its version. It reuses the precompiled headers of the target PCH.
 function(tagflow_program name library pch)
   tagflow_app(${name} ${ARGN} LINK ${library})
   target_compile_definitions(${name} PRIVATE

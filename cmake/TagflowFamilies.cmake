@@ -2,7 +2,7 @@
 
 set(list "${PROJECT_SOURCE_DIR}/cmake/families.txt")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
-file(STRINGS "${list}" lines REGEX "^[a-z]")
+file(STRINGS "${list}" lines REGEX "^[^#]")
 set(TAGFLOW_FAMILIES "")
 set(TAGFLOW_FURTHER_FAMILIES "")
 foreach(line IN LISTS lines)

@@ -29,7 +29,7 @@ option(TAGFLOW_WERROR
   OFF)
 set(TAGFLOW_KERNELS all CACHE STRING
   "The kernels to build: all, or basic, which leaves out those of networks, \
-training, linear algebra, GPUs and more: see devices/kernels/families.h. Tests need \
+training, linear algebra, GPUs and more: see cmake/families.txt. Tests need \
 all.")
 set_property(CACHE TAGFLOW_KERNELS PROPERTY STRINGS all basic)
 if(NOT TAGFLOW_KERNELS MATCHES "^(all|basic)$" OR

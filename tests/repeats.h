@@ -5,9 +5,9 @@
 
 namespace tagflow::testing {
 
-// AddressSanitizer, which runs with every test of a change, makes each case
-// many times as slow: a quarter is enough for it. Its builds are to find what
-// is wrong with memory, and plain ones what is wrong with results.
+// AddressSanitizer makes each case many times as slow: a quarter is enough for
+// it. Its builds are to find what is wrong with memory, and plain ones what is
+// wrong with results.
 #if defined(TAGFLOW_SANITIZES_ADDRESS)
 constexpr int kShare = 4;
 #else

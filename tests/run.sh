@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test and check on a bare Debian 12: installs missing packages,
-# builds Release, runs CTest. Ends with CTest's summary and its exit status.
+# Runs the tests and checks of a change on a bare Debian 12: installs missing
+# packages, builds Release, runs CTest. Ends with CTest's summary and its exit status.
 # With --with-tensorflow, then runs tests/with_tensorflow/*.py in a virtual
 # environment, into which it installs TensorFlow from the Internet.
 # usage: tests/run.sh [--with-tensorflow] [ARGUMENTS OF ctest]

@@ -1,3 +1,4 @@
+// Where the files of the checkout are.
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 #include "actors/plan/distribute.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <unordered_map>
 

@@ -86,8 +86,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
  private:
   // A run that cannot start yet, with the arguments of its start.
   struct Waiting;
-  // A queued run. The thread that takes it starts it; an
-  // earlier cancellation answers it, and removes it from the queue.
+  // A queued run. The thread that takes it starts it; an earlier cancellation
+  // answers it, and removes it from the queue.
   class Queued;
   // A run that waits for the border.
   class AtBorder;

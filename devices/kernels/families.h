@@ -12,7 +12,7 @@ namespace tagflow::devices {
 // table from cmake/families.txt; with TAGFLOW_KERNELS=basic it has the basic
 // families only.
 std::span<const Family<KernelRegistry>> kernel_families();
-// Whether that is so.
+// Whether this build has the kernels of the basic families only.
 bool has_basic_families_only();
 
 }  // namespace tagflow::devices

@@ -3,7 +3,7 @@
 //
 //   vars.get(s, "kernel", {128, 64}, {.initializer = glorot_uniform()});
 //
-// Random ones depend on the seeds (Seeds in ops_nn.h). If both are 0, the
+// Random ones depend on the seeds (Seeds in ops_random.h). If both are 0, the
 // numbers depend on the session's seed and the name of the op, so they differ
 // between variables; otherwise variables of one shape, or equal parts of one,
 // get the same numbers, as in TensorFlow.

@@ -112,7 +112,7 @@ void register_candidate_ops(OpRegistry& registry) {
 }  // namespace
 
 void register_random_ops(OpRegistry& registry) {
-  register_stateless_random_ops(registry);
+  register_random_stateless_ops(registry);
   register_candidate_ops(registry);
   for (const char* name :
        {"RandomUniform", "RandomStandardNormal", "TruncatedNormal"})

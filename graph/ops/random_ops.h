@@ -6,7 +6,7 @@
 
 namespace tagflow::graph {
 
-void register_stateless_random_ops(OpRegistry& registry);
+void register_random_stateless_ops(OpRegistry& registry);
 
 // The shape of output 0 is the value of input 0.
 Status filled_shape(ShapeContext& c);

@@ -234,7 +234,7 @@ void register_key_ops(OpRegistry& registry) {
 
 }  // namespace
 
-void register_stateless_random_ops(OpRegistry& registry) {
+void register_random_stateless_ops(OpRegistry& registry) {
   register_seeded_ops(registry);
   register_keyed_ops(registry);
   register_generator_ops(registry);

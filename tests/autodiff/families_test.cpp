@@ -72,7 +72,7 @@ TEST_CASE("families: an op's rule is in the file of its family") {
   }
 }
 
-TEST_CASE("families: every family has ops, and those with kernels or rules") {
+TEST_CASE("families: those with kernels or rules have ops") {
   std::set<std::string_view> with_ops;
   for (const auto& family : graph::op_families()) with_ops.insert(family.name);
   for (const auto& family : devices::kernel_families())

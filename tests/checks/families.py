@@ -2,7 +2,7 @@
 """CTest case check.families: a family of ops has one name in all trees. Each
 file and folder of these trees begins with the name of a family, and one
 registrar is where cmake/families.txt says. Which ops a family has is for
-tests/actors/families_test.cpp, which asks the registries.
+tests/autodiff/families_test.cpp, which asks the registries.
 """
 
 import pathlib
@@ -71,7 +71,7 @@ def complaints():
             yield f"cmake/families.txt: {family} has no file"
         for tree, (file, registrar) in REGISTRARS.items():
             path = TOP / tree / file.format(family)
-            parts = [p for p in (TOP / tree).glob(f"{family}*")]
+            parts = list((TOP / tree).glob(f"{family}*"))
             if parts and not path.is_file():
                 yield f"{tree}/{file.format(family)} is missing"
             elif path.is_file() and registrar.format(family) not in \

@@ -81,7 +81,7 @@ def rows(page):
 
 
 def figures(top):
-    """Errors in the README's table of speed, a part of that of docs/speed.md."""
+    """Errors in the README's table of speed, a part of docs/speed.md's."""
     ours, all_of_them = rows(top / "README.md"), rows(top / "docs/speed.md")
     if not ours:
         yield "README.md has no figures of speed"
@@ -89,7 +89,8 @@ def figures(top):
         given = all_of_them.get(workload, [])
         for cell in cells:
             if re.search(r"\d", cell) and cell not in given:
-                yield f"README.md: docs/speed.md does not say: {workload}: {cell}"
+                yield ("README.md: docs/speed.md does not say: "
+                       f"{workload}: {cell}")
 
 
 def main():

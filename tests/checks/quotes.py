@@ -20,7 +20,8 @@ def lines_of(text):
 def blocks(page):
     """(number of the first line, lines) of each block of C++."""
     found, first, block = [], 0, None
-    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+    text = page.read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), 1):
         if block is None and line.strip() == "```cpp":
             first, block = number + 1, []
         elif block is not None and line.strip() == "```":

@@ -148,7 +148,7 @@ cudaError_t gradient(Binary op, Element type, const ElementwiseArgs& args,
 
 }  // namespace
 
-// In elementwise_comparison.cu.
+// In comparison.cu.
 cudaError_t compare(Binary op, Element type, const ElementwiseArgs& args,
                     cudaStream_t stream);
 

@@ -1,3 +1,4 @@
+// Texts without white space at their ends.
 #pragma once
 
 #include <string_view>
