@@ -285,23 +285,35 @@ Status Table::import_all(const KernelContext& context, const Tensor& keys,
   return {};
 }
 
+bool Table::has_entry(const Tensor& keys, const Tensor& values,
+                      int64_t at) const {
+  const uint32_t row = row_of(keys, at, hash_of(keys, at));
+  if (row == TableIndex::kNone) return false;
+  bool is_same = true;
+  visit_movable(spec_.value, [&]<class T>(TypeTag<T>) {
+    if constexpr (requires(const T& x) { x == x; })
+      is_same = static_cast<const T*>(values.raw())[at] ==
+                static_cast<const T*>(values_.raw())[row];
+  });
+  return is_same;
+}
+
 Status Table::fill(const KernelContext& context, const Tensor& keys,
                    const Tensor& values) {
-  if (is_filled_)
-    return error(Code::kFailedPrecondition, "[{}] {} is already initialized",
-                 context.node().op(), describe());
   TAGFLOW_ASSIGN(const int64_t count, check_entries(context, keys, values));
+  if (is_filled_) {
+    // As in TensorFlow, entries that it has may come again.
+    for (int64_t i = 0; i < count; ++i)
+      if (!has_entry(keys, values, i))
+        return error(Code::kFailedPrecondition,
+                     "[{}] {} is already initialized", context.node().op(),
+                     describe());
+    return {};
+  }
   Status status = insert(context, keys, values);
   // A repeated key gets its last value: if the values differ, that is an error.
   for (int64_t i = 0; status.ok() && size_ < count && i < count; ++i) {
-    const uint32_t row = row_of(keys, i, hash_of(keys, i));
-    bool is_same = true;
-    visit_movable(spec_.value, [&]<class T>(TypeTag<T>) {
-      if constexpr (requires(const T& x) { x == x; })
-        is_same = static_cast<const T*>(values.raw())[i] ==
-                  static_cast<const T*>(values_.raw())[row];
-    });
-    if (!is_same)
+    if (!has_entry(keys, values, i))
       status = error(Code::kFailedPrecondition,
                      "[{}] key {} of {} is there twice, with different values",
                      context.node().op(), text_of(keys, i), describe());

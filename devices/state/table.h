@@ -101,6 +101,8 @@ class Table final : public GuardedState {
   bool same_key(const Tensor& a, int64_t a_at, const Tensor& b,
                 int64_t b_at) const;
   uint32_t row_of(const Tensor& keys, int64_t at, uint32_t hash) const;
+  // Whether the table has entry `at`. REQUIRES: check_entries() accepts them.
+  bool has_entry(const Tensor& keys, const Tensor& values, int64_t at) const;
   Status reserve(const KernelContext& context, int64_t rows);
   // Inserts entry `at`. REQUIRES: there is room for it.
   void insert_row(const Tensor& keys, const Tensor& values, int64_t at);
