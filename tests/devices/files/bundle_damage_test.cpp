@@ -16,7 +16,7 @@
 #include "tests/devices/files/examples.h"
 #include "tests/devices/files/kept_file.h"
 #include "tests/devices/files/memory_files.h"
-#include "tests/devices/files/no_memory.h"
+#include "tests/devices/no_memory.h"
 #include "tests/failing_new.h"
 
 namespace tagflow::checkpoint {

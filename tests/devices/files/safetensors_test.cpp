@@ -8,7 +8,7 @@
 #include "devices/files/byte_reader.h"
 #include "tests/devices/files/examples.h"
 #include "tests/devices/files/memory_files.h"
-#include "tests/devices/files/no_memory.h"
+#include "tests/devices/no_memory.h"
 
 namespace tagflow::checkpoint {
 namespace {

@@ -4,27 +4,21 @@
 #include <doctest/doctest.h>
 
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "devices/state/guard.h"
+#include "tests/devices/no_memory.h"
 #include "tests/devices/state/calls.h"
 
 namespace tagflow::devices {
 
-// Tensors that need memory of their own cannot be had.
-class NoTensorMemory final : public Allocator {
- public:
-  Buffer* allocate(DataType, int64_t) override { return nullptr; }
-  void deallocate(Buffer*) override {}
-};
-
-// What the op answers at once without such memory.
+// What the op answers at once if tensors that need memory of their own cannot
+// be had.
 inline Status without_tensor_memory(const TestedOp& op,
                                     std::vector<Tensor> inputs,
                                     ResourceManager* state = nullptr) {
   std::vector<Tensor> outputs(size_t(op.node().num_outputs()));
-  NoTensorMemory none;
+  NoMemory none;
   StepInfo step;
   step.state = state;
   const Tag tag;

@@ -3,7 +3,7 @@
 
 #include "graph/allocator.h"
 
-namespace tagflow::checkpoint {
+namespace tagflow {
 
 class NoMemory final : public Allocator {
  public:
@@ -11,4 +11,4 @@ class NoMemory final : public Allocator {
   void deallocate(Buffer*) override {}
 };
 
-}  // namespace tagflow::checkpoint
+}  // namespace tagflow
