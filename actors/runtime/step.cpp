@@ -87,8 +87,8 @@ bool Step::is_waiting() const {
 
 bool Step::waits_for_state() const {
   std::lock_guard lock(mutex_);
-  const bool is_active = (word_.load() & kUnits) != 0;
-  return !is_active && state_waits_ > 0 && state_waits_ == waits_.size();
+  const bool has_units = (word_.load() & kUnits) != 0;
+  return !has_units && state_waits_ > 0 && state_waits_ == waits_.size();
 }
 
 std::string StepWait::reason() const {
