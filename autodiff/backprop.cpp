@@ -5,6 +5,7 @@
 
 #include "autodiff/rule.h"
 #include "autodiff/stand_in.h"
+#include "autodiff/sum.h"
 #include "graph/analysis/topology.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_elementwise.h"
@@ -197,18 +198,21 @@ Gradient Backprop::sum(const Endpoint& tensor, std::vector<Gradient> partials) {
   if (partials.size() == 1) return partials[0];
   const Scope device = scope().with_device(tensor.node->device());
   if (std::ranges::all_of(partials, &Gradient::is_sparse)) {
-    graph::Inputs values, indices;
+    std::vector<Output> values, indices;
     for (const Gradient& partial : partials) {
-      values.add(partial.values);
-      indices.add(partial.indices.dtype() == DataType::kInt64
-                      ? partial.indices
-                      : ops::cast(device, partial.indices, DataType::kInt64));
+      values.push_back(partial.values);
+      indices.push_back(
+          partial.indices.dtype() == DataType::kInt64
+              ? partial.indices
+              : ops::cast(device, partial.indices, DataType::kInt64));
     }
-    return {ops::concat(device, values, 0), ops::concat(device, indices, 0)};
+    const Output rows = joined(device, std::move(values));
+    return {rows, joined(device, std::move(indices))};
   }
-  graph::Inputs all;
-  for (const Gradient& partial : partials) all.add(dense(tensor, partial));
-  return {ops::add_n(device, all)};
+  std::vector<Output> all;
+  for (const Gradient& partial : partials)
+    all.push_back(dense(tensor, partial));
+  return {sum_of(device, std::move(all))};
 }
 
 Output Backprop::dense(const Endpoint& like, const Gradient& gradient) {

@@ -38,7 +38,7 @@ class Walk {
       for (size_t i = 0; i < what_.sums.size(); ++i)
         if (what_.sums[i].valid() && is_in(made_.xs[i], at))
           walk->begin_sum(made_.xs[i], what_.sums[i]);
-      seed(*walk, inner.get(), inside);
+      seed(*walk, region, inner.get(), inside);
       walk->run();
       walk->end_sums();
       if (!what_.has_own_grads)
@@ -57,11 +57,14 @@ class Walk {
     return made_.analysis->output_frame(*tensor.node) == frame;
   }
 
-  void seed(Backprop& walk, Backprop* inner, FrameId inside) {
+  void seed(Backprop& walk, Region& region, Backprop* inner, FrameId inside) {
     if (inner == nullptr) {
-      for (size_t i = 0; i < what_.ys.size(); ++i)
-        if (made_.paths->has(what_.ys[i]))
-          walk.seed(what_.ys[i], what_.grad_of(i));
+      for (size_t i = 0; i < what_.ys.size(); ++i) {
+        const Endpoint& y = what_.ys[i];
+        if (!made_.paths->has(y)) continue;
+        const Gradient grad = what_.grad_of(i);
+        walk.seed(y, grad.valid() ? grad : Gradient{region.ones(y)});
+      }
       return;
     }
     for (Node* enter : made_.analysis->frame(inside).enters)

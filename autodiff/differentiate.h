@@ -16,7 +16,8 @@ struct Differentiand {
   std::vector<graph::Endpoint> ys;
   std::vector<graph::Endpoint> xs;
   std::vector<graph::Endpoint> stops;  // taken for constants
-  // The gradient of ys[i]; called only if ys[i] depends on an x.
+  // The gradient of ys[i]; ones if it is invalid. Called only if ys[i] depends
+  // on an x.
   std::function<Gradient(size_t)> grad_of;
   // By x: a dense initial value of its gradient, included in the result. A loop
   // that has the x as a constant adds to it trip by trip. May be shorter than

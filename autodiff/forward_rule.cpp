@@ -4,6 +4,7 @@
 
 #include "autodiff/region.h"
 #include "autodiff/rule.h"
+#include "autodiff/sum.h"
 #include "autodiff/transpose.h"
 #include "graph/builder/ops_array.h"
 #include "graph/builder/ops_elementwise.h"
@@ -63,8 +64,7 @@ void ForwardContext::set_multilinear(std::span<const int> inputs) {
       all.push_back(i == moving ? tangent(i) : input(i));
     terms.push_back(apply(all)[0]);
   }
-  if (!terms.empty())
-    set(0, terms.size() == 1 ? terms[0] : ops::add_n(scope(), terms));
+  if (!terms.empty()) set(0, sum_of(scope(), std::move(terms)));
 }
 
 // For complex numbers, gradients are conjugated, or differ in other ways.

@@ -3,12 +3,10 @@
 #include "autodiff/arguments.h"
 #include "autodiff/differentiate.h"
 #include "autodiff/symbolic_gradient.h"
-#include "graph/builder/ops_array.h"
 #include "graph/builder/scope_access.h"
 
 namespace tagflow::autodiff {
 
-namespace ops = graph::ops;
 using graph::Outputs;
 using graph::Scope;
 
@@ -38,12 +36,9 @@ Result<std::vector<Gradient>> differentiate(const Scope& scope,
   what.ys = endpoints_of(arguments.ys);
   what.xs = endpoints_of(arguments.xs);
   what.stops = endpoints_of(arguments.stop_gradients);
-  // Ones if none is given, made from y so that they are as live as y.
   what.grad_of = [&](size_t i) {
-    if (i < options.grad_ys.size() && options.grad_ys[i].valid())
-      return Gradient{options.grad_ys[i]};
-    const Output& y = arguments.ys[i];
-    return Gradient{ops::ones_like(scope.with_device(y.node()->device()), y)};
+    return i < options.grad_ys.size() ? Gradient{options.grad_ys[i]}
+                                      : Gradient{};
   };
   what.num_dense = are_dense ? what.xs.size() : 0;
   what.zeros_if_unconnected = options.zeros_if_unconnected;

@@ -82,6 +82,17 @@ Output Region::zeros(const Endpoint& tensor, DataType dtype) {
   return ops::fill(scope_, shape(tensor), zero);
 }
 
+Output Region::ones(const Endpoint& tensor) {
+  const Scope s = scope_.with_device(tensor.node->device());
+  const PartialShape& known = tensor.node->output_shape(tensor.port);
+  if (frame_ != FrameId::kRoot || !known.fully_known() ||
+      analysis_.live(tensor) != Conditions::kNone)
+    return ops::ones_like(s, value(tensor));
+  const Output one = graph::ScopeAccess::inside(s, nullptr)
+                         .resolve(1, remove_ref(Output(tensor).dtype()), "one");
+  return known.rank() == 0 ? one : ops::fill(s, shape(tensor), one);
+}
+
 Output Region::forward(const std::string& name, std::string_view op,
                        const std::vector<Endpoint>& inputs, AttrMap attrs,
                        int port) {

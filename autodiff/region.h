@@ -60,6 +60,9 @@ class Region {
   // The gradient of a tensor on which y does not depend: zeros of its type and
   // shape. `dtype` is the type for a variable's handle.
   Output zeros(const Endpoint& tensor, DataType dtype = DataType::kInvalid);
+  // Ones of the tensor's type and shape, as live as it is: the gradient of a y.
+  // The tensor is not read if its shape is known and it is always live.
+  Output ones(const Endpoint& tensor);
   // A gradient of `like` as one tensor; the rows of a sparse one are summed.
   Output dense(const graph::Scope& s, const Endpoint& like,
                const Gradient& gradient);

@@ -10,8 +10,8 @@
 #include "autodiff/region.h"
 #include "autodiff/rule.h"
 #include "autodiff/stand_in.h"
+#include "autodiff/sum.h"
 #include "graph/builder/ops_array.h"
-#include "graph/builder/ops_elementwise.h"
 
 namespace tagflow::autodiff {
 
@@ -173,10 +173,10 @@ class Transposition {
   }
 
   Gradient sum(const Endpoint& tensor, const std::vector<Gradient>& partials) {
-    graph::Inputs all;
+    std::vector<Output> all;
     for (const Gradient& partial : partials)
-      all.add(region_.dense(scope_, tensor, partial));
-    return {all.size() == 1 ? all[0].output() : ops::add_n(scope_, all)};
+      all.push_back(region_.dense(scope_, tensor, partial));
+    return {sum_of(scope_, std::move(all))};
   }
 
   // Nothing must depend on the cotangents.

@@ -2,6 +2,7 @@
 #include "autodiff/rules/arithmetic.h"
 #include "autodiff/rules/elementwise_rules.h"
 #include "autodiff/rules/forward.h"
+#include "autodiff/sum.h"
 
 namespace tagflow::autodiff {
 namespace {
@@ -224,7 +225,7 @@ void sum_of_many(ForwardContext& r) {
   std::vector<Output> terms;
   for (int i = 0; i < r.num_inputs(); ++i)
     if (r.has_tangent(i)) terms.push_back(r.tangent(i));
-  r.set(0, terms.size() == 1 ? terms[0] : ops::add_n(r.scope(), terms));
+  r.set(0, sum_of(r.scope(), std::move(terms)));
 }
 
 void sum_of_two(ForwardContext& r) {

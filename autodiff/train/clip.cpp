@@ -1,5 +1,6 @@
 #include "autodiff/train/clip.h"
 
+#include "autodiff/sum.h"
 #include "autodiff/train/values.h"
 #include "graph/builder/ops_elementwise.h"
 #include "graph/builder/ops_reduction.h"
@@ -53,11 +54,11 @@ Output norm_of_all(const Scope& s, const std::vector<Gradient>& unique) {
   DataType dtype = DataType::kFloat;
   for (const Gradient& gradient : unique)
     if (gradient.values.dtype() == DataType::kDouble) dtype = DataType::kDouble;
-  graph::Inputs sums;
+  std::vector<Output> sums;
   for (const Gradient& gradient : unique)
-    if (gradient.valid()) sums.add(squares_of(s, gradient, dtype));
-  if (sums.size() == 0) return s.resolve(0, dtype, "norm");
-  return root_of(s, ops::add_n(s, sums));
+    if (gradient.valid()) sums.push_back(squares_of(s, gradient, dtype));
+  if (sums.empty()) return s.resolve(0, dtype, "norm");
+  return root_of(s, sum_of(s, std::move(sums)));
 }
 
 }  // namespace
