@@ -52,6 +52,8 @@ TEST_CASE("an object of a step lives as long as a handle to it") {
   resources.end();
   CHECK(step_object<CountedObject>(copy)->ended);
   CHECK(alive == 1);
+  // The next step does not count it.
+  CHECK(resources.alive() == 0);
 }
 
 TEST_CASE("a handle is of the type that it was made with, or of none") {

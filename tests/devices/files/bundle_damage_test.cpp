@@ -345,6 +345,28 @@ TEST_CASE("after a write has failed, a file is never finished or published") {
   CHECK(files.contents().empty());
 }
 
+TEST_CASE("a file that could not be renamed can be published later, or goes") {
+  for (const bool is_repeated : {false, true}) {
+    MemoryFiles files;
+    files.put("f", "before");
+    files.failing = 3;  // after its making, a write and a sync
+    {
+      auto file = AtomicFile::create("f", {&files, true});
+      REQUIRE(file.ok());
+      check((*file)->append("text"));
+      check((*file)->finish());
+      CHECK_FALSE((*file)->publish().ok());
+      CHECK_FALSE((*file)->is_published());
+      CHECK(files.contents()["f"] == "before");
+      files.recover();
+      if (is_repeated) check((*file)->publish());
+      CHECK((*file)->is_published() == is_repeated);
+    }
+    CHECK(files.contents()["f"] == (is_repeated ? "text" : "before"));
+    CHECK(files.contents().size() == 1);
+  }
+}
+
 TEST_CASE("a name that was refused can be added, and nothing of it is there") {
   MemoryFiles files;
   const auto writer = start("d/p", 1, files);

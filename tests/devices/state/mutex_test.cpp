@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/devices/state/calls.h"
+#include "tests/devices/state/no_tensor_memory.h"
 #include "tests/failing_new.h"
 
 using namespace tagflow;
@@ -131,6 +132,9 @@ TEST_CASE("a mutex stays free, and a wait has one answer, without memory") {
     if (!fail.failed()) break;
   }
   CHECK(mutex.unlock(first.output()).ok());
+  CHECK(mutex.is_free());
+  CHECK(without_tensor_memory(mutex.lock, {mutex.handle}).code() ==
+        Code::kResourceExhausted);
   CHECK(mutex.is_free());
 }
 

@@ -306,6 +306,33 @@ TEST_CASE("many that are cancelled part by part are put in up to there") {
   CHECK(any.rest() == std::vector{3, 6});
 }
 
+TEST_CASE("a part of many that lacks memory ends them, and others go on") {
+  bool has_failed = false;
+  for (int64_t k = 1;; ++k) {
+    CAPTURE(k);
+    AnyQueue any("FIFOQueueV2", {{"capacity", 2}});
+    Call many(any.queue.put_many, any.elements({1, 2, 3, 4, 5}));
+    many.start();
+    Call behind(any.queue.put, any.element(6));
+    behind.start();
+    Call take(any.queue.take, {any.queue.handle});
+    FailAllocation fail(k);
+    take.start();
+    fail.stop();
+    if (take.status().ok() && many.is_over()) {
+      has_failed = true;
+      CHECK(many.status().code() == Code::kResourceExhausted);
+      CHECK(behind.is_over());
+      CHECK(any.rest() == std::vector{2, 6});
+      continue;
+    }
+    many.cancel();
+    if (!behind.is_over()) behind.cancel();
+    if (!fail.failed()) break;
+  }
+  CHECK(has_failed);
+}
+
 TEST_CASE("a dequeue whose step was answered leaves the element to the next") {
   AnyQueue any("FIFOQueueV2");
   Call first(any.queue.take, {any.queue.handle});

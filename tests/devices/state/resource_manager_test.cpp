@@ -1,10 +1,14 @@
-// The table of state that outlives steps: homes.
+// The table of state that outlives steps: homes, and the ends of objects.
 #include "devices/state/resource_manager.h"
 
 #include <doctest/doctest.h>
 
 #include <thread>
 #include <vector>
+
+#include "tests/devices/state/tested_queue.h"
+#include "tests/devices/state_fixture.h"
+#include "tests/failing_new.h"
 
 using namespace tagflow;
 using namespace tagflow::devices;
@@ -68,4 +72,103 @@ TEST_CASE("threads that claim the homes of one group never split it") {
   CHECK(homes.size() == 2 * kRounds);
   for (int round = 0; round < kRounds; ++round)
     CHECK(homes.at(keys(round)[0]) == homes.at(keys(round)[1]));
+}
+
+namespace {
+
+const std::vector<std::string> kAll = {""};
+
+// Too large to be inline.
+Tensor large() { return Tensor::of<float>({32}, std::vector<float>(32, 1.0f)); }
+
+}  // namespace
+
+TEST_CASE("what has ended keeps nothing, though its handle is left") {
+  const DataType real = DataType::kFloat, kind = DataType::kResource;
+  const Tensor value = large();
+  TestedQueue queue("FIFOQueueV2", {real});
+  ResourceManager& state = queue.state;
+  const AttrMap area{{"dtypes", Types{real}}, {"shared_name", "area"}};
+  const TestedOp stage("Stage", {real}, area);
+  const Tensor accumulator =
+      (*call_op(state, "ResourceConditionalAccumulator", {},
+                {{"dtype", real}, {"shape", PartialShape({32})}}))[0];
+  const TestedOp apply("ResourceAccumulatorApplyGradient",
+                       {kind, DataType::kInt64, real}, {{"dtype", real}});
+  const Tensor variable =
+      (*call_op(state, "VarHandleOp", {},
+                {{"dtype", real}, {"shape", PartialShape()}}))[0];
+  const auto refusals = [&] {
+    int refused = 0;
+    for (const Status& status :
+         {queue.must_put({value}),
+          Call(stage, {value}, &state).start().status(),
+          Call(apply, {accumulator, Tensor::scalar<int64_t>(0), value})
+              .start()
+              .status(),
+          variable_of(variable).set(value)})
+      refused += !status.ok();
+    return refused;
+  };
+  CHECK(refusals() == 0);
+  CHECK_FALSE(value.unique());
+  state.reset(kAll);
+  CHECK(value.unique());
+  // An area has no handle: the next use of its name makes another.
+  CHECK(refusals() == 3);
+  CHECK_FALSE(value.unique());
+  state.reset(kAll);
+  CHECK(value.unique());
+}
+
+TEST_CASE("a variable that ends in use is emptied after that, and is free") {
+  using Mode = StateLock::Mode;
+  const Tensor value = large();
+  ResourceManager state;
+  const Tensor handle =
+      (*call_op(state, "VarHandleOp", {},
+                {{"dtype", DataType::kFloat}, {"shape", PartialShape()}}))[0];
+  Variable& variable = variable_of(handle);
+  REQUIRE(variable.set(value).ok());
+  REQUIRE(variable.lock().try_lock(Mode::kShared));
+  state.reset(kAll);
+  CHECK(identical(variable.value(), value));
+  variable.lock().unlock(Mode::kShared);
+  CHECK(value.unique());
+  CHECK(variable.lock().try_lock(Mode::kExclusive));
+  CHECK(variable.set(value).code() == Code::kCancelled);
+  CHECK(value.unique());
+}
+
+TEST_CASE("a reset for which there is no memory ends all that wait, or none") {
+  for (int64_t k = 1;; ++k) {
+    CAPTURE(k);
+    TestedQueue queue("FIFOQueueV2", {DataType::kInt32});
+    const AttrMap area{{"dtypes", Types{DataType::kInt32}},
+                       {"shared_name", "area"}};
+    const TestedOp stage("Stage", {DataType::kInt32}, area);
+    const TestedOp unstage("Unstage", {}, area);
+    Call take(queue.take, {queue.handle});
+    Call first(unstage, {}, &queue.state);
+    take.start();
+    first.start();
+    FailAllocation fail(k);
+    const Status reset = guarded("test", [&] {
+      queue.state.reset(kAll);
+      return Status();
+    });
+    fail.stop();
+    CHECK(take.is_over() == reset.ok());
+    CHECK(first.is_over() == reset.ok());
+    CHECK(queue.state.size() == (reset.ok() ? 0 : 2));
+    if (!reset.ok()) {
+      // They wait for what comes, and get it.
+      CHECK(queue.must_put({Tensor::scalar(1)}).ok());
+      CHECK(take.output().scalar_value<int32_t>() == 1);
+      CHECK(
+          Call(stage, {Tensor::scalar(2)}, &queue.state).start().status().ok());
+      CHECK(first.output().scalar_value<int32_t>() == 2);
+    }
+    if (!fail.failed()) break;
+  }
 }

@@ -104,6 +104,19 @@ TEST_CASE("an insertion that is refused inserts none of its keys") {
   CHECK(barrier.size("BarrierReadySize") == 1);
 }
 
+TEST_CASE("a barrier that has dropped what was incomplete stays without it") {
+  TestedBarrier barrier;
+  CHECK(barrier.insert(0, {"a", "b"}, {1, 2}).ok());
+  CHECK(barrier.close(true).ok());
+  CHECK(barrier.size("BarrierIncompleteSize") == 0);
+  // Another closing, which is refused, brings nothing back.
+  CHECK(barrier.close(false).code() == Code::kCancelled);
+  CHECK(barrier.insert(1, {"a"}, {10}).code() == Code::kCancelled);
+  CHECK(barrier.insert(0, {"a"}, {1}).code() == Code::kCancelled);
+  CHECK(barrier.size("BarrierIncompleteSize") == 0);
+  CHECK(barrier.size("BarrierReadySize") == 0);
+}
+
 // --- After failures: staging areas and accumulators -------------------------
 
 TEST_CASE("what stood behind a wait for a staging area is served") {
@@ -421,14 +434,16 @@ TEST_CASE("a sparse gradient that lacks memory is not there in part") {
   const TestedOp take("SparseAccumulatorTakeGradient",
                       {make_ref(DataType::kString), DataType::kInt32},
                       {{"dtype", DataType::kFloat}});
+  const TestedOp number("AccumulatorNumAccumulated",
+                        {make_ref(DataType::kString)});
   for (int64_t k = 1;; ++k) {
     CAPTURE(k);
     ResourceManager state;
     Call made(make, {}, &state);
     const Tensor handle = made.start().output();
     const auto inputs = [&](std::initializer_list<int64_t> indices,
-                            const Tensor& values) {
-      return std::vector<Tensor>{handle, key(0),
+                            const Tensor& values, int64_t step = 0) {
+      return std::vector<Tensor>{handle, key(step),
                                  Tensor::vector<int64_t>(indices), values,
                                  Tensor::vector<int64_t>({4, 2})};
     };
@@ -443,6 +458,11 @@ TEST_CASE("a sparse gradient that lacks memory is not there in part") {
     more.start();
     fail.stop();
     const bool is_there = more.status().ok();
+    const auto count_is = [&](int wanted) {
+      Call call(number, {handle}, &state);
+      return call.start().output().scalar_value<int32_t>() == wanted;
+    };
+    CHECK(count_is(is_there ? 2 : 1));
     Call failing(take, {handle, one(1)}, &state);
     FailAllocation fail_take(k);
     failing.start();
@@ -455,6 +475,15 @@ TEST_CASE("a sparse gradient that lacks memory is not there in part") {
     expect_close(taken.output(1),
                  is_there ? Tensor::of<float>({3, 2}, {1, 2, 4, 5, 7, 8})
                           : Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+    // The next step begins with no rows.
+    CHECK(count_is(0));
+    REQUIRE(
+        Call(apply, inputs({1}, Tensor::of<float>({1, 2}, {9, 9}), 1), &state)
+            .start()
+            .status()
+            .ok());
+    Call next(take, {handle, one(1)}, &state);
+    expect_close(next.start().output(0), Tensor::vector<int64_t>({1}));
     if (!fail.failed() && !fail_take.failed()) break;
   }
 }

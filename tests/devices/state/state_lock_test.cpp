@@ -3,9 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/failing_new.h"
 
 using namespace tagflow;
 using namespace tagflow::devices;
@@ -113,6 +116,32 @@ TEST_CASE("a writer that gives up keeps no readers waiting") {
   CHECK(lock.try_lock(Mode::kShared));
 }
 
+TEST_CASE("a wait that lacks memory, or was given up, keeps no reader out") {
+  StateLock lock;
+  Heard heard;
+  REQUIRE(lock.try_lock(Mode::kShared));
+  int failures = 0;
+  // The line of those that wait needs memory from time to time.
+  for (int i = 0; i < 100; ++i) {
+    const auto writer = std::make_shared<TestWaiter>("writer", heard);
+    FailAllocation fail(1);
+    try {
+      lock.wait(Mode::kExclusive, writer);
+      REQUIRE(writer->claim());
+      lock.pass_over();
+    } catch (const std::bad_alloc&) {
+      ++failures;
+    }
+    fail.stop();
+    CHECK(lock.try_lock(Mode::kShared));
+    lock.unlock(Mode::kShared);
+  }
+  CHECK(failures > 0);
+  lock.unlock(Mode::kShared);
+  CHECK(lock.try_lock(Mode::kExclusive));
+  CHECK(heard.empty());
+}
+
 TEST_CASE("a claim takes its locks in one order, each once, the stronger way") {
   StateLock locks[2];
   const Ref<Resource> owner(new Owner);
@@ -148,8 +177,14 @@ TEST_CASE("a claim keeps what it has while it waits for the rest") {
   StateClaim moved = std::move(claim);
   claim.release();
   CHECK_FALSE(locks[2].try_lock(Mode::kShared));
-  moved.release();
+  // What a claim has is released when it becomes another.
+  StateLock other;
+  StateClaim next;
+  next.add(other, Mode::kExclusive, *owner);
+  REQUIRE(next.take());
+  moved = std::move(next);
   for (StateLock& lock : locks) CHECK(lock.try_lock(Mode::kExclusive));
+  CHECK_FALSE(other.try_lock(Mode::kShared));
 }
 
 TEST_CASE("a claim that must wait keeps the owners of its locks") {

@@ -77,6 +77,21 @@ TEST_CASE("a stack refuses operations that it cannot do") {
                Code::kInvalidArgument, "stack \"s\" has been closed");
 }
 
+TEST_CASE("a stack keeps nothing that it has refused, or of what it had") {
+  const OneStep step;
+  const Tensor stack = make_stack(step, DataType::kFloat, 2);
+  const Tensor pushed = Tensor::make(DataType::kFloat, {32});
+  const Tensor refused = Tensor::make(DataType::kFloat, {4, 8});
+  // Elements may differ in shape.
+  step.value("StackPushV2", {stack, Tensor::scalar(1.0f)});
+  step.value("StackPushV2", {stack, pushed});
+  CHECK_FALSE(step.run("StackPushV2", {stack, refused}).ok());
+  CHECK(refused.unique());
+  CHECK_FALSE(pushed.unique());
+  CHECK(step.run("StackCloseV2", {stack}).ok());
+  CHECK(pushed.unique());
+}
+
 TEST_CASE("a stack op refuses an input that is not a stack's handle") {
   const OneStep step;
   const AttrMap as_float = pop_as(DataType::kFloat);

@@ -3,6 +3,7 @@
 #include <limits>
 #include <numeric>
 
+#include "tests/devices/state/no_tensor_memory.h"
 #include "tests/devices/state_fixture.h"
 
 namespace tagflow::devices {
@@ -46,6 +47,36 @@ TEST_CASE("updates of rows copy no table, even beside a reader of all") {
     CHECK(value_of(v).data<float>()[48] == 52);
     CHECK(value_of(v).data<float>()[64] == 64);
   }
+}
+
+TEST_CASE("an update that has no memory for its copy leaves the value") {
+  const DataType kind = DataType::kResource, real = DataType::kFloat;
+  const TestedOp scatter("ResourceScatterAdd", {kind, DataType::kInt64, real});
+  const TestedOp add("AssignAddVariableOp", {kind, real});
+  const TestedOp descend("ResourceApplyGradientDescent", {kind, real, real});
+  const Tensor ones = Tensor::of<float>({4, 16}, std::vector<float>(64, 1.f));
+  const Tensor v = make_variable("v", numbers(4, 16));
+  {
+    const Tensor reader = value_of(v);
+    for (const auto& [op, inputs] :
+         {std::pair(
+              &scatter,
+              std::vector{v, Tensor::vector<int64_t>({0, 1, 2, 3}), ones}),
+          std::pair(&add, std::vector{v, ones}),
+          std::pair(&descend, std::vector{v, Tensor::scalar(1.f), ones})}) {
+      CAPTURE(op->node().op());
+      CHECK(without_tensor_memory(*op, inputs).code() ==
+            Code::kResourceExhausted);
+      REQUIRE(value_of(v).valid());
+      CHECK(identical(value_of(v), numbers(4, 16)));
+      CHECK(identical(reader, numbers(4, 16)));
+    }
+  }
+  // The next one needs no copy.
+  const void* buffer = value_of(v).raw();
+  must_run_on_state("AssignAddVariableOp", {v, ones});
+  CHECK(value_of(v).raw() == buffer);
+  CHECK(value_of(v).data<float>()[63] == 64);
 }
 
 TEST_CASE("an update of a row that comes twice is made twice, in order") {
