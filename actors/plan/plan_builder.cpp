@@ -151,7 +151,8 @@ Endpoint PlanBuilder::through_aliases(Endpoint endpoint) const {
 Result<uint32_t> PlanBuilder::draft(Node* node) {
   if (const uint32_t known = known_[node->id()].index; known != kNone)
     return known;
-  constexpr int kMost = std::numeric_limits<uint16_t>::max();
+  constexpr int kMost = graph::kMaxNodePorts;
+  static_assert(kMost == std::numeric_limits<uint16_t>::max());
   if (node->num_inputs() > kMost || node->num_outputs() > kMost)
     return tagflow::error(
         Code::kResourceExhausted,

@@ -13,12 +13,14 @@ namespace tagflow::graph {
 // The remaining part of the limits while a file is read.
 struct ReadBudget {
   explicit ReadBudget(const Limits& l)
-      : limits(l), tensor_bytes(l.max_tensor_bytes), nodes(l.max_nodes) {}
+      : limits(l),
+        tensor_bytes(l.max_tensor_bytes),
+        repeated_bytes(l.max_repeated_bytes),
+        nodes(l.max_nodes) {}
   const Limits& limits;
   int64_t tensor_bytes;
+  int64_t repeated_bytes;
   size_t nodes;
-  // Of elements that repeat the last value of their constant.
-  int64_t repeated_bytes = int64_t(1) << 28;
 };
 
 // Errors are those of tensor_from_proto(). `depth` is the nesting of functions

@@ -84,7 +84,7 @@ Result<GraphFile> parse_meta_graph(std::string_view bytes,
                                       kObjects, limits.max_nodes));
   pb::Arena arena;
   auto* proto = pb::Arena::CreateMessage<tensorflow::MetaGraphDef>(&arena);
-  TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "MetaGraphDef", proto));
+  TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "MetaGraphDef", proto, limits));
   return meta_graph_from_proto(*proto, limits);
 }
 
@@ -119,7 +119,7 @@ Status read_saved_model(const fs::path& file, std::string_view bytes,
   TAGFLOW_RETURN_IF_ERROR(check_count(bytes,
                                       {{2, 7, 1}, {2, 7, 1, 1}, {2, 7, 1, 3}},
                                       kObjects, limits.max_nodes));
-  return parse_message(bytes, "SavedModel", proto);
+  return parse_message(bytes, "SavedModel", proto, limits);
 }
 
 Result<GraphFile> parse_saved_model(const fs::path& file,
@@ -223,6 +223,12 @@ Status check_new(const fs::path& original, const fs::path& folder) {
 
 }  // namespace
 
+Status check_readable(const fs::path& name, std::string_view bytes) {
+  return parse_file(name, bytes, {})
+      .status()
+      .with_prefix("[graphdef] nobody could read what would be written: ");
+}
+
 Result<GraphFile> load_file(const fs::path& path, const Limits& limits) try {
   std::error_code code;
   const bool is_folder = fs::is_directory(path, code);
@@ -242,7 +248,7 @@ Result<GraphFile> load_file(const fs::path& path, const Limits& limits) try {
 
 Result<Graph> load_graph(const fs::path& path, const Limits& limits) try {
   TAGFLOW_ASSIGN(GraphFile file, load_file(path, limits));
-  Result<Graph> graph = build_graph(std::move(file));
+  Result<Graph> graph = build_graph(std::move(file), limits.budget);
   if (graph.ok()) return graph;
   return std::move(graph).status().with_prefix(path.string() + ": ");
 } catch (...) {
@@ -270,6 +276,7 @@ Status save_model(const Graph& graph, const fs::path& original,
   TAGFLOW_RETURN_IF_ERROR(graph_to_proto(graph, chosen->mutable_graph_def())
                               .with_prefix("[graphdef] "));
   TAGFLOW_ASSIGN(const std::string changed, write_message(*proto));
+  TAGFLOW_RETURN_IF_ERROR(check_readable(kSavedModel, changed));
   TAGFLOW_RETURN_IF_ERROR(check_new(original, folder));
   // Written next to it, then renamed, so that it is created atomically.
   fs::path whole = fs::absolute(folder).lexically_normal();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "graph/budget.h"
 #include "graph/file/wire.h"
 #include "graph/proto/graph.pb.h"
 #include "graph/proto/meta_graph.pb.h"
@@ -67,6 +68,7 @@ void open_placeholder(NodeDef& node) {
 Result<NodeDef> node_from_proto(const tensorflow::NodeDef& proto,
                                 ReadBudget& budget) {
   const Limits& limits = budget.limits;
+  TAGFLOW_RETURN_IF_ERROR(check_budget(limits.budget));
   TAGFLOW_RETURN_IF_ERROR(check_length(proto.name(), "node name", limits));
   if (budget.nodes == 0)
     return error(Code::kResourceExhausted,
@@ -96,6 +98,12 @@ Status node_to_proto(const NodeDef& node, tensorflow::NodeDef* proto) {
   proto->set_name(node.name);
   proto->set_op(node.op);
   proto->set_device(node.device);
+  const auto inputs = std::ranges::count_if(
+      node.inputs, [](const auto& input) { return !input.starts_with('^'); });
+  if (size_t(inputs) > kMaxNodePorts)
+    return error(Code::kResourceExhausted,
+                 "node {} has {} inputs, but nodes run with up to {} only",
+                 shown(node.name), inputs, kMaxNodePorts);
   for (const std::string& input : node.inputs) proto->add_input(input);
   return attrs_to_proto(node.attrs, proto->mutable_attr())
       .with_prefix(fmt::format("node \"{}\": ", node.name));

@@ -32,10 +32,16 @@ Result<SavedState> state_from_proto(const tensorflow::MetaGraphDef& proto);
 Result<ObjectGraph> objects_from_proto(
     const tensorflow::SavedObjectGraph& proto);
 
-// Unimplemented for a constant of handles.
+// Unimplemented for a constant of handles; ResourceExhausted for a node with
+// more inputs than can run.
 Status node_to_proto(const NodeDef& node, tensorflow::NodeDef* proto);
 Status function_to_proto(const FunctionDef& function,
                          tensorflow::FunctionDef* proto);
 Status graph_to_proto(const Graph& graph, tensorflow::GraphDef* proto);
+
+// Reads what is about to be written to a file of that name, as load_file()
+// does: no file is written that its readers refuse.
+Status check_readable(const std::filesystem::path& name,
+                      std::string_view bytes);
 
 }  // namespace tagflow::graph

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/arena.h>
 
+#include "graph/budget.h"
 #include "graph/fault.h"
 #include "graph/file/graph_proto.h"
 #include "graph/file/wire.h"
@@ -21,6 +22,22 @@ Result<T> about_file(Result<T> result) {
   return std::move(result).status().with_prefix(kModule);
 }
 
+// The bytes that format(message) makes of the graph, for a file of that name.
+template <class Format>
+Result<std::string> write(const Graph& graph, const char* name,
+                          const Format& format) {
+  Result<std::string> bytes = std::string();
+  {
+    pb::Arena arena;
+    auto* proto = pb::Arena::CreateMessage<tensorflow::GraphDef>(&arena);
+    Status status = graph_to_proto(graph, proto);
+    if (!status.ok()) return std::move(status).with_prefix(kModule);
+    bytes = format(*proto);
+  }
+  if (bytes.ok()) TAGFLOW_RETURN_IF_ERROR(check_readable(name, *bytes));
+  return bytes;
+}
+
 }  // namespace
 
 Result<GraphFile> parse_graphdef(std::string_view bytes,
@@ -30,7 +47,7 @@ Result<GraphFile> parse_graphdef(std::string_view bytes,
       check_message(bytes, {{1}, {2, 1, 3}}, "GraphDef", limits));
   pb::Arena arena;
   auto* proto = pb::Arena::CreateMessage<tensorflow::GraphDef>(&arena);
-  TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "GraphDef", proto));
+  TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "GraphDef", proto, limits));
   return about_file(graph_from_proto(*proto, limits));
 } catch (...) {
   return current_fault("graphdef");
@@ -46,10 +63,12 @@ Result<GraphFile> parse_graphdef_text(std::string_view text,
   return current_fault("graphdef");
 }
 
-Result<Graph> build_graph(GraphFile file) try {
+Result<Graph> build_graph(GraphFile file, Budget* budget) try {
   Graph graph;
   graph.set_producer_version(file.producer);
   graph.library() = std::move(file.library);
+  begin_stage(budget, "the graph was built");
+  TAGFLOW_RETURN_IF_ERROR(check_budget(budget, file.nodes.size()));
   TAGFLOW_RETURN_IF_ERROR(graph.extend(std::move(file.nodes)));
   return graph;
 } catch (...) {
@@ -58,30 +77,22 @@ Result<Graph> build_graph(GraphFile file) try {
 
 Result<Graph> read_graphdef(std::string_view bytes, const Limits& limits) {
   TAGFLOW_ASSIGN(GraphFile file, parse_graphdef(bytes, limits));
-  return build_graph(std::move(file));
+  return build_graph(std::move(file), limits.budget);
 }
 
 Result<Graph> read_graphdef_text(std::string_view text, const Limits& limits) {
   TAGFLOW_ASSIGN(GraphFile file, parse_graphdef_text(text, limits));
-  return build_graph(std::move(file));
+  return build_graph(std::move(file), limits.budget);
 }
 
 Result<std::string> write_graphdef(const Graph& graph) try {
-  pb::Arena arena;
-  auto* proto = pb::Arena::CreateMessage<tensorflow::GraphDef>(&arena);
-  Status status = graph_to_proto(graph, proto);
-  if (!status.ok()) return std::move(status).with_prefix(kModule);
-  return write_message(*proto);
+  return write(graph, "graph.pb", write_message);
 } catch (...) {
   return current_fault("graphdef");
 }
 
 Result<std::string> write_graphdef_text(const Graph& graph) try {
-  pb::Arena arena;
-  auto* proto = pb::Arena::CreateMessage<tensorflow::GraphDef>(&arena);
-  Status status = graph_to_proto(graph, proto);
-  if (!status.ok()) return std::move(status).with_prefix(kModule);
-  return print_text(*proto);
+  return write(graph, "graph.pbtxt", print_text);
 } catch (...) {
   return current_fault("graphdef");
 }

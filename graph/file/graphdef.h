@@ -55,8 +55,8 @@ Result<GraphFile> parse_graphdef_text(std::string_view text,
 Result<GraphFile> load_file(const std::filesystem::path& path,
                             const Limits& limits = {});
 
-// Makes a graph of the nodes, with library and version.
-Result<Graph> build_graph(GraphFile file);
+// Makes a graph of the nodes, with library and version. It asks the budget.
+Result<Graph> build_graph(GraphFile file, Budget* budget = nullptr);
 
 Result<Graph> read_graphdef(std::string_view bytes, const Limits& limits = {});
 Result<Graph> read_graphdef_text(std::string_view text,
@@ -65,11 +65,14 @@ Result<Graph> load_graph(const std::filesystem::path& path,
                          const Limits& limits = {});
 
 // The graph in the order of its nodes, with its library; reading it gives an
-// equal graph. Deterministic. Unimplemented for a constant of handles.
+// equal graph. Deterministic. Unimplemented for a constant of handles;
+// ResourceExhausted, InvalidArgument or DataLoss if readers would refuse it:
+// beyond their default limits, or with a string that is not UTF-8.
 Result<std::string> write_graphdef(const Graph& graph);
 Result<std::string> write_graphdef_text(const Graph& graph);
 // Writes text if the name ends in ".pbtxt" or ".txt". Replaces the file
-// atomically. Unknown if the system does not allow writing it.
+// atomically. Errors of write_graphdef(); Unknown if the system does not allow
+// writing it.
 Status save_graph(const Graph& graph, const std::filesystem::path& path);
 // Writes the SavedModel of the folder `original` to a new folder, with this
 // graph instead of the one that load_file() reads. Everything else is copied:

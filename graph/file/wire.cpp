@@ -4,6 +4,7 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/message.h>
+#include <google/protobuf/stubs/common.h>
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/text_format.h>
 
@@ -11,6 +12,8 @@
 #include <climits>
 #include <limits>
 #include <span>
+
+#include "graph/budget.h"
 
 namespace tagflow::graph {
 namespace {
@@ -28,12 +31,25 @@ bool looks_like_text(std::string_view bytes) {
   });
 }
 
-Status not_a(std::string_view what, std::string_view bytes) {
+Status not_a(std::string_view what, std::string_view bytes,
+             const std::string& why = "") {
   return error(Code::kDataLoss, "[graphdef] {} bytes are not a {}: {}",
                bytes.size(), what,
-               looks_like_text(bytes)
+               !why.empty() ? why
+               : looks_like_text(bytes)
                    ? "they look like text, which is read from .pbtxt files"
                    : "they are cut off, damaged, or of another kind");
+}
+
+// As much of a name as messages show.
+std::string_view shown(std::string_view name) { return name.substr(0, 100); }
+
+bool is_utf8(std::string_view text) {
+  return pb::internal::IsStructurallyValidUTF8(text.data(), int(text.size()));
+}
+
+std::string not_utf8(const pb::FieldDescriptor& field, std::string_view text) {
+  return fmt::format("{} is not UTF-8: {:?}", field.full_name(), shown(text));
 }
 
 Status check_size(size_t size, std::string_view what, const Limits& limits) {
@@ -88,6 +104,25 @@ bool for_each_field(std::string_view message, const Visit& visit) {
   return in.ConsumedEntireMessage();
 }
 
+// "FIELD is not UTF-8: ...", for the first such string of a message that the
+// parser refused; empty if there is none.
+std::string bad_string(std::string_view message, const pb::Descriptor& type,
+                       int depth = 0) {
+  std::string found;
+  if (depth == kMaxNesting) return found;
+  for_each_field(message, [&](uint32_t number, std::string_view bytes) {
+    const pb::FieldDescriptor* field = type.FindFieldByNumber(int(number));
+    if (field == nullptr) return true;
+    if (field->type() == pb::FieldDescriptor::TYPE_STRING) {
+      if (!is_utf8(bytes)) found = not_utf8(*field, bytes);
+    } else if (field->type() == pb::FieldDescriptor::TYPE_MESSAGE) {
+      found = bad_string(bytes, *field->message_type(), depth + 1);
+    }
+    return found.empty();
+  });
+  return found;
+}
+
 std::string_view string_field(std::string_view message, uint32_t number) {
   std::string_view value;
   for_each_field(message, [&](uint32_t field, std::string_view bytes) {
@@ -98,9 +133,8 @@ std::string_view string_field(std::string_view message, uint32_t number) {
 }
 
 Status attr_twice(std::string_view node, std::string_view attr) {
-  constexpr size_t kShown = 100;
   return invalid_argument("[graphdef] node {:?}: {:?} is given twice",
-                          node.substr(0, kShown), attr.substr(0, kShown));
+                          shown(node), shown(attr));
 }
 
 // Counts nodes, and finds the first duplicate attribute of a node. The parser
@@ -155,6 +189,32 @@ int nesting(std::string_view text) {
   return deepest;
 }
 
+// Bytes that end early if the budget does.
+class BudgetedInput final : public pb::io::ZeroCopyInputStream {
+ public:
+  BudgetedInput(std::string_view bytes, Budget* budget)
+      : in_(bytes.data(), int(bytes.size()), kBlock), budget_(budget) {
+    begin_stage(budget, "the file was read");
+  }
+
+  bool Next(const void** data, int* size) override {
+    if (status_.ok() && budget_ != nullptr) status_ = budget_->look();
+    return status_.ok() && in_.Next(data, size);
+  }
+  void BackUp(int count) override { in_.BackUp(count); }
+  bool Skip(int count) override { return in_.Skip(count); }
+  int64_t ByteCount() const override { return in_.ByteCount(); }
+
+  const Status& status() const { return status_; }
+
+ private:
+  static constexpr int kBlock = 1 << 20;
+
+  pb::io::ArrayInputStream in_;
+  Budget* const budget_;
+  Status status_;
+};
+
 // Keeps the first error. Unknown fields are warnings of the parser; those that
 // newer versions write and that have no effect here are ignored.
 class Collector : public pb::io::ErrorCollector {
@@ -184,40 +244,80 @@ class Collector : public pb::io::ErrorCollector {
   std::string first_;
 };
 
-// Until it is used as a map, a map field has all entries of the text; then the
-// last entry of a key wins. REQUIRES: just parsed. `node` is the name of the
-// enclosing node.
-Status check_maps(const pb::Message& message, const std::string& node) {
-  const pb::Reflection& reflection = *message.GetReflection();
-  std::vector<const pb::FieldDescriptor*> fields;
-  reflection.ListFields(message, &fields);
-  std::string name = node;
-  for (const pb::FieldDescriptor* field : fields)
-    if (field->name() == "name" && !field->is_repeated())
-      name = reflection.GetString(message, field);
-  for (const pb::FieldDescriptor* field : fields) {
-    if (field->cpp_type() != pb::FieldDescriptor::CPPTYPE_MESSAGE) continue;
-    if (!field->is_repeated()) {
-      TAGFLOW_RETURN_IF_ERROR(
-          check_maps(reflection.GetMessage(message, field), name));
-      continue;
+// What a text can express, but no binary message: an entry of a map twice, and
+// strings that are not UTF-8.
+class TextCheck {
+ public:
+  explicit TextCheck(Budget* budget) : budget_(budget) {}
+
+  // Until it is used as a map, a map field has all entries of the text; then
+  // the last entry of a key wins. REQUIRES: just parsed. `node` is the name of
+  // the enclosing node.
+  Status check(const pb::Message& message, const std::string& node) {
+    TAGFLOW_RETURN_IF_ERROR(check_budget(budget_));
+    const pb::Reflection& reflection = *message.GetReflection();
+    std::vector<const pb::FieldDescriptor*> fields;
+    reflection.ListFields(message, &fields);
+    std::string name = node;
+    for (const pb::FieldDescriptor* field : fields)
+      if (field->name() == "name" && !field->is_repeated())
+        name = reflection.GetString(message, field);
+    for (const pb::FieldDescriptor* field : fields) {
+      if (field->type() == pb::FieldDescriptor::TYPE_STRING)
+        TAGFLOW_RETURN_IF_ERROR(check_strings(message, *field, name));
+      if (field->cpp_type() != pb::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+      if (field->is_repeated()) {
+        TAGFLOW_RETURN_IF_ERROR(check_repeated(message, *field, name));
+      } else {
+        TAGFLOW_RETURN_IF_ERROR(
+            check(reflection.GetMessage(message, field), name));
+      }
     }
+    return {};
+  }
+
+ private:
+  Status check_repeated(const pb::Message& message,
+                        const pb::FieldDescriptor& field,
+                        const std::string& node) {
+    const pb::Reflection& reflection = *message.GetReflection();
     std::vector<std::string> keys;
-    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+    for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
       const pb::Message& inner =
-          reflection.GetRepeatedMessage(message, field, i);
+          reflection.GetRepeatedMessage(message, &field, i);
       const pb::FieldDescriptor* key =
-          field->is_map() ? inner.GetDescriptor()->map_key() : nullptr;
+          field.is_map() ? inner.GetDescriptor()->map_key() : nullptr;
       if (key != nullptr && key->type() == pb::FieldDescriptor::TYPE_STRING)
         keys.push_back(inner.GetReflection()->GetString(inner, key));
-      TAGFLOW_RETURN_IF_ERROR(check_maps(inner, name));
+      TAGFLOW_RETURN_IF_ERROR(check(inner, node));
     }
     std::ranges::sort(keys);
     const auto same = std::ranges::adjacent_find(keys);
-    if (same != keys.end()) return attr_twice(name, *same);
+    return same == keys.end() ? Status() : attr_twice(node, *same);
   }
-  return {};
-}
+
+  static Status check_strings(const pb::Message& message,
+                              const pb::FieldDescriptor& field,
+                              const std::string& node) {
+    const pb::Reflection& reflection = *message.GetReflection();
+    std::string room;
+    const auto check_one = [&](const std::string& text) -> Status {
+      if (is_utf8(text)) return {};
+      return invalid_argument(
+          "[graphdef] {}{}",
+          node.empty() ? "" : fmt::format("node {:?}: ", shown(node)),
+          not_utf8(field, text));
+    };
+    if (!field.is_repeated())
+      return check_one(reflection.GetStringReference(message, &field, &room));
+    for (int i = 0; i < reflection.FieldSize(message, &field); ++i)
+      TAGFLOW_RETURN_IF_ERROR(check_one(
+          reflection.GetRepeatedStringReference(message, &field, i, &room)));
+    return {};
+  }
+
+  Budget* const budget_;
+};
 
 }  // namespace
 
@@ -250,16 +350,19 @@ Status check_count(std::string_view bytes,
 }
 
 Status parse_message(std::string_view bytes, std::string_view what,
-                     pb::Message* message) {
-  pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
-                              int(bytes.size()));
+                     pb::Message* message, const Limits& limits) {
+  BudgetedInput input(bytes, limits.budget);
+  pb::io::CodedInputStream in(&input);
   in.SetRecursionLimit(kMaxNesting);
   // Errors are returned in the Status, not printed. (This silences the whole
   // process meanwhile.)
   const pb::LogSilencer quiet;
-  if (message->ParseFromCodedStream(&in) && in.ConsumedEntireMessage())
-    return {};
-  return not_a(what, bytes);
+  const bool parsed =
+      message->ParseFromCodedStream(&in) && in.ConsumedEntireMessage();
+  TAGFLOW_RETURN_IF_ERROR(input.status());
+  return parsed
+             ? Status()
+             : not_a(what, bytes, bad_string(bytes, *message->GetDescriptor()));
 }
 
 Status parse_text(std::string_view text, std::string_view what,
@@ -274,9 +377,11 @@ Status parse_text(std::string_view text, std::string_view what,
   parser.RecordErrorsTo(&collector);
   parser.AllowUnknownField(true);
   parser.SetRecursionLimit(kMaxNesting);
-  pb::io::ArrayInputStream in(text.data(), int(text.size()));
+  BudgetedInput in(text, limits.budget);
   const bool parsed = parser.Parse(&in, message);
-  if (parsed && collector.first().empty()) return check_maps(*message, "");
+  TAGFLOW_RETURN_IF_ERROR(in.status());
+  if (parsed && collector.first().empty())
+    return TextCheck(limits.budget).check(*message, "");
   return invalid_argument(
       "[graphdef] the text is not a {}: {}{}", what, collector.first(),
       looks_like_text(text) ? "" : " (binary graphs are read from .pb files)");
@@ -291,6 +396,8 @@ Result<std::string> write_message(const pb::Message& message) {
                  size);
   std::string bytes;
   bytes.reserve(size);
+  // About strings that are not UTF-8, which readers refuse.
+  const pb::LogSilencer quiet;
   {
     pb::io::StringOutputStream stream(&bytes);
     pb::io::CodedOutputStream coded(&stream);

@@ -32,9 +32,11 @@ Status check_count(std::string_view bytes,
                    std::initializer_list<std::vector<int>> paths,
                    std::string_view what, size_t limit);
 
-// DataLoss if the bytes are not such a message.
+// DataLoss if the bytes are not such a message. It asks the budget of the
+// limits, too.
 Status parse_message(std::string_view bytes, std::string_view what,
-                     google::protobuf::Message* message);
+                     google::protobuf::Message* message,
+                     const Limits& limits = {});
 
 // Deterministic. ResourceExhausted beyond 2 GiB, the maximum of the format.
 Result<std::string> write_message(const google::protobuf::Message& message);
@@ -43,9 +45,10 @@ Result<std::string> write_message(const google::protobuf::Message& message);
 // ignored in what only programs write.
 enum class UnknownFields : uint8_t { kRefused, kIgnored };
 
-// InvalidArgument, with line and column, if the text is not such a message, or
-// a node has an attribute twice; ResourceExhausted if it is too long or nested
-// too deeply.
+// InvalidArgument, with line and column, if the text is not such a message, and
+// with the node, if that has an attribute twice or a string is not UTF-8, which
+// no binary message may hold; ResourceExhausted if it is too long or nested too
+// deeply. It asks the budget of the limits, too.
 Status parse_text(std::string_view text, std::string_view what,
                   const Limits& limits, google::protobuf::Message* message,
                   UnknownFields unknown = UnknownFields::kRefused);

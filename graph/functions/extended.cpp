@@ -26,12 +26,15 @@ bool begins_with(const std::vector<DataType>& types,
 
 }  // namespace
 
-bool has_own_frame(const Node& call) {
-  const auto it = call.attrs().find(kOwnFrameAttr);
-  if (it == call.attrs().end() || !call.op().ends_with("PartitionedCall"))
-    return false;
+bool has_own_frame(std::string_view op, const AttrMap& attrs) {
+  const auto it = attrs.find(kOwnFrameAttr);
+  if (it == attrs.end() || !op.ends_with("PartitionedCall")) return false;
   const bool* value = it->second.get_if<bool>();
   return value != nullptr && *value;
+}
+
+bool has_own_frame(const Node& call) {
+  return has_own_frame(call.op(), call.attrs());
 }
 
 const FunctionRef* extended_function(const FunctionDef& function) {

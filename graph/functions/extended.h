@@ -28,6 +28,7 @@ namespace tagflow::graph {
 inline constexpr std::string_view kOwnFrameAttr = "_own_frame";
 inline constexpr std::string_view kExtendsAttr = "_extends";
 
+bool has_own_frame(std::string_view op, const AttrMap& attrs);
 bool has_own_frame(const Node& call);
 // The function that it extends; null if there is none.
 const FunctionRef* extended_function(const FunctionDef& function);

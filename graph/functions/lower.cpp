@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "graph/budget.h"
 #include "graph/functions/extended.h"
+#include "graph/functions/inlined_size.h"
 #include "graph/functions/lowering.h"
 #include "graph/functions/ports.h"
 #include "graph/node_name.h"
@@ -43,6 +45,8 @@ Status lower_functions(Program& program, const Limits& limits, size_t* nodes) {
           "[_Call] node \"{}\": a graph cannot have this op, which stands for "
           "a call that runs",
           node->name());
+  begin_stage(limits.budget, "functions were inlined");
+  TAGFLOW_RETURN_IF_ERROR(check_inlined_size(program.graph, limits, nodes));
   Lowering::Bodies bodies(program, limits);
   Status status = bodies.count(program.graph.size());
   if (status.ok()) status = Lowering(program, bodies, nullptr).run();
@@ -55,6 +59,7 @@ Status lower_functions(Program& program, const Limits& limits, size_t* nodes) {
 
 Status Lowering::Bodies::count(size_t more) {
   nodes_ += more;
+  TAGFLOW_RETURN_IF_ERROR(check_budget(limits_.budget, more));
   if (nodes_ <= limits_.max_nodes) return {};
   return error(Code::kResourceExhausted,
                "[function] with its functions expanded the graph has more "

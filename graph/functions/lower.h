@@ -33,8 +33,10 @@ bool is_functional_op(std::string_view op);
 // NotFound for a function that is not in the library, InvalidArgument if it
 // does not match its node, or its body does not match its signature,
 // ResourceExhausted if the result has too many nodes, or functions are nested
-// too deeply. `nodes`, if given, receives the number of nodes made, including
-// those that exceeded the limit.
+// too deeply; errors of the budget. Too many nodes are found before the first
+// of them is made, unless only the nodes around the bodies, or those of
+// functions that are passed as attributes, exceed the limit. `nodes`, if given,
+// receives the number of nodes made, including those that exceeded the limit.
 Status lower_functions(Program& program, const Limits& limits = {},
                        size_t* nodes = nullptr);
 

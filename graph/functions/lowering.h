@@ -155,7 +155,7 @@ class Lowering::Bodies {
   Status add_functions(const FunctionLibrary& made);
   // Lowers all bodies, and those that they call in turn.
   Status lower_all();
-  // ResourceExhausted if `more` nodes are too many.
+  // ResourceExhausted if `more` nodes are too many; errors of the budget.
   Status count(size_t more);
   size_t num_nodes() const { return nodes_; }
   const Limits& limits() const { return limits_; }

@@ -241,6 +241,106 @@ TEST_CASE("a saved model is read by the graph that is meant for serving") {
   CHECK(must(load()).nodes.at(0).name == "b");
 }
 
+TEST_CASE("a text graph whose strings are not UTF-8 is refused") {
+  const auto refusal = [](const std::string& text) {
+    return message_of(parse_graphdef_text(text).status(),
+                      Code::kInvalidArgument);
+  };
+  const std::string bad = "'a\\377'";
+  CHECK(refusal("node { name: 'x' op: 'NoOp' device: " + bad + " }") ==
+        "[graphdef] node \"x\": tensorflow.NodeDef.device is not UTF-8: "
+        "\"a\\xff\"");
+  CHECK(contains(refusal("node { name: " + bad + " }"), "NodeDef.name is not"));
+  CHECK(contains(refusal("node { name: 'x' op: " + bad + " }"), "NodeDef.op"));
+  CHECK(contains(refusal("node { name: 'x' input: 'a' input: " + bad + " }"),
+                 "node \"x\": tensorflow.NodeDef.input"));
+  CHECK(contains(refusal("node { name: 'x' attr { key: " + bad + " } }"),
+                 "node \"x\": tensorflow.NodeDef.AttrEntry.key"));
+  CHECK(contains(refusal("node { name: 'x' attr { key: 'f' value { func { "
+                         "name: " +
+                         bad + " } } } }"),
+                 "tensorflow.NameAttrList.name"));
+  const auto of_function = [&](const std::string& inside) {
+    return refusal("library { function { signature { name: 'f' } " + inside +
+                   " } }");
+  };
+  CHECK(contains(of_function("node_def { name: 'i' input: " + bad + " }"),
+                 "node \"i\": tensorflow.NodeDef.input"));
+  CHECK(contains(of_function("ret { key: 'r' value: " + bad + " }"),
+                 "[graphdef] tensorflow.FunctionDef.RetEntry.value"));
+  CHECK(contains(of_function("control_ret { key: " + bad + " value: 'i' }"),
+                 "tensorflow.FunctionDef.ControlRetEntry.key"));
+  CHECK(contains(
+      refusal("library { function { signature { name: " + bad + " } } }"),
+      "tensorflow.OpDef.name"));
+  CHECK(contains(refusal("library { gradient { function_name: 'f' "
+                         "gradient_func: " +
+                         bad + " } }"),
+                 "tensorflow.GradientDef.gradient_func"));
+  // Values are bytes.
+  const Graph graph = must(read_graphdef_text(
+      "node { name: 'x' op: 'Const' attr { key: 'dtype' value { type: "
+      "DT_STRING } } attr { key: 'value' value { tensor { dtype: DT_STRING "
+      "tensor_shape { } string_val: " +
+      bad + " } } } }"));
+  const Tensor value = must(graph.nodes()[0]->attr<Tensor>("value"));
+  CHECK(must(value.item<std::string>()) == "a\xff");
+}
+
+TEST_CASE("the text of a SavedModel whose strings are not UTF-8 is refused") {
+  const Folder folder;
+  const fs::path file =
+      folder.write("saved_model.pbtxt",
+                   "meta_graphs { graph_def { node { name: 'x' op: 'NoOp' } } "
+                   "signature_def { key: '\\377' value { } } }");
+  CHECK(message_of(load_file(file).status(), Code::kInvalidArgument) ==
+        file.string() +
+            ": [graphdef] tensorflow.MetaGraphDef.SignatureDefEntry.key is not "
+            "UTF-8: \"\\xff\"");
+}
+
+TEST_CASE("a binary graph whose strings are not UTF-8 says which one") {
+  // Node 1 { device 4: "\xff" }
+  CHECK(message_of(parse_graphdef("\x0a\x03\x22\x01\xff").status(),
+                   Code::kDataLoss) ==
+        "[graphdef] 5 bytes are not a GraphDef: tensorflow.NodeDef.device is "
+        "not UTF-8: \"\\xff\"");
+}
+
+TEST_CASE("no graph is written that its reader would refuse") {
+  const Folder folder;
+  Graph graph;
+  Node* x = constant(graph, "x", Tensor::scalar(1.0f));
+  graph.set_attr(x, "_attr\xff", true);
+  CHECK(contains(message_of(write_graphdef(graph).status(), Code::kDataLoss),
+                 "[graphdef] nobody could read what would be written: "
+                 "[graphdef] "));
+  CHECK(contains(
+      message_of(write_graphdef(graph).status(), Code::kDataLoss),
+      "tensorflow.NodeDef.AttrEntry.key is not UTF-8: \"_attr\\xff\""));
+  CHECK(contains(message_of(save_graph(graph, folder.path / "x.pbtxt"),
+                            Code::kInvalidArgument),
+                 "node \"x\": tensorflow.NodeDef.AttrEntry.key is not UTF-8"));
+  CHECK(fs::is_empty(folder.path));
+
+  Graph wide;
+  Node* one = constant(wide, "one", Tensor::scalar(1.0f));
+  std::vector<Endpoint> inputs(kMaxNodePorts, Endpoint{one, 0});
+  const auto sum = [&](const char* name) {
+    add(wide, name, "AddN", inputs, {{"N", int64_t(inputs.size())}}, {one});
+  };
+  sum("sum");
+  CHECK(write_graphdef(wide).ok());
+  inputs.emplace_back(one, 0);
+  sum("more");
+  for (const char* name : {"wide.pb", "wide.pbtxt"})
+    CHECK(message_of(save_graph(wide, folder.path / name),
+                     Code::kResourceExhausted) ==
+          "[graphdef] node \"more\" has 65536 inputs, but nodes run with up "
+          "to 65535 only");
+  CHECK(fs::is_empty(folder.path));
+}
+
 TEST_CASE("a file that cannot be read says why") {
   const Folder folder;
   CHECK(message_of(load_file(folder.path / "none.pb").status(),

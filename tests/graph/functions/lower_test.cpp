@@ -1,5 +1,6 @@
 #include "graph/functions/lower.h"
 
+#include "graph/functions/inlined_size.h"
 #include "tests/graph/functions/lowered.h"
 
 namespace tagflow::graph {
@@ -463,10 +464,77 @@ TEST_CASE("functions that unfold without bound are refused") {
   }
   const Status status =
       l.lower({placeholder("x"), body_node("y", below, {"x"})}, "y", limits);
-  CHECK(status.code() == Code::kResourceExhausted);
-  CHECK(status.message().find("with its functions expanded the graph has more "
-                              "than 1000 nodes, the limit") !=
-        std::string::npos);
+  // `doubled` is two nodes, one of them its argument; each of the others has
+  // three more than twice that below.
+  CHECK(status.to_string() ==
+        fmt::format("ResourceExhausted: [function] with its functions expanded "
+                    "the graph has more than 1000 nodes, the limit: twice_29 "
+                    "\"y\", which calls \"twice_29\", becomes {}",
+                    5 * (int64_t(1) << 30) - 3));
+  // They are counted, not made.
+  CHECK(l.program.graph.size() == 2);
+}
+
+TEST_CASE("what functions become is counted through conditionals and loops") {
+  Lowered l;
+  l.define(doubled());
+  l.define(function(
+      "big", {"n: int32"}, {"r: int32"},
+      {body_node("a", "doubled", {"n"}), body_node("b", "doubled", {"a:r:0"})},
+      {{"r", "b:r:0"}}));
+  l.define(function("less", {"n: int32"}, {"r: bool"},
+                    {body_const("nine", Tensor::scalar(9)),
+                     body_int("less", "Less", "n", "nine:output:0")},
+                    {{"r", "less:z:0"}}));
+  const auto becomes = [&](const NodeDef& node) {
+    Program program;
+    program.graph.library() = l.library;
+    const Status added = program.graph.extend(std::vector<NodeDef>{
+        placeholder("p", DataType::kBool), placeholder("x"), node});
+    REQUIRE_MESSAGE(added.ok(), added.to_string());
+    size_t nodes = 0;
+    const Status status = lower_functions(program, {.max_nodes = 3}, &nodes);
+    CHECK(status.code() == Code::kResourceExhausted);
+    return nodes - program.graph.size();
+  };
+  CHECK(becomes(body_node("y", "big", {"x"})) == 3 + 2 * 2);
+  CHECK(becomes(body_node("y", "If", {"p", "x"},
+                          int_ports(1, 1,
+                                    {{"Tcond", DataType::kBool},
+                                     {"then_branch", call_of("big")},
+                                     {"else_branch", call_of("doubled")}}))) ==
+        7 + 2);
+  CHECK(becomes(body_node("y", "While", {"x"},
+                          {{"T", std::vector<DataType>{kInt}},
+                           {"cond", call_of("less")},
+                           {"body", call_of("big")}})) == 3 + 7);
+  // A call that keeps its frame is one node.
+  Program program;
+  program.graph.library() = l.library;
+  REQUIRE(
+      program.graph
+          .extend(std::vector<NodeDef>{
+              placeholder("x"), body_node("y", "PartitionedCall", {"x"},
+                                          int_ports(1, 1,
+                                                    {{"f", call_of("big")},
+                                                     {"_own_frame", true}}))})
+          .ok());
+  CHECK(check_inlined_size(program.graph, {.max_nodes = 2}, nullptr).ok());
+}
+
+TEST_CASE("a recursion adds nothing to what is counted of functions") {
+  Lowered l;
+  Limits limits;
+  limits.max_nodes = 1000;
+  // Each calls both, so the expansion would not end.
+  for (const char* name : {"ping", "pong"})
+    l.define(function(
+        name, {"n: int32"}, {"r: int32"},
+        {body_node("a", "ping", {"n"}), body_node("b", "pong", {"a:r:0"})},
+        {{"r", "b:r:0"}}));
+  const Status status =
+      l.lower({placeholder("x"), body_node("y", "ping", {"x"})}, "y", limits);
+  CHECK_MESSAGE(status.ok(), status.to_string());
 }
 
 TEST_CASE("functions inside functions have a greatest depth") {
