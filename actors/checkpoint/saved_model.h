@@ -38,6 +38,7 @@ namespace tagflow::actors {
 //   InvalidArgument  a variable has another type or shape; the objects are not
 //                    those of the graph
 //   Unimplemented    the checkpoint is of version 1
+//   PermissionDenied a link leads from an asset out of the model's folder
 //   those of Session::run()
 // REQUIRES: as for Session::run(); the graph is in the session. Thread-safe.
 Status load_saved_state(Session& session, const graph::SavedState& state,

@@ -4,6 +4,7 @@
 
 #include "actors/checkpoint/saved_model.h"
 #include "actors/checkpoint/saved_values.h"
+#include "graph/beneath.h"
 #include "graph/fault.h"
 #include "graph/status_text.h"
 
@@ -16,11 +17,12 @@ using graph::SavedState;
 
 constexpr const char* kSavedModelFiles[] = {"saved_model.pb",
                                             "saved_model.pbtxt"};
+constexpr const char* kAssets = "assets";
 
 // The locations of the files beside a graph.
 struct Files {
+  fs::path folder;     // of the model
   std::string prefix;  // of the checkpoint; empty: there can be none
-  fs::path assets;     // the folder
   bool is_saved_model = false;
 };
 
@@ -29,11 +31,10 @@ Files files_of(const fs::path& model) {
   fs::path path = fs::absolute(model, code);
   if (code) path = model;
   const bool is_folder = fs::is_directory(path, code);
-  const fs::path folder = is_folder ? path : path.parent_path();
-  Files files{"", folder / "assets", false};
+  Files files{is_folder ? path : path.parent_path(), "", false};
   if (is_folder || std::ranges::find(kSavedModelFiles, path.filename()) !=
                        std::end(kSavedModelFiles)) {
-    files.prefix = (folder / "variables" / "variables").string();
+    files.prefix = (files.folder / "variables" / "variables").string();
     files.is_saved_model = true;
   } else if (path.extension() == ".meta") {
     files.prefix = path.replace_extension().string();
@@ -64,7 +65,14 @@ Result<std::vector<Feed>> feeds_of(const Session& session,
           "[saved_model] the asset {:?} of tensor \"{}\" is not in the folder "
           "of the assets",
           asset.file, asset.tensor);
-    const fs::path path = folder / file;
+    // The graph may print what it is fed, or send it away.
+    TAGFLOW_RETURN_IF_ERROR(
+        resolve_beneath(folder, fs::path(kAssets) / file)
+            .status()
+            .with_prefix(fmt::format("[saved_model] the asset {:?} of tensor "
+                                     "\"{}\": ",
+                                     asset.file, asset.tensor)));
+    const fs::path path = folder / kAssets / file;
     std::error_code code;
     if (!fs::exists(path, code))
       return error(
@@ -144,7 +152,7 @@ Status load_saved_state(Session& session, const SavedState& state,
                         const fs::path& model, const RunOptions& options) try {
   const Files files = files_of(model);
   TAGFLOW_ASSIGN(const std::vector<Feed> feeds,
-                 feeds_of(session, state.assets, files.assets));
+                 feeds_of(session, state.assets, files.folder));
   TAGFLOW_RETURN_IF_ERROR(restore(session, state, files, feeds, options));
   if (state.init_op.empty()) return {};
   TAGFLOW_RETURN_IF_ERROR(check_has(session, state.init_op, "its init op"));

@@ -9,6 +9,7 @@
 #include <deque>
 #include <fstream>
 
+#include "graph/beneath.h"
 #include "graph/fault.h"
 #include "graph/file/graph_proto.h"
 #include "graph/file/graphdef.h"
@@ -167,8 +168,10 @@ Status replace_file(const fs::path& path, const std::string& bytes) {
   return cannot_write(path, why);
 }
 
-// Copies the other files of a SavedModel; links are followed. The fingerprint
-// is left out, since it is that of the old graph, as is the text of that graph.
+// Copies the other files of a SavedModel. Links are followed if they stay in
+// its folder: a stranger's model must not copy what else the user may read. The
+// fingerprint is left out, since it is that of the old graph, as is the text of
+// that graph.
 Status copy_rest(const fs::path& from, const fs::path& to,
                  std::deque<UnfinishedFile>& copies) {
   // Folders can be nested; a cycle of links has no end.
@@ -184,6 +187,12 @@ Status copy_rest(const fs::path& from, const fs::path& to,
     if (it.depth() > kDeepest)
       return invalid_argument("[graphdef] \"{}\" nests folders {} deep",
                               from.string(), it.depth());
+    if (it->is_symlink(code))
+      TAGFLOW_RETURN_IF_ERROR(
+          resolve_beneath(from, name)
+              .status()
+              .with_prefix(fmt::format("[graphdef] cannot copy \"{}\": ",
+                                       from.string())));
     copies.emplace_back((to / name).native());
     // Does not copy modes of the original, which may be read-only.
     std::error_code failed;

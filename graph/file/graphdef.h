@@ -78,7 +78,8 @@ Status save_graph(const Graph& graph, const std::filesystem::path& path);
 // graph instead of the one that load_file() reads. Everything else is copied:
 // signatures, values of variables, assets. The folder is created atomically.
 // AlreadyExists if it exists and is not empty, InvalidArgument if it would be
-// inside `original`; otherwise the errors of load_file() and save_graph().
+// inside `original`, PermissionDenied if a link in `original` leads out of it;
+// otherwise the errors of load_file() and save_graph().
 Status save_model(const Graph& graph, const std::filesystem::path& original,
                   const std::filesystem::path& folder);
 

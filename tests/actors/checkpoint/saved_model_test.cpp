@@ -94,6 +94,32 @@ TEST_CASE("tensors that stand for assets are fed absolute paths") {
   CHECK(contains(cut, "is not in the folder of the assets"));
 }
 
+TEST_CASE("an asset behind a link is fed if the link stays in the model") {
+  ModelFolder folder;
+  folder.write("assets.extra/words.txt", "a");
+  fs::create_directory(folder.path() / "assets");
+  const fs::path link = folder.path() / "assets" / "d";
+  fs::create_symlink("../assets.extra", link);
+  const std::string model =
+      "graph_def { " +
+      node("asset", "Placeholder",
+           type("dtype", "DT_STRING") + attr("shape", "shape {}")) +
+      node("contents", "ReadFile", in("asset")) +
+      R"(} signature_def { key: 's' value {
+        outputs { key: 'path' value { name: 'asset:0' } } } }
+      asset_file_def { tensor_info { name: 'asset:0' }
+                       filename: 'd/words.txt' } )";
+  must(SavedModel::load(folder.write_model(model)));
+  // Before it is read: it need not even exist.
+  for (const char* target : {"/etc", "../..", "/none"}) {
+    fs::remove(link);
+    fs::create_symlink(target, link);
+    const std::string outside = failure(folder.path(), Code::kPermissionDenied);
+    CHECK(contains(outside, "the asset \"d/words.txt\" of tensor \"asset:0\""));
+    CHECK(contains(outside, fmt::format("assets/d\" leads to \"{}\"", target)));
+  }
+}
+
 // A model that TensorFlow 1 wrote: a Const with the path of the file at the
 // export, and the file's name in a collection.
 TEST_CASE("assets of TensorFlow 1 are read from the folder of the model") {

@@ -341,6 +341,38 @@ TEST_CASE("no graph is written that its reader would refuse") {
   CHECK(fs::is_empty(folder.path));
 }
 
+TEST_CASE("a copied model has no files that its links lead out of it for") {
+  tensorflow::SavedModel model;
+  auto* node = model.add_meta_graphs()->mutable_graph_def()->add_node();
+  node->set_name("x");
+  node->set_op("NoOp");
+  const Folder folder;
+  const fs::path original = folder.path / "model", assets = original / "assets";
+  fs::create_directories(original / "more");
+  fs::create_directory(assets);
+  folder.write("secret", "1");
+  folder.write("model/saved_model.pb", model.SerializeAsString());
+  folder.write("model/more/words", "2");
+  const Graph graph = must(load_graph(original));
+  fs::create_symlink("../more", assets / "near");
+  fs::create_symlink(original / "more" / "words", assets / "words");
+  const fs::path copy = folder.path / "copy";
+  must(save_model(graph, original, copy));
+  for (const char* name : {"assets/near/words", "assets/words", "more/words"})
+    CHECK(fs::symlink_status(copy / name).type() == fs::file_type::regular);
+  for (const fs::path target :
+       {fs::path("../../secret"), fs::path("/etc"), folder.path / "secret"}) {
+    fs::remove_all(copy);
+    fs::create_symlink(target, assets / "out");
+    const std::string text =
+        message_of(save_model(graph, original, copy), Code::kPermissionDenied);
+    CAPTURE(text);
+    CHECK(text.find("assets/out\" leads to \"" + target.string()) != text.npos);
+    CHECK(!fs::exists(copy));
+    fs::remove(assets / "out");
+  }
+}
+
 TEST_CASE("a file that cannot be read says why") {
   const Folder folder;
   CHECK(message_of(load_file(folder.path / "none.pb").status(),
