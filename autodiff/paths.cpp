@@ -5,6 +5,7 @@
 #include "autodiff/mutable_stacks.h"
 #include "autodiff/rule.h"
 #include "autodiff/stand_in.h"
+#include "graph/stored_gradient.h"
 
 namespace tagflow::autodiff {
 namespace {
@@ -85,7 +86,11 @@ bool Paths::leads_to(const Node& node, size_t index, int port) const {
     return true;
   else if (*outputs > 0)
     return size_t(port) < *outputs && index >= *outputs;
-  if (node.op() == "IdentityN") return size_t(port) == index;
+  if (node.attrs().contains(graph::kStoredGradientAttr))
+    return graph::has_stored_gradient(node, index);
+  // The inputs of a custom gradient's IdentityN are also its function's.
+  if (node.op() == "IdentityN" && !node.attrs().contains("_gradient_op_type"))
+    return size_t(port) == index;
   const CalledFunction* called = analysis_.called(node);
   return called == nullptr || called->has_path(index, size_t(port));
 }

@@ -3,9 +3,12 @@
 // lowered before the walk.
 #include "autodiff/rules/control_flow_call.h"
 
+#include <algorithm>
+
 #include "autodiff/region.h"
 #include "graph/function.h"
 #include "graph/functions/extended.h"
+#include "graph/stored_gradient.h"
 
 namespace tagflow::autodiff {
 namespace {
@@ -61,7 +64,36 @@ void call_rule(RuleContext& r) {
     call_grad(r, r.attr<FunctionRef>("f").name);
 }
 
+// The gradient of an output that has none is zero; one without a derivative is
+// given for its own, which the function does not use.
+Output grad_or_output(RuleContext& r, int port) {
+  const DataType type = r.node().output_dtypes()[size_t(port)];
+  return is_numeric(type) ? r.grad(port) : r.output(port);
+}
+
 }  // namespace
+
+// See Note [Stored gradients] in graph/stored_gradient.h.
+void stored_gradient_rule(RuleContext& r) {
+  const auto stored =
+      graph::stored_gradient(r.node(), r.region().analysis().graph().library());
+  if (!stored.ok()) return r.scope().fail(stored.status());
+  if (std::ranges::none_of(stored->inputs,
+                           [&](int64_t input) { return r.wants(int(input)); }))
+    return;
+  graph::Inputs inputs;
+  std::vector<DataType> in, out;
+  for (int i = 0; i < r.num_inputs(); ++i) {
+    inputs.add(size_t(i) < stored->outputs ? grad_or_output(r, i) : r.input(i));
+    in.push_back(r.input_dtype(i));
+  }
+  for (const int64_t input : stored->inputs) out.push_back(in[size_t(input)]);
+  const graph::OpResult call = r.scope().op(
+      "PartitionedCall", inputs,
+      {{"Tin", in}, {"Tout", out}, {"f", FunctionRef{stored->function}}});
+  for (size_t i = 0; i < out.size(); ++i)
+    r.set(int(stored->inputs[i]), call[int(i)]);
+}
 
 void add_call_rules(RuleTable& table) {
   table.add({"PartitionedCall", "StatefulPartitionedCall"}, call_rule);

@@ -4,6 +4,7 @@
 #include "autodiff/rules/control_flow_call.h"
 #include "autodiff/rules/families.h"
 #include "autodiff/stand_in.h"
+#include "graph/stored_gradient.h"
 
 namespace tagflow::autodiff {
 namespace {
@@ -74,15 +75,19 @@ const RuleEntry* RuleTable::find_custom(std::string_view name) const {
 
 Result<const RuleEntry*> rule_of(const Node& node) {
   static const RuleEntry of_function{.rule = &function_rule};
+  static const RuleEntry stored{.rule = &stored_gradient_rule};
   const RuleTable& table = RuleTable::global();
+  if (node.attrs().contains(graph::kStoredGradientAttr)) return &stored;
   if (node.attrs().find("_gradient_op_type") != node.attrs().end()) {
     const auto name = node.attr<std::string>("_gradient_op_type");
     const RuleEntry* entry = name.ok() ? table.find_custom(*name) : nullptr;
     if (entry != nullptr) return entry;
+    const auto why = node.attr<std::string>(graph::kNotStoredAttr);
     return error(Code::kNotFound,
                  "[gradients] node \"{}\" asks for the custom gradient "
-                 "\"{}\", which is not registered",
-                 node.name(), name.ok() ? *name : "?");
+                 "\"{}\", which is not registered{}{}",
+                 node.name(), name.ok() ? *name : "?", why.ok() ? ": " : "",
+                 why.ok() ? *why : "");
   }
   const auto other = node.attr<std::string>(kStandsForAttr);
   const RuleEntry* entry = table.find(other.ok() ? *other : node.op());

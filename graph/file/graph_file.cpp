@@ -74,15 +74,16 @@ Result<std::string> read_bytes(const fs::path& path, const Limits& limits) {
   return bytes;
 }
 
-// Limited like nodes: the objects of the program.
+// Limited like nodes: the objects of the program, and what functions return.
 constexpr const char* kObjects = "objects and references to them";
 
 Result<GraphFile> parse_meta_graph(std::string_view bytes,
                                    const Limits& limits) {
   TAGFLOW_RETURN_IF_ERROR(
       check_message(bytes, {{2, 1}, {2, 2, 1, 3}}, "MetaGraphDef", limits));
-  TAGFLOW_RETURN_IF_ERROR(check_count(bytes, {{7, 1}, {7, 1, 1}, {7, 1, 3}},
-                                      kObjects, limits.max_nodes));
+  TAGFLOW_RETURN_IF_ERROR(
+      check_count(bytes, {{7, 1}, {7, 1, 1}, {7, 1, 3}, {7, 2, 2, 4, 51, 1}},
+                  kObjects, limits.max_nodes));
   pb::Arena arena;
   auto* proto = pb::Arena::CreateMessage<tensorflow::MetaGraphDef>(&arena);
   TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "MetaGraphDef", proto, limits));
@@ -117,9 +118,9 @@ Status read_saved_model(const fs::path& file, std::string_view bytes,
                       UnknownFields::kIgnored);
   TAGFLOW_RETURN_IF_ERROR(
       check_message(bytes, {{2, 2, 1}, {2, 2, 2, 1, 3}}, "SavedModel", limits));
-  TAGFLOW_RETURN_IF_ERROR(check_count(bytes,
-                                      {{2, 7, 1}, {2, 7, 1, 1}, {2, 7, 1, 3}},
-                                      kObjects, limits.max_nodes));
+  TAGFLOW_RETURN_IF_ERROR(check_count(
+      bytes, {{2, 7, 1}, {2, 7, 1, 1}, {2, 7, 1, 3}, {2, 7, 2, 2, 4, 51, 1}},
+      kObjects, limits.max_nodes));
   return parse_message(bytes, "SavedModel", proto, limits);
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "graph/budget.h"
+#include "graph/file/stored_gradients.h"
 #include "graph/file/wire.h"
 #include "graph/proto/graph.pb.h"
 #include "graph/proto/meta_graph.pb.h"
@@ -187,6 +188,7 @@ Result<GraphFile> meta_graph_from_proto(const tensorflow::MetaGraphDef& proto,
       entry.outputs[result] = info.name();
   }
   TAGFLOW_ASSIGN(file.state, state_from_proto(proto));
+  TAGFLOW_RETURN_IF_ERROR(use_stored_gradients(proto, file));
   const auto& collections = proto.collection_def();
   const auto runners = collections.find("queue_runners");
   if (runners == collections.end()) return file;
