@@ -1,6 +1,4 @@
 // The gradient of a block that is computed again.
-#include <algorithm>
-
 #include "autodiff/differentiate.h"
 #include "autodiff/recomputation.h"
 

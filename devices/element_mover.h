@@ -39,8 +39,8 @@ struct DenseTraining {
 class ElementMover {
  public:
   virtual ~ElementMover() = default;
-  // See strided_copy() of devices/copy.h. The source may be in the
-  // host's memory, too. REQUIRES: no count is 0.
+  // See strided_copy() of devices/copy.h. The source may be in the host's
+  // memory, too. REQUIRES: no count is 0.
   virtual void move(const StridedCopy& copy, const Tensor& from,
                     Tensor& to) = 0;
   // Sets all bytes to zero.

@@ -69,10 +69,9 @@ class ModelObjects {
   // The places in the file of the variables that are objects, and of those that
   // are parts of a larger one, if the file has that one instead. If the file
   // has no objects, as in safetensors, a variable is found by TensorFlow's key,
-  // which is a path of the object and
-  // "/.ATTRIBUTES/VARIABLE_VALUE"; otherwise by the variable's name; otherwise
-  // by a path. DataLoss or InvalidArgument if the objects of the file cannot be
-  // read.
+  // which is a path of the object and "/.ATTRIBUTES/VARIABLE_VALUE"; otherwise
+  // by the variable's name; otherwise by a path. DataLoss or InvalidArgument if
+  // the objects of the file cannot be read.
   Result<Places> places_in(const checkpoint::TensorFile& file) const;
   // The key of the variable in our files: for an object, it is TensorFlow's key
   // "PATH/.ATTRIBUTES/VARIABLE_VALUE"; otherwise it is the variable's name.

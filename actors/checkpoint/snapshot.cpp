@@ -161,11 +161,13 @@ Status Snapshots::restore(const Snapshot& snapshot,
   if (missing != nullptr)
     for (const auto& [name, entry] : parts_->entries)
       if (!snapshot.variables.contains(name)) missing->push_back(name);
+  // A copy, so that nothing fails after the variables have changed.
+  auto run_counts = snapshot.run_counts;
   if (!targets.empty())
     TAGFLOW_RETURN_IF_ERROR(parts_->session->run(feeds, {}, targets).status());
   if (snapshot.seed) {
     parts_->state->set_seed(*snapshot.seed);
-    parts_->state->run_counts().restore(snapshot.run_counts);
+    parts_->state->run_counts().restore(std::move(run_counts));
   }
   return {};
 } catch (...) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/fault.h"
+
 namespace tagflow::actors {
 
 bool Forms::is_for(const Slot& slot, std::span<const Tensor> feeds) const {
@@ -59,14 +61,18 @@ std::shared_ptr<const Prepared> Forms::pick(std::span<const Tensor> feeds,
       return nullptr;
     slot->is_making = true;
   }
-  std::vector<Shape> shapes;
-  if (!open_feeds_.empty())
-    for (const Tensor& feed : feeds) shapes.push_back(feed.shape());
-  Result<Form> form = make(signature_, std::move(shapes), is_frozen_);
+  // Whatever fails or throws, the slot can be tried again.
+  Result<Form> form = Form();
+  const Status thrown = guarded("session", [&] {
+    std::vector<Shape> shapes;
+    if (!open_feeds_.empty())
+      for (const Tensor& feed : feeds) shapes.push_back(feed.shape());
+    form = make(signature_, std::move(shapes), is_frozen_);
+  });
   std::lock_guard lock(mutex_);
   slot->is_making = false;
   slot->runs = 0;
-  if (!form.ok() || form->prepared == nullptr) {
+  if (!thrown.ok() || !form.ok() || form->prepared == nullptr) {
     slot->wait = std::min(slot->wait * 2, kMostRuns);
     return nullptr;
   }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "graph/fault.h"
+
 namespace tagflow::actors {
 
 namespace {
@@ -105,12 +107,10 @@ class Filler {
   size_t running_ = 0;  // guarded by mutex_
 };
 
-}  // namespace
-
-Status start_queue_runners(Session& session,
-                           std::span<const graph::QueueRunnerDef> runners,
-                           Coordinator& coordinator) {
-  std::vector<std::shared_ptr<Filler>> made;
+Status make_fillers(Session& session,
+                    std::span<const graph::QueueRunnerDef> runners,
+                    Coordinator& coordinator,
+                    std::vector<std::shared_ptr<Filler>>& made) {
   for (const graph::QueueRunnerDef& def : runners) {
     Result<std::shared_ptr<Filler>> runner =
         Filler::make(session, def, coordinator);
@@ -119,14 +119,31 @@ Status start_queue_runners(Session& session,
           fmt::format("[queue_runner] \"{}\": ", def.queue));
     made.push_back(*std::move(runner));
   }
-  Status status;
+  return {};
+}
+
+}  // namespace
+
+Status start_queue_runners(Session& session,
+                           std::span<const graph::QueueRunnerDef> runners,
+                           Coordinator& coordinator) {
+  std::vector<std::shared_ptr<Filler>> made;
+  Status status = guarded("queue_runner", [&] {
+    return make_fillers(session, runners, coordinator, made);
+  });
+  if (!status.ok()) return status;
   for (const auto& runner : made) {
-    coordinator.on_stop(
-        [token = runner->token()]() mutable { token.cancel(); });
+    Status hooked = guarded("queue_runner", [&] {
+      coordinator.on_stop(
+          [token = runner->token()]() mutable { token.cancel(); });
+    });
+    if (status.ok()) status = std::move(hooked);
     for (size_t i = 0; i < runner->threads(); ++i) {
       if (status.ok())
-        status = coordinator.start(runner->thread_name(i),
+        status = guarded("queue_runner", [&] {
+          return coordinator.start(runner->thread_name(i),
                                    [runner, i] { return runner->fill(i); });
+        });
       if (status.ok()) continue;
       coordinator.request_stop();
       runner->skip();

@@ -78,11 +78,7 @@ std::shared_ptr<const Prepared> SessionState::pick_form(
   return prepared.forms->pick(
       feeds, [this](const Signature& signature, std::vector<Shape> shapes,
                     bool is_frozen) {
-        Result<Form> form = Form();
-        Status thrown = guarded("session", [&] {
-          form = make_form(signature, {std::move(shapes), is_frozen});
-        });
-        return thrown.ok() ? std::move(form) : Result<Form>(std::move(thrown));
+        return make_form(signature, {std::move(shapes), is_frozen});
       });
 }
 

@@ -21,8 +21,8 @@ namespace tagflow::checkpoint {
 // Thread-safe.
 class SafetensorsReader {
  public:
-  // Reads the header. NotFound if the file does not exist, DataLoss if it
-  // is truncated; errors of parse_safetensors_header(). `files` is not kept.
+  // Reads the header. NotFound if the file does not exist, DataLoss if it is
+  // truncated; errors of parse_safetensors_header(). `files` is not kept.
   static Result<std::unique_ptr<SafetensorsReader>> open(
       std::string path, FileSystem& files = local_files());
 
@@ -59,9 +59,9 @@ struct SafetensorsItem {
 };
 
 // Writes the file, as a whole or not at all. Its own errors name the file:
-// InvalidArgument if a name is
-// repeated or cannot be written, Unimplemented for a type that the format does
-// not have, Internal if a tensor differs from its item.
+// InvalidArgument if a name is repeated or cannot be written, Unimplemented for
+// a type that the format does not have, Internal if a tensor differs from its
+// item.
 Status write_safetensors(const std::string& path,
                          std::vector<SafetensorsItem> items,
                          const WriteOptions& options);

@@ -1,6 +1,4 @@
 // Definitions of the element-wise ops.
-#include <string>
-
 #include "graph/op_registry.h"
 #include "graph/ops/elementwise_shapes.h"
 #include "graph/ops/type_sets.h"

@@ -1,6 +1,4 @@
 // Ops on tensors of strings.
-#include <algorithm>
-
 #include "graph/op_registry.h"
 #include "graph/ops/shape_arithmetic.h"
 #include "graph/ops/text_ops.h"

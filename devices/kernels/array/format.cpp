@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "devices/copy.h"
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
 

@@ -2,7 +2,6 @@
 // on shapes, which never access elements.
 #include <algorithm>
 
-#include "devices/copy.h"
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
 

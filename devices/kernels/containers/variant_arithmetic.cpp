@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <typeinfo>
 
-#include "devices/copy.h"
 #include "devices/kernels/containers/tensor_list.h"
 #include "devices/kernels/containers/values.h"
 #include "devices/kernels/elementwise/elementwise.h"

@@ -4,7 +4,6 @@
 #include "devices/cuda/operands.h"
 #include "devices/cuda/status.h"
 #include "devices/device.h"
-#include "devices/kernel_inputs.h"
 #include "devices/kernels/elementwise/elementwise.h"
 
 namespace tagflow::devices {

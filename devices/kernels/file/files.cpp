@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
 
 namespace tagflow::devices {

@@ -1,5 +1,4 @@
 // Gradients of a tensor of containers: each op runs on every container.
-#include <algorithm>
 #include <vector>
 
 #include "devices/kernel_registry.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <tuple>
 
 #include "devices/element_mover.h"
 #include "devices/kernels/product/gemm.h"

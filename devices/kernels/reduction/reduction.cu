@@ -1,6 +1,6 @@
-// Reductions along dimensions; devices/kernels/reduction/ops.h defines them. With
-// many results, each thread computes one; otherwise one block, or several whose
-// parts are combined at the end, compute a result.
+// Reductions along dimensions; devices/kernels/reduction/ops.h defines them.
+// With many results, each thread computes one; otherwise one block, or several
+// whose parts are combined at the end, compute a result.
 #include <math_constants.h>
 
 #include "devices/cuda/block.cuh"

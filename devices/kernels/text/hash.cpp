@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"

@@ -1,8 +1,6 @@
 // StridedSliceAssign, by reference and by handle.
 #include "devices/kernels/array/slice.h"
 
-#include <algorithm>
-
 #include "devices/kernels/variable/state_inputs.h"
 
 namespace tagflow::devices {

@@ -85,6 +85,32 @@ TEST_CASE("a saver removes old checkpoints though the list cannot be written") {
   CHECK(must(saver->restore())->step == 5);
 }
 
+TEST_CASE(
+    "a checkpoint that cannot be removed stays on the list until it can") {
+  const Folder folder("not_removed");
+  const auto session = initialized();
+  const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 1});
+  must(saver->save(1));
+  must(saver->wait());
+  // A folder that has something in it is not removed as a file.
+  const fs::path index = folder.path("model.ckpt-1.index");
+  fs::remove(index);
+  fs::create_directories(index / "x");
+  for (int64_t step = 2; step <= 3; ++step) {
+    must(saver->save(step));
+    CHECK(contains(error_of(saver->wait()), "model.ckpt-1.index"));
+  }
+  const auto state = must(checkpoint::read_checkpoint_state(folder.path()));
+  CHECK(state.newest == folder.path("model.ckpt-3"));
+  CHECK(state.all.size() == 3);
+  fs::remove_all(index);
+  must(saver->save(4));
+  must(saver->close());
+  CHECK(folder.names() == std::vector<std::string>{
+                              "checkpoint", "model.ckpt-4.data-00000-of-00001",
+                              "model.ckpt-4.index"});
+}
+
 TEST_CASE("a saver locks its folder against other savers") {
   const Folder folder("lock");
   const auto session = make_session({}, counting());

@@ -109,6 +109,43 @@ TEST_CASE("so much time counts from the last save, or from the restore") {
   CHECK(saves(10));
 }
 
+TEST_CASE("steps count from a restore, but not from one that fails") {
+  const Folder folder("due_after_restore");
+  const auto session = make_session({}, counting());
+  run_target(*session, "init");
+  must(make_saver(*session, {.folder = folder.path()})->save(20));
+  std::atomic<bool> fails = false;
+  checkpoint::HookedFiles files([&] {
+    return fails ? error(Code::kResourceExhausted, "the disk is full")
+                 : Status();
+  });
+  for (int64_t k = 1;; k += 1 + k / 16) {
+    CAPTURE(k);
+    const auto saver = make_saver(
+        *session,
+        {.folder = folder.path(), .every_steps = 10, .files = &files});
+    FailAllocation fail(k);
+    const bool restored = saver->restore().ok();
+    fail.stop();
+    CHECK(saver->saved_step().has_value() == restored);
+    // Whether a save is due, without one that is left behind.
+    const auto is_due = [&](int64_t step) {
+      fails = true;
+      must(saver->save_if_due(step));
+      const bool is_tried = !saver->wait().ok();
+      fails = false;
+      return is_tried;
+    };
+    CHECK(is_due(12) == !restored);
+    if (restored) {
+      CHECK(saver->saved_step() == 20);
+      CHECK_FALSE(is_due(29));
+      CHECK(is_due(30));
+    }
+    if (!fail.failed()) break;
+  }
+}
+
 TEST_CASE("a save that fails before its snapshot does not put off the next") {
   const Folder folder("due_after_failure");
   const auto session = make_session({}, counting());
@@ -172,6 +209,12 @@ TEST_CASE("a write that fails is told once, and the next one is whole") {
     CHECK(saver->saved_step() == last + 1);
     CHECK(folder.names().size() == names.size() + 2);
   }
+  // Closing tells it, too, and leaves the folder to the next.
+  fails = true;
+  must(saver->save(300));
+  CHECK(saver->close().code() == Code::kResourceExhausted);
+  fails = false;
+  must(Saver::create(*session, {.folder = folder.path()}));
 }
 
 TEST_CASE("a checkpoint of another model is refused, with what differs") {

@@ -11,6 +11,7 @@
 #include "graph/builder/builder.h"
 #include "tests/actors/sessions.h"
 #include "tests/actors/test_queue.h"
+#include "tests/failing_new.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -131,6 +132,40 @@ TEST_CASE("a snapshot of another graph is refused, with what differs") {
   std::vector<std::string> missing;
   REQUIRE(snapshots->restore({}, &missing).ok());
   CHECK(missing == snapshots->names());
+}
+
+TEST_CASE("a restore that fails leaves the seed and the counts of runs") {
+  const auto session = make_session({}, training());
+  run_target(*session, "init");
+  const auto snapshots = must(Snapshots::create(*session));
+  Snapshot snapshot = must(snapshots->take());
+  snapshot.seed = 7;
+  snapshot.run_counts = {{"x", 9}, {"a name too long to be inline", 8}};
+  SharedState& state = *session->shared_state();
+  // Once, so that the signature is there.
+  must(snapshots->restore(snapshot));
+  state.set_seed(5);
+  state.run_counts().restore({{"x", 3}});
+  const auto is_as_before = [&] {
+    return state.seed() == 5 && state.run_counts().all().size() == 1 &&
+           state.run_counts().all().at("x") == 3;
+  };
+  Snapshot other = snapshot;
+  other.variables.insert_or_assign("w", Tensor::vector<float>({1, 2}));
+  CHECK(snapshots->restore(other).code() == Code::kInvalidArgument);
+  CHECK(is_as_before());
+  for (int64_t k = 1;; ++k) {
+    CAPTURE(k);
+    FailAllocation fail(k);
+    const Status status = snapshots->restore(snapshot);
+    fail.stop();
+    CHECK(is_as_before() == !status.ok());
+    if (!fail.failed()) break;
+    state.set_seed(5);
+    state.run_counts().restore({{"x", 3}});
+  }
+  CHECK(state.seed() == 7);
+  CHECK(state.run_counts().all() == snapshot.run_counts);
 }
 
 TEST_CASE("a snapshot waits for a step that waits, but not without end") {

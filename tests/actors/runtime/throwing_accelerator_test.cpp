@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 
+#include "actors/watch/trace.h"
 #include "devices/device_registry.h"
 #include "devices/kernel_registry.h"
 #include "devices/stream/stream_device.h"
@@ -19,6 +20,9 @@ namespace {
 
 enum class Throws { kNothing, kLaunch, kCopyToHost, kCopyFromHost };
 std::atomic<Throws> throws = Throws::kNothing;
+
+// Whether an observer is set.
+std::atomic<bool> is_observed = false;
 
 void maybe_throw(Throws method) {
   if (throws == method) throw 3;
@@ -50,6 +54,7 @@ class ThrowingDevice : public devices::Device, public devices::Accelerator {
     return inner_->upload(tensor);
   }
   void observe(Observer observer) override {
+    is_observed = bool(observer);
     inner_->observe(std::move(observer));
   }
 
@@ -83,8 +88,10 @@ TEST_CASE("an exception of an accelerator is an error of its run") {
   const Scope there = s.with_device("/device:THROWING:0");
   const Output x =
       ops::placeholder(s.named("x"), DataType::kFloat, PartialShape({1000}));
-  const Output far = ops::neg(there.named("far"), ops::neg(s, x));
-  ops::neg(s.named("y"), far);
+  // Two copies in each direction: an error that nobody takes, as another came
+  // first, is not that of the next run.
+  ops::neg(s.named("y"), ops::neg(there, ops::neg(s, x)));
+  ops::neg(s.named("z"), ops::neg(there, ops::abs(s, x)));
   REQUIRE(s.status().ok());
   Tensor ones = Tensor::make(DataType::kFloat, {1000});
   std::ranges::fill(ones.mutable_flat<float>(), 1.0F);
@@ -96,13 +103,20 @@ TEST_CASE("an exception of an accelerator is an error of its run") {
     for (const Throws method :
          {Throws::kLaunch, Throws::kCopyToHost, Throws::kCopyFromHost}) {
       CAPTURE(int(method));
-      throws = method;
-      const auto failed = session->run(feeds, {"y"}, {}, within_a_minute());
-      throws = Throws::kNothing;
-      INFO(failed.status().to_string());
-      CHECK(failed.status().code() == Code::kInternal);
-      const auto out = must_run(*session, feeds, {"y"});
-      CHECK(out[0].data<float>()[999] == -1);
+      for (const bool is_traced : {false, true}) {
+        throws = method;
+        Trace trace;
+        RunOptions run = within_a_minute();
+        if (is_traced) run.trace = &trace;
+        const auto failed = session->run(feeds, {"y", "z"}, {}, run);
+        throws = Throws::kNothing;
+        INFO(failed.status().to_string());
+        CHECK(failed.status().code() == Code::kInternal);
+        CHECK_FALSE(is_observed);
+        const auto out = must_run(*session, feeds, {"y", "z"});
+        CHECK(out[0].data<float>()[999] == -1);
+        CHECK(out[1].data<float>()[999] == 1);
+      }
     }
     CHECK(session->close().ok());
   }

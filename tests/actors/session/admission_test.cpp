@@ -224,6 +224,55 @@ TEST_CASE("whatever ends a queued run, its place is the next one's") {
   CHECK(session->counters().active == 0);
 }
 
+TEST_CASE("however a run fails, its place is the next one's") {
+  Graph graph = blocked_graph();
+  const Scope s(graph);
+  const Output x = ops::placeholder(s.named("x"), DataType::kInt32, {});
+  ops::floor_div(s.named("ratio"), 12, x);
+  s.named("sw").op("Switch", {x, s.constant(Tensor::scalar(false))});
+  while_loop(
+      s.named("endless"),
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 1); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::mul(in, v[0], 1)};
+      },
+      {0});
+  REQUIRE(s.status().ok());
+  std::string endless;
+  for (const Node* node : graph.nodes())
+    if (node->op() == "Exit") endless = node->name();
+  auto session =
+      make_session({.max_active_runs = 1, .max_queued_runs = 1}, graph);
+  const auto ratio_of = [](int value) {
+    return std::vector<Feed>{{"x", Tensor::scalar(value)}};
+  };
+  const auto next = [&] {
+    CHECK(session->counters().active == 0);
+    return session->run(ratio_of(4), {"ratio"}, {}, within_a_minute()).status();
+  };
+  CHECK_FALSE(session->run(ratio_of(0), {"ratio"}, {}, within_a_minute()).ok());
+  CHECK(next().ok());
+  CHECK_FALSE(session->run(ratio_of(1), {"sw:1"}, {}, within_a_minute()).ok());
+  CHECK(next().ok());
+  CHECK(session->run({}, {endless}, {}, within(std::chrono::milliseconds(1)))
+            .status()
+            .code() == Code::kDeadlineExceeded);
+  // Its answer may come before its end.
+  CHECK(comes_true([&] { return session->counters().active == 0; }));
+  CHECK(next().ok());
+  // With one that is queued behind.
+  Blockade blockade;
+  Pending cancelled(*session, "y");
+  blockade.until_begun(1);
+  Pending queued(*session, ratio_of(4), {"ratio"}, within_a_minute());
+  CHECK(session->counters().queued == 1);
+  cancelled.token.cancel();
+  blockade.let_go();
+  CHECK(cancelled.get().status().code() == Code::kCancelled);
+  CHECK(queued.get().ok());
+  CHECK(next().ok());
+}
+
 TEST_CASE("queued runs start in their order, past those that are cancelled") {
   Graph graph;
   const Scope s(graph);

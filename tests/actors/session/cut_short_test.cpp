@@ -2,16 +2,21 @@
 // returned.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <thread>
 
+#include "actors/shared_state.h"
 #include "actors/watch/observer.h"
 #include "devices/kernel.h"
+#include "devices/state/guarded_state.h"
 #include "graph/builder/builder.h"
 #include "tests/actors/holding_op.h"
 #include "tests/actors/pending.h"
 #include "tests/actors/sessions.h"
 #include "tests/actors/test_op.h"
+#include "tests/actors/test_queue.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -269,7 +274,7 @@ TEST_CASE("an error stays the step's error when its time is up, too") {
       lasting = true;
       lasting.notify_all();
       if (status.code() == Code::kOutOfRange &&
-          status.message().find("had not ended") == std::string::npos)
+          status.message().find("ms later") == std::string::npos)
         break;
     }
     CHECK(status.code() == Code::kOutOfRange);
@@ -335,6 +340,132 @@ TEST_CASE("a failed step's launches are not sent to an accelerator later") {
     }
     session.reset();
     CHECK(fed.unique());
+  }
+}
+
+TEST_CASE("kernels of a failed step leave an accelerator to the next step") {
+  // More of them than may take memory at a time; the step fails meanwhile.
+  constexpr int64_t kSize = 200;
+  Graph graph;
+  const Scope s(graph);
+  const Scope far = s.with_device("/stream:0");
+  const Output x =
+      ops::placeholder(s.named("x"), DataType::kFloat, {kSize, kSize});
+  const Output b = ops::placeholder(s.named("b"), DataType::kBool);
+  std::vector<std::string> fetches;
+  for (int i = 0; i < 8; ++i) fetches.push_back(ops::matmul(far, x, x).name());
+  // Fails if "b" is not a scalar, when they are on their way.
+  const Output late =
+      ops::identity(s.with_control_dependencies({test_take(s)}), b);
+  const OpResult sw = s.named("sw").op("Switch", {x, late});
+  fetches.push_back(ops::abs(s, sw[1]).name());
+  REQUIRE(s.ok());
+  TestQueue& queue = TestQueue::global();
+  const Tensor ones = Tensor::of<float>(
+      {kSize, kSize}, std::vector<float>(size_t(kSize * kSize), 1.f));
+  for (SessionOptions options : configurations()) {
+    options.devices = "cpu:1,stream:1:memory=1GiB";
+    CAPTURE(describe(options));
+    auto session = make_session(options, graph);
+    for (int i = 0; i < 3; ++i) {
+      queue.clear();
+      Pending run(*session, {{"x", ones}, {"b", Tensor::vector<bool>({true})}},
+                  fetches, within_a_minute());
+      CHECK(comes_true([&] { return queue.waiting() == 1; }));
+      queue.put(1);
+      const auto bad = run.get();
+      CHECK(bad.status().message().find("[Switch] the predicate must be") == 0);
+      queue.put(1);
+      const auto out = must_run(
+          *session, {{"x", ones}, {"b", Tensor::scalar(true)}}, fetches);
+      CHECK(out[7].flat<float>()[0] == float(kSize));
+    }
+  }
+}
+
+TEST_CASE("tokens of a failed step for a later iteration are not the next's") {
+  // Iterations 0 and 1 wait, and fill the window: the tokens for iteration 2
+  // wait, too.
+  Graph graph;
+  const Scope s(graph);
+  const Outputs r = while_loop(
+      s,
+      [](const Scope& in, const Outputs& v) { return ops::less(in, v[0], 3); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1), ops::add(in, v[1], test_take(in))};
+      },
+      {0, 0}, {.parallel_iterations = 2});
+  REQUIRE(s.ok());
+  TestQueue& queue = TestQueue::global();
+  for (const SessionOptions& options : configurations()) {
+    CAPTURE(describe(options));
+    auto session = make_session(options, graph);
+    for (int i = 0; i < 3; ++i) {
+      queue.clear();
+      Pending run(*session, r[1].name(), within_a_minute());
+      CHECK(comes_true([&] { return queue.waiting() == 2; }));
+      run.token.cancel();
+      CHECK(run.get().status().code() == Code::kCancelled);
+      for (const int value : {1, 2, 4}) queue.put(value);
+      RunStats stats;
+      const auto out = must_run(*session, {}, {r[1].name()}, &stats);
+      CHECK(out[0].scalar_value<int32_t>() == 7);
+      CHECK(stats.stale == 0);
+    }
+  }
+}
+
+TEST_CASE("a cancelled step gives back locks before its last kernel ends") {
+  using Mode = devices::StateLock::Mode;
+  Graph graph;
+  const Scope s(graph);
+  test_block(s.named("y").with_device("/cpu:1"), 2);
+  const Tensor ones = Tensor::of<float>({32}, std::vector<float>(32, 1.f));
+  std::vector<ops::Variable> variables;
+  for (const std::string name : {"a", "b"}) {
+    variables.push_back(ops::variable(s.named(name), DataType::kFloat, {32}));
+    ops::assign(s.named("init_" + name), variables.back(), ones);
+  }
+  // Takes the locks of both.
+  const Output both(
+      s.op("ResourceApplyMomentum",
+           {variables[0].handle, variables[1].handle, 1.f, ones, 0.f}));
+  ops::identity(s.with_control_dependencies({both}).named("after"), 1);
+  REQUIRE_MESSAGE(s.ok(), s.status().to_string());
+  for (const HandOff hand_off : kHandOffs) {
+    SessionOptions options;
+    options.hand_off = hand_off;
+    options.workers = 2;
+    options.devices = "cpu:2";
+    CAPTURE(describe(options));
+    auto session = make_session(options, graph);
+    REQUIRE(session->run({}, {}, {"init_a", "init_b"}, within_a_minute()).ok());
+    std::vector<devices::StateLock*> locks;
+    session->shared_state()->resources().for_each(
+        [&](const devices::ResourceKey&, devices::StateObject& object) {
+          if (auto* state = dynamic_cast<devices::GuardedState*>(&object))
+            locks.push_back(&state->lock());
+        });
+    REQUIRE(locks.size() == 2);
+    // In which they are taken.
+    std::ranges::sort(locks, std::less<>());
+    const auto is_free = [&](size_t i) {
+      if (!locks[i]->try_lock(Mode::kExclusive)) return false;
+      locks[i]->unlock(Mode::kExclusive);
+      return true;
+    };
+    REQUIRE(locks[1]->try_lock(Mode::kExclusive));
+    Blockade blockade;
+    Pending run(*session, {}, {"y", "after"}, within_a_minute());
+    blockade.until_begun(1);
+    CHECK(comes_true([&] { return !is_free(0); }));
+    run.token.cancel();
+    CHECK(comes_true([&] { return is_free(0); }));
+    blockade.let_go();
+    CHECK(run.get().status().code() == Code::kCancelled);
+    locks[1]->unlock(Mode::kExclusive);
+    CHECK(is_free(1));
+    CHECK(must_run(*session, {}, {"after"})[0].scalar_value<int32_t>() == 1);
   }
 }
 

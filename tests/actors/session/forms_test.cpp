@@ -11,6 +11,7 @@
 
 #include "graph/builder/builder.h"
 #include "tests/actors/sessions.h"
+#include "tests/failing_new.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -146,6 +147,26 @@ TEST_CASE("forms: a form that failed at first is made in the end") {
   maker.fails = false;
   while (maker.calls == 1) pick(forms, rows(2), maker.make());
   CHECK(has_form(forms, 2));
+}
+
+TEST_CASE("forms: a form that lacked memory, or threw, is tried again") {
+  for (int64_t k = 1;; ++k) {
+    CAPTURE(k);
+    Forms forms({}, {0}, false);
+    Maker maker;
+    const Forms::Make make = maker.make();
+    const Tensor feed = rows(2);
+    for (int run = 0; run < 4; ++run) pick(forms, feed, make);
+    REQUIRE(maker.calls == 0);
+    FailAllocation fail(k);
+    std::shared_ptr<const Prepared> form = pick(forms, feed, make);
+    fail.stop();
+    CHECK((form == nullptr) == fail.failed());
+    for (int run = 0; run < 3 * kEnough && form == nullptr; ++run)
+      form = pick(forms, feed, make);
+    CHECK(form != nullptr);
+    if (!fail.failed()) break;
+  }
 }
 
 TEST_CASE("forms: a fifth form replaces the one used longest ago") {

@@ -11,6 +11,7 @@
 #include "graph/file/graphdef.h"
 #include "tests/actors/holding_op.h"
 #include "tests/actors/program.h"
+#include "tests/failing_new.h"
 #include "tests/source_path.h"
 
 using namespace tagflow;
@@ -230,6 +231,23 @@ TEST_CASE("queue runners do not start once the coordinator has stopped") {
   p.threads.request_stop();
   CHECK(p.start().code() == Code::kFailedPrecondition);
   CHECK(p.is_closed());
+}
+
+TEST_CASE("queue runners without memory to start stop, and close their queue") {
+  for (int64_t k = 1;; ++k) {
+    CAPTURE(k);
+    Pipe p(4, 3);
+    FailAllocation fail(k);
+    const Status status = p.start();
+    fail.stop();
+    if (!status.ok()) CHECK(status.code() == Code::kResourceExhausted);
+    // Threads that were not stopped end with their input.
+    p.target("give_no_more");
+    CHECK((p.threads.should_stop() == !status.ok() || !p.is_closed()));
+    must(p.threads.join());
+    CHECK(p.is_closed() == (status.ok() || p.threads.should_stop()));
+    if (!fail.failed()) break;
+  }
 }
 
 TEST_CASE("the queue runners of a MetaGraph feed it to the end") {

@@ -5,34 +5,13 @@
 
 #include "tests/devices/state/calls.h"
 #include "tests/devices/state/no_tensor_memory.h"
+#include "tests/devices/state/staged.h"
 #include "tests/devices/state/tested_barrier.h"
 #include "tests/failing_new.h"
 
 using namespace tagflow;
 using namespace tagflow::devices;
-
-namespace {
-
-Tensor one(int value) { return Tensor::scalar(value); }
-Tensor key(int64_t value) { return Tensor::scalar(value); }
-Tensor parts(std::initializer_list<int32_t> values) {
-  return Tensor::vector<int32_t>(values);
-}
-
-const Types kInt = {DataType::kInt32};
-const Types kTwo = {DataType::kInt32, DataType::kInt32};
-
-AttrMap area(Types types, AttrMap more = {}) {
-  more.emplace("dtypes", std::move(types));
-  more.emplace("shared_name", "area");
-  return more;
-}
-
-int count(ResourceManager& state, std::string_view op, const Types& types) {
-  return (*call_op(state, op, {}, area(types)))[0].scalar_value<int32_t>();
-}
-
-}  // namespace
+using namespace tagflow::devices::staged;
 
 TEST_CASE("what stood behind a take of a barrier that is cancelled is served") {
   for (const bool at_once : {true, false}) {

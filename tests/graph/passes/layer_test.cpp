@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include "graph/analysis/loop_shapes.h"
+#include "tests/graph/hand_made_loops.h"
 #include "tests/graph/passes/whole_program.h"
 
 using namespace tagflow;
@@ -252,6 +254,47 @@ TEST_CASE("layers: a layer keeps its control inputs, and is waited for") {
         "relu_1 = _FusedConv2D(x, w, offset, ^p, ^q)");
   CHECK(dump(program.graph, "late") == "late = Identity(y, ^relu_1)");
   CHECK(program.targets[0]->name() == "relu_1");
+}
+
+TEST_CASE("layers: what waits for a part of a layer waits for the layer") {
+  // Constants that go on lists, see LastWaits.
+  Graph graph;
+  Lists lists(graph, DataType::kInt32);
+  const Endpoint x{placeholder(graph, "x", DataType::kFloat, {4, 32}), 0};
+  const auto enter = [&](const char* name, Tensor value) {
+    Node* source = constant(graph, name, std::move(value));
+    return Endpoint{
+        add(graph, std::string(name) + "_in", "Enter", {{source, 0}},
+            {{"frame_name", "l"}, {"is_constant", true}}),
+        0};
+  };
+  const Endpoint w = enter("w", zeros({32, 32}));
+  const Endpoint offset = enter("offset", zeros({32}));
+  const Loop made =
+      loop(graph, "l", {lists.empty("first"), lists.empty("second"), x},
+           [&](const Values& in) {
+             Node* product = add(graph, "product", "MatMul", {in[2], w});
+             Node* bias = add(graph, "bias", "BiasAdd", {{product, 0}, offset});
+             const auto pushed = [&](const std::string& name,
+                                     const Endpoint& list, Node* waits_for) {
+               Node* one = number(graph, "after_" + name, 1, {waits_for});
+               return lists.push("push_" + name, list, {one, 0});
+             };
+             return Values{pushed("product", in[0], product),
+                           pushed("bias", in[1], bias),
+                           {add(graph, "tanh", "Tanh", {{bias, 0}}), 0}};
+           });
+  Strings fetches;
+  for (const Node* exit : made.exits) fetches.push_back(exit->name());
+  Program program = program_of(graph, fetches);
+  must(infer_loop_shapes(program.graph));
+  CHECK(run_pass(fuse_layers, program));
+  for (const std::string name : {"after_product", "after_bias"}) {
+    CAPTURE(name);
+    const auto waits = program.graph.find(name)->control_inputs();
+    REQUIRE(waits.size() == 1);
+    CHECK(waits[0]->op() == "_FusedMatMul");
+  }
 }
 
 TEST_CASE("layers: a product takes what a ConcatV2 joins for it alone") {

@@ -342,11 +342,18 @@ TEST_CASE("packing: known weights are cut to the columns that are read") {
   };
   is_cut(program_with(
       second, [&](const Scope& s) { return ops::constant(s, weights); }));
-  // A Const that waits.
-  is_cut(program_with(second, [&](const Scope& s) {
+  // A Const that waits: its rows wait, too.
+  const auto waiting = program_with(second, [&](const Scope& s) {
     return ops::constant(
         s.with_control_dependencies({placeholder_of(s, "first", {2})}),
         weights);
+  });
+  is_cut(waiting);
+  CHECK(std::ranges::any_of(nodes_of(*waiting, "Const"), [](const Node* node) {
+    return node->output_shape(0) == PartialShape({32, 32}) &&
+           std::ranges::any_of(node->control_inputs(), [](const Node* first) {
+             return first->name() == "first";
+           });
   }));
   // All of it is read: the layer packs it as it is.
   CHECK(!program_with(

@@ -1,5 +1,5 @@
-// Ragged rows, n-grams, rows in place: compared with TensorFlow's
-// results and errors.
+// Ragged rows, n-grams, rows in place: compared with TensorFlow's results and
+// errors.
 #include <doctest/doctest.h>
 
 #include "tests/devices/kernel_fixture.h"
