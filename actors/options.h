@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/limits.h"
 #include "graph/passes/pass_set.h"
 
 namespace tagflow::devices {
@@ -50,6 +51,9 @@ struct SessionOptions {
   // limit fails.
   int max_call_depth = 10000;
   int max_open_calls = 1 << 17;
+  // The most nodes of the graph, and of the part that a signature needs with
+  // its functions inlined. More is ResourceExhausted.
+  size_t max_nodes = graph::Limits().max_nodes;
   // The devices: "cpu:2,stream:1:memory=64MiB"; see devices/device_registry.h.
   // There always is a CPU. Sessions of one engine with the same text share the
   // devices, and the limits of their memory.
@@ -75,7 +79,8 @@ struct SessionOptions {
   // The seed of random ops whose own seeds are both 0. None: the seed of the
   // state, which is drawn when the state is created.
   std::optional<uint64_t> seed;
-  // Default time-out of a run; none if zero.
+  // Default time-out of a run, or of the preparation of a signature; none if
+  // zero.
   std::chrono::nanoseconds timeout{0};
   // How many runs may be active at once. Further runs wait for their turn, in
   // the order of their arrival. Runs that wait for an external event do not
@@ -92,7 +97,8 @@ struct SessionOptions {
   std::function<void(const std::string&)> on_warning;
 };
 
-// Asks a run to stop. Copies refer to the same request. Thread-safe.
+// Asks a run, or the compilation before it, to stop. Copies refer to the same
+// request. Thread-safe.
 class CancelToken {
  public:
   CancelToken();
@@ -112,7 +118,8 @@ enum class Priority : uint8_t { kNormal, kHigh };
 
 struct RunOptions {
   Priority priority = Priority::kNormal;
-  // Zero: the session's default.
+  // Of the whole call, from the compilation of the signature on, if it is not
+  // compiled yet. Zero: the session's default.
   std::chrono::nanoseconds timeout{0};
   std::optional<CancelToken> cancel;
   // Sees every firing, delivery, start and retirement; null: none. It must

@@ -7,6 +7,7 @@
 #include "autodiff/save_plan.h"
 #include "graph/analysis/dereference.h"
 #include "graph/analysis/loop_shapes.h"
+#include "graph/builder/growth.h"
 #include "graph/builder/scope_access.h"
 
 namespace tagflow::autodiff {
@@ -122,15 +123,18 @@ Result<PreparedGraph> prepare(const Scope& scope, const Arguments& arguments) {
 Result<PreparedGraph> prepare(const Scope& scope, const Tensors& tensors,
                               const std::map<std::string, std::string>& save) {
   Graph& graph = scope.graph();
+  const graph::Limits& limits = graph::growth_limits(scope);
   const std::vector<Endpoint>& ys = tensors.ys;
   const size_t first_id = graph.end_id();
   for (bool is_first = true;; is_first = false) {
-    TAGFLOW_RETURN_IF_ERROR(lower_calls(graph, tensors.xs, ys));
+    TAGFLOW_RETURN_IF_ERROR(lower_calls(graph, tensors.xs, ys, limits));
     if (is_first)
       for (const auto& [frame, plan] : save)
         TAGFLOW_RETURN_IF_ERROR(set_save(graph, frame, plan));
     const bool is_open = has_open_loop(graph);
-    if (!is_open) TAGFLOW_RETURN_IF_ERROR(graph::infer_loop_shapes(graph));
+    if (!is_open)
+      TAGFLOW_RETURN_IF_ERROR(
+          graph::infer_loop_shapes(graph, {}, limits.budget));
     PreparedGraph made;
     made.calls = std::make_unique<CallTable>();
     TAGFLOW_ASSIGN(made.analysis, Analysis::make(graph, made.calls.get()));
@@ -155,7 +159,7 @@ Result<PreparedGraph> prepare(const Scope& scope, const Tensors& tensors,
     }
     TAGFLOW_RETURN_IF_ERROR(check_gradient_arrays(analysis, *made.paths, ys));
     TAGFLOW_RETURN_IF_ERROR(extend_calls(analysis, *made.calls, made.frame,
-                                         made.xs, ys, made.stops));
+                                         made.xs, ys, made.stops, limits));
     // The paths through calls are known now.
     if (!made.calls->functions.empty())
       made.paths = std::make_unique<Paths>(analysis, made.frame, made.xs, ys,

@@ -119,7 +119,8 @@ class BodyLoader {
 
 // The calls only, with Placeholders for all tensors that they read.
 Result<Program> calls_alone(const FunctionLibrary& library,
-                            std::span<const Node* const> calls) {
+                            std::span<const Node* const> calls,
+                            const graph::Limits& limits) {
   Program program;
   Graph& graph = program.graph;
   graph.library() = library;
@@ -137,7 +138,7 @@ Result<Program> calls_alone(const FunctionLibrary& library,
       program.fetches.push_back({copy, port});
     program.targets.push_back(copy);
   }
-  TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program));
+  TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program, limits));
   return program;
 }
 
@@ -168,8 +169,9 @@ void keep_own_frame(NodeDef& call, LibraryTraits& traits) {
 }
 
 Result<std::vector<FunctionBody>> load_bodies(
-    const FunctionLibrary& library, std::span<const Node* const> calls) {
-  TAGFLOW_ASSIGN(const Program program, calls_alone(library, calls));
+    const FunctionLibrary& library, std::span<const Node* const> calls,
+    const graph::Limits& limits) {
+  TAGFLOW_ASSIGN(const Program program, calls_alone(library, calls, limits));
   const std::vector<FunctionRef> functions = functions_of_bodies(program);
   LibraryTraits traits(library);
   std::vector<FunctionBody> bodies;

@@ -8,6 +8,7 @@
 #include "graph/function.h"
 #include "graph/functions/traits.h"
 #include "graph/graph.h"
+#include "graph/limits.h"
 
 namespace tagflow::autodiff {
 
@@ -30,7 +31,7 @@ struct FunctionBody {
 // frame of its own.
 Result<std::vector<FunctionBody>> load_bodies(
     const graph::FunctionLibrary& library,
-    std::span<const graph::Node* const> calls);
+    std::span<const graph::Node* const> calls, const graph::Limits& limits);
 
 // Changes the definition of a `_Call` into one that may be in any graph.
 void keep_own_frame(graph::NodeDef& call, graph::LibraryTraits& traits);

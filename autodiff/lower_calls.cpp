@@ -87,14 +87,18 @@ std::vector<const Node*> nodes_of(std::span<const Endpoint> tensors) {
 // copies the result back.
 class LoweredCall {
  public:
-  LoweredCall(Graph& graph, Node& node, bool may_be_dead)
-      : graph_(graph), node_(node), may_be_dead_(may_be_dead) {}
+  LoweredCall(Graph& graph, Node& node, bool may_be_dead,
+              const graph::Limits& limits)
+      : graph_(graph),
+        node_(node),
+        may_be_dead_(may_be_dead),
+        limits_(limits) {}
 
   // Without `users`, readers of the node are not changed.
   Status run(const Users& users) {
     do {
       TAGFLOW_RETURN_IF_ERROR(isolate());
-      TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program_));
+      TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program_, limits_));
     } while (find_clashes());
     TAGFLOW_ASSIGN(const graph::FrameMap frames,
                    graph::FrameMap::build(program_.graph));
@@ -205,6 +209,12 @@ class LoweredCall {
   }
 
   Status bring_over() {
+    if (graph_.size() + program_.graph.size() > limits_.max_nodes)
+      return error(
+          Code::kResourceExhausted,
+          "[{}] node \"{}\": with its {} nodes the graph has more than "
+          "{}, the limit",
+          node_.op(), node_.name(), program_.graph.size(), limits_.max_nodes);
     const graph::FunctionLibrary& library = program_.graph.library();
     if (library.size() != graph_.library().size())  // by gradients in the body
       TAGFLOW_RETURN_IF_ERROR(graph_.library().merge(library));
@@ -264,6 +274,7 @@ class LoweredCall {
   Graph& graph_;
   Node& node_;
   const bool may_be_dead_;
+  const graph::Limits& limits_;
   Program program_;
   std::vector<std::string> taken_;  // names
   // By the name of a placeholder, the tensor or node that it stands for.
@@ -293,7 +304,7 @@ Endpoint lowered_output(Endpoint tensor) {
 }
 
 Status lower_calls(Graph& graph, std::span<const Endpoint> xs,
-                   std::span<const Endpoint> ys) {
+                   std::span<const Endpoint> ys, const graph::Limits& limits) {
   if (std::ranges::none_of(graph.nodes(), [&](const Node* node) {
         return is_call(graph, *node);
       }))
@@ -325,8 +336,9 @@ Status lower_calls(Graph& graph, std::span<const Endpoint> xs,
   for (Node* call : calls) {
     const bool is_x = std::ranges::any_of(
         xs, [&](const Endpoint& x) { return x.node == call; });
-    TAGFLOW_RETURN_IF_ERROR(LoweredCall(graph, *call, mortal.contains(call))
-                                .run(is_x ? none : users));
+    TAGFLOW_RETURN_IF_ERROR(
+        LoweredCall(graph, *call, mortal.contains(call), limits)
+            .run(is_x ? none : users));
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "graph/graph.h"
+#include "graph/limits.h"
 
 namespace tagflow::autodiff {
 
@@ -17,8 +18,10 @@ namespace tagflow::autodiff {
 // A call of a function that has a gradient function in the library stays. So
 // does a call of a recursive function inside another one: it still runs in a
 // frame of its own (Note [Extended functions] in graph/functions/extended.h).
+// The limit of nodes is that of the whole graph.
 Status lower_calls(graph::Graph& graph, std::span<const graph::Endpoint> xs,
-                   std::span<const graph::Endpoint> ys);
+                   std::span<const graph::Endpoint> ys,
+                   const graph::Limits& limits);
 
 // The tensor that replaced the output of a lowered call; any other tensor
 // itself.

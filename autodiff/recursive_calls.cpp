@@ -51,8 +51,8 @@ std::vector<Endpoint> chosen_of(const std::vector<Endpoint>& all,
 
 class CallExtension {
  public:
-  CallExtension(Analysis& main, CallTable& table)
-      : main_(main), table_(table) {}
+  CallExtension(Analysis& main, CallTable& table, const graph::Limits& limits)
+      : main_(main), table_(table), limits_(limits) {}
 
   Status run(FrameId frame, std::span<const Endpoint> xs,
              std::span<const Endpoint> ys, const Paths::Set& stops) {
@@ -82,7 +82,8 @@ class CallExtension {
 
  private:
   Status load(std::span<const Node* const> calls) {
-    TAGFLOW_ASSIGN(bodies_, load_bodies(main_.graph().library(), calls));
+    TAGFLOW_ASSIGN(bodies_,
+                   load_bodies(main_.graph().library(), calls, limits_));
     for (FunctionBody& body : bodies_) {
       const std::vector<bool> no_results(body.results.size());
       const std::vector<bool> no_args(body.args.size());
@@ -247,6 +248,7 @@ class CallExtension {
 
   Analysis& main_;
   CallTable& table_;
+  const graph::Limits& limits_;
   // By number in the table.
   std::vector<FunctionBody> bodies_;
   std::vector<std::unique_ptr<Analysis>> analyses_;
@@ -256,8 +258,8 @@ class CallExtension {
 
 Status extend_calls(Analysis& analysis, CallTable& table, FrameId frame,
                     std::span<const Endpoint> xs, std::span<const Endpoint> ys,
-                    const Paths::Set& stops) {
-  return CallExtension(analysis, table).run(frame, xs, ys, stops);
+                    const Paths::Set& stops, const graph::Limits& limits) {
+  return CallExtension(analysis, table, limits).run(frame, xs, ys, stops);
 }
 
 }  // namespace tagflow::autodiff

@@ -5,6 +5,7 @@
 
 #include "autodiff/call_table.h"
 #include "autodiff/paths.h"
+#include "graph/limits.h"
 
 namespace tagflow::autodiff {
 
@@ -40,6 +41,6 @@ namespace tagflow::autodiff {
 // if a body has no gradient.
 Status extend_calls(Analysis& analysis, CallTable& table, FrameId frame,
                     std::span<const Endpoint> xs, std::span<const Endpoint> ys,
-                    const Paths::Set& stops);
+                    const Paths::Set& stops, const graph::Limits& limits);
 
 }  // namespace tagflow::autodiff

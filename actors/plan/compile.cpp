@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "devices/kernel_registry.h"
+#include "graph/budget.h"
 
 namespace tagflow::actors {
 namespace {
@@ -60,13 +61,15 @@ Status upload_constants(Plan& plan, devices::Accelerator& accelerator) {
 Result<std::unique_ptr<Plan>> plan_partition(Compiled& compiled,
                                              const graph::Partition& partition,
                                              const SessionOptions& options,
-                                             devices::Device& device) {
+                                             devices::Device& device,
+                                             graph::Budget* budget) {
   const PlanOptions how{
       .compile_edges = options.passes.has(graph::Pass::kEdges),
       .window = options.window,
       .launches = device.accelerator() != nullptr};
   const auto make_kernel =
       [&](const graph::Node& node) -> Result<const devices::Kernel*> {
+    TAGFLOW_RETURN_IF_ERROR(graph::check_budget(budget));
     TAGFLOW_ASSIGN(auto kernel,
                    devices::KernelRegistry::global().make(node, device.type()));
     return compiled.kernels.emplace_back(std::move(kernel)).get();
@@ -86,15 +89,17 @@ Result<std::unique_ptr<Plan>> plan_partition(Compiled& compiled,
 
 Result<std::vector<std::unique_ptr<Plan>>> compile(
     std::vector<graph::Partition> partitions, const SessionOptions& options,
-    Devices devices) {
+    Devices devices, graph::Budget* budget) {
+  graph::begin_stage(budget, "the plan was made");
   const auto compiled = std::make_shared<Compiled>();
   compiled->partitions = std::move(partitions);
   std::vector<std::unique_ptr<Plan>> plans;
   for (const graph::Partition& partition : compiled->partitions) {
     TAGFLOW_RETURN_IF_ERROR(
         check_incarnations(partition.program.graph, devices));
-    TAGFLOW_ASSIGN(auto plan, plan_partition(*compiled, partition, options,
-                                             *devices[partition.device]));
+    TAGFLOW_ASSIGN(auto plan,
+                   plan_partition(*compiled, partition, options,
+                                  *devices[partition.device], budget));
     plan->owned = compiled;
     plans.push_back(std::move(plan));
   }

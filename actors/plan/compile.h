@@ -12,11 +12,12 @@ namespace tagflow::actors {
 // Makes the kernels of each partition, and lays it out flat. The plans own the
 // partitions and the kernels. Of the options it uses the window and the pass
 // "edges". Unimplemented if a kernel is missing;
+// DeadlineExceeded or Cancelled if the budget has ended;
 // ResourceExhausted if a constant does not fit into its device's memory;
 // FailedPrecondition for a transfer of an earlier incarnation of a device.
 // Thread-safe: the partitions contain all that it needs of a graph.
 Result<std::vector<std::unique_ptr<Plan>>> compile(
     std::vector<graph::Partition> partitions, const SessionOptions& options,
-    Devices devices);
+    Devices devices, graph::Budget* budget = nullptr);
 
 }  // namespace tagflow::actors

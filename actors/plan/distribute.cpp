@@ -17,6 +17,7 @@
 #include "graph/analysis/extract.h"
 #include "graph/analysis/loop_shapes.h"
 #include "graph/analysis/validate.h"
+#include "graph/budget.h"
 #include "graph/function.h"
 #include "graph/functions/lower.h"
 #include "graph/partition/readers_first.h"
@@ -44,17 +45,17 @@ Status check_outside_loops(const graph::FrameMap& frames,
 }
 
 // Validates expanded functions, which are seen here for the first time.
-Status lower(graph::Program& program) {
+Status lower(graph::Program& program, const graph::Limits& limits) {
   const size_t end_id = program.graph.end_id();
-  TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program));
+  TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program, limits));
   // The functions are not needed any more. If the program shared the library,
   // the graph would have to copy it before an addition.
   program.graph.library() = graph::FunctionLibrary();
   if (program.graph.end_id() == end_id) return {};
-  TAGFLOW_RETURN_IF_ERROR(graph::validate(program.graph));
+  TAGFLOW_RETURN_IF_ERROR(graph::validate(program.graph, limits));
   for (const auto& body : program.bodies) {
     body->graph.library() = graph::FunctionLibrary();
-    Status status = graph::validate(body->graph);
+    Status status = graph::validate(body->graph, limits);
     if (!status.ok())
       return std::move(status).with_prefix(
           fmt::format("[function] \"{}\": ", body->name));
@@ -100,14 +101,15 @@ std::optional<uint32_t> only_device(const graph::Program& program,
   return only.value_or(0);
 }
 
-Status set_feed_shapes(graph::Program& program, std::span<const Shape> shapes) {
+Status set_feed_shapes(graph::Program& program, std::span<const Shape> shapes,
+                       graph::Budget* budget) {
   std::vector<graph::Node*> changed;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const graph::Endpoint& feed = program.feeds[i];
     program.graph.set_output_shape(feed.node, feed.port, shapes[i]);
     changed.push_back(feed.node);
   }
-  return graph::infer_loop_shapes(program.graph, changed);
+  return graph::infer_loop_shapes(program.graph, changed, budget);
 }
 
 bool may_wait(const graph::Node& node) {
@@ -176,20 +178,25 @@ class Distributor {
   }
 
   Result<Distribution> run() {
+    TAGFLOW_RETURN_IF_ERROR(begin("the needed nodes were copied"));
     TAGFLOW_RETURN_IF_ERROR(extract());
     TAGFLOW_RETURN_IF_ERROR(freeze());
     if (result_.frozen != nullptr && result_.frozen->empty() &&
         request_.feed_shapes.empty())
       return std::move(result_);
+    TAGFLOW_RETURN_IF_ERROR(begin("constraints were resolved"));
     TAGFLOW_RETURN_IF_ERROR(constrain());
     TAGFLOW_RETURN_IF_ERROR(
         graph::optimize(program_, options_.passes, context_));
+    TAGFLOW_RETURN_IF_ERROR(begin("nodes were placed"));
     TAGFLOW_RETURN_IF_ERROR(place_nodes());
+    TAGFLOW_RETURN_IF_ERROR(begin("the program was cut"));
     graph::ReadersFirstOptions order{.odd_frames = {}, .may_wait = may_wait};
     TAGFLOW_ASSIGN(order.odd_frames, graph::find_odd_frames(program_));
     TAGFLOW_RETURN_IF_ERROR(cut());
     TAGFLOW_RETURN_IF_ERROR(run_stage(graph::Stage::kCut));
     TAGFLOW_RETURN_IF_ERROR(run_stage(graph::Stage::kCpu));
+    TAGFLOW_RETURN_IF_ERROR(begin("readers got their order"));
     TAGFLOW_RETURN_IF_ERROR(
         graph::put_readers_first(result_.partitions, order));
     if (is_cut_ && options_.schedule_receives)
@@ -201,6 +208,12 @@ class Distributor {
   }
 
  private:
+  // Each stage takes time for each node, so the budget is asked before it.
+  Status begin(const char* stage) const {
+    graph::begin_stage(session_.budget, stage);
+    return session_.budget == nullptr ? Status() : session_.budget->look();
+  }
+
   // Copies the needed nodes, and replaces functions and references.
   Status extract() {
     TAGFLOW_RETURN_IF_ERROR(
@@ -212,10 +225,11 @@ class Distributor {
     TAGFLOW_ASSIGN(program_,
                    graph::extract(session_.graph, request_.feeds,
                                   request_.fetches, request_.targets));
-    TAGFLOW_RETURN_IF_ERROR(lower(program_));
+    TAGFLOW_RETURN_IF_ERROR(lower(program_, {.max_nodes = options_.max_nodes,
+                                             .budget = session_.budget}));
     TAGFLOW_RETURN_IF_ERROR(graph::dereference(program_));
     if (request_.feed_shapes.empty()) return {};
-    return set_feed_shapes(program_, request_.feed_shapes);
+    return set_feed_shapes(program_, request_.feed_shapes, session_.budget);
   }
 
   Status freeze() {
@@ -317,7 +331,7 @@ class Distributor {
   const Purpose purpose_;
   const devices::RegisteredKernels kernels_;
   const KernelEvaluator evaluator_;
-  const graph::PassContext context_{&evaluator_, may_wait};
+  const graph::PassContext context_{&evaluator_, may_wait, session_.budget};
   std::vector<graph::DeviceInfo> infos_;
   const StateGroups* groups_;
   std::optional<StateGroups> found_groups_;  // if the session has none

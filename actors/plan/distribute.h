@@ -14,6 +14,10 @@
 #include "graph/partition/partition.h"
 #include "graph/placement/placer.h"
 
+namespace tagflow::graph {
+class Budget;  // graph/budget.h
+}
+
 namespace tagflow::actors {
 
 class FrozenVariables;
@@ -32,6 +36,8 @@ struct SessionContext {
   // Of the graph. If they are null and the options have a state, they are
   // computed, in time that grows with the size of the graph.
   const StateGroups* groups = nullptr;
+  // Asked by all stages; may be null.
+  graph::Budget* budget = nullptr;
 };
 
 // A signature, resolved in its graph.
@@ -76,6 +82,8 @@ struct Distribution {
 // (Note [Readers first] in graph/partition/readers_first.h). InvalidArgument if
 // a feed or fetch is inside a loop, if a function expands to an invalid graph,
 // or if a node cannot run on the device that it requires.
+// ResourceExhausted if it needs more nodes than the options allow, or
+// DeadlineExceeded or Cancelled if the budget has ended.
 // It uses the options about passes, placement and transfers. For an
 // explanation, every placement is simulated, and reasons are given. The time
 // depends on the needed part of the graph only. Thread-safe: several threads

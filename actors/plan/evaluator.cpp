@@ -48,10 +48,13 @@ Result<std::vector<Tensor>> KernelEvaluator::evaluate(
   LimitedAllocator allocator(max_bytes);
   devices::KernelContext context(&node, values, outputs, &step, &tag,
                                  &allocator);
-  if (kernel->may_be_expensive() && devices::cost_of(*kernel, context) >
-                                        devices::Kernel::kMostFoldedNanoseconds)
-    return error(Code::kResourceExhausted, "[{}] the kernel takes too long",
-                 node.op());
+  if (kernel->may_be_expensive()) {
+    const double cost = devices::cost_of(*kernel, context);
+    if (!(cost <= devices::Kernel::kMostFoldedNanoseconds) ||
+        left_.fetch_sub(int64_t(cost)) < int64_t(cost))
+      return error(Code::kResourceExhausted, "[{}] the kernel takes too long",
+                   node.op());
+  }
   TAGFLOW_RETURN_IF_ERROR(devices::run_kernel(*kernel, context));
   return outputs;
 }

@@ -76,6 +76,7 @@ Status check(const SessionOptions& options) {
            Limit{"max_call_depth", options.max_call_depth, 1},
            Limit{"max_open_calls", options.max_open_calls, 1},
            Limit{"timeout", options.timeout.count(), 0},
+           Limit{"max_nodes", options.max_nodes > 0 ? 1 : 0, 1},
            Limit{"max_active_runs", options.max_active_runs, 1},
            Limit{"max_queued_runs", options.max_queued_runs, 0},
            Limit{"max_signatures", options.max_signatures, 1},
@@ -159,19 +160,22 @@ Result<std::vector<Tensor>> Session::run(
     const std::vector<std::string>& targets, const RunOptions& options,
     RunStats* stats) try {
   const std::shared_ptr<SessionState> session = state();
+  const SessionState::Clock::time_point start = SessionState::Clock::now();
   SplitFeeds split(feeds);
-  TAGFLOW_ASSIGN(auto prepared,
-                 session->prepare({std::move(split.names), fetches, targets}));
-  return session->run(prepared, split.values, options, stats);
+  TAGFLOW_ASSIGN(
+      auto prepared,
+      session->prepare({std::move(split.names), fetches, targets}, options));
+  return session->run(prepared, split.values, options, stats, start);
 } catch (...) {
   return current_fault("session");
 }
 
-Result<Callable> Session::make_callable(
-    const std::vector<std::string>& feeds,
-    const std::vector<std::string>& fetches,
-    const std::vector<std::string>& targets) try {
-  TAGFLOW_ASSIGN(auto prepared, state()->prepare({feeds, fetches, targets}));
+Result<Callable> Session::make_callable(const std::vector<std::string>& feeds,
+                                        const std::vector<std::string>& fetches,
+                                        const std::vector<std::string>& targets,
+                                        const RunOptions& options) try {
+  TAGFLOW_ASSIGN(auto prepared,
+                 state()->prepare({feeds, fetches, targets}, options));
   auto impl = std::make_unique<Callable::Impl>();
   impl->session = handle_;
   impl->prepared = std::move(prepared);
@@ -187,15 +191,18 @@ void Session::run_async(const std::vector<Feed>& feeds,
   const std::shared_ptr<SessionState> session = state();
   std::shared_ptr<const Prepared> prepared;
   std::vector<Tensor> values;
+  const SessionState::Clock::time_point start = SessionState::Clock::now();
   Status status = guarded("session", [&]() -> Status {
     SplitFeeds split(feeds);
     TAGFLOW_ASSIGN(
-        prepared, session->prepare({std::move(split.names), fetches, targets}));
+        prepared,
+        session->prepare({std::move(split.names), fetches, targets}, options));
     values = std::move(split.values);
     return {};
   });
   if (status.ok()) {
-    session->run_async(std::move(prepared), values, options, std::move(done));
+    session->run_async(std::move(prepared), values, options, std::move(done),
+                       start);
   } else {
     session->call(done, std::move(status), {});
   }

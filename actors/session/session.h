@@ -114,7 +114,8 @@ class Session {
   // of the graph. Returns the fetches in order. Errors:
   //   InvalidArgument, NotFound  a name, dtype or shape is wrong
   //   Cancelled
-  //   DeadlineExceeded           names the loops that ran, and how far they
+  //   DeadlineExceeded           names the stage of the compilation that it
+  //                              ended, or the loops that ran, and how far they
   //                              came; at most 50 ms late, unless a kernel
   //                              that says it is cheap blocks this thread
   //   Deadlock no progress is possible; names waiting nodes
@@ -128,10 +129,12 @@ class Session {
                                   const RunOptions& options = {},
                                   RunStats* stats = nullptr);
 
-  // Prepares a signature. Errors about names as for run().
+  // Prepares a signature. Errors about names as for run(). Of the options, the
+  // time-out and the cancellation matter: DeadlineExceeded and Cancelled.
   Result<Callable> make_callable(const std::vector<std::string>& feeds,
                                  const std::vector<std::string>& fetches,
-                                 const std::vector<std::string>& targets = {});
+                                 const std::vector<std::string>& targets = {},
+                                 const RunOptions& options = {});
 
   // The partitions of a signature, and the reasons for the placement of its
   // nodes. Errors about names as for run().

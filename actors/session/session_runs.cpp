@@ -71,19 +71,21 @@ Status SessionState::check_call(const Prepared& prepared,
 }
 
 std::shared_ptr<const Prepared> SessionState::pick_form(
-    const Prepared& prepared, std::span<const Tensor> feeds) {
+    const Prepared& prepared, std::span<const Tensor> feeds,
+    const RunOptions& options) {
   if (prepared.forms == nullptr) return nullptr;
   // A worker must not spend its time on a compilation.
   if (Engine::on_worker()) return prepared.forms->pick(feeds, nullptr);
   return prepared.forms->pick(
-      feeds, [this](const Signature& signature, std::vector<Shape> shapes,
-                    bool is_frozen) {
-        return make_form(signature, {std::move(shapes), is_frozen});
+      feeds, [&](const Signature& signature, std::vector<Shape> shapes,
+                 bool is_frozen) {
+        return make_form(signature, {std::move(shapes), is_frozen}, options);
       });
 }
 
 std::shared_ptr<Step> SessionState::make_step(
     const Prepared& prepared, const RunOptions& options,
+    Clock::time_point start,
     std::function<void(Step::Answer, const RunStats&)> on_answer) {
   auto step =
       std::make_shared<Step>(next_step.fetch_add(1, std::memory_order_relaxed),
@@ -108,8 +110,7 @@ std::shared_ptr<Step> SessionState::make_step(
   step->timeout =
       std::min(options.timeout.count() > 0 ? options.timeout : options_.timeout,
                kLongestTimeout);
-  if (step->timeout.count() > 0)
-    step->deadline = std::chrono::steady_clock::now() + step->timeout;
+  if (step->timeout.count() > 0) step->deadline = start + step->timeout;
   if (options.cancel) {
     auto hook = std::make_shared<TokenHook>(options.cancel->hooks_, step,
                                             devices_->engine());
@@ -122,8 +123,8 @@ std::shared_ptr<Step> SessionState::make_step(
 
 Result<std::vector<Tensor>> SessionState::run(
     const std::shared_ptr<const Prepared>& prepared,
-    std::span<const Tensor> feeds, const RunOptions& options,
-    RunStats* stats) try {
+    std::span<const Tensor> feeds, const RunOptions& options, RunStats* stats,
+    std::optional<Clock::time_point> start) try {
   if (Engine::on_worker())
     return error(Code::kFailedPrecondition,
                  "[session] run was called from a `done` or a thread of an "
@@ -131,8 +132,10 @@ Result<std::vector<Tensor>> SessionState::run(
   TAGFLOW_RETURN_IF_ERROR(devices_->engine().check_process());
   TAGFLOW_RETURN_IF_ERROR(check_call(*prepared, feeds, options));
   const auto begin = std::chrono::steady_clock::now();
-  const std::shared_ptr<Step> step = make_step(*prepared, options, nullptr);
-  const std::shared_ptr<const Prepared> picked = pick_form(*prepared, feeds);
+  const std::shared_ptr<Step> step =
+      make_step(*prepared, options, start.value_or(begin), nullptr);
+  const std::shared_ptr<const Prepared> picked =
+      pick_form(*prepared, feeds, options);
   const auto& form = picked != nullptr ? picked : prepared;
   TAGFLOW_RETURN_IF_ERROR(submit(step, form, feeds, /*sync=*/true,
                                  /*count=*/stats != nullptr));
@@ -165,7 +168,8 @@ void SessionState::call(Done& done, Result<std::vector<Tensor>> answer,
 
 void SessionState::run_async(std::shared_ptr<const Prepared> prepared,
                              std::span<const Tensor> feeds,
-                             const RunOptions& options, Done done) {
+                             const RunOptions& options, Done done,
+                             std::optional<Clock::time_point> start) {
   const auto begin = std::chrono::steady_clock::now();
   std::shared_ptr<Step> step;
   std::shared_ptr<Done> kept;
@@ -185,9 +189,11 @@ void SessionState::run_async(std::shared_ptr<const Prepared> prepared,
       call(*kept, std::move(answer), copy);
       count_answer();
     };
-    step = make_step(*prepared, options, std::move(on_answer));
+    step = make_step(*prepared, options, start.value_or(begin),
+                     std::move(on_answer));
     if (step->timeout.count() > 0) devices_->engine().watch_deadline(*step);
-    if (auto form = pick_form(*prepared, feeds)) prepared = std::move(form);
+    if (auto form = pick_form(*prepared, feeds, options))
+      prepared = std::move(form);
     return submit(step, prepared, feeds, /*sync=*/false, /*count=*/true);
   });
   if (status.ok()) return;

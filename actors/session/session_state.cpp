@@ -31,31 +31,48 @@ SessionState::SessionState(SessionOptions options,
                            std::shared_ptr<DeviceSet> devices)
     : options_(with_state(std::move(options), devices)),
       devices_(std::move(devices)),
-      cache_(size_t(options_.max_signatures)) {}
+      cache_(size_t(options_.max_signatures)),
+      check_({.max_nodes = options_.max_nodes}) {}
 
 class SessionState::CompileLock {
  public:
-  explicit CompileLock(SessionState& session)
-      : session_(&session), lock_(session.compile_mutex_) {
+  // REQUIRES: is_compiling_ was set for it.
+  explicit CompileLock(SessionState& session) : session_(&session) {
     session.compiling_thread_.store(std::this_thread::get_id());
   }
-  CompileLock(CompileLock&&) = default;
+  CompileLock(CompileLock&& other) noexcept
+      : session_(std::exchange(other.session_, nullptr)) {}
   CompileLock& operator=(CompileLock&&) = delete;
   ~CompileLock() {
-    if (lock_.owns_lock()) session_->compiling_thread_.store({});
+    if (session_ == nullptr) return;
+    session_->compiling_thread_.store({});
+    {
+      std::lock_guard lock(session_->compile_mutex_);
+      session_->is_compiling_ = false;
+    }
+    session_->compiling_ended_.notify_one();
   }
 
  private:
   SessionState* session_;
-  std::unique_lock<std::mutex> lock_;
 };
 
-Result<SessionState::CompileLock> SessionState::lock_compiling() {
+Result<SessionState::CompileLock> SessionState::lock_compiling(
+    graph::Budget* budget) {
   if (compiling_thread_.load() == std::this_thread::get_id())
     return error(Code::kFailedPrecondition,
                  "[session] a kernel, a factory, a shape function or a warning "
                  "called this session while it compiled or extended its graph");
   if (is_closed()) return closed_session();
+  graph::begin_stage(budget, "another signature of the session was compiled");
+  std::unique_lock lock(compile_mutex_);
+  while (is_compiling_) {
+    if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
+    constexpr std::chrono::milliseconds kBetweenLooks(10);
+    compiling_ended_.wait_for(lock, kBetweenLooks);
+  }
+  is_compiling_ = true;
+  lock.unlock();
   return CompileLock(*this);
 }
 
@@ -82,13 +99,14 @@ Status SessionState::check_graph() {
 // The graph is only read here. Prepared runs do not call this, and an extension
 // waits.
 Result<std::shared_ptr<const Prepared>> SessionState::prepare(
-    const Signature& signature) {
+    const Signature& signature, const RunOptions& options) {
   const std::string key = SignatureCache::key(signature);
   if (auto prepared = cache_.find(key)) return prepared;
-  TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling());
+  graph::Budget budget(budget_of(options));
+  TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling(&budget));
   if (auto prepared = cache_.find(key)) return prepared;
   std::shared_lock lock(graph_mutex_);
-  TAGFLOW_ASSIGN(auto prepared, compile(signature, {}, nullptr));
+  TAGFLOW_ASSIGN(auto prepared, compile(signature, {}, nullptr, budget));
   std::vector<size_t> open_feeds = find_open_feeds(*prepared);
   const bool is_frozen = options_.passes.has(graph::Pass::kFreeze) &&
                          prepared->executable->can_be_frozen();
@@ -121,8 +139,18 @@ Result<Request> SessionState::find_request(const Signature& signature) {
   return request;
 }
 
+graph::Budget::Options SessionState::budget_of(const RunOptions& options) {
+  return {.timeout =
+              options.timeout.count() > 0 ? options.timeout : options_.timeout,
+          .is_cancelled = [this, &options] {
+            return is_closed() ||
+                   (options.cancel && options.cancel->cancelled());
+          }};
+}
+
 Result<Distribution> SessionState::distribute(const Request& request,
-                                              Purpose purpose) {
+                                              Purpose purpose,
+                                              graph::Budget& budget) {
   TAGFLOW_RETURN_IF_ERROR(check_graph());
   // A try fails if another session has claimed a home meanwhile. Homes are
   // permanent, so there are few such tries.
@@ -130,7 +158,7 @@ Result<Distribution> SessionState::distribute(const Request& request,
   for (int tries = 1;; ++tries) {
     Result<Distribution> distribution =
         actors::distribute({graph_, check_.frames(), options_,
-                            devices_->devices(), costs_, &groups()},
+                            devices_->devices(), costs_, &groups(), &budget},
                            request, purpose);
     if (distribution.status().code() != Code::kAborted) return distribution;
     if (tries == kMostTries)
@@ -154,10 +182,12 @@ const StateGroups& SessionState::groups() {
 }
 
 Result<Distribution> SessionState::explain(const Signature& signature) {
-  TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling());
+  const RunOptions defaults;
+  graph::Budget budget(budget_of(defaults));
+  TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling(&budget));
   std::shared_lock lock(graph_mutex_);
   TAGFLOW_ASSIGN(const Request request, find_request(signature));
-  return distribute(request, Purpose::kExplanation);
+  return distribute(request, Purpose::kExplanation, budget);
 }
 
 Status SessionState::learn(graph::CostModel costs) {
@@ -168,13 +198,15 @@ Status SessionState::learn(graph::CostModel costs) {
 }
 
 Result<std::shared_ptr<Prepared>> SessionState::compile(
-    const Signature& signature, const Special& special,
-    FrozenVariables* frozen) {
+    const Signature& signature, const Special& special, FrozenVariables* frozen,
+    graph::Budget& budget) {
   TAGFLOW_ASSIGN(Request request, find_request(signature));
   request.feed_shapes = special.feed_shapes;
-  TAGFLOW_ASSIGN(Distribution distribution,
-                 distribute(request, special.is_frozen ? Purpose::kFrozenRun
-                                                       : Purpose::kRun));
+  TAGFLOW_ASSIGN(
+      Distribution distribution,
+      distribute(request,
+                 special.is_frozen ? Purpose::kFrozenRun : Purpose::kRun,
+                 budget));
   if (special.is_frozen) {
     const bool is_any =
         distribution.frozen != nullptr && !distribution.frozen->empty();
@@ -183,8 +215,9 @@ Result<std::shared_ptr<Prepared>> SessionState::compile(
     if (is_any) *frozen = std::move(*distribution.frozen);
   }
   warn_once(distribution.placement.warnings);
-  TAGFLOW_ASSIGN(auto plans, actors::compile(std::move(distribution.partitions),
-                                             options_, devices_->devices()));
+  TAGFLOW_ASSIGN(auto plans,
+                 actors::compile(std::move(distribution.partitions), options_,
+                                 devices_->devices(), &budget));
   for (const auto& plan : plans) warn_once(plan->warnings);
   auto prepared = std::make_shared<Prepared>();
   prepared->feeds = request.feeds;
@@ -207,11 +240,14 @@ std::vector<size_t> SessionState::find_open_feeds(
 }
 
 Result<Form> SessionState::make_form(const Signature& signature,
-                                     const Special& special) {
-  TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling());
+                                     const Special& special,
+                                     const RunOptions& options) {
+  graph::Budget budget(budget_of(options));
+  TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling(&budget));
   std::shared_lock lock(graph_mutex_);
   Form form;
-  TAGFLOW_ASSIGN(form.prepared, compile(signature, special, &form.variables));
+  TAGFLOW_ASSIGN(form.prepared,
+                 compile(signature, special, &form.variables, budget));
   return form;
 }
 

@@ -24,6 +24,7 @@
 #include "actors/session/session.h"
 #include "actors/session/signature_cache.h"
 #include "graph/analysis/validate.h"
+#include "graph/budget.h"
 #include "graph/graph.h"
 
 namespace tagflow::actors {
@@ -36,26 +37,33 @@ namespace tagflow::actors {
 // ended and each `done` has returned. It does not wait on a thread that the
 // runs may need.
 
-// Thread-safe. Lock order: compile_mutex_ before graph_mutex_; steps_mutex_
-// before the mutexes of a step.
+// Thread-safe. Lock order: a CompileLock before graph_mutex_; compile_mutex_
+// before steps_mutex_, and that before the mutexes of a step.
 class SessionState : public std::enable_shared_from_this<SessionState> {
  public:
+  using Clock = graph::Budget::Clock;
+
   // Makes a shared state if the options have none.
   SessionState(SessionOptions options, std::shared_ptr<DeviceSet> devices);
 
   Status extend(std::span<const graph::NodeDef> nodes);
   Status extend(const graph::Graph& graph);
   // Takes the signature from the cache, or compiles it.
-  Result<std::shared_ptr<const Prepared>> prepare(const Signature& signature);
+  // The time-out and the cancellation of the options end that, and so does
+  // close().
+  Result<std::shared_ptr<const Prepared>> prepare(
+      const Signature& signature, const RunOptions& options = {});
 
+  // The time-out of the run counts from `start`, when the preparation of its
+  // signature began, or else from now.
   Result<std::vector<Tensor>> run(
       const std::shared_ptr<const Prepared>& prepared,
-      std::span<const Tensor> feeds, const RunOptions& options,
-      RunStats* stats);
+      std::span<const Tensor> feeds, const RunOptions& options, RunStats* stats,
+      std::optional<Clock::time_point> start = {});
   // Keeps `prepared`: a `done` may free the caller's copy before this returns.
   void run_async(std::shared_ptr<const Prepared> prepared,
                  std::span<const Tensor> feeds, const RunOptions& options,
-                 Done done);
+                 Done done, std::optional<Clock::time_point> start = {});
   Status close(std::optional<std::chrono::nanoseconds> deadline);
   // Whether close() was called.
   bool is_closed();
@@ -70,7 +78,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
     std::vector<Shape> feed_shapes;  // empty: those of the graph
     bool is_frozen = false;          // for the current versions of variables
   };
-  Result<Form> make_form(const Signature& signature, const Special& special);
+  Result<Form> make_form(const Signature& signature, const Special& special,
+                         const RunOptions& options = {});
   // The partitions of the signature, and the reasons for them.
   Result<Distribution> explain(const Signature& signature);
   // Signatures that are prepared from now on are placed by these costs.
@@ -93,23 +102,28 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   class AtBorder;
   using Queue = std::list<std::shared_ptr<Queued>>;
 
-  // Holds compile_mutex_ while code of the user is called: pure kernels, which
-  // are folded, factories, shape functions, on_warning. If that code requests
+  // Is held while code of the user is called: pure kernels, which are folded,
+  // factories, shape functions, on_warning. If that code requests
   // the lock again, on the same thread, the error is FailedPrecondition.
   class CompileLock;
-  // FailedPrecondition, too, if the session is closed.
-  Result<CompileLock> lock_compiling();
+  // FailedPrecondition, too, if the session is closed. Waits for a thread that
+  // compiles until the budget, if any, has ended.
+  Result<CompileLock> lock_compiling(graph::Budget* budget = nullptr);
   // The error of all calls after the session is closed.
   static Status closed_session();
-  // REQUIRES of the functions below: compile_mutex_ and, at least shared,
+  // What a compilation that starts now may take. The options must outlive it.
+  graph::Budget::Options budget_of(const RunOptions& options);
+  // REQUIRES of the functions below: a CompileLock and, at least shared,
   // graph_mutex_ are held.
   Result<Request> find_request(const Signature& signature);
-  Result<Distribution> distribute(const Request& request, Purpose purpose);
+  Result<Distribution> distribute(const Request& request, Purpose purpose,
+                                  graph::Budget& budget);
   // If the form is frozen, `frozen` gets the versions of its variables. Null if
   // it would equal the usual form.
   Result<std::shared_ptr<Prepared>> compile(const Signature& signature,
                                             const Special& special,
-                                            FrozenVariables* frozen);
+                                            FrozenVariables* frozen,
+                                            graph::Budget& budget);
   // The feeds whose shapes are not fully known, if a form could use them.
   std::vector<size_t> find_open_feeds(const Prepared& prepared) const;
   // Checks the nodes that were added since the last check.
@@ -122,10 +136,12 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
                     const RunOptions& options) const;
   // A form for such a run, if there is one; otherwise null.
   std::shared_ptr<const Prepared> pick_form(const Prepared& prepared,
-                                            std::span<const Tensor> feeds);
+                                            std::span<const Tensor> feeds,
+                                            const RunOptions& options);
   // Without `on_answer`, a thread waits for the answer.
   std::shared_ptr<Step> make_step(
       const Prepared& prepared, const RunOptions& options,
+      Clock::time_point start,
       std::function<void(Step::Answer, const RunStats&)> on_answer);
   // Starts the step, or makes it wait for the border or in the queue. After an
   // error it is not open, and gets no answer.
@@ -170,8 +186,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   const SessionOptions options_;
   const std::shared_ptr<DeviceSet> devices_;
   SignatureCache cache_;
-  std::mutex compile_mutex_;
-  std::atomic<std::thread::id> compiling_thread_;  // owner of compile_mutex_
+  std::mutex compile_mutex_;  // guards is_compiling_; held briefly
+  std::condition_variable compiling_ended_;
+  bool is_compiling_ = false;                      // there is a CompileLock
+  std::atomic<std::thread::id> compiling_thread_;  // that has it
   std::shared_mutex graph_mutex_;
   graph::Graph graph_;
   graph::GrowingCheck check_;          // of graph_

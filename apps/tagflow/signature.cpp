@@ -18,6 +18,7 @@
 #include "apps/tagflow/model/op_libraries.h"
 #include "apps/tagflow/model/summary.h"
 #include "graph/analysis/prune.h"
+#include "graph/budget.h"
 #include "graph/counted.h"
 #include "graph/function.h"
 #include "graph/function_uses.h"
@@ -238,7 +239,10 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   const auto session_options = to_session_options(options.engine);
   if (!session_options.ok()) return usage_error(session_options.status());
 
-  const Result<Model> model = load_model(options.graph);
+  graph::Budget budget({.timeout = session_options->timeout});
+  const Result<Model> model =
+      load_model(options.graph,
+                 {.max_nodes = session_options->max_nodes, .budget = &budget});
   if (!model.ok()) return file_error(model.status());
   const auto of_graph = [&](Failure of) {
     of.status = name_file(std::move(of.status), options.graph);

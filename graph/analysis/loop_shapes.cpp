@@ -6,6 +6,7 @@
 
 #include "graph/analysis/list_elements.h"
 #include "graph/analysis/topology.h"
+#include "graph/budget.h"
 
 namespace tagflow::graph {
 namespace {
@@ -50,9 +51,13 @@ class LoopShapes {
     }
   }
 
-  void run() {
+  Status run(Budget* budget) {
+    begin_stage(budget, "shapes were inferred");
     for (int round = 0;; ++round) {
-      for (Dependent& one : nodes_) infer(one, round == 0);
+      for (Dependent& one : nodes_) {
+        TAGFLOW_RETURN_IF_ERROR(check_budget(budget));
+        infer(one, round == 0);
+      }
       bool is_settled = true;
       for (Dependent& one : nodes_) {
         if (one.is_given_up || agrees(one)) continue;
@@ -60,7 +65,7 @@ class LoopShapes {
         one.is_given_up = round >= kMaxRounds;
         break;
       }
-      if (is_settled) return;
+      if (is_settled) return {};
       if (round >= kLastRound)
         for (Dependent& one : nodes_) one.is_given_up = true;
     }
@@ -186,10 +191,10 @@ class LoopShapes {
 
 }  // namespace
 
-Status infer_loop_shapes(Graph& graph, std::span<Node* const> changed) {
+Status infer_loop_shapes(Graph& graph, std::span<Node* const> changed,
+                         Budget* budget) {
   TAGFLOW_ASSIGN(const auto order, topological_order(graph));
-  LoopShapes(graph, order, changed).run();
-  return {};
+  return LoopShapes(graph, order, changed).run(budget);
 }
 
 }  // namespace tagflow::graph

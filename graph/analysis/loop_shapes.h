@@ -7,6 +7,8 @@
 
 namespace tagflow::graph {
 
+class Budget;  // graph/budget.h
+
 // When a Merge is added, its back edge is open, so its shape is unknown. This
 // finds the shapes that variables have in every iteration, and infers the
 // shapes that depend on them. It starts with the shape that enters the loop,
@@ -14,7 +16,8 @@ namespace tagflow::graph {
 // repeats this until nothing changes. In the same rounds reads of lists get the
 // common shape of all elements. It also infers the shapes that depend on
 // `changed`: nodes whose output shapes were refined. Shapes only become more
-// exact. An error is a bug. REQUIRES: the graph is valid.
-Status infer_loop_shapes(Graph& graph, std::span<Node* const> changed = {});
+// exact. An error is a bug, or one of the budget. REQUIRES: the graph is valid.
+Status infer_loop_shapes(Graph& graph, std::span<Node* const> changed = {},
+                         Budget* budget = nullptr);
 
 }  // namespace tagflow::graph

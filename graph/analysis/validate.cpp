@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "graph/analysis/frames.h"
+#include "graph/budget.h"
 #include "graph/function.h"
 #include "graph/node_types.h"
 #include "graph/op_registry.h"
@@ -201,9 +202,11 @@ Status GrowingCheck::run(const Graph& graph) {
                  "[graph] {} nodes, those of functions included, are over "
                  "the limit of {}",
                  graph.size() + function_nodes, limits_.max_nodes);
+  begin_stage(limits_.budget, "the graph was checked");
   const Validator validator(graph, limits_);
   for (const Node* node : nodes) {
     ++num_visits_;
+    TAGFLOW_RETURN_IF_ERROR(check_budget(limits_.budget));
     TAGFLOW_RETURN_IF_ERROR(validator.check(*node));
   }
   TAGFLOW_RETURN_IF_ERROR(frames_.extend(graph, limits_));

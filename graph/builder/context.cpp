@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/budget.h"
+
 namespace tagflow::graph {
 
 namespace {
@@ -225,6 +227,11 @@ Result<Node*> BuilderState::add_here(NodeSpec spec, Context* context) {
         std::none_of(controls.begin(), controls.end(), gated))
       controls.push_back(context->pivot);
   }
+  if (graph_.size() >= limits_.max_nodes)
+    return error(Code::kResourceExhausted,
+                 "[graph] \"{}\" is one more than the limit of {} nodes",
+                 spec.name, limits_.max_nodes);
+  TAGFLOW_RETURN_IF_ERROR(check_budget(limits_.budget));
   TAGFLOW_ASSIGN(Node * node, graph_.add(std::move(spec.name), spec.op,
                                          spec.inputs, std::move(spec.attrs),
                                          controls, std::move(spec.device)));

@@ -20,6 +20,7 @@
 // then.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/limits.h"
 
 namespace tagflow::graph {
 
@@ -81,6 +83,9 @@ class BuilderState {
   const Status& status() const { return status_; }
   // Keeps the first error.
   void fail(Status status);
+  // See growth.h.
+  const Limits& limits() const { return limits_; }
+  void set_limits(const Limits& limits) { limits_ = limits; }
 
   // InvalidArgument if the node is in another graph.
   Status check_own(const Node* node, std::string_view user) const;
@@ -119,6 +124,7 @@ class BuilderState {
   std::string unique_node(const std::string& prefix);
 
   Graph& graph_;
+  Limits limits_{.max_nodes = std::numeric_limits<size_t>::max()};
   Status status_;
   std::vector<std::unique_ptr<Context>> contexts_;
   // By id, not address: the memory of a removed node may be reused.

@@ -4,11 +4,21 @@
 
 #include "graph/analysis/class_labels.h"
 #include "graph/builder/context.h"
+#include "graph/builder/growth.h"
 #include "graph/builder/op_inputs.h"
+#include "graph/builder/scope_access.h"
 #include "graph/function.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::graph {
+
+void limit_growth(const Scope& scope, const Limits& limits) {
+  ScopeAccess::state(scope).set_limits(limits);
+}
+
+const Limits& growth_limits(const Scope& scope) {
+  return ScopeAccess::state(scope).limits();
+}
 
 Scope::Scope(Graph& graph) : state_(std::make_shared<BuilderState>(graph)) {}
 

@@ -46,33 +46,67 @@ bool is_one_tensor(const ArgDef& arg) {
 
 }  // namespace
 
-uint64_t InlinedSize::of(std::string_view op, const AttrMap& attrs) {
-  uint64_t nodes = 0;
+std::vector<const FunctionDef*> InlinedSize::called(
+    std::string_view op, const AttrMap& attrs) const {
+  std::vector<const FunctionDef*> functions;
   for (const std::string_view name : inlined_functions(op, attrs))
     if (const FunctionDef* function = library_.find(name))
-      nodes = sum(nodes, of(*function));
+      functions.push_back(function);
+  return functions;
+}
+
+uint64_t InlinedSize::of(std::string_view op, const AttrMap& attrs) {
+  uint64_t nodes = 0;
+  for (const FunctionDef* function : called(op, attrs))
+    nodes = sum(nodes, of(*function));
   return nodes;
 }
 
+// Functions of a file may call one another in a chain of any length, so this
+// does not call itself.
 uint64_t InlinedSize::of(const FunctionDef& function) {
-  const auto [known, is_new] = known_.try_emplace(&function, 0);
-  // Functions that nest deeper are refused when they are inlined.
-  if (!is_new || depth_ > limits_.max_function_depth) return known->second;
-  ++depth_;
-  // A node for each argument.
-  uint64_t nodes =
-      function.nodes.size() +
-      size_t(std::ranges::count_if(function.signature.inputs, is_one_tensor));
-  for (const NodeDef& node : function.nodes)
-    nodes = sum(nodes, of(node.op, node.attrs));
-  --depth_;
-  return known_[&function] = nodes;
+  struct Open {
+    explicit Open(const FunctionDef& of)
+        : function(&of),
+          // One for each argument.
+          nodes(of.nodes.size() + size_t(std::ranges::count_if(
+                                      of.signature.inputs, is_one_tensor))) {}
+
+    const FunctionDef* function;
+    uint64_t nodes;
+    size_t next_node = 0;
+    std::vector<const FunctionDef*> calls = {};  // of the node before
+    size_t next_call = 0;
+  };
+  std::vector<Open> open;
+  if (known_.try_emplace(&function, 0).second) open.emplace_back(function);
+  while (!open.empty()) {
+    Open& top = open.back();
+    if (top.next_call < top.calls.size()) {
+      const FunctionDef& callee = *top.calls[top.next_call];
+      const auto [known, is_new] = known_.try_emplace(&callee, 0);
+      if (is_new) {
+        open.emplace_back(callee);  // then this call is looked at again
+      } else {
+        top.nodes = sum(top.nodes, known->second);
+        ++top.next_call;
+      }
+    } else if (top.next_node < top.function->nodes.size()) {
+      const NodeDef& node = top.function->nodes[top.next_node++];
+      top.calls = called(node.op, node.attrs);
+      top.next_call = 0;
+    } else {
+      known_[top.function] = top.nodes;
+      open.pop_back();
+    }
+  }
+  return known_.at(&function);
 }
 
 Status check_inlined_size(const Graph& graph, const Limits& limits,
                           size_t* nodes) {
   if (graph.library().empty()) return {};
-  InlinedSize size(graph.library(), limits);
+  InlinedSize size(graph.library());
   uint64_t all = graph.size();
   uint64_t most = 0;
   const Node* largest = nullptr;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "graph/function.h"
 #include "graph/graph.h"
@@ -17,8 +19,7 @@ namespace tagflow::graph {
 // is.
 class InlinedSize {
  public:
-  InlinedSize(const FunctionLibrary& library, const Limits& limits)
-      : library_(library), limits_(limits) {}
+  explicit InlinedSize(const FunctionLibrary& library) : library_(library) {}
 
   // The nodes that replace the node, at least: functions that are passed as
   // attributes, the nodes of conditionals and loops around the bodies, and a
@@ -29,13 +30,14 @@ class InlinedSize {
   static constexpr uint64_t kMost = uint64_t(1) << 62;
 
  private:
+  // Those that are inlined in place of such a node.
+  std::vector<const FunctionDef*> called(std::string_view op,
+                                         const AttrMap& attrs) const;
   uint64_t of(const FunctionDef& function);
 
   const FunctionLibrary& library_;
-  const Limits& limits_;
   // 0 while the function is being counted, so that recursion adds nothing.
   std::unordered_map<const FunctionDef*, uint64_t> known_;
-  int depth_ = 0;
 };
 
 // ResourceExhausted if the graph will have more nodes than the limit; then

@@ -15,6 +15,7 @@
 #include "graph/analysis/list_elements.h"
 #include "graph/analysis/loop_shapes.h"
 #include "graph/analysis/topology.h"
+#include "graph/budget.h"
 #include "graph/fault.h"
 #include "graph/known_value.h"
 #include "graph/passes/passes.h"
@@ -51,15 +52,17 @@ size_t text_bytes(const AttrMap& attrs) {
 
 class Folding {
  public:
-  Folding(Program& program, const Evaluator* evaluator)
+  Folding(Program& program, const PassContext& context)
       : program_(program),
         graph_(program.graph),
-        evaluator_(evaluator),
+        evaluator_(context.evaluator),
+        budget_(context.budget),
         detour_(program) {}
 
   Result<bool> run() {
     TAGFLOW_ASSIGN(const auto order, topological_order(graph_));
     for (Node* node : order) {
+      TAGFLOW_RETURN_IF_ERROR(check_budget(budget_));
       TAGFLOW_RETURN_IF_ERROR(read_list(node));
       Values values = values_of(*node);
       if (values.empty()) continue;
@@ -74,7 +77,7 @@ class Folding {
     for (const NodeId id : read_)
       if (Node* made = graph_.node(id)) known.push_back(made);
     if (!known.empty())
-      TAGFLOW_RETURN_IF_ERROR(infer_loop_shapes(graph_, known));
+      TAGFLOW_RETURN_IF_ERROR(infer_loop_shapes(graph_, known, budget_));
     return true;
   }
 
@@ -233,7 +236,20 @@ class Folding {
     size_t text = 0;
   };
 
+  // A kernel may pass over the positions of dimensions although there are no
+  // elements, and costs do not say so.
+  static bool has_many_positions(const Tensor& value) {
+    if (value.num_elements() > 0) return false;
+    auto positions = std::optional<int64_t>(1);
+    for (const int64_t size : value.shape().dims()) {
+      positions = checked_multiply(*positions, std::max<int64_t>(size, 1));
+      if (!positions || *positions > int64_t(kNeverSmall)) return true;
+    }
+    return false;
+  }
+
   static Bounds bounds_of(const Node& node, const Values& inputs) {
+    if (std::ranges::any_of(inputs, has_many_positions)) return {};
     size_t bytes = 0;
     size_t count = 1;
     for (const Tensor& input : inputs) {
@@ -299,6 +315,7 @@ class Folding {
   const Program& program_;
   Graph& graph_;
   const Evaluator* evaluator_;
+  Budget* const budget_;
   std::optional<Readers> readers_;  // of the program before folding
   Detour detour_;
   size_t left_ = kMostInAll;
@@ -309,7 +326,7 @@ class Folding {
 }  // namespace
 
 Result<bool> fold_constants(Program& program, const PassContext& context) {
-  return Folding(program, context.evaluator).run();
+  return Folding(program, context).run();
 }
 
 }  // namespace tagflow::graph

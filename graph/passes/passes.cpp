@@ -6,6 +6,7 @@
 
 #include "graph/analysis/loop_shapes.h"
 #include "graph/analysis/validate.h"
+#include "graph/budget.h"
 
 namespace tagflow::graph {
 namespace {
@@ -83,7 +84,8 @@ class StageRun {
 
   Status run() {
     if (stage_ == Stage::kRounds || stage_ == Stage::kCut)
-      TAGFLOW_RETURN_IF_ERROR(infer_loop_shapes(program_.graph));
+      TAGFLOW_RETURN_IF_ERROR(
+          infer_loop_shapes(program_.graph, {}, context_.budget));
     if (stage_ == Stage::kRounds) return run_rounds();
     return run_once(set_).status();
   }
@@ -108,6 +110,7 @@ class StageRun {
       if (step.stage != stage_ || step.run == nullptr || !set.has(step.pass))
         continue;
       if (is_body_ && step.bodies == Bodies::kExcluded) continue;
+      TAGFLOW_RETURN_IF_ERROR(begin(step));
       TAGFLOW_ASSIGN(const bool is_new, step.run(program_, context_));
       if (is_new) changed = changed.with(step.pass);
 #ifndef NDEBUG
@@ -118,6 +121,14 @@ class StageRun {
 #endif
     }
     return changed;
+  }
+
+  // Since a pass takes time for each node, the budget is asked.
+  Status begin(const PassStep& step) const {
+    if (context_.budget == nullptr) return {};
+    context_.budget->begin(
+        fmt::format("the pass \"{}\" ran", kPasses[size_t(step.pass)].name));
+    return context_.budget->look();
   }
 
   const Stage stage_;

@@ -28,6 +28,8 @@
 
 namespace tagflow::graph {
 
+class Budget;  // graph/budget.h
+
 struct PassItem {
   Pass pass = Pass::kFold;
   std::string_view name;  // for PassSet::parse()
@@ -55,11 +57,13 @@ struct PassContext {
   const Evaluator* evaluator = nullptr;
   // Which nodes may answer at any time.
   bool (*may_wait)(const Node&) = [](const Node&) { return false; };
+  // Asked before each pass, and by long ones; may be null.
+  Budget* budget = nullptr;
 };
 
 // Rewrites the program's graph, not its bodies, and returns whether it changed.
-// An error is a bug, or means that the result has too many outputs for a graph.
-// REQUIRES: the program is valid.
+// An error is a bug, is one of the budget, or means that the result has too
+// many outputs for a graph. REQUIRES: the program is valid.
 using PassFunction = Result<bool> (*)(Program& program,
                                       const PassContext& context);
 

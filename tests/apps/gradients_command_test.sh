@@ -236,4 +236,24 @@ for name in power.meta saved_model.pb; do
   expect 2 - 'should end in .pb or .pbtxt' \
     tagflow gradients "$power" --y y --x x --out "$name"
 done
+
+# --- What nobody could read ---------------------------------------------------
+{ cat "$power"
+  echo 'library { function { signature { name: "f" }
+          node_def { name: "i" op: "NoOp" device: "\377" } } }'
+} >"$work/not_utf8.pbtxt"
+expect 1 - 'not_utf8.pbtxt: \[graphdef\] node "i": tensorflow.NodeDef.device is not UTF-8' \
+  tagflow gradients not_utf8.pbtxt --y y --x x --out not_utf8.pb
+[ "$(wc -l <"$work/stderr")" -eq 1 ] || complain "more than an error" gradients
+{ echo 'node { name: "x" op: "Placeholder"
+          attr { key: "dtype" value { type: DT_FLOAT } } }
+        node { name: "y" op: "AddN"'
+  for ((i = 0; i < 65536; i++)); do echo 'input: "x"'; done
+  echo '  attr { key: "N" value { i: 65536 } } }'
+} >"$work/wide.pbtxt"
+expect 1 - 'node "y" has 65536 inputs, but nodes run with up to 65535 only' \
+  tagflow gradients wide.pbtxt --y y --x x --out wide.pb
+for file in not_utf8.pb wide.pb; do
+  [ ! -e "$work/$file" ] || complain "$file is left" tagflow gradients
+done
 finish

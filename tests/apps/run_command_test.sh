@@ -205,6 +205,43 @@ expect 1 - 'Switch "s" .* predicate "p:0" was false' tagflow run "$sums" --feed 
 expect 1 - 'DeadlineExceeded: .*(frame "while" had come to|was still ending)' \
   tagflow run "$loop" --feed n:0=2000000000 --fetch Exit:0 --timeout 0.1
 
+# --- Limits before the run ----------------------------------------------------
+# doubling N: f_N calls f_N-1 twice, and so on.
+doubling() {
+  echo 'node { name: "x" op: "Placeholder"
+          attr { key: "dtype" value { type: DT_FLOAT } } }'
+  echo "node { name: \"y\" op: \"f_$1\" input: \"x\" } library {"
+  for ((i = 0; i <= $1; i++)); do
+    echo "function { signature { name: \"f_$i\"
+            input_arg { name: \"a\" type: DT_FLOAT }
+            output_arg { name: \"r\" type: DT_FLOAT } }"
+    if [ "$i" -eq 0 ]; then
+      echo 'node_def { name: "p" op: "Square" input: "a"
+              attr { key: "T" value { type: DT_FLOAT } } }
+            ret { key: "r" value: "p:y:0" } }'
+    else
+      echo "node_def { name: \"p\" op: \"f_$((i - 1))\" input: \"a\" }
+            node_def { name: \"q\" op: \"f_$((i - 1))\" input: \"p:r:0\" }
+            ret { key: \"r\" value: \"q:r:0\" } }"
+    fi
+  done
+  echo '}'
+}
+doubling 16 >"$work/expo16.pbtxt"
+doubling 30 >"$work/expo30.pbtxt"
+expect 1 - 'DeadlineExceeded: .*time-out of 0.05 s passed while .* \([0-9]+ nodes' \
+  tagflow run expo16.pbtxt --feed x=1 --fetch y --timeout 0.05
+expect 1 - 'than 1048576 nodes, the limit: f_30 "y", .* becomes 5368709117$' \
+  tagflow run expo30.pbtxt --feed x=1 --fetch y
+expect 1 - 'than 100000 nodes, the limit' tagflow run expo16.pbtxt \
+  --feed x=1 --fetch y --max-nodes 100000
+expect 1 - 'expo16.pbtxt: .* is one more than the limit of 20 nodes$' \
+  tagflow run expo16.pbtxt --feed x=1 --fetch y --max-nodes 20
+expect 2 - '--max-nodes' tagflow run "$loop" --fetch Exit --max-nodes 0
+expect 1 - 'more than [0-9]+ nodes, the limit: f_30 "y"' \
+  tagflow gradients expo30.pbtxt --y y --x x --out expo.pb
+[ ! -e "$work/expo.pb" ] || complain "a file is left" tagflow gradients
+
 # An Exit of the body's value, rather than of the Switch's, leaves each time.
 { cat "$loop"
   echo 'node { name: "leak" op: "Exit" input: "Add"

@@ -104,8 +104,15 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
       ->type_name("SEED")
       ->group(group);
   app.add_option("--timeout", options.timeout,
-                 "seconds after which a run ends; 0: none")
+                 "seconds after which reading the graph, preparing the run, or "
+                 "a run ends; 0: none")
       ->check(CLI::Range(0.0, 1e9))
+      ->group(group);
+  app.add_option("--max-nodes", options.max_nodes,
+                 "the most nodes of the graph, and of what runs, with its "
+                 "functions inlined")
+      ->check(CLI::Range(size_t{1}, size_t{1} << 31))
+      ->type_name("N")
       ->group(group);
   append_to_footer(app, help_of_devices());
 }
@@ -136,6 +143,7 @@ Result<actors::SessionOptions> to_session_options(
   session.schedule_receives = !options.no_recv_scheduling;
   session.lossy = options.lossy;
   session.seed = options.seed;
+  session.max_nodes = options.max_nodes;
   if (options.mailbox_only) session.hand_off = actors::HandOff::kMailbox;
   // A range check accepts "nan"; and a time that rounds to 0 must not mean no
   // time-out.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/session/session.h"
+#include "graph/limits.h"
 #include "graph/status.h"
 
 namespace CLI {
@@ -29,6 +30,7 @@ struct EngineOptions {
   std::string cluster;
   std::optional<uint64_t> seed;  // none: drawn
   double timeout = 0;            // seconds; 0: none
+  size_t max_nodes = graph::Limits().max_nodes;
 };
 
 // Declares the switches on `app`, and appends a paragraph about devices to its

@@ -6,7 +6,9 @@
 
 #include "apps/tagflow/model/model.h"
 #include "autodiff/gradients.h"
+#include "graph/builder/growth.h"
 #include "graph/builder/ops_control_flow.h"
+#include "graph/function.h"
 
 namespace tagflow::apps {
 namespace {
@@ -57,19 +59,28 @@ Result<OrderGradients> differentiate(const graph::Scope& scope, Outputs ys,
   return OrderGradients{std::move(ys), std::move(by_x)};
 }
 
+Status in_order(Status status, int order) {
+  return std::move(status).with_prefix(fmt::format("order {}: ", order));
+}
+
 Result<OrderGradients> gradients_of_order(const graph::Scope& scope,
                                           const GradientRequest& request,
-                                          KeptValues* kept) {
+                                          KeptValues* kept,
+                                          const graph::Limits& limits) {
+  TAGFLOW_RETURN_IF_ERROR(limit_graph(scope, limits));
   TAGFLOW_ASSIGN(Outputs ys,
                  find_outputs(scope.graph(), request.ys, kGradientError));
   TAGFLOW_ASSIGN(OrderGradients last,
                  differentiate(scope, std::move(ys), request, kept));
   for (int order = 2; order <= request.order; ++order) {
+    TAGFLOW_RETURN_IF_ERROR(in_order(limit_graph(scope, limits), order));
     Outputs connected;
     for (const Output& gradient : last.by_x)
       if (gradient.valid()) connected.push_back(gradient);
-    TAGFLOW_ASSIGN(last,
-                   differentiate(scope, std::move(connected), request, kept));
+    Result<OrderGradients> next =
+        differentiate(scope, std::move(connected), request, kept);
+    if (!next.ok()) return in_order(std::move(next).status(), order);
+    last = *std::move(next);
   }
   return last;
 }
@@ -87,13 +98,28 @@ Result<Output> zeros_of(const graph::Scope& scope, const Outputs& ys,
 
 }  // namespace
 
+Status limit_graph(const graph::Scope& scope, const graph::Limits& limits) {
+  size_t in_functions = 0;
+  for (const graph::FunctionDef* function : scope.graph().library().functions())
+    in_functions += function->nodes.size();
+  graph::Limits rest = limits;
+  rest.max_nodes -= std::min(limits.max_nodes, in_functions);
+  graph::limit_growth(scope, rest);
+  if (scope.graph().size() <= rest.max_nodes) return {};
+  return error(Code::kResourceExhausted,
+               "[gradients] the graph has {} nodes, and its functions {}: the "
+               "limit is {}",
+               scope.graph().size(), in_functions, limits.max_nodes);
+}
+
 Result<std::vector<NamedGradient>> add_gradients(graph::Graph& graph,
                                                  const GradientRequest& request,
-                                                 KeptValues* kept) {
+                                                 KeptValues* kept,
+                                                 const graph::Limits& limits) {
   TAGFLOW_RETURN_IF_ERROR(check_gradient_names(graph, request));
   const graph::Scope scope(graph);
   TAGFLOW_ASSIGN(const OrderGradients gradients,
-                 gradients_of_order(scope, request, kept));
+                 gradients_of_order(scope, request, kept, limits));
   std::vector<NamedGradient> named;
   for (size_t i = 0; i < request.xs.size(); ++i) {
     Output gradient = gradients.by_x[i];

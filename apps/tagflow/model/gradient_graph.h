@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "autodiff/explain.h"
-#include "graph/builder/output.h"
+#include "graph/builder/scope.h"
 #include "graph/graph.h"
+#include "graph/limits.h"
 
 namespace tagflow::apps {
 
@@ -44,11 +45,15 @@ using KeptValues = std::vector<autodiff::KeptValue>;
 // Adds the gradients of that order to the graph; one for each of xs. Returns
 // AlreadyExists, and leaves the graph unchanged, if it has a node of such a
 // name. After any other error, of find_outputs() or autodiff::gradients(), the
-// graph is unusable. `kept`, unless null, receives the values of loops that the
-// last order needs.
-Result<std::vector<NamedGradient>> add_gradients(graph::Graph& graph,
-                                                 const GradientRequest& request,
-                                                 KeptValues* kept = nullptr);
+// graph is unusable; ResourceExhausted as soon as it is too large. `kept`,
+// unless null, receives the values of loops that the last order needs.
+Result<std::vector<NamedGradient>> add_gradients(
+    graph::Graph& graph, const GradientRequest& request,
+    KeptValues* kept = nullptr, const graph::Limits& limits = {});
+
+// Limits what is built through the scope, so that its graph with its functions
+// keeps the limits of those who read it. ResourceExhausted if it does not.
+Status limit_graph(const graph::Scope& scope, const graph::Limits& limits);
 
 // The tensors of these names. Errors are those of Graph::endpoint(), after
 // `prefix`, and explain why a node inside a function cannot be used.

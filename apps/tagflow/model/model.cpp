@@ -31,8 +31,8 @@ std::vector<std::string> names_of_signatures(const Model& model) {
   return names;
 }
 
-Result<Model> load_model(const std::string& path) {
-  Result<graph::GraphFile> loaded = graph::load_file(path);
+Result<Model> load_model(const std::string& path, const graph::Limits& limits) {
+  Result<graph::GraphFile> loaded = graph::load_file(path, limits);
   if (!loaded.ok()) return name_file(std::move(loaded).status(), path);
   graph::GraphFile file = *std::move(loaded);
   Status status = graph::check_ops(file.nodes, {}, file.library);
@@ -46,7 +46,8 @@ Result<Model> load_model(const std::string& path) {
     model.signatures = std::move(file.signatures);
     model.state = std::move(file.state);
     model.queue_runners = std::move(file.queue_runners);
-    Result<graph::Graph> built = graph::build_graph(std::move(file));
+    Result<graph::Graph> built =
+        graph::build_graph(std::move(file), limits.budget);
     status = built.status();
     if (built.ok()) model.graph = std::move(built).value();
   }

@@ -19,7 +19,8 @@ struct Model {
 };
 // Like graph::load_graph(), but an error names all unknown ops at once,
 // including those in functions.
-Result<Model> load_model(const std::string& path);
+Result<Model> load_model(const std::string& path,
+                         const graph::Limits& limits = {});
 
 // The names of the signatures for users: names that begin with "__" are
 // internal to TensorFlow.

@@ -85,6 +85,7 @@ Result<Outputs> tangents_of_order(const Scope& scope,
     for (const Output& y : last)
       if (y.valid()) connected.push_back(y);
     if (connected.empty()) break;
+    TAGFLOW_RETURN_IF_ERROR(limit_graph(scope, {}));
     const Outputs made = autodiff::jvp(scope, connected, xs, of_xs);
     TAGFLOW_RETURN_IF_ERROR(scope.status());
     Outputs next;

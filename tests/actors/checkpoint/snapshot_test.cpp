@@ -191,6 +191,7 @@ TEST_CASE("a run that waits for a snapshot ends, whatever ends it") {
   run_target(*session, "init");
   const auto state = session->shared_state();
   REQUIRE(state->border().try_lock(Mode::kExclusive));
+  (void)must(session->make_callable({}, {}, {"step"}));
   RunOptions options;
   options.timeout = std::chrono::milliseconds(20);
   Status status = session->run({}, {}, {"step"}, options).status();

@@ -28,6 +28,15 @@ class SilentKernel : public devices::Kernel {
   }
 };
 
+// Costs as much as one node may.
+class SlowKernel : public SilentKernel {
+ public:
+  using SilentKernel::SilentKernel;
+  double cost(const devices::KernelContext&) const override {
+    return kMostFoldedNanoseconds;
+  }
+};
+
 class ThrowingKernel : public devices::CheapKernel {
  public:
   explicit ThrowingKernel(const devices::KernelInfo&) {}
@@ -42,23 +51,32 @@ class UnmadeKernel : public SilentKernel {
   }
 };
 
+// A graph with a node whose kernel is a K.
 template <class K>
-std::string evaluate(const std::string& op) {
-  static_cast<void>(OpRegistry::global().add(OpDefBuilder(op)
-                                                 .input("x: float")
-                                                 .output("y: float")
-                                                 .shape(unchanged_shape)
-                                                 .build()));
-  devices::KernelRegistry::global().add<K>(op);
+struct OneNode {
+  explicit OneNode(const std::string& op) {
+    static_cast<void>(OpRegistry::global().add(OpDefBuilder(op)
+                                                   .input("x: float")
+                                                   .output("y: float")
+                                                   .shape(unchanged_shape)
+                                                   .build()));
+    devices::KernelRegistry::global().add<K>(op);
+    Node* x = *graph.add("x", "Placeholder", {}, {{"dtype", one.dtype()}});
+    const std::vector<Endpoint> inputs = {{x, 0}};
+    node = *graph.add("node", op, inputs, {});
+  }
+  std::string evaluate(const KernelEvaluator& by = KernelEvaluator()) const {
+    return by.evaluate(*node, {&one, 1}, size_t(1) << 20).status().to_string();
+  }
+
   Graph graph;
   const Tensor one = Tensor::scalar(1.0f);
-  Node* x = *graph.add("x", "Placeholder", {}, {{"dtype", one.dtype()}});
-  const std::vector<Endpoint> inputs = {{x, 0}};
-  const Node* node = *graph.add("node", op, inputs, {});
-  return KernelEvaluator()
-      .evaluate(*node, {&one, 1}, size_t(1) << 20)
-      .status()
-      .to_string();
+  const Node* node = nullptr;
+};
+
+template <class K>
+std::string evaluate(const std::string& op) {
+  return OneNode<K>(op).evaluate();
 }
 
 }  // namespace
@@ -67,6 +85,20 @@ TEST_CASE("a kernel of unknown cost does not run when a graph is compiled") {
   CHECK(evaluate<SilentKernel>("TestEvaluateSilent") ==
         "ResourceExhausted: [TestEvaluateSilent] the kernel takes too long");
   CHECK(computed == 0);
+}
+
+TEST_CASE("nodes that are folded take a second in all, however many they are") {
+  const OneNode<SlowKernel> slow("TestEvaluateSlow");
+  const KernelEvaluator evaluator;
+  computed = 0;
+  const auto most = int(KernelEvaluator::kMostNanosecondsInAll /
+                        int64_t(devices::Kernel::kMostFoldedNanoseconds));
+  for (int i = 0; i < most; ++i) CHECK(slow.evaluate(evaluator) == "OK");
+  CHECK(slow.evaluate(evaluator) ==
+        "ResourceExhausted: [TestEvaluateSlow] the kernel takes too long");
+  CHECK(computed == most);
+  computed = 0;
+  CHECK(slow.evaluate() == "OK");
 }
 
 TEST_CASE("an exception of a kernel in compilation is an error") {

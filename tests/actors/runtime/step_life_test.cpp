@@ -138,6 +138,7 @@ TEST_CASE("smoke: a wait is named when the time is up") {
   for (const SessionOptions& options : configurations()) {
     INFO(describe(options));
     auto session = make_session(options, graph);
+    (void)graph::testing::must(session->make_callable({}, {"take"}));
     RunOptions run;
     run.timeout = std::chrono::milliseconds(100);
     const Status status = session->run({}, {"take"}, {}, run).status();
@@ -268,6 +269,7 @@ TEST_CASE("smoke: runs that wait do not keep others from their turn") {
 TEST_CASE("smoke: a kernel that outlives its step changes nothing any more") {
   const Graph graph = assign();
   auto session = make_session({.workers = 2}, graph);
+  (void)graph::testing::must(session->make_callable({}, {"y"}));
   hold_before = true;
   RunOptions run;
   run.timeout = std::chrono::milliseconds(30);

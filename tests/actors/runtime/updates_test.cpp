@@ -123,6 +123,7 @@ TEST_CASE("a run that was given up does not change restored variables") {
     auto first = make_session(options, graph);
     options.state = first->shared_state();
     const auto second = make_session(options, graph);
+    (void)must(first->make_callable({"x"}, {}, {"late"}));
     {
       Blockade blockade;
       RunOptions run;

@@ -80,6 +80,7 @@ TEST_CASE("a queued run that ends gives the border back") {
   auto session = make_session({.max_active_runs = 1, .max_queued_runs = 1},
                               blocked_and_counting());
   must(session->run({}, {}, {"init"}, within_a_minute()));
+  (void)must(session->make_callable({}, {}, {"step"}));
   Blockade blockade;
   Pending blocked(*session, "y");
   blockade.until_begun(1);

@@ -335,6 +335,7 @@ Status held_up(bool asynchronous, const char* first,
   SessionOptions options;
   options.workers = 2;
   auto session = make_session(options, graph);
+  (void)testing::must(session->make_callable({}, {slow.name(), other.name()}));
   RunOptions run;
   run.timeout = timeout;
   holding.store(true);

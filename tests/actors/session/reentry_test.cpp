@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <thread>
 
 #include "actors/plan/distribute.h"
 #include "devices/kernel_registry.h"
@@ -91,6 +92,42 @@ TEST_CASE("smoke: a kernel that is folded cannot ask its session to compile") {
   // Afterwards it can.
   CHECK(session->extend(one_node("more")).ok());
   CHECK(must_run(*session, {}, {"more"})[0].scalar_value<int32_t>() == 3);
+}
+
+TEST_CASE("a run waits for another compilation as long as its time-out says") {
+  auto session = make_session({}, one_node("y"));
+  const std::string compiled = "another signature of the session was compiled";
+  RunOptions late, cancelled;
+  late.timeout = std::chrono::milliseconds(1);
+  cancelled.cancel.emplace();
+  cancelled.cancel->cancel();
+  int calls = 0;
+  in_kernel = [&] {
+    if (++calls > 1) return;
+    std::thread other([&] {
+      CHECK(session->run({}, {"ys/TestCalling"}, {}, late).status().message() ==
+            "[session] the time-out of 0.001 s passed while " + compiled);
+      CHECK(session->make_callable({}, {"ys/TestCalling"}, {}, cancelled)
+                .status()
+                .message() ==
+            "[session] the run was cancelled while " + compiled);
+    });
+    other.join();
+  };
+  CHECK(must_run(*session, {}, {"y"})[0].scalar_value<int32_t>() == 3);
+  CHECK(calls >= 1);
+  in_kernel = nullptr;
+  CHECK(session->run({}, {"ys/TestCalling"}).ok());
+}
+
+TEST_CASE("closing a session ends a compilation") {
+  auto session = make_session({}, one_node("y"));
+  in_kernel = [&] { CHECK(session->close().ok()); };
+  const Status status = session->run({}, {"y"}).status();
+  in_kernel = nullptr;
+  CHECK(status.code() == Code::kCancelled);
+  CHECK(status.message().find("the run was cancelled while ") !=
+        std::string::npos);
 }
 
 TEST_CASE("smoke: a kernel that is folded may run another session") {

@@ -522,6 +522,22 @@ TEST_CASE("what functions become is counted through conditionals and loops") {
   CHECK(check_inlined_size(program.graph, {.max_nodes = 2}, nullptr).ok());
 }
 
+TEST_CASE("functions are counted however deep they are") {
+  FunctionLibrary library;
+  REQUIRE(library.add(doubled()).ok());
+  std::string below = "doubled";
+  constexpr int kDeep = 20'000;
+  for (int i = 0; i < kDeep; ++i) {
+    const std::string name = "level_" + std::to_string(i);
+    REQUIRE(library
+                .add(function(name, {"n: int32"}, {"r: int32"},
+                              {body_node("a", below, {"n"})}, {{"r", "a:r:0"}}))
+                .ok());
+    below = name;
+  }
+  CHECK(InlinedSize(library).of(below, {}) == 2 * (kDeep + 1));
+}
+
 TEST_CASE("a recursion adds nothing to what is counted of functions") {
   Lowered l;
   Limits limits;

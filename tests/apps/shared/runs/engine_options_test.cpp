@@ -26,6 +26,7 @@ TEST_CASE("engine options: every switch reaches the session") {
   options.lossy = {"x:0"};
   options.seed = 42;
   options.timeout = 0.25;
+  options.max_nodes = 1000;
   const auto session = to_session_options(options);
   REQUIRE(session.ok());
   CHECK(session->workers == 3);
@@ -39,6 +40,7 @@ TEST_CASE("engine options: every switch reaches the session") {
   CHECK(session->lossy == std::vector<std::string>{"x:0"});
   CHECK(session->seed == 42);
   CHECK(session->timeout == std::chrono::milliseconds(250));
+  CHECK(session->max_nodes == 1000);
 }
 
 TEST_CASE("engine options: unknown passes and devices are refused by name") {

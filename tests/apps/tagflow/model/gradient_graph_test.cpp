@@ -7,6 +7,7 @@
 
 #include "actors/session/session.h"
 #include "graph/builder/builder.h"
+#include "graph/file/graphdef.h"
 
 namespace tagflow::apps {
 namespace {
@@ -65,6 +66,81 @@ TEST_CASE("order k differentiates the sum of order k - 1 by the same xs") {
   REQUIRE(add_gradients(graph, {{"y"}, {"x", "w"}, 2}).ok());
   CHECK(value_of(graph, "grad_0") == 27);       // of w^3 + 3 x w^2
   CHECK(value_of(graph, "grad_1") == 27 + 36);  // the same
+}
+
+TEST_CASE("gradients stop at the limit of nodes, within an order too") {
+  size_t first = 0, second = 0;
+  for (const int order : {1, 2}) {
+    graph::Graph graph = make_cubic();
+    REQUIRE(add_gradients(graph, {{"y"}, {"w"}, order}).ok());
+    (order == 1 ? first : second) = graph.size();
+  }
+  REQUIRE(second > first + 4);
+  const auto refusal = [](int order, size_t most, size_t& size) {
+    graph::Graph graph = make_cubic();
+    const Status status = add_gradients(graph, {{"y"}, {"w"}, order}, nullptr,
+                                        {.max_nodes = most})
+                              .status();
+    size = graph.size();
+    CHECK(status.code() == Code::kResourceExhausted);
+    return std::string(status.message());
+  };
+  size_t size = 0;
+  std::string text = refusal(1, first - 3, size);
+  CAPTURE(text);
+  CHECK(text.ends_with(
+      fmt::format("is one more than the limit of {} nodes", first - 3)));
+  CHECK(size == first - 3);
+  // The first order has room.
+  text = refusal(2, second - 3, size);
+  CHECK(text.starts_with("order 2: "));
+  CHECK(size == second - 3);
+}
+
+TEST_CASE("gradients inline functions within the limit of nodes") {
+  const auto made = [](size_t most, graph::Graph& graph) {
+    graph = graph::read_graphdef_text(R"(
+      node { name: "x" op: "Placeholder"
+        attr { key: "dtype" value { type: DT_FLOAT } } }
+      node { name: "y" op: "f" input: "x" }
+      library {
+        function {
+          signature { name: "f" input_arg { name: "a" type: DT_FLOAT }
+            output_arg { name: "r" type: DT_FLOAT } }
+          node_def { name: "p" op: "g" input: "a" }
+          node_def { name: "q" op: "g" input: "p:r:0" }
+          ret { key: "r" value: "q:r:0" } }
+        function {
+          signature { name: "g" input_arg { name: "a" type: DT_FLOAT }
+            output_arg { name: "r" type: DT_FLOAT } }
+          node_def { name: "p" op: "Square" input: "a"
+            attr { key: "T" value { type: DT_FLOAT } } }
+          ret { key: "r" value: "p:y:0" } } })")
+                .value();
+    return add_gradients(graph, {{"y"}, {"x"}}, nullptr, {.max_nodes = most})
+        .status();
+  };
+  graph::Graph graph;
+  REQUIRE(made(1000, graph).ok());
+  const size_t all = graph.size() + 3;  // with those of the functions
+  CHECK(made(all, graph).ok());
+  // The call becomes 3 + 2 + 2 nodes, which are counted.
+  Status status = made(6, graph);
+  CHECK(status.message().find("more than 3 nodes, the limit: f \"y\", which "
+                              "calls \"f\", becomes 7") != std::string::npos);
+  CHECK(graph.size() == 2);
+  // More are needed around the bodies.
+  status = made(14, graph);
+  CHECK(status.message().find("the graph has more than 11 nodes, the limit") !=
+        std::string::npos);
+  CHECK(status.code() == Code::kResourceExhausted);
+  CHECK(graph.size() == 2);
+  for (size_t most = 15; most + 1 < all; ++most) {
+    CAPTURE(most);
+    status = made(most, graph);
+    CHECK(status.code() == Code::kResourceExhausted);
+    CHECK(graph.size() + 3 <= most);
+  }
 }
 
 TEST_CASE("added gradients: one by an unconnected x is zeros, and it is said") {
