@@ -214,9 +214,9 @@ class StackPopKernel final : public CheapKernel, public SavedReader {
 
   Status compute(KernelContext& context) const override {
     return By::with_stack(context, [&](Stack& stack) -> Status {
-      if (stack.dtype() != dtype_)  // by TensorFlow's code
-        return error(Code::kInternal, "[{}] cannot pop a {} from {}",
-                     context.node().op(), dtype_name(dtype_), stack.describe());
+      if (stack.dtype() != dtype_)
+        return context.fail("cannot pop a {} from {}", dtype_name(dtype_),
+                            stack.describe());
       TAGFLOW_ASSIGN(context.output(0), stack.pop(context));
       return {};
     });
