@@ -5,6 +5,7 @@
 
 #include "devices/kernels/containers/values.h"
 #include "devices/saved_tensor.h"
+#include "devices/thread_activity.h"
 
 namespace tagflow::devices {
 
@@ -75,6 +76,7 @@ class Stack final : public StepObject {
   };
 
   static void release(std::vector<Element>&& elements) {
+    const FreedElements freed("stack", elements.size());
     for (Element& element : elements)
       if (!is_plain(element.value.dtype()))
         release_nested(std::move(element.value));
