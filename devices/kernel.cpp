@@ -117,7 +117,12 @@ void KernelContext::parallel_for(int64_t total, double unit_cost,
 
 void KernelContext::for_blocks(int64_t total, double unit_cost,
                                RangeBody body) const {
-  if (total > 0) run_blocks(*this, 0, total, block_length(unit_cost, 0), body);
+  if (total <= 0) return;
+  if (unit_cost * double(total) <= kBlockNanoseconds) {
+    check_cancelled();
+    return body(0, total);
+  }
+  run_blocks(*this, 0, total, block_length(unit_cost, 0), body);
 }
 
 }  // namespace tagflow::devices

@@ -159,6 +159,9 @@ std::vector<Call> array_calls() {
        {indices, Tensor::scalar(4), Tensor::make(DataType::kInt32, Shape{0})}},
       {"Sum", {x, Tensor::vector<int32_t>({1})}},
       {"RandomShuffle", {x}},
+      {"TensorListFromTensor",
+       {x, Tensor::vector<int32_t>({6})},
+       {{"element_dtype", DataType::kFloat}, {"shape_type", DataType::kInt32}}},
   };
 }
 
