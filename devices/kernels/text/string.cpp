@@ -44,8 +44,8 @@ class StringJoinKernel : public BytesKernel {
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
     auto* joined = output->mutable_data<std::string>();
     for (int64_t i = 0; i < output->num_elements(); ++i) {
-      context.check_cancelled();
       for (int n = 0; n < context.num_inputs(); ++n) {
+        context.check_cancelled();
         const Tensor& input = context.input(n);
         if (n > 0) joined[i] += separator_;
         joined[i] += input.data<std::string>()[input.is_scalar() ? 0 : i];
