@@ -68,16 +68,18 @@ Status set_save(graph::Graph& graph, const std::string& frame,
   if (text == kEvery)
     return about(invalid_argument("\"every\" is without a number"));
   TAGFLOW_ASSIGN(const auto frames, graph::FrameMap::build(graph));
+  // A frame of this name, or that of a While op, as lowering calls it.
+  for (const std::string& name : {frame, frame + "/frame"})
+    for (const graph::StaticFrame& known : frames.frames())
+      if (!known.loop_conds.empty() && known.name == name) {
+        graph.set_attr(known.loop_conds.front(), std::string(graph::kSaveAttr),
+                       text);
+        return {};
+      }
   std::string names;
-  for (const graph::StaticFrame& known : frames.frames()) {
-    if (known.loop_conds.empty()) continue;
-    if (known.name == frame) {
-      graph.set_attr(known.loop_conds.front(), std::string(graph::kSaveAttr),
-                     text);
-      return {};
-    }
-    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", known.name);
-  }
+  for (const graph::StaticFrame& known : frames.frames())
+    if (!known.loop_conds.empty())
+      names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", known.name);
   return about(error(Code::kNotFound,
                      "no loop has a frame of this name; the graph has {}",
                      names.empty() ? "none" : names));

@@ -21,8 +21,8 @@ struct SavePlan {
 };
 
 // Sets the plan of the loop of that frame to `text`: "all", "every:K" or "log".
-// Returns NotFound if there is no such loop, and InvalidArgument for any
-// other text.
+// A loop that was a While op may also be given by the op's name. Returns
+// NotFound if there is no such loop, and InvalidArgument for any other text.
 Status set_save(graph::Graph& graph, const std::string& frame,
                 const std::string& text);
 

@@ -43,6 +43,10 @@ class CommitGate {
     if (word_.fetch_sub(1, std::memory_order_acq_rel) == kClosed + 1)
       drained_();
   }
+  // Whether somebody is inside.
+  bool is_entered() const noexcept {
+    return (word_.load(std::memory_order_relaxed) & ~kClosed) != 0;
+  }
   // Whether nobody is inside. REQUIRES: called once.
   bool close() {
     return word_.fetch_or(kClosed, std::memory_order_acq_rel) == 0;

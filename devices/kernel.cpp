@@ -1,6 +1,33 @@
 #include "devices/kernel.h"
 
+#include <algorithm>
+
+#include "graph/status_exception.h"
+
 namespace tagflow::devices {
+namespace {
+
+// The number of units in a block: Note [Interruption].
+int64_t block_length(double unit_cost, double call_cost) {
+  constexpr double kLeastCost = 1e-3, kCallShare = 0.05;
+  const double nanoseconds =
+      std::max(KernelContext::kBlockNanoseconds, call_cost / kCallShare);
+  return int64_t(
+      std::clamp(nanoseconds / std::max(unit_cost, kLeastCost), 1.0, 1e15));
+}
+
+// Calls the body for blocks of equal lengths that are `most` at most.
+void run_blocks(const KernelContext& context, int64_t begin, int64_t end,
+                int64_t most, RangeBody body) {
+  for (int64_t blocks = (end - begin - 1) / most + 1; blocks > 0; --blocks) {
+    const int64_t stop = begin + (end - begin) / blocks;
+    context.check_cancelled();
+    body(begin, stop);
+    begin = stop;
+  }
+}
+
+}  // namespace
 
 double Kernel::cost(const KernelContext&) const { return kUnknownCost; }
 
@@ -62,14 +89,40 @@ Result<Tensor> KernelContext::allocate_temp(DataType dtype,
   return Tensor::allocate(dtype, shape, *allocator_);
 }
 
+void KernelContext::interrupt() const {
+  if (step_->commits != nullptr && step_->commits->is_entered()) return;
+  throw StatusException(error(Code::kCancelled, "the step was cancelled"));
+}
+
 void KernelContext::parallel_for(int64_t total, double unit_cost,
-                                 RangeBody body) const {
+                                 RangeBody body, double call_cost) const {
   if (total <= 0) return;
-  if (step_->parallel == nullptr) {
-    body(0, total);
-  } else {
-    step_->parallel->run(total, unit_cost, body);
+  const auto run = [&](RangeBody part) {
+    if (step_->parallel == nullptr) {
+      part(0, total);
+    } else {
+      step_->parallel->run(total, unit_cost, part);
+    }
+  };
+  // Most calls are short.
+  if (unit_cost * double(total) <= kBlockNanoseconds) {
+    check_cancelled();
+    return run(body);
   }
+  const int64_t most = block_length(unit_cost, call_cost);
+  run([&](int64_t begin, int64_t end) {
+    run_blocks(*this, begin, end, most, body);
+  });
+}
+
+void KernelContext::for_blocks(int64_t total, double unit_cost,
+                               RangeBody body) const {
+  if (total <= 0) return;
+  if (unit_cost * double(total) <= kBlockNanoseconds) {
+    check_cancelled();
+    return body(0, total);
+  }
+  run_blocks(*this, 0, total, block_length(unit_cost, 0), body);
 }
 
 }  // namespace tagflow::devices

@@ -194,6 +194,16 @@ class RandomRuns {
   virtual int64_t earlier_runs(const std::string& node_name) = 0;
 };
 
+// Note [Interruption]
+// A cancelled step is over when its kernels have returned. So a kernel that may
+// work for long looks for a cancellation about every kBlockNanoseconds of its
+// work: parallel_for() and for_blocks() do so between blocks of their ranges,
+// and other loops call check_cancelled(). This ends the kernel by an exception,
+// which the caller of the kernel converts to the status Cancelled
+// (devices/state/guard.h), and the outputs are dropped. A kernel that changes
+// state which outlives the step must not stop in the middle: nobody is
+// interrupted while a kernel of the step holds a Commit.
+
 // Facts about the step that its kernels share. Outlives their calls.
 struct StepInfo {
   uint64_t step_id = 0;
@@ -263,6 +273,13 @@ class KernelContext {
     return step_->cancelled != nullptr &&
            step_->cancelled->load(std::memory_order_relaxed);
   }
+  // Throws a StatusException with the code Cancelled if the step is cancelled,
+  // unless a Commit of the step is held: Note [Interruption]. Takes about a
+  // nanosecond. Thread-safe.
+  void check_cancelled() const {
+    if (cancelled()) [[unlikely]]
+      interrupt();
+  }
   // Calls `hook` if the step is cancelled: see devices/cancellation.h. Returns
   // false if the step is cancelled already; then nothing was added, and the
   // kernel answers Cancelled. Thread-safe.
@@ -272,8 +289,17 @@ class KernelContext {
   // A kernel changes state that outlives the step only while it holds a Commit
   // that is true: see devices/commit_gate.h. Thread-safe.
   Commit commit() const { return Commit(step_->commits); }
-  // See Parallel::run; runs inline if the step has none.
-  void parallel_for(int64_t total, double unit_cost, RangeBody body) const;
+  // See Parallel::run; runs inline if the step has none. Calls `body` for
+  // blocks of about kBlockNanoseconds, and check_cancelled() before each.
+  // `call_cost` is the estimated nanoseconds that a call of `body` takes in
+  // addition to those of its units: blocks are so long that this is a small
+  // part of them.
+  void parallel_for(int64_t total, double unit_cost, RangeBody body,
+                    double call_cost = 0) const;
+  // As parallel_for(), but on this thread, and block after block.
+  void for_blocks(int64_t total, double unit_cost, RangeBody body) const;
+  // Long enough that a block costs little more than its units.
+  static constexpr double kBlockNanoseconds = 5e6;
 
   // "[op] what": an InvalidArgument, for kernels' checks.
   template <class... Args>
@@ -284,6 +310,8 @@ class KernelContext {
   }
 
  private:
+  void interrupt() const;
+
   const graph::Node* node_;
   std::span<Tensor> inputs_;
   std::span<Tensor> outputs_;

@@ -14,6 +14,8 @@ namespace {
 
 // Fewer bytes of rows in total are moved by one worker.
 constexpr double kBytesWorthSharding = 1 << 16;
+// A row of one element is in memory of its own.
+constexpr double kScalarRowNanoseconds = 5;
 
 // Whether rows of one element are moved by the loops below.
 bool moves_scalars(const KernelContext& context, int64_t run) {
@@ -76,11 +78,13 @@ Result<Tensor> stack_rows(const KernelContext& context, DataType dtype,
   const bool complete = std::ranges::all_of(rows, &Tensor::valid);
   if (!complete) zero_elements(context, stacked);
   const auto copy_scalars = [&]<class T>(TypeTag<T>) {
-    T* to = static_cast<T*>(stacked.mutable_raw());
-    for (const Tensor& row : rows) {
-      if (row.valid()) *to = *static_cast<const T*>(row.raw());
-      ++to;
-    }
+    T* const to = static_cast<T*>(stacked.mutable_raw());
+    context.for_blocks(int64_t(rows.size()), kScalarRowNanoseconds,
+                       [&](int64_t begin, int64_t end) {
+                         for (auto i = size_t(begin); i < size_t(end); ++i)
+                           if (rows[i].valid())
+                             to[i] = *static_cast<const T*>(rows[i].raw());
+                       });
   };
   if (!moves_scalars(context, run) || !visit_size(dtype, copy_scalars))
     for_rows(context, int64_t(rows.size()),
@@ -103,6 +107,7 @@ Status join_rows(KernelContext& context, std::span<const Tensor> parts,
   const int64_t run = rest.num_elements();
   int64_t at = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
+    context.check_cancelled();
     const int64_t count = lengths[i] * run;
     if (parts[i].valid())
       copy_elements(context, parts[i], 0, *joined, at, count);
@@ -126,14 +131,18 @@ Status unstack_rows(const KernelContext& context, const Tensor& tensor,
     return {};
   }
   for (int64_t i = 0; i < count; ++i) {
+    context.check_cancelled();
     TAGFLOW_ASSIGN(Tensor row, Tensor::allocate(tensor.dtype(), row_shape,
                                                 context.allocator()));
     rows.push_back(std::move(row));
   }
   const auto copy_scalars = [&]<class T>(TypeTag<T>) {
     const T* from = static_cast<const T*>(tensor.raw());
-    for (int64_t i = 0; i < count; ++i)
-      *static_cast<T*>(rows[first + size_t(i)].mutable_raw()) = from[i];
+    context.for_blocks(
+        count, kScalarRowNanoseconds, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i)
+            *static_cast<T*>(rows[first + size_t(i)].mutable_raw()) = from[i];
+        });
   };
   if (moves_scalars(context, run) && visit_size(tensor.dtype(), copy_scalars))
     return {};

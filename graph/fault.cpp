@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <typeinfo>
 
 #include "graph/status_exception.h"
@@ -28,6 +29,8 @@ Status classify() {
   } catch (const abi::__forced_unwind&) {
     throw;
   } catch (const std::bad_alloc&) {
+    return Status::out_of_memory();
+  } catch (const std::length_error&) {  // a container of more than any memory
     return Status::out_of_memory();
   } catch (const StatusException& thrown) {
     return thrown.status();

@@ -11,9 +11,9 @@
 namespace tagflow {
 
 // The exception that is being handled, as an error: ResourceExhausted "out of
-// memory" for std::bad_alloc, the status of a StatusException, Internal
-// "unexpected exception: WHAT" for any other std::exception, and Internal
-// "unexpected exception of type T" for the rest.
+// memory" for std::bad_alloc and std::length_error, the status of a
+// StatusException, Internal "unexpected exception: WHAT" for any other
+// std::exception, and Internal "unexpected exception of type T" for the rest.
 // If `module` is given, "[module] " is the prefix. Works without free memory.
 //
 // Throws nothing, but rethrows abi::__forced_unwind: a cancelled thread must

@@ -7,6 +7,7 @@
 #include "actors/runtime/step.h"
 #include "actors/watch/trace.h"
 #include "devices/state/guard.h"
+#include "devices/thread_activity.h"
 #include "graph/fault.h"
 
 namespace tagflow::actors {
@@ -61,6 +62,11 @@ std::optional<Status> LaneActor::compute(KernelRequest& request,
   Step& step = *request.batch.step;
   try {
     ObservedCompute observed(step, request, runner);
+    const devices::StepWork work(
+        step.info, *request.item->node,
+        static_cast<const IterationActor&>(*request.owner)
+            .frame()
+            .run->plan->device_label);
     std::optional<Status> status =
         request.item->kind == NodeKind::kState
             ? devices::try_state_kernel(

@@ -6,6 +6,7 @@
 #include "actors/watch/observer.h"
 #include "devices/device.h"
 #include "devices/state/guard.h"
+#include "devices/thread_activity.h"
 
 namespace tagflow::actors {
 KernelRequest* Interpreter::take_request(uint32_t node) {
@@ -110,7 +111,11 @@ void Interpreter::fire_heavy(Runner& runner) {
     trace_->clock();
     trace_->add(TraceBuffer::kCompute, node);
   }
-  fire_kernel(node, nodes_[node]);
+  {
+    const devices::StepWork work(step_->info, *nodes_[node].node,
+                                 frame_.run->plan->device_label);
+    fire_kernel(node, nodes_[node]);
+  }
   runner.note_time();
   if (trace_ != nullptr) trace_->clock();
   if (observer_ != nullptr)

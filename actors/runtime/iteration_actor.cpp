@@ -9,6 +9,7 @@
 #include "actors/runtime/rendezvous.h"
 #include "actors/runtime/token_path.h"
 #include "actors/watch/observer.h"
+#include "devices/thread_activity.h"
 
 // The memory limit of iterations in flight is in iteration_memory.cpp.
 
@@ -116,6 +117,7 @@ void IterationActor::take_answer(KernelRequest& request, Runner& runner) {
 // Drops a batch of a cancelled step. What is kept is for the message of the
 // step: a request that is answered now was not in time.
 void IterationActor::drop(Batch* batch) {
+  const devices::StepWork work(batch->step->info);
   if (batch->kind == BatchKind::kKernel) {
     batch->request->claim.release();
     batch->request->taking.end();

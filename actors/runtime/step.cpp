@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/runtime/engine.h"
+#include "devices/thread_activity.h"
 #include "graph/counted.h"
 #include "graph/fault.h"
 
@@ -274,11 +275,12 @@ void Step::give_up() {
   };
   Status last = guarded("session", [&] {
     if (is_waiting()) return say("the run still waited for ", describe_waits());
+    std::string rest = devices::describe_work(info);
+    if (!rest.empty()) rest.insert(0, ": ");
     std::lock_guard lock(mutex_);
-    return say(
-        "the run was still ending: a kernel may not look for a cancellation, "
-        "or many values are being freed",
-        waits_at_stop_.empty() ? "" : "; it had waited for " + waits_at_stop_);
+    if (!waits_at_stop_.empty())
+      rest += "; it had waited for " + waits_at_stop_;
+    return say("the run was still ending", rest);
   });
   answer(std::move(last));
 }

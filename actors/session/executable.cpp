@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "actors/diagnosis/diagnosis.h"
+#include "devices/thread_activity.h"
 #include "graph/fault.h"
 
 namespace tagflow::actors {
@@ -205,6 +206,7 @@ Step::Answer Executable::outcome(Step& step, const RunContext& context) {
 
 void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
                         bool count) {
+  const devices::StepWork work(step.info);
   // An exception here is an error of the step, too.
   try {
     if (step.trace != nullptr)

@@ -238,10 +238,11 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
       ->needs(forward)
       ->type_name("NAME:PORT...");
   gradients
-      ->add_option("--checkpoint", command->checkpoints,
-                   "the loop whose frame has this name keeps its variables of "
-                   "every K-th iteration (every:K), or of some (log), and "
-                   "computes the rest again; all: it keeps all")
+      ->add_option(
+          "--checkpoint", command->checkpoints,
+          "the loop whose frame, or While op, has this name keeps its "
+          "variables of every K-th iteration (every:K), or of some (log), and "
+          "computes the rest again; all: it keeps all")
       ->type_name("LOOP=PLAN...")
       ->excludes(forward);
   CLI::Option* out = add_output_option(

@@ -60,21 +60,34 @@ void add_error_function_rules(RuleTable& table) {
 // --- The gamma function -----------------------------------------------------
 
 // The density of the gamma distribution, x^(a-1) e^-x / gamma(a): what Igamma
-// integrates. With m = max(x, 1) it is (x/m)^(a-1) e^((a-1) log(m) - x) /
-// gamma(a), where no factor overflows, and the power has its derivatives at
-// x = 0.
+// integrates. It is an op, since its factors overflow where it does not.
 Output gamma_density(const Scope& s, const Output& a, const Output& x) {
-  const Output exponent = ops::sub(s, a, 1);
-  const Output most = ops::maximum(s, x, 1);
-  const Output power = ops::pow(s, ops::real_div(s, x, most), exponent);
-  const Output log = ops::mul(s, exponent, ops::log(s, most));
-  const Output size = ops::add(s, x, s.op("Lgamma", {a}));
-  return ops::mul(s, power, ops::exp(s, ops::sub(s, log, size)));
+  return s.op("_GammaDensity", {a, x});
 }
 
 // The derivative of the density's logarithm by a: log(x) - digamma(a).
 Output density_growth(const Scope& s, const Output& a, const Output& x) {
   return ops::sub(s, ops::log(s, x), s.op("Digamma", {a}));
+}
+
+// By a, the density grows by its product with log(x) - digamma(a). Where it is
+// 0, so is its growth.
+Output density_slope_by_a(const Scope& s, const Output& a, const Output& x,
+                          const Output& density) {
+  return ops::sub(s, s.op("Xlogy", {density, x}),
+                  ops::mul(s, density, s.op("Digamma", {a})));
+}
+
+// By x, by its product with (a - 1 - x) / x. At 0 that has no value, but the
+// density of a - 1, less that of a, is the same.
+Output density_slope_by_x(const Scope& s, const Output& a, const Output& x,
+                          const Output& density) {
+  const Output is_zero = ops::equal(s, x, 0);
+  const Output less = ops::sub(s, a, 1);
+  const Output divisor = ops::select(s, is_zero, 1, x);
+  const Output growth = ops::real_div(s, ops::sub(s, less, x), divisor);
+  const Output at_zero = ops::sub(s, gamma_density(s, less, x), density);
+  return ops::select(s, is_zero, at_zero, ops::mul(s, density, growth));
 }
 
 // z = -IgammaGradA(a, x) / density(a, x), so that by x
@@ -129,12 +142,15 @@ void add_gamma_rules(RuleTable& table) {
   table.add("IgammaGradA", [](RuleContext& r) {
     const Scope& s = r.scope();
     if (r.wants(0)) return r.fail("its derivative by a is not known");
-    // Where the density is 0, so is its growth.
     const Output a = r.input(0), x = r.input(1);
-    const Output density = gamma_density(s, a, x);
     set_special_slope(r, 1,
-                      ops::sub(s, s.op("Xlogy", {density, x}),
-                               ops::mul(s, density, s.op("Digamma", {a}))));
+                      density_slope_by_a(s, a, x, gamma_density(s, a, x)));
+  });
+  table.add("_GammaDensity", [](RuleContext& r) {
+    const Scope& s = r.scope();
+    const Output a = r.input(0), x = r.input(1), z = r.output();
+    if (r.wants(0)) set_special_slope(r, 0, density_slope_by_a(s, a, x, z));
+    if (r.wants(1)) set_special_slope(r, 1, density_slope_by_x(s, a, x, z));
   });
   table.add("RandomGammaGrad", gamma_sample_grad_rule);
 }

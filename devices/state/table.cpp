@@ -67,11 +67,13 @@ Table::Reserved Table::reserved(const Tensor& keys, int64_t at) const {
 Status Table::check_keys(const KernelContext& context, const Tensor& keys,
                          int64_t count) const {
   if (!spec_.empty_key.valid()) return {};
-  for (int64_t i = 0; i < count; ++i)
+  for (int64_t i = 0; i < count; ++i) {
+    context.check_cancelled();
     if (const Reserved kind = reserved(keys, i); kind != Reserved::kNone)
       return context.fail(
           "key {} is the {} of {}, which is reserved", i,
           kind == Reserved::kEmpty ? "empty_key" : "deleted_key", describe());
+  }
   return {};
 }
 
@@ -169,6 +171,7 @@ Status Table::find(KernelContext& context, const Tensor& keys,
   TAGFLOW_ASSIGN(Tensor * values, context.allocate_output(0, shape));
   const int64_t each = spec_.value_shape.num_elements();
   for (int64_t i = 0; i < count; ++i) {
+    context.check_cancelled();
     const uint32_t row = row_of(keys, i, hash_of(keys, i));
     if (row == TableIndex::kNone) {
       copy_elements(defaults, is_by_key ? i * each : 0, *values, i * each,
@@ -190,8 +193,9 @@ Status Table::export_to(KernelContext& context) const {
     Shape shape = row;
     shape.insert_dim(0, size_);
     TAGFLOW_ASSIGN(Tensor * all, context.allocate_output(output, shape));
-    if (all->num_elements() > 0)
-      copy_elements(rows, 0, *all, 0, all->num_elements());
+    StridedCopy elements;
+    elements.add(all->num_elements(), 1, 1);
+    strided_copy(context, std::move(elements), rows, *all);
     return {};
   };
   TAGFLOW_RETURN_IF_ERROR(copy(0, keys_, spec_.key_shape));

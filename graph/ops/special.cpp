@@ -35,7 +35,8 @@ void register_special_ops(OpRegistry& registry) {
                            "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e",
                            "BesselK1", "BesselK1e", "BesselY0", "BesselY1"})
     registry.add(special_unary(name));
-  for (const char* name : {"Igamma", "Igammac", "IgammaGradA"})
+  // _GammaDensity is the derivative of Igamma by x.
+  for (const char* name : {"Igamma", "Igammac", "IgammaGradA", "_GammaDensity"})
     registry.add(special_binary(name, "a: T", "x: T", "z: T"));
   registry.add(
       special_binary("RandomGammaGrad", "alpha: T", "sample: T", "output: T"));

@@ -275,6 +275,27 @@ TEST_CASE("a variable that a loop reads and writes counts as it was read") {
   }
 }
 
+TEST_CASE("a loop that was a While op is found by the op's name") {
+  Graph graph;
+  const Scope s(graph);
+  const Output x = ops::constant(s, 2.0);
+  const Output y =
+      while_loop(s, less_than(3),
+                 [&](const Scope& l, const Outputs& v) -> Outputs {
+                   return {ops::add(l, v[0], 1), ops::square(l, v[1])};
+                 },
+                 {0, x})[1];
+  for (Node* node : graph.nodes())
+    if (node->op() == "Enter")
+      graph.set_attr(node, "frame_name", std::string("loop/frame"));
+  GradientOptions options;
+  options.save["loop"] = "log";
+  dense_gradients(s, {y}, {x}, options);
+  REQUIRE_MESSAGE(s.ok(), s.status().to_string());
+  const Node* cond = graph.find("while/LoopCond");
+  CHECK(cond->attr<std::string>(kSaveAttr).value() == "log");
+}
+
 TEST_CASE("a Save plan that makes no sense is refused") {
   const auto error_of = [](const auto& change) {
     Graph graph;

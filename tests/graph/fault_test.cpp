@@ -34,8 +34,10 @@ TEST_CASE("guarded() turns an exception into an error with its text") {
   CHECK(thrown(std::bad_alloc()) == "ResourceExhausted: out of memory");
   CHECK(thrown(std::bad_array_new_length()) ==
         "ResourceExhausted: out of memory");
+  CHECK(thrown(std::logic_error("odd")) ==
+        "Internal: unexpected exception: odd");
   CHECK(thrown(std::length_error("too long")) ==
-        "Internal: unexpected exception: too long");
+        "ResourceExhausted: out of memory");
   CHECK(thrown(StatusException(invalid_argument("odd"))) ==
         "InvalidArgument: odd");
   CHECK(thrown(NoWords()) == "Internal: unexpected exception: ");

@@ -268,6 +268,7 @@ class MatrixBandPartKernel : public BytesKernel {
     if (output->num_elements() == 0) return {};
     zero_elements(context, *output);
     for (int64_t i = 0; i < input.num_elements() / cols; ++i) {
+      context.check_cancelled();
       const int64_t row = i % rows;
       const int64_t begin = std::max<int64_t>(row - lower, 0);
       const int64_t end = std::min(row + upper + 1, cols);

@@ -137,13 +137,15 @@ class RangeKernel : public BytesKernel {
                    range_length(context, start, limit, delta));
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, {length}));
     T* values = output->mutable_data<T>();
-    if constexpr (std::is_integral_v<T>) {
-      for (int64_t i = 0; i < length; ++i)
-        values[i] = T(uint64_t(start) + uint64_t(i) * uint64_t(delta));
-    } else {
-      for (int64_t i = 0; i < length; ++i)
-        values[i] = start + T(float_index<T>(i)) * delta;
-    }
+    context.for_blocks(length, 1, [=](int64_t begin, int64_t end) {
+      if constexpr (std::is_integral_v<T>) {
+        for (int64_t i = begin; i < end; ++i)
+          values[i] = T(uint64_t(start) + uint64_t(i) * uint64_t(delta));
+      } else {
+        for (int64_t i = begin; i < end; ++i)
+          values[i] = start + T(float_index<T>(i)) * delta;
+      }
+    });
     return {};
   }
   template <class T>
@@ -188,8 +190,10 @@ class LinSpaceKernel : public BytesKernel {
       values[0] = start;
       if (num == 1) return;
       const T step = (stop - start) / T(float(num - 1));
-      for (int64_t i = 1; i < num - 1; ++i)
-        values[i] = start + step * T(float(i));
+      context.for_blocks(num - 2, 1, [=](int64_t begin, int64_t end) {
+        for (int64_t i = begin + 1; i <= end; ++i)
+          values[i] = start + step * T(float(i));
+      });
       values[num - 1] = stop;
     });
     return {};

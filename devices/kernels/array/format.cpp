@@ -65,6 +65,7 @@ class DimMapKernel : public BytesKernel {
     const T* from = input.data<T>();
     T* to = output->mutable_data<T>();
     for (int64_t i = 0; i < input.num_elements(); ++i) {
+      context.check_cancelled();
       const int64_t dim = from[i] < 0 ? from[i] + size : int64_t(from[i]);
       if (dim < 0 || dim >= size)
         return context.fail("dimension {} is outside [{}, {})", from[i], -size,

@@ -36,6 +36,7 @@ class OneHotKernel : public BytesKernel {
       const T& on = *static_cast<const T*>(context.input(2).raw());
       T* to = static_cast<T*>(output->mutable_raw());
       for (int64_t i = 0; i < indices.num_elements(); ++i) {
+        context.check_cancelled();
         const int64_t index = index_at(indices, i);
         if (index < 0 || index >= depth) continue;
         to[(i / inner * depth + index) * inner + i % inner] = on;
@@ -92,8 +93,10 @@ class WhereKernel : public BytesKernel {
     Shape::Dims at(size_t(rank), 0);
     // Coordinates along the last dimension are written directly.
     const int64_t row = rank > 0 ? input.dim(rank - 1) : 1;
+    constexpr int64_t kLook = 1 << 10;
     for (int64_t start = 0; start < count; start += row) {
       for (int64_t i = 0; i < row; ++i) {
+        if (i % kLook == 0) context.check_cancelled();
         if (!(values[start + i] != T(0))) continue;
         to = std::copy(at.begin(), at.end(), to);
         if (rank > 0) to[-1] = i;
@@ -133,6 +136,7 @@ class UnravelIndexKernel final : public BytesKernel {
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
     const int64_t count = indices.num_elements();
     for (int64_t i = 0; i < count; ++i) {
+      context.check_cancelled();
       int64_t index = index_at(indices, i);
       if (index < 0 || index >= limit)
         return context.fail("index {} is outside [0, {})", index, limit);

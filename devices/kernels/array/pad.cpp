@@ -164,14 +164,16 @@ class MirrorPadKernel : public BytesKernel {
 
 // Adds what `copy` would copy, within one tensor.
 template <class T>
-void add_along(const StridedCopy& copy, size_t loop, const T* from, T* to) {
+void add_along(const KernelContext& context, const StridedCopy& copy,
+               size_t loop, const T* from, T* to) {
   if (loop == copy.loops.size()) {
     *to = T(*to + *from);
     return;
   }
+  context.check_cancelled();
   const CopyLoop& steps = copy.loops[loop];
   for (int64_t i = 0; i < steps.count; ++i)
-    add_along(copy, loop + 1, from + i * steps.from_stride,
+    add_along(context, copy, loop + 1, from + i * steps.from_stride,
               to + i * steps.to_stride);
 }
 
@@ -208,7 +210,7 @@ class MirrorPadGradKernel : public BytesKernel {
     if (folded.num_elements() > 0)
       for (int i = shape.rank() - 1; i >= 0; --i)
         for (bool before : {true, false})
-          if (!fold(mirror(shape, paddings, i, before, gap_), folded))
+          if (!fold(context, mirror(shape, paddings, i, before, gap_), folded))
             return error(Code::kUnimplemented, "[{}] cannot add elements of {}",
                          context.node().op(), dtype_name(input.dtype()));
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, inside));
@@ -222,13 +224,14 @@ class MirrorPadGradKernel : public BytesKernel {
   }
 
  private:
-  static bool fold(StridedCopy copy, Tensor& tensor) {
+  static bool fold(const KernelContext& context, StridedCopy copy,
+                   Tensor& tensor) {
     copy.reverse();
     for (const CopyLoop& loop : copy.loops)
       if (loop.count == 0) return true;
     return visit_numeric(tensor.dtype(), [&]<class T>(TypeTag<T>) {
       T* data = tensor.mutable_data<T>();
-      add_along(copy, 0, data + copy.from, data + copy.to);
+      add_along(context, copy, 0, data + copy.from, data + copy.to);
     });
   }
 

@@ -99,6 +99,7 @@ class ReverseSequenceKernel : public BytesKernel {
     if (output->num_elements() == 0) return {};
     const auto strides = row_major_strides(shape.dims());
     for (size_t i = 0; i < lengths.size(); ++i) {
+      context.check_cancelled();
       for (bool reversed : {true, false}) {
         StridedCopy copy;
         copy.from = copy.to = int64_t(i) * strides[size_t(batch)];

@@ -66,20 +66,35 @@ void scatter(const KernelContext& context, const ScatteredSlices& slices,
   };
   const int64_t count = target.num_elements() / size;
   const int64_t bytes = size * int64_t(element_size);
-  const double cost =
-      double(slices.numbers.size()) * kScatterNanoseconds * double(bytes);
+  const auto numbers = double(slices.numbers.size());
+  const double cost = numbers * kScatterNanoseconds * double(bytes);
   if (bytes >= kWideSlice) {
-    context.parallel_for(size, cost / double(size),
-                         [&](int64_t begin, int64_t end) {
-                           body({0, count, begin, end});
-                         });
+    context.parallel_for(
+        size, cost / double(size),
+        [&](int64_t begin, int64_t end) {
+          body({0, count, begin, end});
+        },
+        numbers);
   } else if (bytes >= kNarrowSlice) {
-    context.parallel_for(count, cost / double(count),
-                         [&](int64_t first, int64_t last) {
-                           body({first, last, 0, size});
-                         });
+    context.parallel_for(
+        count, cost / double(count),
+        [&](int64_t first, int64_t last) {
+          body({first, last, 0, size});
+        },
+        numbers);
   } else {
-    body({0, count, 0, size});
+    // Parts of the numbers one after the other: a slice gets its updates in
+    // their order.
+    context.for_blocks(
+        int64_t(numbers), cost / numbers, [&](int64_t begin, int64_t end) {
+          ScatteredSlices part = slices;
+          part.numbers =
+              slices.numbers.subspan(size_t(begin), size_t(end - begin));
+          const auto skipped = size_t(begin) * size_t(bytes);
+          loop(part, {0, count, 0, size},
+               static_cast<const char*>(from) + (slices.has_one ? 0 : skipped),
+               to);
+        });
   }
 }
 
@@ -194,6 +209,7 @@ Result<Tensor> slice_numbers(KernelContext& context, const Tensor& indices,
   const int64_t* index = wide.data<int64_t>();
   auto* number = numbers.mutable_data<int64_t>();
   for (int64_t i = 0; i < count; ++i, index += depth) {
+    context.check_cancelled();
     // Unsigned: if the shape is empty it may overflow.
     uint64_t at = 0;
     for (int d = 0; d < depth; ++d) {

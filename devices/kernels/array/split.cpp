@@ -177,6 +177,7 @@ class DynamicPartitionKernel : public BytesKernel {
     }
     std::vector<int64_t> filled(counts.size(), 0);
     for (size_t i = 0; i < targets.size();) {
+      context.check_cancelled();
       // Consecutive rows for the same output are moved together.
       size_t end = i + 1;
       while (end < targets.size() && targets[end] == targets[i]) ++end;

@@ -44,8 +44,8 @@ class DynamicStitchKernel : public BytesKernel {
     }
     const int64_t slice = product(shape.dims(), 1, shape.rank());
     for (int i = 0; i < count; ++i)
-      copy_rows(context.input(i).flat<int32_t>(), context.input(count + i),
-                slice, *output);
+      copy_rows(context, context.input(i).flat<int32_t>(),
+                context.input(count + i), slice, *output);
     return {};
   }
 
@@ -75,9 +75,11 @@ class DynamicStitchKernel : public BytesKernel {
     return {};
   }
 
-  static void copy_rows(std::span<const int32_t> indices, const Tensor& data,
+  static void copy_rows(const KernelContext& context,
+                        std::span<const int32_t> indices, const Tensor& data,
                         int64_t slice, Tensor& output) {
     for (size_t i = 0; i < indices.size();) {
+      context.check_cancelled();
       size_t end = i + 1;
       while (end < indices.size() &&
              indices[end] == int64_t(indices[end - 1]) + 1)

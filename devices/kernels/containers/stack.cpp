@@ -5,6 +5,7 @@
 
 #include "devices/kernels/containers/values.h"
 #include "devices/saved_tensor.h"
+#include "devices/thread_activity.h"
 
 namespace tagflow::devices {
 
@@ -75,6 +76,7 @@ class Stack final : public StepObject {
   };
 
   static void release(std::vector<Element>&& elements) {
+    const FreedElements freed("stack", elements.size());
     for (Element& element : elements)
       if (!is_plain(element.value.dtype()))
         release_nested(std::move(element.value));
@@ -214,9 +216,9 @@ class StackPopKernel final : public CheapKernel, public SavedReader {
 
   Status compute(KernelContext& context) const override {
     return By::with_stack(context, [&](Stack& stack) -> Status {
-      if (stack.dtype() != dtype_)  // by TensorFlow's code
-        return error(Code::kInternal, "[{}] cannot pop a {} from {}",
-                     context.node().op(), dtype_name(dtype_), stack.describe());
+      if (stack.dtype() != dtype_)
+        return context.fail("cannot pop a {} from {}", dtype_name(dtype_),
+                            stack.describe());
       TAGFLOW_ASSIGN(context.output(0), stack.pop(context));
       return {};
     });

@@ -4,6 +4,7 @@
 
 #include "devices/kernels/containers/values.h"
 #include "devices/tensor_rows.h"
+#include "devices/thread_activity.h"
 
 namespace tagflow::devices {
 
@@ -20,8 +21,10 @@ TensorArray::~TensorArray() {
 }
 
 void TensorArray::release(std::vector<Tensor>&& values, Gradients&& gradients) {
+  const FreedElements freed("tensor array", values.size());
   for (auto& [source, handle] : gradients) release_nested(std::move(handle));
   release_nested(std::move(values));
+  values.clear();
 }
 
 std::string TensorArray::describe() const {

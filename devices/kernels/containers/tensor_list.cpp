@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "devices/kernels/containers/values.h"
+#include "devices/thread_activity.h"
 
 namespace tagflow::devices {
 
@@ -22,7 +23,9 @@ TensorList::TensorList(const TensorList& other)
 }
 
 TensorList::~TensorList() {
+  const FreedElements freed("list", elements.size());
   if (!is_plain(dtype)) release_nested(std::move(elements));
+  elements.clear();
 }
 
 int64_t TensorList::elements_copied() {

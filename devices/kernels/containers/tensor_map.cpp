@@ -5,6 +5,7 @@
 #include "devices/kernels/containers/values.h"
 #include "devices/kernels/containers/variant_arithmetic.h"
 #include "devices/tensor_rows.h"
+#include "devices/thread_activity.h"
 
 namespace tagflow::devices {
 
@@ -41,8 +42,10 @@ class TensorMap final : public ArithmeticValue {
   TensorMap(const TensorMap& other)
       : ArithmeticValue(), entries_(other.entries_) {}
   ~TensorMap() override {
+    const FreedElements freed("map", entries_.size());
     for (auto& [text, entry] : entries_)
       release_nested(std::move(entry.second));
+    entries_.clear();
   }
 
   const Entries& entries() const { return entries_; }

@@ -127,6 +127,7 @@ Status convolve(const KernelContext& context, const Convolution& conv,
       pointwise ? 0 : blocks.length(),
       [&](int64_t begin, int64_t end, W* scratch) {
         for (int64_t unit = begin; unit < end; ++unit) {
+          context.check_cancelled();
           const Block block = blocks[unit];
           const int64_t row = block.image * g.out_positions() + block.first;
           for (int64_t group = 0; group < conv.groups; ++group) {
@@ -162,6 +163,7 @@ Status convolve_to_input(const KernelContext& context, const Convolution& conv,
         std::fill(in_grad + begin * image, in_grad + end * image, W(0));
         for (int64_t unit = begin * blocks.per_image();
              unit < end * blocks.per_image(); ++unit) {
+          context.check_cancelled();
           const Block block = blocks[unit];
           const int64_t row = block.image * g.out_positions() + block.first;
           for (int64_t group = 0; group < conv.groups; ++group) {
@@ -200,6 +202,7 @@ Status convolve_to_filter(const KernelContext& context, const Convolution& conv,
           const int64_t last = blocks.total() * (part + 1) / parts;
           for (int64_t unit = blocks.total() * part / parts; unit < last;
                ++unit) {
+            context.check_cancelled();
             const Block block = blocks[unit];
             const int64_t row = block.image * g.out_positions() + block.first;
             for (int64_t group = 0; group < conv.groups; ++group) {

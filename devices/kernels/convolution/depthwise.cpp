@@ -24,11 +24,14 @@ struct Depthwise {
   // Calls body(tap, input, output) with the elements' offsets in a filter, an
   // image and an image of outputs, for the positions [begin, end).
   template <class Body>
-  void for_pairs(int64_t begin, int64_t end, Body&& body) const {
-    for (int64_t at = begin; at < end; ++at)
+  void for_pairs(const KernelContext& context, int64_t begin, int64_t end,
+                 Body&& body) const {
+    for (int64_t at = begin; at < end; ++at) {
+      context.check_cancelled();
       geometry.for_taps(at, [&](int64_t tap, int64_t in) {
         body(tap * out_channels(), in * geometry.channels, at * out_channels());
       });
+    }
   }
 };
 
@@ -46,21 +49,20 @@ void forward(const KernelContext& context, const Depthwise& d, const W* in,
           const int64_t stop = std::min(end, (image + 1) * positions);
           const W* from = in + image * g.in_positions() * g.channels;
           W* to = out + image * positions * outs;
-          d.for_pairs(begin - image * positions, stop - image * positions,
-                      [&](int64_t tap, int64_t source, int64_t target) {
-                        const W* x = from + source;
-                        const W* f = filter + tap;
-                        W* y = to + target;
-                        if (d.multiplier == 1) {
-                          for (int64_t c = 0; c < g.channels; ++c)
-                            y[c] += x[c] * f[c];
-                          return;
-                        }
-                        for (int64_t c = 0; c < g.channels; ++c)
-                          for (int64_t m = 0; m < d.multiplier; ++m)
-                            y[c * d.multiplier + m] +=
-                                x[c] * f[c * d.multiplier + m];
-                      });
+          d.for_pairs(
+              context, begin - image * positions, stop - image * positions,
+              [&](int64_t tap, int64_t source, int64_t target) {
+                const W* x = from + source;
+                const W* f = filter + tap;
+                W* y = to + target;
+                if (d.multiplier == 1) {
+                  for (int64_t c = 0; c < g.channels; ++c) y[c] += x[c] * f[c];
+                  return;
+                }
+                for (int64_t c = 0; c < g.channels; ++c)
+                  for (int64_t m = 0; m < d.multiplier; ++m)
+                    y[c * d.multiplier + m] += x[c] * f[c * d.multiplier + m];
+              });
           begin = stop;
         }
       });
@@ -77,7 +79,7 @@ void to_input(const KernelContext& context, const Depthwise& d, const W* filter,
           W* to = in_grad + n * image;
           std::fill_n(to, image, W(0));
           const W* from = grad + n * g.out_positions() * d.out_channels();
-          d.for_pairs(0, g.out_positions(),
+          d.for_pairs(context, 0, g.out_positions(),
                       [&](int64_t tap, int64_t source, int64_t target) {
                         for (int64_t c = 0; c < g.channels; ++c) {
                           W sum = 0;
@@ -93,13 +95,14 @@ void to_input(const KernelContext& context, const Depthwise& d, const W* filter,
 }
 
 template <class W>
-void to_filter(const Depthwise& d, const W* in, const W* grad, W* filter_grad) {
+void to_filter(const KernelContext& context, const Depthwise& d, const W* in,
+               const W* grad, W* filter_grad) {
   const Geometry& g = d.geometry;
   std::fill_n(filter_grad, g.taps() * d.out_channels(), W(0));
   for (int64_t n = 0; n < g.batch; ++n) {
     const W* x = in + n * g.in_positions() * g.channels;
     const W* dy = grad + n * g.out_positions() * d.out_channels();
-    d.for_pairs(0, g.out_positions(),
+    d.for_pairs(context, 0, g.out_positions(),
                 [&](int64_t tap, int64_t source, int64_t target) {
                   for (int64_t c = 0; c < g.channels; ++c)
                     for (int64_t m = 0; m < d.multiplier; ++m) {
@@ -168,7 +171,7 @@ class DepthwiseKernel : public ConvKernelBase {
       else if (role() == ConvRole::kToInput)
         to_input(context, d, in[1].data<W>(), in[2].data<W>(), out);
       else
-        to_filter(d, in[0].data<W>(), in[2].data<W>(), out);
+        to_filter(context, d, in[0].data<W>(), in[2].data<W>(), out);
     }
     if (role() != ConvRole::kToFilter)
       return set_output_from(context, window(), shape, result);

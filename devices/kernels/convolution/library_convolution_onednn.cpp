@@ -204,7 +204,10 @@ class OneDnnConvolution final : public LibraryConvolution {
                  double(g.out_positions()) * double(conv.out_channels));
     plan.works = std::max(filter, images) <= kMostElements;
     if (!plan.works) return;
-    const int64_t wanted = wanted_parts(conv, filter * sizeof(float));
+    // Each part of a gradient of the filter has memory for a filter.
+    constexpr int64_t kMostFilters = 16;
+    int64_t wanted = wanted_parts(conv, filter * sizeof(float));
+    if (role_ == ConvRole::kToFilter) wanted = std::min(wanted, kMostFilters);
     // Our own loops can divide a single image, but the library cannot.
     plan.works = g.batch > 1 || wanted == 1;
     if (!plan.works) return;

@@ -73,7 +73,7 @@ template <class Body>
 void shard(const KernelContext& context, int64_t total, int64_t unit_elements,
            double element_cost, const Body& body) {
   constexpr int64_t kSharded = 32 * 1024;  // elements
-  if (context.step().parallel == nullptr || total * unit_elements < kSharded) {
+  if (total * unit_elements < kSharded) {
     body(0, total);
   } else {
     context.parallel_for(total, double(unit_elements) * element_cost, body);

@@ -6,6 +6,7 @@
 #include "devices/kernels/containers/values.h"
 #include "devices/kernels/elementwise/elementwise.h"
 #include "devices/tensor_rows.h"
+#include "devices/thread_activity.h"
 
 namespace tagflow::devices {
 
@@ -28,8 +29,11 @@ GradientList::GradientList(const GradientList& other)
 }
 
 GradientList::~GradientList() {
-  elements.for_each_last(
-      [](int64_t, Tensor& element) { release_nested(std::move(element)); });
+  const FreedElements freed("list", size_t(elements.size()));
+  elements.for_each_last([](int64_t, Tensor& element) {
+    Tensor last = std::move(element);
+    release_nested(std::move(last));
+  });
 }
 
 int64_t GradientList::elements_copied() {

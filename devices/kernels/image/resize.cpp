@@ -225,6 +225,7 @@ class ResizeBilinearGradKernel : public ResizeBase {
     for (int64_t n = 0; n < image.dim(0); ++n)
       for (const Between& y : ys.positions)
         for (const Between& x : xs.positions) {
+          context.check_cancelled();
           // The parts are floats, as in TensorFlow, even for doubles.
           const auto add = [&](int64_t row, int64_t column, float y_part,
                                float x_part) {
@@ -292,6 +293,7 @@ class ResizeNearestKernel : public ResizeBase {
     for (int64_t n = 0; n < images.dim(0); ++n)
       for (int64_t y : ys.positions)
         for (int64_t x : xs.positions) {
+          context.check_cancelled();
           const int64_t at =
               ((n * small.dim(1) + y) * small.dim(2) + x) * channels;
           if (is_grad) {

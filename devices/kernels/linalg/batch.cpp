@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "devices/kernel_registry.h"
+#include "devices/kernels/linalg/interruption.h"
 
 namespace tagflow::devices {
 
@@ -31,12 +32,30 @@ Result<Shape> batch_shape(const Tensor& matrices,
   return Shape::make({all.data(), all.size()});
 }
 
+namespace {
+
+// While it exists, this thread decomposes a matrix for so many nanoseconds.
+class Decomposing {
+ public:
+  Decomposing(const KernelContext& context, double cost) {
+    if (cost >= KernelContext::kBlockNanoseconds) decomposing = &context;
+  }
+  ~Decomposing() { decomposing = nullptr; }
+  Decomposing(const Decomposing&) = delete;
+  Decomposing& operator=(const Decomposing&) = delete;
+};
+
+}  // namespace
+
+void check_decomposition() { decomposing->check_cancelled(); }
+
 Status for_each_matrix(const KernelContext& context, int64_t count, double cost,
                        const std::function<const char*(int64_t)>& body) {
   std::mutex mutex;
   int64_t first = count;
   const char* what = nullptr;
   context.parallel_for(count, cost, [&](int64_t begin, int64_t end) {
+    const Decomposing large(context, cost);
     for (int64_t i = begin; i < end; ++i) {
       const char* wrong = body(i);
       if (wrong == nullptr) continue;

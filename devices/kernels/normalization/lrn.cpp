@@ -46,12 +46,12 @@ class LrnKernel : public Kernel {
             for (int64_t i = begin * channels; i < end * channels;
                  i += channels) {
               const float* x = in[forward ? 0 : 1].data<float>() + i;
-              find_norms(x, channels, norms.data());
+              find_norms(context, x, channels, norms.data());
               if (forward)
                 for (int64_t c = 0; c < channels; ++c)
                   to[i + c] = x[c] * std::pow(norms[size_t(c)], -beta_);
               else
-                differentiate(in[0].data<float>() + i, x,
+                differentiate(context, in[0].data<float>() + i, x,
                               in[2].data<float>() + i, norms.data(), channels,
                               to + i);
             }
@@ -74,8 +74,10 @@ class LrnKernel : public Kernel {
     return radius_ >= channels - c ? channels : c + radius_ + 1;
   }
 
-  void find_norms(const float* x, int64_t channels, float* norms) const {
+  void find_norms(const KernelContext& context, const float* x,
+                  int64_t channels, float* norms) const {
     for (int64_t c = 0; c < channels; ++c) {
+      context.check_cancelled();
       float sum = 0;
       for (int64_t j = first(c); j < last(c, channels); ++j) sum += x[j] * x[j];
       norms[c] = bias_ + alpha_ * sum;
@@ -85,10 +87,12 @@ class LrnKernel : public Kernel {
   // Channel j affects the outputs of its neighbours k through their norms. An
   // output with a zero gradient adds nothing, even if its terms are infinite or
   // NaN.
-  void differentiate(const float* dy, const float* x, const float* y,
-                     const float* norms, int64_t channels, float* dx) const {
+  void differentiate(const KernelContext& context, const float* dy,
+                     const float* x, const float* y, const float* norms,
+                     int64_t channels, float* dx) const {
     std::fill_n(dx, channels, 0.0f);
     for (int64_t k = 0; k < channels; ++k) {
+      context.check_cancelled();
       if (dy[k] == 0) continue;
       const float slope = -2 * alpha_ * beta_ * y[k] / norms[k] * dy[k];
       for (int64_t j = first(k); j < last(k, channels); ++j)

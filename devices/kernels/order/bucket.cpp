@@ -77,7 +77,8 @@ class NthElementKernel final : public BytesKernel {
     shape.remove_dim(shape.rank() - 1);
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
     visit_real(input.dtype(), [&]<class T>(TypeTag<T>) {
-      const auto is_before = [](T a, T b) {
+      const auto is_before = [&context](T a, T b) {
+        context.check_cancelled();
         return a < b || (b != b && a == a);
       };
       std::vector<T> row;

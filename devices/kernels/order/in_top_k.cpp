@@ -36,10 +36,12 @@ class InTopKKernel : public Kernel {
       return context.fail("the targets are {}, not a vector of {}",
                           targets.describe(), rows);
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, Shape{rows}));
-    for (int64_t i = 0; i < rows; ++i)
+    for (int64_t i = 0; i < rows; ++i) {
+      context.check_cancelled();
       out->mutable_data<bool>()[i] =
           is_among_best(predictions.data<float>() + i * classes, classes,
                         targets.data<Target>()[i], k);
+    }
     return Status();
   }
 

@@ -83,7 +83,8 @@ class TopKKernel : public BytesKernel {
           *place = Index(find_largest(x, columns));
         } else {
           std::iota(order.begin(), order.end(), Index(0));
-          auto before = [x](Index a, Index b) {
+          auto before = [x, &context](Index a, Index b) {
+            context.check_cancelled();
             if (larger(x[a], x[b])) return true;
             if (larger(x[b], x[a])) return false;
             return a < b;
@@ -154,9 +155,9 @@ class BoundKernel : public BytesKernel {
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, values.shape()));
     const bool known = visit_real(sorted.dtype(), [&]<class T>(TypeTag<T>) {
       if (output->dtype() == DataType::kInt64) {
-        search<T, int64_t>(sorted, values, *output);
+        search<T, int64_t>(context, sorted, values, *output);
       } else {
-        search<T, int32_t>(sorted, values, *output);
+        search<T, int32_t>(context, sorted, values, *output);
       }
     });
     if (!known)
@@ -167,10 +168,11 @@ class BoundKernel : public BytesKernel {
 
  private:
   template <class T, class Index>
-  void search(const Tensor& sorted, const Tensor& values,
-              Tensor& output) const {
+  void search(const KernelContext& context, const Tensor& sorted,
+              const Tensor& values, Tensor& output) const {
     const int64_t columns = sorted.dim(1);
     for (int64_t i = 0; i < values.num_elements(); ++i) {
+      context.check_cancelled();
       const T* row = sorted.data<T>() + i / values.dim(1) * columns;
       const T& value = values.data<T>()[i];
       const T* at = upper_ ? std::upper_bound(row, row + columns, value)

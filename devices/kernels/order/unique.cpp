@@ -167,6 +167,7 @@ class UniqueKernel : public BytesKernel {
     ItemTable<T> table(items);
     std::vector<int64_t> numbers, counts;
     for (int64_t i = 0; i < items.count; ++i) {
+      context.check_cancelled();
       numbers.push_back(table.insert(i));
       counts.resize(table.firsts().size(), 0);
       ++counts[size_t(numbers.back())];
@@ -181,10 +182,12 @@ class UniqueKernel : public BytesKernel {
     output_shape.set_dim(axis, found);
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, output_shape));
     for (int64_t o = 0; o < items.outer; ++o)
-      for (int64_t i = 0; i < found; ++i)
+      for (int64_t i = 0; i < found; ++i) {
+        context.check_cancelled();
         copy_elements(input,
                       (o * items.count + firsts[size_t(i)]) * items.inner,
                       *output, (o * found + i) * items.inner, items.inner);
+      }
     return {};
   }
 };
@@ -217,10 +220,15 @@ class ListDiffKernel : public BytesKernel {
     const Items<T> wanted{x.data<T>(), 1, x.dim(0), 1};
     const Items<T> removed{y.data<T>(), 1, y.dim(0), 1};
     ItemTable<T> table(removed);
-    for (int64_t i = 0; i < removed.count; ++i) table.insert(i);
+    for (int64_t i = 0; i < removed.count; ++i) {
+      context.check_cancelled();
+      table.insert(i);
+    }
     std::vector<int64_t> kept;
-    for (int64_t i = 0; i < wanted.count; ++i)
+    for (int64_t i = 0; i < wanted.count; ++i) {
+      context.check_cancelled();
       if (!table.contains(wanted, i)) kept.push_back(i);
+    }
     TAGFLOW_RETURN_IF_ERROR(set_indices(context, 1, kept));
     TAGFLOW_ASSIGN(Tensor * output,
                    context.allocate_output(0, {int64_t(kept.size())}));

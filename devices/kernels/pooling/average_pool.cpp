@@ -138,6 +138,7 @@ class AveragePoolGradKernel : public AveragePoolBase {
       std::fill(out + begin * image, out + end * image, W(0));
       for (int64_t n = begin; n < end; ++n)
         for (int64_t at = 0; at < positions; ++at) {
+          context.check_cancelled();
           const W* row = from + (n * positions + at) * g.channels;
           int64_t count = 0;
           g.for_taps(at, [&](int64_t, int64_t) { ++count; });

@@ -80,6 +80,7 @@ class MaxPoolGradKernel : public Kernel {
         for (int64_t n = first; n < last; ++n) {
           begin(n);
           for (int64_t at = 0; at < positions; ++at) {
+            context.check_cancelled();
             largest.find(g, in + n * g.in_positions() * g.channels, at);
             body(n, at, largest);
           }
@@ -197,6 +198,7 @@ class ArgmaxGradKernel : public Kernel {
     if (!second_order_) std::fill_n(to, count, T(0));
     const int64_t per_image = images == 0 ? 0 : argmax.num_elements() / images;
     for (int64_t i = 0; i < argmax.num_elements(); ++i) {
+      context.check_cancelled();
       // The size that positions of the input are relative to.
       const int64_t size = include_batch_ ? count : count / images;
       const int64_t start = include_batch_ ? 0 : i / per_image * size;

@@ -15,6 +15,8 @@ namespace {
 // take at least kBlockNanoseconds.
 constexpr int64_t kBlock = 64;
 constexpr double kBlockNanoseconds = 300e3;
+// For each byte of the other factor.
+constexpr double kReorderNanoseconds = 0.25;
 
 // The type in which gemm() computes a result type.
 DataType working_type(DataType dtype) {
@@ -157,14 +159,18 @@ void run_blocks(const KernelContext& context, const ProductBatch& batch,
   const double cost =
       gemm_cost(kDataTypeOf<W>, by_rows ? std::min(block, m) : m,
                 by_rows ? n : std::min(block, n), k);
-  context.parallel_for(total, cost, [&](int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t i = begin / blocks;
-      const int64_t stop = std::min(end, (i + 1) * blocks);
-      product(i, begin - i * blocks, stop - i * blocks);
-      begin = stop;
-    }
-  });
+  const double reordered = double(k) * double(by_rows ? n : m);
+  context.parallel_for(
+      total, cost,
+      [&](int64_t begin, int64_t end) {
+        while (begin < end) {
+          const int64_t i = begin / blocks;
+          const int64_t stop = std::min(end, (i + 1) * blocks);
+          product(i, begin - i * blocks, stop - i * blocks);
+          begin = stop;
+        }
+      },
+      reordered * double(sizeof(W)) * kReorderNanoseconds);
 }
 
 template <class W>

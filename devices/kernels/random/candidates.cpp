@@ -149,14 +149,17 @@ class CandidateKernel : public Kernel {
     auto* to = sampled->mutable_data<int64_t>();
     TAGFLOW_ASSIGN(const int64_t tries, sample(context, to));
     for (int64_t i = 0; i < given.num_elements(); ++i) {
+      context.check_cancelled();
       const int64_t number = given.data<int64_t>()[i];
       if (classes_ != Classes::kAll && (number < 0 || number >= range_))
         return context.fail("true class {} is outside of [0, {})", number,
                             range_);
       of_true->mutable_data<float>()[i] = expected(number, tries);
     }
-    for (int64_t i = 0; i < count_; ++i)
+    for (int64_t i = 0; i < count_; ++i) {
+      context.check_cancelled();
       of_sampled->mutable_data<float>()[i] = expected(to[i], tries);
+    }
     return {};
   }
 
@@ -178,9 +181,7 @@ class CandidateKernel : public Kernel {
     std::unordered_set<int64_t> used;
     int64_t tries = 0;
     for (int64_t filled = 0; filled < count_; ++tries) {
-      if (tries % kLook == 0 && context.cancelled())
-        return error(Code::kCancelled, "[{}] the step is over",
-                     context.node().op());
+      context.check_cancelled();
       if (tries == kMostTries)
         return error(Code::kResourceExhausted,
                      "[{}] {} of {} unique classes after {} draws",
@@ -229,7 +230,6 @@ class CandidateKernel : public Kernel {
     return count;
   }
 
-  static constexpr int64_t kLook = 1 << 12;
   static constexpr int64_t kMostTries = std::numeric_limits<int32_t>::max();
 
   Classes classes_;
@@ -258,13 +258,17 @@ class AccidentalHitsKernel : public Kernel {
     if (given.dim(0) > std::numeric_limits<int32_t>::max())
       return context.fail("{} has too many rows for int32", given.describe());
     std::unordered_map<int64_t, int64_t> place;
-    for (int64_t i = 0; i < sampled.dim(0); ++i)
+    for (int64_t i = 0; i < sampled.dim(0); ++i) {
+      context.check_cancelled();
       place[sampled.data<int64_t>()[i]] = i;
+    }
     std::vector<std::pair<int32_t, int64_t>> hits;
-    for (int64_t i = 0; i < given.num_elements(); ++i)
+    for (int64_t i = 0; i < given.num_elements(); ++i) {
+      context.check_cancelled();
       if (const auto it = place.find(given.data<int64_t>()[i]);
           it != place.end())
         hits.emplace_back(int32_t(i / per_row_), it->second);
+    }
     const Shape shape{int64_t(hits.size())};
     TAGFLOW_ASSIGN(Tensor * rows, context.allocate_output(0, shape));
     TAGFLOW_ASSIGN(Tensor * ids, context.allocate_output(1, shape));

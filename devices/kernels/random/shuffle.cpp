@@ -31,11 +31,13 @@ class Words {
 // Fisher-Yates: each place in turn takes one of the remaining elements. It is
 // sequential, but cheap compared to moving the elements. The remainder prefers
 // small numbers, by a part in 2^32 / size; above 2^32 two words are used.
-std::vector<int64_t> permutation(const Philox& stream, int64_t size) {
+std::vector<int64_t> permutation(const KernelContext& context,
+                                 const Philox& stream, int64_t size) {
   std::vector<int64_t> order(static_cast<size_t>(size));
   std::iota(order.begin(), order.end(), 0);
   Words words(stream);
   for (int64_t i = 0; i < size - 1; ++i) {
+    context.check_cancelled();
     const auto left = uint64_t(size - i);
     uint64_t word = words.next();
     if (left > 0xffffffff) word |= uint64_t{words.next()} << 32;
@@ -58,7 +60,8 @@ class ShuffleKernel final : public RandomKernel {
       return {};
     }
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, value.shape()));
-    const std::vector<int64_t> order = permutation(stream, value.dim(0));
+    const std::vector<int64_t> order =
+        permutation(context, stream, value.dim(0));
     const int64_t slice = value.num_elements() / value.dim(0);
     context.parallel_for(
         value.dim(0),

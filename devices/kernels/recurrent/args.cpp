@@ -53,22 +53,25 @@ void FloatTensors::finish() {
 void add_product(const KernelContext& context, int64_t rows, int64_t n,
                  int64_t k, Factor<float> a, Factor<float> b, float* c) {
   if (n == 0 || k == 0) return;
-  context.parallel_for(rows, gemm_cost(DataType::kFloat, 1, n, k),
-                       [&](int64_t begin, int64_t end) {
-                         gemm<float>(end - begin, n, k,
-                                     {a.data + begin * a.stride, a.stride}, b,
-                                     c + begin * n, n, true);
-                       });
+  context.parallel_for(
+      rows, gemm_cost(DataType::kFloat, 1, n, k),
+      [&](int64_t begin, int64_t end) {
+        gemm<float>(end - begin, n, k, {a.data + begin * a.stride, a.stride}, b,
+                    c + begin * n, n, true);
+      },
+      double(n) * double(k));
 }
 
 void add_outer_product(const KernelContext& context, int64_t rows, int64_t m,
                        int64_t n, const float* a, const float* b, float* c) {
   if (rows == 0 || n == 0) return;
-  context.parallel_for(m, gemm_cost(DataType::kFloat, 1, n, rows),
-                       [&](int64_t begin, int64_t end) {
-                         gemm<float>(end - begin, n, rows, {a + begin, m, true},
-                                     {b, n}, c + begin * n, n, true);
-                       });
+  context.parallel_for(
+      m, gemm_cost(DataType::kFloat, 1, n, rows),
+      [&](int64_t begin, int64_t end) {
+        gemm<float>(end - begin, n, rows, {a + begin, m, true}, {b, n},
+                    c + begin * n, n, true);
+      },
+      double(n) * double(rows));
 }
 
 void add_columns(const float* matrix, int64_t rows, int64_t columns,

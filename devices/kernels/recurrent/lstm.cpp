@@ -132,7 +132,7 @@ class LstmKernel : public Kernel {
     const int64_t cells = in.cells, width = 4 * cells;
     const float *cs = in.cs_prev, *h = in.h_prev;
     for (int64_t step = 0; step < in.length; ++step) {
-      if (context.cancelled()) return;
+      context.check_cancelled();
       const int64_t first = step * in.batch;
       gemm<float>(end - begin, width, cells, {h + begin * cells, cells},
                   {in.recurrent_w(), width}, gates + (first + begin) * width,

@@ -66,7 +66,7 @@ class LstmGrad {
            int64_t end) const {
     const int64_t cells = in_.cells, width = 4 * cells;
     for (int64_t step = in_.length; step-- > 0;) {
-      if (context_.cancelled()) return;
+      context_.check_cancelled();
       const int64_t first = step * in_.batch;
       for (int64_t row = begin; row < end; ++row) {
         for (int64_t j = 0; j < cells; ++j) {
@@ -88,6 +88,7 @@ class LstmGrad {
     const int64_t cells = in_.cells;
     for (int64_t step = 0; step < in_.length; ++step)
       for (int64_t row = 0; row < in_.batch; ++row) {
+        context_.check_cancelled();
         const int64_t at = step * in_.batch + row;
         const float* before = cells_before(step) + row * cells;
         const float* after = given_.cs + at * cells;

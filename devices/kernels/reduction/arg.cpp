@@ -76,14 +76,15 @@ constexpr int64_t kColumns = 256;
 // The first best positions of `width` neighbouring columns, at most kColumns,
 // of rows `step` apart.
 template <class Order, class T>
-void best_of_columns(const T* in, int64_t count, int64_t step, int64_t width,
-                     int64_t* out) {
+void best_of_columns(const KernelContext& context, const T* in, int64_t count,
+                     int64_t step, int64_t width, int64_t* out) {
   T best[kColumns];
   for (int64_t j = 0; j < width; ++j) {
     best[j] = Order::template worst<T>();
     out[j] = 0;
   }
-  for (int64_t i = 0; i < count; ++i)
+  for (int64_t i = 0; i < count; ++i) {
+    if (i % kColumns == 0) context.check_cancelled();
     for (int64_t j = 0; j < width; ++j) {
       const T value = in[i * step + j];
       if (Order::better(value, best[j])) {
@@ -91,6 +92,7 @@ void best_of_columns(const T* in, int64_t count, int64_t step, int64_t width,
         out[j] = i;
       }
     }
+  }
 }
 
 // The best positions of `outer` blocks of `count` rows and `inner` columns.
@@ -111,7 +113,7 @@ void search(const KernelContext& context, int64_t outer, int64_t count,
           if (inner == 1)
             *to = best_of_row<Order>(first, count);
           else
-            best_of_columns<Order>(first, count, inner,
+            best_of_columns<Order>(context, first, count, inner,
                                    std::min(width, inner - column), to);
         }
       });

@@ -77,7 +77,7 @@ class ScanKernel : public BytesKernel {
     T* to = output.mutable_data<T>();
     const int64_t step = reverse_ ? -inner : inner;
     // Some neighbouring lanes at a time, row by row.
-    constexpr int64_t kLanes = 64;
+    constexpr int64_t kLanes = 64, kLook = 1 << 10;
     auto body = [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t at_inner = begin % inner;
@@ -87,6 +87,7 @@ class ScanKernel : public BytesKernel {
         std::array<T, kLanes> sums;
         std::fill_n(sums.begin(), lanes, start);
         for (int64_t s = 0; s < steps; ++s, i += step) {
+          if (s % kLook == 0) context.check_cancelled();
           for (int64_t lane = 0; lane < lanes; ++lane) {
             // The input may be the output: read before writing.
             T& sum = sums[size_t(lane)];
@@ -154,6 +155,7 @@ class BincountKernel : public BytesKernel {
     const T* weight =
         weights.num_elements() > 0 && !binary_ ? weights.data<T>() : nullptr;
     for (int64_t i = 0; i < values.num_elements(); ++i) {
+      context.check_cancelled();
       const int64_t value = index_at(values, i);
       if (value >= size) continue;
       T& bin = bins[(columns > 0 ? i / columns * size : 0) + value];
@@ -207,6 +209,7 @@ class HistogramKernel : public BytesKernel {
     const double step = (high - low) / double(bins);
     auto* counts = output.mutable_data<Count>();
     for (const T& value : context.input(0).template flat<T>()) {
+      context.check_cancelled();
       const double at = (double(value) - low) / step;
       if (at != at) continue;
       const double clamped = std::clamp(at, 0.0, double(bins - 1));

@@ -57,7 +57,7 @@ class CumulativeLogsumexpKernel : public Kernel {
         outer * inner, 20.0 * double(count), [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const int64_t start = i / inner * count * inner + i % inner;
-            scan(in + start, count, inner, to + start);
+            scan(context, in + start, count, inner, to + start);
           }
         });
     return Status();
@@ -68,9 +68,11 @@ class CumulativeLogsumexpKernel : public Kernel {
   }
 
  private:
-  void scan(const T* in, int64_t count, int64_t step, T* out) const {
+  void scan(const KernelContext& context, const T* in, int64_t count,
+            int64_t step, T* out) const {
     W sum = -std::numeric_limits<W>::infinity();
     for (int64_t i = 0; i < count; ++i) {
+      context.check_cancelled();
       const int64_t at = (reverse_ ? count - 1 - i : i) * step;
       const W next = log_add(sum, static_cast<W>(in[at]));
       out[at] = static_cast<T>(exclusive_ ? sum : next);

@@ -49,6 +49,7 @@ void reduce_segments(const KernelContext& context, const SegmentedRows& rows,
         const int64_t width = std::min(kTile, rows.size - column);
         for (int64_t j = 0; j < width; ++j) acc[j] = Op::initial();
         for (int64_t i = from - rows.ids; i < next - rows.ids; ++i) {
+          if (i % kTile == 0) context.check_cancelled();
           const int64_t row = rows.indices == nullptr ? i : rows.indices[i];
           const auto* in = static_cast<const typename Op::In*>(rows.data) +
                            row * rows.size + column;

@@ -139,6 +139,7 @@ class SparseSegmentGradKernel : public Kernel {
     std::fill_n(sum, wide.num_elements(), W(0));
     const int64_t size = row_size(grad, 1);
     for (int64_t i = 0; i < count; ++i) {
+      context.check_cancelled();
       const W factor = factor_of(in_segment[id[i]]);
       const T* from = grad.data<T>() + id[i] * size;
       W* to = sum + row_of(all[size_t(i)]) * size;

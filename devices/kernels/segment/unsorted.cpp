@@ -51,11 +51,13 @@ void add_rows(const KernelContext& context, const UnsortedRows& rows,
   using T = typename Op::In;
   using Sum = Partial<T>;
   const int64_t size = rows.size;
+  constexpr int64_t kLook = 1 << 10;
   const auto add = [&](int64_t begin, int64_t end) {
     Sum* sums = static_cast<Sum*>(out);
     std::fill_n(sums + begin * size, (end - begin) * size,
                 Sum(EmptySegment<Op>::value()));
     for (int64_t i = 0; i < rows.count; ++i) {
+      if (i % kLook == 0) context.check_cancelled();
       const int64_t id = rows.ids[i];
       if (id < begin || id >= end) continue;
       Sum* to = sums + id * size;
@@ -70,8 +72,9 @@ void add_rows(const KernelContext& context, const UnsortedRows& rows,
   if (size < kWideRow)
     add(0, segments);
   else
-    context.parallel_for(
-        segments, double(size) * double(rows.count) / double(segments), add);
+    context.parallel_for(segments,
+                         double(size) * double(rows.count) / double(segments),
+                         add, double(rows.count));
 }
 
 template <class T>

@@ -53,9 +53,11 @@ Result<SparseIndices> sparse_input(const KernelContext& context,
 }
 
 Status check_inside(const KernelContext& context, const SparseIndices& sparse) {
-  for (int64_t i = 0; i < sparse.count; ++i)
+  for (int64_t i = 0; i < sparse.count; ++i) {
+    context.check_cancelled();
     if (!is_inside(sparse, i))
       return element_error(context, sparse, i, "is out of range");
+  }
   return {};
 }
 
@@ -63,6 +65,7 @@ Status check_inside_and_sorted(const KernelContext& context,
                                const SparseIndices& sparse) {
   TAGFLOW_RETURN_IF_ERROR(check_inside(context, sparse));
   for (int64_t i = 1; i < sparse.count; ++i) {
+    context.check_cancelled();
     if (is_before(sparse.at(i - 1), sparse.at(i))) continue;
     return element_error(context, sparse, i,
                          is_before(sparse.at(i), sparse.at(i - 1))
@@ -76,10 +79,12 @@ bool is_before(std::span<const int64_t> a, std::span<const int64_t> b) {
   return std::ranges::lexicographical_compare(a, b);
 }
 
-std::vector<int64_t> sorted_order(const SparseIndices& sparse) {
+std::vector<int64_t> sorted_order(const KernelContext& context,
+                                  const SparseIndices& sparse) {
   std::vector<int64_t> order(size_t(sparse.count));
   std::iota(order.begin(), order.end(), 0);
   const auto before = [&](int64_t a, int64_t b) {
+    context.check_cancelled();
     return is_before(sparse.at(a), sparse.at(b));
   };
   if (!std::ranges::is_sorted(order, before))

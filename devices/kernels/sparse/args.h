@@ -43,7 +43,8 @@ Status check_inside_and_sorted(const KernelContext& context,
 // Whether a comes before b in row-major order. REQUIRES: they have one rank.
 bool is_before(std::span<const int64_t> a, std::span<const int64_t> b);
 // The numbers of the elements in row-major order; equal ones keep their order.
-std::vector<int64_t> sorted_order(const SparseIndices& sparse);
+std::vector<int64_t> sorted_order(const KernelContext& context,
+                                  const SparseIndices& sparse);
 
 // "[2,0]"
 std::string coordinates_text(std::span<const int64_t> at);

@@ -50,8 +50,10 @@ class ToDenseKernel : public SparseKernel {
     visit_movable(values.dtype(), [&]<class T>(TypeTag<T>) {
       const T* from = static_cast<const T*>(values.raw());
       T* to = static_cast<T*>(dense->mutable_raw());
-      for (int64_t i = 0; i < sparse.count; ++i)
+      for (int64_t i = 0; i < sparse.count; ++i) {
+        context.check_cancelled();
         to[offset_of(sparse.at(i), strides)] = from[values.is_scalar() ? 0 : i];
+      }
     });
     return {};
   }
@@ -100,6 +102,7 @@ class AddToDenseKernel : public SparseKernel {
       std::copy_n(dense.data<T>(), dense.num_elements(), to);
     const auto strides = row_major_strides(sparse.shape.dims());
     for (int64_t i = 0; i < sparse.count; ++i) {
+      context.check_cancelled();
       T& element = to[offset_of(sparse.at(i), strides)];
       element = SumOp<T>::finish(
           SumOp<T>::combine(SumOp<T>::load(element),
@@ -139,6 +142,7 @@ class CombineDenseKernel : public SparseKernel {
     TAGFLOW_ASSIGN(Tensor * out,
                    context.allocate_output(0, Shape{sparse.count}));
     for (int64_t i = 0; i < sparse.count; ++i) {
+      context.check_cancelled();
       const T other = dense.data<T>()[offset_of(sparse.at(i), strides)];
       if constexpr (std::is_integral_v<T> && kCombine == Combine::kDivide)
         if (other == T(0))

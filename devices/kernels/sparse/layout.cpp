@@ -17,12 +17,18 @@ Status set_elements(KernelContext& context, const SparseIndices& sparse,
       Tensor * indices,
       context.allocate_output(0, Shape{sparse.count, sparse.shape.rank()}));
   auto* to = indices->mutable_data<int64_t>();
-  for (int64_t i : order) to = std::ranges::copy(sparse.at(i), to).out;
+  for (int64_t i : order) {
+    context.check_cancelled();
+    to = std::ranges::copy(sparse.at(i), to).out;
+  }
   TAGFLOW_ASSIGN(Tensor * moved,
                  context.allocate_output(1, Shape{sparse.count}));
   visit_movable(values.dtype(), [&]<class T>(TypeTag<T>) {
     T* out = static_cast<T*>(moved->mutable_raw());
-    for (int64_t i : order) *out++ = static_cast<const T*>(values.raw())[i];
+    for (int64_t i : order) {
+      context.check_cancelled();
+      *out++ = static_cast<const T*>(values.raw())[i];
+    }
   });
   return {};
 }
@@ -33,7 +39,7 @@ class ReorderKernel : public SparseKernel {
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const SparseIndices sparse, sparse_input(context));
-    const auto order = sorted_order(sparse);
+    const auto order = sorted_order(context, sparse);
     if (std::ranges::is_sorted(order)) {
       context.set_output(0, context.input(0));
       context.set_output(1, context.input(1));
@@ -76,6 +82,7 @@ class ReshapeSparseKernel : public SparseKernel {
     const auto to = row_major_strides(shape.dims());
     auto* at = output->mutable_data<int64_t>();
     for (int64_t i = 0; i < sparse.count; ++i) {
+      context.check_cancelled();
       int64_t offset = offset_of(sparse.at(i), from);
       for (int64_t stride : to) {
         *at++ = offset / stride;
@@ -169,9 +176,11 @@ class ConcatSparseKernel : public SparseKernel {
     int64_t start = 0, filled = 0;
     for (int n = 0; n < parts; ++n) {
       const Tensor& indices = context.input(n);
-      for (int64_t i = 0; i < indices.num_elements(); ++i)
+      for (int64_t i = 0; i < indices.num_elements(); ++i) {
+        context.check_cancelled();
         coordinates.push_back(indices.data<int64_t>()[i] +
                               (i % all.shape.rank() == axis ? start : 0));
+      }
       copy_elements(context.input(parts + n), 0, values, filled,
                     indices.dim(0));
       filled += indices.dim(0);
@@ -179,7 +188,7 @@ class ConcatSparseKernel : public SparseKernel {
     }
     all.coordinates = coordinates.data();
     TAGFLOW_RETURN_IF_ERROR(
-        set_elements(context, all, values, sorted_order(all)));
+        set_elements(context, all, values, sorted_order(context, all)));
     return set_shape_output(context, 2, all.shape);
   }
 

@@ -87,25 +87,31 @@ class SparseProductKernel : public Kernel {
     std::fill_n(sums, context.output(0).num_elements(), Acc(0));
     if (rows == 0) return;
     const auto count = double(values.dim(0));
-    context.parallel_for(columns, 0.4 * count, [&](int64_t begin, int64_t end) {
-      for (int64_t i = 0; i < values.dim(0); ++i) {
-        const int64_t* at = indices.data<int64_t>() + 2 * i;
-        const int64_t row = at[adjoint_a_ ? 1 : 0];
-        const int64_t k = at[adjoint_a_ ? 0 : 1];
-        const Acc value =
-            conjugate_if(adjoint_a_, static_cast<Acc>(values.data<T>()[i]));
-        const T* from = b.data<T>() + (adjoint_b_ ? k : k * width);
-        Acc* to = sums + row * columns;
-        if (adjoint_b_) {
-          for (int64_t j = begin; j < end; ++j)
-            to[j] += multiplied(
-                value, conjugate_if(true, static_cast<Acc>(from[j * width])));
-        } else {
-          for (int64_t j = begin; j < end; ++j)
-            to[j] += multiplied(value, static_cast<Acc>(from[j]));
-        }
-      }
-    });
+    constexpr int64_t kLook = 1 << 10;
+    context.parallel_for(
+        columns, 0.4 * count,
+        [&](int64_t begin, int64_t end) {
+          for (int64_t i = 0; i < values.dim(0); ++i) {
+            if (i % kLook == 0) context.check_cancelled();
+            const int64_t* at = indices.data<int64_t>() + 2 * i;
+            const int64_t row = at[adjoint_a_ ? 1 : 0];
+            const int64_t k = at[adjoint_a_ ? 0 : 1];
+            const Acc value =
+                conjugate_if(adjoint_a_, static_cast<Acc>(values.data<T>()[i]));
+            const T* from = b.data<T>() + (adjoint_b_ ? k : k * width);
+            Acc* to = sums + row * columns;
+            if (adjoint_b_) {
+              for (int64_t j = begin; j < end; ++j)
+                to[j] += multiplied(
+                    value,
+                    conjugate_if(true, static_cast<Acc>(from[j * width])));
+            } else {
+              for (int64_t j = begin; j < end; ++j)
+                to[j] += multiplied(value, static_cast<Acc>(from[j]));
+            }
+          }
+        },
+        3 * count);
   }
 
   bool adjoint_a_, adjoint_b_;

@@ -50,6 +50,7 @@ class RaggedRangeKernel : public Kernel {
     TAGFLOW_ASSIGN(const int64_t rows, rows_of(context));
     std::vector<int64_t> splits = {0};
     for (int64_t row = 0; row < rows; ++row) {
+      context.check_cancelled();
       const Row range = row_at(context, row);
       if (range.delta == T(0)) return context.fail("delta {} is 0", row);
       const double length = length_of(range);
@@ -63,11 +64,14 @@ class RaggedRangeKernel : public Kernel {
                    context.allocate_output(1, Shape{splits.back()}));
     T* to = values->mutable_data<T>();
     for (int64_t row = 0; row < rows; ++row) {
+      context.check_cancelled();
       const Row range = row_at(context, row);
       T* end = values->mutable_data<T>() + splits[size_t(row) + 1];
       for (T value = range.start; to != end;
-           value = next_value(value, range.delta))
+           value = next_value(value, range.delta)) {
+        context.check_cancelled();
         *to++ = value;
+      }
     }
     return {};
   }
@@ -163,6 +167,7 @@ class RaggedGatherKernel : public SparseKernel {
     std::vector<Run> runs;
     const int64_t count = splits[0].dim(0) - 1;
     for (int64_t i = 0; i < numbers.num_elements(); ++i) {
+      context.check_cancelled();
       const int64_t row = graph::index_at(numbers, i);
       if (row < 0 || row >= count)
         return context.fail("indices[{}] = {} is outside of [0, {})", i, row,
@@ -174,6 +179,7 @@ class RaggedGatherKernel : public SparseKernel {
       std::vector<int64_t> lengths = {0};
       for (const Run& run : runs)
         for (int64_t row = run.begin; row < run.end; ++row) {
+          context.check_cancelled();
           int64_t end = 0;
           if (__builtin_add_overflow(lengths.back(),
                                      split[row + 1] - split[row], &end))
@@ -229,6 +235,7 @@ class RaggedGatherKernel : public SparseKernel {
     const int64_t size = row_size(values, 1);
     int64_t to = 0;
     for (const Run& run : runs) {
+      context.check_cancelled();
       const int64_t count = (run.end - run.begin) * size;
       copy_elements(values, run.begin * size, *out, to, count);
       to += count;

@@ -25,6 +25,7 @@ Result<Splits> splits_input(const KernelContext& context, int input) {
         tensor.describe());
   Splits splits(size_t(tensor.dim(0)));
   for (size_t i = 0; i < splits.size(); ++i) {
+    context.check_cancelled();
     splits[i] = index_at(tensor, int64_t(i));
     if (splits[i] < (i == 0 ? 0 : splits[i - 1]) || (i == 0 && splits[i] > 0))
       return context.fail("row splits must begin with 0 and ascend, got {}",
@@ -62,6 +63,7 @@ Result<Level> level_of_ids(const KernelContext& context, int input,
   Level level;
   level.num_rows = rows;
   for (int64_t i = 0; i < ids.dim(0); ++i) {
+    context.check_cancelled();
     const int64_t row = index_at(ids, i);
     const int64_t last = level.rows.empty() ? 0 : level.rows.back();
     if (row < last || row >= rows)
@@ -147,14 +149,18 @@ class RaggedToDenseKernel final : public SparseKernel {
     if (filling.num_elements() == 1) {
       fill_elements(context, filling, *output);
     } else {
-      for (int64_t at = 0; at < output->num_elements(); at += size)
+      for (int64_t at = 0; at < output->num_elements(); at += size) {
+        context.check_cancelled();
         copy_elements(filling, 0, *output, at, size);
+      }
     }
     const std::vector<int64_t> places = places_of(levels, shape, values.dim(0));
-    for (size_t i = 0; i < places.size(); ++i)
+    for (size_t i = 0; i < places.size(); ++i) {
+      context.check_cancelled();
       if (places[i] >= 0)
         copy_elements(values, int64_t(i) * size, *output, places[i] * size,
                       size);
+    }
     return {};
   }
 
@@ -301,6 +307,7 @@ class RaggedToSparseKernel final : public SparseKernel {
       for (size_t k = levels.size(); k-- > 0; part = int64_t(row[k]))
         while (levels[k].splits[row[k] + 1] <= part) ++row[k];
       for (int64_t i = 0; i < size; ++i, to += whole.rank()) {
+        context.check_cancelled();
         to[0] = int64_t(row[0]);
         for (size_t k = 0; k < levels.size(); ++k)
           to[k + 1] = (k + 1 < levels.size() ? int64_t(row[k + 1]) : value) -

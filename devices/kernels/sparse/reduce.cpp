@@ -66,11 +66,17 @@ class ReduceSparseKernel : public SparseKernel {
     // The position of each element in the output, sorted by it.
     std::vector<std::pair<int64_t, int64_t>> places;
     places.reserve(size_t(sparse.count));
-    for (int64_t i = 0; i < sparse.count; ++i)
+    for (int64_t i = 0; i < sparse.count; ++i) {
+      context.check_cancelled();
       places.emplace_back(offset_of(sparse.at(i), kept.strides), i);
-    std::ranges::sort(places);
+    }
+    std::ranges::sort(places, [&](const auto& a, const auto& b) {
+      context.check_cancelled();
+      return a < b;
+    });
     std::vector<Group> groups;
     for (const auto& [place, i] : places) {
+      context.check_cancelled();
       if (groups.empty() || groups.back().place != place)
         groups.push_back({place, i, Op::initial()});
       Acc& acc = groups.back().acc;
@@ -91,8 +97,10 @@ class ReduceSparseKernel : public SparseKernel {
                           const std::vector<Group>& groups) {
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, kept.shape));
     zero_elements(context, *out);
-    for (const Group& group : groups)
+    for (const Group& group : groups) {
+      context.check_cancelled();
       out->mutable_data<T>()[group.place] = Op::finish(group.acc, 1);
+    }
     return {};
   }
 
@@ -105,6 +113,7 @@ class ReduceSparseKernel : public SparseKernel {
     auto* to = indices->mutable_data<int64_t>();
     T* value = values->mutable_data<T>();
     for (const Group& group : groups) {
+      context.check_cancelled();
       const auto at = sparse.at(group.first);
       for (size_t d = 0; d < at.size(); ++d) {
         if (!kept.is_reduced[d]) *to++ = at[d];

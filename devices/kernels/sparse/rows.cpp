@@ -34,6 +34,7 @@ class FillEmptyRowsKernel : public SparseKernel {
     auto* next = next_of_rows.mutable_data<int64_t>();
     std::fill_n(next, rows, 0);
     for (int64_t i = 0; i < sparse.count; ++i) {
+      context.check_cancelled();
       const int64_t row = sparse.at(i)[0];
       if (row < 0 || row >= rows)
         return context.fail("indices[{}] = {} is in none of the {} rows", i,
@@ -42,6 +43,7 @@ class FillEmptyRowsKernel : public SparseKernel {
     }
     int64_t filled = 0;
     for (int64_t row = 0; row < rows; ++row) {
+      context.check_cancelled();
       empty->mutable_data<bool>()[row] = next[row] == 0;
       filled += std::max<int64_t>(std::exchange(next[row], filled), 1);
     }
@@ -62,11 +64,13 @@ class FillEmptyRowsKernel : public SparseKernel {
     auto* to = indices->mutable_data<int64_t>();
     auto* place = places->mutable_data<int64_t>();
     for (int64_t row = 0; row < rows; ++row) {
+      context.check_cancelled();
       if (!empty[row]) continue;
       std::fill_n(to + next[row] * rank, rank, 0);
       to[next[row] * rank] = row;
     }
     for (int64_t i = 0; i < sparse.count; ++i) {
+      context.check_cancelled();
       place[i] = next[sparse.at(i)[0]]++;
       std::ranges::copy(sparse.at(i), to + place[i] * rank);
     }
@@ -76,7 +80,10 @@ class FillEmptyRowsKernel : public SparseKernel {
       const T& missing = *static_cast<const T*>(context.input(3).raw());
       for (int64_t row = 0; row < rows; ++row)
         if (empty[row]) out[next[row]] = missing;
-      for (int64_t i = 0; i < sparse.count; ++i) out[place[i]] = from[i];
+      for (int64_t i = 0; i < sparse.count; ++i) {
+        context.check_cancelled();
+        out[place[i]] = from[i];
+      }
     });
     return {};
   }
@@ -100,6 +107,7 @@ class FillEmptyRowsGradKernel : public SparseKernel {
     TAGFLOW_ASSIGN(Tensor * of_default, context.allocate_output(1, Shape{}));
     std::vector<bool> is_value(size_t(grad.dim(0)), false);
     for (size_t i = 0; i < places.size(); ++i) {
+      context.check_cancelled();
       if (places[i] < 0 || places[i] >= grad.dim(0))
         return context.fail("reverse_index_map[{}] = {} is outside of [0, {})",
                             i, places[i], grad.dim(0));
@@ -130,15 +138,17 @@ class SoftmaxSparseKernel : public SparseKernel {
                           sparse.shape.to_string());
     TAGFLOW_ASSIGN(Tensor * output,
                    context.allocate_output(0, Shape{sparse.count}));
-    const auto order = sorted_order(sparse);
+    const auto order = sorted_order(context, sparse);
     const auto row_of = [&](int64_t i) {
       const auto at = sparse.at(i);
       return at.first(at.size() - 1);
     };
     for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
       while (end < order.size() &&
-             std::ranges::equal(row_of(order[end]), row_of(order[begin])))
+             std::ranges::equal(row_of(order[end]), row_of(order[begin]))) {
+        context.check_cancelled();
         ++end;
+      }
       normalize(std::span(order).subspan(begin, end - begin),
                 context.input(1).data<T>(), output->mutable_data<T>());
     }

@@ -29,16 +29,20 @@ struct Box {
 Status set_box(KernelContext& context, const SparseIndices& sparse,
                const Tensor& values, const Box& box, int first, int stride) {
   std::vector<int64_t> inside;
-  for (int64_t i = 0; i < sparse.count; ++i)
+  for (int64_t i = 0; i < sparse.count; ++i) {
+    context.check_cancelled();
     if (box.has(sparse.at(i))) inside.push_back(i);
+  }
   const auto count = int64_t(inside.size());
   TAGFLOW_ASSIGN(
       Tensor * indices,
       context.allocate_output(first, Shape{count, sparse.shape.rank()}));
   auto* to = indices->mutable_data<int64_t>();
-  for (int64_t i : inside)
+  for (int64_t i : inside) {
+    context.check_cancelled();
     for (size_t d = 0; d < box.start.size(); ++d)
       *to++ = sparse.at(i)[d] - box.start[d];
+  }
   TAGFLOW_ASSIGN(Tensor * kept,
                  context.allocate_output(first + stride, Shape{count}));
   visit_movable(values.dtype(), [&]<class T>(TypeTag<T>) {
@@ -138,6 +142,7 @@ class SliceGradKernel : public SparseKernel {
     const int64_t* to = output.data<int64_t>();
     int64_t next = 0;
     for (int64_t i = 0; i < input.dim(0); ++i, from += rank) {
+      context.check_cancelled();
       bool is_kept = next < kept;
       for (int64_t d = 0; is_kept && d < rank; ++d) {
         int64_t at = 0;

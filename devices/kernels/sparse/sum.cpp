@@ -28,9 +28,11 @@ Result<Operands> operands_of(const KernelContext& context) {
 // Iterates over the elements of both in the order of their positions; take(i,
 // j) gets their numbers, -1 if one tensor has no element.
 template <class Take>
-void merge(const SparseIndices& a, const SparseIndices& b, Take take) {
+void merge(const KernelContext& context, const SparseIndices& a,
+           const SparseIndices& b, Take take) {
   int64_t i = 0, j = 0;
   while (i < a.count || j < b.count) {
+    context.check_cancelled();
     const bool from_a = i < a.count;
     const bool from_b = j < b.count;
     if (from_a && (!from_b || is_before(a.at(i), b.at(j)))) {
@@ -59,9 +61,11 @@ Status set_merged(KernelContext& context, const Operands& operands,
       context.allocate_output(0, Shape{count, operands.a.shape.rank()}));
   TAGFLOW_ASSIGN(Tensor * values, context.allocate_output(1, Shape{count}));
   auto* to = indices->mutable_data<int64_t>();
-  for (const auto& [i, j] : merged.from)
+  for (const auto& [i, j] : merged.from) {
+    context.check_cancelled();
     to =
         std::ranges::copy(i >= 0 ? operands.a.at(i) : operands.b.at(j), to).out;
+  }
   std::ranges::copy(merged.values, values->mutable_data<T>());
   return {};
 }
@@ -81,7 +85,7 @@ class AddSparseKernel : public SparseKernel {
     const T* a = context.input(1).data<T>();
     const T* b = context.input(4).data<T>();
     Merged<T> merged;
-    merge(operands.a, operands.b, [&](int64_t i, int64_t j) {
+    merge(context, operands.a, operands.b, [&](int64_t i, int64_t j) {
       const T sum = j < 0 ? a[i] : i < 0 ? b[j] : added(a[i], b[j]);
       if (i >= 0 && j >= 0 && !(threshold <= size_of(sum))) return;
       merged.from.emplace_back(i, j);
@@ -144,7 +148,7 @@ class AddSparseGradKernel : public SparseKernel {
                      context.allocate_output(n, Shape{terms[n].count}));
       T* to = out->mutable_data<T>();
       std::fill_n(to, terms[n].count, T(0));
-      merge(terms[n], terms[2], [&](int64_t i, int64_t j) {
+      merge(context, terms[n], terms[2], [&](int64_t i, int64_t j) {
         if (i >= 0 && j >= 0) to[i] = grad.data<T>()[j];
       });
     }
@@ -165,7 +169,7 @@ class ExtremeSparseKernel : public SparseKernel {
     const T* a = context.input(1).data<T>();
     const T* b = context.input(4).data<T>();
     Merged<T> merged;
-    merge(operands.a, operands.b, [&](int64_t i, int64_t j) {
+    merge(context, operands.a, operands.b, [&](int64_t i, int64_t j) {
       const T x = i < 0 ? T(0) : a[i], y = j < 0 ? T(0) : b[j];
       merged.from.emplace_back(i, j);
       merged.values.push_back(

@@ -1,11 +1,13 @@
 // The error function, the gamma function and related functions.
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <unsupported/Eigen/SpecialFunctions>
 
 #include "devices/kernel_registry.h"
 #include "devices/kernels/elementwise/registration.h"
 #include "devices/kernels/elementwise/vector_math.h"
+#include "devices/kernels/special/incomplete_gamma.h"
 
 namespace tagflow::devices {
 
@@ -120,19 +122,37 @@ struct Digamma : Special<T> {
   }
 };
 
-// The incomplete gamma functions and related functions: computed by Eigen.
+// The incomplete gamma functions. Eigen's are wrong by all digits where one of
+// them is near 1, or where both arguments are large: its functions only say
+// what arguments give that are not positive, or not finite.
 template <class T>
 struct SlowSpecial : Elementwise<T> {
   static constexpr double kCost = 300;
 };
 template <class T>
+bool is_regular(T a, T x) {
+  constexpr T kMost = std::numeric_limits<T>::max();
+  return a > 0 && x > 0 && a <= kMost && x <= kMost;
+}
+template <class T>
 struct LowerGamma : SlowSpecial<T> {
-  static T apply(T a, T x) { return Eigen::numext::igamma(a, x); }
+  static T apply(T a, T x) {
+    return is_regular(a, x) ? T(lower_gamma_ratio(double(a), double(x)))
+                            : Eigen::numext::igamma(a, x);
+  }
 };
 template <class T>
 struct UpperGamma : SlowSpecial<T> {
-  static T apply(T a, T x) { return Eigen::numext::igammac(a, x); }
+  static T apply(T a, T x) {
+    return is_regular(a, x) ? T(upper_gamma_ratio(double(a), double(x)))
+                            : Eigen::numext::igammac(a, x);
+  }
 };
+template <class T>
+struct GammaDensity : SlowSpecial<T> {
+  static T apply(T a, T x) { return T(gamma_density(double(a), double(x))); }
+};
+// Related functions: computed by Eigen.
 template <class T>
 struct LowerGammaGrad : SlowSpecial<T> {
   static T apply(T a, T x) { return Eigen::numext::igamma_der_a(a, x); }
@@ -178,6 +198,7 @@ void register_special_function_kernels(KernelRegistry& registry) {
   const Types<float, double> exact;
   add_binary<LowerGamma>(registry, "Igamma", exact);
   add_binary<UpperGamma>(registry, "Igammac", exact);
+  add_binary<GammaDensity>(registry, "_GammaDensity", exact);
   add_binary<LowerGammaGrad>(registry, "IgammaGradA", exact);
   add_binary<GammaSampleGrad>(registry, "RandomGammaGrad", exact);
   add_binary<Zeta>(registry, "Zeta", exact);

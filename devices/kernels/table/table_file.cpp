@@ -185,9 +185,7 @@ Result<TableEntries> read_table_file(const KernelContext& context,
       return context.fail("line {} of \"{}\" has no value of {} in column {}",
                           number + 1, path, dtype_name(value),
                           format.value_index);
-    if (context.cancelled())
-      return error(Code::kCancelled, "[{}] the step was cancelled",
-                   context.node().op());
+    context.check_cancelled();
   }
   if (lines.is_too_long())
     return context.fail("line {} of \"{}\" is longer than {} bytes", number + 1,

@@ -41,6 +41,7 @@ class DecodeRawKernel : public BytesKernel {
     // Parts of a complex number are swapped one by one.
     const size_t swapped = is_complex(dtype) ? size / 2 : size;
     for (const std::string& text : strings) {
+      context.check_cancelled();
       if (!text.empty()) std::memcpy(to, text.data(), bytes);
       if (dtype == DataType::kBool)
         for (size_t i = 0; i < bytes; ++i) to[i] = to[i] != 0;
@@ -60,9 +61,14 @@ class DecodeRawKernel : public BytesKernel {
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-std::string encode(std::string_view bytes, bool pad) {
+// Long strings are looked at in pieces: Note [Interruption].
+constexpr size_t kPiece = 1 << 16;
+
+std::string encode(const KernelContext& context, std::string_view bytes,
+                   bool pad) {
   std::string text;
   for (size_t i = 0; i < bytes.size(); i += 3) {
+    if (i % kPiece < 3) context.check_cancelled();
     const size_t count = std::min<size_t>(3, bytes.size() - i);
     uint32_t bits = 0;
     for (size_t j = 0; j < 3; ++j)
@@ -79,15 +85,17 @@ std::string encode(std::string_view bytes, bool pad) {
 }
 
 // False for text that is not an encoding.
-bool decode(std::string_view text, std::string& bytes) {
+bool decode(const KernelContext& context, std::string_view text,
+            std::string& bytes) {
   const size_t full = text.size();
   while (text.ends_with('=') && full - text.size() < 2) text.remove_suffix(1);
   const bool padded = text.size() != full;
   if (text.size() % 4 == 1 || (padded && full % 4 != 0)) return false;
   uint32_t bits = 0;
   int count = 0;
-  for (char c : text) {
-    const size_t value = kAlphabet.find(c);
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (i % kPiece == 0) context.check_cancelled();
+    const size_t value = kAlphabet.find(text[i]);
     if (value == kAlphabet.npos) return false;
     bits = bits << 6 | uint32_t(value);
     count += 6;
@@ -113,9 +121,10 @@ class Base64Kernel : public BytesKernel {
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, input.shape()));
     auto* to = output->mutable_data<std::string>();
     for (const std::string& text : input.flat<std::string>()) {
+      context.check_cancelled();
       if (encodes_) {
-        *to = encode(text, pad_);
-      } else if (!decode(text, *to)) {
+        *to = encode(context, text, pad_);
+      } else if (!decode(context, text, *to)) {
         return context.fail("\"{}\" is not valid web-safe base64",
                             text.substr(0, 100));
       }

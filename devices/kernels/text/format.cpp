@@ -55,7 +55,10 @@ class AsStringKernel : public BytesKernel {
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, input.shape()));
     auto* to = output->mutable_data<std::string>();
     auto visit = [&]<class T>(TypeTag<T>) {
-      for (const T& value : input.flat<T>()) *to++ = text_of(value);
+      for (const T& value : input.flat<T>()) {
+        context.check_cancelled();
+        *to++ = text_of(value);
+      }
     };
     if (!visit_numeric(input.dtype(), visit) &&
         !tagflow::detail::visit_among<bool>(input.dtype(), visit))
@@ -116,8 +119,9 @@ class AsStringKernel : public BytesKernel {
 
 // Appends rows in brackets, one per line; of long ones only `edge` elements at
 // each end.
-void append_summary(const Tensor& tensor, int dim, int64_t first, int64_t edge,
-                    std::string& text) {
+void append_summary(const KernelContext& context, const Tensor& tensor, int dim,
+                    int64_t first, int64_t edge, std::string& text) {
+  context.check_cancelled();
   if (dim == tensor.rank()) {
     const char* quote = tensor.dtype() == DataType::kString ? "\"" : "";
     text += quote + element_text(tensor, first) + quote;
@@ -140,7 +144,7 @@ void append_summary(const Tensor& tensor, int dim, int64_t first, int64_t edge,
       text += gap;
       i = count - edge;
     }
-    append_summary(tensor, dim + 1, first + i * stride, edge, text);
+    append_summary(context, tensor, dim + 1, first + i * stride, edge, text);
   }
   text += "]";
 }
@@ -180,7 +184,7 @@ class StringFormatKernel : public BytesKernel {
         text += "...";
       } else if (all > 0 || input.dtype() != DataType::kBool) {
         // As in TensorFlow, empty bool tensors have no brackets.
-        append_summary(input, 0, 0, edge, text);
+        append_summary(context, input, 0, 0, edge, text);
       }
       text += pieces_[size_t(i) + 1];
     }
@@ -213,6 +217,7 @@ class StringToNumberKernel : public BytesKernel {
         output->dtype(), [&]<class T>(TypeTag<T>) {
           T* to = output->mutable_data<T>();
           for (const std::string& text : input.flat<std::string>()) {
+            context.check_cancelled();
             if (parse(text, *to++)) continue;
             status =
                 context.fail("\"{}\" is not a number of type {}",

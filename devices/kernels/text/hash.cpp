@@ -91,8 +91,10 @@ class HashBucketKernel : public Kernel {
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, input.shape()));
     const auto* from = input.data<std::string>();
     auto* to = output->mutable_data<int64_t>();
-    for (int64_t i = 0; i < input.num_elements(); ++i)
+    for (int64_t i = 0; i < input.num_elements(); ++i) {
+      context.check_cancelled();
       to[i] = int64_t(hash(from[i]) % buckets_);
+    }
     return {};
   }
 

@@ -42,6 +42,7 @@ class NGramsKernel final : public BytesKernel {
     const int64_t rows = std::max<int64_t>(0, splits.dim(0) - 1);
     int64_t count = 0;
     for (int64_t row = 0; row < splits.dim(0); ++row) {
+      context.check_cancelled();
       if (row > 0) {
         const int64_t words = index_at(splits, row) - index_at(splits, row - 1);
         int64_t more = 0;
@@ -65,6 +66,7 @@ class NGramsKernel final : public BytesKernel {
       const std::string* const first = to;
       const auto add = [&](int64_t width, int64_t number) -> Status {
         for (int64_t i = 0; i < number; ++i) {
+          context.check_cancelled();
           const Parts parts = parts_of(words, i, width, number);
           if (bytes_of(parts) > kMost - bytes)
             return error(Code::kResourceExhausted,

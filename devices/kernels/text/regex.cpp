@@ -60,6 +60,57 @@ class NodePattern {
   mutable Pattern last_;  // constant if static; else guarded by the mutex
 };
 
+// The bytes of the character of UTF-8 at text[at]; 1 if there is none.
+size_t character_bytes(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) {
+    return at + i < text.size() ? uint8_t(text[at + i]) : uint8_t(0);
+  };
+  const auto continues = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  const uint8_t first = byte(0), second = byte(1);
+  if (first >= 0xc2 && first <= 0xdf) return continues(1) ? 2 : 1;
+  if (first >= 0xe0 && first <= 0xef) {
+    const bool is_long = first > 0xe0 || second >= 0xa0;
+    return is_long && continues(1) && continues(2) ? 3 : 1;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    const bool is_valid =
+        first == 0xf0 ? second >= 0x90 : first < 0xf4 || second <= 0x8f;
+    return is_valid && continues(1) && continues(2) && continues(3) ? 4 : 1;
+  }
+  return 1;
+}
+
+// As RE2::GlobalReplace, which calls nothing of ours between its matches. An
+// empty match right behind another match is none.
+void replace_all(const KernelContext& context, const RE2& pattern,
+                 const std::string& rewrite, std::string& text) {
+  constexpr int kMostGroups = 10;  // \0 to \9
+  re2::StringPiece groups[kMostGroups];
+  const int used = 1 + RE2::MaxSubmatch(rewrite);
+  if (used > 1 + pattern.NumberOfCapturingGroups()) return;
+  std::string replaced;
+  size_t from = 0;  // what comes before is in `replaced`
+  size_t last_end = std::string::npos;
+  while (from <= text.size()) {
+    context.check_cancelled();
+    if (!pattern.Match(text, from, text.size(), RE2::UNANCHORED, groups, used))
+      break;
+    const auto begin = size_t(groups[0].data() - text.data());
+    replaced.append(text, from, begin - from);
+    if (groups[0].empty() && begin == last_end) {
+      const size_t bytes = character_bytes(text, begin);
+      if (begin < text.size()) replaced.append(text, begin, bytes);
+      from = begin + bytes;
+    } else {
+      pattern.Rewrite(&replaced, rewrite, groups, used);
+      from = last_end = begin + groups[0].size();
+    }
+  }
+  if (last_end == std::string::npos) return;  // no match
+  if (from < text.size()) replaced.append(text, from);
+  text.swap(replaced);
+}
+
 // Approximate nanoseconds per byte.
 constexpr double kByteCost = 10;
 
@@ -73,7 +124,10 @@ void for_each_string(const KernelContext& context, const Tensor& strings,
   const double cost =
       200 + kByteCost * bytes / double(std::max<int64_t>(count, 1));
   context.parallel_for(count, cost, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) body(i);
+    for (int64_t i = begin; i < end; ++i) {
+      context.check_cancelled();
+      body(i);
+    }
   });
 }
 
@@ -116,7 +170,7 @@ class ReplaceKernel : public RegexKernel {
     for_each_string(context, input, [&](int64_t i) {
       to[i] = from[i];
       if (is_global_) {
-        RE2::GlobalReplace(&to[i], *pattern, rewrite);
+        replace_all(context, *pattern, rewrite, to[i]);
       } else {
         RE2::Replace(&to[i], *pattern, rewrite);
       }

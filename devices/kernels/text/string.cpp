@@ -45,6 +45,7 @@ class StringJoinKernel : public BytesKernel {
     auto* joined = output->mutable_data<std::string>();
     for (int64_t i = 0; i < output->num_elements(); ++i) {
       for (int n = 0; n < context.num_inputs(); ++n) {
+        context.check_cancelled();
         const Tensor& input = context.input(n);
         if (n > 0) joined[i] += separator_;
         joined[i] += input.data<std::string>()[input.is_scalar() ? 0 : i];
@@ -107,6 +108,7 @@ class ReduceJoinKernel : public BytesKernel {
     for (int64_t i = 0; i < output->num_elements(); ++i) {
       const int64_t start = position(kept, i);
       for (int64_t j = 0; j < parts; ++j) {
+        context.check_cancelled();
         if (j > 0) to[i] += separator_;
         to[i] += from[start + position(within, j)];
       }
@@ -137,13 +139,18 @@ class StringLengthKernel : public BytesKernel {
   Status compute(KernelContext& context) const override {
     const Tensor& input = context.input(0);
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, input.shape()));
-    std::ranges::transform(
-        input.flat<std::string>(), output->mutable_data<int32_t>(),
-        [this](const std::string& text) {
-          return int32_t(
-              characters_ ? std::ranges::count_if(text, std::not_fn(continues))
-                          : int64_t(text.size()));
-        });
+    auto* to = output->mutable_data<int32_t>();
+    for (const std::string& text : input.flat<std::string>()) {
+      context.check_cancelled();
+      const int64_t length =
+          characters_ ? std::ranges::count_if(text, std::not_fn(continues))
+                      : int64_t(text.size());
+      // TensorFlow's result is negative.
+      if (length > std::numeric_limits<int32_t>::max())
+        return context.fail("a string of length {} is too long for int32",
+                            length);
+      *to++ = int32_t(length);
+    }
     return {};
   }
 
@@ -170,6 +177,7 @@ class StringMapKernel : public BytesKernel {
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, input.shape()));
     auto* to = output->mutable_data<std::string>();
     for (const std::string& text : input.flat<std::string>()) {
+      context.check_cancelled();
       if (utf8_ && std::ranges::any_of(text, [](char c) { return c < 0; }))
         TAGFLOW_RETURN_IF_ERROR(map_characters(context, text, *to++));
       else
@@ -238,6 +246,7 @@ class SubstrKernel : public BytesKernel {
     const auto at_pos = broadcast_strides(pos, shape);
     auto* to = output->mutable_data<std::string>();
     for (int64_t i = 0; i < output->num_elements(); ++i) {
+      context.check_cancelled();
       int64_t text_at = 0, pos_at = 0, rest = i;
       for (int d = shape.rank() - 1; d >= 0; --d) {
         text_at += rest % shape.dim(d) * at_input[size_t(d)];
@@ -329,8 +338,8 @@ class StringSplitKernel : public BytesKernel {
     std::vector<Parts> rows;
     int64_t total = 0, longest = 0;
     for (const std::string& text : input.flat<std::string>()) {
-      rows.push_back(is_v2_ ? split_at_text(text, separator)
-                            : split_at_any(text, separator));
+      rows.push_back(is_v2_ ? split_at_text(context, text, separator)
+                            : split_at_any(context, text, separator));
       const auto count = int64_t(rows.back().size());
       total += count;
       longest = std::max(longest, count);
@@ -341,6 +350,7 @@ class StringSplitKernel : public BytesKernel {
     auto* value = values->mutable_data<std::string>();
     for (size_t row = 0; row < rows.size(); ++row) {
       for (size_t i = 0; i < rows[row].size(); ++i) {
+        context.check_cancelled();
         *index++ = int64_t(row);
         *index++ = int64_t(i);
         *value++ = std::move(rows[row][i]);
@@ -351,13 +361,15 @@ class StringSplitKernel : public BytesKernel {
   }
 
  private:
-  Parts split_at_text(std::string_view text,
+  Parts split_at_text(const KernelContext& context, std::string_view text,
                       const std::string& separator) const {
+    context.check_cancelled();
     Parts parts;
     if (max_split_ == 0) return {std::string(text)};
     if (separator.empty()) {
       size_t at = text.find_first_not_of(kSpaces);
       while (at != text.npos) {
+        context.check_cancelled();
         const size_t end =
             std::min(text.find_first_of(kSpaces, at), text.size());
         parts.emplace_back(text.substr(at, end - at));
@@ -371,6 +383,7 @@ class StringSplitKernel : public BytesKernel {
     }
     size_t at = 0;
     while (!full(parts)) {
+      context.check_cancelled();
       const size_t end = text.find(separator, at);
       if (end == text.npos) break;
       parts.emplace_back(text.substr(at, end - at));
@@ -383,14 +396,16 @@ class StringSplitKernel : public BytesKernel {
     return max_split_ >= 0 && int64_t(parts.size()) >= max_split_;
   }
 
-  Parts split_at_any(std::string_view text,
+  Parts split_at_any(const KernelContext& context, std::string_view text,
                      const std::string& characters) const {
+    context.check_cancelled();
     Parts parts;
     auto add = [&](std::string_view part) {
+      context.check_cancelled();
       if (!part.empty() || !skip_empty_) parts.emplace_back(part);
     };
     if (characters.empty()) {
-      for (char c : text) parts.emplace_back(1, c);
+      for (const char& c : text) add({&c, 1});
       return parts;
     }
     if (text.empty()) return parts;

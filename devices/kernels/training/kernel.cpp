@@ -170,7 +170,8 @@ Status TrainingKernel::update_rows(KernelContext& context, States& states,
   const double nanoseconds = nanoseconds_ * double(gradient.num_elements());
   context.parallel_for(
       shape.dim(0), nanoseconds / double(shape.dim(0)),
-      [&](int64_t begin, int64_t end) { apply_rows(step, begin, end); });
+      [&](int64_t begin, int64_t end) { apply_rows(step, begin, end); },
+      double(numbers.num_elements()));
   return {};
 }
 

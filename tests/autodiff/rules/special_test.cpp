@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "autodiff/gradients.h"
 #include "graph/builder/builder.h"
 #include "graph/float16.h"
@@ -45,6 +47,7 @@ TEST_CASE("the gamma function and its relatives have their derivatives") {
   check_second("Zeta", Tensor::vector<double>({2, 3.5, 4}), 1, 3);
   check_second("Igamma", Tensor::vector<double>({0.5, 1, 2.5}), 0.5, 3);
   check_second("Igammac", Tensor::vector<double>({0.5, 1, 2.5}), 0.5, 3);
+  check_second("_GammaDensity", Tensor::vector<double>({0.5, 1, 2.5}), 0.5, 3);
   check_second("IgammaGradA", Tensor::vector<double>({0.5, 1, 2.5}), 0.5, 3,
                {.tolerance = 1e-5});
   check_second("RandomGammaGrad", Tensor::vector<double>({0.5, 1, 2.5}), 0.5, 3,
@@ -85,6 +88,26 @@ TEST_CASE("incomplete gamma functions have their derivatives at 0 as well") {
       },
       {Tensor::scalar(200.f)});
   CHECK(far[0].data<float>()[0] == doctest::Approx(0.02821).epsilon(1e-3));
+}
+
+TEST_CASE("incomplete gamma functions have their slopes at extreme arguments") {
+  // The slopes by mpmath 1.3.0.
+  const Tensor a = Tensor::vector<double>({1e-300, 1e-300, 1e20, 1e300});
+  const Tensor x = Tensor::vector<double>({1e-300, 5, 1.0000000001e20, 1e300});
+  const double slopes[] = {1, 1.3475893998170935e-303, 2.4197055105839664e-11,
+                           3.9894228040143267e-151};
+  for (const char* op : {"Igamma", "Igammac"}) {
+    CAPTURE(op);
+    const double sign = op == std::string("Igamma") ? 1 : -1;
+    const auto found = gradients_of(
+        [&](const graph::Scope& s, const graph::Outputs& v) {
+          return graph::Outputs(s.op(op, {a, v[0]}));
+        },
+        {x});
+    for (size_t i = 0; i < 4; ++i)
+      CHECK(std::abs(found[0].flat<double>()[i] - sign * slopes[i]) <=
+            1e-12 * slopes[i]);
+  }
 }
 
 TEST_CASE("Polygamma and Zeta refuse derivatives that no op computes") {

@@ -67,7 +67,7 @@ TEST_CASE("a stack refuses operations that it cannot do") {
                Code::kInvalidArgument,
                "stack \"s\" is full: its max_size is 1");
   expect_error(step.run("StackPopV2", {stack}, pop_as(DataType::kInt32)),
-               Code::kInternal,
+               Code::kInvalidArgument,
                "cannot pop a int32 from stack \"s\" of float with 1 elements");
   CHECK(step.run("StackCloseV2", {stack}).ok());
   CHECK(step.run("StackCloseV2", {stack}).ok());
