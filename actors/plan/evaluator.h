@@ -5,7 +5,8 @@
 
 namespace tagflow::actors {
 
-// Rejects asynchronous kernels, and nodes of a high estimated cost.
+// Rejects asynchronous kernels, nodes that use files, and nodes of a high
+// estimated cost.
 // Thread-safe.
 class KernelEvaluator final : public graph::Evaluator {
  public:

@@ -23,6 +23,7 @@
 #include "actors/session/forms.h"
 #include "actors/session/session.h"
 #include "actors/session/signature_cache.h"
+#include "devices/files/outside.h"
 #include "graph/analysis/validate.h"
 #include "graph/graph.h"
 
@@ -169,6 +170,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
 
   const SessionOptions options_;
   const std::shared_ptr<DeviceSet> devices_;
+  const std::shared_ptr<const devices::Outside> outside_;
   SignatureCache cache_;
   std::mutex compile_mutex_;
   std::atomic<std::thread::id> compiling_thread_;  // owner of compile_mutex_
