@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "devices/print_sink.h"
 #include "graph/limits.h"
+#include "graph/op_policy.h"
 #include "graph/passes/pass_set.h"
 
 namespace tagflow::devices {
@@ -91,6 +93,12 @@ struct SessionOptions {
   int max_queued_runs = 1 << 16;
   // How many compiled signatures are kept: the most recently used ones.
   int max_signatures = 1024;
+  // Which ops the graph may have, and which files they may use; by default all.
+  // extend() checks the ops, of functions too, before anything of the graph
+  // runs. Sessions that share a state may differ in this.
+  graph::OpPolicy policy;
+  // Receives what the graph prints. Empty: the streams of the process.
+  devices::PrintSink print_sink;
   // Receives warnings about a graph, each of them once, and about callbacks
   // that threw. Empty: warnings are printed to stderr. It must be thread-safe,
   // and must not call the session.

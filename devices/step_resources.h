@@ -8,12 +8,15 @@
 #include <string>
 #include <string_view>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "graph/handle.h"
 #include "graph/tensor.h"
 
 namespace tagflow::devices {
+
+class Outside;  // devices/files/outside.h
 
 // A mutable object that lives for at most one step.
 //
@@ -55,6 +58,13 @@ T* step_object(const ResourceHandle& handle) {
 // The objects of one step, and their names if they have any. Thread-safe.
 class StepResources {
  public:
+  // What kernels may reach outside of the process. Null, as at first:
+  // everything. REQUIRES, to set it: no kernel of the step runs.
+  const Outside* outside() const { return outside_.get(); }
+  void set_outside(std::shared_ptr<const Outside> outside) {
+    outside_ = std::move(outside);
+  }
+
   // The handle of a new T, a StepObject.
   template <class T, class... Args>
   ResourceHandle make(Args&&... args) {
@@ -80,6 +90,7 @@ class StepResources {
  private:
   void track(std::weak_ptr<StepObject> object);
 
+  std::shared_ptr<const Outside> outside_;
   // Objects are released outside of it: their contents may hold others.
   mutable std::mutex mutex_;
   // Expired entries are dropped when the list has doubled.

@@ -124,7 +124,9 @@ Status check_names(const OpDef& def) {
 
 }  // namespace
 
-Status OpRegistry::add(OpDef def) {
+bool always_uses_files(const AttrMap&) { return true; }
+
+Status OpRegistry::add(OpDef def, FileUse file_use) {
   // Passes would replace it by a node that has no kernel.
   if (def.is_fusible && has_own_ops_)
     return error(Code::kInvalidArgument,
@@ -142,12 +144,13 @@ Status OpRegistry::add(OpDef def) {
   if (ops_.contains(name))
     return error(Code::kAlreadyExists, "[ops] op {} is registered already",
                  name);
+  if (file_use != nullptr) file_uses_.emplace(name, file_use);
   ops_.emplace(name, std::move(owned));
   return {};
 }
 
-void OpRegistry::add(OpDefBuilder builder) {
-  const Status status = add(builder.build());
+void OpRegistry::add(OpDefBuilder builder, FileUse file_use) {
+  const Status status = add(builder.build(), file_use);
   if (status.ok()) return;
   // Of a program or an op library, whose loader catches it.
   if (has_own_ops_) throw StatusException(status);
@@ -159,6 +162,12 @@ const OpDef* OpRegistry::find_or_null(std::string_view name) const {
   std::shared_lock lock(mutex_);
   auto it = ops_.find(name);
   return it == ops_.end() ? nullptr : it->second.get();
+}
+
+bool OpRegistry::uses_files(std::string_view op, const AttrMap& attrs) const {
+  std::shared_lock lock(mutex_);
+  const auto it = file_uses_.find(op);
+  return it != file_uses_.end() && it->second(attrs);
 }
 
 Result<const OpDef*> OpRegistry::find(std::string_view name) const {

@@ -2,6 +2,7 @@
 
 #include "devices/kernel_registry.h"
 #include "devices/state/guard.h"
+#include "graph/op_registry.h"
 
 namespace tagflow::actors {
 namespace {
@@ -34,6 +35,8 @@ class LimitedAllocator final : public Allocator {
 Result<std::vector<Tensor>> KernelEvaluator::evaluate(
     const graph::Node& node, std::span<const Tensor> inputs,
     size_t max_bytes) const {
+  if (graph::OpRegistry::global().uses_files(node.op(), node.attrs()))
+    return error(Code::kUnimplemented, "[{}] the kernel uses files", node.op());
   TAGFLOW_ASSIGN(const auto kernel,
                  devices::KernelRegistry::global().make(node, "CPU"));
   if (dynamic_cast<const devices::AsyncKernel*>(kernel.get()) != nullptr)

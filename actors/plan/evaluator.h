@@ -8,8 +8,9 @@
 
 namespace tagflow::actors {
 
-// Rejects asynchronous kernels, and nodes of a high estimated cost; also all
-// nodes together may cost a second at most, however many the graph has.
+// Rejects asynchronous kernels, nodes that use files, and nodes of a high
+// estimated cost; also all nodes together may cost a second at most, however
+// many the graph has.
 // Thread-safe.
 class KernelEvaluator final : public graph::Evaluator {
  public:

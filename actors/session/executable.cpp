@@ -18,11 +18,13 @@ constexpr std::chrono::microseconds kLentQuantum{200};
 Executable::Executable(std::shared_ptr<DeviceSet> devices,
                        const CallLimits& limits,
                        std::vector<std::unique_ptr<Plan>> plans,
-                       std::vector<std::string> fetches)
+                       std::vector<std::string> fetches,
+                       std::shared_ptr<const devices::Outside> outside)
     : devices_(std::move(devices)),
       limits_(limits),
       plans_(std::move(plans)),
-      fetches_(std::move(fetches)) {
+      fetches_(std::move(fetches)),
+      outside_(std::move(outside)) {
   number_transfers();
 }
 
@@ -65,6 +67,7 @@ void Executable::number_transfers() {
 
 std::unique_ptr<RunContext> Executable::make_context() {
   auto context = RunContext::make(*devices_, limits_, plans_, transfers_);
+  context->resources.set_outside(outside_);
   try {
     context->supervise(devices_->engine());
   } catch (...) {

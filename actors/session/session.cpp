@@ -84,7 +84,7 @@ Status check(const SessionOptions& options) {
     if (value < least)
       return invalid_argument("[session] {} must be at least {}, but is {}",
                               option, least, value);
-  return {};
+  return options.policy.validate();
 }
 
 // The engine that the options request.

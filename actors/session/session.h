@@ -87,7 +87,8 @@ class Session {
  public:
   // InvalidArgument unless workers are 0 to 1024, window, timeout and
   // max_queued_runs are not negative, the other limits are positive, the
-  // devices exist, and a shared state has the same devices; ResourceExhausted
+  // policy is valid (OpPolicy::validate()), the devices exist, and a shared
+  // state has the same devices; ResourceExhausted
   // if threads or memory cannot be allocated.
   static Result<std::unique_ptr<Session>> create(SessionOptions options);
   // Closes the session like close() without a deadline, once its callables are
@@ -106,6 +107,8 @@ class Session {
   Status close(std::optional<std::chrono::nanoseconds> deadline = {});
 
   // Adds nodes; names must be new. After an error, no node was added.
+  // PermissionDenied if the session's policy refuses a node, or one of a
+  // function.
   Status extend(std::span<const graph::NodeDef> nodes);
   // Adds every node of the graph and its function library.
   Status extend(const graph::Graph& graph);

@@ -31,6 +31,8 @@ SessionState::SessionState(SessionOptions options,
                            std::shared_ptr<DeviceSet> devices)
     : options_(with_state(std::move(options), devices)),
       devices_(std::move(devices)),
+      outside_(std::make_shared<devices::Outside>(options_.policy,
+                                                  options_.print_sink)),
       cache_(size_t(options_.max_signatures)),
       check_({.max_nodes = options_.max_nodes}) {}
 
@@ -79,11 +81,13 @@ Result<SessionState::CompileLock> SessionState::lock_compiling(
 Status SessionState::extend(std::span<const graph::NodeDef> nodes) {
   TAGFLOW_ASSIGN(const CompileLock no_compiling, lock_compiling());
   std::unique_lock lock(graph_mutex_);
+  TAGFLOW_RETURN_IF_ERROR(options_.policy.check(nodes, graph_.library()));
   return graph_.extend(nodes);
 }
 
 Status SessionState::extend(const graph::Graph& graph) {
   TAGFLOW_ASSIGN(const CompileLock no_compiling, lock_compiling());
+  TAGFLOW_RETURN_IF_ERROR(options_.policy.check(graph));
   std::unique_lock lock(graph_mutex_);
   return graph_.extend(graph);
 }
@@ -223,7 +227,7 @@ Result<std::shared_ptr<Prepared>> SessionState::compile(
   prepared->feeds = request.feeds;
   prepared->executable = std::make_shared<Executable>(
       devices_, CallLimits{options_.max_call_depth, options_.max_open_calls},
-      std::move(plans), signature.fetches);
+      std::move(plans), signature.fetches, outside_);
   prepared->updates_state = prepared->executable->updates_state();
   return prepared;
 }

@@ -192,8 +192,10 @@ void add_conform_command(CLI::App& app, ExitCode& exit_code) {
       "beside \"runs\", the graph is extended as by `tagflow gradients`.");
   add_op_library_option(*conform, options->op_libraries);
   add_engine_options(*conform, options->engine);
-  conform->callback(
-      [options, &exit_code] { exit_code = report(run_cases(*options)); });
+  conform->callback([options, &exit_code] {
+    options->engine.keeps_stdout = options->json;
+    exit_code = report(run_cases(*options));
+  });
 }
 
 }  // namespace tagflow::apps

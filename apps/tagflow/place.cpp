@@ -147,8 +147,10 @@ void add_place_command(CLI::App& app, ExitCode& exit_code) {
                     "draw the simulated run: what runs where, and when");
   place->add_flag("--json", options->json,
                   "print one JSON object; errors stay text on stderr");
-  place->callback(
-      [options, &exit_code] { exit_code = report(place_graph(*options)); });
+  place->callback([options, &exit_code] {
+    options->signature.engine.keeps_stdout = options->json;
+    exit_code = report(place_graph(*options));
+  });
 }
 
 }  // namespace tagflow::apps

@@ -241,6 +241,7 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
                 "errors stay text on stderr");
   run->callback([options, &exit_code] {
     options->signature.makes_costs = options->learn;
+    options->signature.engine.keeps_stdout = options->json;
     exit_code = run_graph(*options);
   });
 }

@@ -273,7 +273,10 @@ void add_step_command(CLI::App& app, ExitCode& exit_code) {
   step->add_flag("--json", options->json,
                  "print the steps, and with --plan the plan, as one JSON "
                  "object");
-  step->callback([options, &exit_code] { exit_code = step_graph(*options); });
+  step->callback([options, &exit_code] {
+    options->signature.engine.keeps_stdout = options->json;
+    exit_code = step_graph(*options);
+  });
 }
 
 }  // namespace tagflow::apps

@@ -264,6 +264,13 @@ void register_loops(OpRegistry& registry) {
                    .shape(loop_cond_shape));
 }
 
+bool prints_to_file(const AttrMap& attrs) {
+  const auto it = attrs.find("output_stream");
+  if (it == attrs.end()) return false;
+  const auto* const stream = it->second.get_if<std::string>();
+  return stream == nullptr || stream->starts_with("file://");
+}
+
 void register_checks(OpRegistry& registry) {
   registry.add(OpDefBuilder("Assert")
                    .inputs({"condition: bool", "data: T"})
@@ -284,7 +291,8 @@ void register_checks(OpRegistry& registry) {
           .input("input: string")
           .attrs({"output_stream: string = 'stderr'", "end: string = '\n'"})
           .stateful()
-          .shape(scalar_sink_shape));
+          .shape(scalar_sink_shape),
+      prints_to_file);
   registry.add(
       OpDefBuilder("Abort")
           .attrs({"error_msg: string = ''", "exit_without_error: bool = false"})

@@ -29,15 +29,18 @@ void register_file_ops(OpRegistry& registry) {
   registry.add(OpDefBuilder("ReadFile")
                    .input("filename: string")
                    .output("contents: string")
-                   .shape(file_shape));
+                   .shape(file_shape),
+               always_uses_files);
   registry.add(OpDefBuilder("WriteFile")
                    .inputs({"filename: string", "contents: string"})
                    .stateful()
-                   .shape(file_shape));
+                   .shape(file_shape),
+               always_uses_files);
   registry.add(OpDefBuilder("MatchingFiles")
                    .input("pattern: string")
                    .output("filenames: string")
-                   .shape(matching_files_shape));
+                   .shape(matching_files_shape),
+               always_uses_files);
 }
 
 }  // namespace tagflow::graph

@@ -97,21 +97,24 @@ void register_file_checkpoint_ops(OpRegistry& registry) {
                             "shape_and_slices: string", "tensors: dtypes"})
                    .attr("dtypes: list(type) >= 1")
                    .stateful()
-                   .shape(save_v2_shape));
+                   .shape(save_v2_shape),
+               always_uses_files);
   registry.add(OpDefBuilder("RestoreV2")
                    .inputs({"prefix: string", "tensor_names: string",
                             "shape_and_slices: string"})
                    .output("tensors: dtypes")
                    .attr("dtypes: list(type) >= 1")
                    .stateful()
-                   .shape(restore_v2_shape));
+                   .shape(restore_v2_shape),
+               always_uses_files);
   registry.add(
       OpDefBuilder("MergeV2Checkpoints")
           .inputs({"checkpoint_prefixes: string", "destination_prefix: string"})
           .attrs({"delete_old_dirs: bool = true",
                   "allow_missing_files: bool = false"})
           .stateful()
-          .shape(merge_checkpoints_shape));
+          .shape(merge_checkpoints_shape),
+      always_uses_files);
   registry.add(
       OpDefBuilder("ShardedFilename")
           .inputs({"basename: string", "shard: int32", "num_shards: int32"})
@@ -128,26 +131,30 @@ void register_file_checkpoint_ops(OpRegistry& registry) {
           .inputs({"filename: string", "tensor_names: string", "data: T"})
           .attr("T: list(type) >= 1")
           .stateful()
-          .shape(no_output_shape));
+          .shape(no_output_shape),
+      always_uses_files);
   registry.add(OpDefBuilder("SaveSlices")
                    .inputs({"filename: string", "tensor_names: string",
                             "shapes_and_slices: string", "data: T"})
                    .attr("T: list(type) >= 1")
                    .stateful()
-                   .shape(no_output_shape));
+                   .shape(no_output_shape),
+               always_uses_files);
   registry.add(OpDefBuilder("Restore")
                    .inputs({"file_pattern: string", "tensor_name: string"})
                    .output("tensor: dt")
                    .attrs({"dt: type", "preferred_shard: int = -1"})
                    .stateful()
-                   .shape(unknown_shape));
+                   .shape(unknown_shape),
+               always_uses_files);
   registry.add(OpDefBuilder("RestoreSlice")
                    .inputs({"file_pattern: string", "tensor_name: string",
                             "shape_and_slice: string"})
                    .output("tensor: dt")
                    .attrs({"dt: type", "preferred_shard: int = -1"})
                    .stateful()
-                   .shape(unknown_shape));
+                   .shape(unknown_shape),
+               always_uses_files);
 }
 
 }  // namespace tagflow::graph

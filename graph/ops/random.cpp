@@ -85,6 +85,14 @@ Status accidental_hits_shape(ShapeContext& c) {
   return {};
 }
 
+// A sampler may read the weights of its classes from a file.
+bool has_vocab_file(const AttrMap& attrs) {
+  const auto it = attrs.find("vocab_file");
+  if (it == attrs.end()) return false;
+  const auto* const path = it->second.get_if<std::string>();
+  return path == nullptr || !path->empty();
+}
+
 void register_candidate_ops(OpRegistry& registry) {
   for (const char* name :
        {"UniformCandidateSampler", "LogUniformCandidateSampler",
@@ -100,7 +108,7 @@ void register_candidate_ops(OpRegistry& registry) {
       op.attrs({"vocab_file: string = ''", "distortion: float = 1.0",
                 "num_reserved_ids: int = 0", "num_shards: int >= 1 = 1",
                 "shard: int >= 0 = 0", "unigrams: list(float) = []"});
-    registry.add(op.shape(candidates_shape));
+    registry.add(op.shape(candidates_shape), has_vocab_file);
   }
   registry.add(OpDefBuilder("ComputeAccidentalHits")
                    .inputs({"true_classes: int64", "sampled_candidates: int64"})

@@ -100,7 +100,8 @@ void register_table_users(OpRegistry& registry, bool is_handle) {
                    .attrs({"key_index: int >= -2", "value_index: int >= -2",
                            "vocab_size: int >= -1 = -1",
                            "delimiter: string = '\t'", "offset: int = 0"})
-                   .shape(text_file_shape));
+                   .shape(text_file_shape),
+               always_uses_files);
 }
 
 }  // namespace

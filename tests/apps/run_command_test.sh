@@ -37,6 +37,46 @@ python3 "$here/check_trace.py" "$work/t.json" Add ||
 expect 0 'NAME:PORT=VALUE' - tagflow run --help
 expect 0 'JSON cannot express some values; write$' - tagflow run --help
 
+# --- What a graph may do ------------------------------------------------------
+read_file=$here/graphs/read_file.pbtxt
+mkdir "$work/files"
+printf '{"step": 1}' >"$work/files/text"
+printf 'secret' >"$work/secret"
+ln -s ../secret "$work/files/link"
+expect 0 '^text = string\[\] "secret"$' - \
+  tagflow run "$read_file" --feed 'path="secret"' --fetch text
+expect 0 '^text = string\[\] "\{' - tagflow run "$read_file" \
+  --feed 'path="text"' --fetch text --file-root files
+for path in ../secret link "$work/secret"; do
+  expect 1 - "PermissionDenied: .*\"$path\" is not beneath \".*/files\"" \
+    tagflow run "$read_file" --feed "path=\"$path\"" --fetch text \
+    --file-root files
+done
+expect 1 - 'node "text" has the op ReadFile, which uses files' \
+  tagflow run "$read_file" --feed 'path="secret"' --fetch text --no-file-ops
+expect 1 - 'node "text" has the op ReadFile, which the list of denied ops' \
+  tagflow run "$read_file" --feed 'path="secret"' --fetch text \
+  --deny-ops WriteFile,ReadFile
+expect 1 - 'node "print" has the op PrintV2, which the list of allowed ops' \
+  tagflow run "$read_file" --feed 'path="secret"' --fetch text \
+  --allow-ops Placeholder,ReadFile --allow-ops Const
+expect 0 '"secret"' - tagflow run "$read_file" --feed 'path="secret"' \
+  --fetch text --allow-ops Placeholder,ReadFile --allow-ops PrintV2
+expect 2 - 'unknown op "RaedFile", did you mean "ReadFile"' \
+  tagflow run "$read_file" --feed 'path="secret"' --fetch text \
+  --deny-ops RaedFile
+expect 2 - 'no/folder' tagflow run "$read_file" --feed 'path="secret"' \
+  --fetch text --file-root no/folder
+expect 2 - 'excludes' tagflow run "$read_file" --feed 'path="secret"' \
+  --fetch text --file-root files --no-file-ops
+# What a graph prints is no line of results.
+expect 0 '^secret$' - \
+  tagflow run "$read_file" --feed 'path="secret"' --target print
+expect 0 '^\{"step": 1, "fetches"' '^\{"step": 1\}$' tagflow run "$read_file" \
+  --feed 'path="files/text"' --target print --fetch path --steps 1 --json
+[ "$(wc -l <"$work/stdout")" = 1 ] ||
+  complain "the graph prints lines of --json" tagflow run --json
+
 # --- A saved model, by its own names ------------------------------------------
 python3 "$here/saved_model.py" "$work/model"
 expect 0 '^y = float\[2\] \[-1.0, -2.5\]$' - tagflow run model --feed 'x=[1, 2.5]'

@@ -128,6 +128,9 @@ if [ -x "$prefix/bin/tagflow" ]; then
   expect 1 'unknown op' "$tagflow" run "$graph" --feed 'text="2"' --fetch y
   expect 0 'y = double[] 17.0' "$tagflow" run "$graph" \
     --op-library "$own" --feed 'text="2"' --fetch y
+  expect 1 'node "y" has the op Polynomial, which the list of denied' \
+    "$tagflow" run "$graph" --op-library "$own" --feed 'text="2"' --fetch y \
+    --deny-ops Polynomial
   expect 0 'grad_0:0' "$tagflow" gradients "$graph" --op-library "$own" \
     --y y --x x --out "$gradient"
   expect 0 'grad_0 = double[] 14.0' "$tagflow" run "$gradient" \

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 
 #include "apps/shared/program/command_line.h"
 #include "devices/device_registry.h"
@@ -45,6 +46,25 @@ std::string help_of_devices() {
       devices::kMaxDevicesOfType, devices::DeviceRegistry::global().help());
 }
 
+Result<graph::OpPolicy> to_policy(const EngineOptions& options) {
+  graph::OpPolicy policy;
+  if (!options.allowed_ops.empty())
+    policy.allowed.emplace(options.allowed_ops.begin(),
+                           options.allowed_ops.end());
+  policy.denied.insert(options.denied_ops.begin(), options.denied_ops.end());
+  if (options.no_files) {
+    policy.reads = policy.writes = graph::FileScope::nowhere();
+  } else if (!options.file_root.empty()) {
+    policy.reads = policy.writes = graph::FileScope::beneath(options.file_root);
+  }
+  TAGFLOW_RETURN_IF_ERROR(policy.validate());
+  return policy;
+}
+
+void print_to_stderr(devices::PrintStream, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 size_t number_of_devices(const std::vector<devices::DeviceSpec>& specs) {
   size_t count = 0;
   bool has_cpu = false;
@@ -53,6 +73,32 @@ size_t number_of_devices(const std::vector<devices::DeviceSpec>& specs) {
     has_cpu = has_cpu || spec.keyword == "cpu";
   }
   return has_cpu ? count : count + 1;  // there always is one
+}
+
+void add_policy_options(CLI::App& app, EngineOptions& options) {
+  const std::string group = "Policy";
+  const auto add_ops = [&](const char* name, std::vector<std::string>& ops,
+                           const char* help) {
+    app.add_option(name, ops, help)
+        ->delimiter(',')
+        ->type_name("OP,...")
+        ->expected(1)
+        ->take_all()
+        ->group(group);
+  };
+  add_ops("--allow-ops", options.allowed_ops,
+          "the only ops that the graph and its functions may have");
+  add_ops("--deny-ops", options.denied_ops,
+          "ops that the graph and its functions must not have");
+  app.add_option("--file-root", options.file_root,
+                 "the folder for files of ops: relative paths begin there, and "
+                 "none leads outside")
+      ->type_name("DIR")
+      ->group(group);
+  app.add_flag("--no-file-ops", options.no_files,
+               "refuse a graph with an op that uses files")
+      ->excludes("--file-root")
+      ->group(group);
 }
 
 }  // namespace
@@ -114,6 +160,7 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
       ->check(CLI::Range(size_t{1}, size_t{1} << 31))
       ->type_name("N")
       ->group(group);
+  add_policy_options(app, options);
   append_to_footer(app, help_of_devices());
 }
 
@@ -144,6 +191,8 @@ Result<actors::SessionOptions> to_session_options(
   session.lossy = options.lossy;
   session.seed = options.seed;
   session.max_nodes = options.max_nodes;
+  TAGFLOW_ASSIGN(session.policy, to_policy(options));
+  if (options.keeps_stdout) session.print_sink = print_to_stderr;
   if (options.mailbox_only) session.hand_off = actors::HandOff::kMailbox;
   // A range check accepts "nan"; and a time that rounds to 0 must not mean no
   // time-out.

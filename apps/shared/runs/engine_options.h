@@ -28,9 +28,16 @@ struct EngineOptions {
   bool no_recv_scheduling = false;
   std::vector<std::string> lossy;
   std::string cluster;
-  std::optional<uint64_t> seed;  // none: drawn
-  double timeout = 0;            // seconds; 0: none
+  std::optional<uint64_t> seed;          // none: drawn
+  double timeout = 0;                    // seconds; 0: none
   size_t max_nodes = graph::Limits().max_nodes;
+  std::vector<std::string> allowed_ops;  // empty: all
+  std::vector<std::string> denied_ops;
+  std::string file_root;  // empty: ops may use all files
+  bool no_files = false;  // ops may use none
+  // stdout has what other programs read: what the graph prints to it goes to
+  // stderr. Not a switch.
+  bool keeps_stdout = false;
 };
 
 // Declares the switches on `app`, and appends a paragraph about devices to its
@@ -38,9 +45,9 @@ struct EngineOptions {
 // errors.
 void add_engine_options(CLI::App& app, EngineOptions& options);
 
-// Returns InvalidArgument for a pass or a device that does not exist, and
-// Unimplemented for a cluster; all are usage errors. Warns about options that
-// would have no effect.
+// Returns InvalidArgument for a pass, a device or an op that does not exist,
+// and Unimplemented for a cluster; all are usage errors. Warns about options
+// that would have no effect.
 Result<actors::SessionOptions> to_session_options(const EngineOptions& options);
 
 }  // namespace tagflow::apps

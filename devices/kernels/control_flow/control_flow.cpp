@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <limits>
 
+#include "devices/files/outside.h"
 #include "devices/kernel_registry.h"
+#include "devices/kernels/regular_file.h"
 #include "devices/kernels/summarize.h"
 #include "graph/dtype_visit.h"
 
@@ -198,7 +200,7 @@ class PrintKernel : public Kernel {
       std::string text = message_;
       for (const Tensor& data : context.inputs().subspan(1))
         text += summarize(data, limit_);
-      fmt::print(stderr, "{}\n", text);
+      outside_of(context).print(PrintStream::kError, text + "\n");
     }
     context.set_output(0, context.input(0));
     return {};
@@ -240,9 +242,8 @@ class PrintV2Kernel : public Kernel {
                           input.describe());
     const std::string text = input.scalar_value<std::string>() + end_;
     if (stream_.starts_with(kFile)) return append_to_file(context, text);
-    std::FILE* file = stream_ == "stdout" ? stdout : stderr;
-    std::fwrite(text.data(), 1, text.size(), file);
-    std::fflush(file);
+    outside_of(context).print(
+        stream_ == "stdout" ? PrintStream::kOutput : PrintStream::kError, text);
     return {};
   }
   double cost(const KernelContext&) const override { return kPrintCost; }
@@ -251,7 +252,11 @@ class PrintV2Kernel : public Kernel {
   static constexpr std::string_view kFile = "file://";
 
   Status append_to_file(KernelContext& context, const std::string& text) const {
-    const std::string path = stream_.substr(kFile.size());
+    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+    TAGFLOW_ASSIGN(const std::string path,
+                   outside->path_to_write(stream_.substr(kFile.size())));
+    if (is_irregular_file(path))
+      return context.fail("\"{}\" is not a regular file", path);
     std::FILE* file = std::fopen(path.c_str(), "ab");
     const bool written =
         file != nullptr &&

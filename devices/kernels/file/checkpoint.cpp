@@ -6,6 +6,7 @@
 #include "devices/files/bundle_merge.h"
 #include "devices/files/bundle_reader.h"
 #include "devices/files/bundle_writer.h"
+#include "devices/files/outside.h"
 #include "devices/kernel_registry.h"
 
 namespace tagflow::devices {
@@ -77,8 +78,11 @@ class SaveKernel final : public Kernel {
     constexpr int kFirstTensor = 3;
     const int tensors = context.num_inputs() - kFirstTensor;
     TAGFLOW_ASSIGN(const SavedNames saved, read_names(context, tensors));
-    TAGFLOW_ASSIGN(const auto writer,
-                   BundleWriter::create(saved.prefix, 1, {}));
+    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+    TAGFLOW_ASSIGN(std::string prefix, outside->name_to_write(saved.prefix));
+    TAGFLOW_ASSIGN(
+        const auto writer,
+        BundleWriter::create(std::move(prefix), 1, {&outside->files()}));
     for (int i = 0; i < tensors; ++i) {
       if (context.cancelled()) return too_late(context);
       const Tensor& tensor = context.input(kFirstTensor + i);
@@ -112,7 +116,11 @@ class RestoreKernel final : public Kernel {
   static Status restore(KernelContext& context) {
     const int tensors = context.num_outputs();
     TAGFLOW_ASSIGN(const SavedNames saved, read_names(context, tensors));
-    TAGFLOW_ASSIGN(const auto reader, BundleReader::open(saved.prefix));
+    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+    TAGFLOW_RETURN_IF_ERROR(
+        outside->path_to_read(checkpoint::index_path(saved.prefix)).status());
+    TAGFLOW_ASSIGN(const auto reader,
+                   BundleReader::open(saved.prefix, outside->files()));
     // All errors are reported before anything is read.
     double bytes = 0;
     for (int i = 0; i < tensors; ++i)
@@ -193,12 +201,17 @@ class MergeKernel final : public Kernel {
 
  private:
   Status merge(const KernelContext& context) const {
-    const auto sources = context.input(0).flat<std::string>();
-    TAGFLOW_ASSIGN(const std::string target,
+    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+    std::vector<std::string> sources;
+    for (const std::string& source : context.input(0).flat<std::string>()) {
+      TAGFLOW_ASSIGN(sources.emplace_back(), outside->name_to_write(source));
+    }
+    TAGFLOW_ASSIGN(std::string target,
                    text_input(context, 1, "destination_prefix"));
-    TAGFLOW_ASSIGN(
-        BundleMerge merge,
-        BundleMerge::prepare(sources, target, {{}, allows_missing_}));
+    TAGFLOW_ASSIGN(target, outside->name_to_write(target));
+    TAGFLOW_ASSIGN(BundleMerge merge, BundleMerge::prepare(sources, target,
+                                                           {{&outside->files()},
+                                                            allows_missing_}));
     const Commit commit = context.commit();
     if (!commit) return too_late(context);
     TAGFLOW_RETURN_IF_ERROR(merge.publish());

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "devices/files/outside.h"
 #include "devices/kernel_registry.h"
 
 namespace tagflow::devices {
@@ -42,10 +43,7 @@ Result<std::string> path_input(const KernelContext& context, int input) {
   const Tensor& tensor = context.input(input);
   if (!tensor.is_scalar())
     return context.fail("filename must be a scalar, got {}", tensor.describe());
-  const auto& path = tensor.scalar_value<std::string>();
-  if (path.find('\0') != path.npos)
-    return context.fail("a filename contains a zero byte");
-  return path;
+  return tensor.scalar_value<std::string>();
 }
 
 // An open file, closed at its end.
@@ -71,7 +69,9 @@ class ReadFileKernel : public Kernel {
   explicit ReadFileKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {
-    TAGFLOW_ASSIGN(const std::string path, path_input(context, 0));
+    TAGFLOW_ASSIGN(const std::string name, path_input(context, 0));
+    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+    TAGFLOW_ASSIGN(const std::string path, outside->path_to_read(name));
     // Non-blocking: the other end of a pipe may never be opened.
     const File file(path, O_RDONLY | O_NONBLOCK);
     struct stat facts {};
@@ -115,7 +115,9 @@ class WriteFileKernel : public Kernel {
   explicit WriteFileKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {
-    TAGFLOW_ASSIGN(const std::string path, path_input(context, 0));
+    TAGFLOW_ASSIGN(const std::string name, path_input(context, 0));
+    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+    TAGFLOW_ASSIGN(const std::string path, outside->path_to_write(name));
     const Tensor& contents = context.input(1);
     if (!contents.is_scalar())
       return context.fail("contents must be a scalar, got {}",
@@ -143,7 +145,9 @@ class WriteFileKernel : public Kernel {
   }
 };
 
-// Each part of a path may have wildcards, which a slash does not match.
+// Each part of a path may have wildcards, which a slash does not match. What
+// the session must not read is not found; if a pattern asks for it, without
+// wildcards, that is an error.
 class MatchingFilesKernel : public Kernel {
  public:
   explicit MatchingFilesKernel(const KernelInfo&) {}
@@ -153,6 +157,7 @@ class MatchingFilesKernel : public Kernel {
     if (patterns.rank() > 1)
       return context.fail("pattern must be a scalar or a vector, got {}",
                           patterns.describe());
+    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
     std::vector<std::string> found;
     for (const std::string& pattern : patterns.flat<std::string>()) {
       if (context.cancelled())
@@ -161,7 +166,17 @@ class MatchingFilesKernel : public Kernel {
       if (pattern.empty() || pattern.size() > PATH_MAX ||
           pattern.find('\0') != pattern.npos)
         continue;
-      expand(context, "", pattern, found);
+      // The part before the first wildcard.
+      const size_t plain =
+          std::min(pattern.find_first_of(kWild), pattern.size());
+      const size_t folder = pattern.rfind('/', plain) + 1;
+      Status status = outside
+                          ->path_to_read(plain == pattern.size()
+                                             ? pattern
+                                             : pattern.substr(0, folder))
+                          .status();
+      if (status.code() == Code::kPermissionDenied) return status;
+      expand(context, *outside, "", pattern, found);
     }
     std::ranges::sort(found);
     TAGFLOW_ASSIGN(Tensor * output,
@@ -175,10 +190,12 @@ class MatchingFilesKernel : public Kernel {
   }
 
  private:
+  static constexpr const char* kWild = "*?[\\";
+
   // Adds the existing paths for `path`, which exists, followed by `pattern`.
   // Folders that cannot be read count as empty.
-  static void expand(const KernelContext& context, const std::string& path,
-                     std::string_view pattern,
+  static void expand(const KernelContext& context, const Outside& outside,
+                     const std::string& path, std::string_view pattern,
                      std::vector<std::string>& found) {
     if (context.cancelled()) return;
     const size_t end = pattern.find('/');
@@ -188,12 +205,15 @@ class MatchingFilesKernel : public Kernel {
     const auto take = [&](const std::string& name) {
       const std::string next = path + name;
       struct stat facts {};
-      if (!is_last) return expand(context, next + "/", rest, found);
-      if (stat(next.c_str(), &facts) == 0) found.push_back(next);
+      if (!is_last) return expand(context, outside, next + "/", rest, found);
+      const auto file = outside.path_to_read(next);
+      if (file.ok() && stat(file->c_str(), &facts) == 0) found.push_back(next);
     };
-    if (part.find_first_of("*?[\\") == part.npos) return take(part);
+    if (part.find_first_of(kWild) == part.npos) return take(part);
+    const auto listed = outside.path_to_read(path);
+    if (!listed.ok()) return;
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(
-        opendir(path.empty() ? "." : path.c_str()), closedir);
+        opendir(listed->empty() ? "." : listed->c_str()), closedir);
     if (folder == nullptr) return;
     while (const dirent* entry = readdir(folder.get())) {
       const std::string name = entry->d_name;

@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "devices/files/outside.h"
 #include "devices/kernels/random/numbers.h"
 #include "devices/kernels/random/stream.h"
 #include "devices/kernels/regular_file.h"
@@ -28,17 +30,11 @@ enum class Classes : uint8_t {
 // The maximum number of classes; more are rejected.
 constexpr int64_t kMostClasses = int64_t{1} << 27;
 
-// The weight of each class, from the node's list, or from the last column of
-// each line of a file.
-Result<std::vector<double>> read_weights(const KernelInfo& info) {
-  const auto path = attr_of<std::string>(info, "vocab_file");
-  const auto listed = attr_of<std::vector<float>>(info, "unigrams");
-  std::vector<double> weights(listed.begin(), listed.end());
-  if (path.empty()) return weights;
-  if (!weights.empty())
-    return invalid_argument("only one of vocab_file and unigrams may be given");
+// The weight of each class, from the last column of each line of a file.
+Result<std::vector<double>> read_weights(const std::string& path) {
   if (is_irregular_file(path))
     return invalid_argument("\"{}\" is not a regular file", path);
+  std::vector<double> weights;
   std::ifstream file(path);
   std::string line;
   while (int64_t(weights.size()) < kMostClasses && std::getline(file, line)) {
@@ -58,8 +54,8 @@ Result<std::vector<double>> read_weights(const KernelInfo& info) {
 
 // Cumulative weights of the classes of a shard: class k has the interval
 // between sums k and k + 1. Reserved classes have weight 0.
-Result<std::vector<double>> cumulated_weights(const KernelInfo& info) {
-  TAGFLOW_ASSIGN(std::vector<double> weights, read_weights(info));
+Result<std::vector<double>> cumulated_weights(const KernelInfo& info,
+                                              std::span<const double> weights) {
   const auto distortion = double(attr_of<float>(info, "distortion"));
   const auto reserved = attr_of<int64_t>(info, "num_reserved_ids");
   const auto shards = attr_of<int64_t>(info, "num_shards");
@@ -103,6 +99,11 @@ Result<std::vector<double>> cumulated_weights(const KernelInfo& info) {
   return sums;
 }
 
+Status about(const graph::Node& node, Status status) {
+  return std::move(status).with_prefix(
+      fmt::format("[{}] node \"{}\": ", node.op(), node.name()));
+}
+
 class CandidateKernel : public Kernel {
  public:
   CandidateKernel(const KernelInfo& info, Classes classes,
@@ -117,16 +118,15 @@ class CandidateKernel : public Kernel {
 
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info,
                                               Classes classes) {
-    std::vector<double> sums;
-    if (classes == Classes::kWeighted) {
-      auto weights = cumulated_weights(info);
-      if (!weights.ok())
-        return std::move(weights).status().with_prefix(
-            fmt::format("[{}] node \"{}\": ", info.node().op(), info.name()));
-      sums = *std::move(weights);
-    }
-    return std::unique_ptr<Kernel>(
-        std::make_unique<CandidateKernel>(info, classes, std::move(sums)));
+    return std::unique_ptr<Kernel>(std::make_unique<CandidateKernel>(
+        info, classes, std::vector<double>()));
+  }
+  static Result<std::unique_ptr<Kernel>> make_weighted(
+      const KernelInfo& info, std::span<const double> weights) {
+    auto sums = cumulated_weights(info, weights);
+    if (!sums.ok()) return about(info.node(), std::move(sums).status());
+    return std::unique_ptr<Kernel>(std::make_unique<CandidateKernel>(
+        info, Classes::kWeighted, *std::move(sums)));
   }
 
   Status compute(KernelContext& context) const override {
@@ -239,6 +239,58 @@ class CandidateKernel : public Kernel {
   bool unique_;
 };
 
+// Weights from a file, which is read when the kernel first runs: by then it
+// knows what its session may read.
+class FileCandidateKernel : public Kernel {
+ public:
+  Status compute(KernelContext& context) const override {
+    if (read() == nullptr) TAGFLOW_RETURN_IF_ERROR(read_file(context));
+    return read()->compute(context);
+  }
+
+  double cost(const KernelContext& context) const override {
+    const Kernel* const kernel = read();
+    return kernel == nullptr ? kUnknownCost : kernel->cost(context);
+  }
+
+ private:
+  const Kernel* read() const {
+    const std::lock_guard lock(mutex_);
+    return kernel_.get();
+  }
+
+  Status read_file(const KernelContext& context) const {
+    const KernelInfo info(context.node());
+    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+    TAGFLOW_ASSIGN(
+        const std::string path,
+        outside->path_to_read(attr_of<std::string>(info, "vocab_file")));
+    Result<std::vector<double>> weights = read_weights(path);
+    if (!weights.ok())
+      return about(context.node(), std::move(weights).status());
+    TAGFLOW_ASSIGN(auto kernel, CandidateKernel::make_weighted(info, *weights));
+    const std::lock_guard lock(mutex_);
+    // Another run may have been faster.
+    if (kernel_ == nullptr) kernel_ = std::move(kernel);
+    return {};
+  }
+
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<const Kernel> kernel_;  // stays when it is there
+};
+
+Result<std::unique_ptr<Kernel>> make_unigram_kernel(const KernelInfo& info) {
+  const auto listed = attr_of<std::vector<float>>(info, "unigrams");
+  if (attr_of<std::string>(info, "vocab_file").empty())
+    return CandidateKernel::make_weighted(
+        info, std::vector<double>(listed.begin(), listed.end()));
+  if (!listed.empty())
+    return about(
+        info.node(),
+        invalid_argument("only one of vocab_file and unigrams may be given"));
+  return std::unique_ptr<Kernel>(std::make_unique<FileCandidateKernel>());
+}
+
 // Sampled classes that are true ones of a row: the row, the candidate, and a
 // weight that removes it from a sum of exponentials.
 class AccidentalHitsKernel : public Kernel {
@@ -298,8 +350,10 @@ void register_random_candidate_kernels(KernelRegistry& registry) {
   registry.add<CandidateKernel>("LogUniformCandidateSampler", {},
                                 Classes::kLogUniform);
   registry.add<CandidateKernel>("AllCandidateSampler", {}, Classes::kAll);
-  registry.add<CandidateKernel>("FixedUnigramCandidateSampler", {},
-                                Classes::kWeighted);
+  KernelDef unigram;
+  unigram.op = "FixedUnigramCandidateSampler";
+  unigram.factory = make_unigram_kernel;
+  registry.add(std::move(unigram));
   registry.add<AccidentalHitsKernel>("ComputeAccidentalHits");
 }
 

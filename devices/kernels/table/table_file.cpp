@@ -6,6 +6,7 @@
 #include <fstream>
 #include <vector>
 
+#include "devices/files/outside.h"
 #include "devices/kernels/regular_file.h"
 #include "graph/counted.h"
 #include "graph/dtype_visit.h"
@@ -161,12 +162,14 @@ class Lines {
 }  // namespace
 
 Result<TableEntries> read_table_file(const KernelContext& context,
-                                     const std::string& path,
+                                     const std::string& name,
                                      const TableFile& format, DataType key,
                                      DataType value) {
   Column keys(format.key_index, key), values(format.value_index, value);
   TAGFLOW_RETURN_IF_ERROR(keys.check(context, "keys"));
   TAGFLOW_RETURN_IF_ERROR(values.check(context, "values"));
+  TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+  TAGFLOW_ASSIGN(const std::string path, outside->path_to_read(name));
   if (is_irregular_file(path))
     return context.fail("\"{}\" is not a regular file", path);
   Lines lines(path);

@@ -27,10 +27,11 @@ struct TableEntries {
   Tensor values;
 };
 
-// Reads the entries of these types. InvalidArgument, with the file and the
-// line, if the text is invalid; NotFound if the file does not exist.
+// Reads the entries of these types from a file that the graph names.
+// InvalidArgument, with the file and the line, if the text is invalid; NotFound
+// if the file does not exist; PermissionDenied if the session must not read it.
 Result<TableEntries> read_table_file(const KernelContext& context,
-                                     const std::string& path,
+                                     const std::string& name,
                                      const TableFile& format, DataType key,
                                      DataType value);
 

@@ -1,0 +1,61 @@
+#include "devices/files/outside.h"
+
+#include <cstdio>
+
+#include "devices/files/scoped_files.h"
+#include "devices/kernel.h"
+#include "devices/step_resources.h"
+#include "graph/op_registry.h"
+
+namespace tagflow::devices {
+namespace {
+
+using checkpoint::FileSystem;
+using checkpoint::ScopedFiles;
+
+std::unique_ptr<FileSystem> scoped_files(const graph::OpPolicy& policy) {
+  if (policy.reads.is_everywhere() && policy.writes.is_everywhere())
+    return nullptr;
+  return std::make_unique<ScopedFiles>(policy.reads, policy.writes);
+}
+
+}  // namespace
+
+Outside::Outside() : Outside(graph::OpPolicy(), nullptr) {}
+
+Outside::Outside(const graph::OpPolicy& policy, PrintSink print)
+    : reads_(policy.reads),
+      writes_(policy.writes),
+      print_(std::move(print)),
+      own_files_(scoped_files(policy)),
+      files_(own_files_ == nullptr ? &checkpoint::local_files()
+                                   : own_files_.get()) {}
+
+Outside::~Outside() = default;
+
+void Outside::print(PrintStream stream, std::string_view text) const {
+  if (print_) return print_(stream, text);
+  std::FILE* const file = stream == PrintStream::kOutput ? stdout : stderr;
+  std::fwrite(text.data(), 1, text.size(), file);
+  std::fflush(file);
+}
+
+const Outside& outside_of(const KernelContext& context) {
+  static const Outside everything;
+  const StepResources* const resources = context.step().resources;
+  const Outside* const outside =
+      resources == nullptr ? nullptr : resources->outside();
+  return outside == nullptr ? everything : *outside;
+}
+
+Result<const Outside*> files_of(const KernelContext& context) {
+  const graph::Node& node = context.node();
+  if (graph::OpRegistry::global().uses_files(node.op(), node.attrs()))
+    return &outside_of(context);
+  return error(Code::kInternal,
+               "[{}] the kernel uses files, but the definition of its op does "
+               "not say so",
+               node.op());
+}
+
+}  // namespace tagflow::devices

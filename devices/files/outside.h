@@ -1,0 +1,67 @@
+// Outside: the files that the kernels of a session may use, and where they
+// print.
+//
+//   TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+//   TAGFLOW_ASSIGN(const std::string path, outside->path_to_read(name));
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "devices/print_sink.h"
+#include "graph/op_policy.h"
+#include "graph/status.h"
+
+namespace tagflow::checkpoint {
+class FileSystem;
+}
+
+namespace tagflow::devices {
+
+class KernelContext;
+
+// Immutable, and thread-safe.
+class Outside {
+ public:
+  // All files, and the streams of the process.
+  Outside();
+  // An empty sink: the streams of the process.
+  Outside(const graph::OpPolicy& policy, PrintSink print);
+  ~Outside();
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
+
+  // The path to open for one of the graph. Errors of FileScope::resolve().
+  Result<std::string> path_to_read(const std::string& path) const {
+    return reads_.resolve(path);
+  }
+  Result<std::string> path_to_write(const std::string& path) const {
+    return writes_.resolve(path);
+  }
+  // As path_to_write(), for a file that is made, renamed or removed, and not
+  // one that a link of this name leads to.
+  Result<std::string> name_to_write(const std::string& path) const {
+    return writes_.resolve_name(path);
+  }
+  // Files for readers and writers of checkpoints: each path is one of the
+  // graph. Lives as long as this object.
+  checkpoint::FileSystem& files() const { return *files_; }
+
+  void print(PrintStream stream, std::string_view text) const;
+
+ private:
+  const graph::FileScope reads_, writes_;
+  const PrintSink print_;
+  const std::unique_ptr<checkpoint::FileSystem> own_files_;  // may be null
+  checkpoint::FileSystem* const files_;
+};
+
+// That of the kernel's session; outside of a session it allows everything.
+// Valid during the step. Thread-safe.
+const Outside& outside_of(const KernelContext& context);
+// The same for kernels that use files. Internal if the node's op was added to
+// the OpRegistry without a FileUse that says so: OpPolicy relies on it.
+Result<const Outside*> files_of(const KernelContext& context);
+
+}  // namespace tagflow::devices
