@@ -22,8 +22,8 @@ const DataType kInt = DataType::kInt32;
 
 // A program of n trips, which takes more memory with each.
 struct Growing {
-  const char* op;    // in the message of the error
-  const char* what;  // in it, too
+  std::string op;    // in the message of the error
+  std::string what;  // in it, too
   // Makes it, and returns what the loop starts with.
   std::function<Output(const Scope&)> start;
   // One trip: its number, and what the trip before returned. An invalid output
@@ -137,7 +137,7 @@ std::vector<Growing> growing() {
       {"StaticRegexReplace", "a string needs ", text,
        [](const Scope& in, const Output&, const Output& v) {
          return in.op("StaticRegexReplace", {v},
-                      {{"pattern", "x"}, {"rewrite", std::string(90, 'x')}})[0];
+                      {{"pattern", "x"}, {"rewrite", std::string(8, 'x')}})[0];
        }},
       {"TensorListPushBack", "TensorList[",
        [](const Scope& s) {
@@ -231,14 +231,14 @@ Graph program_of(const Growing& growing) {
   const Scope s(graph);
   const Output n = ops::placeholder(s.named("n"), kInt, PartialShape::scalar());
   const Output first = growing.start(s);
-  const Output last = while_loop(
+  const Outputs last = while_loop(
       s,
       [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
       [&](const Scope& in, const Outputs& v) -> Outputs {
         return {ops::add(in, v[0], 1), growing.trip(in, v[0], v[1])};
       },
-      {ops::constant(s, 0), first}, {.parallel_iterations = 1})[0];
-  ops::identity(s.named("y"), last);
+      {ops::constant(s, 0), first}, {.parallel_iterations = 1});
+  ops::identity(s.with_control_dependencies({last[1]}).named("y"), last[0]);
   INFO(growing.op, ": ", s.status().to_string());
   REQUIRE(s.status().ok());
   return graph;
