@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "devices/element_mover.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::devices {
 
@@ -71,32 +72,35 @@ class Walk {
 };
 
 template <class T>
-void copy_row(const T* from, T* to, const CopyLoop& row, int64_t count) {
+void copy_row(const ElementWriter<T>& writer, const T* from, T* to,
+              const CopyLoop& row, int64_t count) {
   if (row.to_stride == 1 && row.from_stride == 1) {
     if constexpr (std::is_trivially_copyable_v<T>) {
       std::memcpy(static_cast<void*>(to), from, size_t(count) * sizeof(T));
     } else {
-      std::copy_n(from, count, to);
+      writer.copy(from, count, to);
     }
   } else if (row.to_stride == 1 && row.from_stride == 0) {
-    std::fill_n(to, count, *from);
+    writer.fill(to, count, *from);
   } else {
     for (int64_t i = 0; i < count; ++i)
-      to[i * row.to_stride] = from[i * row.from_stride];
+      writer.assign(to[i * row.to_stride], from[i * row.from_stride]);
   }
 }
 
 // The two innermost loops, square by square.
 template <class T>
-void copy_tile(const T* from, T* to, const CopyLoop& outer,
-               const CopyLoop& inner, int64_t outer_count) {
+void copy_tile(const ElementWriter<T>& writer, const T* from, T* to,
+               const CopyLoop& outer, const CopyLoop& inner,
+               int64_t outer_count) {
   for (int64_t begin = 0; begin < inner.count; begin += kTile) {
     const int64_t end = std::min(begin + kTile, inner.count);
     for (int64_t i = 0; i < outer_count; ++i) {
       const T* source = from + i * outer.from_stride;
       T* target = to + i * outer.to_stride;
       for (int64_t j = begin; j < end; ++j)
-        target[j * inner.to_stride] = source[j * inner.from_stride];
+        writer.assign(target[j * inner.to_stride],
+                      source[j * inner.from_stride]);
     }
   }
 }
@@ -120,9 +124,11 @@ bool arrange_for_tiles(StridedCopy& copy) {
 
 template <class T>
 void run_copy(const KernelContext& context, StridedCopy& copy, const T* from,
-              T* to) {
+              Tensor& result) {
+  const ElementWriter<T> writer(result);
+  T* const to = static_cast<T*>(result.mutable_raw());
   if (copy.loops.empty()) {
-    to[copy.to] = from[copy.from];
+    writer.assign(to[copy.to], from[copy.from]);
     return;
   }
   const bool tiled = arrange_for_tiles(copy);
@@ -148,9 +154,9 @@ void run_copy(const KernelContext& context, StridedCopy& copy, const T* from,
       const T* source = from + walk.from() + start * blocked.from_stride;
       T* target = to + walk.to() + start * blocked.to_stride;
       if (tiled) {
-        copy_tile(source, target, blocked, inner, count);
+        copy_tile(writer, source, target, blocked, inner, count);
       } else {
-        copy_row(source, target, inner, count);
+        copy_row(writer, source, target, inner, count);
       }
       if (++first == blocks) {
         first = 0;
@@ -200,8 +206,7 @@ void strided_copy(const KernelContext& context, StridedCopy copy,
   if (ElementMover* mover = mover_for(context, to))
     return mover->move(copy, from, to);
   visit_movable(to.dtype(), [&]<class T>(TypeTag<T>) {
-    run_copy(context, copy, static_cast<const T*>(from.raw()),
-             static_cast<T*>(to.mutable_raw()));
+    run_copy(context, copy, static_cast<const T*>(from.raw()), to);
   });
 }
 
@@ -209,7 +214,7 @@ void copy_elements(const Tensor& from, int64_t from_at, Tensor& to,
                    int64_t to_at, int64_t count) {
   if (count <= 0) return;
   visit_movable(to.dtype(), [&]<class T>(TypeTag<T>) {
-    copy_row(static_cast<const T*>(from.raw()) + from_at,
+    copy_row(ElementWriter<T>(to), static_cast<const T*>(from.raw()) + from_at,
              static_cast<T*>(to.mutable_raw()) + to_at, {0, 1, 1}, count);
   });
 }

@@ -55,11 +55,9 @@ Result<Tensor*> KernelContext::allocate_output(int i, const Shape& shape) {
 }
 
 Result<Tensor*> KernelContext::allocate_host_output(int i, const Shape& shape) {
-  Allocator& allocator =
-      allocator_->host_visible() ? *allocator_ : host_allocator();
-  TAGFLOW_ASSIGN(
-      outputs_[size_t(i)],
-      Tensor::allocate(node_->output_dtypes()[size_t(i)], shape, allocator));
+  TAGFLOW_ASSIGN(outputs_[size_t(i)],
+                 Tensor::allocate(node_->output_dtypes()[size_t(i)], shape,
+                                  host_memory()));
   return &outputs_[size_t(i)];
 }
 
@@ -79,6 +77,7 @@ Result<Tensor*> KernelContext::change_or_allocate(int candidate, int i,
       from.shape() == shape) {
     // A second reference: the kernel still reads the input through its slot.
     outputs_[size_t(i)] = from;
+    if (!is_plain(from.dtype())) from.expect_change();
     return &outputs_[size_t(i)];
   }
   return allocate_output(i, shape);

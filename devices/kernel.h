@@ -15,6 +15,7 @@
 #include "devices/cancellation.h"
 #include "devices/commit_gate.h"
 #include "graph/attr.h"
+#include "graph/memory_charge.h"
 #include "graph/node.h"
 #include "graph/status.h"
 #include "graph/tensor.h"
@@ -261,6 +262,18 @@ class KernelContext {
   Result<Tensor*> allocate_host_output(int i, const Shape& shape);
   Result<Tensor> allocate_temp(DataType dtype, const Shape& shape);
 
+  // Makes `charge`, which belongs to a container, count `bytes`.
+  // ResourceExhausted if that would exceed the limit of the host's memory that
+  // the kernel uses; then it counts what it did before. what() is for the
+  // message: 'stack "s"'. Thread-safe.
+  template <class What>
+  Status count(MemoryCharge& charge, size_t bytes, const What& what) const {
+    if (charge.set(*allocator_, bytes)) [[likely]]
+      return {};
+    return out_of_memory(*allocator_, what(), bytes)
+        .with_prefix(fmt::format("[{}] ", node_->op()));
+  }
+
   // For accelerators, which replace inputs by copies in their memory.
   std::span<Tensor> mutable_inputs() const { return inputs_; }
   std::span<Tensor> mutable_outputs() const { return outputs_; }
@@ -269,6 +282,10 @@ class KernelContext {
   const StepInfo& step() const { return *step_; }
   const Tag& tag() const { return *tag_; }
   Allocator& allocator() const { return *allocator_; }
+  // As allocator(), or the host's if the host cannot read that memory.
+  Allocator& host_memory() const {
+    return allocator_->host_visible() ? *allocator_ : host_allocator();
+  }
   bool cancelled() const {
     return step_->cancelled != nullptr &&
            step_->cancelled->load(std::memory_order_relaxed);

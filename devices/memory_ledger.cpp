@@ -11,8 +11,7 @@ int64_t MemoryLedger::counted(size_t bytes) const {
   return (int64_t(bytes) + granule_ - 1) / granule_ * granule_;
 }
 
-int64_t MemoryLedger::reserve(size_t bytes) {
-  const int64_t more = counted(bytes);
+int64_t MemoryLedger::take(int64_t more) {
   const int64_t most =
       limit_ > 0 ? limit_ : std::numeric_limits<int64_t>::max();
   int64_t before = in_use_.load(std::memory_order_relaxed);
@@ -20,8 +19,13 @@ int64_t MemoryLedger::reserve(size_t bytes) {
     if (more < 0 || more > most - before) return -1;
   } while (!in_use_.compare_exchange_weak(before, before + more,
                                           std::memory_order_relaxed));
-  live_.fetch_add(1, std::memory_order_relaxed);
   return before + more;
+}
+
+int64_t MemoryLedger::reserve(size_t bytes) {
+  const int64_t in_use = take(counted(bytes));
+  if (in_use >= 0) live_.fetch_add(1, std::memory_order_relaxed);
+  return in_use;
 }
 
 namespace {
@@ -44,6 +48,19 @@ void MemoryLedger::confirm(int64_t in_use) {
 void MemoryLedger::give_back(size_t bytes) {
   in_use_.fetch_sub(counted(bytes), std::memory_order_relaxed);
   live_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool MemoryLedger::add(size_t bytes) {
+  constexpr size_t kMost = size_t(std::numeric_limits<int64_t>::max());
+  const int64_t in_use = bytes > kMost ? -1 : take(int64_t(bytes));
+  if (in_use < 0) return false;
+  raise(recent_peak_, in_use);
+  raise(peak_, in_use);
+  return true;
+}
+
+void MemoryLedger::subtract(size_t bytes) {
+  in_use_.fetch_sub(int64_t(bytes), std::memory_order_relaxed);
 }
 
 int64_t MemoryLedger::take_peak() {

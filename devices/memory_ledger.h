@@ -24,6 +24,10 @@ class MemoryLedger {
   // The buffer was freed, or its allocation failed. REQUIRES: the bytes were
   // reserved.
   void give_back(size_t bytes);
+  // Counts bytes that are not a buffer, exactly. False if they do not fit.
+  bool add(size_t bytes);
+  // Counts them no longer. REQUIRES: they were added.
+  void subtract(size_t bytes);
 
   MemoryStats stats() const;
   int64_t in_use() const { return in_use_.load(std::memory_order_relaxed); }
@@ -35,6 +39,9 @@ class MemoryLedger {
  private:
   // The bytes that a buffer counts for; negative if they overflow.
   int64_t counted(size_t bytes) const;
+  // Counts `more` bytes. Returns the bytes in use then; -1 if `more` is
+  // negative or they do not fit.
+  int64_t take(int64_t more);
 
   const int64_t limit_;
   const int64_t granule_;

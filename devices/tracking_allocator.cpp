@@ -25,6 +25,7 @@ Buffer* TrackingAllocator::allocate(DataType dtype, int64_t count) {
 
 void TrackingAllocator::deallocate(Buffer* buffer) {
   ledger_.give_back(buffer->bytes);
+  discharge(*buffer, buffer->outside.load(std::memory_order_relaxed));
   host_allocator().deallocate(buffer);
   release();
 }

@@ -12,7 +12,8 @@
 namespace tagflow::devices {
 
 // Allocates blocks of the host's memory and counts them as a device's. Buffers
-// are aligned to 64 bytes and counted in multiples of it.
+// are aligned to 64 bytes and counted in multiples of it. With a limit for
+// memory that the host can read, what lies outside of buffers counts, too.
 //
 // Tensors may outlive the owner of the allocator. So it is reference-counted:
 // the owner and each buffer hold one reference; the last one destroys it.
@@ -56,8 +57,12 @@ class TrackingAllocator final : public Allocator, public SwappableMemory {
 
  private:
   explicit TrackingAllocator(Options options)
-      : options_(std::move(options)), ledger_(options_.limit) {}
+      : Allocator(options.limit > 0 && options.host_visible),
+        options_(std::move(options)),
+        ledger_(options_.limit) {}
   ~TrackingAllocator() override = default;
+  bool take_outside(size_t bytes) override { return ledger_.add(bytes); }
+  void give_back_outside(size_t bytes) override { ledger_.subtract(bytes); }
   void release();
 
   const Options options_;

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <typeinfo>
 
+#include "graph/memory_charge.h"
 #include "graph/ref.h"
 
 namespace tagflow {
@@ -42,12 +43,27 @@ class VariantValue : public RefCounted {
   Kind kind() const { return kind_; }
   // "TensorList[3]", for messages.
   virtual std::string describe() const = 0;
+  // The bytes of the host's memory that it takes beside the buffers of tensors,
+  // without those of values in it.
+  virtual size_t own_bytes() const { return 0; }
+  // Counts own_bytes() in the memory of `allocator`. False if that would exceed
+  // its limit. REQUIRES: nobody else holds the value.
+  bool settle(Allocator& allocator) {
+    return charge_.set(allocator, own_bytes());
+  }
 
  protected:
   explicit VariantValue(Kind kind = Kind::kOther) : kind_(kind) {}
+  // For copies, which take as much memory. Throws a StatusException if that
+  // would exceed a limit.
+  VariantValue(const VariantValue& other)
+      : RefCounted(), kind_(other.kind_), charge_(other.charge_) {}
+  // Counts what `charge` counts, and nothing else. REQUIRES: as for settle().
+  void count_as(MemoryCharge charge) { charge_ = std::move(charge); }
 
  private:
   const Kind kind_;
+  MemoryCharge charge_;
 };
 
 // An element of a tensor of type variant.

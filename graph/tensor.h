@@ -178,6 +178,10 @@ class alignas(32) Tensor {
   const Buffer* buffer() const {
     return header_.storage == kHeap ? heap_.buffer : nullptr;
   }
+  // Notes that strings in the buffer will change, so that what they keep
+  // outside of it is counted anew. REQUIRES: it has a buffer, which nobody else
+  // holds.
+  void expect_change() const { heap_.buffer->is_settled = false; }
   // "float[2,3]".
   std::string describe() const;
   // describe() and the first `limit` elements.

@@ -7,6 +7,8 @@
 #include "devices/files/crc32c.h"
 #include "devices/files/string_elements.h"
 #include "devices/files/table.h"
+#include "devices/string_writer.h"
+#include "graph/memory_charge.h"
 #include "graph/op_registry.h"
 #include "graph/status_text.h"
 
@@ -188,6 +190,9 @@ Result<Tensor> BundleReader::read_entry(const BundleEntry& entry,
   TAGFLOW_ASSIGN(const ReadableFile* file, file_of(entry));
   TAGFLOW_RETURN_IF_ERROR(check_size(entry, type));
   if (type.dtype == DataType::kString) {
+    MemoryCharge charge;
+    if (!charge.set(allocator, size_t(entry.size)))
+      return out_of_memory(allocator, "the entry", size_t(entry.size));
     std::string bytes(size_t(entry.size), '\0');
     TAGFLOW_RETURN_IF_ERROR(
         read_exactly(*file, entry.offset, bytes,
@@ -261,7 +266,9 @@ Status BundleReader::copy_part(const Part& part, const TensorSlice& target,
     return read_bytes(*part.entry, uint64_t(run->from) * size,
                       {to + size_t(run->to) * size, size_t(run->count) * size});
   TAGFLOW_ASSIGN(const Tensor source,
-                 read_entry(*part.entry, host_allocator()));
+                 read_entry(*part.entry, tensor.buffer() == nullptr
+                                             ? host_allocator()
+                                             : *tensor.buffer()->allocator));
   copy.for_each_run([&](const SliceRun& each) {
     if (size > 0) {
       std::memcpy(
@@ -269,8 +276,9 @@ Status BundleReader::copy_part(const Part& part, const TensorSlice& target,
           static_cast<const char*>(source.raw()) + size_t(each.from) * size,
           size_t(each.count) * size);
     } else {
-      std::copy_n(source.data<std::string>() + each.from, each.count,
-                  tensor.mutable_data<std::string>() + each.to);
+      devices::ElementWriter<std::string>(tensor).copy(
+          source.data<std::string>() + each.from, each.count,
+          tensor.mutable_data<std::string>() + each.to);
     }
   });
   return {};

@@ -5,6 +5,7 @@
 
 #include "devices/files/byte_reader.h"
 #include "devices/files/crc32c.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::checkpoint {
 namespace {
@@ -72,11 +73,12 @@ Result<Tensor> parse_string_elements(std::string_view bytes, uint32_t wanted,
 
   TAGFLOW_ASSIGN(Tensor tensor,
                  Tensor::allocate(DataType::kString, shape, allocator));
+  const devices::StringWriter writer(tensor);
   for (std::string& text : tensor.mutable_flat<std::string>()) {
     const uint64_t length = *take_varint(lengths);
     if (length > rest.size())
       return broken_strings("a string is longer than what is left");
-    text = rest.substr(0, size_t(length));
+    writer.assign(text, rest.substr(0, size_t(length)));
     rest.remove_prefix(size_t(length));
   }
   if (!rest.empty())

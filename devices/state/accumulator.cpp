@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "devices/counted_growth.h"
 #include "devices/tensor_rows.h"
 #include "graph/counted.h"
 #include "graph/dtype_visit.h"
@@ -111,6 +112,13 @@ Status ConditionalAccumulator::add_rows(const KernelContext& context,
       row.sum = std::move(rows[i]);
     }
   }
+  size_t more = 0;
+  for (const auto& [index, row] : changed)
+    if (!rows_.contains(index)) ++more;
+  TAGFLOW_RETURN_IF_ERROR(context.count(
+      charge_, (rows_.size() + more) * (kNodeBytes + sizeof(Row)), [this] {
+        return fmt::format("{} with {} rows", describe(), rows_.size());
+      }));
   for (auto& [index, row] : changed)
     if (const auto known = rows_.find(index); known != rows_.end())
       known->second = std::move(row);
@@ -162,6 +170,7 @@ Status ConditionalAccumulator::take_rows(KernelContext& context) {
 void ConditionalAccumulator::clear() noexcept {
   sum_.reset();
   rows_.clear();
+  charge_.clear();
   count_.store(0, std::memory_order_relaxed);
 }
 

@@ -64,7 +64,8 @@ class ConditionalAccumulator final : public StateActor {
   int64_t step_ = 0;
   Tensor sum_;
   std::map<int64_t, Row> rows_;
-  Shape row_shape_;  // if there are rows
+  MemoryCharge charge_;  // of the rows, without their sums
+  Shape row_shape_;      // if there are rows
 };
 
 }  // namespace tagflow::devices

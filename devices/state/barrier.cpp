@@ -3,6 +3,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "devices/counted_growth.h"
 #include "devices/tensor_rows.h"
 #include "graph/counted.h"
 
@@ -40,6 +41,11 @@ Status Barrier::check_keys(const KernelContext& context, const Tensor& keys,
   return {};
 }
 
+size_t Barrier::bytes_of_tuple(std::string_view key) const {
+  return kNodeBytes + sizeof(std::pair<std::string, Incomplete>) + key.size() +
+         spec_.types.size() * sizeof(Tensor);
+}
+
 Status Barrier::insert(const KernelContext& context, const Tensor& keys,
                        size_t part, const Tensor& values) {
   if (drops_incomplete_)
@@ -53,10 +59,12 @@ Status Barrier::insert(const KernelContext& context, const Tensor& keys,
   const std::string* const names = keys.data<std::string>();
   std::unordered_map<std::string, Incomplete> begun;
   std::map<Order, Ready> completed;
+  size_t bytes = charge_.bytes();
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto known = incomplete_.find(names[i]);
     const bool is_new = known == incomplete_.end();
     const size_t missing = (is_new ? width : known->second.missing) - 1;
+    if (is_new) bytes += bytes_of_tuple(names[i]);
     if (missing > 0 && !is_new) continue;
     Incomplete tuple{insertions_, missing, std::vector<Tensor>(width)};
     if (!is_new) {
@@ -73,6 +81,9 @@ Status Barrier::insert(const KernelContext& context, const Tensor& keys,
     }
   }
   incomplete_.reserve(incomplete_.size() + begun.size());
+  TAGFLOW_RETURN_IF_ERROR(context.count(charge_, bytes, [this] {
+    return fmt::format("{} with {} tuples", describe(), ready() + incomplete());
+  }));
   commit(keys, part, rows, begun, completed);
   return {};
 }
@@ -109,6 +120,8 @@ Status Barrier::take(KernelContext& context, int64_t count) {
                    stack_rows(context, spec_.types[part], parts[part],
                               spec_.shapes[part]));
   }
+  for (auto taken = ready_.begin(); taken != it; ++taken)
+    charge_.reduce(bytes_of_tuple(taken->second.key));
   ready_.erase(ready_.begin(), it);
   publish();
   return {};
@@ -117,7 +130,11 @@ Status Barrier::take(KernelContext& context, int64_t count) {
 void Barrier::close(bool drops_incomplete) noexcept {
   is_closed_ = true;
   drops_incomplete_ = drops_incomplete_ || drops_incomplete;
-  if (drops_incomplete_) incomplete_.clear();
+  if (drops_incomplete_) {
+    for (const auto& [key, tuple] : incomplete_)
+      charge_.reduce(bytes_of_tuple(key));
+    incomplete_.clear();
+  }
   publish();
 }
 
@@ -129,6 +146,7 @@ void Barrier::publish() noexcept {
 void Barrier::clear() noexcept {
   incomplete_.clear();
   ready_.clear();
+  charge_.clear();
   publish();
 }
 

@@ -77,9 +77,12 @@ class Barrier final : public StateActor {
               std::unordered_map<std::string, Incomplete>& begun,
               std::map<Order, Ready>& completed) noexcept;
   void publish() noexcept;
+  // The bytes of a tuple beside those of its parts.
+  size_t bytes_of_tuple(std::string_view key) const;
 
   const std::string name_;
   const BarrierSpec spec_;
+  MemoryCharge charge_;  // of all tuples
   std::unordered_map<std::string, Incomplete> incomplete_;
   std::map<Order, Ready> ready_;
   // TensorFlow starts there, too.

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "devices/outside_memory.h"
+
 namespace tagflow::devices {
 namespace {
 
@@ -42,11 +44,18 @@ class Once {
   Completion done_;
 };
 
+// The answer of a kernel whose outputs are in a memory with a limit.
+Status with_outputs_counted(KernelContext& context, Status status) {
+  if (!context.allocator().counts_outside() || !status.ok()) [[likely]]
+    return status;
+  return guarded(context.node().op(), [&] { return count_outside(context); });
+}
+
 }  // namespace
 
 Status run_kernel(const Kernel& kernel, KernelContext& context) {
   try {
-    return kernel.compute(context);
+    return with_outputs_counted(context, kernel.compute(context));
   } catch (...) {
     return current_fault(context.node().op());
   }
@@ -60,7 +69,7 @@ std::optional<Status> try_state_kernel(const StateKernel& kernel,
     if (claim.empty()) status = kernel.claim(context, claim);
     if (!status || status->ok()) {
       if (!claim.take()) return std::nullopt;
-      status = kernel.compute_held(context);
+      status = with_outputs_counted(context, kernel.compute_held(context));
     }
   } catch (...) {
     status = current_fault(context.node().op());
@@ -72,7 +81,9 @@ std::optional<Status> try_state_kernel(const StateKernel& kernel,
 std::optional<Status> try_async_kernel(const AsyncKernel& kernel,
                                        KernelContext& context) {
   try {
-    return kernel.try_compute(context);
+    std::optional<Status> status = kernel.try_compute(context);
+    if (status) status = with_outputs_counted(context, *std::move(status));
+    return status;
   } catch (...) {
     return current_fault(context.node().op());
   }
@@ -92,8 +103,9 @@ void run_kernel_async(const AsyncKernel& kernel, KernelContext& context,
   std::shared_ptr<Once> once;
   try {
     once = std::make_shared<Once>(context.node(), done);
-    kernel.compute_async(context, [once](Status status) {
-      if (once->claim()) once->answer(std::move(status));
+    kernel.compute_async(context, [once, &context](Status status) {
+      if (once->claim())
+        once->answer(with_outputs_counted(context, std::move(status)));
     });
   } catch (...) {
     if (once == nullptr) return done(current_fault(context.node().op()));

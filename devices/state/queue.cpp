@@ -116,11 +116,21 @@ void Queue::publish() noexcept {
   size_.store(elements_->size() - reserved(), std::memory_order_relaxed);
 }
 
-void Queue::put(std::span<const Tensor> values) {
-  elements_->reserve(1);
+Status Queue::reserve(const KernelContext& context, int64_t more) {
+  Status status = elements_->reserve(more, context.allocator());
+  if (status.ok()) [[likely]]
+    return status;
+  return std::move(status).with_prefix(
+      fmt::format("[{}] {}: ", context.node().op(), describe_state()));
+}
+
+Status Queue::put(const KernelContext& context,
+                  std::span<const Tensor> values) {
+  TAGFLOW_RETURN_IF_ERROR(reserve(context, 1));
   std::ranges::copy(values, element_.begin());
   elements_->push(element_.data());
   publish();
+  return {};
 }
 
 Status Queue::put_rows(const KernelContext& context,
@@ -134,7 +144,7 @@ Status Queue::put_rows(const KernelContext& context,
     }
     TAGFLOW_RETURN_IF_ERROR(unstack_rows(context, part, rows[i]));
   }
-  elements_->reserve(end - begin);
+  TAGFLOW_RETURN_IF_ERROR(reserve(context, end - begin));
   for (size_t row = 0; row < size_t(end - begin); ++row) {
     for (size_t i = 0; i < rows.size(); ++i)
       element_[i] = std::move(rows[i][row]);

@@ -69,9 +69,9 @@ class Queue final : public StateActor {
   // The number of elements that may be put in, and that may be taken out.
   int64_t space() const;
   int64_t available() const;
-  // Puts one element in; if that throws, the queue is unchanged. REQUIRES:
-  // there is space.
-  void put(std::span<const Tensor> values);
+  // Puts one element in; if that fails or throws, the queue is unchanged.
+  // REQUIRES: there is space.
+  Status put(const KernelContext& context, std::span<const Tensor> values);
   // Puts rows [begin, end) of `values` in. REQUIRES: as for put().
   Status put_rows(const KernelContext& context, std::span<const Tensor> values,
                   int64_t begin, int64_t end);
@@ -87,6 +87,8 @@ class Queue final : public StateActor {
 
  private:
   int64_t reserved() const;
+  // Reserves memory for so many more elements.
+  Status reserve(const KernelContext& context, int64_t more);
   // Updates what other threads may read.
   void publish() noexcept;
   // The shape of component `i` of `elements`, tuple after tuple, as a batch.

@@ -5,14 +5,29 @@
 #include <utility>
 
 namespace tagflow::devices {
+namespace {
+
+// Counts the places of elements, which exist beside the old ones for a while.
+Result<MemoryCharge> charge_for(Allocator& memory, size_t bytes) {
+  MemoryCharge charge;
+  if (charge.set(memory, bytes)) return charge;
+  return out_of_memory(memory, "the queue", bytes);
+}
+
+}  // namespace
 
 // --- In order ---------------------------------------------------------------
 
-void FifoElements::reserve(int64_t more) {
-  if (size_ + more <= capacity_) return;
+Status FifoElements::reserve(int64_t more, Allocator& memory) {
+  if (size_ + more <= capacity_) return {};
   int64_t capacity = std::max(capacity_, kMinCapacity);
   while (capacity < size_ + more) capacity *= 2;
-  move_to(std::make_unique<Tensor[]>(size_t(capacity) * width()), capacity);
+  const size_t places = size_t(capacity) * width();
+  TAGFLOW_ASSIGN(MemoryCharge charge,
+                 charge_for(memory, places * sizeof(Tensor)));
+  move_to(std::make_unique<Tensor[]>(places), capacity);
+  charge_ = std::move(charge);
+  return {};
 }
 
 void FifoElements::move_to(std::unique_ptr<Tensor[]> ring,
@@ -43,7 +58,9 @@ void FifoElements::trim() noexcept {
   const int64_t capacity = capacity_ / 4;
   std::unique_ptr<Tensor[]> ring(new (std::nothrow)
                                      Tensor[size_t(capacity) * width()]);
-  if (ring != nullptr) move_to(std::move(ring), capacity);
+  if (ring == nullptr) return;
+  charge_.reduce(size_t(capacity_ - capacity) * width() * sizeof(Tensor));
+  move_to(std::move(ring), capacity);
 }
 
 void FifoElements::unpop(Tensor* element) noexcept {
@@ -54,6 +71,7 @@ void FifoElements::unpop(Tensor* element) noexcept {
 
 void FifoElements::clear() noexcept {
   ring_.reset();
+  charge_.clear();
   capacity_ = first_ = size_ = 0;
 }
 
@@ -67,19 +85,20 @@ uint32_t ShuffledElements::draw() {
   return numbers_[used_++];
 }
 
-namespace {
-
-// Reserves memory for `wanted`, growing geometrically.
-template <class T>
-void reserve_for(std::vector<T>& vector, size_t wanted) {
-  if (wanted > vector.capacity())
-    vector.reserve(std::max(wanted, 2 * vector.capacity()));
+Status ShuffledElements::reserve(int64_t more, Allocator& memory) {
+  const size_t wanted = tensors_.size() + size_t(more) * width();
+  if (wanted <= tensors_.capacity()) return {};
+  const size_t places = std::max(wanted, 2 * tensors_.capacity());
+  TAGFLOW_ASSIGN(MemoryCharge charge,
+                 charge_for(memory, places * sizeof(Tensor)));
+  tensors_.reserve(places);
+  charge_ = std::move(charge);
+  return {};
 }
 
-}  // namespace
-
-void ShuffledElements::reserve(int64_t more) {
-  reserve_for(tensors_, tensors_.size() + size_t(more) * width());
+void ShuffledElements::clear() noexcept {
+  tensors_ = {};
+  charge_.clear();
 }
 
 void ShuffledElements::push(Tensor* element) noexcept {
@@ -98,16 +117,22 @@ void ShuffledElements::pop(Tensor* element) noexcept {
 
 // --- By priority ------------------------------------------------------------
 
-void PriorityElements::reserve(int64_t more) {
+Status PriorityElements::reserve(int64_t more, Allocator& memory) {
   const size_t wanted = heap_.size() + size_t(more);
-  reserve_for(heap_, wanted);
   const size_t places = tensors_.size() / width();
-  if (wanted <= places) return;
+  if (wanted <= places) return {};
   // `free_` never holds more than the number of all places.
   const size_t all = std::max(wanted, 2 * places);
+  constexpr size_t kBeside = sizeof(Entry) + sizeof(size_t);
+  TAGFLOW_ASSIGN(
+      MemoryCharge charge,
+      charge_for(memory, all * (width() * sizeof(Tensor) + kBeside)));
+  heap_.reserve(all);
   free_.reserve(all);
   tensors_.resize(all * width());
   for (size_t place = all; place > places; --place) free_.push_back(place - 1);
+  charge_ = std::move(charge);
+  return {};
 }
 
 void PriorityElements::push(Tensor* element) noexcept {
@@ -132,6 +157,7 @@ void PriorityElements::clear() noexcept {
   heap_ = {};
   tensors_ = {};
   free_ = {};
+  charge_.clear();
 }
 
 }  // namespace tagflow::devices

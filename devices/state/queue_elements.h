@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "devices/philox.h"
+#include "graph/memory_charge.h"
 #include "graph/tensor.h"
 
 namespace tagflow::devices {
@@ -21,8 +22,10 @@ class QueueElements {
 
   size_t width() const { return width_; }
   virtual int64_t size() const = 0;
-  // Reserves for so many more: pushes do not throw. Throws std::bad_alloc.
-  virtual void reserve(int64_t more) = 0;
+  // Reserves for so many more: pushes do not throw. What the elements take in
+  // `memory` is counted before; ResourceExhausted if that would exceed its
+  // limit: then nothing changes. Throws std::bad_alloc.
+  virtual Status reserve(int64_t more, Allocator& memory) = 0;
   // Takes the tensors of one element. REQUIRES: memory is reserved.
   virtual void push(Tensor* element) noexcept = 0;
   // Moves the next element to `element`. REQUIRES: there is one.
@@ -33,6 +36,9 @@ class QueueElements {
   virtual void trim() noexcept {}
   virtual void clear() noexcept = 0;
 
+ protected:
+  MemoryCharge charge_;  // of the places of elements
+
  private:
   const size_t width_;
 };
@@ -42,7 +48,7 @@ class FifoElements final : public QueueElements {
  public:
   using QueueElements::QueueElements;
   int64_t size() const override { return size_; }
-  void reserve(int64_t more) override;
+  Status reserve(int64_t more, Allocator& memory) override;
   void push(Tensor* element) noexcept override;
   void pop(Tensor* element) noexcept override;
   void unpop(Tensor* element) noexcept override;
@@ -68,11 +74,11 @@ class ShuffledElements final : public QueueElements {
   ShuffledElements(size_t width, uint64_t seed, uint64_t seed2)
       : QueueElements(width), random_(seed, 0, seed2) {}
   int64_t size() const override { return int64_t(tensors_.size() / width()); }
-  void reserve(int64_t more) override;
+  Status reserve(int64_t more, Allocator& memory) override;
   void push(Tensor* element) noexcept override;
   void pop(Tensor* element) noexcept override;
   void unpop(Tensor* element) noexcept override { push(element); }
-  void clear() noexcept override { tensors_ = {}; }
+  void clear() noexcept override;
 
  private:
   uint32_t draw();
@@ -90,7 +96,7 @@ class PriorityElements final : public QueueElements {
  public:
   using QueueElements::QueueElements;
   int64_t size() const override { return int64_t(heap_.size()); }
-  void reserve(int64_t more) override;
+  Status reserve(int64_t more, Allocator& memory) override;
   void push(Tensor* element) noexcept override;
   void pop(Tensor* element) noexcept override;
   void unpop(Tensor* element) noexcept override { push(element); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "devices/counted_growth.h"
 #include "graph/counted.h"
 
 namespace tagflow::devices {
@@ -48,11 +49,35 @@ bool StagingArea::has_space(int64_t tuples, int64_t bytes) const {
          (limits_.bytes == 0 || bytes_ + bytes <= limits_.bytes);
 }
 
+namespace {
+
+size_t bytes_of_tuple(size_t width) {
+  return kNodeBytes + sizeof(StagingList::Tuple) + width * sizeof(Tensor);
+}
+
+}  // namespace
+
+Status StagingArea::count_tuple(const KernelContext& context, size_t width) {
+  return context.count(
+      charge_, charge_.bytes() + bytes_of_tuple(width),
+      [this] { return fmt::format("{} with {} tuples", describe(), size()); });
+}
+
+void StagingArea::discount_tuple(size_t width) noexcept {
+  charge_.reduce(bytes_of_tuple(width));
+}
+
 // --- In order ---------------------------------------------------------------
 
-void StagingList::put(std::span<const Tensor> values) {
-  tuples_.emplace_back(values.begin(), values.end());
+Status StagingList::put(const KernelContext& context,
+                        std::span<const Tensor> values) {
+  Tuple& tuple = tuples_.emplace_back(values.begin(), values.end());
+  if (Status status = count_tuple(context, tuple.size()); !status.ok()) {
+    tuples_.pop_back();
+    return status;
+  }
   note(int64_t(tuples_.size()), bytes() + bytes_of(values));
+  return {};
 }
 
 const StagingList::Tuple* StagingList::at(int64_t index) const {
@@ -62,12 +87,14 @@ const StagingList::Tuple* StagingList::at(int64_t index) const {
 StagingList::Tuple StagingList::pop() noexcept {
   Tuple tuple = std::move(tuples_.front());
   tuples_.pop_front();
+  discount_tuple(tuple.size());
   note(int64_t(tuples_.size()), bytes() - bytes_of(tuple));
   return tuple;
 }
 
 void StagingList::clear() noexcept {
   tuples_.clear();
+  discount_all();
   note(0, 0);
 }
 
@@ -83,7 +110,13 @@ bool StagingMap::may_put(int64_t key, int64_t bytes) const {
 Status StagingMap::put(const KernelContext& context, int64_t key, size_t width,
                        std::span<const int32_t> indices,
                        std::span<const Tensor> values) {
-  const auto it = incomplete_.try_emplace(key, width).first;
+  const auto [it, is_new] = incomplete_.try_emplace(key, width);
+  if (is_new) {
+    if (Status status = count_tuple(context, width); !status.ok()) {
+      incomplete_.erase(it);
+      return status;
+    }
+  }
   Tuple& tuple = it->second;
   Status status;
   if (tuple.size() != width)
@@ -100,6 +133,7 @@ Status StagingMap::put(const KernelContext& context, int64_t key, size_t width,
   if (std::ranges::all_of(tuple, &Tensor::valid)) {
     if (auto node = incomplete_.extract(it); complete_.contains(key)) {
       note(size(), bytes() - bytes_of(node.mapped()));
+      discount_tuple(width);
     } else {
       complete_.insert(std::move(node));
     }
@@ -126,7 +160,10 @@ void StagingMap::take(int64_t key, std::span<const int32_t> indices) noexcept {
     less += int64_t(tensor.bytes());
     tensor.reset();
   }
-  if (std::ranges::none_of(it->second, &Tensor::valid)) complete_.erase(it);
+  if (std::ranges::none_of(it->second, &Tensor::valid)) {
+    discount_tuple(it->second.size());
+    complete_.erase(it);
+  }
   count(-less);
 }
 
@@ -137,6 +174,7 @@ void StagingMap::count(int64_t more_bytes) {
 void StagingMap::clear() noexcept {
   complete_.clear();
   incomplete_.clear();
+  discount_all();
   note(0, 0);
 }
 

@@ -41,12 +41,17 @@ class StagingArea : public StateActor {
     bytes_ = bytes;
   }
   int64_t bytes() const { return bytes_; }
+  // Counts the memory of one more tuple of `width`, or no longer that of one.
+  Status count_tuple(const KernelContext& context, size_t width);
+  void discount_tuple(size_t width) noexcept;
+  void discount_all() noexcept { charge_.clear(); }
 
  private:
   const std::string name_;
   const StagingLimits limits_;
   std::atomic<int64_t> size_{0};
   int64_t bytes_ = 0;
+  MemoryCharge charge_;
 };
 
 // The bytes of tensors, without strings.
@@ -61,7 +66,7 @@ class StagingList final : public StagingArea {
 
   // --- Called inside.
   bool may_put(int64_t bytes) const { return has_space(1, bytes); }
-  void put(std::span<const Tensor> values);
+  Status put(const KernelContext& context, std::span<const Tensor> values);
   // Null if it does not exist.
   const Tuple* at(int64_t index) const;
   // REQUIRES: there is one.

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "devices/copy.h"
+#include "devices/state/guard.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::devices {
 namespace {
@@ -210,19 +212,34 @@ Status Table::reserve(const KernelContext& context, int64_t rows) {
     return error(Code::kResourceExhausted, "[{}] {} would have {} entries",
                  context.node().op(), describe(), rows);
   const int64_t capacity = std::max({rows, 2 * capacity_, int64_t(16)});
-  const auto grown = [&](const Tensor& from, DataType dtype,
-                         const Shape& row) -> Result<Tensor> {
+  const auto places = [&](DataType dtype, const Shape& row) -> Result<Tensor> {
     Shape shape = row;
     shape.insert_dim(0, capacity);
     TAGFLOW_ASSIGN(shape, Shape::make(shape.dims()));
-    TAGFLOW_ASSIGN(Tensor to, Tensor::allocate(dtype, shape));
-    if (const int64_t used = size_ * row.num_elements(); used > 0)
-      copy_elements(from, 0, to, 0, used);
-    return to;
+    Result<Tensor> made = Tensor::allocate(dtype, shape, context.host_memory());
+    if (made.ok()) return made;
+    return Status(made.status())
+        .with_prefix(fmt::format("[{}] {} with {} entries: ",
+                                 context.node().op(), describe(), size_));
   };
-  TAGFLOW_ASSIGN(Tensor keys, grown(keys_, spec_.key, spec_.key_shape));
-  TAGFLOW_ASSIGN(Tensor values, grown(values_, spec_.value, spec_.value_shape));
+  const auto move = [this](Tensor& from, Tensor& to, const Shape& row) {
+    const int64_t used = size_ * row.num_elements();
+    if (used == 0) return;
+    if (to.dtype() == DataType::kString &&
+        to.buffer()->allocator == from.buffer()->allocator) {
+      move_strings(from, to, used);
+    } else {
+      copy_elements(from, 0, to, 0, used);
+    }
+  };
+  TAGFLOW_ASSIGN(Tensor keys, places(spec_.key, spec_.key_shape));
+  TAGFLOW_ASSIGN(Tensor values, places(spec_.value, spec_.value_shape));
+  TAGFLOW_RETURN_IF_ERROR(context.count(charge_,
+                                        index_.bytes_for(size_t(capacity)),
+                                        [this] { return describe(); }));
   index_.reserve(size_t(capacity));
+  move(keys_, keys, spec_.key_shape);
+  move(values_, values, spec_.value_shape);
   keys_ = std::move(keys);
   values_ = std::move(values);
   capacity_ = capacity;
@@ -314,7 +331,8 @@ Status Table::fill(const KernelContext& context, const Tensor& keys,
                      describe());
     return {};
   }
-  Status status = insert(context, keys, values);
+  Status status = guarded(context.node().op(),
+                          [&] { return insert(context, keys, values); });
   // A repeated key gets its last value: if the values differ, that is an error.
   for (int64_t i = 0; status.ok() && size_ < count && i < count; ++i) {
     if (!has_entry(keys, values, i))
@@ -334,6 +352,7 @@ void Table::clear() noexcept {
   index_.clear();
   keys_.reset();
   values_.reset();
+  charge_.clear();
   capacity_ = size_ = 0;
 }
 

@@ -111,6 +111,7 @@ class Table final : public GuardedState {
   const TableSpec spec_;
   TableIndex index_;
   Tensor keys_, values_;  // of `capacity_` rows
+  MemoryCharge charge_;   // of the index
   int64_t capacity_ = 0;
   int64_t size_ = 0;
   bool is_filled_ = false;

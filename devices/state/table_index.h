@@ -1,6 +1,7 @@
 // TableIndex: finds rows by their contents.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -46,13 +47,13 @@ class TableIndex {
   // Reserves memory for so many: inserting them throws nothing.
   void reserve(size_t rows) {
     if (2 * rows <= slots_.size()) return;
-    size_t slots = 16;
-    while (slots < 2 * rows) slots *= 2;
     const std::vector<Slot> old =
-        std::exchange(slots_, std::vector<Slot>(slots));
+        std::exchange(slots_, std::vector<Slot>(slots_for(rows)));
     for (const Slot& slot : old)
       if (slot.row != kNone) place(slot);
   }
+  // The bytes that reserve(rows) would leave it with.
+  size_t bytes_for(size_t rows) const { return slots_for(rows) * sizeof(Slot); }
   void clear() {
     slots_ = {};
     size_ = 0;
@@ -65,6 +66,11 @@ class TableIndex {
   };
   static constexpr size_t kNowhere = ~size_t(0);
 
+  size_t slots_for(size_t rows) const {
+    size_t slots = std::max<size_t>(slots_.size(), 16);
+    while (slots < 2 * rows) slots *= 2;
+    return slots;
+  }
   size_t mask() const { return slots_.size() - 1; }
   size_t next(size_t at) const { return (at + 1) & mask(); }
 

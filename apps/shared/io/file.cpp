@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <fstream>
 #include <ios>
 #include <optional>
@@ -44,29 +47,42 @@ Result<std::string> read_file(const fs::path& path, std::size_t limit) {
     return error(Code::kPermissionDenied, "[file] cannot open \"{}\": {}",
                  path.string(), std::strerror(errno));
   }
-  // Read in pieces: a pipe has no size to ask for, and a size that a file
-  // system reports is not a reason to allocate that much.
+  const auto too_large = [&] {
+    return error(Code::kResourceExhausted,
+                 "[file] \"{}\" is larger than {} bytes", path.string(), limit);
+  };
+  // A pipe has no size to ask for. Elsewhere there is room for all bytes, and
+  // for one more, whose reading finds the end: a string that grew would be
+  // twice as large for a while.
   std::string bytes;
+  if (fs::is_regular_file(status)) {
+    const std::uintmax_t size = fs::file_size(path, code);
+    if (!code && size > limit) return too_large();
+    if (!code) {
+      try {
+        bytes.reserve(std::size_t(size) + 1);
+      } catch (const std::exception&) {
+        return error(Code::kResourceExhausted,
+                     "[file] there is no memory for the {} bytes of \"{}\"",
+                     size, path.string());
+      }
+    }
+  }
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   while (file) {
     const std::size_t before = bytes.size();
-    if (before > limit) {
-      return error(Code::kResourceExhausted,
-                   "[file] \"{}\" is larger than {} bytes", path.string(),
-                   limit);
-    }
-    bytes.resize(before + kPiece);
-    file.read(bytes.data() + before, std::streamsize(kPiece));
+    if (before > limit) return too_large();
+    const std::size_t room = bytes.capacity() - before;
+    const std::size_t piece = room > 0 ? std::min(room, kPiece) : kPiece;
+    bytes.resize(before + piece);
+    file.read(bytes.data() + before, std::streamsize(piece));
     bytes.resize(before + std::size_t(file.gcount()));
   }
   if (file.bad()) {
     return error(Code::kDataLoss, "[file] reading \"{}\" failed: {}",
                  path.string(), std::strerror(errno));
   }
-  if (bytes.size() > limit) {
-    return error(Code::kResourceExhausted,
-                 "[file] \"{}\" is larger than {} bytes", path.string(), limit);
-  }
+  if (bytes.size() > limit) return too_large();
   return bytes;
 }
 

@@ -6,6 +6,7 @@
 #include "devices/copy.h"
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::devices {
 
@@ -28,6 +29,7 @@ void gather_slices(const KernelContext& context, const SliceGather& gather,
                    const Tensor& params, Tensor& output) {
   const T* from = static_cast<const T*>(params.raw());
   T* to = static_cast<T*>(output.mutable_raw());
+  const ElementWriter<T> writer(output);
   const int64_t slice = gather.slice;
   auto body = [&](int64_t begin, int64_t end) {
     int64_t use = begin / gather.per_batch;
@@ -43,9 +45,9 @@ void gather_slices(const KernelContext& context, const SliceGather& gather,
       } else {
         const T* source = from + (use * gather.part_slices + number) * slice;
         if (slice == 1) {
-          to[i] = *source;
+          writer.assign(to[i], *source);
         } else {
-          std::copy_n(source, slice, to + i * slice);
+          writer.copy(source, slice, to + i * slice);
         }
       }
       if (++at == gather.per_batch) {

@@ -4,6 +4,7 @@
 #include "devices/copy.h"
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::devices {
 
@@ -35,11 +36,12 @@ class OneHotKernel : public BytesKernel {
     visit_movable(output->dtype(), [&]<class T>(TypeTag<T>) {
       const T& on = *static_cast<const T*>(context.input(2).raw());
       T* to = static_cast<T*>(output->mutable_raw());
+      const ElementWriter<T> writer(*output);
       for (int64_t i = 0; i < indices.num_elements(); ++i) {
         context.check_cancelled();
         const int64_t index = index_at(indices, i);
         if (index < 0 || index >= depth) continue;
-        to[(i / inner * depth + index) * inner + i % inner] = on;
+        writer.assign(to[(i / inner * depth + index) * inner + i % inner], on);
       }
     });
     return {};

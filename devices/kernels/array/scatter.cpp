@@ -6,6 +6,7 @@
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
 #include "devices/kernels/elementwise/registration.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::devices {
 
@@ -31,25 +32,27 @@ struct ScatterRange {
 
 using ScatterLoop = void (*)(const ScatteredSlices& slices,
                              const ScatterRange& range, const void* updates,
-                             void* target);
+                             Tensor& target);
 
 // Elements are Ts; F, which has no state, combines two.
 template <class T, class F>
 void scatter_range(const ScatteredSlices& slices, const ScatterRange& range,
-                   const void* updates, void* target) {
+                   const void* updates, Tensor& target) {
   const F combine{};
+  const ElementWriter<T> writer(target);
+  T* const to = static_cast<T*>(target.mutable_raw());
   const auto rows = slices.numbers;
   const T* from = static_cast<const T*>(updates);
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i] < range.first || rows[i] >= range.last) continue;
-    T* row = static_cast<T*>(target) + rows[i] * slices.size;
+    T* row = to + rows[i] * slices.size;
     if (slices.has_one) {
       for (int64_t j = range.begin; j < range.end; ++j)
-        row[j] = combine(row[j], *from);
+        writer.assign(row[j], combine(row[j], *from));
     } else {
       const T* source = from + int64_t(i) * slices.size;
       for (int64_t j = range.begin; j < range.end; ++j)
-        row[j] = combine(row[j], source[j]);
+        writer.assign(row[j], combine(row[j], source[j]));
     }
   }
 }
@@ -60,9 +63,8 @@ void scatter(const KernelContext& context, const ScatteredSlices& slices,
   const int64_t size = slices.size;
   if (slices.numbers.empty() || size == 0) return;
   const void* const from = updates.raw();
-  void* const to = target.mutable_raw();
   const auto body = [&](const ScatterRange& range) {
-    loop(slices, range, from, to);
+    loop(slices, range, from, target);
   };
   const int64_t count = target.num_elements() / size;
   const int64_t bytes = size * int64_t(element_size);

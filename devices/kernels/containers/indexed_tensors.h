@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "devices/counted_growth.h"
 #include "graph/tensor.h"
 
 namespace tagflow::devices {
@@ -24,6 +25,10 @@ class IndexedTensors {
   int64_t size() const { return size_; }
   // The number of tensors that memory is allocated for.
   int64_t places() const { return 1 + kPage * int64_t(pages_.size()); }
+  // The bytes that it takes, without the tensors' buffers.
+  size_t own_bytes() const {
+    return sizeof(*this) + pages_.size() * (sizeof(Page) + kNodeBytes);
+  }
   // Null if the index has no tensor.
   const Tensor* find(int64_t index) const;
   // The tensor of the index; true if `value` was inserted. REQUIRES: `value`

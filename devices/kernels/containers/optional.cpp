@@ -15,6 +15,9 @@ class Optional final : public ArithmeticValue {
       : has_value_(true), values_(std::move(values)) {}
   ~Optional() override { release_nested(std::move(values_)); }
 
+  size_t own_bytes() const override {
+    return sizeof(*this) + values_.capacity() * sizeof(Tensor);
+  }
   bool has_value() const { return has_value_; }
   const std::vector<Tensor>& values() const { return values_; }
 

@@ -3,9 +3,11 @@
 // older Stack by names, which are stored in its string references.
 #include <mutex>
 
+#include "devices/counted_growth.h"
 #include "devices/kernels/containers/values.h"
 #include "devices/saved_tensor.h"
 #include "devices/thread_activity.h"
+#include "graph/status_exception.h"
 
 namespace tagflow::devices {
 
@@ -13,9 +15,13 @@ namespace {
 
 class Stack final : public StepObject {
  public:
-  // No bound if max_size is negative.
-  Stack(std::string name, DataType dtype, int64_t max_size)
-      : name_(std::move(name)), dtype_(dtype), max_size_(max_size) {}
+  // No bound if max_size is negative. Throws a StatusException if the memory's
+  // limit would be exceeded.
+  Stack(std::string name, DataType dtype, int64_t max_size, Allocator& memory)
+      : name_(std::move(name)), dtype_(dtype), max_size_(max_size) {
+    if (!charge_.set(memory, kOwnBytes))
+      throw StatusException(out_of_memory(memory, title(), kOwnBytes));
+  }
   ~Stack() override { release(std::move(elements_)); }
 
   Status push(const KernelContext& context, const Tensor& value) {
@@ -29,6 +35,10 @@ class Stack final : public StepObject {
     if (max_size_ >= 0 && int64_t(elements_.size()) >= max_size_)
       return context.fail("stack \"{}\" is full: its max_size is {}", name_,
                           max_size_);
+    TAGFLOW_RETURN_IF_ERROR(make_room(
+        context, elements_, elements_.size() + 1, charge_, kOwnBytes, [this] {
+          return fmt::format("{} with {} elements", title(), elements_.size());
+        }));
     elements_.push_back(std::move(element));
     return {};
   }
@@ -62,6 +72,7 @@ class Stack final : public StepObject {
       std::lock_guard lock(mutex_);
       closed_ = true;
       elements.swap(elements_);
+      charge_.clear();
     }
     release(std::move(elements));
   }
@@ -75,6 +86,10 @@ class Stack final : public StepObject {
     SavedOwner saved;
   };
 
+  // Of the object, its handle, and its places in the lists of the step.
+  static constexpr size_t kOwnBytes = 512;
+
+  std::string title() const { return fmt::format("stack \"{}\"", name_); }
   static void release(std::vector<Element>&& elements) {
     const FreedElements freed("stack", elements.size());
     for (Element& element : elements)
@@ -93,6 +108,7 @@ class Stack final : public StepObject {
   mutable std::mutex mutex_;
   bool closed_ = false;
   std::vector<Element> elements_;
+  MemoryCharge charge_;
 };
 
 // The attributes of stacks in both versions.
@@ -116,8 +132,8 @@ class StackV2Kernel final : public CheapKernel {
     TAGFLOW_ASSIGN(const int64_t max_size, int32_input(context, 0, "max_size"));
     TAGFLOW_ASSIGN(StepResources * resources, step_resources(context));
     TAGFLOW_ASSIGN(Tensor * handle, context.allocate_output(0, {}));
-    *handle->mutable_data<ResourceHandle>() =
-        resources->make<Stack>(attrs_.name, attrs_.dtype, max_size);
+    *handle->mutable_data<ResourceHandle>() = resources->make<Stack>(
+        attrs_.name, attrs_.dtype, max_size, context.allocator());
     return {};
   }
 
@@ -140,7 +156,8 @@ class LegacyStackKernel final : public CheapKernel {
         fmt::format("{}/{}@{:x}.{:x}.{}", attrs_.name, context.node().name(),
                     tag.frame_hi, tag.frame_lo, tag.iteration);
     if (!resources->add_name(
-            name, resources->make<Stack>(attrs_.name, attrs_.dtype, -1)))
+            name, resources->make<Stack>(attrs_.name, attrs_.dtype, -1,
+                                         context.allocator())))
       return error(Code::kAlreadyExists, "[Stack] there is a stack \"{}\"",
                    name);
     context.set_output(0, Tensor::of<std::string>({2}, {kKind, name}));

@@ -5,16 +5,27 @@
 #include "devices/kernels/containers/values.h"
 #include "devices/tensor_rows.h"
 #include "devices/thread_activity.h"
+#include "graph/status_exception.h"
 
 namespace tagflow::devices {
 
-TensorArray::TensorArray(Options options, int64_t size)
+namespace {
+
+// Of the object, its handle, and its place in the list of the step.
+constexpr size_t kOwnBytes = sizeof(TensorArray) + 128;
+
+}  // namespace
+
+TensorArray::TensorArray(Options options, int64_t size, Allocator& memory)
     : options_(std::move(options)),
       dynamic_size_(options_.dynamic_size),
       shape_is_open_(options_.identical_shapes &&
                      !options_.element_shape.fully_known()),
       element_shape_(options_.element_shape),
-      size_(size) {}
+      size_(size) {
+  if (!charge_.set(memory, kOwnBytes))
+    throw StatusException(out_of_memory(memory, "a tensor array", kOwnBytes));
+}
 
 TensorArray::~TensorArray() {
   release(std::move(values_), std::move(gradients_));
@@ -42,6 +53,7 @@ void TensorArray::end() {
     values.swap(values_);
     gradients.swap(gradients_);
     flags_.clear();
+    charge_.clear();
     size_ = 0;
   }
   release(std::move(values), std::move(gradients));
@@ -103,12 +115,22 @@ Status TensorArray::grow_locked(const KernelContext& context, int64_t index) {
   const auto wanted =
       std::max<size_t>({size_t(index) + 1, 2 * values_.size(), 64});
   const auto most = size_t(dynamic_size_ ? kMaxContainerElements : size_);
-  const size_t stored = std::min(wanted, most);
+  return store_locked(context, std::min(wanted, most));
+}
+
+Status TensorArray::store_locked(const KernelContext& context, size_t stored) {
+  MemoryCharge grown;
+  TAGFLOW_RETURN_IF_ERROR(
+      context.count(grown, kOwnBytes + stored * (sizeof(Tensor) + 1), [&] {
+        return fmt::format("tensor array \"{}\" with {} elements",
+                           options_.name, size_);
+      }));
   // Reserved, since resizing alone may allocate more than requested.
   flags_.reserve(stored);
   values_.reserve(stored);
   flags_.resize(stored);
   values_.resize(stored);
+  charge_ = std::move(grown);
   return {};
 }
 

@@ -32,8 +32,9 @@ class TensorArray final : public StepObject {
     bool is_gradient = false;
   };
 
+  // Throws a StatusException if the memory's limit would be exceeded.
   // REQUIRES: 0 <= size <= kMaxContainerElements
-  TensorArray(Options options, int64_t size);
+  TensorArray(Options options, int64_t size, Allocator& memory);
   ~TensorArray() override;
 
   DataType dtype() const { return options_.dtype; }
@@ -100,6 +101,8 @@ class TensorArray final : public StepObject {
                     const Tensor& value);
   Result<Tensor> read_locked(const KernelContext& context, int64_t index);
   Status grow_locked(const KernelContext& context, int64_t index);
+  // Makes places for so many elements, more than there are.
+  Status store_locked(const KernelContext& context, size_t stored);
   bool has_value_locked(size_t at) const;
   PartialShape shape_locked(size_t at) const;
   Status mirror_locked(const KernelContext& context, TensorArray& gradient,
@@ -120,6 +123,7 @@ class TensorArray final : public StepObject {
   // flags than values.
   std::vector<Tensor> values_;
   std::vector<uint8_t> flags_;
+  MemoryCharge charge_;
   Gradients gradients_;
 };
 

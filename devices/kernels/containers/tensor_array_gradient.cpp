@@ -39,8 +39,7 @@ Status TensorArray::mirror_locked(const KernelContext& context,
                                   const Shape& prepend) const {
   std::lock_guard lock(gradient.mutex_);
   gradient.split_size_ = split_size_;
-  gradient.flags_.resize(values_.size());
-  gradient.values_.resize(values_.size());
+  TAGFLOW_RETURN_IF_ERROR(gradient.store_locked(context, values_.size()));
   for (size_t i = 0; i < values_.size(); ++i) {
     if ((flags_[i] & kWritten) == 0) continue;
     gradient.flags_[i] = kWritten;
@@ -76,7 +75,8 @@ Result<Tensor> TensorArray::gradient(const KernelContext& context,
   TAGFLOW_ASSIGN(Tensor handle, Tensor::allocate(DataType::kResource, {},
                                                  context.allocator()));
   auto& object = *handle.mutable_data<ResourceHandle>();
-  object = resources->make<TensorArray>(std::move(options), size_);
+  object = resources->make<TensorArray>(std::move(options), size_,
+                                        context.allocator());
   TAGFLOW_RETURN_IF_ERROR(
       mirror_locked(context, *step_object<TensorArray>(object), prepend));
   gradients_.emplace(source, handle);

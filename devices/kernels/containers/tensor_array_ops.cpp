@@ -37,8 +37,9 @@ class TensorArrayKernel final : public Kernel {
       return error(Code::kResourceExhausted, "[{}] size {} is more than {}",
                    context.node().op(), size, kMaxContainerElements);
     TAGFLOW_ASSIGN(StepResources * resources, step_resources(context));
-    TAGFLOW_RETURN_IF_ERROR(
-        set_handle(context, resources->make<TensorArray>(options_, size)));
+    TAGFLOW_RETURN_IF_ERROR(set_handle(
+        context,
+        resources->make<TensorArray>(options_, size, context.allocator())));
     context.set_output(1, Tensor::scalar(0.0f));
     return {};
   }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "devices/counted_growth.h"
 #include "devices/kernels/containers/values.h"
 #include "devices/thread_activity.h"
 
@@ -14,7 +15,7 @@ std::atomic<int64_t> copied{0};
 }  // namespace
 
 TensorList::TensorList(const TensorList& other)
-    : ArithmeticValue(),
+    : ArithmeticValue(other),
       dtype(other.dtype),
       element_shape(other.element_shape),
       max_size(other.max_size),
@@ -26,6 +27,21 @@ TensorList::~TensorList() {
   const FreedElements freed("list", elements.size());
   if (!is_plain(dtype)) release_nested(std::move(elements));
   elements.clear();
+}
+
+Status TensorList::reserve(const KernelContext& context, int64_t size) {
+  MemoryCharge charge;
+  TAGFLOW_RETURN_IF_ERROR(make_room(context, elements, size_t(size), charge,
+                                    sizeof(*this),
+                                    [this] { return describe(); }));
+  if (charge.bytes() > 0) count_as(std::move(charge));
+  return {};
+}
+
+Status TensorList::resize(const KernelContext& context, int64_t size) {
+  TAGFLOW_RETURN_IF_ERROR(reserve(context, size));
+  elements.resize(size_t(size));
+  return {};
 }
 
 int64_t TensorList::elements_copied() {
@@ -54,7 +70,7 @@ double list_bytes(const KernelContext& context) {
 Result<Variant> TensorList::zeros_like(const KernelContext& context,
                                        int depth) const {
   auto zeros = make_ref_counted<TensorList>(dtype, element_shape);
-  zeros->elements.reserve(elements.size());
+  TAGFLOW_RETURN_IF_ERROR(zeros->reserve(context, size()));
   for (const Tensor& element : elements) {
     TAGFLOW_ASSIGN(Tensor zero, zeros_like_tensor(context, element, depth + 1));
     zeros->elements.push_back(std::move(zero));
@@ -73,7 +89,7 @@ Result<Variant> TensorList::add(const KernelContext& context,
                         element_shape.to_string(),
                         list->element_shape.to_string());
   auto sum = make_ref_counted<TensorList>(dtype, std::move(*shape));
-  sum->elements.reserve(elements.size());
+  TAGFLOW_RETURN_IF_ERROR(sum->reserve(context, size()));
   for (size_t i = 0; i < elements.size(); ++i) {
     TAGFLOW_ASSIGN(Tensor element, add_nested(context, elements[i],
                                               list->elements[i], depth + 1));

@@ -30,6 +30,14 @@ class TensorList final : public ArithmeticValue {
   // began: tests check in-place changes with it. Thread-safe.
   static int64_t elements_copied();
 
+  size_t own_bytes() const override {
+    return sizeof(*this) + elements.capacity() * sizeof(Tensor);
+  }
+  // Makes room for `size` elements. ResourceExhausted if they would exceed the
+  // limit of the memory.
+  Status reserve(const KernelContext& context, int64_t size);
+  // As reserve(), and sets the number of elements.
+  Status resize(const KernelContext& context, int64_t size);
   int64_t size() const { return int64_t(elements.size()); }
   // The approximate bytes of all elements, estimated from one of them.
   double estimated_bytes() const;

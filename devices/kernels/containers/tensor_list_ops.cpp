@@ -31,7 +31,7 @@ class NewListKernel final : public Kernel {
         TensorList * list,
         new_value_output<TensorList>(context, 0, dtype_, std::move(shape)));
     if (reserve_) {
-      list->elements.resize(size_t(count));
+      TAGFLOW_RETURN_IF_ERROR(list->resize(context, count));
     } else {
       list->max_size = count;
     }
@@ -74,6 +74,7 @@ class PushBackKernel final : public CheapKernel {
     TAGFLOW_RETURN_IF_ERROR(check_room(context, *list));
     TAGFLOW_ASSIGN(TensorList * output,
                    changed_value_output<TensorList>(context, 0, 0));
+    TAGFLOW_RETURN_IF_ERROR(output->reserve(context, output->size() + 1));
     output->elements.push_back(element);
     return {};
   }
@@ -110,9 +111,11 @@ class PushBackBatchKernel final : public BytesKernel {
     }
     TAGFLOW_ASSIGN(const auto lists_out,
                    changed_values_output<TensorList>(context, 0, 0));
-    for (size_t i = 0; i < rows.size(); ++i)
-      value_as<TensorList>(lists_out[size_t(i)])
-          ->elements.push_back(std::move(rows[i]));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      auto& list = *value_as<TensorList>(lists_out[size_t(i)]);
+      TAGFLOW_RETURN_IF_ERROR(list.reserve(context, list.size() + 1));
+      list.elements.push_back(std::move(rows[i]));
+    }
     return {};
   }
 
@@ -184,7 +187,8 @@ class SetItemKernel final : public CheapKernel {
     TAGFLOW_RETURN_IF_ERROR(check_element(context, *list, element));
     TAGFLOW_ASSIGN(TensorList * output,
                    changed_value_output<TensorList>(context, 0, 0));
-    if (index >= output->size()) output->elements.resize(size_t(index) + 1);
+    if (index >= output->size())
+      TAGFLOW_RETURN_IF_ERROR(output->resize(context, index + 1));
     output->elements[size_t(index)] = element;
     return {};
   }
@@ -282,8 +286,7 @@ class ListResizeKernel final : public Kernel {
     TAGFLOW_RETURN_IF_ERROR(check_list_size(context, size));
     TAGFLOW_ASSIGN(TensorList * output,
                    changed_value_output<TensorList>(context, 0, 0));
-    output->elements.resize(size_t(size));
-    return {};
+    return output->resize(context, size);
   }
   double cost(const KernelContext& context) const override {
     return cost_of_elements(context, 1);
@@ -334,9 +337,11 @@ class ConcatListsKernel final : public CheapKernel {
     TAGFLOW_ASSIGN(const auto lists_out,
                    changed_values_output<TensorList>(context, 0, 0));
     for (int64_t i = 0; i < a.num_elements(); ++i) {
-      auto& joined = value_as<TensorList>(lists_out[size_t(i)])->elements;
-      const auto& more = value_as<TensorList>(b.data<Variant>()[i])->elements;
-      joined.insert(joined.end(), more.begin(), more.end());
+      auto& list = *value_as<TensorList>(lists_out[size_t(i)]);
+      const auto& more = *value_as<TensorList>(b.data<Variant>()[i]);
+      TAGFLOW_RETURN_IF_ERROR(list.reserve(context, list.size() + more.size()));
+      list.elements.insert(list.elements.end(), more.elements.begin(),
+                           more.elements.end());
     }
     return {};
   }

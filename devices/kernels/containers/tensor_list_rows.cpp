@@ -111,6 +111,7 @@ class ListFromTensorKernel final : public BytesKernel {
     TAGFLOW_ASSIGN(TensorList * list,
                    new_value_output<TensorList>(context, 0, tensor.dtype(),
                                                 std::move(shape)));
+    TAGFLOW_RETURN_IF_ERROR(list->reserve(context, tensor.dim(0)));
     return unstack_rows(context, tensor, list->elements);
   }
 };
@@ -172,7 +173,7 @@ class ListScatterKernel final : public BytesKernel {
     TAGFLOW_ASSIGN(TensorList * list,
                    new_value_output<TensorList>(context, 0, tensor.dtype(),
                                                 std::move(shape)));
-    list->elements.resize(size_t(length));
+    TAGFLOW_RETURN_IF_ERROR(list->resize(context, length));
     return scatter_rows(context, tensor, indices.flat<int32_t>(), *list);
   }
 };
@@ -197,7 +198,8 @@ class ScatterIntoListKernel final : public BytesKernel {
                    length_for(context, indices.flat<int32_t>()));
     TAGFLOW_ASSIGN(TensorList * output,
                    changed_value_output<TensorList>(context, 0, 0));
-    if (length > output->size()) output->elements.resize(size_t(length));
+    if (length > output->size())
+      TAGFLOW_RETURN_IF_ERROR(output->resize(context, length));
     return scatter_rows(context, tensor, indices.flat<int32_t>(), *output);
   }
 

@@ -2,6 +2,7 @@
 #include <map>
 #include <utility>
 
+#include "devices/counted_growth.h"
 #include "devices/kernels/containers/values.h"
 #include "devices/kernels/containers/variant_arithmetic.h"
 #include "devices/tensor_rows.h"
@@ -38,9 +39,12 @@ class TensorMap final : public ArithmeticValue {
   using Entries = std::map<std::string, Entry>;
 
   TensorMap() = default;
-  explicit TensorMap(Entries entries) : entries_(std::move(entries)) {}
-  TensorMap(const TensorMap& other)
-      : ArithmeticValue(), entries_(other.entries_) {}
+  // A map with the keys of `other`, and with these entries.
+  TensorMap(const TensorMap& other, Entries entries)
+      : ArithmeticValue(other),
+        entries_(std::move(entries)),
+        text_bytes_(other.text_bytes_) {}
+  TensorMap(const TensorMap& other) : TensorMap(other, other.entries_) {}
   ~TensorMap() override {
     const FreedElements freed("map", entries_.size());
     for (auto& [text, entry] : entries_)
@@ -49,7 +53,18 @@ class TensorMap final : public ArithmeticValue {
   }
 
   const Entries& entries() const { return entries_; }
-  Entries& entries() { return entries_; }
+  void insert_or_assign(std::string text, Entry entry) {
+    const size_t bytes = text.size();
+    if (entries_.insert_or_assign(std::move(text), std::move(entry)).second)
+      text_bytes_ += bytes;
+  }
+  void erase(const std::string& text) {
+    if (entries_.erase(text) > 0) text_bytes_ -= text.size();
+  }
+  size_t own_bytes() const override {
+    return sizeof(*this) + text_bytes_ +
+           entries_.size() * (kNodeBytes + sizeof(Entries::value_type));
+  }
   std::string describe() const override {
     return fmt::format("TensorMap of {}", entries_.size());
   }
@@ -61,7 +76,7 @@ class TensorMap final : public ArithmeticValue {
       TAGFLOW_ASSIGN(entry.second,
                      zeros_like_tensor(context, entry.second, depth + 1));
     }
-    return Variant(make_ref_counted<TensorMap>(std::move(zeros)));
+    return Variant(make_ref_counted<TensorMap>(*this, std::move(zeros)));
   }
 
   // An entry that only one map has stays as it is.
@@ -70,18 +85,22 @@ class TensorMap final : public ArithmeticValue {
     const auto* map = dynamic_cast<const TensorMap*>(&other);
     if (map == nullptr)
       return context.fail("cannot add {} and {}", describe(), other.describe());
-    Entries sums = entries_;
+    auto sum = make_ref_counted<TensorMap>(*this);
     for (const auto& [text, entry] : map->entries_) {
-      const auto [it, is_new] = sums.try_emplace(text, entry);
-      if (is_new) continue;
+      const auto it = sum->entries_.find(text);
+      if (it == sum->entries_.end()) {
+        sum->insert_or_assign(text, entry);
+        continue;
+      }
       TAGFLOW_ASSIGN(it->second.second, add_nested(context, it->second.second,
                                                    entry.second, depth + 1));
     }
-    return Variant(make_ref_counted<TensorMap>(std::move(sums)));
+    return Variant(std::move(sum));
   }
 
  private:
   Entries entries_;
+  size_t text_bytes_ = 0;  // of all keys as text
 };
 
 Result<const TensorMap*> map_input(const KernelContext& context) {
@@ -164,7 +183,7 @@ class MapInsertKernel final : public CheapKernel {
                    context.node().op(), map->entries().size());
     TAGFLOW_ASSIGN(TensorMap * changed,
                    changed_value_output<TensorMap>(context, 0, 0));
-    changed->entries().insert_or_assign(
+    changed->insert_or_assign(
         text_of(context.input(1)),
         TensorMap::Entry(context.input(1), context.input(2)));
     return {};
@@ -180,7 +199,7 @@ class MapEraseKernel final : public CheapKernel {
     if (entry == nullptr) return no_such_key(context);
     TAGFLOW_ASSIGN(TensorMap * changed,
                    changed_value_output<TensorMap>(context, 0, 0));
-    changed->entries().erase(text_of(context.input(1)));
+    changed->erase(text_of(context.input(1)));
     return {};
   }
 };

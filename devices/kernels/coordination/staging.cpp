@@ -72,8 +72,7 @@ class StageKernel final : public StagingKernel<StagingList> {
   }
   Status perform(KernelContext& context, StateActor& actor,
                  Errand&) const override {
-    area_of(actor).put(context.inputs());
-    return {};
+    return area_of(actor).put(context, context.inputs());
   }
 };
 

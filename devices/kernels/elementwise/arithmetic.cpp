@@ -1,4 +1,5 @@
 // Sums, products, extrema.
+#include "devices/broadcast.h"
 #include "devices/kernels/elementwise/registration.h"
 
 namespace tagflow::devices {
@@ -63,6 +64,38 @@ struct Concatenate : Elementwise<std::string> {
   }
 };
 
+// Checks that there is memory for the strings before they are made.
+class ConcatenateKernel final : public BinaryKernel<Concatenate> {
+ public:
+  using BinaryKernel::BinaryKernel;
+
+  Status compute(KernelContext& context) const override {
+    if (context.allocator().counts_outside())
+      TAGFLOW_RETURN_IF_ERROR(check_room(context));
+    return BinaryKernel::compute(context);
+  }
+
+ private:
+  static Status check_room(const KernelContext& context) {
+    const Shape x = context.input(0).shape(), y = context.input(1).shape();
+    const Result<Shape> shape = broadcast_shapes({&x, &y});
+    if (!shape.ok()) return {};  // compute() reports it
+    double bytes = 0;
+    for (const Tensor& input : context.inputs()) {
+      double own = 0;
+      for (const std::string& text : input.flat<std::string>())
+        own += double(text.size());
+      // Broadcasting repeats all elements equally often.
+      if (own > 0)
+        bytes +=
+            own * double(shape->num_elements()) / double(input.num_elements());
+    }
+    MemoryCharge room;
+    return context.count(room, size_t(std::min(bytes, 0x1p62)),
+                         [] { return "the joined text"; });
+  }
+};
+
 }  // namespace
 
 void register_arithmetic_kernels(KernelRegistry& registry) {
@@ -79,7 +112,7 @@ void register_arithmetic_kernels(KernelRegistry& registry) {
   add_binary<Maximum>(registry, "Maximum", floating, integers, naturals);
   add_binary<Minimum>(registry, "Minimum", floating, integers, naturals);
   add_kernel(registry, "Add", DataType::kString,
-             make_kernel<BinaryKernel<Concatenate>>);
+             make_kernel<ConcatenateKernel>);
 }
 
 }  // namespace tagflow::devices

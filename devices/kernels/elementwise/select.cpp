@@ -4,6 +4,7 @@
 #include "devices/broadcast.h"
 #include "devices/copy.h"
 #include "devices/kernels/elementwise/registration.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::devices {
 
@@ -12,7 +13,8 @@ namespace {
 // z[i] = c[i] ? x(i) : y(i). Plain elements are read whether selected or not,
 // which avoids mispredicted branches.
 template <class T, class X, class Y>
-void choose_each(const bool* c, int64_t n, T* z, X x, Y y) {
+void choose_each(const ElementWriter<T>& writer, const bool* c, int64_t n, T* z,
+                 X x, Y y) {
   if constexpr (std::is_trivially_copyable_v<T>) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
@@ -20,37 +22,38 @@ void choose_each(const bool* c, int64_t n, T* z, X x, Y y) {
       z[i] = c[i] ? a : b;
     }
   } else {
-    for (int64_t i = 0; i < n; ++i) z[i] = c[i] ? x(i) : y(i);
+    for (int64_t i = 0; i < n; ++i) writer.assign(z[i], c[i] ? x(i) : y(i));
   }
 }
 
 // z[i] = c[i] ? x[i] : y[i]; an operand that does not move is read at its
 // first element only.
 template <class T>
-void select_row(const bool* c, bool c_moves, const T* x, bool x_moves,
-                const T* y, bool y_moves, T* z, int64_t n) {
+void select_row(const ElementWriter<T>& writer, const bool* c, bool c_moves,
+                const T* x, bool x_moves, const T* y, bool y_moves, T* z,
+                int64_t n) {
   if (!c_moves) {
     const T* chosen = *c ? x : y;
     if (*c ? x_moves : y_moves) {
-      std::copy(chosen, chosen + n, z);
+      writer.copy(chosen, n, z);
     } else {
-      std::fill(z, z + n, *chosen);
+      writer.fill(z, n, *chosen);
     }
   } else if (x_moves && y_moves) {
     choose_each(
-        c, n, z, [=](int64_t i) -> const T& { return x[i]; },
+        writer, c, n, z, [=](int64_t i) -> const T& { return x[i]; },
         [=](int64_t i) -> const T& { return y[i]; });
   } else if (x_moves) {
     choose_each(
-        c, n, z, [=](int64_t i) -> const T& { return x[i]; },
+        writer, c, n, z, [=](int64_t i) -> const T& { return x[i]; },
         [=](int64_t) -> const T& { return *y; });
   } else if (y_moves) {
     choose_each(
-        c, n, z, [=](int64_t) -> const T& { return *x; },
+        writer, c, n, z, [=](int64_t) -> const T& { return *x; },
         [=](int64_t i) -> const T& { return y[i]; });
   } else {
     choose_each(
-        c, n, z, [=](int64_t) -> const T& { return *x; },
+        writer, c, n, z, [=](int64_t) -> const T& { return *x; },
         [=](int64_t) -> const T& { return *y; });
   }
 }
@@ -62,11 +65,12 @@ void select_all(const KernelContext& context, const BroadcastPlan& plan,
   const T* x = context.input(1).data<T>();
   const T* y = context.input(2).data<T>();
   T* z = out.mutable_data<T>();
+  const ElementWriter<T> writer(out);
   const int64_t n = plan.row_size();
   const auto body = [&](int64_t begin, int64_t end) {
     plan.for_each_row(begin, end, [&](int64_t row, const auto& at) {
-      select_row(c + at[0], plan.moves(0), x + at[1], plan.moves(1), y + at[2],
-                 plan.moves(2), z + row * n, n);
+      select_row(writer, c + at[0], plan.moves(0), x + at[1], plan.moves(1),
+                 y + at[2], plan.moves(2), z + row * n, n);
     });
   };
   // One long row, the usual case, is divided into pieces.
@@ -75,8 +79,8 @@ void select_all(const KernelContext& context, const BroadcastPlan& plan,
       const auto at = [&](int operand) {
         return plan.moves(size_t(operand)) ? begin : 0;
       };
-      select_row(c + at(0), plan.moves(0), x + at(1), plan.moves(1), y + at(2),
-                 plan.moves(2), z + begin, end - begin);
+      select_row(writer, c + at(0), plan.moves(0), x + at(1), plan.moves(1),
+                 y + at(2), plan.moves(2), z + begin, end - begin);
     });
   } else {
     context.parallel_for(plan.rows(), 0.5 * double(n), body);

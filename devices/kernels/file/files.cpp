@@ -14,6 +14,7 @@
 
 #include "devices/files/outside.h"
 #include "devices/kernel_registry.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::devices {
 
@@ -82,13 +83,19 @@ class ReadFileKernel : public Kernel {
       return context.fail("\"{}\" is not a regular file", path);
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, Shape{}));
     std::string& contents = *output->mutable_data<std::string>();
-    contents.resize(size_t(facts.st_size));
-    size_t filled = 0;
+    const StringWriter writer(*output);
+    // The last read, of the byte behind the end, finds the end. A file may grow
+    // meanwhile, and the size of some is unknown before; all are read to their
+    // end.
+    size_t filled = 0, room = size_t(facts.st_size) + 1;
     for (;;) {
       if (context.cancelled())
         return error(Code::kCancelled, "[ReadFile] the step is over");
-      // A file may grow meanwhile; it is read to its end.
-      if (filled == contents.size()) contents.resize(filled + kChunk);
+      if (filled == contents.size()) {
+        writer.reserve(contents, room);
+        contents.resize(room);
+        room += std::max(kChunk, room / 2);
+      }
       const ssize_t count =
           read(file.descriptor(), contents.data() + filled,
                std::min(contents.size() - filled, kMostAtOnce));

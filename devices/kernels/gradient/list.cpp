@@ -24,7 +24,7 @@ bool has_shape(const Tensor& tensor, const Tensor& shape) {
 }  // namespace
 
 GradientList::GradientList(const GradientList& other)
-    : GradientValue(), elements(other.elements) {
+    : GradientValue(other), elements(other.elements) {
   gradients_copied.fetch_add(copy_size(), std::memory_order_relaxed);
 }
 

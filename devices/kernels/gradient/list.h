@@ -22,6 +22,9 @@ class GradientList final : public GradientValue {
 
   // "GradientList of 3 elements".
   std::string describe() const override;
+  size_t own_bytes() const override {
+    return sizeof(*this) - sizeof(elements) + elements.own_bytes();
+  }
   int64_t copy_size() const override { return elements.size(); }
   Ref<GradientValue> copy() const override;
   Status accumulate(VariantSum& sum, const GradientValue& term) override;

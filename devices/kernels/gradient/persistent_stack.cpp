@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "devices/kernels/containers/values.h"
+#include "graph/status_exception.h"
 
 namespace tagflow::devices {
 
@@ -12,8 +13,9 @@ PersistentStack::PersistentStack(const PersistentStack& other)
       size_(other.size_),
       top_(other.top_) {}
 
-PersistentStack::Chunk::Chunk(Part rest, bool swaps)
+PersistentStack::Chunk::Chunk(Part rest, bool swaps, MemoryCharge chunk_charge)
     : saved(swaps ? std::make_unique<Saved>() : nullptr),
+      charge(std::move(chunk_charge)),
       below(std::move(rest)) {}
 
 // Iterates over chunks: a stack may be as long as memory allows.
@@ -34,7 +36,8 @@ Tensor PersistentStack::Chunk::take(uint32_t at) {
   return std::move(elements[at]);
 }
 
-void PersistentStack::push(const Tensor& value, uint64_t step) {
+void PersistentStack::push(const Tensor& value, uint64_t step,
+                           Allocator& memory) {
   SavedOwner swappable = save(value, step);
   uint32_t expected = top_.count;
   const bool has_room =
@@ -43,7 +46,11 @@ void PersistentStack::push(const Tensor& value, uint64_t step) {
       top_.chunk->used.compare_exchange_strong(expected, top_.count + 1,
                                                std::memory_order_relaxed);
   if (!has_room) {
-    auto chunk = make_ref_counted<Chunk>(std::move(top_), swappable != nullptr);
+    MemoryCharge charge;
+    if (!charge.set(memory, sizeof(Chunk)))
+      throw StatusException(out_of_memory(memory, describe(), sizeof(Chunk)));
+    auto chunk = make_ref_counted<Chunk>(std::move(top_), swappable != nullptr,
+                                         std::move(charge));
     chunk->used.store(1, std::memory_order_relaxed);
     top_ = {std::move(chunk), 0};
   }
@@ -102,7 +109,8 @@ Status PersistentStack::accumulate(VariantSum& sum, const GradientValue& term) {
     element = pop();
     TAGFLOW_RETURN_IF_ERROR(sum.add(element, shorter.pop()));
   }
-  for (; !sums.empty(); sums.pop_back()) push(sums.back());
+  for (; !sums.empty(); sums.pop_back())
+    push(sums.back(), 0, sum.context().allocator());
   return {};
 }
 

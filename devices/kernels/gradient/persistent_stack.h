@@ -45,8 +45,11 @@ class PersistentStack final : public GradientValue {
   Status accumulate(VariantSum& sum, const GradientValue& term) override;
 
   // REQUIRES: value.dtype() == dtype(), or the value is not valid. If the value
-  // may be swapped, observers receive `step`.
-  void push(const Tensor& value, uint64_t step = 0);
+  // may be swapped, observers receive `step`. What the stack takes beside the
+  // value counts in `memory`; throws a StatusException if that would exceed its
+  // limit.
+  void push(const Tensor& value, uint64_t step = 0,
+            Allocator& memory = host_allocator());
   // The value may be in any memory. REQUIRES: size() > 0
   Tensor pop();
   // The value that pop() would return, if it may be swapped; else null.
@@ -62,12 +65,13 @@ class PersistentStack final : public GradientValue {
   };
   struct Chunk : RefCounted {
     using Saved = std::array<SavedOwner, kChunk>;
-    Chunk(Part rest, bool swaps);
+    Chunk(Part rest, bool swaps, MemoryCharge chunk_charge);
     ~Chunk() override;
     // Moves the element out of its slot.
     Tensor take(uint32_t at);
     std::array<Tensor, kChunk> elements;
     const std::unique_ptr<Saved> saved;  // null: holds no swappable values
+    const MemoryCharge charge;
     std::atomic<uint32_t> used{0};
     Part below;
   };

@@ -55,7 +55,7 @@ class PersistentPushKernel final : public CheapKernel {
     if (stack == nullptr) {
       TAGFLOW_ASSIGN(auto* made, new_value_output<PersistentStack>(
                                      context, 0, element.dtype()));
-      made->push(element, context.step().step_id);
+      made->push(element, context.step().step_id, context.allocator());
       return {};
     }
     if (element.dtype() != stack->dtype())
@@ -63,7 +63,7 @@ class PersistentPushKernel final : public CheapKernel {
                           stack->describe());
     TAGFLOW_ASSIGN(auto* output,
                    changed_value_output<PersistentStack>(context, 0, 0));
-    output->push(element, context.step().step_id);
+    output->push(element, context.step().step_id, context.allocator());
     return {};
   }
 };
@@ -92,7 +92,7 @@ class PersistentPushZeroKernel final : public CheapKernel {
     }
     TAGFLOW_ASSIGN(auto* output,
                    changed_value_output<PersistentStack>(context, 0, 0));
-    output->push(Tensor());
+    output->push(Tensor(), 0, context.allocator());
     return {};
   }
 

@@ -93,8 +93,7 @@ class EnqueueKernel final : public HandleKernel<Queue> {
                  Errand&) const override {
     Queue& queue = queue_of(actor);
     if (queue.is_closed()) return is_closed(context, queue);
-    queue.put(context.inputs().subspan(1));
-    return {};
+    return queue.put(context, context.inputs().subspan(1));
   }
 };
 

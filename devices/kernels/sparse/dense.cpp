@@ -7,6 +7,7 @@
 #include "devices/kernels/reduction/ops.h"
 #include "devices/kernels/segment/ids.h"
 #include "devices/kernels/sparse/args.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::devices {
 
@@ -50,9 +51,11 @@ class ToDenseKernel : public SparseKernel {
     visit_movable(values.dtype(), [&]<class T>(TypeTag<T>) {
       const T* from = static_cast<const T*>(values.raw());
       T* to = static_cast<T*>(dense->mutable_raw());
+      const ElementWriter<T> writer(*dense);
       for (int64_t i = 0; i < sparse.count; ++i) {
         context.check_cancelled();
-        to[offset_of(sparse.at(i), strides)] = from[values.is_scalar() ? 0 : i];
+        writer.assign(to[offset_of(sparse.at(i), strides)],
+                      from[values.is_scalar() ? 0 : i]);
       }
     });
     return {};

@@ -7,6 +7,7 @@
 #include "devices/kernel_registry.h"
 #include "devices/kernels/reduction/ops.h"
 #include "devices/kernels/sparse/args.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::devices {
 
@@ -78,11 +79,12 @@ class FillEmptyRowsKernel : public SparseKernel {
       const T* from = static_cast<const T*>(context.input(1).raw());
       T* out = static_cast<T*>(values->mutable_raw());
       const T& missing = *static_cast<const T*>(context.input(3).raw());
+      const ElementWriter<T> writer(*values);
       for (int64_t row = 0; row < rows; ++row)
-        if (empty[row]) out[next[row]] = missing;
+        if (empty[row]) writer.assign(out[next[row]], missing);
       for (int64_t i = 0; i < sparse.count; ++i) {
         context.check_cancelled();
-        out[place[i]] = from[i];
+        writer.assign(out[place[i]], from[i]);
       }
     });
     return {};

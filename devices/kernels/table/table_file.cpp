@@ -8,6 +8,7 @@
 
 #include "devices/files/outside.h"
 #include "devices/kernels/regular_file.h"
+#include "devices/string_writer.h"
 #include "graph/counted.h"
 #include "graph/dtype_visit.h"
 
@@ -44,6 +45,17 @@ class Column {
     return {};
   }
 
+  // Counts what it takes; ResourceExhausted if that would exceed the limit.
+  Status count(const KernelContext& context) {
+    constexpr size_t kStep = 1 << 16;
+    const size_t bytes = texts_.capacity() * sizeof(std::string) + text_bytes_ +
+                         numbers_.capacity() * sizeof(int64_t) +
+                         floats_.capacity() * sizeof(double);
+    if (bytes <= charge_.bytes()) return {};
+    return context.count(charge_, bytes + kStep,
+                         [] { return "a column of the file"; });
+  }
+
   // False if the line does not have it.
   bool add(const std::string& line, int64_t number, const TableFile& format) {
     if (index_ == TableFile::kLineNumber) {
@@ -61,7 +73,7 @@ class Column {
     }
     switch (type_) {
       case DataType::kString:
-        texts_.emplace_back(text);
+        text_bytes_ += outside_bytes(texts_.emplace_back(text));
         return true;
       case DataType::kFloat:
       case DataType::kDouble:
@@ -77,16 +89,21 @@ class Column {
     }
   }
 
-  Result<Tensor> tensor() {
+  Result<Tensor> tensor(const KernelContext& context) {
     Tensor tensor;
     const auto store = [&](auto& values) -> Status {
-      TAGFLOW_ASSIGN(tensor, Tensor::allocate(type_, {int64_t(values.size())}));
+      TAGFLOW_ASSIGN(tensor, Tensor::allocate(type_, {int64_t(values.size())},
+                                              context.host_memory()));
       return {};
     };
     if (type_ == DataType::kString) {
       TAGFLOW_RETURN_IF_ERROR(store(texts_));
       std::move(texts_.begin(), texts_.end(),
                 tensor.mutable_data<std::string>());
+      // The tensor has the bytes from now on.
+      charge_.clear();
+      TAGFLOW_RETURN_IF_ERROR(settle_strings(tensor).with_prefix(
+          fmt::format("[{}] ", context.node().op())));
     } else if (type_ == DataType::kFloat || type_ == DataType::kDouble) {
       TAGFLOW_RETURN_IF_ERROR(store(floats_));
       visit_floating(type_, [&]<class T>(TypeTag<T>) {
@@ -111,6 +128,8 @@ class Column {
   std::vector<std::string> texts_;
   std::vector<int64_t> numbers_;
   std::vector<double> floats_;
+  size_t text_bytes_ = 0;
+  MemoryCharge charge_;
 };
 
 // Lines of a file, of bounded length, without "\n" or "\r\n".
@@ -189,6 +208,8 @@ Result<TableEntries> read_table_file(const KernelContext& context,
                           number + 1, path, dtype_name(value),
                           format.value_index);
     context.check_cancelled();
+    for (Column* column : {&keys, &values})
+      TAGFLOW_RETURN_IF_ERROR(column->count(context));
   }
   if (lines.is_too_long())
     return context.fail("line {} of \"{}\" is longer than {} bytes", number + 1,
@@ -200,8 +221,8 @@ Result<TableEntries> read_table_file(const KernelContext& context,
     return error(Code::kOutOfRange, "[{}] \"{}\" is empty", context.node().op(),
                  path);
   TableEntries entries;
-  TAGFLOW_ASSIGN(entries.keys, keys.tensor());
-  TAGFLOW_ASSIGN(entries.values, values.tensor());
+  TAGFLOW_ASSIGN(entries.keys, keys.tensor(context));
+  TAGFLOW_ASSIGN(entries.values, values.tensor(context));
   return entries;
 }
 

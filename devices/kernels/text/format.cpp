@@ -10,6 +10,7 @@
 #include "devices/kernel_registry.h"
 #include "devices/kernels/summarize.h"
 #include "devices/kernels/text/stripped.h"
+#include "devices/string_writer.h"
 #include "graph/dtype_visit.h"
 
 namespace tagflow::devices {
@@ -54,10 +55,11 @@ class AsStringKernel : public BytesKernel {
     }
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, input.shape()));
     auto* to = output->mutable_data<std::string>();
+    const StringWriter writer(*output);
     auto visit = [&]<class T>(TypeTag<T>) {
       for (const T& value : input.flat<T>()) {
         context.check_cancelled();
-        *to++ = text_of(value);
+        writer.take(*to++, text_of(value));
       }
     };
     if (!visit_numeric(input.dtype(), visit) &&
@@ -117,15 +119,39 @@ class AsStringKernel : public BytesKernel {
   std::string format_;
 };
 
+// A text that grows, in memory that is counted.
+class GrowingText {
+ public:
+  explicit GrowingText(const KernelContext& context) : context_(context) {}
+
+  Status add(std::string_view more) {
+    text_ += more;
+    if (text_.capacity() <= counted_) [[likely]]
+      return {};
+    counted_ = text_.capacity();
+    return context_.count(charge_, counted_, [] { return "the text"; });
+  }
+  // Gives the text away.
+  std::string take() {
+    charge_.clear();
+    return std::move(text_);
+  }
+
+ private:
+  const KernelContext& context_;
+  std::string text_;
+  size_t counted_ = 0;
+  MemoryCharge charge_;
+};
+
 // Appends rows in brackets, one per line; of long ones only `edge` elements at
 // each end.
-void append_summary(const KernelContext& context, const Tensor& tensor, int dim,
-                    int64_t first, int64_t edge, std::string& text) {
+Status append_summary(const KernelContext& context, const Tensor& tensor,
+                      int dim, int64_t first, int64_t edge, GrowingText& text) {
   context.check_cancelled();
   if (dim == tensor.rank()) {
     const char* quote = tensor.dtype() == DataType::kString ? "\"" : "";
-    text += quote + element_text(tensor, first) + quote;
-    return;
+    return text.add(quote + element_text(tensor, first) + quote);
   }
   const Shape shape = tensor.shape();
   const int64_t stride = product(shape.dims(), dim + 1, shape.rank());
@@ -135,18 +161,19 @@ void append_summary(const KernelContext& context, const Tensor& tensor, int dim,
       innermost ? " "
                 : std::string(size_t(tensor.rank() - dim - 1), '\n') +
                       std::string(size_t(dim) + 1, ' ');
-  text += "[";
+  TAGFLOW_RETURN_IF_ERROR(text.add("["));
   for (int64_t i = 0; i < count; ++i) {
-    if (i > 0 || edge == 0) text += gap;
+    if (i > 0 || edge == 0) TAGFLOW_RETURN_IF_ERROR(text.add(gap));
     if (i == edge && i < count - edge) {
-      text += "...";
+      TAGFLOW_RETURN_IF_ERROR(text.add("..."));
       if (edge == 0) break;
-      text += gap;
+      TAGFLOW_RETURN_IF_ERROR(text.add(gap));
       i = count - edge;
     }
-    append_summary(context, tensor, dim + 1, first + i * stride, edge, text);
+      TAGFLOW_RETURN_IF_ERROR(append_summary(context, tensor, dim + 1,
+                                             first + i * stride, edge, text));
   }
-  text += "]";
+  return text.add("]");
 }
 
 class StringFormatKernel : public BytesKernel {
@@ -175,20 +202,22 @@ class StringFormatKernel : public BytesKernel {
   }
 
   Status compute(KernelContext& context) const override {
-    std::string text = pieces_[0];
+    GrowingText text(context);
+    TAGFLOW_RETURN_IF_ERROR(text.add(pieces_[0]));
     for (int i = 0; i < context.num_inputs(); ++i) {
       const Tensor& input = context.input(i);
       const int64_t all = input.num_elements();
       const int64_t edge = summarize_ < 0 ? all : std::min(summarize_, all);
       if (input.is_scalar() && summarize_ == 0) {
-        text += "...";
+        TAGFLOW_RETURN_IF_ERROR(text.add("..."));
       } else if (all > 0 || input.dtype() != DataType::kBool) {
         // As in TensorFlow, empty bool tensors have no brackets.
-        append_summary(context, input, 0, 0, edge, text);
+        TAGFLOW_RETURN_IF_ERROR(
+            append_summary(context, input, 0, 0, edge, text));
       }
-      text += pieces_[size_t(i) + 1];
+      TAGFLOW_RETURN_IF_ERROR(text.add(pieces_[size_t(i) + 1]));
     }
-    context.set_output(0, Tensor::scalar(std::move(text)));
+    context.set_output(0, Tensor::scalar(text.take()));
     return {};
   }
 

@@ -5,6 +5,7 @@
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
 #include "devices/kernels/text/stripped.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::devices {
 
@@ -58,6 +59,7 @@ class NGramsKernel final : public BytesKernel {
     }
     TAGFLOW_ASSIGN(Tensor * grams, context.allocate_output(0, {count}));
     auto* to = grams->mutable_data<std::string>();
+    const StringWriter writer(*grams);
     int64_t bytes = 0;
     for (int64_t row = 0; row < rows; ++row) {
       const std::string* words =
@@ -73,7 +75,8 @@ class NGramsKernel final : public BytesKernel {
                          "[StringNGrams] the n-grams have more than {} bytes",
                          kMost);
           bytes += bytes_of(parts);
-          *to++ = gram(parts);
+          writer.reserve(*to, size_t(bytes_of(parts)));
+          add_gram(parts, *to++);
         }
         return {};
       };
@@ -150,8 +153,7 @@ class NGramsKernel final : public BytesKernel {
       bytes += int64_t(word.size() + separator_.size());
     return bytes;
   }
-  std::string gram(const Parts& parts) const {
-    std::string text;
+  void add_gram(const Parts& parts, std::string& text) const {
     const auto add = [&](const std::string& what) {
       text += what;
       text += separator_;
@@ -160,7 +162,6 @@ class NGramsKernel final : public BytesKernel {
     for (const std::string& word : parts.words) add(word);
     for (int64_t k = 0; k < parts.right; ++k) add(right_);
     text.resize(text.size() - std::min(text.size(), separator_.size()));
-    return text;
   }
 
   const std::string separator_, left_, right_;

@@ -7,6 +7,7 @@
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
 #include "devices/kernels/text/stripped.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::devices {
 
@@ -167,8 +168,11 @@ class ReplaceKernel : public RegexKernel {
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, input.shape()));
     const auto* from = input.data<std::string>();
     auto* to = output->mutable_data<std::string>();
+    const StringWriter writer(*output);
     for_each_string(context, input, [&](int64_t i) {
-      to[i] = from[i];
+      writer.assign(to[i], from[i]);
+      if (context.allocator().counts_outside())
+        check_room(writer, from[i], *pattern, rewrite);
       if (is_global_) {
         replace_all(context, *pattern, rewrite, to[i]);
       } else {
@@ -179,6 +183,26 @@ class ReplaceKernel : public RegexKernel {
   }
 
  private:
+  // Checks that there is memory for all that the text may become.
+  void check_room(const StringWriter& writer, const std::string& text,
+                  const RE2& pattern, const std::string& rewrite) const {
+    constexpr double kFew = 1 << 16;
+    const auto bytes = double(text.size()), each = double(rewrite.size());
+    if ((bytes + 1) * (each + 1) < kFew) return;
+    int matches = 1;
+    double matched = bytes;  // at most
+    if (is_global_) {
+      std::string rest = text;
+      matches = RE2::GlobalReplace(&rest, pattern, "");
+      matched = bytes - double(rest.size());
+    }
+    // Each reference of the rewrite adds the text of each match at most.
+    const auto references = double(std::ranges::count(rewrite, '\\'));
+    const double kept = is_global_ ? bytes - matched : bytes;
+    writer.check_room(size_t(std::min(
+        0x1p62, kept + double(matches) * each + references * matched)));
+  }
+
   bool is_global_ = true, has_rewrite_ = false;
   std::string rewrite_;
 };

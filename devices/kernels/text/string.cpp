@@ -4,7 +4,9 @@
 #include <unicode/unistr.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
 #include "devices/kernels/text/stripped.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::devices {
 
@@ -43,12 +46,20 @@ class StringJoinKernel : public BytesKernel {
                             input.shape().to_string(), shape.to_string());
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, shape));
     auto* joined = output->mutable_data<std::string>();
+    const StringWriter writer(*output);
+    const auto part = [](const Tensor& input, int64_t i) -> const auto& {
+      return input.data<std::string>()[input.is_scalar() ? 0 : i];
+    };
+    const size_t gaps = size_t(std::max(context.num_inputs() - 1, 0));
     for (int64_t i = 0; i < output->num_elements(); ++i) {
+      size_t bytes = gaps * separator_.size();
+      for (const Tensor& input : context.inputs())
+        bytes += part(input, i).size();
+      writer.reserve(joined[i], bytes);
       for (int n = 0; n < context.num_inputs(); ++n) {
         context.check_cancelled();
-        const Tensor& input = context.input(n);
         if (n > 0) joined[i] += separator_;
-        joined[i] += input.data<std::string>()[input.is_scalar() ? 0 : i];
+        joined[i] += part(context.input(n), i);
       }
     }
     return {};
@@ -105,8 +116,14 @@ class ReduceJoinKernel : public BytesKernel {
             : input.num_elements() / output->num_elements();
     auto* to = output->mutable_data<std::string>();
     const auto* from = input.data<std::string>();
+    const StringWriter writer(*output);
     for (int64_t i = 0; i < output->num_elements(); ++i) {
       const int64_t start = position(kept, i);
+      size_t bytes =
+          size_t(std::max<int64_t>(parts - 1, 0)) * separator_.size();
+      for (int64_t j = 0; j < parts; ++j)
+        bytes += from[start + position(within, j)].size();
+      writer.reserve(to[i], bytes);
       for (int64_t j = 0; j < parts; ++j) {
         context.check_cancelled();
         if (j > 0) to[i] += separator_;
@@ -245,6 +262,7 @@ class SubstrKernel : public BytesKernel {
     const auto at_input = broadcast_strides(input, shape);
     const auto at_pos = broadcast_strides(pos, shape);
     auto* to = output->mutable_data<std::string>();
+    const StringWriter writer(*output);
     for (int64_t i = 0; i < output->num_elements(); ++i) {
       context.check_cancelled();
       int64_t text_at = 0, pos_at = 0, rest = i;
@@ -254,9 +272,11 @@ class SubstrKernel : public BytesKernel {
         rest /= shape.dim(d);
       }
       const auto& text = input.data<std::string>()[text_at];
-      if (!cut(text, index_at(pos, pos_at), index_at(len, pos_at), to[i]))
+      const auto part = cut(text, index_at(pos, pos_at), index_at(len, pos_at));
+      if (!part)
         return context.fail("pos {} is outside string {} of {} bytes",
                             index_at(pos, pos_at), text_at, text.size());
+      writer.assign(to[i], *part);
     }
     return {};
   }
@@ -288,33 +308,33 @@ class SubstrKernel : public BytesKernel {
     return result;
   }
 
-  // False if pos is outside. A length that is too long is cut. A negative
+  // Where a character begins, or the end of the text.
+  static size_t start_of(std::string_view text, int64_t character) {
+    for (size_t i = 0; i < text.size(); ++i)
+      if (!continues(text[i]) && character-- == 0) return i;
+    return text.size();
+  }
+
+  // Nothing if pos is outside. A length that is too long is cut. A negative
   // length means the rest in bytes, but nothing in characters; as in
   // TensorFlow, pos must then not count from the end.
-  bool cut(const std::string& text, int64_t pos, int64_t len,
-           std::string& result) const {
-    std::vector<size_t> starts;  // of characters; then the end
-    if (characters_) {
-      for (size_t i = 0; i < text.size(); ++i)
-        if (!continues(text[i])) starts.push_back(i);
-      starts.push_back(text.size());
-    }
-    const auto size = int64_t(characters_ ? starts.size() - 1 : text.size());
-    if (pos < -size || pos > size) return false;
-    if (pos < 0 && len < 0 && characters_) return false;
+  std::optional<std::string_view> cut(std::string_view text, int64_t pos,
+                                      int64_t len) const {
+    const int64_t size =
+        characters_ ? std::ranges::count_if(text, std::not_fn(continues))
+                    : int64_t(text.size());
+    if (pos < -size || pos > size) return std::nullopt;
+    if (pos < 0 && len < 0 && characters_) return std::nullopt;
     if (pos < 0) pos += size;
     if (len < 0 && !characters_) len = size;
     const int64_t end = pos + std::clamp<int64_t>(len, 0, size - pos);
-    const auto begin_at = characters_ ? starts[size_t(pos)] : size_t(pos);
-    const auto end_at = characters_ ? starts[size_t(end)] : size_t(end);
-    result = text.substr(begin_at, end_at - begin_at);
-    return true;
+    const size_t begin_at = characters_ ? start_of(text, pos) : size_t(pos);
+    const size_t end_at = characters_ ? start_of(text, end) : size_t(end);
+    return text.substr(begin_at, end_at - begin_at);
   }
 
   bool characters_;
 };
-
-using Parts = std::vector<std::string>;
 
 // StringSplitV2 splits at a separator, or at white space if it is empty;
 // StringSplit splits at each of several characters, or between all if there are
@@ -335,12 +355,11 @@ class StringSplitKernel : public BytesKernel {
       return context.fail("the separator must be a scalar, is {}",
                           context.input(1).describe());
     const auto& separator = context.input(1).scalar_value<std::string>();
-    std::vector<Parts> rows;
     int64_t total = 0, longest = 0;
     for (const std::string& text : input.flat<std::string>()) {
-      rows.push_back(is_v2_ ? split_at_text(context, text, separator)
-                            : split_at_any(context, text, separator));
-      const auto count = int64_t(rows.back().size());
+      context.check_cancelled();
+      int64_t count = 0;
+      split(context, text, separator, [&](std::string_view) { ++count; });
       total += count;
       longest = std::max(longest, count);
     }
@@ -348,73 +367,88 @@ class StringSplitKernel : public BytesKernel {
     TAGFLOW_ASSIGN(Tensor * values, context.allocate_output(1, {total}));
     auto* index = indices->mutable_data<int64_t>();
     auto* value = values->mutable_data<std::string>();
-    for (size_t row = 0; row < rows.size(); ++row) {
-      for (size_t i = 0; i < rows[row].size(); ++i) {
-        context.check_cancelled();
-        *index++ = int64_t(row);
-        *index++ = int64_t(i);
-        *value++ = std::move(rows[row][i]);
-      }
+    const StringWriter writer(*values);
+    int64_t row = 0;
+    for (const std::string& text : input.flat<std::string>()) {
+      int64_t i = 0;
+      split(context, text, separator, [&](std::string_view part) {
+        *index++ = row;
+        *index++ = i++;
+        writer.assign(*value++, part);
+      });
+      ++row;
     }
     context.set_output(2, Tensor::vector<int64_t>({input.dim(0), longest}));
     return {};
   }
 
  private:
-  Parts split_at_text(const KernelContext& context, std::string_view text,
-                      const std::string& separator) const {
-    context.check_cancelled();
-    Parts parts;
-    if (max_split_ == 0) return {std::string(text)};
+  // Calls add(part) for each part of the text.
+  template <class Add>
+  void split(const KernelContext& context, std::string_view text,
+             const std::string& separator, const Add& add) const {
+    if (is_v2_) {
+      split_at_text(context, text, separator, add);
+    } else {
+      split_at_any(context, text, separator, add);
+    }
+  }
+
+  template <class Add>
+  void split_at_text(const KernelContext& context, std::string_view text,
+                     const std::string& separator, const Add& add) const {
+    int64_t parts = 0;
+    const auto add_part = [&](std::string_view part) {
+      add(part);
+      ++parts;
+    };
+    if (max_split_ == 0) return add(text);
     if (separator.empty()) {
       size_t at = text.find_first_not_of(kSpaces);
       while (at != text.npos) {
         context.check_cancelled();
         const size_t end =
             std::min(text.find_first_of(kSpaces, at), text.size());
-        parts.emplace_back(text.substr(at, end - at));
+        add_part(text.substr(at, end - at));
         at = text.find_first_not_of(kSpaces, end);
         if (!full(parts)) continue;
         // The rest is one part, though it may be empty.
-        parts.emplace_back(text.substr(std::min(at, text.size())));
+        add(text.substr(std::min(at, text.size())));
         break;
       }
-      return parts;
+      return;
     }
     size_t at = 0;
     while (!full(parts)) {
       context.check_cancelled();
       const size_t end = text.find(separator, at);
       if (end == text.npos) break;
-      parts.emplace_back(text.substr(at, end - at));
+      add_part(text.substr(at, end - at));
       at = end + separator.size();
     }
-    parts.emplace_back(text.substr(at));
-    return parts;
+    add(text.substr(at));
   }
-  bool full(const Parts& parts) const {
-    return max_split_ >= 0 && int64_t(parts.size()) >= max_split_;
+  bool full(int64_t parts) const {
+    return max_split_ >= 0 && parts >= max_split_;
   }
 
-  Parts split_at_any(const KernelContext& context, std::string_view text,
-                     const std::string& characters) const {
-    context.check_cancelled();
-    Parts parts;
-    auto add = [&](std::string_view part) {
+  template <class Add>
+  void split_at_any(const KernelContext& context, std::string_view text,
+                    const std::string& characters, const Add& add) const {
+    const auto add_part = [&](std::string_view part) {
       context.check_cancelled();
-      if (!part.empty() || !skip_empty_) parts.emplace_back(part);
+      if (!part.empty() || !skip_empty_) add(part);
     };
     if (characters.empty()) {
-      for (const char& c : text) add({&c, 1});
-      return parts;
+      for (size_t i = 0; i < text.size(); ++i) add_part(text.substr(i, 1));
+      return;
     }
-    if (text.empty()) return parts;
+    if (text.empty()) return;
     size_t at = 0;
     for (size_t end; (end = text.find_first_of(characters, at)) != text.npos;
          at = end + 1)
-      add(text.substr(at, end - at));
-    add(text.substr(at));
-    return parts;
+      add_part(text.substr(at, end - at));
+    add_part(text.substr(at));
   }
 
   bool is_v2_, skip_empty_;

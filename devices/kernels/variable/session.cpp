@@ -13,8 +13,10 @@ constexpr std::string_view kSessionTensor = "session tensor";
 // A constant value. Ended by DeleteSessionTensor, or a reset.
 class SessionTensor final : public StateObject {
  public:
-  SessionTensor(std::string name, Tensor value)
-      : name_(std::move(name)), value_(std::move(value)) {}
+  SessionTensor(std::string name, Tensor value, MemoryCharge charge)
+      : name_(std::move(name)),
+        value_(std::move(value)),
+        charge_(std::move(charge)) {}
 
   std::string describe() const override {
     return fmt::format("{} \"{}\"", kSessionTensor, name_);
@@ -30,12 +32,14 @@ class SessionTensor final : public StateObject {
     Tensor freed;  // freed outside of the lock
     const std::lock_guard lock(mutex_);
     std::swap(freed, value_);
+    charge_.clear();
   }
 
  private:
   const std::string name_;
   mutable std::mutex mutex_;  // guards the value
   Tensor value_;
+  MemoryCharge charge_;  // of the object and its place in the session
 };
 
 ResourceKey key_of_handle(const std::string& handle) {
@@ -59,10 +63,14 @@ class GetSessionHandleKernel final : public CheapKernel {
   Status compute(KernelContext& context) const override {
     const std::string& node = context.node().name();
     const Tensor& value = context.input(0);
+    MemoryCharge charge;
+    TAGFLOW_RETURN_IF_ERROR(
+        context.count(charge, sizeof(SessionTensor) + 4 * node.size() + 256,
+                      [] { return std::string(kSessionTensor); }));
     if (is_resource_) {
       TAGFLOW_ASSIGN(Tensor * handle, context.allocate_output(0, {}));
-      *handle->mutable_data<ResourceHandle>() = ResourceHandle(
-          Ref<Resource>(make_ref_counted<SessionTensor>(node, value)));
+      *handle->mutable_data<ResourceHandle>() = ResourceHandle(Ref<Resource>(
+          make_ref_counted<SessionTensor>(node, value, std::move(charge))));
       return {};
     }
     TAGFLOW_ASSIGN(ResourceManager * state, session_state(context));
@@ -79,8 +87,8 @@ class GetSessionHandleKernel final : public CheapKernel {
                              [&]() -> Result<Ref<StateObject>> {
                                is_new = true;
                                return Ref<StateObject>(
-                                   make_ref_counted<SessionTensor>(handle,
-                                                                   value));
+                                   make_ref_counted<SessionTensor>(
+                                       handle, value, std::move(charge)));
                              })
               .status());
       if (is_new) context.set_output(0, Tensor::scalar(handle));

@@ -59,11 +59,11 @@ class TestedOp {
 class Call {
  public:
   Call(const TestedOp& op, std::vector<Tensor> inputs,
-       ResourceManager* state = nullptr)
+       ResourceManager* state = nullptr, Allocator& memory = host_allocator())
       : op_(op),
         inputs_(std::move(inputs)),
         outputs_(size_t(op.node().num_outputs())),
-        context_(&op.node(), inputs_, outputs_, &step_, &tag_) {
+        context_(&op.node(), inputs_, outputs_, &step_, &tag_, &memory) {
     step_.cancels = &cancels_;
     step_.commits = &gate_;
     step_.cancelled = &is_cancelled_;

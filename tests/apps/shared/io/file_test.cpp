@@ -52,3 +52,21 @@ TEST_CASE("a file is replaced as a whole or not at all") {
   CHECK(fs::exists("/dev/full"));
   fs::remove_all(folder);
 }
+
+TEST_CASE("a file that is read whole takes little more memory than its bytes") {
+  const fs::path file = tagflow::testing::temp_path("whole");
+  // Of 0 bytes, of less than a piece, of whole pieces, and of a rest.
+  for (const size_t size : {0, 10, 1 << 20, 3 << 20, (5 << 20) + 7}) {
+    CAPTURE(size);
+    REQUIRE(io::write_file(file, std::string(size, 'x')).ok());
+    const Result<std::string> bytes = io::read_file(file, size);
+    REQUIRE(bytes.ok());
+    CHECK(*bytes == std::string(size, 'x'));
+    CHECK(bytes->capacity() <= size + 32);
+    if (size == 0) continue;
+    const Status status = io::read_file(file, size - 1).status();
+    CHECK(status.code() == Code::kResourceExhausted);
+    CHECK(status.message().find("is larger than") != std::string::npos);
+  }
+  fs::remove(file);
+}

@@ -1,0 +1,95 @@
+#include "devices/string_writer.h"
+
+#include "graph/status_exception.h"
+
+namespace tagflow::devices {
+namespace {
+
+// Charges so many bytes of one string.
+void charge(Buffer& buffer, size_t bytes) {
+  if (!buffer.allocator->charge(buffer, bytes))
+    throw StatusException(out_of_memory(*buffer.allocator, "a string", bytes));
+}
+
+// What was charged for a string that is being made, until it is kept.
+class Charged {
+ public:
+  Charged(Buffer& buffer, size_t bytes) : buffer_(buffer) { add(bytes); }
+  Charged(const Charged&) = delete;
+  Charged& operator=(const Charged&) = delete;
+  ~Charged() { buffer_.allocator->discharge(buffer_, bytes_); }
+  void add(size_t bytes) {
+    charge(buffer_, bytes);
+    bytes_ += bytes;
+  }
+  // Gives back `bytes` instead.
+  void keep_but(size_t bytes) { bytes_ = bytes; }
+
+ private:
+  Buffer& buffer_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace
+
+StringWriter::StringWriter(const Tensor& to)
+    : buffer_(to.buffer() != nullptr && to.buffer()->allocator->counts_outside()
+                  ? const_cast<Buffer*>(to.buffer())
+                  : nullptr) {}
+
+void StringWriter::check_room(size_t bytes) const {
+  if (buffer_ != nullptr) const Charged charged(*buffer_, bytes);
+}
+
+void StringWriter::replace(std::string& to, std::string_view content,
+                           size_t size) const {
+  Charged charged(*buffer_, size + 1);
+  std::string made;
+  made.reserve(size);
+  // It may have reserved more.
+  charged.add(std::max(outside_bytes(made), size + 1) - (size + 1));
+  made.append(content);
+  charged.keep_but(outside_bytes(to));
+  to.swap(made);
+}
+
+void StringWriter::exchange_charges(const std::string& to,
+                                    const std::string& from) const {
+  const size_t before = outside_bytes(to), now = outside_bytes(from);
+  if (now > before) {
+    charge(*buffer_, now - before);
+  } else {
+    buffer_->allocator->discharge(*buffer_, before - now);
+  }
+}
+
+void move_strings(Tensor& from, Tensor& to, int64_t count) {
+  const auto buffer_of = [](const Tensor& tensor) {
+    return const_cast<Buffer*>(tensor.buffer());
+  };
+  buffer_of(to)->outside += buffer_of(from)->outside.exchange(0);
+  std::swap_ranges(from.mutable_data<std::string>(),
+                   from.mutable_data<std::string>() + count,
+                   to.mutable_data<std::string>());
+}
+
+Status settle_strings(const Tensor& strings) {
+  if (strings.buffer() == nullptr) return {};
+  auto& buffer = const_cast<Buffer&>(*strings.buffer());
+  Allocator& memory = *buffer.allocator;
+  if (!memory.counts_outside() || buffer.is_settled) return {};
+  size_t bytes = 0;
+  const auto* texts = static_cast<const std::string*>(buffer.data);
+  for (int64_t i = 0; i < buffer.count; ++i) bytes += outside_bytes(texts[i]);
+  const size_t charged = buffer.outside.load(std::memory_order_relaxed);
+  if (bytes <= charged) {
+    memory.discharge(buffer, charged - bytes);
+  } else if (!memory.charge(buffer, bytes - charged)) {
+    return out_of_memory(
+        memory, fmt::format("the text of {}", strings.describe()), bytes);
+  }
+  buffer.is_settled = true;
+  return {};
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,174 @@
+// What queues, staging areas, barriers and accumulators take of a memory with a
+// limit, and give back.
+#include <doctest/doctest.h>
+
+#include "devices/tracking_allocator.h"
+#include "tests/devices/state/tested_barrier.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+// Ops in one memory. A call must not wait.
+class Limited {
+ public:
+  explicit Limited(int64_t limit)
+      : memory_(TrackingAllocator::make({"here", limit})) {}
+
+  Status run(const TestedOp& op, const std::vector<Tensor>& inputs) {
+    return Call(op, inputs, &state_, *memory_).start().status();
+  }
+  // With outputs in other memory: there may be none left here.
+  Status run_outside(const TestedOp& op, const std::vector<Tensor>& inputs) {
+    return Call(op, inputs, &state_).start().status();
+  }
+  Tensor make(std::string_view op, AttrMap attrs) {
+    const TestedOp made(op, {}, std::move(attrs));
+    return Call(made, {}, &state_).start().output();
+  }
+  int64_t in_use() const { return memory_->ledger().in_use(); }
+
+ private:
+  TrackingAllocator::Owner memory_;
+  ResourceManager state_;
+};
+
+constexpr DataType kInt = DataType::kInt32;
+const DataType kHandle = make_ref(DataType::kString);
+
+}  // namespace
+
+TEST_CASE("a queue's places count until it has shrunk") {
+  for (const char* kind : {"FIFOQueueV2", "RandomShuffleQueueV2"}) {
+    CAPTURE(kind);
+    Limited limited(1 << 20);
+    const Tensor queue = limited.make(kind, {{"component_types", Types{kInt}}});
+    const TestedOp put("QueueEnqueueV2", {DataType::kResource, kInt},
+                       {{"Tcomponents", Types{kInt}}});
+    const TestedOp take("QueueDequeueV2", {DataType::kResource},
+                        {{"component_types", Types{kInt}}});
+    Status status;
+    int count = 0;
+    for (; status.ok(); ++count)
+      status = limited.run(put, {queue, Tensor::scalar(count)});
+    expect_error(status, Code::kResourceExhausted, "out of memory: the queue");
+    --count;
+    const int64_t full = limited.in_use();
+    CHECK(full >= count * int64_t(sizeof(Tensor)));
+    for (int i = 0; i < count; ++i) REQUIRE(limited.run(take, {queue}).ok());
+    if (std::string(kind) == "FIFOQueueV2") CHECK(limited.in_use() < full / 8);
+    CHECK(limited.run(put, {queue, Tensor::scalar(1)}).ok());
+  }
+}
+
+TEST_CASE("what a staging area has counts until it is taken") {
+  const AttrMap attrs = {{"dtypes", Types{kInt}}, {"shared_name", "a"}};
+  const TestedOp put("Stage", {kInt}, {{"shared_name", "a"}});
+  const TestedOp take("Unstage", {}, attrs);
+  const TestedOp clear("StageClear", {}, attrs);
+  const TestedOp map_put("MapStage", {DataType::kInt64, kInt, kInt}, attrs);
+  const TestedOp map_take("MapUnstage", {DataType::kInt64, kInt}, attrs);
+  const TestedOp map_clear("MapClear", {}, attrs);
+  const Tensor first = Tensor::vector<int32_t>({0});
+  const Tensor value = Tensor::scalar(7);
+  {
+    Limited limited(10'000);
+    Status status;
+    int count = 0;
+    for (; status.ok(); ++count) status = limited.run(put, {value});
+    expect_error(status, Code::kResourceExhausted,
+                 "staging area \"a\" with " + std::to_string(count - 1) +
+                     " tuples needs ");
+    const int64_t full = limited.in_use();
+    REQUIRE(limited.run(take, {}).ok());
+    CHECK(limited.in_use() < full);
+    CHECK(limited.run(put, {value}).ok());
+    CHECK(limited.in_use() == full);
+    CHECK(limited.run(clear, {}).ok());
+    CHECK(limited.in_use() == 0);
+  }
+  Limited limited(10'000);
+  Status status;
+  int64_t count = 0;
+  for (; status.ok(); ++count)
+    status = limited.run(map_put, {Tensor::scalar(count), first, value});
+  expect_error(status, Code::kResourceExhausted, "staging area \"a\" with ");
+  const int64_t full = limited.in_use();
+  const Tensor key = Tensor::scalar(int64_t{0});
+  REQUIRE(limited.run(map_take, {key, first}).ok());
+  CHECK(limited.in_use() < full);
+  CHECK(limited.run(map_put, {key, first, value}).ok());
+  // A tuple that exists already takes no more.
+  CHECK(limited.in_use() == full);
+  REQUIRE(limited.run(map_take, {key, first}).ok());
+  REQUIRE(
+      limited.run(map_put, {Tensor::scalar(int64_t{1}), first, value}).ok());
+  CHECK(limited.in_use() < full);
+  CHECK(limited.run(map_clear, {}).ok());
+  CHECK(limited.in_use() == 0);
+}
+
+TEST_CASE("a barrier's tuples count until they are taken or dropped") {
+  Limited limited(10'000);
+  const Tensor barrier = limited.make(
+      "Barrier",
+      {{"component_types", Types{kInt, kInt}},
+       {"shapes", std::vector<PartialShape>(2, PartialShape::scalar())},
+       {"shared_name", "b"}});
+  const auto insert = [&](int part, int key) {
+    const TestedOp op("BarrierInsertMany", {kHandle, DataType::kString, kInt},
+                      {{"component_index", part}});
+    const std::string name = "key " + std::to_string(key);
+    return limited.run(op, {barrier, Tensor::of<std::string>({1}, {name}),
+                            Tensor::vector<int32_t>({key})});
+  };
+  Status status;
+  int count = 0;
+  for (; status.ok(); ++count) status = insert(0, count);
+  expect_error(
+      status, Code::kResourceExhausted,
+      "barrier \"b\" with " + std::to_string(count - 1) + " tuples needs ");
+  const int64_t full = limited.in_use();
+  CHECK(insert(1, 0).ok());
+  CHECK(limited.in_use() == full);
+  const TestedOp take("BarrierTakeMany", {kHandle, kInt},
+                      {{"component_types", Types{kInt, kInt}}});
+  REQUIRE(limited.run_outside(take, {barrier, Tensor::scalar(1)}).ok());
+  CHECK(limited.in_use() < full);
+  CHECK(insert(0, 0).ok());
+  CHECK(limited.in_use() == full);
+  const TestedOp close("BarrierClose", {kHandle},
+                       {{"cancel_pending_enqueues", true}});
+  REQUIRE(limited.run(close, {barrier}).ok());
+  CHECK(limited.in_use() <= 64);
+}
+
+TEST_CASE("a sparse accumulator's rows count until they are taken") {
+  Limited limited(10'000);
+  const Tensor accumulator =
+      limited.make("SparseConditionalAccumulator", {{"dtype", DataType::kFloat},
+                                                    {"shape", PartialShape()},
+                                                    {"shared_name", "a"}});
+  const TestedOp apply(
+      "SparseAccumulatorApplyGradient",
+      {kHandle, DataType::kInt64, DataType::kInt64, DataType::kFloat,
+       DataType::kInt64},
+      {{"dtype", DataType::kFloat}, {"has_known_shape", false}});
+  const TestedOp take("SparseAccumulatorTakeGradient", {kHandle, kInt},
+                      {{"dtype", DataType::kFloat}});
+  Status status;
+  int64_t count = 0;
+  for (; status.ok(); ++count)
+    status = limited.run(
+        apply, {accumulator, Tensor::scalar(int64_t{0}),
+                Tensor::vector<int64_t>({count}), Tensor::vector<float>({1}),
+                *Tensor::allocate(DataType::kInt64, {0})});
+  expect_error(
+      status, Code::kResourceExhausted,
+      "accumulator \"a\" with " + std::to_string(count - 1) + " rows needs ");
+  CHECK(limited.in_use() > 5000);
+  REQUIRE(limited.run_outside(take, {accumulator, Tensor::scalar(1)}).ok());
+  CHECK(limited.in_use() == 0);
+}
+
+}  // namespace tagflow::devices
