@@ -16,7 +16,7 @@
 
 namespace tagflow::devices {
 
-class Outside;  // devices/files/outside.h
+class HostAccess;  // devices/files/host_access.h
 
 // A mutable object that lives for at most one step.
 //
@@ -60,9 +60,9 @@ class StepResources {
  public:
   // What kernels may reach outside of the process. Null, as at first:
   // everything. REQUIRES, to set it: no kernel of the step runs.
-  const Outside* outside() const { return outside_.get(); }
-  void set_outside(std::shared_ptr<const Outside> outside) {
-    outside_ = std::move(outside);
+  const HostAccess* host_access() const { return host_access_.get(); }
+  void set_host_access(std::shared_ptr<const HostAccess> host) {
+    host_access_ = std::move(host);
   }
 
   // The handle of a new T, a StepObject.
@@ -90,7 +90,7 @@ class StepResources {
  private:
   void track(std::weak_ptr<StepObject> object);
 
-  std::shared_ptr<const Outside> outside_;
+  std::shared_ptr<const HostAccess> host_access_;
   // Objects are released outside of it: their contents may hold others.
   mutable std::mutex mutex_;
   // Expired entries are dropped when the list has doubled.

@@ -30,7 +30,7 @@ class OpRegistry {
   // AlreadyExists if the name is taken; InvalidArgument if a text of the
   // definition is malformed, or an op that is not built in is fusible
   // (OpDefBuilder::fusible()). An op whose kernels use files must say so: see
-  // OpPolicy, and files_of() in devices/files/outside.h.
+  // OpPolicy, and files_of() in devices/files/host_access.h.
   Status add(OpDef def, FileUse file_use = nullptr);
   // For the built-in tables: such an error ends the process. Once global() has
   // all of these, it throws the error as a std::invalid_argument instead, so

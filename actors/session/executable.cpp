@@ -19,12 +19,12 @@ Executable::Executable(std::shared_ptr<DeviceSet> devices,
                        const CallLimits& limits,
                        std::vector<std::unique_ptr<Plan>> plans,
                        std::vector<std::string> fetches,
-                       std::shared_ptr<const devices::Outside> outside)
+                       std::shared_ptr<const devices::HostAccess> host)
     : devices_(std::move(devices)),
       limits_(limits),
       plans_(std::move(plans)),
       fetches_(std::move(fetches)),
-      outside_(std::move(outside)) {
+      host_access_(std::move(host)) {
   number_transfers();
 }
 
@@ -67,7 +67,7 @@ void Executable::number_transfers() {
 
 std::unique_ptr<RunContext> Executable::make_context() {
   auto context = RunContext::make(*devices_, limits_, plans_, transfers_);
-  context->resources.set_outside(outside_);
+  context->resources.set_host_access(host_access_);
   try {
     context->supervise(devices_->engine());
   } catch (...) {

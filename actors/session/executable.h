@@ -23,11 +23,11 @@ class Executable : public std::enable_shared_from_this<Executable> {
   static constexpr int kMostIdle = 32;
 
   // One plan per partition, with the same feeds and fetches. `fetches` are
-  // names. `outside`: what kernels may reach; null: everything.
+  // names. `host`: what kernels may reach; null: everything.
   Executable(std::shared_ptr<DeviceSet> devices, const CallLimits& limits,
              std::vector<std::unique_ptr<Plan>> plans,
              std::vector<std::string> fetches,
-             std::shared_ptr<const devices::Outside> outside = nullptr);
+             std::shared_ptr<const devices::HostAccess> host = nullptr);
   // Ends its actors.
   ~Executable();
 
@@ -72,7 +72,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::vector<std::unique_ptr<Plan>> plans_;
   std::vector<std::string> transfers_;  // by number
   const std::vector<std::string> fetches_;
-  const std::shared_ptr<const devices::Outside> outside_;
+  const std::shared_ptr<const devices::HostAccess> host_access_;
   // An idle context that can be taken without a lock.
   std::atomic<RunContext*> spare_{nullptr};
   mutable std::mutex mutex_;  // guards the below

@@ -31,8 +31,8 @@ SessionState::SessionState(SessionOptions options,
                            std::shared_ptr<DeviceSet> devices)
     : options_(with_state(std::move(options), devices)),
       devices_(std::move(devices)),
-      outside_(std::make_shared<devices::Outside>(options_.policy,
-                                                  options_.print_sink)),
+      host_access_(std::make_shared<devices::HostAccess>(options_.policy,
+                                                         options_.print_sink)),
       cache_(size_t(options_.max_signatures)),
       check_({.max_nodes = options_.max_nodes}) {}
 
@@ -227,7 +227,7 @@ Result<std::shared_ptr<Prepared>> SessionState::compile(
   prepared->feeds = request.feeds;
   prepared->executable = std::make_shared<Executable>(
       devices_, CallLimits{options_.max_call_depth, options_.max_open_calls},
-      std::move(plans), signature.fetches, outside_);
+      std::move(plans), signature.fetches, host_access_);
   prepared->updates_state = prepared->executable->updates_state();
   return prepared;
 }

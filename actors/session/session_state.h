@@ -23,7 +23,7 @@
 #include "actors/session/forms.h"
 #include "actors/session/session.h"
 #include "actors/session/signature_cache.h"
-#include "devices/files/outside.h"
+#include "devices/files/host_access.h"
 #include "graph/analysis/validate.h"
 #include "graph/budget.h"
 #include "graph/graph.h"
@@ -186,7 +186,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
 
   const SessionOptions options_;
   const std::shared_ptr<DeviceSet> devices_;
-  const std::shared_ptr<const devices::Outside> outside_;
+  const std::shared_ptr<const devices::HostAccess> host_access_;
   SignatureCache cache_;
   std::mutex compile_mutex_;  // guards is_compiling_; held briefly
   std::condition_variable compiling_ended_;

@@ -28,8 +28,8 @@ struct EngineOptions {
   bool no_recv_scheduling = false;
   std::vector<std::string> lossy;
   std::string cluster;
-  std::optional<uint64_t> seed;          // none: drawn
-  double timeout = 0;                    // seconds; 0: none
+  std::optional<uint64_t> seed;  // none: drawn
+  double timeout = 0;            // seconds; 0: none
   size_t max_nodes = graph::Limits().max_nodes;
   std::vector<std::string> allowed_ops;  // empty: all
   std::vector<std::string> denied_ops;

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "devices/files/outside.h"
+#include "devices/files/host_access.h"
 #include "devices/kernel_registry.h"
 #include "devices/kernels/regular_file.h"
 #include "devices/kernels/summarize.h"
@@ -200,7 +200,7 @@ class PrintKernel : public Kernel {
       std::string text = message_;
       for (const Tensor& data : context.inputs().subspan(1))
         text += summarize(data, limit_);
-      outside_of(context).print(PrintStream::kError, text + "\n");
+      host_access_of(context).print(PrintStream::kError, text + "\n");
     }
     context.set_output(0, context.input(0));
     return {};
@@ -242,7 +242,7 @@ class PrintV2Kernel : public Kernel {
                           input.describe());
     const std::string text = input.scalar_value<std::string>() + end_;
     if (stream_.starts_with(kFile)) return append_to_file(context, text);
-    outside_of(context).print(
+    host_access_of(context).print(
         stream_ == "stdout" ? PrintStream::kOutput : PrintStream::kError, text);
     return {};
   }
@@ -252,9 +252,9 @@ class PrintV2Kernel : public Kernel {
   static constexpr std::string_view kFile = "file://";
 
   Status append_to_file(KernelContext& context, const std::string& text) const {
-    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+    TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
     TAGFLOW_ASSIGN(const std::string path,
-                   outside->path_to_write(stream_.substr(kFile.size())));
+                   host->path_to_write(stream_.substr(kFile.size())));
     if (is_irregular_file(path))
       return context.fail("\"{}\" is not a regular file", path);
     std::FILE* file = std::fopen(path.c_str(), "ab");

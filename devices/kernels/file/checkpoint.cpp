@@ -6,7 +6,7 @@
 #include "devices/files/bundle_merge.h"
 #include "devices/files/bundle_reader.h"
 #include "devices/files/bundle_writer.h"
-#include "devices/files/outside.h"
+#include "devices/files/host_access.h"
 #include "devices/kernel_registry.h"
 
 namespace tagflow::devices {
@@ -78,11 +78,10 @@ class SaveKernel final : public Kernel {
     constexpr int kFirstTensor = 3;
     const int tensors = context.num_inputs() - kFirstTensor;
     TAGFLOW_ASSIGN(const SavedNames saved, read_names(context, tensors));
-    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
-    TAGFLOW_ASSIGN(std::string prefix, outside->name_to_write(saved.prefix));
-    TAGFLOW_ASSIGN(
-        const auto writer,
-        BundleWriter::create(std::move(prefix), 1, {&outside->files()}));
+    TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
+    TAGFLOW_ASSIGN(std::string prefix, host->name_to_write(saved.prefix));
+    TAGFLOW_ASSIGN(const auto writer, BundleWriter::create(std::move(prefix), 1,
+                                                           {&host->files()}));
     for (int i = 0; i < tensors; ++i) {
       if (context.cancelled()) return too_late(context);
       const Tensor& tensor = context.input(kFirstTensor + i);
@@ -116,11 +115,11 @@ class RestoreKernel final : public Kernel {
   static Status restore(KernelContext& context) {
     const int tensors = context.num_outputs();
     TAGFLOW_ASSIGN(const SavedNames saved, read_names(context, tensors));
-    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+    TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
     TAGFLOW_RETURN_IF_ERROR(
-        outside->path_to_read(checkpoint::index_path(saved.prefix)).status());
+        host->path_to_read(checkpoint::index_path(saved.prefix)).status());
     TAGFLOW_ASSIGN(const auto reader,
-                   BundleReader::open(saved.prefix, outside->files()));
+                   BundleReader::open(saved.prefix, host->files()));
     // All errors are reported before anything is read.
     double bytes = 0;
     for (int i = 0; i < tensors; ++i)
@@ -201,17 +200,17 @@ class MergeKernel final : public Kernel {
 
  private:
   Status merge(const KernelContext& context) const {
-    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+    TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
     std::vector<std::string> sources;
     for (const std::string& source : context.input(0).flat<std::string>()) {
-      TAGFLOW_ASSIGN(sources.emplace_back(), outside->name_to_write(source));
+      TAGFLOW_ASSIGN(sources.emplace_back(), host->name_to_write(source));
     }
     TAGFLOW_ASSIGN(std::string target,
                    text_input(context, 1, "destination_prefix"));
-    TAGFLOW_ASSIGN(target, outside->name_to_write(target));
-    TAGFLOW_ASSIGN(BundleMerge merge, BundleMerge::prepare(sources, target,
-                                                           {{&outside->files()},
-                                                            allows_missing_}));
+    TAGFLOW_ASSIGN(target, host->name_to_write(target));
+    TAGFLOW_ASSIGN(BundleMerge merge,
+                   BundleMerge::prepare(sources, target,
+                                        {{&host->files()}, allows_missing_}));
     const Commit commit = context.commit();
     if (!commit) return too_late(context);
     TAGFLOW_RETURN_IF_ERROR(merge.publish());

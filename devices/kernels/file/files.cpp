@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "devices/files/outside.h"
+#include "devices/files/host_access.h"
 #include "devices/kernel_registry.h"
 #include "devices/string_writer.h"
 
@@ -71,8 +71,8 @@ class ReadFileKernel : public Kernel {
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const std::string name, path_input(context, 0));
-    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
-    TAGFLOW_ASSIGN(const std::string path, outside->path_to_read(name));
+    TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
+    TAGFLOW_ASSIGN(const std::string path, host->path_to_read(name));
     // Non-blocking: the other end of a pipe may never be opened.
     const File file(path, O_RDONLY | O_NONBLOCK);
     struct stat facts {};
@@ -123,8 +123,8 @@ class WriteFileKernel : public Kernel {
 
   Status compute(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const std::string name, path_input(context, 0));
-    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
-    TAGFLOW_ASSIGN(const std::string path, outside->path_to_write(name));
+    TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
+    TAGFLOW_ASSIGN(const std::string path, host->path_to_write(name));
     const Tensor& contents = context.input(1);
     if (!contents.is_scalar())
       return context.fail("contents must be a scalar, got {}",
@@ -164,7 +164,7 @@ class MatchingFilesKernel : public Kernel {
     if (patterns.rank() > 1)
       return context.fail("pattern must be a scalar or a vector, got {}",
                           patterns.describe());
-    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+    TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
     std::vector<std::string> found;
     for (const std::string& pattern : patterns.flat<std::string>()) {
       if (context.cancelled())
@@ -177,13 +177,12 @@ class MatchingFilesKernel : public Kernel {
       const size_t plain =
           std::min(pattern.find_first_of(kWild), pattern.size());
       const size_t folder = pattern.rfind('/', plain) + 1;
-      Status status = outside
-                          ->path_to_read(plain == pattern.size()
+      Status status = host->path_to_read(plain == pattern.size()
                                              ? pattern
                                              : pattern.substr(0, folder))
                           .status();
       if (status.code() == Code::kPermissionDenied) return status;
-      expand(context, *outside, "", pattern, found);
+      expand(context, *host, "", pattern, found);
     }
     std::ranges::sort(found);
     TAGFLOW_ASSIGN(Tensor * output,
@@ -201,7 +200,7 @@ class MatchingFilesKernel : public Kernel {
 
   // Adds the existing paths for `path`, which exists, followed by `pattern`.
   // Folders that cannot be read count as empty.
-  static void expand(const KernelContext& context, const Outside& outside,
+  static void expand(const KernelContext& context, const HostAccess& host,
                      const std::string& path, std::string_view pattern,
                      std::vector<std::string>& found) {
     if (context.cancelled()) return;
@@ -212,12 +211,12 @@ class MatchingFilesKernel : public Kernel {
     const auto take = [&](const std::string& name) {
       const std::string next = path + name;
       struct stat facts {};
-      if (!is_last) return expand(context, outside, next + "/", rest, found);
-      const auto file = outside.path_to_read(next);
+      if (!is_last) return expand(context, host, next + "/", rest, found);
+      const auto file = host.path_to_read(next);
       if (file.ok() && stat(file->c_str(), &facts) == 0) found.push_back(next);
     };
     if (part.find_first_of(kWild) == part.npos) return take(part);
-    const auto listed = outside.path_to_read(path);
+    const auto listed = host.path_to_read(path);
     if (!listed.ok()) return;
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(
         opendir(listed->empty() ? "." : listed->c_str()), closedir);

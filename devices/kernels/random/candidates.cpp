@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "devices/files/outside.h"
+#include "devices/files/host_access.h"
 #include "devices/kernels/random/numbers.h"
 #include "devices/kernels/random/stream.h"
 #include "devices/kernels/regular_file.h"
@@ -261,10 +261,10 @@ class FileCandidateKernel : public Kernel {
 
   Status read_file(const KernelContext& context) const {
     const KernelInfo info(context.node());
-    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
+    TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
     TAGFLOW_ASSIGN(
         const std::string path,
-        outside->path_to_read(attr_of<std::string>(info, "vocab_file")));
+        host->path_to_read(attr_of<std::string>(info, "vocab_file")));
     Result<std::vector<double>> weights = read_weights(path);
     if (!weights.ok())
       return about(context.node(), std::move(weights).status());

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <vector>
 
-#include "devices/files/outside.h"
+#include "devices/files/host_access.h"
 #include "devices/kernels/regular_file.h"
 #include "devices/string_writer.h"
 #include "graph/counted.h"
@@ -187,8 +187,8 @@ Result<TableEntries> read_table_file(const KernelContext& context,
   Column keys(format.key_index, key), values(format.value_index, value);
   TAGFLOW_RETURN_IF_ERROR(keys.check(context, "keys"));
   TAGFLOW_RETURN_IF_ERROR(values.check(context, "values"));
-  TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
-  TAGFLOW_ASSIGN(const std::string path, outside->path_to_read(name));
+  TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
+  TAGFLOW_ASSIGN(const std::string path, host->path_to_read(name));
   if (is_irregular_file(path))
     return context.fail("\"{}\" is not a regular file", path);
   Lines lines(path);

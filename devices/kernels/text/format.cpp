@@ -170,8 +170,8 @@ Status append_summary(const KernelContext& context, const Tensor& tensor,
       TAGFLOW_RETURN_IF_ERROR(text.add(gap));
       i = count - edge;
     }
-      TAGFLOW_RETURN_IF_ERROR(append_summary(context, tensor, dim + 1,
-                                             first + i * stride, edge, text));
+    TAGFLOW_RETURN_IF_ERROR(append_summary(context, tensor, dim + 1,
+                                           first + i * stride, edge, text));
   }
   return text.add("]");
 }

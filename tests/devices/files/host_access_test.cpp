@@ -1,4 +1,4 @@
-#include "devices/files/outside.h"
+#include "devices/files/host_access.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -24,8 +24,8 @@ class SilentKernel : public Kernel {
  public:
   explicit SilentKernel(const KernelInfo&) {}
   Status compute(KernelContext& context) const override {
-    TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
-    return outside->path_to_read("x").status();
+    TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
+    return host->path_to_read("x").status();
   }
 };
 
@@ -46,7 +46,7 @@ TEST_CASE("kernels open files and print only as their sessions allow") {
       "\\b(f?open|opendir|fstream|[io]fstream|fopen|creat|mkdir|unlink|rename|"
       "stat|mmap)\\s*[({]|\\bi?o?fstream\\s+\\w|Bundle(Reader|Writer|Merge)::|"
       "\\bfilesystem::|\\bstd(out|err),|, std(out|err)\\)");
-  const std::regex asks("files_of\\(|outside_of\\(|Outside&");
+  const std::regex asks("files_of\\(|host_access_of\\(|HostAccess&");
   int sources = 0;
   for (const auto& entry :
        fs::recursive_directory_iterator(source_path("devices/kernels"))) {
@@ -66,7 +66,7 @@ TEST_CASE("kernels open files and print only as their sessions allow") {
 TEST_CASE("what a graph prints goes to the sink of its session") {
   std::vector<std::string> texts;
   OneStep step;
-  step.resources.set_outside(std::make_shared<Outside>(
+  step.resources.set_host_access(std::make_shared<HostAccess>(
       graph::OpPolicy(), [&](PrintStream stream, std::string_view text) {
         texts.push_back(stream == PrintStream::kOutput ? "out: " : "error: ");
         texts.back() += text;

@@ -1,8 +1,8 @@
-// Outside: the files that the kernels of a session may use, and where they
+// HostAccess: the files that the kernels of a session may use, and where they
 // print.
 //
-//   TAGFLOW_ASSIGN(const Outside* outside, files_of(context));
-//   TAGFLOW_ASSIGN(const std::string path, outside->path_to_read(name));
+//   TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
+//   TAGFLOW_ASSIGN(const std::string path, host->path_to_read(name));
 #pragma once
 
 #include <memory>
@@ -22,15 +22,15 @@ namespace tagflow::devices {
 class KernelContext;
 
 // Immutable, and thread-safe.
-class Outside {
+class HostAccess {
  public:
   // All files, and the streams of the process.
-  Outside();
+  HostAccess();
   // An empty sink: the streams of the process.
-  Outside(const graph::OpPolicy& policy, PrintSink print);
-  ~Outside();
-  Outside(const Outside&) = delete;
-  Outside& operator=(const Outside&) = delete;
+  HostAccess(const graph::OpPolicy& policy, PrintSink print);
+  ~HostAccess();
+  HostAccess(const HostAccess&) = delete;
+  HostAccess& operator=(const HostAccess&) = delete;
 
   // The path to open for one of the graph. Errors of FileScope::resolve().
   Result<std::string> path_to_read(const std::string& path) const {
@@ -59,9 +59,9 @@ class Outside {
 
 // That of the kernel's session; outside of a session it allows everything.
 // Valid during the step. Thread-safe.
-const Outside& outside_of(const KernelContext& context);
+const HostAccess& host_access_of(const KernelContext& context);
 // The same for kernels that use files. Internal if the node's op was added to
 // the OpRegistry without a FileUse that says so: OpPolicy relies on it.
-Result<const Outside*> files_of(const KernelContext& context);
+Result<const HostAccess*> files_of(const KernelContext& context);
 
 }  // namespace tagflow::devices

@@ -1,4 +1,4 @@
-#include "devices/files/outside.h"
+#include "devices/files/host_access.h"
 
 #include <cstdio>
 
@@ -21,9 +21,9 @@ std::unique_ptr<FileSystem> scoped_files(const graph::OpPolicy& policy) {
 
 }  // namespace
 
-Outside::Outside() : Outside(graph::OpPolicy(), nullptr) {}
+HostAccess::HostAccess() : HostAccess(graph::OpPolicy(), nullptr) {}
 
-Outside::Outside(const graph::OpPolicy& policy, PrintSink print)
+HostAccess::HostAccess(const graph::OpPolicy& policy, PrintSink print)
     : reads_(policy.reads),
       writes_(policy.writes),
       print_(std::move(print)),
@@ -31,27 +31,27 @@ Outside::Outside(const graph::OpPolicy& policy, PrintSink print)
       files_(own_files_ == nullptr ? &checkpoint::local_files()
                                    : own_files_.get()) {}
 
-Outside::~Outside() = default;
+HostAccess::~HostAccess() = default;
 
-void Outside::print(PrintStream stream, std::string_view text) const {
+void HostAccess::print(PrintStream stream, std::string_view text) const {
   if (print_) return print_(stream, text);
   std::FILE* const file = stream == PrintStream::kOutput ? stdout : stderr;
   std::fwrite(text.data(), 1, text.size(), file);
   std::fflush(file);
 }
 
-const Outside& outside_of(const KernelContext& context) {
-  static const Outside everything;
+const HostAccess& host_access_of(const KernelContext& context) {
+  static const HostAccess everything;
   const StepResources* const resources = context.step().resources;
-  const Outside* const outside =
-      resources == nullptr ? nullptr : resources->outside();
-  return outside == nullptr ? everything : *outside;
+  const HostAccess* const host =
+      resources == nullptr ? nullptr : resources->host_access();
+  return host == nullptr ? everything : *host;
 }
 
-Result<const Outside*> files_of(const KernelContext& context) {
+Result<const HostAccess*> files_of(const KernelContext& context) {
   const graph::Node& node = context.node();
   if (graph::OpRegistry::global().uses_files(node.op(), node.attrs()))
-    return &outside_of(context);
+    return &host_access_of(context);
   return error(Code::kInternal,
                "[{}] the kernel uses files, but the definition of its op does "
                "not say so",
