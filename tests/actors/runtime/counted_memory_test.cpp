@@ -61,7 +61,7 @@ Growing on_resource(const char* op, const char* what,
 Growing on_queue(const char* kind) {
   const bool by_priority = std::string(kind) == "PriorityQueueV2";
   return on_resource(
-      "QueueEnqueueV2", "queue \"q\" has ",
+      "QueueEnqueueV2", "queue \"q\" with ",
       [=](const Scope& s) {
         AttrMap attrs = {{"component_types", Types{kInt}},
                          {"shared_name", "q"}};
