@@ -44,18 +44,21 @@ class Once {
   Completion done_;
 };
 
-// The answer of a kernel whose outputs are in a memory with a limit.
-Status with_outputs_counted(KernelContext& context, Status status) {
+// Counts the outputs of a kernel that has succeeded, if they are in a memory
+// with a limit: an error replaces the answer.
+void count_outputs(KernelContext& context, Status& status) {
   if (!context.allocator().counts_outside() || !status.ok()) [[likely]]
-    return status;
-  return guarded(context.node().op(), [&] { return count_outside(context); });
+    return;
+  status = guarded(context.node().op(), [&] { return count_outside(context); });
 }
 
 }  // namespace
 
 Status run_kernel(const Kernel& kernel, KernelContext& context) {
   try {
-    return with_outputs_counted(context, kernel.compute(context));
+    Status status = kernel.compute(context);
+    count_outputs(context, status);
+    return status;
   } catch (...) {
     return current_fault(context.node().op());
   }
@@ -69,7 +72,8 @@ std::optional<Status> try_state_kernel(const StateKernel& kernel,
     if (claim.empty()) status = kernel.claim(context, claim);
     if (!status || status->ok()) {
       if (!claim.take()) return std::nullopt;
-      status = with_outputs_counted(context, kernel.compute_held(context));
+      status = kernel.compute_held(context);
+      count_outputs(context, *status);
     }
   } catch (...) {
     status = current_fault(context.node().op());
@@ -82,7 +86,7 @@ std::optional<Status> try_async_kernel(const AsyncKernel& kernel,
                                        KernelContext& context) {
   try {
     std::optional<Status> status = kernel.try_compute(context);
-    if (status) status = with_outputs_counted(context, *std::move(status));
+    if (status) count_outputs(context, *status);
     return status;
   } catch (...) {
     return current_fault(context.node().op());
@@ -104,8 +108,9 @@ void run_kernel_async(const AsyncKernel& kernel, KernelContext& context,
   try {
     once = std::make_shared<Once>(context.node(), done);
     kernel.compute_async(context, [once, &context](Status status) {
-      if (once->claim())
-        once->answer(with_outputs_counted(context, std::move(status)));
+      if (!once->claim()) return;
+      count_outputs(context, status);
+      once->answer(std::move(status));
     });
   } catch (...) {
     if (once == nullptr) return done(current_fault(context.node().op()));

@@ -87,8 +87,8 @@ class Queue final : public StateActor {
 
  private:
   int64_t reserved() const;
-  // Reserves memory for so many more elements.
-  Status reserve(const KernelContext& context, int64_t more);
+  // The error for so many bytes that exceed the limit of the memory.
+  Status no_room(const KernelContext& context, size_t bytes) const;
   // Updates what other threads may read.
   void publish() noexcept;
   // The shape of component `i` of `elements`, tuple after tuple, as a batch.

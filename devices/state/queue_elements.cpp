@@ -5,29 +5,21 @@
 #include <utility>
 
 namespace tagflow::devices {
-namespace {
-
-// Counts the places of elements, which exist beside the old ones for a while.
-Result<MemoryCharge> charge_for(Allocator& memory, size_t bytes) {
-  MemoryCharge charge;
-  if (charge.set(memory, bytes)) return charge;
-  return out_of_memory(memory, "the queue", bytes);
-}
-
-}  // namespace
 
 // --- In order ---------------------------------------------------------------
 
-Status FifoElements::reserve(int64_t more, Allocator& memory) {
-  if (size_ + more <= capacity_) return {};
+size_t FifoElements::reserve(int64_t more, Allocator& memory) {
+  if (size_ + more <= capacity_) return 0;
   int64_t capacity = std::max(capacity_, kMinCapacity);
   while (capacity < size_ + more) capacity *= 2;
   const size_t places = size_t(capacity) * width();
-  TAGFLOW_ASSIGN(MemoryCharge charge,
-                 charge_for(memory, places * sizeof(Tensor)));
+  // The old places exist beside the new ones for a while.
+  MemoryCharge charge;
+  const size_t bytes = places * sizeof(Tensor);
+  if (!charge.set(memory, bytes)) return bytes;
   move_to(std::make_unique<Tensor[]>(places), capacity);
   charge_ = std::move(charge);
-  return {};
+  return 0;
 }
 
 void FifoElements::move_to(std::unique_ptr<Tensor[]> ring,
@@ -85,15 +77,17 @@ uint32_t ShuffledElements::draw() {
   return numbers_[used_++];
 }
 
-Status ShuffledElements::reserve(int64_t more, Allocator& memory) {
+size_t ShuffledElements::reserve(int64_t more, Allocator& memory) {
   const size_t wanted = tensors_.size() + size_t(more) * width();
-  if (wanted <= tensors_.capacity()) return {};
+  if (wanted <= tensors_.capacity()) return 0;
   const size_t places = std::max(wanted, 2 * tensors_.capacity());
-  TAGFLOW_ASSIGN(MemoryCharge charge,
-                 charge_for(memory, places * sizeof(Tensor)));
+  // The old places exist beside the new ones for a while.
+  MemoryCharge charge;
+  const size_t bytes = places * sizeof(Tensor);
+  if (!charge.set(memory, bytes)) return bytes;
   tensors_.reserve(places);
   charge_ = std::move(charge);
-  return {};
+  return 0;
 }
 
 void ShuffledElements::clear() noexcept {
@@ -117,22 +111,22 @@ void ShuffledElements::pop(Tensor* element) noexcept {
 
 // --- By priority ------------------------------------------------------------
 
-Status PriorityElements::reserve(int64_t more, Allocator& memory) {
+size_t PriorityElements::reserve(int64_t more, Allocator& memory) {
   const size_t wanted = heap_.size() + size_t(more);
   const size_t places = tensors_.size() / width();
-  if (wanted <= places) return {};
+  if (wanted <= places) return 0;
   // `free_` never holds more than the number of all places.
   const size_t all = std::max(wanted, 2 * places);
   constexpr size_t kBeside = sizeof(Entry) + sizeof(size_t);
-  TAGFLOW_ASSIGN(
-      MemoryCharge charge,
-      charge_for(memory, all * (width() * sizeof(Tensor) + kBeside)));
+  MemoryCharge charge;
+  const size_t bytes = all * (width() * sizeof(Tensor) + kBeside);
+  if (!charge.set(memory, bytes)) return bytes;
   heap_.reserve(all);
   free_.reserve(all);
   tensors_.resize(all * width());
   for (size_t place = all; place > places; --place) free_.push_back(place - 1);
   charge_ = std::move(charge);
-  return {};
+  return 0;
 }
 
 void PriorityElements::push(Tensor* element) noexcept {

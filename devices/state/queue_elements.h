@@ -22,10 +22,10 @@ class QueueElements {
 
   size_t width() const { return width_; }
   virtual int64_t size() const = 0;
-  // Reserves for so many more: pushes do not throw. What the elements take in
-  // `memory` is counted before; ResourceExhausted if that would exceed its
+  // Reserves for so many more: pushes do not throw. What the elements take is
+  // counted in `memory` before. Returns 0, or the bytes that would exceed its
   // limit: then nothing changes. Throws std::bad_alloc.
-  virtual Status reserve(int64_t more, Allocator& memory) = 0;
+  virtual size_t reserve(int64_t more, Allocator& memory) = 0;
   // Takes the tensors of one element. REQUIRES: memory is reserved.
   virtual void push(Tensor* element) noexcept = 0;
   // Moves the next element to `element`. REQUIRES: there is one.
@@ -48,7 +48,7 @@ class FifoElements final : public QueueElements {
  public:
   using QueueElements::QueueElements;
   int64_t size() const override { return size_; }
-  Status reserve(int64_t more, Allocator& memory) override;
+  size_t reserve(int64_t more, Allocator& memory) override;
   void push(Tensor* element) noexcept override;
   void pop(Tensor* element) noexcept override;
   void unpop(Tensor* element) noexcept override;
@@ -74,7 +74,7 @@ class ShuffledElements final : public QueueElements {
   ShuffledElements(size_t width, uint64_t seed, uint64_t seed2)
       : QueueElements(width), random_(seed, 0, seed2) {}
   int64_t size() const override { return int64_t(tensors_.size() / width()); }
-  Status reserve(int64_t more, Allocator& memory) override;
+  size_t reserve(int64_t more, Allocator& memory) override;
   void push(Tensor* element) noexcept override;
   void pop(Tensor* element) noexcept override;
   void unpop(Tensor* element) noexcept override { push(element); }
@@ -96,7 +96,7 @@ class PriorityElements final : public QueueElements {
  public:
   using QueueElements::QueueElements;
   int64_t size() const override { return int64_t(heap_.size()); }
-  Status reserve(int64_t more, Allocator& memory) override;
+  size_t reserve(int64_t more, Allocator& memory) override;
   void push(Tensor* element) noexcept override;
   void pop(Tensor* element) noexcept override;
   void unpop(Tensor* element) noexcept override { push(element); }

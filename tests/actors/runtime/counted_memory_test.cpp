@@ -61,7 +61,7 @@ Growing on_resource(const char* op, const char* what,
 Growing on_queue(const char* kind) {
   const bool by_priority = std::string(kind) == "PriorityQueueV2";
   return on_resource(
-      "QueueEnqueueV2", "queue \"q\" has ",
+      "QueueEnqueueV2", "queue \"q\" with ",
       [=](const Scope& s) {
         AttrMap attrs = {{"component_types", Types{kInt}},
                          {"shared_name", "q"}};
@@ -325,4 +325,44 @@ TEST_CASE("memory limit: a file that is read whole counts before it is read") {
   CHECK(memory_of(*session).in_use == 0);
   for (const char* name : {"large", "small"})
     std::filesystem::remove(path_of(name));
+}
+
+TEST_CASE("memory limit: strings of a checkpoint count before they are read") {
+  const std::string folder =
+      tagflow::testing::temp_path("counted_strings").string();
+  std::filesystem::create_directories(folder);
+  Graph graph;
+  const Scope s(graph);
+  const Output prefix = ops::constant(s, Tensor::scalar(folder + "/c"));
+  const Output name = ops::constant(s, Tensor::of<std::string>({1}, {"x"}));
+  const Output all = ops::constant(s, Tensor::of<std::string>({1}, {""}));
+  const Output text = ops::placeholder(s.named("text"), DataType::kString,
+                                       PartialShape::scalar());
+  const OpResult saved = s.op("SaveV2", {prefix, name, all, text},
+                              {{"dtypes", Types{DataType::kString}}});
+  ops::identity(s.with_control_dependencies(saved).named("saved"), text);
+  const Output restored = s.op("RestoreV2", {prefix, name, all},
+                               {{"dtypes", Types{DataType::kString}}})[0];
+  ops::identity(s.named("y"), s.op("StringLength", {restored})[0]);
+  REQUIRE(s.status().ok());
+  SessionOptions options;
+  options.devices = fmt::format("cpu:1:memory={}", kLimit);
+  const auto session = make_session(options, graph);
+  const auto restore = [&](int64_t bytes) {
+    must_run(*session,
+             {{"text", Tensor::scalar(std::string(size_t(bytes), 'x'))}},
+             {"saved"});
+    return session->run({}, {"y"});
+  };
+  const auto small = restore(kLimit / 3);
+  REQUIRE(small.ok());
+  CHECK((*small)[0].scalar_value<int32_t>() == kLimit / 3);
+  const Status status = restore(kLimit).status();
+  CAPTURE(status.to_string());
+  CHECK(status.code() == Code::kResourceExhausted);
+  CHECK(status.message().find("[RestoreV2] ") != std::string::npos);
+  CHECK(status.message().find("out of memory: the entry needs ") !=
+        std::string::npos);
+  CHECK(memory_of(*session).in_use == 0);
+  std::filesystem::remove_all(folder);
 }
