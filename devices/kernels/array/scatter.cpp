@@ -95,7 +95,7 @@ void scatter(const KernelContext& context, const ScatteredSlices& slices,
           const auto skipped = size_t(begin) * size_t(bytes);
           loop(part, {0, count, 0, size},
                static_cast<const char*>(from) + (slices.has_one ? 0 : skipped),
-               to);
+               target);
         });
   }
 }
