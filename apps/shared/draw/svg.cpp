@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "apps/shared/io/utf8.h"
+
 namespace tagflow::apps::draw {
 namespace {
 
@@ -158,21 +160,6 @@ void add_nodes(const Drawing& drawing, const Layout& layout,
   }
 }
 
-// The length of the UTF-8 sequence at the start of `text`, 0 if it is none.
-size_t sequence_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return uint8_t(text[i]); };
-  const size_t length = byte(0) < 0x80                       ? 1
-                        : byte(0) >= 0xc2 && byte(0) < 0xe0  ? 2
-                        : byte(0) >= 0xe0 && byte(0) < 0xf0  ? 3
-                        : byte(0) >= 0xf0 && byte(0) <= 0xf4 ? 4
-                                                             : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  return length;
-}
-
 }  // namespace
 
 std::string escape_markup(std::string_view text) {
@@ -180,7 +167,7 @@ std::string escape_markup(std::string_view text) {
   std::string escaped;
   while (!text.empty()) {
     const char c = text[0];
-    const size_t length = sequence_length(text);
+    const size_t length = io::character_length(text);
     if (length == 0 || (uint8_t(c) < 0x20 && c != '\n' && c != '\t')) {
       escaped += kReplacement;
     } else if (c == '&') {

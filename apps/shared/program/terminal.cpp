@@ -14,6 +14,7 @@
 #include <memory>
 #include <string_view>
 
+#include "apps/shared/io/utf8.h"
 #include "graph/status_text.h"
 
 namespace tagflow::apps {
@@ -31,13 +32,13 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-// The message, for a pattern; not longer than anybody reads.
+// The message, for a pattern.
 class PrintableMessage final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
               spdlog::memory_buf_t& out) override {
-    const std::string text = printable(
-        shorten_message({message.payload.data(), message.payload.size()}));
+    const std::string text =
+        printable_message({message.payload.data(), message.payload.size()});
     out.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override {
@@ -45,23 +46,30 @@ class PrintableMessage final : public spdlog::custom_flag_formatter {
   }
 };
 
-// `kept` are the control characters that are not escaped.
-std::string escape_controls(std::string_view text, std::string_view kept) {
+bool is_control(std::string_view character) {
+  const auto last = static_cast<unsigned char>(character.back());
   constexpr unsigned char kDelete = 0x7f;
+  if (character.size() == 1) return last < ' ' || last == kDelete;
+  // U+0080 to U+009F: 8-bit control characters.
+  return character.size() == 2 && character[0] == '\xc2' && last < 0xa0;
+}
+
+// `is_kept` gets a text that begins with a control character.
+template <class IsKept>
+std::string escape_controls(std::string_view text, IsKept is_kept) {
   std::string safe;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    // U+0080 to U+009F, in UTF-8: 8-bit control characters.
-    const bool is_wide =
-        c == 0xc2 && i + 1 < text.size() &&
-        (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80;
-    if (is_wide) {
-      safe += fmt::format("\\u{:04x}", static_cast<unsigned char>(text[++i]));
-    } else if ((c < ' ' && kept.find(text[i]) == kept.npos) || c == kDelete) {
-      safe += fmt::format("\\u{:04x}", c);
-    } else {
-      safe += text[i];
-    }
+  while (!text.empty()) {
+    const size_t length = io::character_length(text);
+    const std::string_view character =
+        text.substr(0, std::max<size_t>(length, 1));
+    const auto last = static_cast<unsigned char>(character.back());
+    if (length == 0)
+      safe += fmt::format("\\x{:02x}", last);
+    else if (is_control(character) && !is_kept(text))
+      safe += fmt::format("\\u{:04x}", last);
+    else
+      safe += character;
+    text.remove_prefix(character.size());
   }
   return safe;
 }
@@ -69,11 +77,19 @@ std::string escape_controls(std::string_view text, std::string_view kept) {
 }  // namespace
 
 std::string printable(std::string_view text) {
-  return escape_controls(text, "\n\t");
+  return escape_controls(text, [](std::string_view rest) {
+    return rest[0] == '\n' || rest[0] == '\t';
+  });
 }
 
 std::string printable_name(std::string_view text) {
-  return escape_controls(text, "");
+  return escape_controls(text, [](std::string_view) { return false; });
+}
+
+std::string printable_message(std::string_view text) {
+  return escape_controls(shorten_message(text), [](std::string_view rest) {
+    return rest[0] == '\t' || rest.starts_with("\n  ");
+  });
 }
 
 size_t column_width(size_t longest) {

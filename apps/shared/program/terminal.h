@@ -13,11 +13,17 @@ namespace tagflow::apps {
 void set_up_logging();
 
 // The text with control characters, except newlines and tabs, as escapes
-// ("\u001b"): text from a file must not control the terminal.
+// ("\u001b"), and so bytes that are not UTF-8 ("\xff"): text from a file must
+// not control the terminal.
 std::string printable(std::string_view text);
 // As printable(), with newlines and tabs escaped, too: for a name in a list of
 // lines.
 std::string printable_name(std::string_view text);
+// As printable(), for an error or a warning, which names may be part of: it is
+// shortened, and each of its lines after the first is indented, since newlines
+// that two spaces do not follow are escaped. So no name looks like a message of
+// its own.
+std::string printable_message(std::string_view text);
 // The width of a column whose longest text has `longest` bytes. It has a limit;
 // a longer text extends only its own line.
 size_t column_width(size_t longest);

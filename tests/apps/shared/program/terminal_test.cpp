@@ -20,10 +20,29 @@ TEST_CASE("printable() escapes characters that could command a terminal") {
 }
 
 TEST_CASE("text stays as it is, with lines, tabs and other alphabets") {
-  for (const char* text :
-       {"", "a\n\tb", "gr\xc3\xbc\xc3\x9f", "\xc2\xa0", "\xff", "\xc2"}) {
+  for (const char* text : {"", "a\n\tb", "gr\xc3\xbc\xc3\x9f", "\xc2\xa0",
+                           "\xe2\x82\xac", "\xf0\x9f\x98\x80"}) {
     CHECK(printable(text) == text);
+    CHECK(printable_name(std::string("x") + text).ends_with(text) ==
+          (std::string_view(text) != "a\n\tb"));
   }
+}
+
+TEST_CASE("bytes that are not UTF-8 are printed as escapes") {
+  CHECK(printable("a\xff"
+                  "b\xc2") == "a\\xffb\\xc2");
+  CHECK(printable_name("\x9b") == "\\x9b");
+  CHECK(printable_message("\xe2\x82\n  \xac") == "\\xe2\\x82\n  \\xac");
+}
+
+TEST_CASE("a name in a message does not look like another message") {
+  CHECK(printable_message("node \"a\nerror: b\" is\twrong\x1b") ==
+        "node \"a\\u000aerror: b\" is\twrong\\u001b");
+  // Lines of a message's own are indented.
+  CHECK(printable_message("two runs:\n  a\n  b\n") ==
+        "two runs:\n  a\n  b\\u000a");
+  const std::string longest(70'000, 'x');
+  CHECK(printable_message("node \"" + longest + "\" is wrong").size() < 500);
 }
 
 }  // namespace tagflow::apps

@@ -1,0 +1,24 @@
+#include "apps/shared/io/utf8.h"
+
+#include <doctest/doctest.h>
+
+namespace tagflow::io {
+
+TEST_CASE("characters of UTF-8 have their length, and other bytes none") {
+  CHECK(character_length("ab") == 1);
+  CHECK(character_length(std::string_view("\0", 1)) == 1);
+  CHECK(character_length("\xc3\xbc!") == 2);
+  CHECK(character_length("\xe2\x82\xac!") == 3);
+  CHECK(character_length("\xf4\x8f\xbf\xbf!") == 4);
+  for (const char* text :
+       {"", "\x80", "\xff", "\xc2", "\xc2!", "\xe2\x82", "\xe2\x82!",
+        "\xf0\x9f\x98",
+        // Longer than needed, half of a pair, and past the last character.
+        "\xc0\x80", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf", "\xed\xa0\x80",
+        "\xf4\x90\x80\x80", "\xf5\x80\x80\x80"}) {
+    CAPTURE(text);
+    CHECK(character_length(text) == 0);
+  }
+}
+
+}  // namespace tagflow::io
