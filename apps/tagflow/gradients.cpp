@@ -16,6 +16,7 @@
 #include "graph/file/graphdef.h"
 #include "graph/node_name.h"
 #include "graph/op_registry.h"
+#include "graph/status_text.h"
 
 namespace tagflow::apps {
 namespace {
@@ -148,8 +149,9 @@ Status extend_forward(const GradientsCommand& command, graph::Graph& graph) {
       find_outputs(graph, command.tangents, "[--tangent] ").status());
   const TangentRequest request = tangent_request(command);
   const size_t nodes_before = graph.size();
-  TAGFLOW_ASSIGN(NamedTangents tangents, add_tangents(graph, request));
-  const TangentsReport report{request, std::move(tangents), nodes_before,
+  auto tangents = add_tangents(graph, request);
+  if (!tangents.ok()) return name_file(tangents.status(), command.graph);
+  const TangentsReport report{request, *std::move(tangents), nodes_before,
                               graph.size()};
   return write_and_print(command, graph, tangents_text(report),
                          tangents_json(report));
@@ -162,9 +164,9 @@ Status extend_and_write(const GradientsCommand& command, graph::Graph& graph) {
   if (command.forward) return extend_forward(command, graph);
   const size_t nodes_before = graph.size();
   KeptValues kept;
-  TAGFLOW_ASSIGN(std::vector<NamedGradient> gradients,
-                 add_gradients(graph, request, &kept));
-  const GradientsReport report{request,         std::move(gradients),
+  auto gradients = add_gradients(graph, request, &kept);
+  if (!gradients.ok()) return name_file(gradients.status(), command.graph);
+  const GradientsReport report{request,         *std::move(gradients),
                                nodes_before,    graph.size(),
                                command.explain, std::move(kept)};
   return write_and_print(command, graph, gradients_text(report),

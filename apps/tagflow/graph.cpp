@@ -101,7 +101,8 @@ Failure show_graph(const GraphOptions& options) {
   print_text(text);
   // Flushes stdout before logging, if both go to the same place.
   (void)flush_stdout();
-  for (const std::string& error : summary->errors) spdlog::error("{}", error);
+  for (const std::string& error : summary->errors)
+    spdlog::error("{}: {}", options.graph, error);
   return {summary->errors.empty() ? ExitCode::kOk : ExitCode::kRunTimeError,
           {}};
 }
