@@ -5,7 +5,6 @@
 #include <system_error>
 #include <utility>
 
-#include "devices/files/bundle_writer.h"
 #include "devices/files/tensor_file.h"
 #include "graph/file/object_graph.h"
 
@@ -175,12 +174,12 @@ Result<LoadedCheckpoint> load_file(const checkpoint::TensorFile& file,
 
 }  // namespace
 
-Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
-                        std::span<const std::string> names,
-                        const ModelObjects& objects,
-                        const checkpoint::WriteOptions& options) {
+Result<std::unique_ptr<checkpoint::BundleWriter>> prepare_checkpoint(
+    const std::string& prefix, Checkpoint checkpoint,
+    std::span<const std::string> names, const ModelObjects& objects,
+    const checkpoint::WriteOptions& options) {
   Snapshot& snapshot = checkpoint.snapshot;
-  TAGFLOW_ASSIGN(const auto writer,
+  TAGFLOW_ASSIGN(auto writer,
                  checkpoint::BundleWriter::create(prefix, 1, options));
   for (const std::string& name : names) {
     const std::string& key = objects.key_of(name);
@@ -212,7 +211,7 @@ Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
     TAGFLOW_RETURN_IF_ERROR(
         writer->add(fmt::format("{}{}", kRuns, node), Tensor::scalar(runs)));
   TAGFLOW_RETURN_IF_ERROR(writer->finish());
-  return writer->publish();
+  return writer;
 }
 
 Result<LoadedCheckpoint> load_checkpoint(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "actors/checkpoint/restore.h"
 #include "actors/checkpoint/snapshot.h"
 #include "devices/files/atomic_file.h"
+#include "devices/files/bundle_writer.h"
 #include "graph/status.h"
 
 namespace tagflow::actors {
@@ -44,15 +46,15 @@ struct Checkpoint {
   int64_t step = 0;
 };
 
-// Writes and publishes a bundle of the variables in `names`. Releases each
-// variable once it is written, and marks those without a value. `objects` are
-// those of the graph's model.
+// Writes a bundle of the variables in `names`, which is finished, but not
+// published. Releases each variable once it is written, and marks those without
+// a value. `objects` are those of the graph's model.
 // InvalidArgument if a variable's tensor would have a reserved name; errors of
 // BundleWriter.
-Status write_checkpoint(const std::string& prefix, Checkpoint checkpoint,
-                        std::span<const std::string> names,
-                        const ModelObjects& objects,
-                        const checkpoint::WriteOptions& options);
+Result<std::unique_ptr<checkpoint::BundleWriter>> prepare_checkpoint(
+    const std::string& prefix, Checkpoint checkpoint,
+    std::span<const std::string> names, const ModelObjects& objects,
+    const checkpoint::WriteOptions& options);
 
 // A checkpoint that was read for `variables`, which are those of a graph
 // without the spare ones of its model. Variables are found by their objects if

@@ -10,7 +10,6 @@
 #include "devices/files/bundle_index.h"
 #include "devices/files/bundle_reader.h"
 #include "devices/files/saved_files.h"
-#include "devices/files/state.h"
 
 namespace tagflow::actors {
 namespace {
@@ -28,7 +27,36 @@ bool is_in(const std::string& folder, const std::string& prefix) {
   return fs::equivalent(checkpoint::folder_of(prefix), folder, unknown);
 }
 
+bool has_path(std::span<const std::string> paths, const std::string& path) {
+  return std::ranges::any_of(paths, [&](const std::string& one) {
+    return checkpoint::is_same_path(one, path);
+  });
+}
+
 }  // namespace
+
+void SavedList::end_killed_save() const {
+  checkpoint::FileSystem& files = options_.file_system();
+  for (const std::string& path : checkpoint::temporary_lists(folder_)) {
+    const auto coming = checkpoint::read_checkpoint_list(folder_, path, files);
+    if (!coming.ok() || coming->newest.empty()) continue;
+    const std::string& prefix = coming->newest;
+    if (!files.exists(checkpoint::index_path(prefix))) {
+      if (is_left_of_ours(prefix))
+        static_cast<void>(checkpoint::remove_bundle(prefix, options_));
+      continue;
+    }
+    const auto now = checkpoint::read_checkpoint_state(folder_, files);
+    const bool is_next =
+        now.ok() ? now->newest.empty() || has_path(coming->all, now->newest)
+                 : checkpoint::names_nothing(now.status());
+    if (!is_next || !is_whole_and_ours(prefix)) continue;
+    const Status renamed =
+        files.rename(path, checkpoint::checkpoint_state_path(folder_));
+    if (renamed.ok() && options_.sync)
+      static_cast<void>(files.sync_folder(folder_));
+  }
+}
 
 Status SavedList::read() {
   checkpoint::FileSystem& files = options_.file_system();
@@ -84,6 +112,19 @@ bool SavedList::is_other(const std::string& prefix) const {
   return !file.ok() || (*file)->find(kStepKey) == nullptr;
 }
 
+bool SavedList::is_whole_and_ours(const std::string& prefix) const {
+  if (!may_be_ours(prefix)) return false;
+  const auto file = checkpoint::BundleReader::open(prefix);
+  if (!file.ok() || !(*file)->check_complete().ok()) return false;
+  const auto step = (*file)->read(kStepKey);
+  if (!step.ok()) return false;
+  const auto number = step->item<int64_t>();
+  if (!number.ok()) return false;
+  const std::string name = fs::path(prefix).filename().string();
+  const std::string of_step = fmt::format("{}-{}", name_, *number);
+  return name == of_step || name.starts_with(of_step + ".");
+}
+
 bool SavedList::has(const std::string& prefix) const {
   return std::ranges::any_of(saved_, [&](const Saved& one) {
     return checkpoint::is_same_path(one.prefix, prefix);
@@ -113,7 +154,7 @@ Result<std::string> SavedList::free_prefix(int64_t step) {
   return prefix;
 }
 
-Status SavedList::write() const {
+checkpoint::CheckpointState SavedList::state() const {
   checkpoint::CheckpointState state;
   state.newest = newest_;
   state.last_preserved = last_preserved_;
@@ -121,7 +162,19 @@ Status SavedList::write() const {
     state.all.push_back(one.prefix);
     state.timestamps.push_back(one.time);
   }
-  return checkpoint::write_checkpoint_state(folder_, state, options_);
+  return state;
+}
+
+Result<std::unique_ptr<checkpoint::AtomicFile>> SavedList::announce(
+    const std::string& prefix) const {
+  checkpoint::CheckpointState coming = state();
+  coming.newest = prefix;
+  coming.all.push_back(prefix);
+  coming.timestamps.push_back(seconds_since_1970());
+  auto list = checkpoint::prepare_checkpoint_state(folder_, coming, options_);
+  // Otherwise a signal could leave a checkpoint without its list.
+  if (list.ok()) (*list)->keep_after_signals();
+  return list;
 }
 
 Status SavedList::remove_oldest(size_t count) {
@@ -140,24 +193,26 @@ Status SavedList::remove_oldest(size_t count) {
 
 void SavedList::put_first(std::span<const std::string> damaged) {
   const auto is_damaged = [&](const Saved& one) {
-    return std::ranges::any_of(damaged, [&](const std::string& prefix) {
-      return checkpoint::is_same_path(one.prefix, prefix);
-    });
+    return has_path(damaged, one.prefix);
   };
   // Clang 14 cannot compile std::ranges::stable_partition.
   std::stable_partition(saved_.begin(), saved_.end(), is_damaged);
 }
 
-Status SavedList::add(std::string prefix) {
+Status SavedList::add(std::string prefix,
+                      Result<std::unique_ptr<checkpoint::AtomicFile>> list) {
   saved_.push_back({std::move(prefix), seconds_since_1970()});
   newest_ = saved_.back().prefix;
-  Status status = write();
+  Status status = list.ok() ? (*list)->publish() : list.status();
+  if (status.ok() && options_.sync)
+    status = options_.file_system().sync_folder(folder_);
   const auto ours = size_t(std::ranges::count(saved_, false, &Saved::is_other));
   if (keep_ == 0 || ours <= size_t(keep_)) return status;
   // Removes them even if the list cannot be written: otherwise the disk would
   // fill.
   Status removed = remove_oldest(ours - size_t(keep_));
-  if (removed.ok()) removed = write();
+  if (removed.ok())
+    removed = checkpoint::write_checkpoint_state(folder_, state(), options_);
   return status.ok() ? removed : status;
 }
 

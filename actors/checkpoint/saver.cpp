@@ -52,7 +52,7 @@ class Saver::Parts {
  public:
   explicit Parts(SaverOptions options)
       : options_(std::move(options)),
-        write_{options_.files, options_.sync},
+        write_{options_.files, options_.sync, /*makes_folders=*/false},
         list_(options_.folder, options_.name, options_.keep, write_) {}
   ~Parts() { static_cast<void>(close()); }
 
@@ -112,9 +112,11 @@ Status Saver::Parts::open(const Session& session) {
   TAGFLOW_ASSIGN(snapshots_, Snapshots::create(session));
   TAGFLOW_RETURN_IF_ERROR(write_.file_system().make_folder(options_.folder));
   TAGFLOW_ASSIGN(lock_, checkpoint::FolderLock::take(options_.folder));
-  if (lock_->is_exclusive())
+  if (lock_->is_exclusive()) {
+    list_.end_killed_save();
     checkpoint::remove_temporary_files(options_.folder, options_.name + "-",
                                        write_);
+  }
   TAGFLOW_RETURN_IF_ERROR(list_.read());
   try {
     writer_ = std::thread([this] { write_all(); });
@@ -232,16 +234,24 @@ void Saver::Parts::write_all() {
 
 Status Saver::Parts::write(Checkpoint checkpoint) {
   const int64_t step = checkpoint.step;
-  // Otherwise a write would create the folder again, which another saver may
-  // have locked since.
   const auto write_there = [&]() -> Status {
+    // Another saver may have locked a folder of that name since.
     TAGFLOW_RETURN_IF_ERROR(lock_->check_place());
     TAGFLOW_ASSIGN(std::string prefix, list_.free_prefix(step));
-    TAGFLOW_RETURN_IF_ERROR(write_checkpoint(prefix, std::move(checkpoint),
-                                             names_, objects_, write_));
-    return list_.add(std::move(prefix));
+    TAGFLOW_ASSIGN(const auto writer,
+                   prepare_checkpoint(prefix, std::move(checkpoint), names_,
+                                      objects_, write_));
+    // The above may take long.
+    TAGFLOW_RETURN_IF_ERROR(lock_->check_place());
+    auto list = list_.announce(prefix);
+    TAGFLOW_RETURN_IF_ERROR(writer->publish());
+    return list_.add(std::move(prefix), std::move(list));
   };
-  return write_there().with_prefix(
+  Status status = write_there();
+  // If the folder has gone, that is why, whatever failed.
+  if (!status.ok())
+    if (Status moved = lock_->check_place(); !moved.ok()) status = moved;
+  return std::move(status).with_prefix(
       fmt::format("[saver] the checkpoint of step {}: ", step));
 }
 

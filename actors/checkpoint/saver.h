@@ -33,8 +33,7 @@ struct SaverOptions {
   std::string name = "model.ckpt";
   // How many checkpoints of the list are kept: the newest ones. 0: all.
   // Checkpoints that are not on the list are kept, too, since they may be
-  // copies that a user has made, or checkpoints that a process completed but
-  // did not list before it was killed. So are those of other programs.
+  // copies that a user has made. So are those of other programs.
   int keep = 5;
   // When save_if_due() saves: after so many steps since the last save, or since
   // 0; or after so much time since then, or since the creation of the saver.
@@ -81,7 +80,8 @@ class Saver {
   // negative numbers, or a model that is not that of the graph;
   // FailedPrecondition if another saver uses the folder; errors of creating and
   // reading the folder, and of Snapshots::create(). Removes incomplete files of
-  // killed processes.
+  // killed processes, and puts a checkpoint on the list that one completed but
+  // did not list.
   static Result<std::unique_ptr<Saver>> create(const Session& session,
                                                SaverOptions options);
   // Closes it; errors are dropped.

@@ -1,13 +1,11 @@
 #include "devices/files/atomic_file.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "devices/files/crc32c.h"
 #include "graph/fault.h"
+#include "graph/temporary_file.h"
 
 namespace tagflow::checkpoint {
 namespace {
@@ -18,14 +16,6 @@ constexpr size_t kGathered = 4 * kWrittenAsIs;
 // Fits in a core's own cache, so that a checksum and a copy read memory once.
 constexpr size_t kCachedPiece = size_t{256} << 10;
 
-// A unique name among writers of all running processes. A file of an ended
-// process with the same number may be in the way.
-std::string temporary_name(const std::string& target) {
-  static std::atomic<uint64_t> count{0};
-  return fmt::format("{}.tmp-{}-{}", target, ::getpid(),
-                     count.fetch_add(1, std::memory_order_relaxed));
-}
-
 }  // namespace
 
 AtomicFile::AtomicFile(std::string target, const WriteOptions& options)
@@ -34,29 +24,30 @@ AtomicFile::AtomicFile(std::string target, const WriteOptions& options)
 Result<std::unique_ptr<AtomicFile>> AtomicFile::create(
     std::string target, const WriteOptions& options) {
   FileSystem& files = options.file_system();
-  TAGFLOW_RETURN_IF_ERROR(files.make_folder(folder_of(target)));
+  if (options.makes_folders)
+    TAGFLOW_RETURN_IF_ERROR(files.make_folder(folder_of(target)));
   // Before the file exists: otherwise nobody would remove it if memory is
   // short.
   std::unique_ptr<AtomicFile> made(new AtomicFile(std::move(target), options));
-  constexpr int kAttempts = 100;
-  for (int i = 0;; ++i) {
-    made->temporary_ = temporary_name(made->target_);
-    made->unfinished_.emplace(made->temporary_);
-    auto file = files.create(made->temporary_);
-    if (file.ok()) {
-      made->file_ = std::move(file).value();
-      made->exists_ = true;
-      return made;
-    }
-    if (file.status().code() != Code::kAlreadyExists || i == kAttempts)
-      return std::move(file).status();
-  }
+  Status status;
+  try_temporary_names(made->target_, [&](const std::string& name) {
+    made->temporary_ = name;
+    auto file = files.create(name);
+    made->exists_ = file.ok();
+    if (file.ok()) made->file_ = std::move(file).value();
+    status = std::move(file).status();
+    return status.code() == Code::kAlreadyExists;
+  });
+  TAGFLOW_RETURN_IF_ERROR(status);
+  // Not before: it may be another's.
+  made->unfinished_.emplace(made->temporary_);
+  return made;
 }
 
 AtomicFile::~AtomicFile() {
-  file_.reset();
   // An error is not reported: the leftover file does no harm.
   if (!exists_) return;
+  unfinished_.reset();
   static_cast<void>(
       guarded([this] { return options_.file_system().remove(temporary_); }));
 }
@@ -103,15 +94,16 @@ Status AtomicFile::finish() {
     if (Status status = file_->sync(); !status.ok())
       return failed_ = std::move(status);
   }
-  file_.reset();
   return {};
 }
 
 Status AtomicFile::publish() {
   TAGFLOW_RETURN_IF_ERROR(failed_);
+  // From then on, another may have the temporary name.
+  unfinished_.reset();
   TAGFLOW_RETURN_IF_ERROR(options_.file_system().rename(temporary_, target_));
   exists_ = false;
-  unfinished_.reset();
+  file_.reset();
   published_ = true;
   return {};
 }

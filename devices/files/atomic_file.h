@@ -20,6 +20,8 @@ struct WriteOptions {
   // Waits for the disk, so that published files survive a crash of the machine,
   // and not only of the process.
   bool sync = true;
+  // Makes the folder of a file, and those above it, if they are missing.
+  bool makes_folders = true;
 
   FileSystem& file_system() const {
     return files != nullptr ? *files : local_files();
@@ -29,13 +31,13 @@ struct WriteOptions {
 // Life cycle: *open* from create() on, appended to under a temporary name
 // beside its target; *finished* when all of it is on the disk; *published* when
 // it has its name. An unpublished file is removed by the destructor, and by
-// remove_unfinished_files(); if the process is killed, it stays under a name
-// that nobody mistakes for another.
+// remove_unfinished_files(); if the process is killed, by the next writer of
+// the target (Note [Temporary files] in graph/temporary_file.h).
 //
 // Thread-compatible.
 class AtomicFile {
  public:
-  // Creates the folder if it is missing.
+  // NotFound if the folder is missing, and the options do not make it.
   static Result<std::unique_ptr<AtomicFile>> create(
       std::string target, const WriteOptions& options);
   AtomicFile(const AtomicFile&) = delete;
@@ -51,6 +53,8 @@ class AtomicFile {
   Status finish();
   // Gives it its name; sync_folder() makes it durable. REQUIRES: finished.
   Status publish();
+  // A signal that ends the process does not remove it any more.
+  void keep_after_signals() { unfinished_.reset(); }
 
   // The number of bytes appended.
   uint64_t size() const { return size_; }
@@ -66,7 +70,7 @@ class AtomicFile {
   std::string temporary_;
   std::optional<UnfinishedFile> unfinished_;  // of the temporary name
   const WriteOptions options_;
-  std::unique_ptr<WritableFile> file_;  // null when finished
+  std::unique_ptr<WritableFile> file_;  // has the lock of it; null if published
   std::string buffer_;
   uint64_t size_ = 0;
   Status failed_;

@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "graph/temporary_file.h"
+
 namespace tagflow::checkpoint {
 namespace {
 
@@ -106,7 +108,11 @@ class LocalWritableFile final : public WritableFile {
     constexpr mode_t kMode = 0666;  // reduced by the umask
     descriptor_ = Descriptor(
         ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
-    return descriptor_.get() < 0 ? file_error("create", path_) : Status();
+    if (descriptor_.get() < 0) return file_error("create", path_);
+    if (!is_temporary_name(path_) || lock_temporary(descriptor_.get(), path_))
+      return {};
+    errno = EEXIST;
+    return file_error("create", path_);
   }
 
   Result<size_t> write(std::string_view bytes) override {

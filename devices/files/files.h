@@ -45,7 +45,8 @@ class FileSystem {
   virtual ~FileSystem() = default;
   virtual Result<std::unique_ptr<ReadableFile>> open(
       const std::string& path) = 0;
-  // A new file; AlreadyExists if the path exists.
+  // A new file; AlreadyExists if the path exists. If it is a temporary name,
+  // the file is locked until it is closed.
   virtual Result<std::unique_ptr<WritableFile>> create(
       const std::string& path) = 0;
   // Replaces `to` if it exists.

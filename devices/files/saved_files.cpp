@@ -7,11 +7,15 @@
 #include <vector>
 
 #include "devices/files/bundle_index.h"
+#include "graph/temporary_file.h"
 
 namespace tagflow::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The start of the temporary names of a folder's list.
+constexpr std::string_view kList = "checkpoint.";
 
 // The paths of the folder's files whose names match.
 Result<std::vector<std::string>> files_in(
@@ -29,16 +33,6 @@ Result<std::vector<std::string>> files_in(
 bool is_digits(std::string_view text) {
   return !text.empty() &&
          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// A name that AtomicFile makes: "TARGET.tmp-PROCESS-NUMBER".
-bool is_temporary(std::string_view name) {
-  const size_t mark = name.rfind(".tmp-");
-  if (mark == name.npos) return false;
-  const std::string_view numbers = name.substr(mark + 5);
-  const size_t dash = numbers.find('-');
-  return dash != numbers.npos && is_digits(numbers.substr(0, dash)) &&
-         is_digits(numbers.substr(dash + 1));
 }
 
 }  // namespace
@@ -63,11 +57,18 @@ Status remove_bundle(const std::string& prefix, const WriteOptions& options) {
   return {};
 }
 
+std::vector<std::string> temporary_lists(const std::string& folder) {
+  const auto lists = files_in(folder, [](std::string_view file) {
+    return is_temporary_name(file) && file.starts_with(kList);
+  });
+  return lists.ok() ? *lists : std::vector<std::string>();
+}
+
 void remove_temporary_files(const std::string& folder, const std::string& name,
                             const WriteOptions& options) {
   const auto is_left = [&](std::string_view file) {
-    return is_temporary(file) &&
-           (file.starts_with(name) || file.starts_with("checkpoint."));
+    return is_temporary_name(file) &&
+           (file.starts_with(name) || file.starts_with(kList));
   };
   // A file that cannot be found or removed does no harm.
   const auto left = files_in(folder, is_left);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "devices/files/atomic_file.h"
 #include "graph/status.h"
@@ -11,6 +12,11 @@ namespace tagflow::checkpoint {
 // Removes the files of a bundle, its index first, so that a partial removal
 // leaves no checkpoint. Missing files are not an error. Thread-compatible.
 Status remove_bundle(const std::string& prefix, const WriteOptions& options);
+
+// The paths of lists of checkpoints that have temporary names, since their
+// writer was killed. None if the folder cannot be read. REQUIRES: nobody saves
+// to it meanwhile.
+std::vector<std::string> temporary_lists(const std::string& folder);
 
 // Removes the files that a process left in the folder when it was killed during
 // a save: temporary files of its list of checkpoints, and of a checkpoint whose

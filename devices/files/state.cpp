@@ -24,10 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxStateBytes = uint64_t{1} << 24;
 
-std::string state_path(const std::string& folder) {
-  return (fs::path(folder) / "checkpoint").string();
-}
-
 std::string in_folder(const std::string& folder, const std::string& path) {
   return (fs::path(folder) / path).string();  // `path` if it is absolute
 }
@@ -45,6 +41,17 @@ Status check(const std::string& prefix, const DamagedCheckpoints& known) {
   if (const auto it = known.find(prefix); it != known.end()) return it->second;
   const auto reader = BundleReader::open(prefix);
   return reader.ok() ? (*reader)->check_complete() : reader.status();
+}
+
+bool is_damage(Code code) {
+  return code == Code::kDataLoss || code == Code::kNotFound;
+}
+
+// Whether a path may be wrong that somebody has written: it is too long, or
+// leads to a file of another kind, or to where nobody may look.
+bool is_wrong_name(Code code) {
+  return code == Code::kInvalidArgument || code == Code::kPermissionDenied ||
+         code == Code::kUnimplemented;
 }
 
 struct Found {
@@ -105,6 +112,10 @@ Result<std::vector<std::string>> bundles_in(const std::string& folder) {
 
 }  // namespace
 
+std::string checkpoint_state_path(const std::string& folder) {
+  return (fs::path(folder) / "checkpoint").string();
+}
+
 bool is_same_path(const std::string& a, const std::string& b) {
   std::error_code unknown;
   return fs::absolute(a, unknown).lexically_normal() ==
@@ -118,7 +129,12 @@ bool names_nothing(const Status& status) {
 
 Result<CheckpointState> read_checkpoint_state(const std::string& folder,
                                               FileSystem& files) {
-  const std::string path = state_path(folder);
+  return read_checkpoint_list(folder, checkpoint_state_path(folder), files);
+}
+
+Result<CheckpointState> read_checkpoint_list(const std::string& folder,
+                                             const std::string& path,
+                                             FileSystem& files) {
   TAGFLOW_ASSIGN(const std::string text,
                  read_whole(files, path, kMaxStateBytes));
   pb::Arena arena;
@@ -140,9 +156,9 @@ Result<CheckpointState> read_checkpoint_state(const std::string& folder,
   return state;
 }
 
-Status write_checkpoint_state(const std::string& folder,
-                              const CheckpointState& state,
-                              const WriteOptions& options) {
+Result<std::unique_ptr<AtomicFile>> prepare_checkpoint_state(
+    const std::string& folder, const CheckpointState& state,
+    const WriteOptions& options) {
   pb::Arena arena;
   auto& proto = *pb::Arena::CreateMessage<tensorflow::CheckpointState>(&arena);
   if (!state.newest.empty())
@@ -152,8 +168,20 @@ Status write_checkpoint_state(const std::string& folder,
   for (const double time : state.timestamps)
     proto.add_all_model_checkpoint_timestamps(time);
   proto.set_last_preserved_timestamp(state.last_preserved);
-  return write_atomically(state_path(folder), graph::print_text(proto),
-                          options);
+  TAGFLOW_ASSIGN(auto file,
+                 AtomicFile::create(checkpoint_state_path(folder), options));
+  TAGFLOW_RETURN_IF_ERROR(file->append(graph::print_text(proto)));
+  TAGFLOW_RETURN_IF_ERROR(file->finish());
+  return file;
+}
+
+Status write_checkpoint_state(const std::string& folder,
+                              const CheckpointState& state,
+                              const WriteOptions& options) {
+  TAGFLOW_ASSIGN(const auto file,
+                 prepare_checkpoint_state(folder, state, options));
+  TAGFLOW_RETURN_IF_ERROR(file->publish());
+  return options.sync ? options.file_system().sync_folder(folder) : Status();
 }
 
 Result<NewestCheckpoint> find_newest_checkpoint(
@@ -161,10 +189,11 @@ Result<NewestCheckpoint> find_newest_checkpoint(
   const auto state = read_checkpoint_state(folder);
   if (!state.ok() && !names_nothing(state.status())) return state.status();
   TAGFLOW_ASSIGN(std::vector<std::string> candidates, bundles_in(folder));
+  bool leads_elsewhere = false;
   if (state.ok() && !state->newest.empty()) {
-    std::erase_if(candidates, [&](const std::string& prefix) {
-      return is_same_path(prefix, state->newest);
-    });
+    leads_elsewhere = std::erase_if(candidates, [&](const std::string& prefix) {
+                        return is_same_path(prefix, state->newest);
+                      }) == 0;
     candidates.insert(candidates.begin(), state->newest);
   }
   NewestCheckpoint newest;
@@ -177,7 +206,9 @@ Result<NewestCheckpoint> find_newest_checkpoint(
     }
     // Other errors may be temporary; then an older checkpoint would be taken
     // for the newest.
-    if (status.code() != Code::kDataLoss && status.code() != Code::kNotFound)
+    const bool is_elsewhere = leads_elsewhere && newest.damaged.empty();
+    if (!is_damage(status.code()) &&
+        !(is_elsewhere && is_wrong_name(status.code())))
       return status;
     newest.damaged.push_back({prefix, std::string(status.message())});
     if (first.ok()) first = std::move(status);
@@ -185,12 +216,13 @@ Result<NewestCheckpoint> find_newest_checkpoint(
   if (first.ok())
     return error(Code::kNotFound,
                  "[checkpoint] there is no checkpoint in \"{}\"", folder);
+  if (!is_damage(first.code())) return first;
   // The caller must not mistake this for an empty folder.
   return error(Code::kDataLoss,
                "[checkpoint] there is no complete checkpoint in \"{}\": {}; "
                "to start anew, use another folder, or remove the checkpoints "
                "and the list \"{}\"",
-               folder, first.message(), state_path(folder));
+               folder, first.message(), checkpoint_state_path(folder));
 }
 
 }  // namespace tagflow::checkpoint

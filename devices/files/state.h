@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,12 +34,22 @@ bool is_same_path(const std::string& a, const std::string& b);
 // invalid. Thread-safe.
 Result<CheckpointState> read_checkpoint_state(
     const std::string& folder, FileSystem& files = local_files());
+// The same for a file of the folder that is to become its list.
+Result<CheckpointState> read_checkpoint_list(const std::string& folder,
+                                             const std::string& path,
+                                             FileSystem& files = local_files());
 // Whether the error means that no list exists, rather than that it could not be
 // read. Thread-safe.
 bool names_nothing(const Status& status);
 Status write_checkpoint_state(const std::string& folder,
                               const CheckpointState& state,
                               const WriteOptions& options);
+// The list under a temporary name, finished.
+Result<std::unique_ptr<AtomicFile>> prepare_checkpoint_state(
+    const std::string& folder, const CheckpointState& state,
+    const WriteOptions& options);
+// The path of the folder's list.
+std::string checkpoint_state_path(const std::string& folder);
 
 // By prefix, the errors of checkpoints that turned out to be damaged when they
 // were read.
@@ -63,7 +74,8 @@ struct NewestCheckpoint {
 // is up to the reader. NotFound if there is no checkpoint; DataLoss, with
 // advice, if there are some, but none is complete. Also errors of reading
 // that do not concern the files, as too many open files: then the newest one is
-// unknown. Thread-safe.
+// unknown. A name in "checkpoint" that no index in the folder has may lead to
+// anything, and is passed over for a complete one whatever it is. Thread-safe.
 Result<NewestCheckpoint> find_newest_checkpoint(
     const std::string& folder, const DamagedCheckpoints& known = {});
 

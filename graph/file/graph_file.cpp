@@ -1,7 +1,6 @@
 // The functions of graph/file/graphdef.h that access the file system.
 #include <fmt/ranges.h>
 #include <google/protobuf/arena.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,7 +14,7 @@
 #include "graph/file/graphdef.h"
 #include "graph/file/wire.h"
 #include "graph/proto/meta_graph.pb.h"
-#include "graph/unfinished_file.h"
+#include "graph/temporary_file.h"
 
 namespace tagflow::graph {
 namespace {
@@ -148,8 +147,10 @@ Status cannot_write(const fs::path& path, std::string_view why) {
 
 // Concurrent readers see the old file or the new one.
 Status replace_file(const fs::path& path, const std::string& bytes) {
-  const fs::path temporary = fmt::format("{}.{}.tmp", path.string(), getpid());
-  const UnfinishedFile unfinished(temporary.native());
+  constexpr mode_t kMode = 0666;  // reduced by the umask
+  TemporaryFile made(path.native(), TemporaryFile::Kind::kFile, kMode);
+  if (made.error() != 0) return cannot_write(path, std::strerror(made.error()));
+  const fs::path temporary = made.path();
   errno = 0;
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), std::streamsize(bytes.size()));
@@ -158,9 +159,11 @@ Status replace_file(const fs::path& path, const std::string& bytes) {
   if (!file) {
     const std::string why =
         errno == 0 ? "the system refuses" : std::strerror(errno);
+    made.forget();
     fs::remove(temporary, code);
     return cannot_write(path, why);
   }
+  made.forget();
   fs::rename(temporary, path, code);
   if (!code) return {};
   const std::string why = code.message();
@@ -283,15 +286,17 @@ Status save_model(const Graph& graph, const fs::path& original,
   // Written next to it, then renamed, so that it is created atomically.
   fs::path whole = fs::absolute(folder).lexically_normal();
   if (!whole.has_filename()) whole = whole.parent_path();
-  const fs::path temporary = fmt::format("{}.{}.tmp", whole.string(), getpid());
+  constexpr mode_t kMode = 0777;  // reduced by the umask
+  TemporaryFile made(whole.native(), TemporaryFile::Kind::kFolder, kMode);
+  if (made.error() != 0)
+    return cannot_write(folder, std::strerror(made.error()));
+  const fs::path temporary = made.path();
   std::deque<UnfinishedFile> unfinished;
-  unfinished.emplace_back(temporary.native());
   unfinished.emplace_back((temporary / kSavedModel).native());
   std::error_code code;
-  fs::create_directory(temporary, code);
-  if (code) return cannot_write(folder, code.message());
   Status status = copy_rest(original, temporary, unfinished);
   if (status.ok()) status = replace_file(temporary / kSavedModel, changed);
+  made.forget();
   if (status.ok()) {
     fs::rename(temporary, whole, code);
     if (!code) return {};

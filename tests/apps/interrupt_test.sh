@@ -100,10 +100,15 @@ expect 1 '^1 passed, 2 failed' '^error: endless: DeadlineExceeded' \
 
 # --- Files that are half written ----------------------------------------------
 # in_mid_write PATTERN PROGRAM ARGUMENTS...: ends the program when a file matches
-# the pattern, which then must be gone. One that is done before is started anew.
+# the pattern, which then must be gone; if it was killed, once the program has
+# run again. One that is done before is started anew.
 in_mid_write() {
-  local pattern=$1 name=$2 actual pid i
-  shift 2
+  local signal
+  for signal in TERM KILL; do in_mid_write_by "$signal" "$@"; done
+}
+in_mid_write_by() {
+  local signal=$1 pattern=$2 name=$3 actual pid i left='half*'
+  shift 3
   cases=$((cases + 1))
   for i in 1 2 3 4 5 6 7 8 9 10; do
     rm -rf "$work/half"*
@@ -112,13 +117,21 @@ in_mid_write() {
     until compgen -G "$work/$pattern" >/dev/null; do
       kill -0 "$pid" 2>/dev/null || break
     done
-    kill -TERM "$pid" 2>/dev/null
+    kill -"$signal" "$pid" 2>/dev/null
     wait "$pid" 2>/dev/null
     actual=$?
     [ "$actual" = 0 ] || break
   done
-  [ "$actual" = 143 ] || complain "exit code $actual" "$name" "$@"
-  compgen -G "$work/half*" >/dev/null &&
+  [ "$actual" = $((128 + $(kill -l "$signal"))) ] ||
+    complain "exit code $actual" "$name" "$@"
+  if [ "$signal" = KILL ]; then
+    compgen -G "$work/half*.tmp-*" >/dev/null ||
+      complain 'it was not killed in mid-write' "$name" "$@"
+    (cd "$work" && "$bin/$name" "$@" >stdout 2>stderr </dev/null) ||
+      complain 'it fails after it was killed' "$name" "$@"
+    left='half*.tmp-*'
+  fi
+  compgen -G "$work/$left" >/dev/null &&
     complain "there still is: $(cd "$work" && ls -d half*)" "$name" "$@"
 }
 size=100000000
@@ -135,7 +148,7 @@ in_mid_write 'half.npy.tmp-*' \
 cp -r "$here/models/keras_lstm/model" "$work/model"
 mkdir -p "$work/model/assets/inner"
 cp "$work/large.safetensors" "$work/model/assets/inner"
-in_mid_write 'half*.tmp/assets/inner/large*' tagflow gradients model \
+in_mid_write 'half.tmp-*/assets/inner/large*' tagflow gradients model \
   --signature predict --y y --x x --out half
 rm "$work/large.safetensors" "$work/model/assets/inner/large.safetensors"
 

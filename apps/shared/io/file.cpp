@@ -1,20 +1,17 @@
 #include "apps/shared/io/file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <ios>
-#include <optional>
 #include <system_error>
 
 #include "devices/files/files.h"
-#include "graph/unfinished_file.h"
+#include "graph/temporary_file.h"
 
 namespace tagflow::io {
 
@@ -132,21 +129,6 @@ Status write_to(const fs::path& path, std::string_view bytes) {
   return {};
 }
 
-// Makes an empty file beside the target, for this process; -1 and errno if it
-// cannot. A file of an ended process with the same number may be in the way.
-int open_beside(const fs::path& target, mode_t mode, std::string& temporary,
-                std::optional<UnfinishedFile>& unfinished) {
-  static std::atomic<uint64_t> count = 0;
-  constexpr int kAttempts = 100;
-  for (int i = 0;; ++i) {
-    temporary = fmt::format("{}.tmp-{}-{}", target.string(), getpid(), ++count);
-    unfinished.emplace(temporary);
-    const int made =
-        open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (made >= 0 || errno != EEXIST || i == kAttempts) return made;
-  }
-}
-
 }  // namespace
 
 Status write_file(const fs::path& path, std::string_view bytes) {
@@ -167,24 +149,22 @@ Status write_file(const fs::path& path, std::string_view bytes) {
     TAGFLOW_RETURN_IF_ERROR(check_writable(path));
   }
   // What replaces a file is not readable by others until it has its rights.
-  std::string temporary;
-  std::optional<UnfinishedFile> unfinished;
-  const int made =
-      open_beside(target, is_new ? 0666 : 0600, temporary, unfinished);
+  TemporaryFile temporary(target.native(), TemporaryFile::Kind::kFile,
+                          is_new ? 0666 : 0600);
   // As in a folder without write permission.
-  if (made < 0) return write_to(path, bytes);
-  close(made);
-  Status written = write_to(temporary, bytes);
+  if (temporary.error() != 0) return write_to(path, bytes);
+  Status written = write_to(temporary.path(), bytes);
   if (!written.ok())
     return error(written.code(), "[file] cannot {} \"{}\": {}",
                  is_new ? "make" : "replace", path.string(), written.message());
   code.clear();
-  if (!is_new) fs::permissions(temporary, status.permissions(), code);
-  if (!code) fs::rename(temporary, target, code);
+  if (!is_new) fs::permissions(temporary.path(), status.permissions(), code);
+  temporary.forget();
+  if (!code) fs::rename(temporary.path(), target, code);
   if (!code) return {};
   // A mounted file, or another user's in /tmp, can only be written in place.
   std::error_code ignored;
-  fs::remove(temporary, ignored);
+  fs::remove(temporary.path(), ignored);
   return write_to(path, bytes);
 }
 

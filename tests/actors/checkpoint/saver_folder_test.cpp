@@ -137,9 +137,9 @@ TEST_CASE("a saver removes only what earlier processes have left") {
   for (const std::string name :
        {"model.ckpt-4.index", "model.ckpt-4.data-00000-of-00001"})
     fs::copy(folder.path("model.ckpt-1" + name.substr(12)), folder.path(name));
-  for (const char* name :
-       {"model.ckpt-9.data-00000-of-00001.tmp-17-3", "checkpoint.tmp-1-0",
-        "notes.tmp-1-0", "model.ckpt-9.tmp-x"})
+  for (const char* name : {"model.ckpt-9.data-00000-of-00001.tmp-tagflow-3",
+                           "checkpoint.tmp-tagflow-0", "notes.tmp-tagflow-0",
+                           "model.ckpt-9.tmp-x"})
     std::ofstream(folder.path(name)) << "x";
   const auto saver = make_saver(*session, {.folder = folder.path(), .keep = 3});
   const auto restored = must(saver->restore());
@@ -155,7 +155,7 @@ TEST_CASE("a saver removes only what earlier processes have left") {
             "model.ckpt-3.index", "model.ckpt-4.1.data-00000-of-00001",
             "model.ckpt-4.1.index", "model.ckpt-4.data-00000-of-00001",
             "model.ckpt-4.index", "model.ckpt-5.data-00000-of-00001",
-            "model.ckpt-5.index", "model.ckpt-9.tmp-x", "notes.tmp-1-0"});
+            "model.ckpt-5.index", "model.ckpt-9.tmp-x", "notes.tmp-tagflow-0"});
 }
 
 TEST_CASE("a saver keeps the files of other programs in its folder") {

@@ -57,12 +57,15 @@ TEST_CASE("a bundle whose index cannot be removed keeps its shards") {
 
 TEST_CASE("temporary files of killed saves are removed, and no others") {
   const TempFolder folder("temporary");
-  const std::vector<std::string> others = {
-      "checkpoint",  "m-1.index",         "m-1.index.tmp-", "m-1.tmp-1",
-      "m-1.tmp-1-x", "m-1.tmp-1-2.index", "other.tmp-1-2"};
+  const std::vector<std::string> others = {"checkpoint",
+                                           "m-1.index",
+                                           "m-1.index.tmp-",
+                                           "m-1.tmp-1",
+                                           "m-1.tmp-tagflow-2.index",
+                                           "other.tmp-tagflow-2"};
   make(folder, others);
-  make(folder, {"checkpoint.tmp-12-0", "m-1.index.tmp-7-3",
-                "m-1.data-00000-of-00001.tmp-7-2"});
+  make(folder, {"checkpoint.tmp-tagflow-0", "m-1.index.tmp-tagflow-3",
+                "m-1.data-00000-of-00001.tmp-tagflow-12"});
   remove_temporary_files(folder.path(""), "m-", {});
   CHECK(folder.names() == [&] {
     auto sorted = others;

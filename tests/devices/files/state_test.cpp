@@ -191,5 +191,55 @@ TEST_CASE("an error other than damage makes no older checkpoint the newest") {
   CHECK(newest_in(folder).starts_with("InvalidArgument: "));
 }
 
+TEST_CASE("a name on the list that leads to no checkpoint is passed over") {
+  const TempFolder folder("misled");
+  const std::string locked = folder.path("locked");
+  fs::create_directory(locked);
+  fs::create_directory(folder.path("inner"));
+  fs::copy(recorded_path("v1"), folder.path("inner/v1"));
+  save(locked + "/m-9");
+  fs::permissions(locked, fs::perms::none);
+  // Root may look anywhere.
+  const bool is_root = ::geteuid() == 0;
+  const auto newest = [&] {
+    constexpr uid_t kNobody = 65534;
+    if (is_root) REQUIRE(::seteuid(kNobody) == 0);
+    std::string name = newest_in(folder);
+    if (is_root) REQUIRE(::seteuid(0) == 0);
+    return name;
+  };
+  const auto name_newest = [&](const std::string& name) {
+    std::ofstream(folder.path("checkpoint"))
+        << "model_checkpoint_path: \"" << name << "\"";
+  };
+  const std::pair<std::string, std::string> names[] = {
+      {std::string(300, 'x'), "InvalidArgument: "},
+      {"inner/v1", "Unimplemented: "},
+      {"locked/m-9", "PermissionDenied: "},
+      {"/nowhere/m-9", "DataLoss: "},
+  };
+  // If there is no other, its own error says more.
+  for (const auto& [name, code] : names) {
+    name_newest(name);
+    CHECK(newest().starts_with(code));
+  }
+  save(folder.path("m-1"));
+  save(folder.path("m-2"));
+  fs::resize_file(folder.path("m-2.data-00000-of-00001"), 39);
+  for (const auto& [name, code] : names) {
+    name_newest(name);
+    CHECK(newest() == "m-1");
+    const auto found = find_newest_checkpoint(folder.path(""));
+    if (name != "locked/m-9") CHECK(found->damaged.size() == 2);
+  }
+  // What the folder has itself is another matter: it may be read later.
+  fs::create_directory(folder.path("m-3.index"));
+  for (const char* name : {"m-3", "inner/v1"}) {
+    name_newest(name);
+    CHECK(newest().starts_with("InvalidArgument: "));
+  }
+  fs::permissions(locked, fs::perms::owner_all);
+}
+
 }  // namespace
 }  // namespace tagflow::checkpoint
