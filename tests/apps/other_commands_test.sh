@@ -286,6 +286,19 @@ echo '{"name": "o", "runs": [{}],
  "gradients": {"ys": ["y:0"], "xs": ["y:0"]}}' >"$work/cases/odd/case.json"
 expect 1 '^0 passed, 1 failed, 0 skipped$' 'o: NotFound: .*no node "y"' \
   tagflow conform cases/odd
+# A pipe that nobody writes to is not waited for.
+mkdir "$work/piped"
+mkfifo "$work/piped/case.json"
+: >"$work/piped/graph.pb"
+expect 1 '^0 passed, 1 failed' 'piped/case.json" is not a regular file' \
+  tagflow conform piped
+rm "$work/piped/case.json"
+echo '{"name": "p", "runs": [{"feeds": {"a:0": "a.npy"}}]}' \
+  >"$work/piped/case.json"
+mkfifo "$work/piped/a.npy"
+cp "$work/cases/empty/graph.pb" "$work/piped"
+expect 1 '^0 passed, 1 failed' 'piped/a.npy" is not a regular file' \
+  tagflow conform piped
 
 # --- kmeans -------------------------------------------------------------------
 expect 3 - 'dataset-fashion-mnist' kmeans --data nowhere

@@ -17,7 +17,8 @@ namespace tagflow::io {
 
 namespace fs = std::filesystem;
 
-Result<std::string> read_file(const fs::path& path, std::size_t limit) {
+Result<std::string> read_file(const fs::path& path, std::size_t limit,
+                              Pipes pipes) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
   if (status.type() == fs::file_type::not_found) {
@@ -34,6 +35,10 @@ Result<std::string> read_file(const fs::path& path, std::size_t limit) {
   // A device may have no end; a pipe has one.
   if (fs::is_character_file(status) || fs::is_block_file(status)) {
     return invalid_argument("[file] \"{}\" is a device", path.string());
+  }
+  if (!fs::is_regular_file(status) && pipes == Pipes::kRefused) {
+    return invalid_argument("[file] \"{}\" is not a regular file",
+                            path.string());
   }
   errno = 0;
   std::ifstream file(path, std::ios::binary);

@@ -13,12 +13,17 @@ namespace tagflow::io {
 // The limit on files that the applications read: 8 GiB.
 inline constexpr std::size_t kMaxFileBytes = std::size_t{8} << 30;
 
+// Whether a pipe is read like a file. That waits until somebody writes to it,
+// and a signal that a handler catches does not end the wait.
+enum class Pipes { kRefused, kRead };
+
 // The bytes of a regular file. Returns NotFound if it does not exist,
 // PermissionDenied if it cannot be opened, InvalidArgument if it is a
-// folder or a device, and ResourceExhausted if it is larger than `limit`.
-// Thread-safe.
+// folder, a device or a pipe that is refused, and ResourceExhausted if it is
+// larger than `limit`. Thread-safe.
 Result<std::string> read_file(const std::filesystem::path& path,
-                              std::size_t limit = kMaxFileBytes);
+                              std::size_t limit = kMaxFileBytes,
+                              Pipes pipes = Pipes::kRefused);
 
 // Checks that write_file() can write the file, before work whose result it
 // writes. Returns the same errors. Thread-safe.

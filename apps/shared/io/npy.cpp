@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "apps/shared/io/file.h"
 #include "apps/shared/io/npy_header.h"
 #include "graph/dtype_visit.h"
 #include "graph/status_text.h"
@@ -33,7 +32,7 @@ Result<std::string_view> take_header(std::string_view& bytes) {
     return error(Code::kDataLoss, "[npy] the file is cut short");
   const int major = uint8_t(bytes[0]), minor = uint8_t(bytes[1]);
   bytes.remove_prefix(2);
-  if ((major != 1 && major != 2) || minor != 0) {
+  if (major < 1 || major > 3 || minor != 0) {
     return invalid_argument("[npy] version {}.{} is not supported", major,
                             minor);
   }
@@ -108,10 +107,7 @@ Result<Tensor> parse_npy(std::string_view bytes) {
         dtype_name(header.dtype), shape.to_string(), shape.num_elements(), size,
         bytes.size());
   }
-  if (uint64_t(*wanted) < bytes.size()) {
-    return invalid_argument("[npy] {} bytes follow after the last element",
-                            bytes.size() - size_t(*wanted));
-  }
+  bytes = bytes.substr(0, size_t(*wanted));
 
   TAGFLOW_ASSIGN(Tensor tensor, Tensor::allocate(header.dtype, shape));
   if (bytes.empty()) return tensor;
@@ -165,8 +161,8 @@ Result<std::string> format_npy(const Tensor& tensor) {
   return bytes;
 }
 
-Result<Tensor> read_npy(const std::filesystem::path& path) {
-  TAGFLOW_ASSIGN(std::string bytes, read_file(path));
+Result<Tensor> read_npy(const std::filesystem::path& path, Pipes pipes) {
+  TAGFLOW_ASSIGN(std::string bytes, read_file(path, kMaxFileBytes, pipes));
   Result<Tensor> tensor = parse_npy(bytes);
   if (tensor.ok()) return tensor;
   return std::move(tensor).status().with_prefix(

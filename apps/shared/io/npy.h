@@ -1,8 +1,9 @@
-// The .npy format of numpy, versions 1.0 and 2.0: one array a file.
+// The .npy format of numpy, versions 1.0 to 3.0: one array a file.
 //
 // Layout: the magic bytes "\x93NUMPY", the version (2 bytes), the length of
-// the header (2 bytes little-endian in version 1, 4 in version 2), the header,
-// the elements. The header is a Python dict literal:
+// the header (2 bytes little-endian in version 1, 4 in versions 2 and 3), the
+// header, the elements; as for numpy, more bytes may follow. The header is a
+// Python dict literal, in UTF-8 since version 3:
 //
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 //
@@ -15,12 +16,13 @@
 #include <string>
 #include <string_view>
 
+#include "apps/shared/io/file.h"
 #include "graph/status.h"
 #include "graph/tensor.h"
 
 namespace tagflow::io {
 
-// The array in `bytes`, which must hold nothing else. Returns InvalidArgument
+// The array at the start of `bytes`. Returns InvalidArgument
 // if the bytes are not a .npy file or hold a type that no tensor has, and
 // DataLoss if elements are missing. Allocates no more than the bytes fill.
 // Thread-safe.
@@ -37,7 +39,8 @@ DataType npy_dtype(DataType dtype);
 
 // As parse_npy() and format_npy(), from and to a file. They also return errors
 // of read_file() and write_file(), with the path in the message.
-Result<Tensor> read_npy(const std::filesystem::path& path);
+Result<Tensor> read_npy(const std::filesystem::path& path,
+                        Pipes pipes = Pipes::kRefused);
 Status write_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 }  // namespace tagflow::io

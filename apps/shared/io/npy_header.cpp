@@ -40,7 +40,6 @@ class HeaderParser {
     }
     TAGFLOW_RETURN_IF_ERROR(expect('}'));
     skip_spaces();
-    if (at_ < text_.size() && text_[at_] == '\n') ++at_;
     if (at_ != text_.size()) return fail("nothing more");
     for (std::string_view key : {"descr", "fortran_order", "shape"}) {
       if (!seen(key)) {
@@ -51,11 +50,9 @@ class HeaderParser {
   }
 
  private:
+  // Of a key that is there twice, the last value counts.
   Status value_of(std::string_view key) {
-    if (seen(key)) {
-      return invalid_argument("[npy] the header has '{}' twice", key);
-    }
-    keys_.push_back(key);
+    if (!seen(key)) keys_.push_back(key);
     if (key == "descr") return descr();
     if (key == "fortran_order") return fortran_order();
     if (key == "shape") return shape();
@@ -70,20 +67,16 @@ class HeaderParser {
           at_);
     }
     TAGFLOW_ASSIGN(std::string_view text, quoted());
-    // numpy may omit the byte order for raw bytes, as for bfloat16 of
-    // ml_dtypes.
-    const bool is_plain_bytes = text.find('V') <= 1;
-    const bool is_bare = text.starts_with('V');
-    const char order = is_bare ? '|' : text.empty() ? '\0' : text[0];
-    const std::string_view code = text.substr(is_bare || text.empty() ? 0 : 1);
+    // Every other byte order than '>', and none, is the machine's, which is
+    // little-endian.
+    constexpr std::string_view kOrders = "<>=|";
+    const bool has_order =
+        !text.empty() && kOrders.find(text[0]) != kOrders.npos;
+    const std::string_view code = text.substr(has_order ? 1 : 0);
     for (const TypeCode& type : kTypeCodes) {
       if (type.code != code) continue;
-      const bool one_byte = dtype_size(type.dtype) == 1;
-      const bool has_no_order = one_byte || is_plain_bytes;
-      if (order != '<' && order != '>' && !(order == '|' && has_no_order))
-        break;
       header_.dtype = type.dtype;
-      header_.swap_bytes = order == '>' && !one_byte;
+      header_.swap_bytes = text[0] == '>' && dtype_size(type.dtype) > 1;
       return {};
     }
     const bool is_text = code.starts_with('U') || code.starts_with('S');
@@ -111,6 +104,7 @@ class HeaderParser {
   // (), (3,), (3, 4) and (3, 4,).
   Status shape() {
     TAGFLOW_RETURN_IF_ERROR(expect('('));
+    header_.dims.clear();
     bool comma = true;
     while (peek() != ')') {
       if (!comma) return fail("','");
@@ -160,7 +154,9 @@ class HeaderParser {
   }
 
   void skip_spaces() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    constexpr std::string_view kSpaces = " \t\n\r\f";
+    while (at_ < text_.size() && kSpaces.find(text_[at_]) != kSpaces.npos)
+      ++at_;
   }
 
   // The next character after spaces; 0 at the end.

@@ -294,7 +294,7 @@ Result<graph::CostModel> parse_costs(std::string_view text) {
 
 Result<graph::CostModel> read_costs(const std::filesystem::path& path) {
   TAGFLOW_ASSIGN(const std::string text,
-                 io::read_file(path, kMostCostFileBytes));
+                 io::read_file(path, kMostCostFileBytes, io::Pipes::kRead));
   Result<graph::CostModel> costs = parse_costs(text);
   if (costs.ok()) return costs;
   return costs.status().with_prefix(fmt::format("\"{}\": ", path.string()));

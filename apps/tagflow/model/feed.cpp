@@ -17,8 +17,11 @@ namespace {
 // The tensor of type `dtype` that the text denotes.
 Result<Tensor> load_value(const FeedText& text, DataType dtype) {
   if (!text.is_file) return io::parse_json_literal(text.value, dtype);
-  if (text.value.ends_with(".npy")) return io::read_npy(text.value);
-  TAGFLOW_ASSIGN(std::string bytes, io::read_file(text.value));
+  // As `--feed x=<(program)`; here a signal still ends the process.
+  constexpr io::Pipes kPipes = io::Pipes::kRead;
+  if (text.value.ends_with(".npy")) return io::read_npy(text.value, kPipes);
+  TAGFLOW_ASSIGN(std::string bytes,
+                 io::read_file(text.value, io::kMaxFileBytes, kPipes));
   Result<Tensor> value = io::parse_json_file(bytes, dtype);
   if (value.ok()) return value;
   return value.status().with_prefix(fmt::format("\"{}\": ", text.value));

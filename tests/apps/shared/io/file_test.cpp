@@ -1,9 +1,11 @@
 #include "apps/shared/io/file.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <iterator>
+#include <thread>
 
 #include "tests/temp_path.h"
 
@@ -51,4 +53,18 @@ TEST_CASE("a file is replaced as a whole or not at all") {
   CHECK(io::write_file("/dev/full", "x").code() == Code::kDataLoss);
   CHECK(fs::exists("/dev/full"));
   fs::remove_all(folder);
+}
+
+TEST_CASE("a pipe is read where pipes are, and refused elsewhere") {
+  const fs::path pipe = tagflow::testing::temp_path("pipe");
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  // Nobody writes to it.
+  const Status refused = io::read_file(pipe).status();
+  CHECK(refused.code() == Code::kInvalidArgument);
+  CHECK(refused.message() ==
+        "[file] \"" + pipe.string() + "\" is not a regular file");
+  std::thread writer([&] { CHECK(io::write_file(pipe, "text").ok()); });
+  CHECK(io::read_file(pipe, 100, io::Pipes::kRead).value() == "text");
+  writer.join();
+  fs::remove(pipe);
 }

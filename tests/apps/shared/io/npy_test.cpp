@@ -127,15 +127,38 @@ TEST_CASE(".npy: big-endian elements are swapped, complex parts apart") {
   CHECK(complex->scalar_value<Complex64>() == Complex64(1, 2));
 }
 
-TEST_CASE(".npy: version 2.0 and other orders of the keys are read") {
+TEST_CASE(
+    ".npy: versions 2.0 and 3.0, and other orders of the keys, are read") {
   const std::string header =
       "{\"shape\": (2,), \"descr\": \"<i2\", \"fortran_order\": False}";
-  std::string bytes("\x93NUMPY\x02\x00", 8);
-  bytes += {char(header.size()), 0, 0, 0};
-  bytes += header + std::string("\1\0\2\0", 4);
-  const auto tensor = parse_npy(bytes);
+  for (const char version : {2, 3}) {
+    std::string bytes("\x93NUMPY", 6);
+    bytes += {version, 0, char(header.size()), 0, 0, 0};
+    bytes += header + std::string("\1\0\2\0", 4);
+    const auto tensor = parse_npy(bytes);
+    REQUIRE(tensor.ok());
+    CHECK(identical(*tensor, Tensor::vector<int16_t>({1, 2})));
+  }
+}
+
+TEST_CASE(".npy: what numpy reads is read, though it writes no such file") {
+  const Tensor expected = Tensor::vector<int16_t>({1, 2});
+  const std::string elements("\1\0\2\0", 4);
+  for (const char* descr : {"i2", "=i2", "|i2"}) {
+    CAPTURE(descr);
+    const auto tensor = parse_npy(file_of(header_of(descr, "(2,)"), elements));
+    REQUIRE(tensor.ok());
+    CHECK(identical(*tensor, expected));
+  }
+  for (const char* descr : {"b1", "<b1", ">b1"})
+    CHECK(parse_npy(file_of(header_of(descr, "(2,)"), elements)).ok());
+  // Spaces of all kinds, the last of two values, and bytes at the end.
+  const auto tensor = parse_npy(
+      file_of("\n{'shape':\t(7,\n8), 'descr': '<f4', 'fortran_order': True,\r"
+              "'descr': '<i2', 'shape': (2,), 'fortran_order': False}\f\n",
+              elements + "more"));
   REQUIRE(tensor.ok());
-  CHECK(identical(*tensor, Tensor::vector<int16_t>({1, 2})));
+  CHECK(identical(*tensor, expected));
 }
 
 TEST_CASE(".npy: a bool of any other byte than 0 is true") {
@@ -151,22 +174,22 @@ TEST_CASE(".npy: malformed files are refused, and the message says why") {
       {"", "no magic bytes"},
       {"PK\x03\x04", "no magic bytes"},
       {"\x93NUMPY", "cut short"},
-      {std::string("\x93NUMPY\x03\x00\x01\x00", 10), "version 3.0"},
+      {std::string("\x93NUMPY\x04\x00\x01\x00", 10), "version 4.0"},
+      {std::string("\x93NUMPY\x00\x00\x01\x00", 10), "version 0.0"},
+      {std::string("\x93NUMPY\x03\x01\x01\x00", 10), "version 3.1"},
       {std::string("\x93NUMPY\x01\x07\x01\x00", 10), "version 1.7"},
       {std::string("\x93NUMPY\x01\x00\x01", 9), "cut short before"},
       {std::string("\x93NUMPY\x01\x00\xff\xff", 10), "0 are left"},
       {std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12),
        "4294967295 bytes: the limit is 65536"},
-      {file_of("", four), "expected '{' at byte 0"},
+      {file_of("", four), "expected '{' at byte 1"},
       {file_of("{", four), "a quoted string"},
       {file_of("{'descr", four), "a closing quote"},
       {file_of("{}", four), "no 'descr'"},
       {file_of("{'descr': '<f4', 'fortran_order': False}", four), "no 'shape'"},
-      {file_of("{'descr': '<f4', 'descr': '<f4'}", four), "'descr' twice"},
       {file_of("{'colour': 'red'}", four), "unknown key 'colour'"},
       {file_of("{'descr': [('a', '<f4')]}", four), "structures"},
       {file_of(header_of("<f4", "(1,)") + "x", four), "nothing more"},
-      {file_of(header_of("<f4", "(1,)") + "\n\n", four), "nothing more"},
       {file_of(header_of("|O", "(1,)"), four),
        "type '|O'; give the array a type, as array.astype('float32')"},
       {file_of(header_of("<U1", "(1,)"), four),
@@ -176,8 +199,8 @@ TEST_CASE(".npy: malformed files are refused, and the message says why") {
       {file_of(header_of("<U1", "(1,)"), four), "type '<U1'"},
       {file_of(header_of("|S4", "(1,)"), four), "type '|S4'"},
       {file_of(header_of("<M8[ns]", "()"), four), "type '<M8[ns]'"},
-      {file_of(header_of("f4", "(1,)"), four), "type 'f4'"},
-      {file_of(header_of("|f4", "(1,)"), four), "type '|f4'"},
+      {file_of(header_of("?f4", "(1,)"), four), "type '?f4'"},
+      {file_of(header_of("<", "(1,)"), four), "type '<'"},
       {file_of(header_of("", "(1,)"), four), "type ''"},
       {file_of(header_of("V4", "(1,)"), four), "type 'V4'"},
       {file_of(header_of("|V4", "(1,)"), four), "type '|V4'"},
@@ -191,7 +214,6 @@ TEST_CASE(".npy: malformed files are refused, and the message says why") {
       {file_of(header_of("<f4", "(99999999999999999999,)"), four), "64 bits"},
       {file_of(header_of("<f4", "(1,)", "0"), four), "True or False"},
       {file_of(header_of("<f4", "(2,)"), four), "4 bytes are left"},
-      {file_of(header_of("|u1", "(3,)"), four), "1 bytes follow"},
       {file_of(header_of("<f8", "(2305843009213693952,)"), four),
        "4 bytes are left"},
       {file_of(header_of("<f4", "(4294967296, 4294967296)"), four), "overflow"},
