@@ -77,7 +77,7 @@ expect 0 '^frame ' - tagflow graph first.pb
 expect 0 '^  d_0:0 ' - \
   tagflow gradients first.pb --y grad_1 --x x --prefix d --out more.pb
 expect 0 '^d_0 = float\[\] 27\.0$' - tagflow run more.pb $values --fetch d_0
-expect 1 - 'AlreadyExists: \[gradients\] .* node "grad_0".*by "w"' \
+expect 1 - 'AlreadyExists: first.pb: \[gradients\] .* node "grad_0".*by "w"' \
   tagflow gradients first.pb --y y --x w
 # In its own place.
 expect 0 '' - tagflow gradients more.pb --y y --x w --prefix e --out more.pb

@@ -95,9 +95,10 @@ Result<std::unique_ptr<WritableFile>> MemoryFiles::create(
   if (names_.contains(path))
     return error(Code::kAlreadyExists, "[checkpoint] \"{}\" is there", path);
   const auto node = std::make_shared<Node>();
+  // Before it has a name: without memory there is no file.
+  auto file = std::make_unique<MemoryWritableFile>(*this, node);
   names_[path] = node;
-  return std::unique_ptr<WritableFile>(
-      std::make_unique<MemoryWritableFile>(*this, node));
+  return std::unique_ptr<WritableFile>(std::move(file));
 }
 
 Status MemoryFiles::rename(const std::string& from, const std::string& to) {

@@ -182,7 +182,7 @@ TEST_CASE(".npy: malformed files are refused, and the message says why") {
       {std::string("\x93NUMPY\x01\x00\xff\xff", 10), "0 are left"},
       {std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12),
        "4294967295 bytes: the limit is 65536"},
-      {file_of("", four), "expected '{' at byte 0"},
+      {file_of("", four), "expected '{' at byte 1"},
       {file_of("{", four), "a quoted string"},
       {file_of("{'descr", four), "a closing quote"},
       {file_of("{}", four), "no 'descr'"},
