@@ -153,22 +153,28 @@ in_mid_write 'half.tmp-*/assets/inner/large*' tagflow gradients model \
 rm "$work/large.safetensors" "$work/model/assets/inner/large.safetensors"
 
 # --- Kernels that cannot be interrupted ---------------------------------------
-# The maxima over a quarter of a picture, at a quarter of its places, take hours.
+# One search of a regular expression, whose automaton has more states than fit
+# into its memory, in ten million digits.
 cat >"$work/slow.pbtxt" <<'END'
 node { name: "size" op: "Placeholder"
        attr { key: "dtype" value { type: DT_INT32 } } }
-node { name: "value" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
-       attr { key: "value" value { tensor { dtype: DT_FLOAT
-         tensor_shape { } float_val: 1 } } } }
-node { name: "x" op: "Fill" input: "size" input: "value"
-       attr { key: "T" value { type: DT_FLOAT } } }
-node { name: "y" op: "MaxPool" input: "x"
-       attr { key: "T" value { type: DT_FLOAT } }
-       attr { key: "ksize" value { list { i: 1 i: 2048 i: 2048 i: 1 } } }
-       attr { key: "strides" value { list { i: 1 i: 1 i: 1 i: 1 } } }
-       attr { key: "padding" value { s: "VALID" } } }
+node { name: "zero" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+       attr { key: "value" value { tensor { dtype: DT_INT32
+         tensor_shape { } int_val: 0 } } } }
+node { name: "ten" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+       attr { key: "value" value { tensor { dtype: DT_INT32
+         tensor_shape { } int_val: 10 } } } }
+node { name: "digits" op: "RandomUniformInt"
+       input: "size" input: "zero" input: "ten"
+       attr { key: "T" value { type: DT_INT32 } }
+       attr { key: "Tout" value { type: DT_INT32 } } }
+node { name: "words" op: "AsString" input: "digits"
+       attr { key: "T" value { type: DT_INT32 } } }
+node { name: "x" op: "ReduceJoin" input: "words" input: "zero" }
+node { name: "y" op: "StaticRegexFullMatch" input: "x"
+       attr { key: "pattern" value { s: "[0-9]*[0-4][0-9]{900}" } } }
 END
-slow=(slow.pbtxt --feed 'size=[1, 4096, 4096, 1]' --fetch y)
+slow=(slow.pbtxt --feed 'size=[10000000]' --fetch y)
 # The program ends long before: here within minutes, which says nothing of how
 # fast it is.
 mkdir "$work/bin"
@@ -177,19 +183,19 @@ printf '#!/bin/sh\nexec timeout -s KILL 120 "%s/tagflow" "$@"\n' "$bin" \
 chmod +x "$work/bin/soon"
 tools=$bin
 bin=$work/bin
-expect 1 - '^error: DeadlineExceeded: .*(MaxPool "y"|was still ending)' \
+expect 1 - '^error: DeadlineExceeded: .*(FullMatch "y"|was still ending)' \
   soon run "${slow[@]}" --timeout 1
 expect 1 - '^error: DeadlineExceeded: ' \
   soon run "${slow[@]}" --timeout 1 --repeat 3 --out late --mailbox-only
 expect 1 - '^error: DeadlineExceeded: ' \
   soon place "${slow[@]}" --timeout 1 --measure 1
 bin=$tools
-# Ticks say that the kernel runs: what comes before it takes few.
-interrupt INT 130 - '^error: Cancelled: \[SIGINT\] ' 100 \
+# Ticks say that the kernel runs: what comes before it takes a third of them.
+interrupt INT 130 - '^error: Cancelled: \[SIGINT\] ' 300 \
   tagflow run "${slow[@]}"
 # Nobody can tell what a trace holds that is still being written.
 interrupt INT 130 - \
-  '\[--trace\] "late.json" is not written: a kernel that cannot be' 100 \
+  '\[--trace\] "late.json" is not written: a kernel that cannot be' 300 \
   tagflow run "${slow[@]}" --trace late.json
-interrupt TERM 143 - 'there are no steps to show' 100 tagflow step "${slow[@]}"
+interrupt TERM 143 - 'there are no steps to show' 300 tagflow step "${slow[@]}"
 finish
