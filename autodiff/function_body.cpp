@@ -138,7 +138,8 @@ Result<Program> calls_alone(const FunctionLibrary& library,
       program.fetches.push_back({copy, port});
     program.targets.push_back(copy);
   }
-  TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program, limits));
+  TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program, limits, nullptr,
+                                                 graph::OwnGradients::kKept));
   return program;
 }
 

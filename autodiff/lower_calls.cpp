@@ -98,7 +98,8 @@ class LoweredCall {
   Status run(const Users& users) {
     do {
       TAGFLOW_RETURN_IF_ERROR(isolate());
-      TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program_, limits_));
+      TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(
+          program_, limits_, nullptr, graph::OwnGradients::kKept));
     } while (find_clashes());
     TAGFLOW_ASSIGN(const graph::FrameMap frames,
                    graph::FrameMap::build(program_.graph));
@@ -283,18 +284,6 @@ class LoweredCall {
 
 }  // namespace
 
-const FunctionRef* function_with_gradient(const Graph& graph,
-                                          const Node& node) {
-  const auto it = node.attrs().find("f");
-  if (!node.op().ends_with("PartitionedCall") || it == node.attrs().end())
-    return nullptr;
-  const auto* function = it->second.get_if<FunctionRef>();
-  if (function == nullptr ||
-      graph.library().gradient_of(function->name).empty())
-    return nullptr;
-  return function;
-}
-
 Endpoint lowered_output(Endpoint tensor) {
   while (tensor.node->attrs().find(kLoweredAttr) !=
              tensor.node->attrs().end() &&
@@ -321,8 +310,7 @@ Status lower_calls(Graph& graph, std::span<const Endpoint> xs,
   for (Node* node : graph.nodes())
     if (is_call(graph, *node) && depending.contains(node) &&
         needed.contains(node) &&
-        function_with_gradient(graph, *node) == nullptr &&
-        graph.library().gradient_of(node->op()).empty())
+        !graph::calls_with_gradient(graph.library(), *node))
       calls.push_back(node);
   if (calls.empty()) return {};
   std::vector<const Node*> control_flow;

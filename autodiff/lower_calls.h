@@ -15,10 +15,11 @@ namespace tagflow::autodiff {
 // node itself becomes an IdentityN of them, so it can be fetched, and handles
 // to it stay valid.
 //
-// A call of a function that has a gradient function in the library stays. So
-// does a call of a recursive function inside another one: it still runs in a
-// frame of its own (Note [Extended functions] in graph/functions/extended.h).
-// The limit of nodes is that of the whole graph.
+// A call of a function that has a gradient function in the library stays, also
+// one in another function, a branch or a loop. So does a call of a recursive
+// function inside another one: it still runs in a frame of its own (Note
+// [Extended functions] in graph/functions/extended.h). The limit of nodes is
+// that of the whole graph.
 Status lower_calls(graph::Graph& graph, std::span<const graph::Endpoint> xs,
                    std::span<const graph::Endpoint> ys,
                    const graph::Limits& limits);
@@ -26,10 +27,5 @@ Status lower_calls(graph::Graph& graph, std::span<const graph::Endpoint> xs,
 // The tensor that replaced the output of a lowered call; any other tensor
 // itself.
 graph::Endpoint lowered_output(graph::Endpoint tensor);
-
-// The gradient function of the function that the node calls; null if there
-// is none.
-const FunctionRef* function_with_gradient(const graph::Graph& graph,
-                                          const graph::Node& node);
 
 }  // namespace tagflow::autodiff

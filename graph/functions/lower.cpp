@@ -38,7 +38,17 @@ bool is_functional_op(std::string_view op) {
   return std::ranges::find(kFunctionalOps, op) != std::end(kFunctionalOps);
 }
 
-Status lower_functions(Program& program, const Limits& limits, size_t* nodes) {
+bool calls_with_gradient(const FunctionLibrary& library, const Node& node) {
+  if (!node.op().ends_with("PartitionedCall"))
+    return !library.gradient_of(node.op()).empty();
+  const auto it = node.attrs().find("f");
+  if (it == node.attrs().end()) return false;
+  const auto* function = it->second.get_if<FunctionRef>();
+  return function != nullptr && !library.gradient_of(function->name).empty();
+}
+
+Status lower_functions(Program& program, const Limits& limits, size_t* nodes,
+                       OwnGradients own_gradients) {
   for (const Node* node : program.graph.nodes())
     if (node->op() == "_Call")
       return invalid_argument(
@@ -47,7 +57,7 @@ Status lower_functions(Program& program, const Limits& limits, size_t* nodes) {
           node->name());
   begin_stage(limits.budget, "functions were inlined");
   TAGFLOW_RETURN_IF_ERROR(check_inlined_size(program.graph, limits, nodes));
-  Lowering::Bodies bodies(program, limits);
+  Lowering::Bodies bodies(program, limits, own_gradients);
   Status status = bodies.count(program.graph.size());
   if (status.ok()) status = Lowering(program, bodies, nullptr).run();
   if (status.ok()) status = bodies.lower_all();
@@ -167,11 +177,16 @@ bool Lowering::is_functional(const Node& node) const {
              : graph_.library().find(node.op()) != nullptr;
 }
 
+bool Lowering::is_replaced(const Node& node) const {
+  return is_functional(node) && (!bodies_.keeps_own_gradients() ||
+                                 !calls_with_gradient(graph_.library(), node));
+}
+
 Status Lowering::run() {
   for (;;) {
     std::vector<Node*> round;
     for (Node* node : graph_.nodes())
-      if (is_functional(*node)) round.push_back(node);
+      if (is_replaced(*node)) round.push_back(node);
     if (round.empty()) return {};
     find_mortal();
     find_frames();
@@ -179,7 +194,7 @@ Status Lowering::run() {
     Detour detour(program_);
     for (Node* node : round) TAGFLOW_RETURN_IF_ERROR(replace(node, detour));
     TAGFLOW_RETURN_IF_ERROR(detour.apply());
-    std::erase_if(round, [&](Node* node) { return !is_functional(*node); });
+    std::erase_if(round, [&](Node* node) { return !is_replaced(*node); });
     graph_.remove(round);
   }
 }

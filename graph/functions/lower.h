@@ -28,6 +28,15 @@ namespace tagflow::graph {
 // SymbolicGradient.
 bool is_functional_op(std::string_view op);
 
+// Whether the node calls a function with a gradient function in the library, by
+// a PartitionedCall or by the function's name as op.
+bool calls_with_gradient(const FunctionLibrary& library, const Node& node);
+
+// What becomes of the calls of functions that have a gradient function in the
+// library: all calls are replaced for a run, but one that is differentiated
+// must stay what it is, wherever it is.
+enum class OwnGradients { kReplaced, kKept };
+
 // Replaces every functional node of the program by primitives and `_Call`s, and
 // adds the bodies that these use. Errors name the node and the function:
 // NotFound for a function that is not in the library, InvalidArgument if it
@@ -38,6 +47,7 @@ bool is_functional_op(std::string_view op);
 // functions that are passed as attributes, exceed the limit. `nodes`, if given,
 // receives the number of nodes made, including those that exceeded the limit.
 Status lower_functions(Program& program, const Limits& limits = {},
-                       size_t* nodes = nullptr);
+                       size_t* nodes = nullptr,
+                       OwnGradients own_gradients = OwnGradients::kReplaced);
 
 }  // namespace tagflow::graph

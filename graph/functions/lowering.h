@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/functions/instance.h"
+#include "graph/functions/lower.h"
 #include "graph/functions/traits.h"
 #include "graph/hash_index.h"
 #include "graph/limits.h"
@@ -86,6 +87,7 @@ class Lowering {
 
   bool is_functional(std::string_view op) const;
   bool is_functional(const Node& node) const;
+  bool is_replaced(const Node& node) const;
   // Edges from the node go to its replacement once the detour is applied.
   Status replace(Node* node, Detour& detour);
   Status dispatch(Draft& draft);
@@ -144,8 +146,8 @@ class Lowering {
 
 class Lowering::Bodies {
  public:
-  Bodies(Program& program, const Limits& limits)
-      : program_(program), limits_(limits) {}
+  Bodies(Program& program, const Limits& limits, OwnGradients own_gradients)
+      : program_(program), limits_(limits), own_gradients_(own_gradients) {}
   // The number of the body, made on the first call.
   Result<int64_t> find(const FunctionLibrary& library,
                        const FunctionInstance& function);
@@ -159,6 +161,9 @@ class Lowering::Bodies {
   Status count(size_t more);
   size_t num_nodes() const { return nodes_; }
   const Limits& limits() const { return limits_; }
+  bool keeps_own_gradients() const {
+    return own_gradients_ == OwnGradients::kKept;
+  }
   // Of the functions that nodes call: `_Call`s, and those not yet lowered.
   LibraryTraits& traits();
   Traits traits_of(const Node& node);
@@ -169,6 +174,7 @@ class Lowering::Bodies {
 
   Program& program_;
   const Limits& limits_;
+  const OwnGradients own_gradients_;
   size_t nodes_ = 0;                         // of all graphs
   std::vector<FunctionInstance> functions_;  // by number
   HashIndex numbers_;                        // of `functions_`

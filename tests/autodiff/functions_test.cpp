@@ -170,6 +170,72 @@ TEST_CASE("a function's own gradient function is called") {
   CHECK(numbers(s, jvp(s, {last}, {x, y}, {x, y})) == Doubles{29495});
 }
 
+TEST_CASE(
+    "a function's own gradient is used in functions, branches and loops") {
+  Graph graph;
+  const Scope s(graph);
+  const auto define = [&](std::string name, auto body) {
+    define_function(s, {.name = std::move(name),
+                        .args = {{"x", DataType::kDouble, {}}},
+                        .results = {{DataType::kDouble, {}}},
+                        .body = [body](const Scope& in, const Outputs& a) {
+                          return Outputs{body(in, a[0])};
+                        }});
+  };
+  // x^3, whose gradient is said to be dy * 10 x; its own is that of mul.
+  define("cube", [](const Scope& in, const Output& x) {
+    return ops::mul(in, ops::square(in, x), x);
+  });
+  define_function(
+      s, {.name = "own",
+          .args = {{"x", DataType::kDouble, {}}, {"dy", DataType::kDouble, {}}},
+          .results = {{DataType::kDouble, {}}},
+          .body = [](const Scope& in, const Outputs& a) -> Outputs {
+            return {ops::mul(in, a[1], ops::mul(in, a[0], 10.0))};
+          }});
+  REQUIRE(graph.library().add_gradient("cube", "own").ok());
+  define("once", [](const Scope& in, const Output& x) {
+    return ops::mul(in, call(in, "cube", {x})[0], 2.0);
+  });
+  define("twice", [](const Scope& in, const Output& x) {
+    return call(in, "once", {call(in, "once", {x})[0]})[0];
+  });
+  define("chosen", [](const Scope& in, const Output& x) {
+    return cond(
+        in, ops::greater(in, x, 0.0),
+        [&](const Scope& then) { return Outputs{call(then, "cube", {x})[0]}; },
+        [&](const Scope& other) { return Outputs{ops::neg(other, x)}; })[0];
+  });
+  define("looped", [](const Scope& in, const Output& x) {
+    return while_loop(
+        in,
+        [](const Scope& at, const Outputs& v) {
+          return ops::less(at, v[0], 2);
+        },
+        [](const Scope& at, const Outputs& v) -> Outputs {
+          return {ops::add(at, v[0], 1), call(at, "cube", {v[1]})[0]};
+        },
+        {0, x})[1];
+  });
+  const Output x = ops::constant(s, 3.0);
+  const auto derivatives = [&](const std::string& function) {
+    const Output y = call(s, function, {x})[0];
+    const Output by_x = dense_gradients(s, {y}, {x})[0];
+    const Output again = dense_gradients(s, {by_x}, {x})[0];
+    REQUIRE(s.ok());
+    return numbers(s, {y, by_x, again});
+  };
+  CHECK(derivatives("cube") == Doubles{27, 30, 10});
+  CHECK(derivatives("once") == Doubles{54, 60, 20});
+  // y = 2 u^3 and u = 2 x^3, which is 54: y' is 20 u * 20 x, of which the
+  // second has u' again.
+  CHECK(derivatives("twice") == Doubles{2.0 * 54 * 54 * 54, 20.0 * 54 * 60,
+                                        20.0 * 60 * 60 + 20.0 * 54 * 20});
+  CHECK(derivatives("chosen") == Doubles{27, 30, 10});
+  CHECK(derivatives("looped") ==
+        Doubles{19683, 270 * 30.0, 10.0 * 30 * 30 + 270.0 * 10});
+}
+
 TEST_CASE("a call may have an input that is named as its nodes will be") {
   Graph graph;
   const Scope s(graph);
