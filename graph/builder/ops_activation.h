@@ -45,5 +45,4 @@ inline CrossEntropy sparse_softmax_cross_entropy(const Scope& s,
   return {result[0], result[1]};
 }
 
-// For images in NHWC; strides and windows have four entries.
 }  // namespace tagflow::graph::ops

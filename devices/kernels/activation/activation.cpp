@@ -43,7 +43,6 @@ struct EluGradient : Elementwise<T> {
   static T apply(T dy, T y) { return y < T(0) ? dy * (y + T(1)) : dy; }
 };
 
-// log(1 + e^x), written so that e^x cannot overflow.
 // The constants of "Self-Normalizing Neural Networks" (Klambauer, 2017).
 constexpr double kSeluScale = 1.0507009873554804934193349852946;
 constexpr double kSeluAlpha = 1.6732632423543772848170429916717;
@@ -64,6 +63,7 @@ struct SeluGradient : Elementwise<T> {
   }
 };
 
+// log(1 + e^x), written so that e^x cannot overflow.
 template <class T>
 struct Softplus : Elementwise<T> {
   static constexpr double kCost = 3;
