@@ -241,7 +241,8 @@ class Folding {
   static bool has_many_positions(const Tensor& value) {
     if (value.num_elements() > 0) return false;
     auto positions = std::optional<int64_t>(1);
-    for (const int64_t size : value.shape().dims()) {
+    const Shape shape = value.shape();
+    for (const int64_t size : shape.dims()) {
       positions = checked_multiply(*positions, std::max<int64_t>(size, 1));
       if (!positions || *positions > int64_t(kNeverSmall)) return true;
     }
