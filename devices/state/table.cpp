@@ -223,13 +223,13 @@ Status Table::reserve(const KernelContext& context, int64_t rows) {
                                  context.node().op(), describe(), size_));
   };
   const auto move = [this](Tensor& from, Tensor& to, const Shape& row) {
-    const int64_t used = size_ * row.num_elements();
-    if (used == 0) return;
+    if (from.num_elements() == 0) return;
     if (to.dtype() == DataType::kString &&
         to.buffer()->allocator == from.buffer()->allocator) {
-      move_strings(from, to, used);
+      // With those of removed rows, whose bytes count, too.
+      move_strings(from, to, from.num_elements());
     } else {
-      copy_elements(from, 0, to, 0, used);
+      copy_elements(from, 0, to, 0, size_ * row.num_elements());
     }
   };
   TAGFLOW_ASSIGN(Tensor keys, places(spec_.key, spec_.key_shape));
@@ -270,6 +270,21 @@ void Table::insert_row(const Tensor& keys, const Tensor& values, int64_t at) {
   ++size_;
 }
 
+namespace {
+
+// Strings are exchanged, since a copy would need memory, which may be missing.
+void move_row(Tensor& rows, int64_t from, int64_t to, int64_t size) {
+  if (rows.dtype() == DataType::kString) {
+    auto* texts = rows.mutable_data<std::string>();
+    std::swap_ranges(texts + from * size, texts + (from + 1) * size,
+                     texts + to * size);
+  } else {
+    copy_elements(rows, from * size, rows, to * size, size);
+  }
+}
+
+}  // namespace
+
 Status Table::remove(const KernelContext& context, const Tensor& keys) {
   TAGFLOW_RETURN_IF_ERROR(ended());
   TAGFLOW_ASSIGN(const int64_t count, count_keys(context, keys));
@@ -285,10 +300,8 @@ Status Table::remove(const KernelContext& context, const Tensor& keys) {
     const auto last = uint32_t(--size_);
     if (row == last) continue;
     index_.renumber(hash_of(keys_, last), last, row);
-    copy_elements(keys_, int64_t(last) * key_size, keys_,
-                  int64_t(row) * key_size, key_size);
-    copy_elements(values_, int64_t(last) * value_size, values_,
-                  int64_t(row) * value_size, value_size);
+    move_row(keys_, last, row, key_size);
+    move_row(values_, last, row, value_size);
   }
   return {};
 }

@@ -5,6 +5,8 @@
 #include "devices/tracking_allocator.h"
 #include "tests/devices/state/tested_barrier.h"
 
+using namespace std::string_literals;  // NOLINT: tests
+
 namespace tagflow::devices {
 
 namespace {
@@ -21,6 +23,9 @@ class Limited {
   // With outputs in other memory: there may be none left here.
   Status run_outside(const TestedOp& op, const std::vector<Tensor>& inputs) {
     return Call(op, inputs, &state_).start().status();
+  }
+  Tensor find_outside(const TestedOp& op, const std::vector<Tensor>& inputs) {
+    return Call(op, inputs, &state_).start().output();
   }
   Tensor make(std::string_view op, AttrMap attrs) {
     const TestedOp made(op, {}, std::move(attrs));
@@ -169,6 +174,44 @@ TEST_CASE("a sparse accumulator's rows count until they are taken") {
   CHECK(limited.in_use() > 5000);
   REQUIRE(limited.run_outside(take, {accumulator, Tensor::scalar(1)}).ok());
   CHECK(limited.in_use() == 0);
+}
+
+TEST_CASE("an entry is removed from a table that has no memory left") {
+  constexpr DataType kText = DataType::kString;
+  Limited limited(1 << 20);
+  const Tensor table = limited.make(
+      "MutableHashTableV2", {{"key_dtype", kText}, {"value_dtype", kText}});
+  const AttrMap types{{"Tin", kText}, {"Tout", kText}};
+  const TestedOp put("LookupTableInsertV2", {DataType::kResource, kText, kText},
+                     types);
+  const TestedOp remove("LookupTableRemoveV2", {DataType::kResource, kText},
+                        {{"Tin", kText}});
+  const auto key = [](int i) {
+    return Tensor::scalar(fmt::format("the key of entry {:09}", i));
+  };
+  // Later ones are longer: they do not fit into the place of others.
+  const auto value = [](int i) {
+    return Tensor::scalar(std::string(size_t(1000 + 10 * i), char('a' + i % 26)));
+  };
+  Status status;
+  int count = 0;
+  for (; status.ok(); ++count)
+    status = limited.run(put, {table, key(count), value(count)});
+  --count;
+  REQUIRE(count > 100);
+  // What is left is less than a value.
+  for (int i = 0; i < 50; ++i)
+    REQUIRE(limited.run(remove, {table, key(i)}).ok());
+  const TestedOp find("LookupTableFindV2", {DataType::kResource, kText, kText},
+                      types);
+  for (int i = 0; i < count; ++i) {
+    CAPTURE(i);
+    const Tensor found =
+        limited.find_outside(find, {table, key(i), Tensor::scalar("none"s)});
+    const Tensor wanted = i < 50 ? Tensor::scalar("none"s) : value(i);
+    CHECK(found.scalar_value<std::string>() ==
+          wanted.scalar_value<std::string>());
+  }
 }
 
 }  // namespace tagflow::devices
