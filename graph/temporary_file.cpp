@@ -64,12 +64,13 @@ bool is_temporary_name(std::string_view name) {
 
 void try_temporary_names(
     std::string_view target,
-    const std::function<bool(const std::string& name)>& is_taken) {
+    const std::function<bool(const std::string& name)>& is_taken,
+    bool removes_left) {
   constexpr int kMostNames = 10'000;
   for (int i = 0; i < kMostNames; ++i) {
     const std::string name = fmt::format("{}{}{}", target, kMark, i);
     if (!is_taken(name)) return;
-    if (remove_left(name) && !is_taken(name)) return;
+    if (removes_left && remove_left(name) && !is_taken(name)) return;
   }
 }
 
@@ -81,6 +82,7 @@ bool lock_temporary(int descriptor, const std::string& name) {
 }
 
 TemporaryFile::TemporaryFile(std::string_view target, Kind kind, mode_t mode) {
+  const MakingUnfinishedFile making;
   try_temporary_names(target, [&](const std::string& name) {
     path_ = name;
     error_ = make(kind, mode);

@@ -34,10 +34,12 @@ bool is_temporary_name(std::string_view name);
 // Calls `is_taken` with temporary names of the target until it returns false,
 // or very many are taken. It tries to make the file, locks it, and returns
 // whether somebody else has the name. Files that killed processes left are
-// removed. Thread-safe.
+// removed if `removes_left`: the names must be paths of this machine.
+// Thread-safe.
 void try_temporary_names(
     std::string_view target,
-    const std::function<bool(const std::string& name)>& is_taken);
+    const std::function<bool(const std::string& name)>& is_taken,
+    bool removes_left = true);
 
 // Locks the file or folder that its caller has just made with a temporary name,
 // until the descriptor is closed. False if it was removed meanwhile.

@@ -1,5 +1,6 @@
 #include "graph/unfinished_file.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,6 +23,8 @@ namespace {
 
 // Notes are added at the front, and stay.
 std::atomic<void*> first_note{nullptr};
+std::atomic<int> num_making{0};
+static_assert(std::atomic<int>::is_always_lock_free);
 static_assert(std::atomic<void*>::is_always_lock_free);
 static_assert(std::atomic<char*>::is_always_lock_free);
 
@@ -59,7 +62,25 @@ UnfinishedFile::~UnfinishedFile() {
   note_->is_used = false;
 }
 
+MakingUnfinishedFile::MakingUnfinishedFile() noexcept {
+  sigset_t signals;
+  sigfillset(&signals);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    sigdelset(&signals, fault);
+  pthread_sigmask(SIG_BLOCK, &signals, &before_);
+  num_making.fetch_add(1);
+}
+
+MakingUnfinishedFile::~MakingUnfinishedFile() {
+  num_making.fetch_sub(1);
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
 void remove_unfinished_files() noexcept {
+  constexpr int kMostWaits = 1000;
+  constexpr timespec kMillisecond{.tv_sec = 0, .tv_nsec = 1'000'000};
+  for (int i = 0; i < kMostWaits && num_making.load() > 0; ++i)
+    nanosleep(&kMillisecond, nullptr);
   using Note = UnfinishedFile::Note;
   auto* const first = static_cast<Note*>(first_note.load());
   for (Note* note = first; note != nullptr; note = note->next) {

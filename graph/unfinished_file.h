@@ -1,6 +1,8 @@
 // Files that a process removes if a signal ends it.
 #pragma once
 
+#include <signal.h>
+
 #include <string_view>
 
 namespace tagflow {
@@ -26,6 +28,21 @@ class UnfinishedFile {
   static Note* claim_note() noexcept;
 
   Note* note_ = nullptr;  // never freed, but used again
+};
+
+// Exists while its thread makes a file and notes it. Without it, a signal that
+// comes in between would leave the file: so this thread handles no signals
+// meanwhile, and remove_unfinished_files() of another one waits, for a second
+// at most.
+class MakingUnfinishedFile {
+ public:
+  MakingUnfinishedFile() noexcept;
+  MakingUnfinishedFile(const MakingUnfinishedFile&) = delete;
+  MakingUnfinishedFile& operator=(const MakingUnfinishedFile&) = delete;
+  ~MakingUnfinishedFile();
+
+ private:
+  sigset_t before_;
 };
 
 // Removes the files that are noted, and then the folders, if they are empty. It

@@ -30,14 +30,17 @@ Result<std::unique_ptr<AtomicFile>> AtomicFile::create(
   // short.
   std::unique_ptr<AtomicFile> made(new AtomicFile(std::move(target), options));
   Status status;
-  try_temporary_names(made->target_, [&](const std::string& name) {
+  const auto is_taken = [&](const std::string& name) {
     made->temporary_ = name;
     auto file = files.create(name);
     made->exists_ = file.ok();
     if (file.ok()) made->file_ = std::move(file).value();
     status = std::move(file).status();
     return status.code() == Code::kAlreadyExists;
-  });
+  };
+  const MakingUnfinishedFile making;
+  // In other file systems the names mean something else.
+  try_temporary_names(made->target_, is_taken, &files == &local_files());
   TAGFLOW_RETURN_IF_ERROR(status);
   // Not before: it may be another's.
   made->unfinished_.emplace(made->temporary_);

@@ -182,6 +182,18 @@ class ReplaceKernel : public RegexKernel {
     return {};
   }
 
+  // A rewrite may be as long as the text, and take the place of each byte.
+  double cost(const KernelContext& context) const override {
+    constexpr double kWrittenByteCost = 0.1;
+    const Tensor* rewrite = has_rewrite_ ? nullptr : &context.input(2);
+    const auto bytes = rewrite == nullptr ? double(rewrite_.size())
+                       : rewrite->is_scalar()
+                           ? double(rewrite->scalar_value<std::string>().size())
+                           : 0.0;
+    const double read = RegexKernel::cost(context);
+    return read + read / kByteCost * bytes * kWrittenByteCost;
+  }
+
  private:
   // Checks that there is memory for all that the text may become.
   void check_room(const StringWriter& writer, const std::string& text,

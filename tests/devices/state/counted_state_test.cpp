@@ -191,7 +191,8 @@ TEST_CASE("an entry is removed from a table that has no memory left") {
   };
   // Later ones are longer: they do not fit into the place of others.
   const auto value = [](int i) {
-    return Tensor::scalar(std::string(size_t(1000 + 10 * i), char('a' + i % 26)));
+    return Tensor::scalar(
+        std::string(size_t(1000 + 10 * i), char('a' + i % 26)));
   };
   Status status;
   int count = 0;
