@@ -32,6 +32,15 @@ WhileOptions options_of(Save save, size_t variables) {
   return options;
 }
 
+// x^8, by a loop of three iterations.
+Output squared_in_a_loop(const Scope& s, const Output& x) {
+  return while_loop(s, less_than(3),
+                    [](const Scope& l, const Outputs& v) -> Outputs {
+                      return {ops::add(l, v[0], 1), ops::square(l, v[1])};
+                    },
+                    {0, x})[1];
+}
+
 }  // namespace
 
 TEST_CASE("a loop that keeps little has the gradients of one that keeps all") {
@@ -279,12 +288,7 @@ TEST_CASE("a loop that was a While op is found by the op's name") {
   Graph graph;
   const Scope s(graph);
   const Output x = ops::constant(s, 2.0);
-  const Output y =
-      while_loop(s, less_than(3),
-                 [&](const Scope& l, const Outputs& v) -> Outputs {
-                   return {ops::add(l, v[0], 1), ops::square(l, v[1])};
-                 },
-                 {0, x})[1];
+  const Output y = squared_in_a_loop(s, x);
   for (Node* node : graph.nodes())
     if (node->op() == "Enter")
       graph.set_attr(node, "frame_name", std::string("loop/frame"));
@@ -301,12 +305,7 @@ TEST_CASE("a Save plan that makes no sense is refused") {
     Graph graph;
     const Scope s(graph);
     const Output x = ops::constant(s, 2.0);
-    const Output y =
-        while_loop(s, less_than(3),
-                   [&](const Scope& l, const Outputs& v) -> Outputs {
-                     return {ops::add(l, v[0], 1), ops::square(l, v[1])};
-                   },
-                   {0, x})[1];
+    const Output y = squared_in_a_loop(s, x);
     GradientOptions options;
     change(graph, options);
     dense_gradients(s, {y}, {x}, options);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "devices/kernel_registry.h"
+#include "devices/state/guard.h"
 #include "devices/step_resources.h"
 #include "graph/graph.h"
 #include "tests/devices/kernel_fixture.h"
@@ -39,10 +40,11 @@ class OneStep {
 };
 
 // What one kernel may do with inputs that nobody else holds. `inputs` are
-// empty afterwards.
+// empty afterwards. Outputs are in `memory`.
 inline Result<Outputs> run_unshared(std::string_view op,
                                     std::vector<Tensor>& inputs,
-                                    AttrMap attrs = {}) {
+                                    AttrMap attrs = {},
+                                    Allocator& memory = host_allocator()) {
   graph::Graph graph;
   std::vector<graph::Endpoint> endpoints;
   for (const Tensor& input : inputs) {
@@ -57,8 +59,8 @@ inline Result<Outputs> run_unshared(std::string_view op,
   Outputs outputs(size_t(node->num_outputs()));
   const StepInfo step;
   const Tag tag;
-  KernelContext context(node, inputs, outputs, &step, &tag);
-  TAGFLOW_RETURN_IF_ERROR(kernel->compute(context));
+  KernelContext context(node, inputs, outputs, &step, &tag, &memory);
+  TAGFLOW_RETURN_IF_ERROR(run_kernel(*kernel, context));
   inputs.clear();
   return outputs;
 }

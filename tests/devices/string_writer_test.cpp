@@ -3,12 +3,9 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-#include "devices/kernel_registry.h"
-#include "devices/state/guard.h"
 #include "devices/tracking_allocator.h"
-#include "graph/graph.h"
 #include "graph/status_exception.h"
-#include "tests/devices/kernel_fixture.h"
+#include "tests/devices/one_step.h"
 
 namespace tagflow::devices {
 
@@ -23,26 +20,9 @@ size_t outside_of(const Tensor& strings) {
   return bytes;
 }
 
-// Runs the CPU's kernel of the op in that memory.
 Result<Outputs> run_in(Allocator& memory, std::string_view op, Outputs inputs,
                        AttrMap attrs) {
-  graph::Graph graph;
-  std::vector<graph::Endpoint> endpoints;
-  for (const Tensor& input : inputs) {
-    TAGFLOW_ASSIGN(graph::Node * node,
-                   graph.add(graph.unique_name("input"), "Placeholder", {},
-                             {{"dtype", input.dtype()}}));
-    endpoints.push_back({node, 0});
-  }
-  TAGFLOW_ASSIGN(graph::Node * node,
-                 graph.add("op", op, endpoints, std::move(attrs)));
-  TAGFLOW_ASSIGN(auto kernel, KernelRegistry::global().make(*node, "CPU"));
-  Outputs outputs(size_t(node->num_outputs()));
-  const StepInfo step;
-  const Tag tag;
-  KernelContext context(node, inputs, outputs, &step, &tag, &memory);
-  TAGFLOW_RETURN_IF_ERROR(run_kernel(*kernel, context));
-  return outputs;
+  return run_unshared(op, inputs, std::move(attrs), memory);
 }
 
 // The op makes far more text than fits, from one string of 9,000 bytes.

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <memory>
 
-#include "tests/temp_path.h"
+#include "tests/temp_folder.h"
 
 namespace tagflow {
 namespace {
@@ -18,16 +18,9 @@ namespace fs = std::filesystem;
 
 using Kind = TemporaryFile::Kind;
 
-class Folder {
- public:
-  Folder() { fs::create_directory(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-  std::string target() const { return (path_ / "x.npy").string(); }
-
- private:
-  const fs::path path_ = testing::temp_path("temporary");
+struct Folder : testing::TempFolder {
+  Folder() : TempFolder("temporary") {}
+  std::string target() const { return (path() / "x.npy").string(); }
 };
 
 std::unique_ptr<TemporaryFile> make(const Folder& folder, Kind kind) {

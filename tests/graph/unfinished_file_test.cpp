@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/temp_path.h"
+#include "tests/temp_folder.h"
 
 namespace tagflow {
 namespace {
@@ -17,17 +17,8 @@ namespace fs = std::filesystem;
 
 void make(const fs::path& path) { std::ofstream(path) << "half"; }
 
-// Makes an empty folder, and removes it.
-class Folder {
- public:
-  Folder() { fs::create_directory(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-  const fs::path& path() const { return path_; }
-
- private:
-  const fs::path path_ = testing::temp_path("unfinished");
+struct Folder : testing::TempFolder {
+  Folder() : TempFolder("unfinished") {}
 };
 
 TEST_CASE("files are removed while they are unfinished, and others are not") {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "apps/shared/io/utf8.h"
+#include "graph/utf8.h"
 
 namespace tagflow::apps::draw {
 namespace {
@@ -167,7 +167,7 @@ std::string escape_markup(std::string_view text) {
   std::string escaped;
   while (!text.empty()) {
     const char c = text[0];
-    const size_t length = io::character_length(text);
+    const size_t length = character_length(text);
     if (length == 0 || (uint8_t(c) < 0x20 && c != '\n' && c != '\t')) {
       escaped += kReplacement;
     } else if (c == '&') {

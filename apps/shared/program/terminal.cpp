@@ -14,8 +14,8 @@
 #include <memory>
 #include <string_view>
 
-#include "apps/shared/io/utf8.h"
 #include "graph/status_text.h"
+#include "graph/utf8.h"
 
 namespace tagflow::apps {
 namespace {
@@ -59,7 +59,7 @@ template <class IsKept>
 std::string escape_controls(std::string_view text, IsKept is_kept) {
   std::string safe;
   while (!text.empty()) {
-    const size_t length = io::character_length(text);
+    const size_t length = character_length(text);
     const std::string_view character =
         text.substr(0, std::max<size_t>(length, 1));
     const auto last = static_cast<unsigned char>(character.back());

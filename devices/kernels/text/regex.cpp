@@ -8,6 +8,7 @@
 #include "devices/kernel_registry.h"
 #include "devices/kernels/text/stripped.h"
 #include "devices/string_writer.h"
+#include "graph/utf8.h"
 
 namespace tagflow::devices {
 
@@ -61,26 +62,6 @@ class NodePattern {
   mutable Pattern last_;  // constant if static; else guarded by the mutex
 };
 
-// The bytes of the character of UTF-8 at text[at]; 1 if there is none.
-size_t character_bytes(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) {
-    return at + i < text.size() ? uint8_t(text[at + i]) : uint8_t(0);
-  };
-  const auto continues = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  const uint8_t first = byte(0), second = byte(1);
-  if (first >= 0xc2 && first <= 0xdf) return continues(1) ? 2 : 1;
-  if (first >= 0xe0 && first <= 0xef) {
-    const bool is_long = first > 0xe0 || second >= 0xa0;
-    return is_long && continues(1) && continues(2) ? 3 : 1;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    const bool is_valid =
-        first == 0xf0 ? second >= 0x90 : first < 0xf4 || second <= 0x8f;
-    return is_valid && continues(1) && continues(2) && continues(3) ? 4 : 1;
-  }
-  return 1;
-}
-
 // As RE2::GlobalReplace, which calls nothing of ours between its matches. An
 // empty match right behind another match is none.
 void replace_all(const KernelContext& context, const RE2& pattern,
@@ -99,7 +80,11 @@ void replace_all(const KernelContext& context, const RE2& pattern,
     const auto begin = size_t(groups[0].data() - text.data());
     replaced.append(text, from, begin - from);
     if (groups[0].empty() && begin == last_end) {
-      const size_t bytes = character_bytes(text, begin);
+      // A byte that begins no character is passed over alone.
+      const size_t bytes = std::max<size_t>(
+          character_length(std::string_view(text).substr(begin),
+                           Surrogates::kAllowed),
+          1);
       if (begin < text.size()) replaced.append(text, begin, bytes);
       from = begin + bytes;
     } else {

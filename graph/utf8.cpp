@@ -1,10 +1,8 @@
-#include "apps/shared/io/utf8.h"
+#include "graph/utf8.h"
 
-#include <cstdint>
+namespace tagflow {
 
-namespace tagflow::io {
-
-std::size_t character_length(std::string_view text) {
+std::size_t character_length(std::string_view text, Surrogates surrogates) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? uint8_t(text[i]) : uint8_t{0};
   };
@@ -18,13 +16,16 @@ std::size_t character_length(std::string_view text) {
                              : is_within(0, 0xf0, 0xf4) ? 4
                                                         : 0;
   // What the second byte must be, so that there is no shorter form, no half of
-  // a surrogate pair, and nothing past U+10FFFF.
+  // a surrogate pair if these are refused, and nothing past U+10FFFF.
   const uint8_t least = byte(0) == 0xe0 ? 0xa0 : byte(0) == 0xf0 ? 0x90 : 0x80;
-  const uint8_t most = byte(0) == 0xed ? 0x9f : byte(0) == 0xf4 ? 0x8f : 0xbf;
+  const bool is_refused = surrogates == Surrogates::kRefused;
+  const uint8_t most = byte(0) == 0xed && is_refused ? 0x9f
+                       : byte(0) == 0xf4             ? 0x8f
+                                                     : 0xbf;
   if (length == 0 || !is_within(1, least, most)) return 0;
   for (std::size_t i = 2; i < length; ++i)
     if (!is_within(i, 0x80, 0xbf)) return 0;
   return length;
 }
 
-}  // namespace tagflow::io
+}  // namespace tagflow

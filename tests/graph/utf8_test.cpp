@@ -1,8 +1,8 @@
-#include "apps/shared/io/utf8.h"
+#include "graph/utf8.h"
 
 #include <doctest/doctest.h>
 
-namespace tagflow::io {
+namespace tagflow {
 
 TEST_CASE("characters of UTF-8 have their length, and other bytes none") {
   CHECK(character_length("ab") == 1);
@@ -19,6 +19,8 @@ TEST_CASE("characters of UTF-8 have their length, and other bytes none") {
     CAPTURE(text);
     CHECK(character_length(text) == 0);
   }
+  CHECK(character_length("\xed\xa0\x80", Surrogates::kAllowed) == 3);
+  CHECK(character_length("\xe0\x9f\xbf", Surrogates::kAllowed) == 0);
 }
 
-}  // namespace tagflow::io
+}  // namespace tagflow
