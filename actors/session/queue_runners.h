@@ -28,8 +28,9 @@ namespace tagflow::actors {
 // The threads keep the session's state alive, as a Callable does: stop them, or
 // close the session. InvalidArgument or NotFound if an operation does not
 // exist, or there is no enqueue operation; then no thread was started.
-// ResourceExhausted if a thread cannot be created, and FailedPrecondition after
-// a stop: then the coordinator stops the threads that were started.
+// ResourceExhausted if a thread cannot be created: then the coordinator stops
+// the threads that were started. FailedPrecondition if it had stopped before
+// the call; of a stop during the call, join() has the reason.
 // REQUIRES: the coordinator outlives the call and its threads.
 Status start_queue_runners(Session& session,
                            std::span<const graph::QueueRunnerDef> runners,

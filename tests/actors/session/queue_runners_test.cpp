@@ -240,11 +240,15 @@ TEST_CASE("queue runners without memory to start stop, and close their queue") {
     FailAllocation fail(k);
     const Status status = p.start();
     fail.stop();
-    if (!status.ok()) CHECK(status.code() == Code::kResourceExhausted);
+    if (!status.ok()) {
+      CHECK(status.code() == Code::kResourceExhausted);
+      CHECK((p.threads.should_stop() || !p.is_closed()));
+    }
     // Threads that were not stopped end with their input.
     p.target("give_no_more");
-    CHECK((p.threads.should_stop() == !status.ok() || !p.is_closed()));
-    must(p.threads.join());
+    // A thread that runs already may be what has no memory.
+    const Status ended = p.threads.join();
+    if (!ended.ok()) CHECK(ended.code() == Code::kResourceExhausted);
     CHECK(p.is_closed() == (status.ok() || p.threads.should_stop()));
     if (!fail.failed()) break;
   }
