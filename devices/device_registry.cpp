@@ -95,7 +95,8 @@ std::string DeviceRegistry::help() const {
 }
 
 Result<std::vector<std::unique_ptr<Device>>> make_devices(
-    const std::vector<DeviceSpec>& specs, const DeviceRegistry& registry) {
+    const std::vector<DeviceSpec>& specs, const DeviceRegistry& registry,
+    const graph::DeviceName& task) {
   std::vector<DeviceSpec> ordered = specs;
   const auto is_cpu = [](const DeviceSpec& spec) {
     return spec.keyword == "cpu";
@@ -119,7 +120,8 @@ Result<std::vector<std::unique_ptr<Device>>> make_devices(
     if (!checked.ok()) return named(std::move(checked));
     for (int i = 0; i < spec.count; ++i) {
       graph::DeviceInfo info;
-      info.name = {"localhost", 0, 0, type->type, made[type->type]++};
+      info.name = {task.job, task.replica, task.task, type->type,
+                   made[type->type]++};
       info.incarnation = random_incarnation();
       try {
         TAGFLOW_ASSIGN(auto device, type->make(spec, std::move(info)));

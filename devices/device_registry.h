@@ -69,7 +69,7 @@ class DeviceRegistry {
   std::vector<DeviceType> types_;
 };
 
-// Makes the devices of this process, as /job:localhost/replica:0/task:0. There
+// Makes the devices of this process, with names in its `task`. There
 // is always a CPU, and CPUs come first; other devices are in the order of the
 // specs. Devices of a type are numbered from 0. Each incarnation is a random
 // number that is positive as int64_t. InvalidArgument for specs that
@@ -77,7 +77,8 @@ class DeviceRegistry {
 // returns or throws.
 Result<std::vector<std::unique_ptr<Device>>> make_devices(
     const std::vector<DeviceSpec>& specs,
-    const DeviceRegistry& registry = DeviceRegistry::global());
+    const DeviceRegistry& registry = DeviceRegistry::global(),
+    const graph::DeviceName& task = {"localhost", 0, 0, {}, {}});
 // As above, for a text, which parse_device_specs() reads.
 Result<std::vector<std::unique_ptr<Device>>> make_devices(
     std::string_view specs);

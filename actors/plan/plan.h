@@ -223,6 +223,9 @@ struct TransferItem {
   std::string sender;   // the first of these
   std::string tensor;   // the last
   uint32_t number = 0;  // of the name, in all plans of an executable
+  bool is_sent = false;  // it is of a Send
+  // Of a Send: its Recv is in another process.
+  bool leaves = false;
 };
 
 struct Plan {
@@ -234,6 +237,8 @@ struct Plan {
   // arrivals.
   std::vector<uint32_t> feeds;
   std::vector<ConstantFetch> constant_fetches;
+  // The indices of the signature's fetches that it gives, with those.
+  std::vector<uint32_t> fetches;
   // The device that it runs on: its index among the session's devices, its full
   // name, and its name in messages.
   uint32_t device = 0;

@@ -223,8 +223,10 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
                      node->attr<int64_t>("send_device_incarnation"));
       std::string key =
           fmt::format("{};{:x};{};{}", from, uint64_t(birth), to, name);
-      plan_.transfers.push_back(
-          {std::move(key), std::move(from), std::move(name)});
+      plan_.transfers.push_back({.name = std::move(key),
+                                 .sender = std::move(from),
+                                 .tensor = std::move(name),
+                                 .is_sent = item.kind == NodeKind::kSend});
       break;
     }
   }
@@ -349,6 +351,7 @@ Status PlanBuilder::add_fetches(const std::vector<Endpoint>& fetches) {
   for (size_t i = 0; i < fetches.size(); ++i) {
     if (fetches[i].node == nullptr) continue;
     const auto index = uint32_t(i);
+    plan_.fetches.push_back(index);
     if (auto folded = fold(fetches[i]); folded && folded->waits.empty()) {
       plan_.constant_fetches.push_back({index, std::move(folded->value)});
       continue;

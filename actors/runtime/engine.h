@@ -25,13 +25,14 @@ class BatchStore;  // actors/runtime/batch.h
 class DeviceSet;   // actors/runtime/device_set.h
 class Scheduler;   // actors/runtime/scheduler.h
 class Step;        // actors/runtime/step.h
+struct Transfer;   // actors/runtime/transfer.h
 
-// Internal, for tests. Spawns a Rendezvous, lazily, for transfers of these
-// names, whose batches are those of `store`. Both outlive it. Must be
-// thread-safe, and must return an actor that is a Rendezvous.
+// Internal. Spawns a Rendezvous, lazily, for these transfers, by number, whose
+// batches are those of `store`. Both outlive it. Must be thread-safe, and must
+// return an actor that is a Rendezvous.
 using SpawnRendezvous = std::function<caf::actor(
     caf::actor_system& system, HandOff policy,
-    const std::vector<std::string>& transfers, BatchStore* store)>;
+    const std::vector<Transfer>& transfers, BatchStore* store)>;
 
 struct EngineOptions {
   // Worker threads; 0: one per core that this process may use.
@@ -40,8 +41,8 @@ struct EngineOptions {
   // next engine get the same cores.
   bool pin_workers = false;
   HandOff hand_off = HandOff::kDirect;
-  // Makes the rendezvous of each run whose partitions exchange tokens. Empty: a
-  // LocalRendezvous.
+  // For tests: makes the rendezvous of each run whose partitions exchange
+  // tokens. Empty: a LocalRendezvous.
   SpawnRendezvous spawn_rendezvous;
   // Receives warnings about internal errors, such as an actor that ends by
   // itself. Empty: warnings are printed to stderr. Must be thread-safe.

@@ -23,6 +23,7 @@ namespace tagflow::actors {
 class CallFrames;  // actors/runtime/call_frames.h
 class FrameActor;
 class IterationActor;
+class PeerWait;  // actors/runtime/peer_wait.h
 class Rendezvous;
 
 // Statistics. Each actor has its own; they are added up when the step is over.
@@ -93,6 +94,7 @@ struct PartitionRun {
   mutable StepQueue queue;           // at the device
   CallFrames* calls = nullptr;       // the partition's
   Rendezvous* rendezvous = nullptr;  // of all partitions
+  PeerWait* peers = nullptr;         // of the step in hand, if it has peers
 };
 
 // The loop constants of a frame instance that have arrived: a prefix of those

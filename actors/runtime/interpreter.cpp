@@ -257,7 +257,7 @@ void Interpreter::fire_other(uint32_t node, bool is_dead) {
     // Transfers run dead or alive, so that the other side gets a token.
     if (item.kind == NodeKind::kSend) {
       consume_inputs(item);
-      send_transfer(item, true, {});
+      send_transfer(node, true, {});
     } else if (item.kind == NodeKind::kRecv) {
       fire_recv(node, item);
     } else {

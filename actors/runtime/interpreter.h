@@ -171,9 +171,10 @@ class Interpreter {
   bool compute_at_once(const NodeItem& item,
                        const devices::AsyncKernel& kernel);
   void fire_send(uint32_t node, const NodeItem& item);
-  void send_transfer(const NodeItem& item, bool is_dead, Tensor&& value);
+  void send_transfer(uint32_t node, bool is_dead, Tensor&& value);
   void fire_recv(uint32_t node, const NodeItem& item);
-  Token& add_transfer(const NodeItem& item, bool is_dead);
+  Token& add_transfer(const TransferItem& transfer, bool is_dead);
+  const TransferItem& transfer_of(const NodeItem& item) const;
   bool defer_if_heavy(uint32_t node, const NodeItem& item);
   KernelRequest* take_heavy();
   void finish_kernel(const NodeItem& item, Tensor* outputs);

@@ -211,7 +211,7 @@ void Interpreter::take_copy(uint32_t node, Tensor&& value) {
   const NodeItem& item = nodes_[node];
   switch (item.kind) {
     case NodeKind::kSend:
-      send_transfer(item, false, std::move(value));
+      send_transfer(node, false, std::move(value));
       break;
     case NodeKind::kRecv:
       finish_kernel(item, &value);
@@ -224,25 +224,36 @@ void Interpreter::take_copy(uint32_t node, Tensor&& value) {
 
 // --- Transfers --------------------------------------------------------------
 
-Token& Interpreter::add_transfer(const NodeItem& item, bool is_dead) {
-  if (out_.transfers == nullptr)
-    out_.transfers = take_batch(BatchKind::kTransfers);
-  const uint32_t number = frame_.run->plan->transfers[item.ordinal].number;
-  return out_.transfers->tokens.add(number, is_dead);
+const TransferItem& Interpreter::transfer_of(const NodeItem& item) const {
+  return frame_.run->plan->transfers[item.ordinal];
 }
 
-void Interpreter::send_transfer(const NodeItem& item, bool is_dead,
-                                Tensor&& value) {
-  Token& token = add_transfer(item, is_dead);
-  token.waiter = Token::kNobody;
+Token& Interpreter::add_transfer(const TransferItem& transfer, bool is_dead) {
+  if (out_.transfers == nullptr)
+    out_.transfers = take_batch(BatchKind::kTransfers);
+  return out_.transfers->tokens.add(transfer.number, is_dead);
+}
+
+// What leaves the process is outstanding until it is accepted.
+void Interpreter::send_transfer(uint32_t node, bool is_dead, Tensor&& value) {
+  const NodeItem& item = nodes_[node];
+  const TransferItem& transfer = transfer_of(item);
+  Token& token = add_transfer(transfer, is_dead);
   token.value.take(value);
+  if (transfer.leaves) [[unlikely]] {
+    token.waiter = node;
+    state_.pending(node) |= IterationState::kAsked;
+    ++outstanding_;
+    return;
+  }
+  token.waiter = Token::kNobody;
   send_control(ports_[item.first_port]);
 }
 
 void Interpreter::fire_send(uint32_t node, const NodeItem& item) {
   Tensor value = take_input(item, 0);
   if (devices::host_readable(value)) {
-    send_transfer(item, false, std::move(value));
+    send_transfer(node, false, std::move(value));
   } else {
     request_copy(node, KernelRequest::Work::kCopyToHost, std::move(value));
   }
@@ -250,7 +261,7 @@ void Interpreter::fire_send(uint32_t node, const NodeItem& item) {
 
 // A dead Recv also takes its token, which is always sent.
 void Interpreter::fire_recv(uint32_t node, const NodeItem& item) {
-  add_transfer(item, false).waiter = node;
+  add_transfer(transfer_of(item), false).waiter = node;
   ++outstanding_;
 }
 
@@ -259,6 +270,11 @@ void Interpreter::take_received(Batch& batch) {
     --outstanding_;
     const NodeItem& item = nodes_[token.slot];
     uint32_t& word = state_.pending(token.slot);
+    if (item.kind == NodeKind::kSend) [[unlikely]] {
+      word &= ~IterationState::kAsked;
+      send_control(ports_[item.first_port]);
+      continue;
+    }
     word = (word & ~IterationState::kDead) | IterationState::kTaken |
            (token.is_dead ? IterationState::kDead : 0);
     if (trace_ != nullptr) [[unlikely]]

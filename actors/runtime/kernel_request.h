@@ -75,7 +75,7 @@ struct KernelRequest {
   bool frees = false;              // memory: Note [Freeing first]
   TakingPermit taking;             // its taking permit
   TakingPermit taken;              // that of the kernel which it follows
-  StepWait wait;                   // of an asynchronous kernel, or parked
+  KernelWait wait;                 // of an asynchronous kernel, or parked
   StepQueue* queue = nullptr;      // of its run, at the device
   KernelRequest* after = nullptr;  // the next in this one's batch
   uint32_t node = 0;

@@ -3,10 +3,12 @@
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 
+#include "actors/runtime/peer_wait.h"
+
 namespace tagflow::actors {
 
 PartitionActor::PartitionActor(caf::actor_config& config, PartitionRun& run)
-    : EngineActor(config, run.policy, run.batches), calls_(run) {
+    : EngineActor(config, run.policy, run.batches), run_(run), calls_(run) {
   run.calls = &calls_;
   root_handle_ = spawn_actor<FrameActor, caf::lazy_init + caf::hidden>(
       home_system(), std::cref(run), std::cref(run.plan->frames[0]));
@@ -24,6 +26,7 @@ void PartitionActor::on_batch(Batch* batch, Runner& runner) {
   }
   done_ = true;
   pool().give(batch);
+  if (run_.peers != nullptr) run_.peers->end_partition();
 }
 
 void PartitionActor::collect(Counters& counters) const {

@@ -35,6 +35,7 @@ class PartitionActor : public EngineActor {
   void on_stop() override;
 
  private:
+  const PartitionRun& run_;
   CallFrames calls_;
   caf::actor root_handle_;
   FrameActor* root_;

@@ -8,7 +8,7 @@
 namespace tagflow::actors {
 
 LocalRendezvous::LocalRendezvous(caf::actor_config& config, HandOff policy,
-                                 const std::vector<std::string>& transfers,
+                                 const std::vector<Transfer>& transfers,
                                  BatchStore* store)
     : Rendezvous(config, policy, store),
       transfers_(transfers),
@@ -123,7 +123,7 @@ void LocalRendezvous::post_answers(Runner& runner) {
 }
 
 std::string LocalRendezvous::describe(const Key& key) const {
-  const std::string& name = transfers_[key.transfer];
+  const std::string& name = transfers_[key.transfer].name;
   if (key.tag.frame_hi == 0 && key.tag.frame_lo == 0) return name;
   return fmt::format("{}, iteration {} of frame instance {:016x}{:016x}", name,
                      key.tag.iteration, key.tag.frame_hi, key.tag.frame_lo);
@@ -139,7 +139,7 @@ void LocalRendezvous::reset() {
 }
 
 caf::actor spawn_local_rendezvous(caf::actor_system& system, HandOff policy,
-                                  const std::vector<std::string>& transfers,
+                                  const std::vector<Transfer>& transfers,
                                   BatchStore* store) {
   return spawn_actor<LocalRendezvous, caf::lazy_init>(
       system, policy, std::cref(transfers), store);

@@ -10,7 +10,13 @@
 // a live one, so that the other side receives it, too.
 //
 // A waiting Recv holds no unit of activity (Note [Activity] in runner.h): if
-// nothing else in the step is active, nobody will ever send to it.
+// nothing else in the step is active, nobody will ever send to it, unless a peer
+// does (Note [A part of a step] in peer_wait.h).
+//
+// A rendezvous that knows peers also takes the tokens of Sends whose Recv is in
+// another process. Such a Send is the `waiter` of its token: it gets a token in
+// a kReceived batch when its own has been accepted. What comes from a peer is a
+// kTransfers batch without a sender.
 //
 // Invariants:
 //   1. Each key is sent once and received once: a second send or receive is an
@@ -25,6 +31,7 @@
 #include <vector>
 
 #include "actors/runtime/engine_actor.h"
+#include "actors/runtime/transfer.h"
 
 namespace tagflow::actors {
 
@@ -33,6 +40,9 @@ namespace tagflow::actors {
 class Rendezvous : public EngineActor {
  public:
   using EngineActor::EngineActor;
+  // A step starts: what peers send to it may come from now on. REQUIRES: the
+  // step is not over until reset().
+  virtual void begin(Step&) {}
   // Drops all tokens and waiting Recvs. REQUIRES: the step is quiet.
   virtual void reset() = 0;
 };
@@ -43,10 +53,10 @@ class Rendezvous : public EngineActor {
 // empty between steps; stopped with their executable.
 class LocalRendezvous : public Rendezvous {
  public:
-  // `transfers` are names by number, and outlive the actor. Batches come from
+  // `transfers` are by number, all with both ends here, and outlive the actor. Batches come from
   // `store`; if it is null, the actor owns them.
   LocalRendezvous(caf::actor_config& config, HandOff policy,
-                  const std::vector<std::string>& transfers,
+                  const std::vector<Transfer>& transfers,
                   BatchStore* store = nullptr);
 
   void reset() override;
@@ -54,19 +64,27 @@ class LocalRendezvous : public Rendezvous {
  protected:
   void on_batch(Batch* batch, Runner& runner) override;
 
- private:
   struct Key {
     uint32_t transfer = 0;
     devices::Tag tag;
     bool operator==(const Key&) const = default;
   };
-  struct KeyHash {
-    size_t operator()(const Key& key) const;
-  };
   // An iteration, and its Recv.
   struct Receiver {
     EngineActor* actor = nullptr;
     uint32_t node = 0;
+  };
+  void send(const Key& key, Token& token, Step& step);
+  void receive(const Key& key, const Receiver& receiver, Step& step);
+  // Adds to what post_answers() posts to the receiver.
+  void answer(const Receiver& receiver, bool is_dead, Tensor&& value,
+              Step& step);
+  void post_answers(Runner& runner);
+  const Transfer& transfer(uint32_t number) const { return transfers_[number]; }
+
+ private:
+  struct KeyHash {
+    size_t operator()(const Key& key) const;
   };
   // The side that came first: a Recv if receiver.actor is not null, otherwise a
   // token.
@@ -82,19 +100,14 @@ class LocalRendezvous : public Rendezvous {
   };
   using Table = std::unordered_map<Key, Entry, KeyHash>;
 
-  void send(const Key& key, Token& token, Step& step);
-  void receive(const Key& key, const Receiver& receiver, Step& step);
   // Moves the entry of `key` to `entry`, and frees its place. False if there is
   // no entry yet.
   bool take(const Key& key, Entry& entry);
   // Adds an entry without a receiver or a value. REQUIRES: `key` has no entry.
   Entry& add(const Key& key);
-  void answer(const Receiver& receiver, bool is_dead, Tensor&& value,
-              Step& step);
-  void post_answers(Runner& runner);
   std::string describe(const Key& key) const;
 
-  const std::vector<std::string>& transfers_;
+  const std::vector<Transfer>& transfers_;
   // By number of the transfer: its first entry. Most transfers have only one
   // entry at a time; entries of further tags are in the table.
   std::vector<Slot> slots_;
@@ -107,7 +120,7 @@ class LocalRendezvous : public Rendezvous {
 
 // A LocalRendezvous: see EngineOptions.
 caf::actor spawn_local_rendezvous(caf::actor_system& system, HandOff policy,
-                                  const std::vector<std::string>& transfers,
+                                  const std::vector<Transfer>& transfers,
                                   BatchStore* store);
 
 }  // namespace tagflow::actors

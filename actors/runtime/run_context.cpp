@@ -11,14 +11,15 @@ namespace tagflow::actors {
 std::unique_ptr<RunContext> RunContext::make(
     const DeviceSet& devices, const CallLimits& limits,
     std::span<const std::unique_ptr<Plan>> plans,
-    const std::vector<std::string>& transfers) {
+    const std::vector<Transfer>& transfers,
+    const SpawnRendezvous& spawn_rendezvous) {
   const Engine& engine = devices.engine();
   const bool may_wait = std::ranges::any_of(
       plans, [](const auto& plan) { return plan->may_wait; });
   auto context = std::make_unique<RunContext>();
   context->handles.reserve(plans.size() + 1);
   if (!transfers.empty()) {
-    context->handles.push_back(engine.spawn_rendezvous()(
+    context->handles.push_back(spawn_rendezvous(
         engine.system(), engine.hand_off(), transfers, &context->batches));
     context->rendezvous = actor_pointer<Rendezvous>(context->handles.back());
   }

@@ -3,6 +3,7 @@
 
 #include <caf/actor.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "actors/runtime/device_set.h"
 #include "actors/runtime/frame.h"
 #include "actors/runtime/partition_actor.h"
+#include "actors/runtime/peer_wait.h"
 #include "actors/runtime/rendezvous.h"
 #include "devices/step_resources.h"
 
@@ -24,12 +26,12 @@ struct CallLimits {
 // Only its executable, and the step that it runs, access it.
 struct RunContext {
   // Makes one partition per plan, and a rendezvous if there are transfers.
-  // `transfers` are names, by number. The plans and the names must outlive the
-  // context. The caller must call supervise().
+  // Both must outlive the context. The caller must call supervise().
   static std::unique_ptr<RunContext> make(
       const DeviceSet& devices, const CallLimits& limits,
       std::span<const std::unique_ptr<Plan>> plans,
-      const std::vector<std::string>& transfers);
+      const std::vector<Transfer>& transfers,
+      const SpawnRendezvous& spawn_rendezvous);
 
   // Makes the engine stop the actors when it ends, unless they have ended
   // before. May throw std::bad_alloc; then this holds for some of them.
@@ -44,6 +46,7 @@ struct RunContext {
   Rendezvous* rendezvous = nullptr;  // null: nothing is transferred
   devices::StepResources resources;  // of the step; empty between steps
   Counters before;  // what the actors had counted when the step started
+  std::optional<PeerWait> peers;     // of the step, if it has peers
   std::unique_ptr<RunContext> next;  // in a list
 };
 

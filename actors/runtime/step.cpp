@@ -92,7 +92,11 @@ bool Step::waits_for_state() const {
   return !has_units && state_waits_ > 0 && state_waits_ == waits_.size();
 }
 
-std::string StepWait::reason() const {
+std::string KernelWait::name() const {
+  return fmt::format("{} \"{}\"", node->op(), node->name());
+}
+
+std::string KernelWait::reason() const {
   return kernel == nullptr ? std::string() : kernel->describe_wait(*context);
 }
 
@@ -100,8 +104,8 @@ std::string Step::describe_waits() const {
   std::lock_guard lock(mutex_);
   return first_of(waits_, kMostNamed, [](const StepWait& wait) {
     const std::string reason = wait.reason();
-    return fmt::format("{} \"{}\"{}", wait.node->op(), wait.node->name(),
-                       reason.empty() ? "" : fmt::format(" ({})", reason));
+    return reason.empty() ? wait.name()
+                          : fmt::format("{} ({})", wait.name(), reason);
   });
 }
 

@@ -26,9 +26,10 @@ namespace tagflow::actors {
 // A step is *active* while some actor, kernel or device of the engine works for
 // it: while it has units of activity (Note [Activity] in runner.h). It *waits*
 // while it has no unit, but an asynchronous kernel has not answered, since it
-// waits for a queue, a peer, a timer or a thread. Waits are counted beside the
-// units, in the same word; their names are those of the nodes whose kernels
-// have not answered. The step is *over* when it has neither units nor waits.
+// waits for a queue, a timer or a thread; or while partitions in other processes
+// may send to it (actors/runtime/peer_wait.h). Waits are counted beside the
+// units, in the same word, and have names, such as those of the nodes whose
+// kernels have not answered. The step is *over* when it has neither units nor waits.
 // Then the word is closed, and no unit can be added any more.
 //
 //              begin_wait, last unit dropped
@@ -74,23 +75,32 @@ struct FetchSlot {
   State state = kMissing;
 };
 
-// A wait of a step, while it lasts. It is part of the request of an
-// asynchronous kernel.
+// A wait of a step, while it lasts.
 struct StepWait
     : boost::intrusive::list_base_hook<
           boost::intrusive::link_mode<boost::intrusive::safe_link>> {
+  virtual ~StepWait() = default;
+  // What waits: 'QueueDequeueV2 "take"'.
+  virtual std::string name() const = 0;
+  // 'queue "q" has 0 of 10 elements'; empty if nobody says. REQUIRES: the wait
+  // has not ended.
+  virtual std::string reason() const { return {}; }
+
   devices::WaitsFor what = devices::WaitsFor::kOutside;
+  // The reason of the wait at the time when the step was stopped, if it was.
+  std::string at_stop;
+};
+
+// That of an asynchronous kernel; part of its request.
+struct KernelWait final : StepWait {
+  std::string name() const override;
+  std::string reason() const override;
+
   const graph::Node* node = nullptr;
   // The kernel and its context, for more details. The context lives until the
   // wait ends.
   const devices::AsyncKernel* kernel = nullptr;
   const devices::KernelContext* context = nullptr;
-  // The reason of the wait at the time when the step was stopped, if it was.
-  std::string at_stop;
-
-  // 'queue "q" has 0 of 10 elements'; empty if the kernel does not say.
-  // REQUIRES: the wait has not ended.
-  std::string reason() const;
 };
 
 // Life cycle: created by the session; active or waiting; over; its actors are
@@ -155,7 +165,7 @@ class Step : public std::enable_shared_from_this<Step>,
   // Whether the step waits, and only for other runs on the same state.
   // Thread-safe.
   bool waits_for_state() const;
-  // Names a few of the nodes that it waits for. Thread-safe.
+  // Names a few of its waits. Thread-safe.
   std::string describe_waits() const;
   // The number of waits that have ended. Thread-safe.
   uint64_t waits_ended() const { return waits_ended_.load(); }

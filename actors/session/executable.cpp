@@ -15,22 +15,27 @@ constexpr std::chrono::microseconds kLentQuantum{200};
 
 }  // namespace
 
-Executable::Executable(std::shared_ptr<DeviceSet> devices,
+LocalExecutable::LocalExecutable(std::shared_ptr<DeviceSet> devices,
                        const CallLimits& limits,
                        std::vector<std::unique_ptr<Plan>> plans,
                        std::vector<std::string> fetches,
-                       std::shared_ptr<const devices::HostAccess> host)
+                       std::shared_ptr<const devices::HostAccess> host,
+                       std::optional<Peers> peers)
     : devices_(std::move(devices)),
       limits_(limits),
       plans_(std::move(plans)),
       fetches_(std::move(fetches)),
+      has_fetch_(fetches_.size(), !peers),
+      peers_(std::move(peers)),
       host_access_(std::move(host)) {
   number_transfers();
+  for (const auto& plan : plans_)
+    for (const uint32_t fetch : plan->fetches) has_fetch_[fetch] = true;
 }
 
 // All contexts are idle, since a running step has a reference to the
 // executable.
-Executable::~Executable() {
+LocalExecutable::~LocalExecutable() {
   if (std::unique_ptr<RunContext> context = take_spare()) {
     context->next = std::move(idle_);
     idle_ = std::move(context);
@@ -54,19 +59,36 @@ Executable::~Executable() {
 }
 
 // A Send and its Recv, which are in different plans, have the same number.
-void Executable::number_transfers() {
+void LocalExecutable::number_transfers() {
   std::unordered_map<std::string, uint32_t> numbers;
   for (const auto& plan : plans_)
-    for (TransferItem& transfer : plan->transfers) {
+    for (TransferItem& item : plan->transfers) {
+      const auto ends =
+          item.is_sent ? Transfer::Ends::kSend : Transfer::Ends::kRecv;
       const auto [it, is_new] =
-          numbers.emplace(transfer.name, uint32_t(transfers_.size()));
-      transfer.number = it->second;
-      if (is_new) transfers_.push_back(transfer.name);
+          numbers.emplace(item.name, uint32_t(transfers_.size()));
+      item.number = it->second;
+      if (is_new) {
+        transfers_.push_back({item.name, ends});
+      } else if (transfers_[item.number].ends != ends) {
+        transfers_[item.number].ends = Transfer::Ends::kBoth;
+      }
     }
+  if (!peers_) {
+    for (Transfer& transfer : transfers_) transfer.ends = Transfer::Ends::kBoth;
+    return;
+  }
+  for (const auto& plan : plans_)
+    for (TransferItem& item : plan->transfers)
+      item.leaves = transfers_[item.number].ends == Transfer::Ends::kSend;
 }
 
-std::unique_ptr<RunContext> Executable::make_context() {
-  auto context = RunContext::make(*devices_, limits_, plans_, transfers_);
+std::unique_ptr<RunContext> LocalExecutable::make_context() {
+  const SpawnRendezvous& spawn_rendezvous =
+      peers_ ? peers_->spawn_rendezvous
+             : devices_->engine().spawn_rendezvous();
+  auto context = RunContext::make(*devices_, limits_, plans_, transfers_,
+                                  spawn_rendezvous);
   context->resources.set_host_access(host_access_);
   try {
     context->supervise(devices_->engine());
@@ -77,12 +99,12 @@ std::unique_ptr<RunContext> Executable::make_context() {
   return context;
 }
 
-std::unique_ptr<RunContext> Executable::take_spare() {
+std::unique_ptr<RunContext> LocalExecutable::take_spare() {
   return std::unique_ptr<RunContext>(
       spare_.exchange(nullptr, std::memory_order_acquire));
 }
 
-std::unique_ptr<RunContext> Executable::acquire() {
+std::unique_ptr<RunContext> LocalExecutable::acquire() {
   if (auto context = take_spare()) return context;
   {
     std::lock_guard lock(mutex_);
@@ -96,12 +118,12 @@ std::unique_ptr<RunContext> Executable::acquire() {
   return make_context();
 }
 
-int Executable::num_idle() const {
+int LocalExecutable::num_idle() const {
   std::lock_guard lock(mutex_);
   return num_idle_ + (spare_.load() != nullptr ? 1 : 0);
 }
 
-void Executable::release(std::unique_ptr<RunContext> context, bool reusable) {
+void LocalExecutable::release(std::unique_ptr<RunContext> context, bool reusable) {
   if (reusable) {
     RunContext* none = nullptr;
     if (spare_.compare_exchange_strong(none, context.get(),
@@ -120,7 +142,7 @@ void Executable::release(std::unique_ptr<RunContext> context, bool reusable) {
   end_actors(std::move(context));
 }
 
-void Executable::end_actors(std::unique_ptr<RunContext> context) noexcept {
+void LocalExecutable::end_actors(std::unique_ptr<RunContext> context) noexcept {
   try {
     context->end_actors(devices_->engine());
   } catch (...) {
@@ -130,7 +152,7 @@ void Executable::end_actors(std::unique_ptr<RunContext> context) noexcept {
   }
 }
 
-Status Executable::start(const std::shared_ptr<Step>& step,
+Status LocalExecutable::start(const std::shared_ptr<Step>& step,
                          std::span<const Tensor> feeds, bool lend, bool count) {
   const Engine& engine = devices_->engine();
   std::unique_ptr<RunContext> context;
@@ -163,6 +185,11 @@ Status Executable::start(const std::shared_ptr<Step>& step,
   step->add_activity();  // the start itself
   Runner runner(nullptr, engine.hand_off(), kLentQuantum, step->info.step_id);
   try {
+    if (peers_ && !raw->partitions.empty()) {
+      raw->peers.emplace(*step, raw->partitions.size(), peers_->describe_wait);
+      for (const auto& run : raw->runs) run->peers = &*raw->peers;
+      if (raw->rendezvous != nullptr) raw->rendezvous->begin(*step);
+    }
     for (size_t p = 0; p < raw->partitions.size(); ++p) {
       Batch* const batch = raw->partitions[p]->take_start();
       batch->step = step.get();
@@ -184,14 +211,14 @@ Status Executable::start(const std::shared_ptr<Step>& step,
   return {};
 }
 
-Step::Answer Executable::outcome(Step& step, const RunContext& context) {
+Step::Answer LocalExecutable::outcome(Step& step, const RunContext& context) {
   if (Status error = step.error(); !error.ok()) {
     return step.was_stopped() && !step.answered() ? explain_late(error, context)
                                                   : error;
   }
   std::vector<std::string> missing;
   for (size_t i = 0; i < step.fetches.size(); ++i)
-    if (step.fetches[i].state == FetchSlot::kMissing)
+    if (has_fetch_[i] && step.fetches[i].state == FetchSlot::kMissing)
       missing.push_back(fetches_[i]);
   const bool done =
       std::ranges::all_of(context.partitions, &PartitionActor::done);
@@ -207,7 +234,7 @@ Step::Answer Executable::outcome(Step& step, const RunContext& context) {
   return values;
 }
 
-void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
+void LocalExecutable::finish(Step& step, std::unique_ptr<RunContext> context,
                         bool count) {
   const devices::StepWork work(step.info);
   // An exception here is an error of the step, too.
@@ -245,6 +272,7 @@ void Executable::finish(Step& step, std::unique_ptr<RunContext> context,
   } catch (...) {
     reusable = false;
   }
+  context->peers.reset();
   context->resources.end();
   release(std::move(context), reusable);
   if (step.on_over) {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,30 +18,61 @@
 
 namespace tagflow::actors {
 
+// What a session runs of a signature: here, or in the processes of a cluster.
 // Thread-safe. Lives at least as long as each of its steps.
-class Executable : public std::enable_shared_from_this<Executable> {
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  virtual size_t num_fetches() const = 0;
+  // Whether a step may change state that outlives it.
+  virtual bool updates_state() const = 0;
+  // Whether the variables that it reads may become constants: Note [Frozen
+  // variables].
+  virtual bool can_be_frozen() const = 0;
+  // Starts a step, which gives the answer. If `lend`, the calling thread runs
+  // the first quantum. If `count`, the answer of a run that was not aborted
+  // includes its statistics. After an error, the step was not started, and
+  // gives no answer. REQUIRES: one feed per feed of the signature.
+  virtual Status start(const std::shared_ptr<Step>& step,
+                       std::span<const Tensor> feeds, bool lend,
+                       bool count) = 0;
+};
+
+// How the partitions of an executable reach those of other processes.
+struct Peers {
+  SpawnRendezvous spawn_rendezvous;
+  // What a step waits for while nothing of it runs here, in words. Thread-safe.
+  std::function<std::string()> describe_wait;
+};
+
+// Runs partitions in this process: all of a signature, or the part of a worker
+// (Note [A part of a step] in actors/runtime/peer_wait.h). A part answers with
+// the fetches that it has; the others are tensors that are not valid.
+class LocalExecutable final
+    : public Executable,
+      public std::enable_shared_from_this<LocalExecutable> {
  public:
   // How many contexts are kept for further runs; others end with their run.
   static constexpr int kMostIdle = 32;
 
   // One plan per partition, with the same feeds and fetches. `fetches` are
-  // names. `host`: what kernels may reach; null: everything.
-  Executable(std::shared_ptr<DeviceSet> devices, const CallLimits& limits,
-             std::vector<std::unique_ptr<Plan>> plans,
-             std::vector<std::string> fetches,
-             std::shared_ptr<const devices::HostAccess> host = nullptr);
+  // names. `host`: what kernels may reach; null: everything. With `peers`, a
+  // Send whose Recv is in no plan, or the other way round, is one to a peer.
+  LocalExecutable(std::shared_ptr<DeviceSet> devices, const CallLimits& limits,
+                  std::vector<std::unique_ptr<Plan>> plans,
+                  std::vector<std::string> fetches,
+                  std::shared_ptr<const devices::HostAccess> host = nullptr,
+                  std::optional<Peers> peers = std::nullopt);
   // Ends its actors.
-  ~Executable();
+  ~LocalExecutable() override;
 
-  size_t num_fetches() const { return fetches_.size(); }
-  // Whether a step may change state that outlives it.
-  bool updates_state() const {
+  size_t num_fetches() const override { return fetches_.size(); }
+  bool updates_state() const override {
     return std::ranges::any_of(
         plans_, [](const auto& plan) { return plan->updates_state; });
   }
-  // Whether the variables that it reads may become constants: Note [Frozen
-  // variables].
-  bool can_be_frozen() const {
+  bool can_be_frozen() const override {
     const auto any = [this](bool Plan::*flag) {
       return std::ranges::any_of(
           plans_, [&](const auto& plan) { return (*plan).*flag; });
@@ -47,14 +80,10 @@ class Executable : public std::enable_shared_from_this<Executable> {
     return any(&Plan::reads_variables) && !any(&Plan::updates_state) &&
            !any(&Plan::may_wait);
   }
+  Status start(const std::shared_ptr<Step>& step, std::span<const Tensor> feeds,
+               bool lend, bool count) override;
   // The number of idle contexts.
   int num_idle() const;
-  // Starts a step, which gives the answer. If `lend`, the calling thread runs
-  // the first quantum. If `count`, the answer of a run that was not aborted
-  // includes its statistics. After an error, the step was not started, and
-  // gives no answer. REQUIRES: one feed per feed of the signature.
-  Status start(const std::shared_ptr<Step>& step, std::span<const Tensor> feeds,
-               bool lend, bool count);
 
  private:
   std::unique_ptr<RunContext> acquire();
@@ -70,8 +99,10 @@ class Executable : public std::enable_shared_from_this<Executable> {
   const std::shared_ptr<DeviceSet> devices_;
   const CallLimits limits_;
   std::vector<std::unique_ptr<Plan>> plans_;
-  std::vector<std::string> transfers_;  // by number
+  std::vector<Transfer> transfers_;  // by number
   const std::vector<std::string> fetches_;
+  std::vector<bool> has_fetch_;  // by fetch: whether a plan has it
+  const std::optional<Peers> peers_;
   const std::shared_ptr<const devices::HostAccess> host_access_;
   // An idle context that can be taken without a lock.
   std::atomic<RunContext*> spare_{nullptr};

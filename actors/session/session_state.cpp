@@ -225,7 +225,7 @@ Result<std::shared_ptr<Prepared>> SessionState::compile(
   for (const auto& plan : plans) warn_once(plan->warnings);
   auto prepared = std::make_shared<Prepared>();
   prepared->feeds = request.feeds;
-  prepared->executable = std::make_shared<Executable>(
+  prepared->executable = std::make_shared<LocalExecutable>(
       devices_, CallLimits{options_.max_call_depth, options_.max_open_calls},
       std::move(plans), signature.fetches, host_access_);
   prepared->updates_state = prepared->executable->updates_state();

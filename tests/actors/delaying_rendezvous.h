@@ -59,7 +59,7 @@ class DelayingRendezvous : public LocalRendezvous {
 
 inline caf::actor spawn_delaying_rendezvous(
     caf::actor_system& system, HandOff policy,
-    const std::vector<std::string>& transfers, BatchStore* store) {
+    const std::vector<Transfer>& transfers, BatchStore* store) {
   return spawn_actor<DelayingRendezvous, caf::lazy_init>(
       system, policy, std::cref(transfers), store);
 }

@@ -186,7 +186,7 @@ TEST_CASE("smoke: a loop cut over two partitions gives the uncut result") {
         {"send_cond", "send_x"}, options));
     plans.push_back(cut.plan(cut.b, {}, {}, {"send_y"}, options));
     auto executable =
-        std::make_shared<Executable>(cut.devices, kLimits, std::move(plans),
+        std::make_shared<LocalExecutable>(cut.devices, kLimits, std::move(plans),
                                      std::vector<std::string>{"exit", "sum"});
     for (int trips : {0, 1, 2, 10}) {
       auto out =
@@ -204,7 +204,7 @@ TEST_CASE("smoke: a Recv that nobody serves is a deadlock, and is named") {
     Cut cut(options);
     std::vector<std::unique_ptr<Plan>> plans;
     plans.push_back(cut.plan(cut.b, {}, {}, {"send_y"}, options));
-    auto executable = std::make_shared<Executable>(
+    auto executable = std::make_shared<LocalExecutable>(
         cut.devices, kLimits, std::move(plans), std::vector<std::string>());
     auto out = cut.run(*executable, {});
     REQUIRE(!out.ok());
@@ -233,7 +233,7 @@ TEST_CASE("actors end with their executable") {
           {{cut.a.find("exit_x"), 0}}, {"send_cond", "send_x"}, options));
       plans.push_back(cut.plan(cut.b, {}, {}, {"send_y"}, options));
       auto executable =
-          std::make_shared<Executable>(cut.devices, kLimits, std::move(plans),
+          std::make_shared<LocalExecutable>(cut.devices, kLimits, std::move(plans),
                                        std::vector<std::string>{"exit"});
       const auto out =
           cut.run(*executable, {Tensor::scalar(3), Tensor::scalar(1.f)});

@@ -41,11 +41,11 @@ class Listener : public EngineActor {
 
 constexpr uint32_t kTransfers = 100;
 
-std::vector<std::string> transfer_names() {
-  std::vector<std::string> names;
+std::vector<Transfer> named_transfers() {
+  std::vector<Transfer> transfers;
   for (uint32_t i = 0; i < kTransfers; ++i)
-    names.push_back(fmt::format("A;1;B;t{}:0", i));
-  return names;
+    transfers.push_back({fmt::format("A;1;B;t{}:0", i)});
+  return transfers;
 }
 
 // A rendezvous, and two that receive.
@@ -53,7 +53,7 @@ struct Meeting : StepwiseSystem {
   explicit Meeting(HandOff hand_off = HandOff::kDirect,
                    const SpawnRendezvous& spawn = spawn_local_rendezvous)
       : policy(hand_off),
-        actor(spawn(system, policy, names, nullptr)),
+        actor(spawn(system, policy, transfers, nullptr)),
         rendezvous(actor_pointer<Rendezvous>(actor)) {
     for (int i = 0; i < 2; ++i)
       handles.push_back(system.spawn<Listener, caf::lazy_init>(policy));
@@ -117,7 +117,7 @@ struct Meeting : StepwiseSystem {
   }
 
   const HandOff policy;
-  const std::vector<std::string> names = transfer_names();
+  const std::vector<Transfer> transfers = named_transfers();
   std::vector<caf::actor> handles;
   caf::actor actor;
   Rendezvous* rendezvous;

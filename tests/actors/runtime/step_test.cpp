@@ -31,8 +31,8 @@ struct OneStep {
   std::shared_ptr<Step> step = std::make_shared<Step>(1, 0);
 };
 
-StepWait wait_of(devices::WaitsFor what, const graph::Node* node = nullptr) {
-  StepWait wait;
+KernelWait wait_of(devices::WaitsFor what, const graph::Node* node = nullptr) {
+  KernelWait wait;
   wait.what = what;
   wait.node = node;
   return wait;
@@ -46,8 +46,8 @@ constexpr auto kOutside = devices::WaitsFor::kOutside;
 TEST_CASE("a step waits for others while it waits for shared state alone") {
   OneStep one;
   Step& step = *one.step;
-  StepWait first = wait_of(kSharedState), second = wait_of(kSharedState);
-  StepWait outside = wait_of(kOutside);
+  KernelWait first = wait_of(kSharedState), second = wait_of(kSharedState);
+  KernelWait outside = wait_of(kOutside);
   CHECK_FALSE(step.waits_for_state());
   step.begin_wait(first);
   CHECK_FALSE(step.waits_for_state());  // it is active
@@ -71,7 +71,7 @@ TEST_CASE("a step waits for others while it waits for shared state alone") {
 
 TEST_CASE("a step is entered from outside until it is over") {
   OneStep one;
-  StepWait wait = wait_of(kOutside);
+  KernelWait wait = wait_of(kOutside);
   REQUIRE(one.step->try_enter());
   one.step->drop_activity();
   one.wait_for(wait);
@@ -87,7 +87,7 @@ TEST_CASE("a step is entered from outside until it is over") {
 
 TEST_CASE("a report of many waits names the first and counts the others") {
   graph::Graph graph;
-  std::vector<StepWait> waits;
+  std::vector<KernelWait> waits;
   for (int i = 0; i < 7; ++i)
     waits.push_back(
         wait_of(kOutside, add(graph, "n" + std::to_string(i), "NoOp", {})));
@@ -112,7 +112,7 @@ TEST_CASE("a step that is given up says what it waited for at its deadline") {
     OneStep one;
     Step& step = *one.step;
     step.timeout = std::chrono::milliseconds(1);
-    StepWait wait =
+    KernelWait wait =
         wait_of(kOutside, add(graph, failed ? "b" : "a", "NoOp", {}));
     step.begin_wait(wait);
     if (failed) step.fail(error(Code::kOutOfRange, "as asked"));

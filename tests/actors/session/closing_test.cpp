@@ -281,7 +281,7 @@ TEST_CASE("a thousand sessions share threads and devices") {
 }
 
 TEST_CASE("a session keeps a few sets of actors, however many runs it had") {
-  constexpr int kRuns = Executable::kMostIdle + 8;
+  constexpr int kRuns = LocalExecutable::kMostIdle + 8;
   const Graph graph = blocked_graph();
   const auto engine = graph::testing::must(Engine::create({.workers = 1}));
   const auto session = std::make_shared<SessionState>(
@@ -289,6 +289,8 @@ TEST_CASE("a session keeps a few sets of actors, however many runs it had") {
   graph::testing::must(session->extend(graph));
   const std::shared_ptr<const Prepared> prepared =
       graph::testing::must(session->prepare({{}, {"y"}, {}}));
+  const auto& executable =
+      dynamic_cast<const LocalExecutable&>(*prepared->executable);
   for (int round = 0; round < 2; ++round) {
     Blockade blockade;
     std::vector<std::promise<Answer>> answers(kRuns);
@@ -296,10 +298,10 @@ TEST_CASE("a session keeps a few sets of actors, however many runs it had") {
       session->run_async(prepared, {}, {}, [&](Answer answer, RunStats) {
         promise.set_value(std::move(answer));
       });
-    CHECK(prepared->executable->num_idle() == 0);
+    CHECK(executable.num_idle() == 0);
     blockade.let_go();
     for (auto& promise : answers) CHECK(promise.get_future().get().ok());
-    CHECK(prepared->executable->num_idle() == Executable::kMostIdle);
+    CHECK(executable.num_idle() == LocalExecutable::kMostIdle);
   }
   CHECK(session->close({}).ok());
 }

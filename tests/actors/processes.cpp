@@ -1,0 +1,344 @@
+#include "tests/actors/processes.h"
+
+#include <caf/actor_system.hpp>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "actors/runtime/rendezvous.h"
+#include "actors/runtime/runner.h"
+#include "devices/device_registry.h"
+#include "devices/kernel_catalog.h"
+#include "graph/analysis/validate.h"
+#include "tests/reference/random_graph.h"
+
+namespace tagflow::actors {
+namespace {
+
+// The task of the receiving device of a transfer.
+int receiver_of(const std::string& name) {
+  size_t begin = 0;
+  for (int i = 0; i < 2; ++i) begin = name.find(';', begin) + 1;
+  const size_t end = name.find(';', begin);
+  return graph::DeviceName::parse(name.substr(begin, end - begin))->task.value();
+}
+
+}  // namespace
+
+class PeerNetwork::Impl {
+ public:
+  // A token, or the acceptance of one.
+  struct Letter {
+    uint64_t step = 0;
+    int to = 0;
+    std::string transfer;  // empty: an acceptance
+    devices::Tag tag;
+    bool is_dead = false;
+    Tensor value;
+    // The iteration and the Send that wait for the acceptance; null: none.
+    EngineActor* sender = nullptr;
+    uint32_t send = 0;
+    int from = 0;
+  };
+  class Meeting;
+
+  Impl(int processes, uint64_t seed)
+      : parts_(size_t(processes)), choices_(seed), carrier_([this] { carry(); }) {}
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+    carrier_.join();
+  }
+
+  void begin(int process, Step& step, Meeting& meeting) {
+    const std::lock_guard lock(mutex_);
+    parts_[size_t(process)].open.emplace(step.info.step_id,
+                                         Part{&step, &meeting});
+    changed_.notify_all();
+  }
+  void end(int process, uint64_t step) {
+    const std::lock_guard lock(mutex_);
+    parts_[size_t(process)].open.erase(step);
+    parts_[size_t(process)].dead.insert(step);
+    changed_.notify_all();
+  }
+  // Whether the Send is accepted at once.
+  bool send(Letter&& letter) {
+    const std::lock_guard lock(mutex_);
+    const bool accepted = choices_.below(2) == 0;
+    if (accepted) letter.sender = nullptr;
+    letters_.push_back(std::move(letter));
+    changed_.notify_all();
+    return accepted;
+  }
+
+ private:
+  struct Part {
+    Step* step = nullptr;
+    Meeting* meeting = nullptr;
+  };
+  struct Process {
+    std::map<uint64_t, Part> open;  // by step
+    std::set<uint64_t> dead;
+  };
+
+  // Delivers one letter after the other, in any order.
+  void carry();
+  void deliver(Letter& letter, const Part& part);
+
+  std::mutex mutex_;  // guards the below
+  std::condition_variable changed_;
+  std::vector<Process> parts_;
+  std::vector<Letter> letters_;
+  reference::SeededChoices choices_;
+  bool is_over_ = false;
+  std::thread carrier_;
+};
+
+// The rendezvous of one context of a process.
+class PeerNetwork::Impl::Meeting : public LocalRendezvous {
+ public:
+  Meeting(caf::actor_config& config, HandOff policy,
+          const std::vector<Transfer>& transfers, BatchStore* store,
+          std::shared_ptr<Impl> network, int process)
+      : LocalRendezvous(config, policy, transfers, store),
+        network_(std::move(network)),
+        process_(process) {
+    for (uint32_t i = 0; i < transfers.size(); ++i)
+      numbers_.emplace(transfers[i].name, i);
+  }
+
+  uint32_t number_of(const std::string& name) const {
+    return numbers_.at(name);
+  }
+  void begin(Step& step) override {
+    step_ = step.info.step_id;
+    network_->begin(process_, step, *this);
+  }
+  void reset() override {
+    network_->end(process_, step_);
+    LocalRendezvous::reset();
+  }
+
+ protected:
+  void on_batch(Batch* batch, Runner& runner) override {
+    // The tokens that leave; the others are met here.
+    size_t kept = 0;
+    Step& step = *batch->step;
+    for (Token& token : batch->tokens) {
+      const Transfer& over = transfer(token.slot);
+      if (over.ends != Transfer::Ends::kSend || step.cancelled()) {
+        Token& place = batch->tokens.begin()[kept++];
+        if (&place != &token) place = std::move(token);
+        continue;
+      }
+      const bool accepted = network_->send({.step = step.info.step_id,
+                                            .to = receiver_of(over.name),
+                                            .transfer = over.name,
+                                            .tag = batch->tag,
+                                            .is_dead = token.is_dead,
+                                            .value = std::move(token.value),
+                                            .sender = batch->sender,
+                                            .send = token.waiter,
+                                            .from = process_});
+      if (accepted) answer({batch->sender, token.waiter}, false, {}, step);
+    }
+    batch->tokens.truncate(kept);
+    LocalRendezvous::on_batch(batch, runner);
+  }
+
+ private:
+  const std::shared_ptr<Impl> network_;
+  const int process_;
+  std::unordered_map<std::string, uint32_t> numbers_;  // of transfers
+  uint64_t step_ = 0;                                  // in hand
+};
+
+void PeerNetwork::Impl::carry() {
+  std::unique_lock lock(mutex_);
+  size_t looked = 0;  // letters in a row that cannot be delivered yet
+  for (;;) {
+    changed_.wait(lock, [&] { return is_over_ || looked < letters_.size(); });
+    if (is_over_) return;
+    std::swap(letters_[choices_.below(uint32_t(letters_.size()))],
+              letters_.back());
+    Process& to = parts_[size_t(letters_.back().to)];
+    const uint64_t step = letters_.back().step;
+    const auto part = to.open.find(step);
+    if (part == to.open.end() && !to.dead.contains(step)) {
+      // It is early. With a few of them, each is looked at soon again.
+      if (++looked < letters_.size()) continue;
+      changed_.wait(lock);
+      looked = 0;
+      continue;
+    }
+    looked = 0;
+    Letter letter = std::move(letters_.back());
+    letters_.pop_back();
+    if (part == to.open.end() || !part->second.step->try_enter()) continue;
+    const Part entered = part->second;
+    if (letter.sender != nullptr)
+      letters_.push_back({.step = letter.step,
+                          .to = letter.from,
+                          .sender = letter.sender,
+                          .send = letter.send});
+    lock.unlock();
+    deliver(letter, entered);
+    lock.lock();
+  }
+}
+
+// REQUIRES: the caller has a unit of the part's step.
+void PeerNetwork::Impl::deliver(Letter& letter, const Part& part) {
+  Runner runner(nullptr, HandOff::kDirect, std::chrono::hours(1));
+  auto* const batch = new Batch;
+  batch->step = part.step;
+  if (letter.transfer.empty()) {
+    batch->kind = BatchKind::kReceived;
+    batch->receiver = letter.sender;
+    batch->tokens.add(letter.send);
+    runner.post(letter.sender, batch);
+  } else {
+    batch->kind = BatchKind::kTransfers;
+    batch->tag = letter.tag;
+    Token& token = batch->tokens.add(part.meeting->number_of(letter.transfer),
+                                     letter.is_dead);
+    token.waiter = Token::kNobody;
+    token.value.take(letter.value);
+    runner.post(part.meeting, batch);
+  }
+  runner.flush();
+  part.step->drop_activity();
+}
+
+PeerNetwork::PeerNetwork(int processes, uint64_t seed)
+    : impl_(std::make_shared<Impl>(processes, seed)) {}
+
+PeerNetwork::~PeerNetwork() = default;
+
+Peers PeerNetwork::peers(int process) {
+  return {
+      .spawn_rendezvous =
+          [impl = impl_, process](caf::actor_system& system, HandOff policy,
+                                  const std::vector<Transfer>& transfers,
+                                  BatchStore* store) {
+            return spawn_actor<Impl::Meeting, caf::lazy_init>(
+                system, policy, std::cref(transfers), store, impl, process);
+          },
+      .describe_wait = [] { return std::string("tokens of peers"); }};
+}
+
+Processes::Processes(int count, const std::string& devices, int workers,
+                     uint64_t seed)
+    : network_(count, seed) {
+  const auto specs = devices::parse_device_specs(devices).value();
+  for (int task = 0; task < count; ++task) {
+    auto engine = Engine::create({.workers = workers}).value();
+    auto made = devices::make_devices(
+                    specs, devices::DeviceRegistry::global(),
+                    {.job = "worker", .replica = 0, .task = task})
+                    .value();
+    sets_.push_back(DeviceSet::make(std::move(engine), std::move(made)));
+    const auto infos = sets_.back()->infos();
+    infos_.insert(infos_.end(), infos.begin(), infos.end());
+  }
+}
+
+Result<std::vector<Tensor>> Processes::run(
+    const graph::Graph& graph,
+    std::span<const std::pair<std::string, Tensor>> feeds,
+    const std::vector<std::string>& fetches, const SessionOptions& options) {
+  Request request;
+  std::vector<Tensor> fed;
+  for (const auto& [name, value] : feeds) {
+    TAGFLOW_ASSIGN(const auto endpoint, graph.endpoint(name));
+    request.feeds.push_back(endpoint);
+    fed.push_back(value);
+  }
+  for (const std::string& name : fetches) {
+    TAGFLOW_ASSIGN(const auto endpoint, graph.endpoint(name));
+    request.fetches.push_back(endpoint);
+  }
+  TAGFLOW_ASSIGN(const graph::FrameMap frames,
+                 graph::validated_frames(graph));
+  const graph::CostModel costs;
+  const devices::RegisteredKernels kernels;
+  TAGFLOW_ASSIGN(
+      Distribution distribution,
+      distribute({graph, frames, options, infos_, kernels, costs}, request));
+
+  const uint32_t devices_each = uint32_t(infos_.size() / sets_.size());
+  std::vector<std::vector<graph::Partition>> parts(sets_.size());
+  for (graph::Partition& partition : distribution.partitions) {
+    const size_t process = partition.device / devices_each;
+    partition.device %= devices_each;
+    parts[process].push_back(std::move(partition));
+  }
+  struct Part {
+    std::shared_ptr<LocalExecutable> executable;
+    std::shared_ptr<Step> step;
+  };
+  std::vector<Part> running;
+  for (size_t p = 0; p < sets_.size(); ++p) {
+    if (parts[p].empty()) continue;
+    TAGFLOW_ASSIGN(auto plans, compile(std::move(parts[p]), options,
+                                       sets_[p]->devices()));
+    running.push_back(
+        {std::make_shared<LocalExecutable>(
+             sets_[p],
+             CallLimits{options.max_call_depth, options.max_open_calls},
+             std::move(plans), fetches, nullptr, network_.peers(int(p))),
+         nullptr});
+  }
+  parts_ = int(running.size());
+  ++steps_;
+  std::vector<std::shared_ptr<Step>> steps;
+  for (Part& part : running) {
+    part.step = std::make_shared<Step>(steps_, fetches.size());
+    part.step->timeout = std::chrono::minutes(1);
+    part.step->deadline =
+        std::chrono::steady_clock::now() + part.step->timeout;
+    steps.push_back(part.step);
+  }
+  std::mutex mutex;
+  Status first;  // error
+  for (Part& part : running)
+    part.step->on_over = [&](Step& step, Step::Answer answer,
+                             const RunStats& stats) {
+      if (!answer.ok()) {
+        {
+          const std::lock_guard lock(mutex);
+          if (first.ok()) first = answer.status();
+        }
+        for (const auto& other : steps)
+          if (other.get() != &step)
+            other->fail(error(Code::kCancelled, "another part has failed"));
+      }
+      step.answer_on_worker(std::move(answer), stats);
+    };
+  for (Part& part : running)
+    TAGFLOW_RETURN_IF_ERROR(part.executable->start(part.step, fed, false,
+                                                   false));
+  std::vector<Tensor> values(fetches.size());
+  for (Part& part : running) {
+    Step::Answer answer = part.step->wait();
+    if (!answer.ok()) {
+      const std::lock_guard lock(mutex);
+      if (first.ok()) first = answer.status();
+      continue;
+    }
+    for (size_t i = 0; i < values.size(); ++i)
+      if ((*answer)[i].valid()) values[i] = std::move((*answer)[i]);
+  }
+  if (!first.ok()) return first;
+  return values;
+}
+
+}  // namespace tagflow::actors
