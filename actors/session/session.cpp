@@ -241,6 +241,10 @@ std::span<const std::unique_ptr<devices::Device>> Session::devices() const {
   return handle_->state->device_set().devices();
 }
 
+std::span<const graph::DeviceInfo> Session::device_infos() const {
+  return handle_->state->device_set().infos();
+}
+
 const graph::Graph& Session::graph() const { return handle_->state->graph(); }
 const SessionOptions& Session::options() const {
   return handle_->state->options();

@@ -160,10 +160,10 @@ Result<Distribution> SessionState::distribute(const Request& request,
   // permanent, so there are few such tries.
   constexpr int kMostTries = 100;
   for (int tries = 1;; ++tries) {
-    Result<Distribution> distribution =
-        actors::distribute({graph_, check_.frames(), options_,
-                            devices_->devices(), costs_, &groups(), &budget},
-                           request, purpose);
+    Result<Distribution> distribution = actors::distribute(
+        {graph_, check_.frames(), options_, devices_->infos(),
+         devices::RegisteredKernels(), costs_, &groups(), &budget},
+        request, purpose);
     if (distribution.status().code() != Code::kAborted) return distribution;
     if (tries == kMostTries)
       return std::move(distribution)
@@ -176,12 +176,8 @@ Result<Distribution> SessionState::distribute(const Request& request,
 }
 
 const StateGroups& SessionState::groups() {
-  if (!groups_ || !groups_->covers(graph_)) {
-    std::vector<graph::DeviceInfo> infos;
-    for (const auto& device : devices_->devices())
-      infos.push_back(device->info());
-    groups_.emplace(graph_, infos, devices::RegisteredKernels());
-  }
+  if (!groups_ || !groups_->covers(graph_))
+    groups_.emplace(graph_, devices_->infos(), devices::RegisteredKernels());
   return *groups_;
 }
 

@@ -36,8 +36,8 @@ struct CutGraph {
     options.passes = tg::PassSet::none();
     session = actors::make_session(options, graph);
     distribution = must(session->explain({}, fetches));
-    report = must(report_cut(distribution, session->devices()));
-    drawing = must(draw_cut(distribution, session->devices()));
+    report = must(report_cut(distribution, session->device_infos()));
+    drawing = must(draw_cut(distribution, session->device_infos()));
   }
 
   std::unique_ptr<actors::Session> session;
