@@ -273,6 +273,50 @@ TEST_CASE("a kernel that computes a text stops when its step is cancelled") {
   CHECK(cancelled_status(split, true).code() == Code::kCancelled);
 }
 
+TEST_CASE("Unique stops when cancelled, though its tensor has no elements") {
+  const Call unique{"UniqueV2",
+                    {Tensor::make(DataType::kFloat, Shape{0, 1 << 20}),
+                     Tensor::vector<int32_t>({1})}};
+  CHECK(cancelled_status(unique, false).code() == Code::kCancelled);
+}
+
+namespace {
+
+// Cancels the step when a worker begins a range.
+class CancellingParallel final : public Parallel {
+ public:
+  explicit CancellingParallel(std::atomic<bool>& cancelled)
+      : cancelled_(cancelled) {}
+  void run(int64_t total, double, RangeBody body) override {
+    cancelled_ = true;
+    body(0, total);
+  }
+
+ private:
+  std::atomic<bool>& cancelled_;
+};
+
+}  // namespace
+
+TEST_CASE("a scatter stops within the slices of a worker when cancelled") {
+  // Slices that are divided by columns, and by their numbers.
+  for (const int64_t size : {1 << 13, 1 << 5}) {
+    CAPTURE(size);
+    std::atomic<bool> cancelled = false;
+    CancellingParallel parallel(cancelled);
+    StepInfo step;
+    step.cancelled = &cancelled;
+    step.parallel = &parallel;
+    const Result<Outputs> outputs = run_op(
+        "ScatterNd",
+        {*Tensor::vector<int32_t>({0, 0, 0, 0}).reshaped({4, 1}),
+         numbers(Shape{4, size}), Tensor::vector<int32_t>({1, int32_t(size)})},
+        {}, &step);
+    REQUIRE(cancelled);
+    CHECK(outputs.status().code() == Code::kCancelled);
+  }
+}
+
 TEST_CASE("blocks of a kernel's range end at a cancellation") {
   graph::Graph graph;
   const graph::Node* node = graph.add("op", "NoOp", {}, {}).value();
