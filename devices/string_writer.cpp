@@ -37,10 +37,6 @@ StringWriter::StringWriter(const Tensor& to)
                   ? const_cast<Buffer*>(to.buffer())
                   : nullptr) {}
 
-void StringWriter::check_room(size_t bytes) const {
-  if (buffer_ != nullptr) const Charged charged(*buffer_, bytes);
-}
-
 void StringWriter::replace(std::string& to, std::string_view content,
                            size_t size) const {
   Charged charged(*buffer_, size + 1);

@@ -51,8 +51,17 @@ class StringWriter {
       to.reserve(size);
     }
   }
-  // Returns if so many bytes fit now.
-  void check_room(size_t bytes) const;
+  // Makes room for `more` bytes behind the content of an element. If it must
+  // grow, its capacity at least doubles.
+  void extend(std::string& to, size_t more) const {
+    if (buffer_ != nullptr && more > to.capacity() - to.size())
+      replace(to, to, std::max(to.size() + more, 2 * to.capacity()));
+  }
+  // to += more. REQUIRES: as for assign().
+  void append(std::string& to, std::string_view more) const {
+    extend(to, more.size());
+    to.append(more);
+  }
 
  private:
   // Replaces an element by another with that content, and room for `size`.
