@@ -98,9 +98,16 @@ class ElementWriter<std::string> : public StringWriter {
   }
 };
 
-// Moves the first `count` strings, with what is charged for them. REQUIRES:
-// nobody else holds the buffers, which are of one allocator.
-void move_strings(Tensor& from, Tensor& to, int64_t count);
+// A copy of the strings in that memory. ResourceExhausted if it has no room for
+// the objects of strings; throws as a StringWriter does if it has none for text.
+Result<Tensor> copy_strings(const Tensor& strings, Allocator& memory);
+
+// Exchanges `count` strings of two tensors, with what is charged for them. It
+// takes no memory: so what changes strings of state first writes the new ones
+// elsewhere, and an error changes nothing. REQUIRES: nobody else uses the
+// buffers, which are of one allocator.
+void exchange_strings(Tensor& a, int64_t a_at, Tensor& b, int64_t b_at,
+                      int64_t count) noexcept;
 
 // Charges exactly what the strings of the tensor keep outside of it.
 // ResourceExhausted if that would exceed the limit. REQUIRES: nobody else holds

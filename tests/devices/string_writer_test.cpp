@@ -122,7 +122,7 @@ TEST_CASE("strings that are written are charged exactly") {
       std::string& to = texts[*rc::gen::inRange(0, 4)];
       const auto size =
           *rc::gen::element<size_t>(0, 3, 15, 16, 30, 31, 70, 999);
-      switch (*rc::gen::inRange(0, 4)) {
+      switch (*rc::gen::inRange(0, 5)) {
         case 0:
           writer.assign(to, std::string(size, 'a'));
           break;
@@ -131,6 +131,9 @@ TEST_CASE("strings that are written are charged exactly") {
           break;
         case 2:
           writer.append(to, std::string(size, 'd'));
+          break;
+        case 3:
+          exchange_strings(strings, 0, strings, 2, 2);
           break;
         default:
           writer.reserve(to, std::max(size, to.size()));
@@ -192,6 +195,21 @@ TEST_CASE("a replacement counts what it writes, and nothing that it might") {
       {Tensor::scalar(text), Tensor::scalar("(a)b"), Tensor::scalar("\\1")},
       {});
   CHECK(outputs[0].scalar_value<std::string>() == std::string(40'000, 'a'));
+}
+
+TEST_CASE("exchanged strings count where they are then") {
+  const auto memory = TrackingAllocator::make({"here", 2000});
+  Tensor a = *Tensor::allocate(DataType::kString, {2}, *memory);
+  Tensor b = *Tensor::allocate(DataType::kString, {1}, *memory);
+  StringWriter(a).assign(a.mutable_data<std::string>()[1],
+                         std::string(500, 'a'));
+  StringWriter(b).assign(*b.mutable_data<std::string>(), std::string(900, 'b'));
+  exchange_strings(a, 1, b, 0, 1);
+  CHECK(b.scalar_value<std::string>() == std::string(500, 'a'));
+  for (const Tensor& each : {a, b})
+    CHECK(each.buffer()->outside == outside_of(each));
+  a.reset();
+  CHECK(memory->ledger().in_use() == 64 + 501);
 }
 
 TEST_CASE("the text of outputs counts as long as they live") {
