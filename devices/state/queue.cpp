@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "devices/copy.h"
+#include "devices/outside_memory.h"
 #include "devices/state/guard.h"
 #include "devices/tensor_rows.h"
 #include "graph/counted.h"
@@ -120,6 +121,7 @@ Status Queue::put(const KernelContext& context,
                   std::span<const Tensor> values) {
   TAGFLOW_RETURN_IF_ERROR(reserve(context, 1));
   std::ranges::copy(values, element_.begin());
+  TAGFLOW_RETURN_IF_ERROR(count_kept(context, element_));
   elements_->push(element_.data());
   publish();
   return {};

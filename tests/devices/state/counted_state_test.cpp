@@ -277,6 +277,40 @@ TEST_CASE("a variable of strings that has no memory for new ones keeps all") {
               texts({{100, 'a'}, {100, 'b'}, {210, 'c'}, {100, 'd'}}));
 }
 
+TEST_CASE("text that state keeps counts from then on, not when it is taken") {
+  constexpr DataType kText = DataType::kString;
+  const AttrMap attrs = {{"dtypes", Types{kText}}, {"shared_name", "a"}};
+  Limited limited(5000);
+  const Tensor queue =
+      limited.make("FIFOQueueV2", {{"component_types", Types{kText}}});
+  const Tensor key = Tensor::scalar(int64_t{1});
+  const Tensor index = Tensor::vector<int32_t>({0});
+  const auto check = [&](const TestedOp& put, std::vector<Tensor> inputs,
+                         const TestedOp& take,
+                         const std::vector<Tensor>& take_inputs) {
+    CAPTURE(put.node().op());
+    inputs.push_back(Tensor::scalar(std::string(6000, 'x')));
+    expect_error(limited.run(put, inputs), Code::kResourceExhausted,
+                 "out of memory: a string");
+    inputs.back() = Tensor::scalar(std::string(3000, 'x'));
+    REQUIRE(limited.run(put, inputs).ok());
+    CHECK(limited.in_use() > 3000);
+    REQUIRE(limited.run(take, take_inputs).ok());
+    CHECK(limited.in_use() < 3000);
+  };
+  check(TestedOp("QueueEnqueueV2", {DataType::kResource, kText},
+                 {{"Tcomponents", Types{kText}}}),
+        {queue},
+        TestedOp("QueueDequeueV2", {DataType::kResource},
+                 {{"component_types", Types{kText}}}),
+        {queue});
+  check(TestedOp("Stage", {kText}, {{"shared_name", "a"}}), {},
+        TestedOp("Unstage", {}, attrs), {});
+  check(TestedOp("MapStage", {DataType::kInt64, kInt, kText}, attrs),
+        {key, index}, TestedOp("MapUnstage", {DataType::kInt64, kInt}, attrs),
+        {key, index});
+}
+
 TEST_CASE("an entry is removed from a table that has no memory left") {
   constexpr DataType kText = DataType::kString;
   Limited limited(1 << 20);
