@@ -99,7 +99,8 @@ class ElementWriter<std::string> : public StringWriter {
 };
 
 // A copy of the strings in that memory. ResourceExhausted if it has no room for
-// the objects of strings; throws as a StringWriter does if it has none for text.
+// the objects of strings; throws as a StringWriter does if it has none for
+// text.
 Result<Tensor> copy_strings(const Tensor& strings, Allocator& memory);
 
 // Exchanges `count` strings of two tensors, with what is charged for them. It
