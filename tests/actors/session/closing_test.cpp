@@ -12,10 +12,7 @@
 #include "actors/plan/distribute.h"
 #include "actors/session/session_state.h"
 #include "actors/watch/observer.h"
-#include "devices/kernel_registry.h"
-#include "graph/op_registry.h"
 #include "graph/placement/cost_model.h"
-#include "graph/shape_context.h"
 #include "tests/actors/holding_op.h"
 #include "tests/actors/pending.h"
 #include "tests/actors/sessions.h"
@@ -45,21 +42,6 @@ Graph counting_loop() {
 }
 
 constexpr int kForEver = 2'000'000'000;
-
-// Blocks while a graph is compiled, until it is let go.
-std::atomic<bool> compiling{false}, let_go{false};
-
-class CompilingKernel final : public devices::CheapKernel {
- public:
-  explicit CompilingKernel(const devices::KernelInfo&) {}
-  Status compute(devices::KernelContext& context) const override {
-    compiling = true;
-    compiling.notify_all();
-    let_go.wait(false);
-    context.set_output(0, context.input(0));
-    return {};
-  }
-};
 
 // Counts the runs that have begun.
 struct Begun : Observer {
@@ -133,27 +115,6 @@ TEST_CASE("smoke: a session that was closed refuses what comes") {
     code.set_value(answer.status().code());
   });
   CHECK(code.get_future().get() == Code::kFailedPrecondition);
-}
-
-TEST_CASE("a session that is closed says so to a run that still compiles") {
-  OpRegistry::global().add(OpDefBuilder("TestCompiling")
-                               .input("x: int32")
-                               .output("y: int32")
-                               .shape(unchanged_shape));
-  devices::KernelRegistry::global().add<CompilingKernel>("TestCompiling");
-  Graph graph;
-  const Scope s(graph);
-  s.named("y").op("TestCompiling", {ops::constant(s, 2)});
-  REQUIRE(s.status().ok());
-  auto session = make_session({}, graph);
-  auto run =
-      std::async(std::launch::async, [&] { return session->run({}, {"y"}); });
-  compiling.wait(false);
-  CHECK(session->close().ok());
-  let_go = true;
-  let_go.notify_all();
-  CHECK(run.get().status().to_string() ==
-        "FailedPrecondition: [session] the session is closed");
 }
 
 TEST_CASE(
