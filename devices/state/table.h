@@ -72,7 +72,7 @@ class Table final : public GuardedState {
   // Ignores missing keys.
   Status remove(const KernelContext& context, const Tensor& keys);
   // Replaces all entries. If memory is exhausted, the table has some of the new
-  // entries, or none. Reserved keys mark rows that are no entries: TensorFlow
+  // entries, or none. Reserved keys mark rows that are not entries: TensorFlow
   // exports a MutableDenseHashTable with all of its slots.
   Status import_all(const KernelContext& context, const Tensor& keys,
                     const Tensor& values);
