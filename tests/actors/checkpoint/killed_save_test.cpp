@@ -156,6 +156,9 @@ TEST_CASE("a saver reads checkpoints in the file system that it is given") {
 
   // It does not become the newest one, though a killed save has announced it.
   leave_list(folder, "model.ckpt-1", {"model.ckpt-3"});
+  must(make_saver(*session, options)->close());
+  CHECK(must(checkpoint::read_checkpoint_state(folder.path())).newest ==
+        folder.path("model.ckpt-3"));
   CHECK(saves(*session, options, {4}));
   CHECK(fs::exists(folder.path("model.ckpt-1.index")));
   CHECK_FALSE(fs::exists(folder.path("model.ckpt-3.index")));
