@@ -34,7 +34,7 @@ DataType working_type(DataType dtype) {
 }
 
 // A plane of a tensor: its numbers, or one part of complex ones.
-enum class Part { kReal, kImaginary };
+enum class Part : uint8_t { kReal, kImaginary };
 
 // Copies `count` matrices of stored size rows x columns, as W, optionally
 // transposed. The imaginary part is negated if the form is conjugated.
