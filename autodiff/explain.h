@@ -1,6 +1,7 @@
 // Which values of loops a gradient needs, and where it gets them from.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 namespace tagflow::autodiff {
 
 // How the gradient gets a value of an iteration.
-enum class Kept {
+enum class Kept : uint8_t {
   kSaved,       // on a stack, in each iteration
   kSavedEvery,  // on a stack, in each k-th iteration: Save::every()
   kReused,      // on a stack that an earlier gradient has made

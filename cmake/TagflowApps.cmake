@@ -99,7 +99,7 @@ function(tagflow_program name library pch)
   install(TARGETS ${name})
 endfunction()
 
-# A program without sources (yet) is no target.
+# A program without sources (yet) is not a target.
 file(GLOB sources CONFIGURE_DEPENDS
   "${apps}/tagflow/*.cpp" "${apps}/bench/*.cpp")
 if(sources)

@@ -263,7 +263,7 @@ endfunction()
 #   X_test.cpp       smoke: under 5 s; the sanitizer checks run these
 #   X_slow_test.cpp  slow: what takes longer
 # A test that finds no device to run on exits with 77, which means skipped.
-# SUPPORT makes a library of the sources that are no tests.
+# SUPPORT makes a library of the sources that are not tests.
 function(tagflow_tests name)
   cmake_parse_arguments(arg "" "SUPPORT" "LINK" ${ARGN})
   set(root "${PROJECT_SOURCE_DIR}/tests/${name}")

@@ -163,7 +163,7 @@ if(TAGFLOW_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
       pch_defines time_macros include_file_mtime include_file_ctime)
     list(JOIN sloppiness "," sloppiness)
     # A checkout in another folder finds what this one compiled: paths are
-    # relative to the checkout, and the build folder is no part of a key.
+    # relative to the checkout, and the build folder is not a part of a key.
     # Debug symbols name the sources of whichever compiled first. All
     # configurations together exceed the 5 GB that are ccache's default.
     set(CMAKE_CXX_COMPILER_LAUNCHER

@@ -142,4 +142,11 @@ Result<std::vector<std::unique_ptr<Device>>> make_devices(
   return make_devices(parsed);
 }
 
+std::vector<graph::DeviceInfo> infos_of(
+    std::span<const std::unique_ptr<Device>> devices) {
+  std::vector<graph::DeviceInfo> infos;
+  for (const auto& device : devices) infos.push_back(device->info());
+  return infos;
+}
+
 }  // namespace tagflow::devices

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,5 +83,9 @@ Result<std::vector<std::unique_ptr<Device>>> make_devices(
 // As above, for a text, which parse_device_specs() reads.
 Result<std::vector<std::unique_ptr<Device>>> make_devices(
     std::string_view specs);
+
+// What placement knows of each of them.
+std::vector<graph::DeviceInfo> infos_of(
+    std::span<const std::unique_ptr<Device>> devices);
 
 }  // namespace tagflow::devices

@@ -200,10 +200,10 @@ class RandomRuns {
 // work for long looks for a cancellation about every kBlockNanoseconds of its
 // work: parallel_for() and for_blocks() do so between blocks of their ranges,
 // and other loops call check_cancelled(). This ends the kernel by an exception,
-// which the caller of the kernel converts to the status Cancelled
-// (devices/state/guard.h), and the outputs are dropped. A kernel that changes
-// state which outlives the step must not stop in the middle: nobody is
-// interrupted while a kernel of the step holds a Commit.
+// which becomes the status Cancelled (devices/state/guard.h). A kernel that
+// changes state which outlives the step must not stop in the middle: nobody is
+// interrupted while a kernel of the step holds a Commit. That does not keep
+// memory from being exhausted: so it takes all memory before its first write.
 
 // Facts about the step that its kernels share. Outlives their calls.
 struct StepInfo {

@@ -44,6 +44,17 @@ Status count_variants(const KernelContext& context, Tensor& output) {
 
 }  // namespace
 
+Status copy_kept_strings(const KernelContext& context,
+                         std::span<Tensor> values) {
+  for (Tensor& value : values) {
+    if (value.dtype() != DataType::kString || value.buffer() == nullptr ||
+        value.buffer()->allocator->counts_outside())
+      continue;
+    TAGFLOW_ASSIGN(value, copy_strings(value, context.allocator()));
+  }
+  return {};
+}
+
 Status count_outside(KernelContext& context) {
   Status status;
   for (Tensor& output : context.mutable_outputs()) {

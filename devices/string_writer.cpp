@@ -37,10 +37,6 @@ StringWriter::StringWriter(const Tensor& to)
                   ? const_cast<Buffer*>(to.buffer())
                   : nullptr) {}
 
-void StringWriter::check_room(size_t bytes) const {
-  if (buffer_ != nullptr) const Charged charged(*buffer_, bytes);
-}
-
 void StringWriter::replace(std::string& to, std::string_view content,
                            size_t size) const {
   Charged charged(*buffer_, size + 1);
@@ -63,14 +59,29 @@ void StringWriter::exchange_charges(const std::string& to,
   }
 }
 
-void move_strings(Tensor& from, Tensor& to, int64_t count) {
-  const auto buffer_of = [](const Tensor& tensor) {
-    return const_cast<Buffer*>(tensor.buffer());
-  };
-  buffer_of(to)->outside += buffer_of(from)->outside.exchange(0);
-  std::swap_ranges(from.mutable_data<std::string>(),
-                   from.mutable_data<std::string>() + count,
-                   to.mutable_data<std::string>());
+Result<Tensor> copy_strings(const Tensor& strings, Allocator& memory) {
+  TAGFLOW_ASSIGN(Tensor copy,
+                 Tensor::allocate(DataType::kString, strings.shape(), memory));
+  ElementWriter<std::string>(copy).copy(strings.data<std::string>(),
+                                        strings.num_elements(),
+                                        copy.mutable_data<std::string>());
+  return copy;
+}
+
+void exchange_strings(Tensor& a, int64_t a_at, Tensor& b, int64_t b_at,
+                      int64_t count) noexcept {
+  if (count <= 0) return;
+  std::string* const of_a = a.mutable_data<std::string>() + a_at;
+  std::string* const of_b = b.mutable_data<std::string>() + b_at;
+  if (a.buffer()->allocator->counts_outside()) {
+    // Unsigned: the sums are right even if a difference is negative.
+    size_t more = 0;
+    for (int64_t i = 0; i < count; ++i)
+      more += outside_bytes(of_b[i]) - outside_bytes(of_a[i]);
+    const_cast<Buffer*>(a.buffer())->outside += more;
+    const_cast<Buffer*>(b.buffer())->outside -= more;
+  }
+  std::swap_ranges(of_a, of_a + count, of_b);
 }
 
 Status settle_strings(const Tensor& strings) {

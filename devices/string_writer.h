@@ -51,8 +51,17 @@ class StringWriter {
       to.reserve(size);
     }
   }
-  // Returns if so many bytes fit now.
-  void check_room(size_t bytes) const;
+  // Makes room for `more` bytes behind the content of an element. If it must
+  // grow, its capacity at least doubles.
+  void extend(std::string& to, size_t more) const {
+    if (buffer_ != nullptr && more > to.capacity() - to.size())
+      replace(to, to, std::max(to.size() + more, 2 * to.capacity()));
+  }
+  // to += more. REQUIRES: as for assign().
+  void append(std::string& to, std::string_view more) const {
+    extend(to, more.size());
+    to.append(more);
+  }
 
  private:
   // Replaces an element by another with that content, and room for `size`.
@@ -89,9 +98,17 @@ class ElementWriter<std::string> : public StringWriter {
   }
 };
 
-// Moves the first `count` strings, with what is charged for them. REQUIRES:
-// nobody else holds the buffers, which are of one allocator.
-void move_strings(Tensor& from, Tensor& to, int64_t count);
+// A copy of the strings in that memory. ResourceExhausted if it has no room for
+// the objects of strings; throws as a StringWriter does if it has none for
+// text.
+Result<Tensor> copy_strings(const Tensor& strings, Allocator& memory);
+
+// Exchanges `count` strings of two tensors, with what is charged for them. It
+// takes no memory: so what changes strings of state first writes the new ones
+// elsewhere, and an error changes nothing. REQUIRES: nobody else uses the
+// buffers, which are of one allocator.
+void exchange_strings(Tensor& a, int64_t a_at, Tensor& b, int64_t b_at,
+                      int64_t count) noexcept;
 
 // Charges exactly what the strings of the tensor keep outside of it.
 // ResourceExhausted if that would exceed the limit. REQUIRES: nobody else holds

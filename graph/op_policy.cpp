@@ -90,8 +90,7 @@ Result<std::string> FileScope::resolve(const std::string& path) const {
 Result<std::string> FileScope::resolve_name(const std::string& path) const {
   if (kind_ != Kind::kBeneath) return resolve(path);
   const fs::path name = fs::path(path).filename();
-  if (name.empty() || name == "." || name == ".." ||
-      path.find('\0') != path.npos)
+  if (name.empty() || name == "." || name == "..")
     return invalid_argument("[policy] {:?} is not the name of a file", path);
   TAGFLOW_ASSIGN(
       const std::string folder,
@@ -142,8 +141,8 @@ Status OpPolicy::validate() const {
     if (scope->is_everywhere() || scope->is_nowhere() ||
         fs::is_directory(scope->root(), code))
       continue;
-    return invalid_argument("[policy] \"{}\", the root of files, is no folder",
-                            scope->root());
+    return invalid_argument(
+        "[policy] \"{}\", the root of files, is not a folder", scope->root());
   }
   return {};
 }

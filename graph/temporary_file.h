@@ -19,6 +19,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -55,7 +56,7 @@ bool lock_temporary(int descriptor, const std::string& name);
 // Thread-compatible.
 class TemporaryFile {
  public:
-  enum class Kind { kFile, kFolder };
+  enum class Kind : uint8_t { kFile, kFolder };
   TemporaryFile(std::string_view target, Kind kind, mode_t mode);
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;

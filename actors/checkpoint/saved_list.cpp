@@ -77,7 +77,7 @@ Status SavedList::read() {
       static_cast<void>(checkpoint::remove_bundle(prefix, options_));
     }
   }
-  const auto newest = checkpoint::find_newest_checkpoint(folder_);
+  const auto newest = checkpoint::find_newest_checkpoint(folder_, {}, files);
   const Code code = newest.status().code();
   if (code == Code::kNotFound || code == Code::kDataLoss) return {};
   TAGFLOW_RETURN_IF_ERROR(newest.status());
@@ -108,13 +108,15 @@ bool SavedList::is_left_of_ours(const std::string& prefix) const {
 
 bool SavedList::is_other(const std::string& prefix) const {
   if (!may_be_ours(prefix)) return true;
-  const auto file = checkpoint::BundleReader::open(prefix);
+  const auto file =
+      checkpoint::BundleReader::open(prefix, options_.file_system());
   return !file.ok() || (*file)->find(kStepKey) == nullptr;
 }
 
 bool SavedList::is_whole_and_ours(const std::string& prefix) const {
   if (!may_be_ours(prefix)) return false;
-  const auto file = checkpoint::BundleReader::open(prefix);
+  const auto file =
+      checkpoint::BundleReader::open(prefix, options_.file_system());
   if (!file.ok() || !(*file)->check_complete().ok()) return false;
   const auto step = (*file)->read(kStepKey);
   if (!step.ok()) return false;

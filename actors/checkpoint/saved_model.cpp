@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/fault.h"
+#include "graph/file/model_scope.h"
 
 namespace tagflow::actors {
 namespace {
@@ -30,6 +31,7 @@ std::vector<std::string> keys_of(const std::map<std::string, Value>& map) {
 
 Result<std::unique_ptr<SavedModel>> SavedModel::load(
     const std::filesystem::path& path, SessionOptions options) try {
+  TAGFLOW_RETURN_IF_ERROR(graph::check_model_file(path, options.policy.reads));
   TAGFLOW_ASSIGN(graph::GraphFile file, graph::load_file(path));
   std::unique_ptr<SavedModel> model(new SavedModel);
   model->signatures_ = std::move(file.signatures);

@@ -38,7 +38,9 @@ namespace tagflow::actors {
 //   InvalidArgument  a variable has another type or shape; the objects are not
 //                    those of the graph
 //   Unimplemented    the checkpoint is of version 1
-//   PermissionDenied a link leads from an asset out of the model's folder
+//   PermissionDenied a link leads from an asset out of the model's folder, or
+//                    from a file of the checkpoint to where neither the model
+//                    is nor the session's policy lets ops read
 //   those of Session::run()
 // REQUIRES: as for Session::run(); the graph is in the session. Thread-safe.
 Status load_saved_state(Session& session, const graph::SavedState& state,
@@ -53,8 +55,9 @@ class SavedModel {
   // Reads a SavedModel's folder or a MetaGraph (graph::load_file), makes a
   // session with it, and loads its state. If there are several devices, the
   // signatures are placed before their variables get values: so each variable
-  // is on the device where the signatures need it. Errors as of load_file(),
-  // build_graph(), Session::create() and load_saved_state().
+  // is on the device where the signatures need it. Errors as of
+  // check_model_file(), load_file(), build_graph(), Session::create() and
+  // load_saved_state().
   static Result<std::unique_ptr<SavedModel>> load(
       const std::filesystem::path& path, SessionOptions options = {});
 

@@ -4,8 +4,10 @@
 
 #include "actors/checkpoint/saved_model.h"
 #include "actors/checkpoint/saved_values.h"
+#include "devices/files/scoped_files.h"
 #include "graph/beneath.h"
 #include "graph/fault.h"
+#include "graph/file/model_scope.h"
 #include "graph/status_text.h"
 
 namespace tagflow::actors {
@@ -59,8 +61,7 @@ Result<std::vector<Feed>> feeds_of(const Session& session,
   std::vector<Feed> feeds;
   for (const graph::Asset& asset : assets) {
     const fs::path file = fs::path(asset.file).lexically_normal();
-    if (file.empty() || file.is_absolute() || *file.begin() == ".." ||
-        asset.file.find('\0') != asset.file.npos)
+    if (file.empty() || file.is_absolute() || *file.begin() == "..")
       return invalid_argument(
           "[saved_model] the asset {:?} of tensor \"{}\" is not in the folder "
           "of the assets",
@@ -129,7 +130,12 @@ Status check_needs_none(const Session& session, const SavedState& state,
 Status restore(Session& session, const SavedState& state, const Files& files,
                std::vector<Feed> feeds, const RunOptions& options) {
   if (files.prefix.empty()) return {};
-  const auto reader = BundleReader::open(files.prefix);
+  // As its own saver would: a link may lead to what its ops must not read.
+  checkpoint::ScopedFiles readable(
+      graph::scope_of_model(files.folder, checkpoint::index_path(files.prefix),
+                            session.options().policy.reads),
+      graph::FileScope::nowhere());
+  const auto reader = BundleReader::open(files.prefix, readable);
   if (reader.status().code() == Code::kNotFound)
     return check_needs_none(session, state, files, reader.status());
   TAGFLOW_RETURN_IF_ERROR(reader.status());

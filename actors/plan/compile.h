@@ -6,8 +6,11 @@
 
 #include "actors/plan/distribute.h"
 #include "actors/plan/plan.h"
+#include "devices/device.h"
 
 namespace tagflow::actors {
+
+using Devices = std::span<const std::unique_ptr<devices::Device>>;
 
 // Makes the kernels of each partition, and lays it out flat. The plans own the
 // partitions and the kernels. Of the options it uses the window and the pass

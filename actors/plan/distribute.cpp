@@ -10,7 +10,6 @@
 #include "actors/plan/lossy_transfers.h"
 #include "actors/plan/state_homes.h"
 #include "actors/shared_state.h"
-#include "devices/kernel_catalog.h"
 #include "devices/kernel_registry.h"
 #include "devices/state/resource_manager.h"
 #include "graph/analysis/dereference.h"
@@ -65,10 +64,10 @@ Status lower(graph::Program& program, const graph::Limits& limits) {
 
 Result<graph::PlacementResult> place(const graph::Program& program,
                                      std::span<const graph::DeviceInfo> infos,
+                                     const graph::KernelCatalog& catalog,
                                      const SessionOptions& options,
                                      const graph::CostModel& costs,
                                      bool explain) {
-  const devices::RegisteredKernels catalog;
   if (!options.scatter)
     return graph::place(
         program, infos, catalog, costs,
@@ -136,9 +135,8 @@ class PlacedCosts {
     } else if (const auto from = number_of_.find(
                    node.attr<std::string>("send_device").value());
                from != number_of_.end() && from->second != here) {
-      time = graph::CostModel::transfer_ns(
-          infos_[from->second], infos_[here],
-          graph::CostModel::output_bytes(node, 0));
+      time = costs_.transfer_ns(infos_[from->second], infos_[here],
+                                graph::CostModel::output_bytes(node, 0));
     }
     constexpr double kMost = 1e15;  // sums of such values do not overflow
     return int64_t(std::clamp(time, 0.0, kMost));
@@ -173,9 +171,8 @@ class Distributor {
         options_(session.options),
         request_(request),
         purpose_(purpose),
-        groups_(session.groups) {
-    for (const auto& device : session.devices) infos_.push_back(device->info());
-  }
+        infos_(session.devices),
+        groups_(session.groups) {}
 
   Result<Distribution> run() {
     TAGFLOW_RETURN_IF_ERROR(begin("the needed nodes were copied"));
@@ -244,21 +241,23 @@ class Distributor {
   Status constrain() {
     if (options_.state != nullptr) {
       if (groups_ == nullptr)
-        groups_ = &found_groups_.emplace(session_.graph, infos_, kernels_);
+        groups_ =
+            &found_groups_.emplace(session_.graph, infos_, session_.kernels);
       homes_ = options_.state->resources().homes();
       TAGFLOW_ASSIGN(warnings_, pin_state(program_, *groups_, infos_, homes_));
     }
-    TAGFLOW_ASSIGN(const std::vector<std::string> resolved,
-                   graph::resolve_constraints(program_, infos_, kernels_,
-                                              options_.soft_placement));
+    TAGFLOW_ASSIGN(
+        const std::vector<std::string> resolved,
+        graph::resolve_constraints(program_, infos_, session_.kernels,
+                                   options_.soft_placement));
     std::ranges::copy(resolved, std::back_inserter(warnings_));
     return {};
   }
 
   Status place_nodes() {
     const bool explain = purpose_ == Purpose::kExplanation;
-    TAGFLOW_ASSIGN(result_.placement,
-                   place(program_, infos_, options_, session_.costs, explain));
+    TAGFLOW_ASSIGN(result_.placement, place(program_, infos_, session_.kernels,
+                                            options_, session_.costs, explain));
     std::vector<std::string>& all = result_.placement.warnings;
     all.insert(all.begin(), warnings_.begin(), warnings_.end());
     if (explain) give_reasons();
@@ -329,10 +328,9 @@ class Distributor {
   const SessionOptions& options_;
   const Request& request_;
   const Purpose purpose_;
-  const devices::RegisteredKernels kernels_;
   const KernelEvaluator evaluator_;
   const graph::PassContext context_{&evaluator_, may_wait, session_.budget};
-  std::vector<graph::DeviceInfo> infos_;
+  const std::span<const graph::DeviceInfo> infos_;
   const StateGroups* groups_;
   std::optional<StateGroups> found_groups_;  // if the session has none
   devices::ResourceManager::Homes homes_;    // when the nodes were placed

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "actors/options.h"
-#include "devices/device.h"
 #include "graph/analysis/frames.h"
 #include "graph/graph.h"
 #include "graph/partition/partition.h"
@@ -23,15 +22,15 @@ namespace tagflow::actors {
 class FrozenVariables;
 class StateGroups;
 
-using Devices = std::span<const std::unique_ptr<devices::Device>>;
-
 // What the distributions of all signatures of a session have in common. Refers
 // to what it is made of.
 struct SessionContext {
   const graph::Graph& graph;
   const graph::FrameMap& frames;  // of the graph
   const SessionOptions& options;
-  Devices devices;
+  // Of all processes that partitions may run in, and the kernels there.
+  std::span<const graph::DeviceInfo> devices;
+  const graph::KernelCatalog& kernels;
   const graph::CostModel& costs;
   // Of the graph. If they are null and the options have a state, they are
   // computed, in time that grows with the size of the graph.

@@ -1,36 +1,35 @@
 #include "actors/plan/evaluator.h"
 
+#include <algorithm>
+
 #include "devices/kernel_registry.h"
 #include "devices/state/guard.h"
+#include "devices/tracking_allocator.h"
 #include "graph/op_registry.h"
 
 namespace tagflow::actors {
 namespace {
 
-// Allocates host memory up to a limit. Buffers are freed through the host's
-// allocator, so they may outlive this one.
-class LimitedAllocator final : public Allocator {
- public:
-  explicit LimitedAllocator(size_t bytes) : left_(bytes) {}
-
-  Buffer* allocate(DataType dtype, int64_t count) override {
-    const size_t bytes = size_t(count) * dtype_size(dtype);
-    size_t left = left_.load(std::memory_order_relaxed);
-    do {
-      if (bytes > left) return nullptr;
-    } while (!left_.compare_exchange_weak(left, left - bytes,
-                                          std::memory_order_relaxed));
-    return host_allocator().allocate(dtype, count);
-  }
-  void deallocate(Buffer* buffer) override {
-    host_allocator().deallocate(buffer);
-  }
-
- private:
-  std::atomic<size_t> left_;
-};
+// Moves strings that only `value` holds to the host's memory: they may become
+// those of a variable, which grow.
+void move_strings_to_host(Tensor& value) {
+  if (value.dtype() != DataType::kString || !value.unique()) return;
+  Tensor moved = Tensor::make(DataType::kString, value.shape());
+  std::ranges::move(value.mutable_flat<std::string>(),
+                    moved.mutable_data<std::string>());
+  value = std::move(moved);
+}
 
 }  // namespace
+
+bool KernelEvaluator::take(int64_t nanoseconds) const {
+  int64_t left = left_.load(std::memory_order_relaxed);
+  do {
+    if (nanoseconds > left) return false;
+  } while (!left_.compare_exchange_weak(left, left - nanoseconds,
+                                        std::memory_order_relaxed));
+  return true;
+}
 
 Result<std::vector<Tensor>> KernelEvaluator::evaluate(
     const graph::Node& node, std::span<const Tensor> inputs,
@@ -48,17 +47,21 @@ Result<std::vector<Tensor>> KernelEvaluator::evaluate(
   std::vector<Tensor> outputs(size_t(node.num_outputs()));
   const devices::StepInfo step;
   const devices::Tag tag;
-  LimitedAllocator allocator(max_bytes);
+  // The memory counts each buffer up to a multiple of 64 bytes.
+  const size_t limit = max_bytes + 64 * outputs.size();
+  const auto memory =
+      devices::TrackingAllocator::make({"folding", int64_t(limit)});
   devices::KernelContext context(&node, values, outputs, &step, &tag,
-                                 &allocator);
+                                 memory.get());
   if (kernel->may_be_expensive()) {
     const double cost = devices::cost_of(*kernel, context);
     if (!(cost <= devices::Kernel::kMostFoldedNanoseconds) ||
-        left_.fetch_sub(int64_t(cost)) < int64_t(cost))
+        !take(int64_t(cost)))
       return error(Code::kResourceExhausted, "[{}] the kernel takes too long",
                    node.op());
   }
   TAGFLOW_RETURN_IF_ERROR(devices::run_kernel(*kernel, context));
+  for (Tensor& output : outputs) move_strings_to_host(output);
   return outputs;
 }
 

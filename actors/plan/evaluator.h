@@ -21,6 +21,9 @@ class KernelEvaluator final : public graph::Evaluator {
                                        size_t max_bytes) const override;
 
  private:
+  // Takes so many of the nanoseconds that are left, if there are as many.
+  bool take(int64_t nanoseconds) const;
+
   // Of kMostNanosecondsInAll.
   mutable std::atomic<int64_t> left_{kMostNanosecondsInAll};
 };

@@ -188,13 +188,13 @@ class Claiming {
     return group->resources;
   }
 
-  // All CPUs share the memory of the host.
+  // All CPUs of a process share its memory.
   bool is_at(uint32_t device, const std::string& home) const {
     if (devices_[device].name.to_string() == home) return true;
-    return devices_[device].host_memory &&
-           std::ranges::any_of(devices_, [&](const graph::DeviceInfo& info) {
-             return info.host_memory && info.name.to_string() == home;
-           });
+    return std::ranges::any_of(devices_, [&](const graph::DeviceInfo& info) {
+      return graph::share_memory(info, devices_[device]) &&
+             info.name.to_string() == home;
+    });
   }
 
   std::string differs(const ResourceKey& key, const std::string& home,

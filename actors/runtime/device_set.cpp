@@ -6,6 +6,7 @@
 #include "actors/runtime/accelerator_actor.h"
 #include "actors/runtime/device_actor.h"
 #include "actors/runtime/reaper.h"
+#include "devices/device_registry.h"
 #include "graph/fault.h"
 
 namespace tagflow::actors {
@@ -23,7 +24,9 @@ std::shared_ptr<DeviceSet> DeviceSet::make(std::shared_ptr<Engine> engine,
 }
 
 DeviceSet::DeviceSet(std::shared_ptr<Engine> engine, Owned devices)
-    : engine_(std::move(engine)), devices_(std::move(devices)) {
+    : engine_(std::move(engine)),
+      devices_(std::move(devices)),
+      infos_(devices::infos_of(devices_)) {
   caf::actor_system& system = engine_->system();
   for (const auto& device : devices_) {
     Entry& entry = entries_.emplace_back();

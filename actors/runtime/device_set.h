@@ -29,6 +29,7 @@ class DeviceSet {
   std::span<const std::unique_ptr<devices::Device>> devices() const {
     return devices_;
   }
+  std::span<const graph::DeviceInfo> infos() const { return infos_; }
   // By number.
   devices::Device& device(size_t number) const { return *devices_[number]; }
   EngineActor* actor(size_t number) const { return entries_[number].actor; }
@@ -47,6 +48,7 @@ class DeviceSet {
 
   const std::shared_ptr<Engine> engine_;  // destroyed last
   const Owned devices_;
+  const std::vector<graph::DeviceInfo> infos_;
   std::vector<caf::actor> handles_;
   std::vector<Entry> entries_;
 };

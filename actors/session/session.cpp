@@ -162,9 +162,9 @@ Result<std::vector<Tensor>> Session::run(
   const std::shared_ptr<SessionState> session = state();
   const SessionState::Clock::time_point start = SessionState::Clock::now();
   SplitFeeds split(feeds);
-  TAGFLOW_ASSIGN(
-      auto prepared,
-      session->prepare({std::move(split.names), fetches, targets}, options));
+  TAGFLOW_ASSIGN(auto prepared,
+                 session->prepare({std::move(split.names), fetches, targets},
+                                  options, start));
   return session->run(prepared, split.values, options, stats, start);
 } catch (...) {
   return current_fault("session");
@@ -194,9 +194,9 @@ void Session::run_async(const std::vector<Feed>& feeds,
   const SessionState::Clock::time_point start = SessionState::Clock::now();
   Status status = guarded("session", [&]() -> Status {
     SplitFeeds split(feeds);
-    TAGFLOW_ASSIGN(
-        prepared,
-        session->prepare({std::move(split.names), fetches, targets}, options));
+    TAGFLOW_ASSIGN(prepared,
+                   session->prepare({std::move(split.names), fetches, targets},
+                                    options, start));
     values = std::move(split.values);
     return {};
   });
@@ -239,6 +239,10 @@ SessionCounters Session::counters() const { return state()->counters(); }
 
 std::span<const std::unique_ptr<devices::Device>> Session::devices() const {
   return handle_->state->device_set().devices();
+}
+
+std::span<const graph::DeviceInfo> Session::device_infos() const {
+  return handle_->state->device_set().infos();
 }
 
 const graph::Graph& Session::graph() const { return handle_->state->graph(); }

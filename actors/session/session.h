@@ -27,7 +27,8 @@ class Device;
 
 namespace tagflow::graph {
 class CostModel;
-}
+struct DeviceInfo;
+}  // namespace tagflow::graph
 
 namespace tagflow::actors {
 
@@ -185,6 +186,8 @@ class Session {
   // REQUIRES: no extend() meanwhile.
   const graph::Graph& graph() const;
   std::span<const std::unique_ptr<devices::Device>> devices() const;
+  // What placement knows of the devices, by number.
+  std::span<const graph::DeviceInfo> device_infos() const;
   const SessionOptions& options() const;
 
  private:

@@ -72,15 +72,15 @@ Status SessionState::check_call(const Prepared& prepared,
 
 std::shared_ptr<const Prepared> SessionState::pick_form(
     const Prepared& prepared, std::span<const Tensor> feeds,
-    const RunOptions& options) {
+    const RunOptions& options, Clock::time_point start) {
   if (prepared.forms == nullptr) return nullptr;
   // A worker must not spend its time on a compilation.
   if (Engine::on_worker()) return prepared.forms->pick(feeds, nullptr);
-  return prepared.forms->pick(
-      feeds, [&](const Signature& signature, std::vector<Shape> shapes,
-                 bool is_frozen) {
-        return make_form(signature, {std::move(shapes), is_frozen}, options);
-      });
+  return prepared.forms->pick(feeds, [&](const Signature& signature,
+                                         std::vector<Shape> shapes,
+                                         bool is_frozen) {
+    return make_form(signature, {std::move(shapes), is_frozen}, options, start);
+  });
 }
 
 std::shared_ptr<Step> SessionState::make_step(
@@ -135,7 +135,7 @@ Result<std::vector<Tensor>> SessionState::run(
   const std::shared_ptr<Step> step =
       make_step(*prepared, options, start.value_or(begin), nullptr);
   const std::shared_ptr<const Prepared> picked =
-      pick_form(*prepared, feeds, options);
+      pick_form(*prepared, feeds, options, start.value_or(begin));
   const auto& form = picked != nullptr ? picked : prepared;
   TAGFLOW_RETURN_IF_ERROR(submit(step, form, feeds, /*sync=*/true,
                                  /*count=*/stats != nullptr));
@@ -192,7 +192,7 @@ void SessionState::run_async(std::shared_ptr<const Prepared> prepared,
     step = make_step(*prepared, options, start.value_or(begin),
                      std::move(on_answer));
     if (step->timeout.count() > 0) devices_->engine().watch_deadline(*step);
-    if (auto form = pick_form(*prepared, feeds, options))
+    if (auto form = pick_form(*prepared, feeds, options, start.value_or(begin)))
       prepared = std::move(form);
     return submit(step, prepared, feeds, /*sync=*/false, /*count=*/true);
   });

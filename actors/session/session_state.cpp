@@ -92,22 +92,33 @@ Status SessionState::extend(const graph::Graph& graph) {
   return graph_.extend(graph);
 }
 
-Status SessionState::check_graph() {
-  TAGFLOW_RETURN_IF_ERROR(check_.run(graph_));
+Status SessionState::check_graph(graph::Budget& budget) {
+  TAGFLOW_RETURN_IF_ERROR(check_.run(graph_, &budget));
   const std::span<const std::string> warnings = check_.frames().warnings();
   warn_once(warnings.subspan(num_frame_warnings_));
   num_frame_warnings_ = warnings.size();
   return {};
 }
 
+Result<std::shared_ptr<const Prepared>> SessionState::prepare(
+    const Signature& signature, const RunOptions& options,
+    std::optional<Clock::time_point> start) {
+  if (auto prepared = cache_.find(SignatureCache::key(signature)))
+    return prepared;
+  graph::Budget budget(budget_of(options, start.value_or(Clock::now())));
+  auto prepared = compile_usual(signature, budget);
+  // The budget takes the end of the session for a cancellation of the run.
+  if (prepared.status().code() == Code::kCancelled && is_closed())
+    return closed_session();
+  return prepared;
+}
+
 // The graph is only read here. Prepared runs do not call this, and an extension
 // waits.
-Result<std::shared_ptr<const Prepared>> SessionState::prepare(
-    const Signature& signature, const RunOptions& options) {
-  const std::string key = SignatureCache::key(signature);
-  if (auto prepared = cache_.find(key)) return prepared;
-  graph::Budget budget(budget_of(options));
+Result<std::shared_ptr<const Prepared>> SessionState::compile_usual(
+    const Signature& signature, graph::Budget& budget) {
   TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling(&budget));
+  const std::string key = SignatureCache::key(signature);
   if (auto prepared = cache_.find(key)) return prepared;
   std::shared_lock lock(graph_mutex_);
   TAGFLOW_ASSIGN(auto prepared, compile(signature, {}, nullptr, budget));
@@ -143,9 +154,11 @@ Result<Request> SessionState::find_request(const Signature& signature) {
   return request;
 }
 
-graph::Budget::Options SessionState::budget_of(const RunOptions& options) {
+graph::Budget::Options SessionState::budget_of(const RunOptions& options,
+                                               Clock::time_point start) {
   return {.timeout =
               options.timeout.count() > 0 ? options.timeout : options_.timeout,
+          .start = start,
           .is_cancelled = [this, &options] {
             return is_closed() ||
                    (options.cancel && options.cancel->cancelled());
@@ -155,15 +168,15 @@ graph::Budget::Options SessionState::budget_of(const RunOptions& options) {
 Result<Distribution> SessionState::distribute(const Request& request,
                                               Purpose purpose,
                                               graph::Budget& budget) {
-  TAGFLOW_RETURN_IF_ERROR(check_graph());
+  TAGFLOW_RETURN_IF_ERROR(check_graph(budget));
   // A try fails if another session has claimed a home meanwhile. Homes are
   // permanent, so there are few such tries.
   constexpr int kMostTries = 100;
   for (int tries = 1;; ++tries) {
-    Result<Distribution> distribution =
-        actors::distribute({graph_, check_.frames(), options_,
-                            devices_->devices(), costs_, &groups(), &budget},
-                           request, purpose);
+    Result<Distribution> distribution = actors::distribute(
+        {graph_, check_.frames(), options_, devices_->infos(),
+         devices::RegisteredKernels(), costs_, &groups(), &budget},
+        request, purpose);
     if (distribution.status().code() != Code::kAborted) return distribution;
     if (tries == kMostTries)
       return std::move(distribution)
@@ -176,18 +189,14 @@ Result<Distribution> SessionState::distribute(const Request& request,
 }
 
 const StateGroups& SessionState::groups() {
-  if (!groups_ || !groups_->covers(graph_)) {
-    std::vector<graph::DeviceInfo> infos;
-    for (const auto& device : devices_->devices())
-      infos.push_back(device->info());
-    groups_.emplace(graph_, infos, devices::RegisteredKernels());
-  }
+  if (!groups_ || !groups_->covers(graph_))
+    groups_.emplace(graph_, devices_->infos(), devices::RegisteredKernels());
   return *groups_;
 }
 
 Result<Distribution> SessionState::explain(const Signature& signature) {
   const RunOptions defaults;
-  graph::Budget budget(budget_of(defaults));
+  graph::Budget budget(budget_of(defaults, Clock::now()));
   TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling(&budget));
   std::shared_lock lock(graph_mutex_);
   TAGFLOW_ASSIGN(const Request request, find_request(signature));
@@ -245,8 +254,9 @@ std::vector<size_t> SessionState::find_open_feeds(
 
 Result<Form> SessionState::make_form(const Signature& signature,
                                      const Special& special,
-                                     const RunOptions& options) {
-  graph::Budget budget(budget_of(options));
+                                     const RunOptions& options,
+                                     Clock::time_point start) {
+  graph::Budget budget(budget_of(options, start));
   TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling(&budget));
   std::shared_lock lock(graph_mutex_);
   Form form;

@@ -51,9 +51,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Status extend(const graph::Graph& graph);
   // Takes the signature from the cache, or compiles it.
   // The time-out and the cancellation of the options end that, and so does
-  // close().
+  // close(). The time-out counts from `start`, or else from now.
   Result<std::shared_ptr<const Prepared>> prepare(
-      const Signature& signature, const RunOptions& options = {});
+      const Signature& signature, const RunOptions& options = {},
+      std::optional<Clock::time_point> start = {});
 
   // The time-out of the run counts from `start`, when the preparation of its
   // signature began, or else from now.
@@ -79,8 +80,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
     std::vector<Shape> feed_shapes;  // empty: those of the graph
     bool is_frozen = false;          // for the current versions of variables
   };
+  // The time-out of a run that waits for the form counts from `start`.
   Result<Form> make_form(const Signature& signature, const Special& special,
-                         const RunOptions& options = {});
+                         const RunOptions& options = {},
+                         Clock::time_point start = Clock::now());
   // The partitions of the signature, and the reasons for them.
   Result<Distribution> explain(const Signature& signature);
   // Signatures that are prepared from now on are placed by these costs.
@@ -112,11 +115,16 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Result<CompileLock> lock_compiling(graph::Budget* budget = nullptr);
   // The error of all calls after the session is closed.
   static Status closed_session();
-  // What a compilation that starts now may take. The options must outlive it.
-  graph::Budget::Options budget_of(const RunOptions& options);
+  // What a compilation may take for a run that began at `start`. The options
+  // must outlive it.
+  graph::Budget::Options budget_of(const RunOptions& options,
+                                   Clock::time_point start);
   // REQUIRES of the functions below: a CompileLock and, at least shared,
   // graph_mutex_ are held.
   Result<Request> find_request(const Signature& signature);
+  // Compiles the usual form, with what its other forms need.
+  Result<std::shared_ptr<const Prepared>> compile_usual(
+      const Signature& signature, graph::Budget& budget);
   Result<Distribution> distribute(const Request& request, Purpose purpose,
                                   graph::Budget& budget);
   // If the form is frozen, `frozen` gets the versions of its variables. Null if
@@ -128,7 +136,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // The feeds whose shapes are not fully known, if a form could use them.
   std::vector<size_t> find_open_feeds(const Prepared& prepared) const;
   // Checks the nodes that were added since the last check.
-  Status check_graph();
+  Status check_graph(graph::Budget& budget);
   // The groups of the current graph.
   const StateGroups& groups();
   void warn_once(std::span<const std::string> warnings);
@@ -138,7 +146,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // A form for such a run, if there is one; otherwise null.
   std::shared_ptr<const Prepared> pick_form(const Prepared& prepared,
                                             std::span<const Tensor> feeds,
-                                            const RunOptions& options);
+                                            const RunOptions& options,
+                                            Clock::time_point start);
   // Without `on_answer`, a thread waits for the answer.
   std::shared_ptr<Step> make_step(
       const Prepared& prepared, const RunOptions& options,

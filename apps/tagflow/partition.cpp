@@ -35,7 +35,7 @@ Status check_folder(const std::filesystem::path& folder) {
 // The files are useful without a picture, which cannot be made for large
 // graphs.
 Status draw_partitions(const actors::Distribution& distribution,
-                       actors::Devices devices,
+                       std::span<const graph::DeviceInfo> devices,
                        const std::filesystem::path& folder) {
   TAGFLOW_ASSIGN(const draw::Drawing drawing, draw_cut(distribution, devices));
   const Result<draw::Layout> layout = draw::lay_out(drawing);
@@ -55,7 +55,7 @@ Status cut_graph(const Prepared& prepared, const PartitionCommand& command) {
   if (!explained.ok())
     return name_file(explained.status(), command.signature.graph);
   const actors::Distribution& distribution = *explained;
-  const auto devices = prepared.session->devices();
+  const auto devices = prepared.session->device_infos();
   TAGFLOW_ASSIGN(const CutReport cut, report_cut(distribution, devices));
   TAGFLOW_RETURN_IF_ERROR(write_partitions(distribution, cut, command.out));
   TAGFLOW_RETURN_IF_ERROR(draw_partitions(distribution, devices, command.out));

@@ -71,8 +71,9 @@ Result<PlacementReport> explain_placement(
   TAGFLOW_ASSIGN(
       const actors::Distribution distribution,
       prepared.session->explain(feeds, prepared.fetches, prepared.targets));
-  TAGFLOW_ASSIGN(PlacementReport report,
-                 report_placement(distribution, prepared.session->devices()));
+  TAGFLOW_ASSIGN(
+      PlacementReport report,
+      report_placement(distribution, prepared.session->device_infos()));
   report.measured = measured;
   report.notes.insert(
       report.notes.begin(),

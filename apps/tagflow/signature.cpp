@@ -20,6 +20,7 @@
 #include "graph/analysis/prune.h"
 #include "graph/budget.h"
 #include "graph/counted.h"
+#include "graph/file/model_scope.h"
 #include "graph/function.h"
 #include "graph/function_uses.h"
 #include "graph/node_name.h"
@@ -239,6 +240,9 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
   const auto session_options = to_session_options(options.engine);
   if (!session_options.ok()) return usage_error(session_options.status());
 
+  Status allowed =
+      graph::check_model_file(options.graph, session_options->policy.reads);
+  if (!allowed.ok()) return file_error(std::move(allowed));
   graph::Budget budget({.timeout = session_options->timeout});
   const Result<Model> model =
       load_model(options.graph,

@@ -37,9 +37,10 @@ std::string relative_to(const std::string& folder, const std::string& prefix) {
 }
 
 // Whether it is complete; damage that only reading reveals is not checked.
-Status check(const std::string& prefix, const DamagedCheckpoints& known) {
+Status check(const std::string& prefix, const DamagedCheckpoints& known,
+             FileSystem& files) {
   if (const auto it = known.find(prefix); it != known.end()) return it->second;
-  const auto reader = BundleReader::open(prefix);
+  const auto reader = BundleReader::open(prefix, files);
   return reader.ok() ? (*reader)->check_complete() : reader.status();
 }
 
@@ -184,9 +185,10 @@ Status write_checkpoint_state(const std::string& folder,
   return options.sync ? options.file_system().sync_folder(folder) : Status();
 }
 
-Result<NewestCheckpoint> find_newest_checkpoint(
-    const std::string& folder, const DamagedCheckpoints& known) {
-  const auto state = read_checkpoint_state(folder);
+Result<NewestCheckpoint> find_newest_checkpoint(const std::string& folder,
+                                                const DamagedCheckpoints& known,
+                                                FileSystem& files) {
+  const auto state = read_checkpoint_state(folder, files);
   if (!state.ok() && !names_nothing(state.status())) return state.status();
   TAGFLOW_ASSIGN(std::vector<std::string> candidates, bundles_in(folder));
   bool leads_elsewhere = false;
@@ -199,7 +201,7 @@ Result<NewestCheckpoint> find_newest_checkpoint(
   NewestCheckpoint newest;
   Status first;
   for (const std::string& prefix : candidates) {
-    Status status = check(prefix, known);
+    Status status = check(prefix, known, files);
     if (status.ok()) {
       newest.prefix = prefix;
       return newest;

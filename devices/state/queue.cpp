@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "devices/copy.h"
+#include "devices/outside_memory.h"
 #include "devices/state/guard.h"
 #include "devices/tensor_rows.h"
 #include "graph/counted.h"
@@ -116,20 +117,11 @@ void Queue::publish() noexcept {
   size_.store(elements_->size() - reserved(), std::memory_order_relaxed);
 }
 
-Status Queue::no_room(const KernelContext& context, size_t bytes) const {
-  return out_of_memory(
-             context.allocator(),
-             fmt::format("{} with {} elements", describe(), elements_->size()),
-             bytes)
-      .with_prefix(fmt::format("[{}] ", context.node().op()));
-}
-
 Status Queue::put(const KernelContext& context,
                   std::span<const Tensor> values) {
-  if (const size_t bytes = elements_->reserve(1, context.allocator()))
-      [[unlikely]]
-    return no_room(context, bytes);
+  TAGFLOW_RETURN_IF_ERROR(reserve(context, 1));
   std::ranges::copy(values, element_.begin());
+  TAGFLOW_RETURN_IF_ERROR(count_kept(context, element_));
   elements_->push(element_.data());
   publish();
   return {};
@@ -146,8 +138,7 @@ Status Queue::put_rows(const KernelContext& context,
     }
     TAGFLOW_RETURN_IF_ERROR(unstack_rows(context, part, rows[i]));
   }
-  if (const size_t bytes = elements_->reserve(end - begin, context.allocator()))
-    return no_room(context, bytes);
+  TAGFLOW_RETURN_IF_ERROR(reserve(context, end - begin));
   for (size_t row = 0; row < size_t(end - begin); ++row) {
     for (size_t i = 0; i < rows.size(); ++i)
       element_[i] = std::move(rows[i][row]);

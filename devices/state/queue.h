@@ -87,8 +87,12 @@ class Queue final : public StateActor {
 
  private:
   int64_t reserved() const;
-  // The error for so many bytes that exceed the limit of the memory.
-  Status no_room(const KernelContext& context, size_t bytes) const;
+  // Makes room for so many more elements.
+  Status reserve(const KernelContext& context, int64_t more) {
+    return elements_->reserve(context, more, [this] {
+      return fmt::format("{} with {} elements", describe(), elements_->size());
+    });
+  }
   // Updates what other threads may read.
   void publish() noexcept;
   // The shape of component `i` of `elements`, tuple after tuple, as a batch.

@@ -1,13 +1,15 @@
 // QueueElements: the contents of a queue, and the order of their removal.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "devices/counted_growth.h"
 #include "devices/philox.h"
-#include "graph/memory_charge.h"
 #include "graph/tensor.h"
 
 namespace tagflow::devices {
@@ -15,17 +17,28 @@ namespace tagflow::devices {
 // Elements are tuples of `width` tensors. Thread-compatible.
 class QueueElements {
  public:
-  explicit QueueElements(size_t width) : width_(width) {}
+  explicit QueueElements(size_t width) : QueueElements(width, 0) {}
   virtual ~QueueElements() = default;
   QueueElements(const QueueElements&) = delete;
   QueueElements& operator=(const QueueElements&) = delete;
 
   size_t width() const { return width_; }
   virtual int64_t size() const = 0;
-  // Reserves for so many more: pushes do not throw. What the elements take is
-  // counted in `memory` before. Returns 0, or the bytes that would exceed its
-  // limit: then nothing changes. Throws std::bad_alloc.
-  virtual size_t reserve(int64_t more, Allocator& memory) = 0;
+  // Reserves for so many more: pushes do not throw. If there are too few
+  // places, their number at least doubles. Errors as those of grow_counted().
+  // Throws std::bad_alloc.
+  template <class What>
+  Status reserve(const KernelContext& context, int64_t more, const What& what) {
+    if (size() + more <= places_) [[likely]]
+      return {};
+    const auto places = int64_t(
+        std::bit_ceil(uint64_t(std::max(size() + more, kFewestPlaces))));
+    return grow_counted(context, charge_, size_t(places) * bytes_per_place_,
+                        what, [&] {
+                          grow(places);
+                          places_ = places;
+                        });
+  }
   // Takes the tensors of one element. REQUIRES: memory is reserved.
   virtual void push(Tensor* element) noexcept = 0;
   // Moves the next element to `element`. REQUIRES: there is one.
@@ -37,10 +50,28 @@ class QueueElements {
   virtual void clear() noexcept = 0;
 
  protected:
-  MemoryCharge charge_;  // of the places of elements
+  // Each place takes so many bytes `beside` the tensors of its element.
+  QueueElements(size_t width, size_t beside)
+      : width_(width), bytes_per_place_(width * sizeof(Tensor) + beside) {}
+  // The number of elements that there is memory for.
+  int64_t places() const { return places_; }
+  // There are fewer places, or none.
+  void shrink_to(int64_t places) noexcept {
+    charge_.reduce(size_t(places_ - places) * bytes_per_place_);
+    places_ = places;
+    if (places == 0) charge_.clear();
+  }
 
  private:
+  static constexpr int64_t kFewestPlaces = 8;
+
+  // Makes so many places. If it throws, nothing changes.
+  virtual void grow(int64_t places) = 0;
+
   const size_t width_;
+  const size_t bytes_per_place_;
+  int64_t places_ = 0;   // 0, or a power of two
+  MemoryCharge charge_;  // of the places
 };
 
 // First in, first out: a ring that grows and shrinks.
@@ -48,7 +79,6 @@ class FifoElements final : public QueueElements {
  public:
   using QueueElements::QueueElements;
   int64_t size() const override { return size_; }
-  size_t reserve(int64_t more, Allocator& memory) override;
   void push(Tensor* element) noexcept override;
   void pop(Tensor* element) noexcept override;
   void unpop(Tensor* element) noexcept override;
@@ -56,14 +86,13 @@ class FifoElements final : public QueueElements {
   void clear() noexcept override;
 
  private:
-  static constexpr int64_t kMinCapacity = 8;
   Tensor* at(int64_t i) const {
-    return ring_.get() + size_t((first_ + i) & (capacity_ - 1)) * width();
+    return ring_.get() + size_t((first_ + i) & (places() - 1)) * width();
   }
-  void move_to(std::unique_ptr<Tensor[]> ring, int64_t capacity) noexcept;
+  void grow(int64_t places) override;
+  void move_to(std::unique_ptr<Tensor[]> ring) noexcept;
 
   std::unique_ptr<Tensor[]> ring_;
-  int64_t capacity_ = 0;  // in elements: a power of two
   int64_t first_ = 0;
   int64_t size_ = 0;
 };
@@ -74,13 +103,15 @@ class ShuffledElements final : public QueueElements {
   ShuffledElements(size_t width, uint64_t seed, uint64_t seed2)
       : QueueElements(width), random_(seed, 0, seed2) {}
   int64_t size() const override { return int64_t(tensors_.size() / width()); }
-  size_t reserve(int64_t more, Allocator& memory) override;
   void push(Tensor* element) noexcept override;
   void pop(Tensor* element) noexcept override;
   void unpop(Tensor* element) noexcept override { push(element); }
   void clear() noexcept override;
 
  private:
+  void grow(int64_t places) override {
+    tensors_.reserve(size_t(places) * width());
+  }
   uint32_t draw();
 
   std::vector<Tensor> tensors_;
@@ -94,9 +125,9 @@ class ShuffledElements final : public QueueElements {
 // ones come in the heap's order, as in TensorFlow.
 class PriorityElements final : public QueueElements {
  public:
-  using QueueElements::QueueElements;
+  explicit PriorityElements(size_t width)
+      : QueueElements(width, sizeof(Entry) + sizeof(size_t)) {}
   int64_t size() const override { return int64_t(heap_.size()); }
-  size_t reserve(int64_t more, Allocator& memory) override;
   void push(Tensor* element) noexcept override;
   void pop(Tensor* element) noexcept override;
   void unpop(Tensor* element) noexcept override { push(element); }
@@ -110,6 +141,8 @@ class PriorityElements final : public QueueElements {
       return priority > other.priority;
     }
   };
+
+  void grow(int64_t places) override;
 
   std::vector<Entry> heap_;
   std::vector<Tensor> tensors_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "devices/counted_growth.h"
+#include "devices/outside_memory.h"
 #include "graph/counted.h"
 
 namespace tagflow::devices {
@@ -71,7 +72,9 @@ void StagingArea::discount_tuple(size_t width) noexcept {
 
 Status StagingList::put(const KernelContext& context,
                         std::span<const Tensor> values) {
-  Tuple& tuple = tuples_.emplace_back(values.begin(), values.end());
+  Tuple kept(values.begin(), values.end());
+  TAGFLOW_RETURN_IF_ERROR(count_kept(context, kept));
+  const Tuple& tuple = tuples_.emplace_back(std::move(kept));
   if (Status status = count_tuple(context, tuple.size()); !status.ok()) {
     tuples_.pop_back();
     return status;
@@ -110,6 +113,8 @@ bool StagingMap::may_put(int64_t key, int64_t bytes) const {
 Status StagingMap::put(const KernelContext& context, int64_t key, size_t width,
                        std::span<const int32_t> indices,
                        std::span<const Tensor> values) {
+  Tuple kept(values.begin(), values.end());
+  TAGFLOW_RETURN_IF_ERROR(count_kept(context, kept));
   const auto [it, is_new] = incomplete_.try_emplace(key, width);
   if (is_new) {
     if (Status status = count_tuple(context, width); !status.ok()) {
@@ -128,7 +133,7 @@ Status StagingMap::put(const KernelContext& context, int64_t key, size_t width,
           context.fail("tensor {} of key {} was put in before", index, key);
   if (!status.ok()) return status;
   for (size_t i = 0; i < indices.size(); ++i)
-    tuple[size_t(indices[i])] = values[i];
+    tuple[size_t(indices[i])] = std::move(kept[i]);
   // If a key is complete already, its first tuple stays.
   if (std::ranges::all_of(tuple, &Tensor::valid)) {
     if (auto node = incomplete_.extract(it); complete_.contains(key)) {

@@ -227,7 +227,7 @@ Status Table::reserve(const KernelContext& context, int64_t rows) {
     if (to.dtype() == DataType::kString &&
         to.buffer()->allocator == from.buffer()->allocator) {
       // With those of removed rows, whose bytes count, too.
-      move_strings(from, to, from.num_elements());
+      exchange_strings(from, 0, to, 0, from.num_elements());
     } else {
       copy_elements(from, 0, to, 0, size_ * row.num_elements());
     }
@@ -251,39 +251,48 @@ Status Table::insert(const KernelContext& context, const Tensor& keys,
   TAGFLOW_ASSIGN(const int64_t count, check_entries(context, keys, values));
   TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, count));
   TAGFLOW_RETURN_IF_ERROR(reserve(context, size_ + count));
-  for (int64_t i = 0; i < count; ++i) insert_row(keys, values, i);
-  return {};
+  return insert_rows(keys, values, count);
 }
 
-void Table::insert_row(const Tensor& keys, const Tensor& values, int64_t at) {
-  const int64_t key_size = spec_.key_shape.num_elements();
-  const int64_t value_size = spec_.value_shape.num_elements();
-  const uint32_t hash = hash_of(keys, at);
-  uint32_t row = row_of(keys, at, hash);
-  const bool is_new = row == TableIndex::kNone;
-  if (is_new) row = uint32_t(size_);
-  copy_elements(values, at * value_size, values_, int64_t(row) * value_size,
-                value_size);
-  if (!is_new) return;
-  copy_elements(keys, at * key_size, keys_, int64_t(row) * key_size, key_size);
-  index_.insert(hash, row);
-  ++size_;
+Status Table::insert_rows(Tensor keys, Tensor values, int64_t count) {
+  // The memory of new strings is taken before a row changes.
+  const auto bring = [](Tensor& rows, const Tensor& own) -> Status {
+    if (rows.dtype() != DataType::kString || own.buffer() == nullptr) return {};
+    TAGFLOW_ASSIGN(rows, copy_strings(rows, *own.buffer()->allocator));
+    return {};
+  };
+  TAGFLOW_RETURN_IF_ERROR(bring(keys, keys_));
+  TAGFLOW_RETURN_IF_ERROR(bring(values, values_));
+  for (int64_t i = 0; i < count; ++i)
+    if (reserved(keys, i) == Reserved::kNone) insert_row(keys, values, i);
+  return {};
 }
 
 namespace {
 
 // Strings are exchanged, since a copy would need memory, which may be missing.
-void move_row(Tensor& rows, int64_t from, int64_t to, int64_t size) {
-  if (rows.dtype() == DataType::kString) {
-    auto* texts = rows.mutable_data<std::string>();
-    std::swap_ranges(texts + from * size, texts + (from + 1) * size,
-                     texts + to * size);
+void move_row(Tensor& from, int64_t from_at, Tensor& to, int64_t to_at,
+              int64_t size) {
+  if (to.dtype() == DataType::kString) {
+    exchange_strings(from, from_at * size, to, to_at * size, size);
   } else {
-    copy_elements(rows, from * size, rows, to * size, size);
+    copy_elements(from, from_at * size, to, to_at * size, size);
   }
 }
 
 }  // namespace
+
+void Table::insert_row(Tensor& keys, Tensor& values, int64_t at) {
+  const uint32_t hash = hash_of(keys, at);
+  uint32_t row = row_of(keys, at, hash);
+  const bool is_new = row == TableIndex::kNone;
+  if (is_new) row = uint32_t(size_);
+  move_row(values, at, values_, row, spec_.value_shape.num_elements());
+  if (!is_new) return;
+  move_row(keys, at, keys_, row, spec_.key_shape.num_elements());
+  index_.insert(hash, row);
+  ++size_;
+}
 
 Status Table::remove(const KernelContext& context, const Tensor& keys) {
   TAGFLOW_RETURN_IF_ERROR(ended());
@@ -300,8 +309,8 @@ Status Table::remove(const KernelContext& context, const Tensor& keys) {
     const auto last = uint32_t(--size_);
     if (row == last) continue;
     index_.renumber(hash_of(keys_, last), last, row);
-    move_row(keys_, last, row, key_size);
-    move_row(values_, last, row, value_size);
+    move_row(keys_, last, keys_, row, key_size);
+    move_row(values_, last, values_, row, value_size);
   }
   return {};
 }
@@ -310,12 +319,18 @@ Status Table::import_all(const KernelContext& context, const Tensor& keys,
                          const Tensor& values) {
   if (spec_.kind == TableSpec::Kind::kFixed) return fill(context, keys, values);
   TAGFLOW_ASSIGN(const int64_t count, check_entries(context, keys, values));
-  std::vector<int64_t> entries;
+  int64_t entries = 0;
   for (int64_t i = 0; i < count; ++i)
-    if (reserved(keys, i) == Reserved::kNone) entries.push_back(i);
-  clear();
-  TAGFLOW_RETURN_IF_ERROR(reserve(context, int64_t(entries.size())));
-  for (const int64_t i : entries) insert_row(keys, values, i);
+    if (reserved(keys, i) == Reserved::kNone) ++entries;
+  Table imported(name_, spec_);
+  TAGFLOW_RETURN_IF_ERROR(imported.reserve(context, entries));
+  TAGFLOW_RETURN_IF_ERROR(imported.insert_rows(keys, values, count));
+  std::swap(index_, imported.index_);
+  std::swap(keys_, imported.keys_);
+  std::swap(values_, imported.values_);
+  std::swap(charge_, imported.charge_);
+  capacity_ = imported.capacity_;
+  size_ = imported.size_;
   return {};
 }
 

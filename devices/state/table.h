@@ -65,15 +65,14 @@ class Table final : public GuardedState {
   Status export_to(KernelContext& context) const;
 
   // --- REQUIRES: the lock is held exclusively.
-  // Sets existing keys to the new values. If memory is exhausted, some entries
-  // may be inserted already.
+  // Sets existing keys to the new values. An error changes no entry.
   Status insert(const KernelContext& context, const Tensor& keys,
                 const Tensor& values);
   // Ignores missing keys.
   Status remove(const KernelContext& context, const Tensor& keys);
-  // Replaces all entries. If memory is exhausted, the table has some of the new
-  // entries, or none. Reserved keys mark rows that are no entries: TensorFlow
-  // exports a MutableDenseHashTable with all of its slots.
+  // Replaces all entries; the old ones exist beside the new ones for a while.
+  // An error changes nothing. Reserved keys mark rows that are not entries:
+  // TensorFlow exports a MutableDenseHashTable with all of its slots.
   Status import_all(const KernelContext& context, const Tensor& keys,
                     const Tensor& values);
   // Fills one of kFixed. FailedPrecondition if it has been filled, or a key
@@ -104,8 +103,12 @@ class Table final : public GuardedState {
   // Whether the table has entry `at`. REQUIRES: check_entries() accepts them.
   bool has_entry(const Tensor& keys, const Tensor& values, int64_t at) const;
   Status reserve(const KernelContext& context, int64_t rows);
-  // Inserts entry `at`. REQUIRES: there is room for it.
-  void insert_row(const Tensor& keys, const Tensor& values, int64_t at);
+  // Inserts those of `count` entries that are not reserved. An error changes
+  // none. REQUIRES: check_entries() accepts them, and there is room for them.
+  Status insert_rows(Tensor keys, Tensor values, int64_t count);
+  // Inserts entry `at`, whose strings it takes. REQUIRES: there is room for it,
+  // and strings are in the memory of the table's.
+  void insert_row(Tensor& keys, Tensor& values, int64_t at);
 
   const std::string name_;
   const TableSpec spec_;

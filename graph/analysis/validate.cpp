@@ -191,7 +191,7 @@ class Validator {
 
 }  // namespace
 
-Status GrowingCheck::run(const Graph& graph) {
+Status GrowingCheck::run(const Graph& graph, Budget* budget) {
   const auto nodes = graph.nodes().subspan(frames_.num_nodes());
   const auto added = graph.library().in_order_added().subspan(num_functions_);
   size_t function_nodes = function_nodes_;
@@ -202,11 +202,12 @@ Status GrowingCheck::run(const Graph& graph) {
                  "[graph] {} nodes, those of functions included, are over "
                  "the limit of {}",
                  graph.size() + function_nodes, limits_.max_nodes);
-  begin_stage(limits_.budget, "the graph was checked");
+  if (budget == nullptr) budget = limits_.budget;
+  begin_stage(budget, "the graph was checked");
   const Validator validator(graph, limits_);
   for (const Node* node : nodes) {
     ++num_visits_;
-    TAGFLOW_RETURN_IF_ERROR(check_budget(limits_.budget));
+    TAGFLOW_RETURN_IF_ERROR(check_budget(budget));
     TAGFLOW_RETURN_IF_ERROR(validator.check(*node));
   }
   TAGFLOW_RETURN_IF_ERROR(frames_.extend(graph, limits_));
@@ -215,6 +216,7 @@ Status GrowingCheck::run(const Graph& graph) {
   std::ranges::sort(functions, {}, &FunctionDef::name);
   for (const FunctionDef* function : functions) {
     ++num_visits_;
+    TAGFLOW_RETURN_IF_ERROR(check_budget(budget, 1 + function->nodes.size()));
     TAGFLOW_RETURN_IF_ERROR(validator.check(*function));
   }
   num_functions_ += added.size();

@@ -35,10 +35,11 @@ class GrowingCheck {
   explicit GrowingCheck(const Limits& limits = {}) : limits_(limits) {}
 
   // The result is that of validate() for the whole graph; it takes time for the
-  // nodes added since the last successful call. REQUIRES: it is always the same
-  // graph, and nothing that was validated has been changed or removed; as for
+  // nodes added since the last successful call. A budget that is not null takes
+  // the place of that of the limits. REQUIRES: it is always the same graph, and
+  // nothing that was validated has been changed or removed; as for
   // FrameMap::extend().
-  Status run(const Graph& graph);
+  Status run(const Graph& graph, Budget* budget = nullptr);
   // Whether nothing was added since. Several threads may call it at once, as
   // well as frames().
   bool covers(const Graph& graph) const;

@@ -9,14 +9,14 @@ namespace {
 using ListValue = tensorflow::AttrValue::ListValue;
 
 Result<FunctionRef> function_from_proto(const tensorflow::NameAttrList& proto,
-                                        ReadBudget& budget, int depth) {
-  if (depth >= budget.limits.max_attr_depth)
+                                        LimitsLeft& left, int depth) {
+  if (depth >= left.limits.max_attr_depth)
     return error(Code::kResourceExhausted,
                  "functions nest deeper than {} in an attribute",
-                 budget.limits.max_attr_depth);
+                 left.limits.max_attr_depth);
   FunctionRef function;
   function.name = proto.name();
-  Result<AttrMap> attrs = attrs_from_proto(proto.attr(), budget, depth + 1);
+  Result<AttrMap> attrs = attrs_from_proto(proto.attr(), left, depth + 1);
   if (!attrs.ok())
     return std::move(attrs).status().with_prefix(
         fmt::format("function \"{}\": ", proto.name()));
@@ -47,7 +47,7 @@ AttrValue plain_list(const Field& field) {
   return AttrValue(std::vector<T>(field.begin(), field.end()));
 }
 
-Result<AttrValue> list_from_proto(const ListValue& list, ReadBudget& budget,
+Result<AttrValue> list_from_proto(const ListValue& list, LimitsLeft& left,
                                   int depth) {
   const int kinds = (list.s_size() > 0) + (list.i_size() > 0) +
                     (list.f_size() > 0) + (list.b_size() > 0) +
@@ -66,11 +66,11 @@ Result<AttrValue> list_from_proto(const ListValue& list, ReadBudget& budget,
     return list_of<PartialShape>(list.shape(), shape_from_proto);
   if (list.tensor_size() > 0)
     return list_of<Tensor>(list.tensor(), [&](const auto& tensor) {
-      return tensor_from_proto(tensor, &budget.tensor_bytes,
-                               &budget.repeated_bytes);
+      return tensor_from_proto(tensor, &left.tensor_bytes,
+                               &left.repeated_bytes);
     });
   return list_of<FunctionRef>(list.func(), [&](const auto& function) {
-    return function_from_proto(function, budget, depth);
+    return function_from_proto(function, left, depth);
   });
 }
 
@@ -160,11 +160,11 @@ struct Writer {
 }  // namespace
 
 Result<AttrValue> attr_from_proto(const tensorflow::AttrValue& proto,
-                                  ReadBudget& budget, int depth) {
+                                  LimitsLeft& left, int depth) {
   using tensorflow::AttrValue;
   switch (proto.value_case()) {
     case AttrValue::kList:
-      return list_from_proto(proto.list(), budget, depth);
+      return list_from_proto(proto.list(), left, depth);
     case AttrValue::kS:
       return tagflow::AttrValue(proto.s());
     case AttrValue::kI:
@@ -183,15 +183,15 @@ Result<AttrValue> attr_from_proto(const tensorflow::AttrValue& proto,
     }
     case AttrValue::kTensor: {
       TAGFLOW_ASSIGN(Tensor tensor,
-                     tensor_from_proto(proto.tensor(), &budget.tensor_bytes,
-                                       &budget.repeated_bytes));
+                     tensor_from_proto(proto.tensor(), &left.tensor_bytes,
+                                       &left.repeated_bytes));
       return tagflow::AttrValue(std::move(tensor));
     }
     case AttrValue::kPlaceholder:
       return tagflow::AttrValue(AttrPlaceholder{proto.placeholder()});
     case AttrValue::kFunc: {
       TAGFLOW_ASSIGN(FunctionRef function,
-                     function_from_proto(proto.func(), budget, depth));
+                     function_from_proto(proto.func(), left, depth));
       return tagflow::AttrValue(std::move(function));
     }
     case AttrValue::VALUE_NOT_SET:

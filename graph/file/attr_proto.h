@@ -11,8 +11,8 @@ class AttrValue;
 namespace tagflow::graph {
 
 // The remaining part of the limits while a file is read.
-struct ReadBudget {
-  explicit ReadBudget(const Limits& l)
+struct LimitsLeft {
+  explicit LimitsLeft(const Limits& l)
       : limits(l),
         tensor_bytes(l.max_tensor_bytes),
         repeated_bytes(l.max_repeated_bytes),
@@ -26,21 +26,21 @@ struct ReadBudget {
 // Errors are those of tensor_from_proto(). `depth` is the nesting of functions
 // around the value. The caller names the attribute.
 Result<AttrValue> attr_from_proto(const tensorflow::AttrValue& proto,
-                                  ReadBudget& budget, int depth = 0);
+                                  LimitsLeft& left, int depth = 0);
 Status attr_to_proto(const AttrValue& value, tensorflow::AttrValue* proto);
 
 // The attributes of a protobuf map; errors name the attribute.
 template <class ProtoMap>
-Result<AttrMap> attrs_from_proto(const ProtoMap& proto, ReadBudget& budget,
+Result<AttrMap> attrs_from_proto(const ProtoMap& proto, LimitsLeft& left,
                                  int depth = 0) {
   std::vector<AttrMap::value_type> attrs;
   attrs.reserve(proto.size());
   for (const auto& [name, value] : proto) {
-    if (name.size() > budget.limits.max_name_length)
+    if (name.size() > left.limits.max_name_length)
       return error(Code::kResourceExhausted,
                    "an attribute's name has {} bytes, the limit is {}",
-                   name.size(), budget.limits.max_name_length);
-    Result<AttrValue> attr = attr_from_proto(value, budget, depth);
+                   name.size(), left.limits.max_name_length);
+    Result<AttrValue> attr = attr_from_proto(value, left, depth);
     if (!attr.ok())
       return std::move(attr).status().with_prefix(
           fmt::format("attribute \"{}\": ", name));

@@ -36,13 +36,13 @@ void arg_to_proto(const ArgDef& arg, tensorflow::OpDef::ArgDef* proto) {
 }
 
 Result<AttrDef> attr_def_from_proto(const tensorflow::OpDef::AttrDef& proto,
-                                    ReadBudget& budget) {
+                                    LimitsLeft& left) {
   AttrDef attr;
   attr.name = proto.name();
   attr.type = proto.type();
   if (proto.has_default_value()) {
     TAGFLOW_ASSIGN(attr.default_value,
-                   attr_from_proto(proto.default_value(), budget));
+                   attr_from_proto(proto.default_value(), left));
   }
   if (proto.has_minimum()) attr.minimum = proto.minimum();
   const auto& allowed = proto.allowed_values().list();
@@ -93,12 +93,12 @@ Status check_args(const OpDef& op, const std::vector<ArgDef>& args) {
 }
 
 Result<OpDef> signature_from_proto(const tensorflow::OpDef& proto,
-                                   ReadBudget& budget) {
+                                   LimitsLeft& left) {
   OpDef op;
   op.name = proto.name();
   TAGFLOW_RETURN_IF_ERROR(check_function_name(op.name));
   for (const auto& attr : proto.attr()) {
-    TAGFLOW_ASSIGN(AttrDef def, attr_def_from_proto(attr, budget));
+    TAGFLOW_ASSIGN(AttrDef def, attr_def_from_proto(attr, left));
     op.attrs.push_back(std::move(def));
   }
   for (const auto& input : proto.input_arg()) {
@@ -133,25 +133,25 @@ Status signature_to_proto(const OpDef& op, tensorflow::OpDef* proto) {
 }  // namespace
 
 Result<FunctionDef> function_from_proto(const tensorflow::FunctionDef& proto,
-                                        ReadBudget& budget) {
+                                        LimitsLeft& left) {
   FunctionDef function;
   TAGFLOW_ASSIGN(function.signature,
-                 signature_from_proto(proto.signature(), budget));
+                 signature_from_proto(proto.signature(), left));
   function.control_outputs.assign(proto.signature().control_output().begin(),
                                   proto.signature().control_output().end());
   function.nodes.reserve(
-      std::min<size_t>(size_t(proto.node_def_size()), budget.nodes));
+      std::min<size_t>(size_t(proto.node_def_size()), left.nodes));
   for (const auto& node : proto.node_def()) {
-    TAGFLOW_ASSIGN(NodeDef def, node_from_proto(node, budget));
+    TAGFLOW_ASSIGN(NodeDef def, node_from_proto(node, left));
     function.nodes.push_back(std::move(def));
   }
   function.ret.insert(proto.ret().begin(), proto.ret().end());
   function.control_ret.insert(proto.control_ret().begin(),
                               proto.control_ret().end());
-  TAGFLOW_ASSIGN(function.attrs, attrs_from_proto(proto.attr(), budget));
+  TAGFLOW_ASSIGN(function.attrs, attrs_from_proto(proto.attr(), left));
   for (const auto& [index, arg] : proto.arg_attr()) {
     TAGFLOW_ASSIGN(function.arg_attrs[index],
-                   attrs_from_proto(arg.attr(), budget));
+                   attrs_from_proto(arg.attr(), left));
   }
   function.resource_arg_unique_ids.insert(
       proto.resource_arg_unique_id().begin(),

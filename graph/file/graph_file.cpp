@@ -12,6 +12,7 @@
 #include "graph/fault.h"
 #include "graph/file/graph_proto.h"
 #include "graph/file/graphdef.h"
+#include "graph/file/model_scope.h"
 #include "graph/file/wire.h"
 #include "graph/proto/meta_graph.pb.h"
 #include "graph/temporary_file.h"
@@ -240,6 +241,23 @@ Status check_readable(const fs::path& name, std::string_view bytes) {
   return parse_file(name, bytes, {})
       .status()
       .with_prefix("[graphdef] nobody could read what would be written: ");
+}
+
+FileScope scope_of_model(const fs::path& folder, const fs::path& file,
+                         const FileScope& reads) {
+  return reads.resolve(file.string()).ok()
+             ? reads
+             : FileScope::beneath(folder.string());
+}
+
+Status check_model_file(const fs::path& model, const FileScope& reads) try {
+  std::error_code code;
+  if (!fs::is_directory(model, code)) return {};
+  const fs::path folder = fs::absolute(model);
+  const fs::path file = saved_model_file(folder);
+  return scope_of_model(folder, file, reads).resolve(file.string()).status();
+} catch (...) {
+  return current_fault("graphdef");
 }
 
 Result<GraphFile> load_file(const fs::path& path, const Limits& limits) try {

@@ -67,15 +67,15 @@ void open_placeholder(NodeDef& node) {
 }  // namespace
 
 Result<NodeDef> node_from_proto(const tensorflow::NodeDef& proto,
-                                ReadBudget& budget) {
-  const Limits& limits = budget.limits;
+                                LimitsLeft& left) {
+  const Limits& limits = left.limits;
   TAGFLOW_RETURN_IF_ERROR(check_budget(limits.budget));
   TAGFLOW_RETURN_IF_ERROR(check_length(proto.name(), "node name", limits));
-  if (budget.nodes == 0)
+  if (left.nodes == 0)
     return error(Code::kResourceExhausted,
                  "node {} is one more than the limit of {} nodes",
                  shown(proto.name()), limits.max_nodes);
-  --budget.nodes;
+  --left.nodes;
   const auto in_node = [&](Status status) {
     return std::move(status).with_prefix(
         fmt::format("node {}: ", shown(proto.name())));
@@ -89,7 +89,7 @@ Result<NodeDef> node_from_proto(const tensorflow::NodeDef& proto,
   node.op = proto.op();
   node.device = proto.device();
   node.inputs.assign(proto.input().begin(), proto.input().end());
-  Result<AttrMap> attrs = attrs_from_proto(proto.attr(), budget);
+  Result<AttrMap> attrs = attrs_from_proto(proto.attr(), left);
   if (!attrs.ok()) return in_node(std::move(attrs).status());
   node.attrs = std::move(attrs).value();
   return node;
@@ -114,14 +114,14 @@ Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
                                    const Limits& limits) {
   TAGFLOW_RETURN_IF_ERROR(check_versions(proto.versions()));
   GraphFile file;
-  ReadBudget budget(limits);
+  LimitsLeft left(limits);
   file.producer =
       proto.has_versions() ? proto.versions().producer() : proto.version();
   file.nodes.reserve(
       std::min<size_t>(size_t(proto.node_size()), limits.max_nodes));
   std::unordered_map<std::string_view, AttrMap> last;  // by op
   for (const auto& node : proto.node()) {
-    TAGFLOW_ASSIGN(NodeDef def, node_from_proto(node, budget));
+    TAGFLOW_ASSIGN(NodeDef def, node_from_proto(node, left));
     // Many nodes of an op have the same attributes, which are shared.
     AttrMap& known = last[node.op()];
     if (known == def.attrs) {
@@ -134,7 +134,7 @@ Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
     file.nodes.push_back(std::move(def));
   }
   for (const auto& function : proto.library().function()) {
-    Result<FunctionDef> def = function_from_proto(function, budget);
+    Result<FunctionDef> def = function_from_proto(function, left);
     if (!def.ok())
       return std::move(def).status().with_prefix(
           fmt::format("function {}: ", shown(function.signature().name())));

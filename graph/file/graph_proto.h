@@ -18,9 +18,9 @@ namespace tagflow::graph {
 // is invalid or a limit is exceeded. The message names the function, node and
 // attribute.
 Result<NodeDef> node_from_proto(const tensorflow::NodeDef& proto,
-                                ReadBudget& budget);
+                                LimitsLeft& left);
 Result<FunctionDef> function_from_proto(const tensorflow::FunctionDef& proto,
-                                        ReadBudget& budget);
+                                        LimitsLeft& left);
 Result<GraphFile> graph_from_proto(const tensorflow::GraphDef& proto,
                                    const Limits& limits);
 // Its graph, its signatures, and the description of its state.

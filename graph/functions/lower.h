@@ -17,6 +17,7 @@
 // extended.h.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "graph/limits.h"
@@ -35,7 +36,7 @@ bool calls_with_gradient(const FunctionLibrary& library, const Node& node);
 // What becomes of the calls of functions that have a gradient function in the
 // library: all calls are replaced for a run, but one that is differentiated
 // must stay what it is, wherever it is.
-enum class OwnGradients { kReplaced, kKept };
+enum class OwnGradients : uint8_t { kReplaced, kKept };
 
 // Replaces every functional node of the program by primitives and `_Call`s, and
 // adds the bodies that these use. Errors name the node and the function:

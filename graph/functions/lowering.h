@@ -1,6 +1,7 @@
 // Lowering: the implementation of lower_functions(), internal to this folder.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -75,7 +76,7 @@ class Lowering {
   static AttrMap call_attrs(const FunctionInstance& function, int64_t body);
 
   // The reason why a draft cannot be added.
-  enum class Clash { kNone, kInside, kWithGraph };
+  enum class Clash : uint8_t { kNone, kInside, kWithGraph };
 
   // The nodes of one expanded call, in a draft.
   struct Inlined {

@@ -2,6 +2,7 @@
 // functions and kernels.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,7 @@
 
 namespace tagflow::graph {
 
-enum class Padding { kSame, kValid, kExplicit };
+enum class Padding : uint8_t { kSame, kValid, kExplicit };
 
 // A window along one dimension.
 struct WindowDim {

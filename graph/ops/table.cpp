@@ -47,7 +47,7 @@ Status text_file_shape(ShapeContext& c) { return c.with_rank(1, 0).status(); }
 // dense one needs keys that no entry has.
 void add_table(OpRegistry& registry, const std::string& name,
                OpDefBuilder::Texts more, bool is_dense = false) {
-  enum class Made { kReference, kHandle, kAnonymous };
+  enum class Made : uint8_t { kReference, kHandle, kAnonymous };
   for (const Made made : {Made::kReference, Made::kHandle, Made::kAnonymous}) {
     OpDefBuilder op(made == Made::kReference ? name
                     : made == Made::kHandle  ? name + "V2"

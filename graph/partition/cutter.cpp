@@ -88,18 +88,23 @@ Status Cutter::visit(const Visit& visit) {
 }
 
 Status Cutter::fetch() {
-  const auto host = std::ranges::find(devices_, true, &DeviceInfo::host_memory);
   for (Endpoint& fetch : program_.fetches) {
     // Handles are always in host memory.
-    if (devices_[device_of(*fetch.node)].host_memory ||
+    const DeviceInfo& device = devices_[device_of(*fetch.node)];
+    if (device.host_memory ||
         !can_be_sent(fetch.node->output_dtypes()[size_t(fetch.port)])) {
       need(fetch.node);
       continue;
     }
+    const auto host =
+        std::ranges::find_if(devices_, [&](const DeviceInfo& other) {
+          return other.host_memory && in_one_task(other.name, device.name);
+        });
     if (host == devices_.end())
       return invalid_argument(
-          "[partition] \"{}\" cannot be fetched: no device has host memory",
-          fetch.to_string());
+          "[partition] \"{}\" cannot be fetched from {}: no device of its "
+          "process has host memory",
+          fetch.to_string(), device.name.to_string());
     TAGFLOW_ASSIGN(fetch,
                    bring(fetch, nullptr, uint32_t(host - devices_.begin())));
   }

@@ -212,8 +212,9 @@ class Folding {
     }
     const Bounds bounds = bounds_of(node, inputs);
     if (bounds.elements == 0 || !fits(node, bounds.elements)) return {};
-    Result<Values> outputs = guarded(
-        [&] { return evaluator_->evaluate(node, inputs, bounds.elements); });
+    Result<Values> outputs = guarded([&] {
+      return evaluator_->evaluate(node, inputs, bounds.elements + bounds.text);
+    });
     if (!outputs.ok()) return {};
     size_t bytes = 0;
     size_t text = 0;
@@ -262,7 +263,7 @@ class Folding {
         node.output_dtypes().end())
       return {most, 0};
     if (bytes > kNeverSmall) return {};
-    // The evaluator does not limit the length of strings: each may be the text
+    // A kernel may make strings before they are counted: each may be the text
     // of all inputs, with that of an attribute between any two.
     size_t text = count * text_bytes(node.attrs());
     for (const Tensor& input : inputs) text += text_bytes(input);

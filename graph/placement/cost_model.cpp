@@ -1,6 +1,7 @@
 #include "graph/placement/cost_model.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "graph/placement/op_work.h"
@@ -63,8 +64,22 @@ double CostModel::output_bytes(const Node& node, int port) {
 }
 
 double CostModel::transfer_ns(const DeviceInfo& from, const DeviceInfo& to,
-                              double bytes) {
-  return kHandOverNs + link_time(from, bytes) + link_time(to, bytes);
+                              double bytes) const {
+  double time = kHandOverNs + link_time(from, bytes) + link_time(to, bytes);
+  if (!in_one_task(from.name, to.name)) {
+    const Link& network = link(from.name, to.name);
+    time += network.latency_ns + bytes / network.bytes_per_ns;
+  }
+  return time;
+}
+
+const CostModel::Link& CostModel::link(const DeviceName& from,
+                                       const DeviceName& to) const {
+  static constexpr Link kAssumed;
+  for (const auto& [tasks, link] : links_)
+    if (in_one_task(tasks.first, from) && in_one_task(tasks.second, to))
+      return link;
+  return kAssumed;
 }
 
 void CostModel::Mean::add(double sample) {
@@ -125,6 +140,16 @@ std::vector<CostModel::LoopCosts> CostModel::loop_costs() const {
   return all;
 }
 
+std::vector<CostModel::LinkCosts> CostModel::link_costs() const {
+  std::vector<LinkCosts> all;
+  for (const auto& [tasks, link] : links_)
+    all.push_back({tasks.first.to_string(), tasks.second.to_string(), link});
+  std::ranges::sort(all, {}, [](const LinkCosts& costs) {
+    return std::tie(costs.from, costs.to);
+  });
+  return all;
+}
+
 void CostModel::add(const CostModel& newer) {
   for (const auto& [node, costs] : newer.measured_) {
     Measured& measured = measured_[node];
@@ -133,6 +158,7 @@ void CostModel::add(const CostModel& newer) {
       time_on(measured, type).add(mean);
   }
   for (const auto& [frame, trips] : newer.trips_) trips_[frame].add(trips);
+  for (const auto& [tasks, link] : newer.links_) set(tasks, link);
 }
 
 Status CostModel::set(NodeCosts costs) {
@@ -152,6 +178,37 @@ Status CostModel::set(LoopCosts costs) {
       check_mean(costs.trips, "trips of loop", costs.frame));
   if (costs.trips.count > 0) trips_[costs.frame] = costs.trips;
   return {};
+}
+
+Status CostModel::set(LinkCosts costs) {
+  const auto task = [](const std::string& text) -> Result<DeviceName> {
+    TAGFLOW_ASSIGN(DeviceName name, DeviceName::parse(text));
+    if (name.job && name.replica && name.task && !name.type && !name.id)
+      return name;
+    return invalid_argument(
+        "[costs] \"{}\" is not the name of a task, such as "
+        "\"/job:worker/replica:0/task:1\"",
+        text);
+  };
+  TAGFLOW_ASSIGN(DeviceName from, task(costs.from));
+  TAGFLOW_ASSIGN(DeviceName to, task(costs.to));
+  const Link& link = costs.link;
+  if (!is_measurement(link.latency_ns) || !is_measurement(link.bytes_per_ns) ||
+      link.bytes_per_ns == 0)
+    return invalid_argument(
+        "[costs] the link from {} to {} has a latency of {} ns and a rate of "
+        "{} bytes per ns; these must be numbers up to {}, the rate above 0",
+        costs.from, costs.to, link.latency_ns, link.bytes_per_ns,
+        kMostMeasured);
+  set({std::move(from), std::move(to)}, link);
+  return {};
+}
+
+void CostModel::set(const Tasks& tasks, const Link& link) {
+  const auto known = std::ranges::find(
+      links_, tasks, [](const auto& entry) -> auto& { return entry.first; });
+  (known == links_.end() ? links_.emplace_back(tasks, link) : *known).second =
+      link;
 }
 
 std::optional<double> CostModel::trips(std::string_view frame) const {

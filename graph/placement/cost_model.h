@@ -12,6 +12,10 @@
 // If a node has been measured on a device type, the measurement replaces the
 // estimate; for other types the estimate is corrected by the same factor.
 // Measured sizes of outputs and trip counts of loops are used as well.
+//
+// A tensor that goes to another process takes the latency of the link between
+// the two tasks, and its bytes at the link's rate: as measured, or as assumed
+// of a network between processes of one machine.
 #pragma once
 
 #include <cstdint>
@@ -78,6 +82,21 @@ class CostModel {
 
     bool operator==(const LoopCosts&) const = default;
   };
+  // A connection between two tasks, in one direction.
+  struct Link {
+    double latency_ns = 20'000;
+    double bytes_per_ns = 3;
+
+    bool operator==(const Link&) const = default;
+  };
+  // As in the names of devices: "/job:worker/replica:0/task:1".
+  struct LinkCosts {
+    std::string from;
+    std::string to;
+    Link link;
+
+    bool operator==(const LinkCosts&) const = default;
+  };
 
   // The estimate from shapes alone.
   static NodeWork estimate(const Node& node);
@@ -85,10 +104,10 @@ class CostModel {
   static double output_bytes(const Node& node, int port);
   // Between two devices that share the host's memory, only the hand-over and
   // the latencies of the devices. Otherwise through the host, with a copy for
-  // each device whose memory the host cannot access. REQUIRES: the devices
-  // differ.
-  static double transfer_ns(const DeviceInfo& from, const DeviceInfo& to,
-                            double bytes);
+  // each device whose memory the host cannot access, and over the link of
+  // their tasks if these differ. REQUIRES: the devices differ.
+  double transfer_ns(const DeviceInfo& from, const DeviceInfo& to,
+                     double bytes) const;
 
   // Adds a measurement of one run of the node with that name, on a device of
   // the type. Negative and non-finite numbers are ignored.
@@ -104,11 +123,16 @@ class CostModel {
   // All measurements, sorted by name, for use in another session.
   std::vector<NodeCosts> node_costs() const;
   std::vector<LoopCosts> loop_costs() const;
+  std::vector<LinkCosts> link_costs() const;
   // Restores saved measurements of a node or loop and replaces existing ones.
   // InvalidArgument unless every mean is a number from 0 to kMostMeasured, of 0
   // to kMeasurements measurements; then nothing is changed.
   Status set(NodeCosts costs);
   Status set(LoopCosts costs);
+  // Sets the link from one task to another. InvalidArgument unless both are
+  // names of tasks, the latency is a number from 0 to kMostMeasured, and the
+  // rate is one above 0; then nothing is changed.
+  Status set(LinkCosts costs);
 
   // The estimate, with the measured size of outputs.
   NodeWork work(const Node& node) const;
@@ -132,12 +156,16 @@ class CostModel {
   };
   // Null if there are no measurements.
   const Measured* find(const Node& node) const;
+  using Tasks = std::pair<DeviceName, DeviceName>;
+  const Link& link(const DeviceName& from, const DeviceName& to) const;
+  void set(const Tasks& tasks, const Link& link);
   static Mean& time_on(Measured& measured, std::string_view device_type);
 
   std::unordered_map<std::string, Measured, NameHash, std::equal_to<>>
       measured_;  // by node
   std::unordered_map<std::string, Mean, NameHash, std::equal_to<>>
-      trips_;  // by frame
+      trips_;                                  // by frame
+  std::vector<std::pair<Tasks, Link>> links_;  // few
 };
 
 }  // namespace tagflow::graph

@@ -26,6 +26,12 @@ struct DeviceInfo {
   double link_bytes_per_ns = 0;  // 0: no copies are needed
 };
 
+// Whether both are devices of one process: of one job, replica and task.
+bool in_one_task(const DeviceName& a, const DeviceName& b);
+// Whether a tensor of one is a tensor of the other: both use the memory of the
+// host of their process.
+bool share_memory(const DeviceInfo& a, const DeviceInfo& b);
+
 // Which kernels exist: the view of the registry of devices/ from here.
 class KernelCatalog {
  public:

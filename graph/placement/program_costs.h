@@ -18,6 +18,7 @@ class ProgramCosts {
                                     std::span<const DeviceInfo> devices,
                                     const CostModel& model);
 
+  const CostModel& model() const { return model_; }
   const NodeWork& work(const Node& node) const { return works_[node.id()]; }
   // How often the node runs, from measured or assumed trip counts.
   double repeats(const Node& node) const { return repeats_[node.id()]; }

@@ -10,7 +10,7 @@ Simulation::Simulation(const Program& program,
                        const ProgramCosts& costs)
     : graph_(program.graph),
       costs_(costs),
-      timeline_(devices),
+      timeline_(devices, costs.model()),
       nodes_(graph_.end_id()),
       times_(devices.size()) {
   result_.placement.device_of.resize(graph_.end_id());

@@ -10,19 +10,38 @@ namespace {
 // An upper bound for the number of concurrent kernels of a device.
 constexpr int kMaxLanes = 1024;
 
-// The link carries one tensor at a time.
+// To the host. The link carries one tensor at a time.
 bool has_link(const DeviceInfo& device) { return !device.host_memory; }
 
 }  // namespace
 
-Timeline::Timeline(std::span<const DeviceInfo> devices)
+Timeline::Timeline(std::span<const DeviceInfo> devices, const CostModel& costs)
     : devices_(devices),
+      costs_(costs),
       inward_(devices.size()),
       outward_(devices.size()),
       held_(devices.size()) {
-  for (const DeviceInfo& device : devices)
+  for (const DeviceInfo& device : devices) {
     lanes_.emplace_back(
         size_t(std::clamp(device.kernels_at_once, 1, kMaxLanes)));
+    const auto first =
+        std::ranges::find_if(devices, [&](const DeviceInfo& other) {
+          return in_one_task(other.name, device.name);
+        });
+    first_of_task_.push_back(uint32_t(first - devices.begin()));
+  }
+}
+
+template <class Self, class F>
+void Timeline::visit_links(Self& self, const Passage& passage, const F& visit) {
+  const auto [from, to] = std::pair(passage.from, passage.to);
+  if (has_link(self.devices_[from])) visit(self.outward_[from].device);
+  if (has_link(self.devices_[to])) visit(self.inward_[to].device);
+  const uint32_t sender = self.first_of_task_[from];
+  const uint32_t receiver = self.first_of_task_[to];
+  if (sender == receiver) return;
+  visit(self.outward_[sender].task);
+  visit(self.inward_[receiver].task);
 }
 
 Span Timeline::run(uint32_t device, double ready_ns, double duration_ns) {
@@ -35,19 +54,17 @@ Span Timeline::run(uint32_t device, double ready_ns, double duration_ns) {
 }
 
 Span Timeline::foresee(const Passage& passage) const {
-  const DeviceInfo& from = devices_[passage.from];
-  const DeviceInfo& to = devices_[passage.to];
   double start = passage.ready_ns;
-  if (has_link(from)) start = std::max(start, outward_[passage.from]);
-  if (has_link(to)) start = std::max(start, inward_[passage.to]);
-  return {start, start + passage.repeats *
-                             CostModel::transfer_ns(from, to, passage.bytes)};
+  visit_links(*this, passage,
+              [&](double free) { start = std::max(start, free); });
+  const double once = costs_.transfer_ns(devices_[passage.from],
+                                         devices_[passage.to], passage.bytes);
+  return {start, start + passage.repeats * once};
 }
 
 Span Timeline::send(const Passage& passage) {
   const Span span = foresee(passage);
-  if (has_link(devices_[passage.from])) outward_[passage.from] = span.finish_ns;
-  if (has_link(devices_[passage.to])) inward_[passage.to] = span.finish_ns;
+  visit_links(*this, passage, [&](double& free) { free = span.finish_ns; });
   return span;
 }
 

@@ -26,8 +26,8 @@ struct Span {
 // Note [The simulation] in placer.h describes the model. Thread-compatible.
 class Timeline {
  public:
-  // The devices must outlive this.
-  explicit Timeline(std::span<const DeviceInfo> devices);
+  // Both must outlive this.
+  Timeline(std::span<const DeviceInfo> devices, const CostModel& costs);
 
   // When a kernel could start on the device, given its present load.
   double free_at(uint32_t device) const { return lanes_[device].front(); }
@@ -44,12 +44,24 @@ class Timeline {
   void release(uint32_t device, double bytes) { held_[device] -= bytes; }
 
  private:
+  // Calls visit(time), with the time when it is free, for each link that the
+  // passage uses.
+  template <class Self, class F>
+  static void visit_links(Self& self, const Passage& passage, const F& visit);
+
   std::span<const DeviceInfo> devices_;
+  const CostModel& costs_;
   // When each slot of a device is free: heaps, the earliest in front.
   std::vector<std::vector<double>> lanes_;
-  std::vector<double> inward_;   // when the link to the device is free
-  std::vector<double> outward_;  // when the link from the device is free
-  std::vector<double> held_;     // bytes
+  // When the links to a device, and to its task, are free; and those from it.
+  struct Links {
+    double device = 0;
+    double task = 0;  // only used of the first device of a task
+  };
+  std::vector<Links> inward_;
+  std::vector<Links> outward_;
+  std::vector<uint32_t> first_of_task_;  // by device
+  std::vector<double> held_;             // bytes
 };
 
 }  // namespace tagflow::graph

@@ -87,6 +87,11 @@ expect 0 '^minus:0 = float\[\] -1.0$' - \
 expect 0 '"y": \{"dtype": "float"' - tagflow run model --feed 'x=[1]' --json
 expect 0 - - tagflow run model --feed 'x=[1]' --out model_out
 [ -f "$work/model_out/y.npy" ] || complain "there is no y.npy" tagflow run --out
+mkdir "$work/linked"
+ln -s ../model/saved_model.pb "$work/linked/saved_model.pb"
+expect 0 '^y = float' - tagflow run linked --feed 'x=[1]'
+expect 1 - 'the link ".*/linked/saved_model.pb" leads to' \
+  tagflow run linked --feed 'x=[1]' --file-root linked
 expect 1 - 'signature "serving_default" needs values for these inputs: "x" \(float<' \
   tagflow run model
 expect 1 - 'no node "q".*; the inputs of signature "serving_default" are x' \

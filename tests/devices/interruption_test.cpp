@@ -42,9 +42,8 @@ struct Call {
   AttrMap attrs = {};
 };
 
-// The status of the op's kernel, whose step is cancelled before it, or while it
-// runs.
-Status cancelled_status(const Call& call, bool before) {
+// The status of the op's kernel in that step.
+Status status_in(const StepInfo& step, const Call& call, Allocator& memory) {
   graph::Graph graph;
   std::vector<graph::Endpoint> endpoints;
   for (const Tensor& input : call.inputs)
@@ -57,17 +56,23 @@ Status cancelled_status(const Call& call, bool before) {
   if (!node.ok()) return node.status();
   const auto kernel = KernelRegistry::global().make(**node, "CPU");
   if (!kernel.ok()) return kernel.status();
-  std::atomic<bool> cancelled = before;
-  CancellingMemory memory(cancelled);
-  StepInfo step;
-  step.cancelled = &cancelled;
   const Tag tag;
   std::vector<Tensor> inputs = call.inputs;
   std::vector<Tensor> outputs(size_t((*node)->num_outputs()));
   KernelContext context(*node, inputs, outputs, &step, &tag, &memory);
-  Status status = run_kernel(**kernel, context);
+  return run_kernel(**kernel, context);
+}
+
+// The status of the op's kernel, whose step is cancelled before it, or while it
+// runs.
+Status cancelled_status(const Call& call, bool before) {
+  std::atomic<bool> cancelled = before;
+  CancellingMemory memory(cancelled);
+  StepInfo step;
+  step.cancelled = &cancelled;
+  Status status = status_in(step, call, memory);
   // A kernel that needed no memory was not cancelled.
-  return cancelled ? status : error(Code::kCancelled, "");
+  return cancelled || !status.ok() ? status : error(Code::kCancelled, "");
 }
 
 Tensor texts(int64_t count) {
@@ -271,6 +276,50 @@ TEST_CASE("a kernel that computes a text stops when its step is cancelled") {
   CHECK(cancelled_status(format, true).code() == Code::kCancelled);
   const Call split{"StringSplitV2", {texts(4), Tensor::scalar("")}};
   CHECK(cancelled_status(split, true).code() == Code::kCancelled);
+}
+
+TEST_CASE("Unique stops when cancelled, though its tensor has no elements") {
+  const Call unique{"UniqueV2",
+                    {Tensor::make(DataType::kFloat, Shape{0, 1 << 20}),
+                     Tensor::vector<int32_t>({1})}};
+  CHECK(cancelled_status(unique, false).code() == Code::kCancelled);
+}
+
+namespace {
+
+// Cancels the step when a worker begins a range.
+class CancellingParallel final : public Parallel {
+ public:
+  explicit CancellingParallel(std::atomic<bool>& cancelled)
+      : cancelled_(cancelled) {}
+  void run(int64_t total, double, RangeBody body) override {
+    cancelled_ = true;
+    body(0, total);
+  }
+
+ private:
+  std::atomic<bool>& cancelled_;
+};
+
+}  // namespace
+
+TEST_CASE("a scatter stops within the slices of a worker when cancelled") {
+  // Slices that are divided by columns, and by their numbers.
+  for (const int64_t size : {1 << 12, 1 << 5}) {
+    CAPTURE(size);
+    std::atomic<bool> cancelled = false;
+    CancellingParallel parallel(cancelled);
+    StepInfo step;
+    step.cancelled = &cancelled;
+    step.parallel = &parallel;
+    const Call scatter{
+        "ScatterNd",
+        {*Tensor::vector<int32_t>({0, 0}).reshaped({2, 1}),
+         numbers(Shape{2, size}), Tensor::vector<int32_t>({1, int32_t(size)})}};
+    CHECK(status_in(step, scatter, host_allocator()).code() ==
+          Code::kCancelled);
+    CHECK(cancelled);
+  }
 }
 
 TEST_CASE("blocks of a kernel's range end at a cancellation") {

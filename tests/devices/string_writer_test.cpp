@@ -122,12 +122,18 @@ TEST_CASE("strings that are written are charged exactly") {
       std::string& to = texts[*rc::gen::inRange(0, 4)];
       const auto size =
           *rc::gen::element<size_t>(0, 3, 15, 16, 30, 31, 70, 999);
-      switch (*rc::gen::inRange(0, 3)) {
+      switch (*rc::gen::inRange(0, 5)) {
         case 0:
           writer.assign(to, std::string(size, 'a'));
           break;
         case 1:
           writer.take(to, std::string(size, 'b'));
+          break;
+        case 2:
+          writer.append(to, std::string(size, 'd'));
+          break;
+        case 3:
+          exchange_strings(strings, 0, strings, 2, 2);
           break;
         default:
           writer.reserve(to, std::max(size, to.size()));
@@ -155,7 +161,7 @@ TEST_CASE("a string beyond the limit is not written, and nothing stays") {
   CHECK_THROWS_AS(writer.assign(text, large), StatusException);
   CHECK_THROWS_AS(writer.take(text, std::string(large)), StatusException);
   CHECK_THROWS_AS(writer.reserve(text, large.size()), StatusException);
-  CHECK_THROWS_AS(writer.check_room(large.size()), StatusException);
+  CHECK_THROWS_AS(writer.append(text, large), StatusException);
   CHECK(text == std::string(100, 'a'));
   CHECK(memory->ledger().in_use() == 64 + 101);
   // The old string may not fit beside the new one.
@@ -177,6 +183,33 @@ TEST_CASE("ops that repeat a string stop before the limit is exceeded") {
     CHECK(memory->stats().peak <= kLimit);
     CHECK(memory->stats().in_use == 0);
   }
+}
+
+TEST_CASE("a replacement counts what it writes, and nothing that it might") {
+  // 80,000 bytes, which become half as many.
+  std::string text;
+  for (int i = 0; i < 40'000; ++i) text += "ab";
+  const auto memory = TrackingAllocator::make({"here", 120'000});
+  const Outputs outputs = *run_in(
+      *memory, "RegexReplace",
+      {Tensor::scalar(text), Tensor::scalar("(a)b"), Tensor::scalar("\\1")},
+      {});
+  CHECK(outputs[0].scalar_value<std::string>() == std::string(40'000, 'a'));
+}
+
+TEST_CASE("exchanged strings count where they are then") {
+  const auto memory = TrackingAllocator::make({"here", 2000});
+  Tensor a = *Tensor::allocate(DataType::kString, {2}, *memory);
+  Tensor b = *Tensor::allocate(DataType::kString, {1}, *memory);
+  StringWriter(a).assign(a.mutable_data<std::string>()[1],
+                         std::string(500, 'a'));
+  StringWriter(b).assign(*b.mutable_data<std::string>(), std::string(900, 'b'));
+  exchange_strings(a, 1, b, 0, 1);
+  CHECK(b.scalar_value<std::string>() == std::string(500, 'a'));
+  for (const Tensor& each : {a, b})
+    CHECK(each.buffer()->outside == outside_of(each));
+  a.reset();
+  CHECK(memory->ledger().in_use() == 64 + 501);
 }
 
 TEST_CASE("the text of outputs counts as long as they live") {

@@ -103,8 +103,8 @@ AttrValue any_message(ByteChoices& choices) {
   tensorflow::AttrValue message;
   if (!message.ParseFromString(bytes)) return {};
   const Limits limits = fuzz_limits();
-  ReadBudget budget(limits);
-  Result<AttrValue> value = attr_from_proto(message, budget);
+  LimitsLeft left(limits);
+  Result<AttrValue> value = attr_from_proto(message, left);
   return value.ok() ? std::move(value).value() : AttrValue();
 }
 

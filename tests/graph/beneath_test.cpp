@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "tests/temp_path.h"
+#include "tests/temp_folder.h"
 
 namespace tagflow {
 namespace {
@@ -18,14 +18,11 @@ class Folders {
   Folders() {
     fs::create_directories(model() / "in");
     std::ofstream(model() / "in" / "file") << "1";
-    std::ofstream(top_ / "secret") << "2";
+    std::ofstream(top() / "secret") << "2";
   }
-  Folders(const Folders&) = delete;
-  Folders& operator=(const Folders&) = delete;
-  ~Folders() { fs::remove_all(top_); }
 
-  const fs::path& top() const { return top_; }
-  fs::path model() const { return top_ / "model"; }
+  const fs::path& top() const { return folder_.path(); }
+  fs::path model() const { return top() / "model"; }
   void link(const char* name, const fs::path& target) const {
     fs::create_symlink(target, model() / name);
   }
@@ -37,7 +34,7 @@ class Folders {
   }
 
  private:
-  const fs::path top_ = testing::temp_path("beneath");
+  const testing::TempFolder folder_{"beneath"};
 };
 
 TEST_CASE("a path beneath a folder is resolved, whether it exists or not") {

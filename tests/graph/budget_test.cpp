@@ -96,6 +96,16 @@ TEST_CASE("a budget ends the inlining of functions") {
   CHECK(program.graph.size() == 2);
 }
 
+TEST_CASE("a budget ends the check of a graph that grows, until the next one") {
+  const Graph graph = chain();
+  GrowingCheck check;
+  Budget budget(over());
+  check_late(check.run(graph, &budget), "the graph was checked");
+  CHECK(!check.covers(graph));
+  must(check.run(graph));
+  CHECK(check.covers(graph));
+}
+
 TEST_CASE("a budget ends the check of a graph, and its passes") {
   const Graph graph = chain();
   const std::string last = graph.nodes().back()->name();

@@ -168,7 +168,7 @@ TEST_CASE(
   policy.allowed.reset();
   policy.writes = FileScope::beneath("/no/such/folder");
   CHECK(contains(message_of(policy.validate(), Code::kInvalidArgument),
-                 "\"/no/such/folder\", the root of files, is no folder"));
+                 "\"/no/such/folder\", the root of files, is not a folder"));
   CHECK(without_files().validate().ok());
 }
 

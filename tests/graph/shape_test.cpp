@@ -110,7 +110,7 @@ TEST_CASE("a partial shape accepts the shapes that fit it") {
   CHECK_FALSE(PartialShape({3}).compatible({4}));
 }
 
-TEST_CASE("a product that overflows is no number") {
+TEST_CASE("a product that overflows is not a number") {
   const int64_t most = std::numeric_limits<int64_t>::max();
   CHECK(checked_multiply(3, 4) == 12);
   CHECK(checked_multiply(most, 1) == most);

@@ -1,13 +1,15 @@
 // An op that shows the progress of the loop, from inside the loop.
 #pragma once
 
+#include <cstdint>
+
 #include "graph/builder/scope.h"
 #include "graph/status.h"
 
 namespace tagflow::kmeans {
 
 // How the op writes to stderr.
-enum class ProgressStyle {
+enum class ProgressStyle : uint8_t {
   kNone,
   kLines,  // one for each trip
   kBar,    // one line, redrawn

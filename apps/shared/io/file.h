@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{8} << 30;
 
 // Whether a pipe is read like a file. That waits until somebody writes to it,
 // and a signal that a handler catches does not end the wait.
-enum class Pipes { kRefused, kRead };
+enum class Pipes : uint8_t { kRefused, kRead };
 
 // The bytes of a regular file. Returns NotFound if it does not exist,
 // PermissionDenied if it cannot be opened, InvalidArgument if it is a

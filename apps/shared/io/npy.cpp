@@ -8,6 +8,7 @@
 #include "apps/shared/io/npy_header.h"
 #include "graph/dtype_visit.h"
 #include "graph/status_text.h"
+#include "graph/storage_type.h"
 
 namespace tagflow::io {
 namespace {
@@ -125,26 +126,9 @@ Result<Tensor> parse_npy(std::string_view bytes) {
   return tensor;
 }
 
-DataType npy_dtype(DataType dtype) {
-  switch (dtype) {
-    case DataType::kQInt8:
-      return DataType::kInt8;
-    case DataType::kQUInt8:
-      return DataType::kUInt8;
-    case DataType::kQInt16:
-      return DataType::kInt16;
-    case DataType::kQUInt16:
-      return DataType::kUInt16;
-    case DataType::kQInt32:
-      return DataType::kInt32;
-    default:
-      return dtype;
-  }
-}
-
 Result<std::string> format_npy(const Tensor& tensor) {
   NpyHeader header;
-  header.dtype = npy_dtype(tensor.dtype());
+  header.dtype = storage_type(tensor.dtype());
   const Shape shape = tensor.shape();
   header.dims.assign(shape.dims().begin(), shape.dims().end());
   TAGFLOW_ASSIGN(std::string text, format_npy_header(header));

@@ -29,13 +29,9 @@ namespace tagflow::io {
 Result<Tensor> parse_npy(std::string_view bytes);
 
 // Version 1.0, little-endian, row-major. Quantized types are written as their
-// npy_dtype(). Returns InvalidArgument for a type that the format does not have
-// (string, resource, variant). Thread-safe.
+// storage_type(). Returns InvalidArgument for a type that the format does not
+// have (string, resource, variant). Thread-safe.
 Result<std::string> format_npy(const Tensor& tensor);
-
-// The numpy type with the same bytes as a quantized type: int8 for qint8, ...
-// Any other type itself.
-DataType npy_dtype(DataType dtype);
 
 // As parse_npy() and format_npy(), from and to a file. They also return errors
 // of read_file() and write_file(), with the path in the message.

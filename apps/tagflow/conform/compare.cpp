@@ -3,8 +3,8 @@
 #include <cmath>
 #include <string>
 
-#include "apps/shared/io/npy.h"
 #include "graph/dtype_visit.h"
+#include "graph/storage_type.h"
 
 namespace tagflow::apps {
 namespace {
@@ -94,7 +94,7 @@ double tolerance(DataType dtype) {
 }
 
 Status compare(const Tensor& actual, const Tensor& expected) {
-  if (io::npy_dtype(actual.dtype()) != expected.dtype() ||
+  if (storage_type(actual.dtype()) != expected.dtype() ||
       actual.shape() != expected.shape()) {
     return invalid_argument("it is {}, expected {}", actual.describe(),
                             expected.describe());

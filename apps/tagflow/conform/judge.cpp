@@ -2,13 +2,13 @@
 
 #include <fmt/ranges.h>
 
-#include "apps/shared/io/npy.h"
 #include "apps/shared/program/owned_session.h"
 #include "apps/tagflow/conform/case.h"
 #include "apps/tagflow/conform/compare.h"
 #include "apps/tagflow/conform/needs.h"
 #include "apps/tagflow/model/gradient_graph.h"
 #include "graph/file/graphdef.h"
+#include "graph/storage_type.h"
 
 namespace tagflow::apps {
 namespace {
@@ -31,7 +31,7 @@ Result<Tensor> load_feed(const graph::Graph& graph, const std::string& port,
   const DataType dtype =
       endpoint->node->output_dtypes()[size_t(endpoint->port)];
   const bool is_stored =
-      dtype != value.dtype() && io::npy_dtype(dtype) == value.dtype();
+      dtype != value.dtype() && storage_type(dtype) == value.dtype();
   return is_stored ? value.with_dtype(dtype) : value;
 }
 

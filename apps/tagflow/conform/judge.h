@@ -1,6 +1,7 @@
 // Runs one recorded case and returns its outcome.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -10,7 +11,7 @@
 
 namespace tagflow::apps {
 
-enum class Outcome {
+enum class Outcome : uint8_t {
   kPassed,
   kFailed,   // `what` has the run and the reason
   kSkipped,  // something that it needs is missing; see `missing`

@@ -164,10 +164,35 @@ Status parse_loop(const CostJson& json, std::set<std::string>& seen,
   return costs.set(std::move(loop));
 }
 
+Status parse_link(const CostJson& json, std::set<std::string>& seen,
+                  graph::CostModel& costs) {
+  const std::string item = "an item of \"links\"";
+  TAGFLOW_RETURN_IF_ERROR(
+      check_fields(json, item, {"from", "to", "latency_ns", "bytes_per_ns"}));
+  graph::CostModel::LinkCosts link;
+  TAGFLOW_ASSIGN(link.from, parse_name(json, "from", item));
+  TAGFLOW_ASSIGN(link.to, parse_name(json, "to", item));
+  const std::string what =
+      fmt::format("link from \"{}\" to \"{}\"", link.from, link.to);
+  if (!seen.insert(what).second)
+    return invalid_argument("[costs] {} is there twice", what);
+  for (const auto& [field, number] :
+       {std::pair{"latency_ns", &link.link.latency_ns},
+        std::pair{"bytes_per_ns", &link.link.bytes_per_ns}}) {
+    const auto it = json.find(field);
+    if (it == json.end() || !it->is_number())
+      return invalid_argument("[costs] the \"{}\" of {} is not a number", field,
+                              what);
+    *number = it->get<double>();
+  }
+  return costs.set(std::move(link));
+}
+
 }  // namespace
 
 std::string format_costs(const graph::CostModel& costs) {
-  CostJson nodes = CostJson::array(), loops = CostJson::array();
+  CostJson nodes = CostJson::array(), loops = CostJson::array(),
+           links = CostJson::array();
   for (const auto& node : costs.node_costs()) {
     if (!is_text(node.node)) continue;
     CostJson& json = nodes.emplace_back(CostJson::object());
@@ -183,10 +208,16 @@ std::string format_costs(const graph::CostModel& costs) {
     if (is_text(loop.frame))
       loops.push_back(
           CostJson{{"frame", loop.frame}, {"trips", mean_to_json(loop.trips)}});
-  const CostJson root = {{"format", kCostFormat},
-                         {"version", kCostFileVersion},
-                         {"nodes", std::move(nodes)},
-                         {"loops", std::move(loops)}};
+  for (const auto& link : costs.link_costs())
+    links.push_back(CostJson{{"from", link.from},
+                             {"to", link.to},
+                             {"latency_ns", link.link.latency_ns},
+                             {"bytes_per_ns", link.link.bytes_per_ns}});
+  CostJson root = {{"format", kCostFormat},
+                   {"version", links.empty() ? 1 : kCostFileVersion},
+                   {"nodes", std::move(nodes)},
+                   {"loops", std::move(loops)}};
+  if (!links.empty()) root["links"] = std::move(links);
   return root.dump(1, ' ', false, CostJson::error_handler_t::replace) + "\n";
 }
 
@@ -238,12 +269,13 @@ class CostReader {
     if (!item_error_.ok()) return;
     if (member_ == "nodes") item_error_ = parse_node(item, seen_nodes_, costs_);
     if (member_ == "loops") item_error_ = parse_loop(item, seen_loops_, costs_);
+    if (member_ == "links") item_error_ = parse_link(item, seen_links_, costs_);
   }
 
   std::string member_;    // the last of the file's object
   bool is_list_ = false;  // and it is a list that has not ended
   graph::CostModel costs_;
-  std::set<std::string> seen_nodes_, seen_loops_;
+  std::set<std::string> seen_nodes_, seen_loops_, seen_links_;
   Status item_error_;
   std::vector<std::set<std::string>> members_;  // of the open objects
   std::string error_;
@@ -281,12 +313,18 @@ Result<graph::CostModel> parse_costs(std::string_view text) {
   const auto version = root.find("version");
   if (version == root.end())
     return invalid_argument("[costs] it has no \"version\"");
-  if (*version != CostJson(kCostFileVersion))
-    return invalid_argument("[costs] it is of version {}, not {}",
+  const bool has_links = *version == CostJson(kCostFileVersion);
+  if (!has_links && *version != CostJson(1))
+    return invalid_argument("[costs] it is of version {}, not 1 or {}",
                             version->dump(), kCostFileVersion);
-  TAGFLOW_RETURN_IF_ERROR(
-      check_fields(root, "the file", {"format", "version", "nodes", "loops"}));
-  for (const char* field : {"nodes", "loops"})
+  TAGFLOW_RETURN_IF_ERROR(check_fields(
+      root, "the file",
+      has_links
+          ? std::initializer_list<std::string_view>{"format", "version",
+                                                    "nodes", "loops", "links"}
+          : std::initializer_list<std::string_view>{"format", "version",
+                                                    "nodes", "loops"}));
+  for (const char* field : {"nodes", "loops", "links"})
     TAGFLOW_RETURN_IF_ERROR(check_list(root, field));
   TAGFLOW_RETURN_IF_ERROR(reader.item_error());
   return std::move(reader).take_costs();

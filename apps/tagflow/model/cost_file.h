@@ -24,8 +24,13 @@ namespace tagflow::apps {
 // unknown members, since a later version has another number; "nodes", "loops"
 // and each measurement are optional. A node or a loop occurs once; one whose
 // name is not UTF-8 is left out.
+//
+// Version 2 has the links between tasks of a cluster, too:
+//   "links": [{"from": "/job:worker/replica:0/task:0", "to": ...,
+//              "latency_ns": 20000, "bytes_per_ns": 3.5}, ...]
+// A file without them is written as version 1.
 
-inline constexpr int kCostFileVersion = 1;
+inline constexpr int kCostFileVersion = 2;
 // A limit on the size: a million nodes take some hundred megabytes.
 inline constexpr size_t kMostCostFileBytes = size_t{1} << 30;
 

@@ -10,6 +10,7 @@
 #include "apps/shared/io/npy.h"
 #include "apps/shared/runs/interrupt.h"
 #include "graph/node_name.h"
+#include "graph/storage_type.h"
 
 namespace tagflow::apps {
 namespace {
@@ -51,7 +52,7 @@ std::string hint_for_type(const FeedText& text, DataType wanted) {
   if (!text.value.ends_with(".npy") || wanted == DataType::kBFloat16 ||
       wanted == DataType::kString)
     return "";
-  std::string name(dtype_name(io::npy_dtype(wanted)));
+  std::string name(dtype_name(storage_type(wanted)));
   if (wanted == DataType::kFloat) name = "float32";
   if (wanted == DataType::kDouble) name = "float64";
   if (wanted == DataType::kHalf) name = "float16";
@@ -110,7 +111,7 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
                         : usage_error(std::move(status));
   }
   if (wanted.dtype != value->dtype() &&
-      io::npy_dtype(wanted.dtype) == value->dtype()) {
+      storage_type(wanted.dtype) == value->dtype()) {
     *value = value->with_dtype(wanted.dtype);
   }
   if (text.by_rows) {

@@ -45,7 +45,7 @@ std::string count_transfers(const CutReport& report) {
 }  // namespace
 
 Result<CutReport> report_cut(const actors::Distribution& distribution,
-                             actors::Devices devices) {
+                             std::span<const graph::DeviceInfo> devices) {
   CutReport report;
   report.warnings = distribution.placement.warnings;
   std::map<std::string, size_t> transfers;
@@ -53,7 +53,7 @@ Result<CutReport> report_cut(const actors::Distribution& distribution,
     const graph::Graph& graph = partition.program.graph;
     report.partitions.push_back(describe_partition(
         partition, graph::NodeId(distribution.placed->end_id()),
-        devices[partition.device]->info().name.to_string()));
+        devices[partition.device].name.to_string()));
     TAGFLOW_ASSIGN(const graph::FrameMap frames, graph::FrameMap::build(graph));
     for (const graph::Node* node : graph.nodes())
       if (node->op() == "_Send")
@@ -64,7 +64,7 @@ Result<CutReport> report_cut(const actors::Distribution& distribution,
 }
 
 Result<draw::Drawing> draw_cut(const actors::Distribution& distribution,
-                               actors::Devices devices) {
+                               std::span<const graph::DeviceInfo> devices) {
   std::vector<graph::FrameMap> frames;
   for (const graph::Partition& partition : distribution.partitions) {
     TAGFLOW_ASSIGN(frames.emplace_back(),
@@ -73,7 +73,7 @@ Result<draw::Drawing> draw_cut(const actors::Distribution& distribution,
   std::vector<draw::DrawnPartition> parts;
   for (size_t i = 0; i < frames.size(); ++i) {
     const graph::Partition& partition = distribution.partitions[i];
-    parts.push_back({devices[partition.device]->info().name.to_string(),
+    parts.push_back({devices[partition.device].name.to_string(),
                      &partition.program.graph, &frames[i]});
   }
   return draw::make_drawing(parts,

@@ -41,9 +41,9 @@ struct CutReport {
 // These return InvalidArgument if loops are malformed. REQUIRES: the
 // distribution was explained.
 Result<CutReport> report_cut(const actors::Distribution& distribution,
-                             actors::Devices devices);
+                             std::span<const graph::DeviceInfo> devices);
 Result<draw::Drawing> draw_cut(const actors::Distribution& distribution,
-                               actors::Devices devices);
+                               std::span<const graph::DeviceInfo> devices);
 
 // Lines of text.
 std::string format_cut(const CutReport& report);

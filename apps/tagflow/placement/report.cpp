@@ -24,15 +24,16 @@ PlacedDevice describe_device(const graph::DeviceInfo& info) {
 class PlacementReporter {
  public:
   PlacementReporter(const actors::Distribution& distribution,
-                    actors::Devices devices, const graph::FrameMap& frames)
+                    std::span<const graph::DeviceInfo> devices,
+                    const graph::FrameMap& frames)
       : distribution_(distribution),
         graph_(*distribution.placed),
         devices_(devices),
         frames_(frames) {}
 
   PlacementReport run() {
-    for (const auto& device : devices_)
-      report_.devices.push_back(describe_device(device->info()));
+    for (const graph::DeviceInfo& device : devices_)
+      report_.devices.push_back(describe_device(device));
     const graph::PlacementResult& placement = distribution_.placement;
     report_.makespan_us = placement.makespan_ns / kNanosecondsPerMicrosecond;
     report_.warnings = placement.warnings;
@@ -127,7 +128,7 @@ class PlacementReporter {
 
   const actors::Distribution& distribution_;
   const graph::Graph& graph_;
-  const actors::Devices devices_;
+  const std::span<const graph::DeviceInfo> devices_;
   const graph::FrameMap& frames_;
   std::unordered_map<graph::NodeId, size_t> index_;  // of nodes in the report
   // By node, port, and device.
@@ -145,7 +146,8 @@ std::string title_of_node(const PlacedNode& node) {
 }  // namespace
 
 Result<PlacementReport> report_placement(
-    const actors::Distribution& distribution, actors::Devices devices) {
+    const actors::Distribution& distribution,
+    std::span<const graph::DeviceInfo> devices) {
   TAGFLOW_ASSIGN(const graph::FrameMap frames,
                  graph::FrameMap::build(*distribution.placed));
   return PlacementReporter(distribution, devices, frames).run();

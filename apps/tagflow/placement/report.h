@@ -61,7 +61,8 @@ struct PlacementReport {
 // Returns InvalidArgument if loops are malformed. REQUIRES: the distribution
 // was explained, for these devices.
 Result<PlacementReport> report_placement(
-    const actors::Distribution& distribution, actors::Devices devices);
+    const actors::Distribution& distribution,
+    std::span<const graph::DeviceInfo> devices);
 
 // Lines of text: devices, then each node with its reason.
 std::string format_placement(const PlacementReport& report);

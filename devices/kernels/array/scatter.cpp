@@ -17,6 +17,9 @@ namespace {
 constexpr int64_t kWideSlice = 1 << 14;
 constexpr int64_t kNarrowSlice = 64;
 constexpr double kScatterNanoseconds = 0.2;
+// A worker that passes over all numbers looks for a cancellation between parts
+// of so many.
+constexpr int64_t kNumbersInPart = 4096;
 
 // Slices of a tensor, and their updates.
 struct ScatteredSlices {
@@ -62,41 +65,48 @@ void scatter(const KernelContext& context, const ScatteredSlices& slices,
              ScatterLoop loop) {
   const int64_t size = slices.size;
   if (slices.numbers.empty() || size == 0) return;
-  const void* const from = updates.raw();
-  const auto body = [&](const ScatterRange& range) {
-    loop(slices, range, from, target);
-  };
   const int64_t count = target.num_elements() / size;
   const int64_t bytes = size * int64_t(element_size);
-  const auto numbers = double(slices.numbers.size());
+  const auto all = int64_t(slices.numbers.size());
+  const auto numbers = double(all);
   const double cost = numbers * kScatterNanoseconds * double(bytes);
+  // Numbers [begin, end).
+  const auto run_part = [&](int64_t begin, int64_t end,
+                            const ScatterRange& range) {
+    ScatteredSlices part = slices;
+    part.numbers = slices.numbers.subspan(size_t(begin), size_t(end - begin));
+    const auto skipped = size_t(begin) * size_t(bytes);
+    loop(part, range,
+         static_cast<const char*>(updates.raw()) +
+             (slices.has_one ? 0 : skipped),
+         target);
+  };
+  const auto run_all = [&](const ScatterRange& range) {
+    for (int64_t begin = 0; begin < all; begin += kNumbersInPart) {
+      context.check_cancelled();
+      run_part(begin, std::min(begin + kNumbersInPart, all), range);
+    }
+  };
   if (bytes >= kWideSlice) {
     context.parallel_for(
         size, cost / double(size),
         [&](int64_t begin, int64_t end) {
-          body({0, count, begin, end});
+          run_all({0, count, begin, end});
         },
         numbers);
   } else if (bytes >= kNarrowSlice) {
     context.parallel_for(
         count, cost / double(count),
         [&](int64_t first, int64_t last) {
-          body({first, last, 0, size});
+          run_all({first, last, 0, size});
         },
         numbers);
   } else {
     // Parts of the numbers one after the other: a slice gets its updates in
     // their order.
-    context.for_blocks(
-        int64_t(numbers), cost / numbers, [&](int64_t begin, int64_t end) {
-          ScatteredSlices part = slices;
-          part.numbers =
-              slices.numbers.subspan(size_t(begin), size_t(end - begin));
-          const auto skipped = size_t(begin) * size_t(bytes);
-          loop(part, {0, count, 0, size},
-               static_cast<const char*>(from) + (slices.has_one ? 0 : skipped),
-               target);
-        });
+    context.for_blocks(all, cost / numbers, [&](int64_t begin, int64_t end) {
+      run_part(begin, end, {0, count, 0, size});
+    });
   }
 }
 
@@ -187,9 +197,14 @@ Result<Tensor> as_int64(KernelContext& context, const Tensor& indices) {
   auto* values = wide.mutable_data<int64_t>();
   const int64_t count = wide.num_elements();
   if (indices.dtype() == DataType::kInt32) {
-    std::copy_n(indices.data<int32_t>(), count, values);
+    context.for_blocks(count, 1, [&](int64_t begin, int64_t end) {
+      std::copy_n(indices.data<int32_t>() + begin, end - begin, values + begin);
+    });
   } else {
-    for (int64_t i = 0; i < count; ++i) values[i] = index_at(indices, i);
+    for (int64_t i = 0; i < count; ++i) {
+      context.check_cancelled();
+      values[i] = index_at(indices, i);
+    }
   }
   return wide;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "devices/counted_growth.h"
 #include "devices/kernels/containers/values.h"
 #include "devices/tensor_rows.h"
 #include "devices/thread_activity.h"
@@ -119,19 +120,19 @@ Status TensorArray::grow_locked(const KernelContext& context, int64_t index) {
 }
 
 Status TensorArray::store_locked(const KernelContext& context, size_t stored) {
-  MemoryCharge grown;
-  TAGFLOW_RETURN_IF_ERROR(
-      context.count(grown, kOwnBytes + stored * (sizeof(Tensor) + 1), [&] {
-        return fmt::format("tensor array \"{}\" with {} elements",
-                           options_.name, size_);
-      }));
-  // Reserved, since resizing alone may allocate more than requested.
-  flags_.reserve(stored);
-  values_.reserve(stored);
-  flags_.resize(stored);
-  values_.resize(stored);
-  charge_ = std::move(grown);
-  return {};
+  const auto what = [&] {
+    return fmt::format("tensor array \"{}\" with {} elements", options_.name,
+                       size_);
+  };
+  return grow_counted(context, charge_,
+                      kOwnBytes + stored * (sizeof(Tensor) + 1), what, [&] {
+                        // Reserved, since resizing alone may allocate more than
+                        // requested.
+                        flags_.reserve(stored);
+                        values_.reserve(stored);
+                        flags_.resize(stored);
+                        values_.resize(stored);
+                      });
 }
 
 Status TensorArray::write_locked(const KernelContext& context, int64_t index,

@@ -53,7 +53,7 @@ Status check_element(const KernelContext& context, const TensorList& list,
                       element.describe(), list.element_shape.to_string());
 }
 
-Status check_room(const KernelContext& context, const TensorList& list) {
+Status check_not_full(const KernelContext& context, const TensorList& list) {
   if (list.max_size >= 0 && list.size() >= list.max_size)
     return context.fail("the list is full: its max_num_elements is {}",
                         list.max_size);
@@ -71,7 +71,7 @@ class PushBackKernel final : public CheapKernel {
     const Tensor& element = context.input(1);
     TAGFLOW_ASSIGN(const TensorList* list, list_input(context, 0, dtype_));
     TAGFLOW_RETURN_IF_ERROR(check_element(context, *list, element));
-    TAGFLOW_RETURN_IF_ERROR(check_room(context, *list));
+    TAGFLOW_RETURN_IF_ERROR(check_not_full(context, *list));
     TAGFLOW_ASSIGN(TensorList * output,
                    changed_value_output<TensorList>(context, 0, 0));
     TAGFLOW_RETURN_IF_ERROR(output->reserve(context, output->size() + 1));
@@ -107,7 +107,7 @@ class PushBackBatchKernel final : public BytesKernel {
                             dtype_name(dtype_),
                             describe_variant(lists.data<Variant>()[i]));
       TAGFLOW_RETURN_IF_ERROR(check_element(context, *list, rows[i]));
-      TAGFLOW_RETURN_IF_ERROR(check_room(context, *list));
+      TAGFLOW_RETURN_IF_ERROR(check_not_full(context, *list));
     }
     TAGFLOW_ASSIGN(const auto lists_out,
                    changed_values_output<TensorList>(context, 0, 0));

@@ -2,12 +2,14 @@
 // the types in which they compute.
 #pragma once
 
+#include <cstdint>
+
 #include "devices/kernels/convolution/geometry.h"
 
 namespace tagflow::devices {
 
 // The part of a convolution that a kernel computes.
-enum class ConvRole { kForward, kToInput, kToFilter };
+enum class ConvRole : uint8_t { kForward, kToInput, kToFilter };
 
 class ConvKernelBase : public Kernel {
  public:

@@ -71,12 +71,12 @@ class ConcatenateKernel final : public BinaryKernel<Concatenate> {
 
   Status compute(KernelContext& context) const override {
     if (context.allocator().counts_outside())
-      TAGFLOW_RETURN_IF_ERROR(check_room(context));
+      TAGFLOW_RETURN_IF_ERROR(check_joined_text(context));
     return BinaryKernel::compute(context);
   }
 
  private:
-  static Status check_room(const KernelContext& context) {
+  static Status check_joined_text(const KernelContext& context) {
     const Shape x = context.input(0).shape(), y = context.input(1).shape();
     const Result<Shape> shape = broadcast_shapes({&x, &y});
     if (!shape.ok()) return {};  // compute() reports it

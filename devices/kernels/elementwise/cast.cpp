@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "devices/kernels/elementwise/registration.h"
+#include "graph/storage_type.h"
 
 namespace tagflow::devices {
 
@@ -19,24 +20,6 @@ DataType core_type(DataType t) {
       return DataType::kFloat;
     case DataType::kComplex128:
       return DataType::kDouble;
-    default:
-      return t;
-  }
-}
-
-// Quantized numbers are cast as the integers that store them.
-DataType storage_type(DataType t) {
-  switch (t) {
-    case DataType::kQInt8:
-      return DataType::kInt8;
-    case DataType::kQUInt8:
-      return DataType::kUInt8;
-    case DataType::kQInt16:
-      return DataType::kInt16;
-    case DataType::kQUInt16:
-      return DataType::kUInt16;
-    case DataType::kQInt32:
-      return DataType::kInt32;
     default:
       return t;
   }
@@ -142,6 +125,7 @@ class CastKernel final : public Kernel {
     const DataType from = info.input_dtype(0), to = info.output_dtype(0);
     if (from == to) return make_kernel<SameTypeKernel>(info);
     TAGFLOW_ASSIGN(const bool truncates, info.attr<bool>("Truncate"));
+    // Quantized numbers are cast as the integers that store them.
     const CastPlan plan =
         plan_cast(storage_type(from), storage_type(to), truncates);
     if (plan.count == 0)

@@ -39,6 +39,14 @@ Status file_error(const KernelContext& context, const std::string& path,
                std::strerror(number));
 }
 
+// A pipe or a device may block, or swallow what is written.
+Status check_regular(const KernelContext& context, const std::string& path,
+                     const struct stat& facts) {
+  if (S_ISDIR(facts.st_mode)) return file_error(context, path, EISDIR);
+  if (S_ISREG(facts.st_mode)) return {};
+  return context.fail("\"{}\" is not a regular file", path);
+}
+
 // A scalar input that names a file.
 Result<std::string> path_input(const KernelContext& context, int input) {
   const Tensor& tensor = context.input(input);
@@ -78,9 +86,7 @@ class ReadFileKernel : public Kernel {
     struct stat facts {};
     if (!file.is_open() || fstat(file.descriptor(), &facts) != 0)
       return file_error(context, path, errno);
-    if (S_ISDIR(facts.st_mode)) return file_error(context, path, EISDIR);
-    if (!S_ISREG(facts.st_mode))
-      return context.fail("\"{}\" is not a regular file", path);
+    TAGFLOW_RETURN_IF_ERROR(check_regular(context, path, facts));
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, Shape{}));
     std::string& contents = *output->mutable_data<std::string>();
     const StringWriter writer(*output);
@@ -129,6 +135,10 @@ class WriteFileKernel : public Kernel {
     if (!contents.is_scalar())
       return context.fail("contents must be a scalar, got {}",
                           contents.describe());
+    // Before it is opened, which a pipe's reader or a device would notice.
+    struct stat facts {};
+    if (stat(path.c_str(), &facts) == 0)
+      TAGFLOW_RETURN_IF_ERROR(check_regular(context, path, facts));
     const Commit commit = context.commit();
     if (!commit) return error(Code::kCancelled, "[WriteFile] the step is over");
     std::error_code failure;

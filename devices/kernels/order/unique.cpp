@@ -147,6 +147,7 @@ class UniqueKernel : public BytesKernel {
     if (!has_axis && input.rank() != 1)
       return context.fail("x must be a vector, is {}", input.describe());
     TAGFLOW_RETURN_IF_ERROR(check_index_type(context, 1, input.dim(axis)));
+    if (input.num_elements() == 0) return run_empty(context, axis);
     Status status;
     const bool known = visit_dtype(input.dtype(), [&]<class T>(TypeTag<T>) {
       status = run<T>(context, axis);
@@ -155,15 +156,28 @@ class UniqueKernel : public BytesKernel {
   }
 
  private:
+  // Items without elements are equal: there is one at most, however many
+  // positions they have.
+  static Status run_empty(KernelContext& context, int axis) {
+    Shape shape = context.input(0).shape();
+    const int64_t count = shape.dim(axis);
+    TAGFLOW_ASSIGN(Tensor * numbers, context.allocate_output(1, {count}));
+    zero_elements(context, *numbers);
+    std::vector<int64_t> counts;
+    if (count > 0) counts.push_back(count);
+    if (context.num_outputs() == 3)
+      TAGFLOW_RETURN_IF_ERROR(set_indices(context, 2, counts));
+    shape.set_dim(axis, int64_t(counts.size()));
+    return context.allocate_output(0, shape).status();
+  }
+
   template <class T>
   static Status run(KernelContext& context, int axis) {
     const Tensor& input = context.input(0);
     const Shape shape = input.shape();
-    Items<T> items{input.data<T>(), product(shape.dims(), 0, axis),
-                   shape.dim(axis),
-                   product(shape.dims(), axis + 1, shape.rank())};
-    // There are no items, so no loop may run over their positions.
-    if (input.num_elements() == 0) items.outer = items.inner = 0;
+    const Items<T> items{input.data<T>(), product(shape.dims(), 0, axis),
+                         shape.dim(axis),
+                         product(shape.dims(), axis + 1, shape.rank())};
     ItemTable<T> table(items);
     std::vector<int64_t> numbers, counts;
     for (int64_t i = 0; i < items.count; ++i) {

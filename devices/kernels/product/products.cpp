@@ -12,9 +12,9 @@ namespace {
 
 // Rows, or columns, of a result are computed in blocks of a multiple of kBlock.
 // Each shard reads the whole other factor, and reorders it: so a block must
-// take at least kBlockNanoseconds.
+// take at least kShardNanoseconds.
 constexpr int64_t kBlock = 64;
-constexpr double kBlockNanoseconds = 300e3;
+constexpr double kShardNanoseconds = 300e3;
 // For each byte of the other factor.
 constexpr double kReorderNanoseconds = 0.25;
 
@@ -34,7 +34,7 @@ DataType working_type(DataType dtype) {
 }
 
 // A plane of a tensor: its numbers, or one part of complex ones.
-enum class Part { kReal, kImaginary };
+enum class Part : uint8_t { kReal, kImaginary };
 
 // Copies `count` matrices of stored size rows x columns, as W, optionally
 // transposed. The imaginary part is negated if the form is conjugated.
@@ -122,7 +122,7 @@ Result<Prepared<W>> prepare(const KernelContext& context, const Tensor& tensor,
 // number of blocks is a power of two, which most machines share evenly, and
 // more than one if there are enough rows.
 int64_t block_length(double cost, int64_t length) {
-  const auto wanted = uint64_t(std::min(cost / kBlockNanoseconds, 1e9));
+  const auto wanted = uint64_t(std::min(cost / kShardNanoseconds, 1e9));
   const auto blocks = int64_t(std::max<uint64_t>(std::bit_floor(wanted), 2));
   const int64_t block = (length + blocks - 1) / blocks;
   return (block + kBlock - 1) / kBlock * kBlock;

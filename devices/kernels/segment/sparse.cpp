@@ -78,7 +78,7 @@ class SparseSegmentKernel final : public Kernel {
   bool has_count_;
 };
 
-enum class Scale { kNone, kMean, kSqrtN };
+enum class Scale : uint8_t { kNone, kMean, kSqrtN };
 
 // Row indices[i] of the output gets the gradient of segment ids[i], divided as
 // in the forward op. The V2 op outputs only rows that have a gradient, and

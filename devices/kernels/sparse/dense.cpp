@@ -116,7 +116,7 @@ class AddToDenseKernel : public SparseKernel {
   }
 };
 
-enum class Combine { kAdd, kMultiply, kDivide };
+enum class Combine : uint8_t { kAdd, kMultiply, kDivide };
 
 // Combines the elements of a sparse tensor with those of a dense one, which is
 // broadcast to its shape.

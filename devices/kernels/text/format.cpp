@@ -119,35 +119,24 @@ class AsStringKernel : public BytesKernel {
   std::string format_;
 };
 
-// A text that grows, in memory that is counted.
+// The text of an output, which grows.
 class GrowingText {
  public:
-  explicit GrowingText(const KernelContext& context) : context_(context) {}
+  // REQUIRES: a scalar of an empty string, which outlives this.
+  explicit GrowingText(Tensor& output)
+      : writer_(output), text_(*output.mutable_data<std::string>()) {}
 
-  Status add(std::string_view more) {
-    text_ += more;
-    if (text_.capacity() <= counted_) [[likely]]
-      return {};
-    counted_ = text_.capacity();
-    return context_.count(charge_, counted_, [] { return "the text"; });
-  }
-  // Gives the text away.
-  std::string take() {
-    charge_.clear();
-    return std::move(text_);
-  }
+  void add(std::string_view more) { writer_.append(text_, more); }
 
  private:
-  const KernelContext& context_;
-  std::string text_;
-  size_t counted_ = 0;
-  MemoryCharge charge_;
+  const StringWriter writer_;
+  std::string& text_;
 };
 
 // Appends rows in brackets, one per line; of long ones only `edge` elements at
 // each end.
-Status append_summary(const KernelContext& context, const Tensor& tensor,
-                      int dim, int64_t first, int64_t edge, GrowingText& text) {
+void append_summary(const KernelContext& context, const Tensor& tensor, int dim,
+                    int64_t first, int64_t edge, GrowingText& text) {
   context.check_cancelled();
   if (dim == tensor.rank()) {
     const char* quote = tensor.dtype() == DataType::kString ? "\"" : "";
@@ -161,19 +150,18 @@ Status append_summary(const KernelContext& context, const Tensor& tensor,
       innermost ? " "
                 : std::string(size_t(tensor.rank() - dim - 1), '\n') +
                       std::string(size_t(dim) + 1, ' ');
-  TAGFLOW_RETURN_IF_ERROR(text.add("["));
+  text.add("[");
   for (int64_t i = 0; i < count; ++i) {
-    if (i > 0 || edge == 0) TAGFLOW_RETURN_IF_ERROR(text.add(gap));
+    if (i > 0 || edge == 0) text.add(gap);
     if (i == edge && i < count - edge) {
-      TAGFLOW_RETURN_IF_ERROR(text.add("..."));
+      text.add("...");
       if (edge == 0) break;
-      TAGFLOW_RETURN_IF_ERROR(text.add(gap));
+      text.add(gap);
       i = count - edge;
     }
-    TAGFLOW_RETURN_IF_ERROR(append_summary(context, tensor, dim + 1,
-                                           first + i * stride, edge, text));
+    append_summary(context, tensor, dim + 1, first + i * stride, edge, text);
   }
-  return text.add("]");
+  text.add("]");
 }
 
 class StringFormatKernel : public BytesKernel {
@@ -202,22 +190,21 @@ class StringFormatKernel : public BytesKernel {
   }
 
   Status compute(KernelContext& context) const override {
-    GrowingText text(context);
-    TAGFLOW_RETURN_IF_ERROR(text.add(pieces_[0]));
+    TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, {}));
+    GrowingText text(*output);
+    text.add(pieces_[0]);
     for (int i = 0; i < context.num_inputs(); ++i) {
       const Tensor& input = context.input(i);
       const int64_t all = input.num_elements();
       const int64_t edge = summarize_ < 0 ? all : std::min(summarize_, all);
       if (input.is_scalar() && summarize_ == 0) {
-        TAGFLOW_RETURN_IF_ERROR(text.add("..."));
+        text.add("...");
       } else if (all > 0 || input.dtype() != DataType::kBool) {
         // As in TensorFlow, empty bool tensors have no brackets.
-        TAGFLOW_RETURN_IF_ERROR(
-            append_summary(context, input, 0, 0, edge, text));
+        append_summary(context, input, 0, 0, edge, text);
       }
-      TAGFLOW_RETURN_IF_ERROR(text.add(pieces_[size_t(i) + 1]));
+      text.add(pieces_[size_t(i) + 1]);
     }
-    context.set_output(0, Tensor::scalar(text.take()));
     return {};
   }
 

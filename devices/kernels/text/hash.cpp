@@ -67,7 +67,7 @@ uint64_t sip_hash(std::string_view text, uint64_t key0, uint64_t key1) {
   return v0 ^ v1 ^ v2 ^ v3;
 }
 
-enum class Hash { kFast, kStrong, kLegacy };
+enum class Hash : uint8_t { kFast, kStrong, kLegacy };
 
 template <Hash kHash>
 class HashBucketKernel : public Kernel {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <mutex>
+#include <span>
+#include <string_view>
 
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
@@ -62,39 +64,54 @@ class NodePattern {
   mutable Pattern last_;  // constant if static; else guarded by the mutex
 };
 
-// As RE2::GlobalReplace, which calls nothing of ours between its matches. An
-// empty match right behind another match is none.
-void replace_all(const KernelContext& context, const RE2& pattern,
-                 const std::string& rewrite, std::string& text) {
+// The bytes that a rewrite becomes.
+size_t rewritten_bytes(const std::string& rewrite,
+                       std::span<const re2::StringPiece> groups) {
+  size_t bytes = rewrite.size();
+  for (size_t i = 0; i + 1 < rewrite.size(); ++i) {
+    if (rewrite[i] != '\\') continue;
+    const auto group = size_t(rewrite[++i] - '0');
+    if (group < groups.size()) bytes += groups[group].size();
+  }
+  return bytes;
+}
+
+// Writes the text with replacements to an empty string. As RE2::GlobalReplace,
+// or RE2::Replace if not `all`; these call nothing of ours between matches, and
+// do not count what they write. An empty match right behind another match is
+// none.
+void replace(const KernelContext& context, const RE2& pattern,
+             const std::string& rewrite, bool all, const std::string& text,
+             const StringWriter& writer, std::string& to) {
   constexpr int kMostGroups = 10;  // \0 to \9
   re2::StringPiece groups[kMostGroups];
   const int used = 1 + RE2::MaxSubmatch(rewrite);
-  if (used > 1 + pattern.NumberOfCapturingGroups()) return;
-  std::string replaced;
-  size_t from = 0;  // what comes before is in `replaced`
+  if (used > 1 + pattern.NumberOfCapturingGroups())
+    return writer.assign(to, text);
+  const std::string_view whole = text;
+  size_t from = 0;  // what comes before was written
   size_t last_end = std::string::npos;
-  while (from <= text.size()) {
+  while (from <= whole.size()) {
     context.check_cancelled();
     if (!pattern.Match(text, from, text.size(), RE2::UNANCHORED, groups, used))
       break;
     const auto begin = size_t(groups[0].data() - text.data());
-    replaced.append(text, from, begin - from);
+    writer.append(to, whole.substr(from, begin - from));
     if (groups[0].empty() && begin == last_end) {
       // A byte that begins no character is passed over alone.
       const size_t bytes = std::max<size_t>(
-          character_length(std::string_view(text).substr(begin),
-                           Surrogates::kAllowed),
-          1);
-      if (begin < text.size()) replaced.append(text, begin, bytes);
+          character_length(whole.substr(begin), Surrogates::kAllowed), 1);
+      writer.append(to, whole.substr(begin, bytes));
       from = begin + bytes;
     } else {
-      pattern.Rewrite(&replaced, rewrite, groups, used);
+      writer.extend(to, rewritten_bytes(rewrite, {groups, size_t(used)}));
+      if (!pattern.Rewrite(&to, rewrite, groups, used) && !all)
+        return writer.assign(to, text);
       from = last_end = begin + groups[0].size();
+      if (!all) break;
     }
   }
-  if (last_end == std::string::npos) return;  // no match
-  if (from < text.size()) replaced.append(text, from);
-  text.swap(replaced);
+  if (from < whole.size()) writer.append(to, whole.substr(from));
 }
 
 // Approximate nanoseconds per byte.
@@ -155,14 +172,7 @@ class ReplaceKernel : public RegexKernel {
     auto* to = output->mutable_data<std::string>();
     const StringWriter writer(*output);
     for_each_string(context, input, [&](int64_t i) {
-      writer.assign(to[i], from[i]);
-      if (context.allocator().counts_outside())
-        check_room(writer, from[i], *pattern, rewrite);
-      if (is_global_) {
-        replace_all(context, *pattern, rewrite, to[i]);
-      } else {
-        RE2::Replace(&to[i], *pattern, rewrite);
-      }
+      replace(context, *pattern, rewrite, is_global_, from[i], writer, to[i]);
     });
     return {};
   }
@@ -180,26 +190,6 @@ class ReplaceKernel : public RegexKernel {
   }
 
  private:
-  // Checks that there is memory for all that the text may become.
-  void check_room(const StringWriter& writer, const std::string& text,
-                  const RE2& pattern, const std::string& rewrite) const {
-    constexpr double kFew = 1 << 16;
-    const auto bytes = double(text.size()), each = double(rewrite.size());
-    if ((bytes + 1) * (each + 1) < kFew) return;
-    int matches = 1;
-    double matched = bytes;  // at most
-    if (is_global_) {
-      std::string rest = text;
-      matches = RE2::GlobalReplace(&rest, pattern, "");
-      matched = bytes - double(rest.size());
-    }
-    // Each reference of the rewrite adds the text of each match at most.
-    const auto references = double(std::ranges::count(rewrite, '\\'));
-    const double kept = is_global_ ? bytes - matched : bytes;
-    writer.check_room(size_t(std::min(
-        0x1p62, kept + double(matches) * each + references * matched)));
-  }
-
   bool is_global_ = true, has_rewrite_ = false;
   std::string rewrite_;
 };

@@ -3,10 +3,13 @@
 #include "devices/kernels/array/scatter.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <vector>
 
 #include "devices/copy.h"
 #include "devices/kernels/variable/rows.h"
 #include "devices/kernels/variable/state_inputs.h"
+#include "devices/string_writer.h"
 
 namespace tagflow::devices {
 
@@ -40,6 +43,39 @@ Result<Tensor> row_numbers(KernelContext& context, const Tensor& indices,
 
 namespace {
 
+// As scatter_slices(), for strings of a variable: these need memory as they are
+// written. So the slices are changed aside first, and an error changes none.
+Status scatter_strings(KernelContext& context, const Tensor& numbers,
+                       int64_t size, const Tensor& updates, Combine combine,
+                       Tensor& target) {
+  std::unordered_map<int64_t, int64_t> place_of;
+  std::vector<int64_t> changed;  // numbers, each once
+  TAGFLOW_ASSIGN(Tensor places,
+                 context.allocate_temp(DataType::kInt64, numbers.shape()));
+  auto* place = places.mutable_data<int64_t>();
+  for (const int64_t number : numbers.flat<int64_t>()) {
+    if (number < 0) {  // is ignored
+      *place++ = number;
+      continue;
+    }
+    const auto [at, is_new] =
+        place_of.try_emplace(number, int64_t(changed.size()));
+    if (is_new) changed.push_back(number);
+    *place++ = at->second;
+  }
+  TAGFLOW_ASSIGN(Tensor aside, Tensor::allocate(DataType::kString,
+                                                {int64_t(changed.size()), size},
+                                                *target.buffer()->allocator));
+  if (combine != Combine::kAssign)
+    for (size_t i = 0; i < changed.size(); ++i)
+      copy_elements(target, changed[i] * size, aside, int64_t(i) * size, size);
+  TAGFLOW_RETURN_IF_ERROR(
+      scatter_slices(context, places, size, updates, combine, aside));
+  for (size_t i = 0; i < changed.size(); ++i)
+    exchange_strings(aside, int64_t(i) * size, target, changed[i] * size, size);
+  return {};
+}
+
 class ScatterKernel : public UpdateKernel {
  public:
   explicit ScatterKernel(const KernelInfo& info)
@@ -70,8 +106,11 @@ class ScatterKernel : public UpdateKernel {
     const int64_t size = product(shape.dims(), depth, shape.rank());
     if (numbers.num_elements() > 0 && size > 0) {
       TAGFLOW_ASSIGN(Tensor * target, variable->change_rows(context));
-      TAGFLOW_RETURN_IF_ERROR(
-          scatter_slices(context, numbers, size, updates, combine_, *target));
+      TAGFLOW_RETURN_IF_ERROR(dtype_ == DataType::kString
+                                  ? scatter_strings(context, numbers, size,
+                                                    updates, combine_, *target)
+                                  : scatter_slices(context, numbers, size,
+                                                   updates, combine_, *target));
     }
     pass_reference_on(context);
     return {};

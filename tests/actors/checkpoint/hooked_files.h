@@ -19,7 +19,7 @@ class HookedFiles final : public FileSystem {
   explicit HookedFiles(Hook hook) : hook_(std::move(hook)) {}
 
   Result<std::unique_ptr<ReadableFile>> open(const std::string& path) override {
-    return local_files().open(path);
+    return local_files().open(path == replaced_ ? instead_ : path);
   }
   Result<std::unique_ptr<WritableFile>> create(
       const std::string& path) override {
@@ -42,6 +42,11 @@ class HookedFiles final : public FileSystem {
   // As in a folder that nobody may look into any more, all may exist from now
   // on.
   void turn_blind() { is_blind_ = true; }
+  // Who reads `path` from now on gets the file `other`, as it is elsewhere.
+  void read_instead(std::string path, std::string other) {
+    replaced_ = std::move(path);
+    instead_ = std::move(other);
+  }
   Status make_folder(const std::string& path) override {
     return local_files().make_folder(path);
   }
@@ -71,6 +76,7 @@ class HookedFiles final : public FileSystem {
 
   const Hook hook_;
   std::atomic<bool> is_blind_{false};
+  std::string replaced_, instead_;
 };
 
 }  // namespace tagflow::checkpoint

@@ -139,6 +139,39 @@ TEST_CASE("what a killed save announced is not what a user has made since") {
   }());
 }
 
+TEST_CASE("a saver reads checkpoints in the file system that it is given") {
+  const Folder folder("elsewhere");
+  const auto session = initialized();
+  CHECK(saves(*session, {.folder = folder.path()}, {1, 2}));
+  // There, it is of another program.
+  write_bundle(folder.path("other"), {{"v", Tensor::scalar(1.0f)}});
+  checkpoint::HookedFiles files([] { return Status(); });
+  files.read_instead(folder.path("model.ckpt-1.index"),
+                     folder.path("other.index"));
+  const SaverOptions options = {
+      .folder = folder.path(), .keep = 1, .sync = false, .files = &files};
+  CHECK(saves(*session, options, {3}));
+  CHECK(fs::exists(folder.path("model.ckpt-1.index")));
+  CHECK_FALSE(fs::exists(folder.path("model.ckpt-2.index")));
+
+  // It does not become the newest one, though a killed save has announced it.
+  leave_list(folder, "model.ckpt-1", {"model.ckpt-3"});
+  must(make_saver(*session, options)->close());
+  CHECK(must(checkpoint::read_checkpoint_state(folder.path())).newest ==
+        folder.path("model.ckpt-3"));
+  CHECK(saves(*session, options, {4}));
+  CHECK(fs::exists(folder.path("model.ckpt-1.index")));
+  CHECK_FALSE(fs::exists(folder.path("model.ckpt-3.index")));
+
+  // A list of this folder has no damaged names, as a reader here would find.
+  fs::remove(folder.path("checkpoint"));
+  files.read_instead(folder.path("model.ckpt-4.index"),
+                     folder.path("none.index"));
+  const auto newest =
+      must(checkpoint::find_newest_checkpoint(folder.path(), {}, files));
+  CHECK(newest.prefix != folder.path("model.ckpt-4"));
+}
+
 TEST_CASE(
     "a folder that is moved away while it is saved to is not made again") {
   const auto session = initialized();

@@ -108,6 +108,54 @@ TEST_CASE("a stranger's saver is refused before it reads another checkpoint") {
       "variables/variables.index\" is not beneath"));
 }
 
+TEST_CASE("a stranger's model has no links to files that its ops cannot read") {
+  // Without a saver, whose ops would refuse them.
+  const std::string model = kLinear + kObjects;
+  ModelFolder others("others");
+  others.write_variables(linear_values());
+  others.write_model(model);
+  SessionOptions no_files;
+  no_files.policy.reads = no_files.policy.writes = graph::FileScope::nowhere();
+  SessionOptions all_models;
+  all_models.policy.reads =
+      graph::FileScope::beneath(others.path().parent_path().string());
+  const std::string data = "variables/variables.data-00000-of-00001";
+  for (const std::string& name :
+       {std::string("variables/variables.index"), data,
+        std::string("variables"), std::string("saved_model.pb")}) {
+    CAPTURE(name);
+    ModelFolder folder("stranger");
+    folder.write_variables(linear_values());
+    folder.write_model(model);
+    for (const SessionOptions& options :
+         {for_strangers(folder.path()), no_files})
+      CHECK(apply(*must(SavedModel::load(folder.path(), options)), 2) == 11);
+
+    fs::remove_all(folder.path() / name);
+    fs::create_symlink(others.path() / name, folder.path() / name);
+    for (const SessionOptions& options :
+         {for_strangers(folder.path()), no_files}) {
+      const std::string text =
+          message_of(SavedModel::load(folder.path(), options).status(),
+                     Code::kPermissionDenied);
+      CHECK(contains(text, "the link \"" + (folder.path() / name).string()));
+      CHECK(
+          contains(text, "outside of the folder \"" + folder.path().string()));
+    }
+    for (const SessionOptions& options : {SessionOptions(), all_models})
+      CHECK(apply(*must(SavedModel::load(folder.path(), options)), 2) == 11);
+  }
+}
+
+TEST_CASE("a model may be outside of the folder for the files of its ops") {
+  ModelFolder folder("stranger");
+  const ModelFolder others("others");
+  folder.write_variables(linear_values());
+  const fs::path path = folder.write_model(kLinear + kObjects);
+  CHECK(apply(*must(SavedModel::load(path, for_strangers(others.path()))), 2) ==
+        11);
+}
+
 TEST_CASE("models that TensorFlow exported load as those of strangers") {
   for (const char* name : {"keras_cnn", "keras_lstm", "module_with_loop"}) {
     CAPTURE(name);

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "devices/device_registry.h"
+#include "devices/kernel_catalog.h"
 #include "tests/actors/devices.h"
 #include "tests/actors/sessions.h"
 #include "tests/graph/hand_made_functions.h"
@@ -45,8 +47,13 @@ std::unique_ptr<Plan> plan_of(const Graph& graph,
   const auto devices = make_devices("cpu:1");
   SessionOptions options;
   options.passes = passes;
-  Distribution distribution = must(distribute(
-      {graph, must(FrameMap::build(graph)), options, devices, {}}, request));
+  Distribution distribution = must(distribute({graph,
+                                               must(FrameMap::build(graph)),
+                                               options,
+                                               devices::infos_of(devices),
+                                               devices::RegisteredKernels(),
+                                               {}},
+                                              request));
   auto plans = must(
       actors::compile(std::move(distribution.partitions), options, devices));
   REQUIRE(plans.size() == 1);

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
 #include "actors/plan/distribute.h"
+#include "devices/device_registry.h"
+#include "devices/kernel_catalog.h"
 #include "graph/limits.h"
 #include "tests/actors/devices.h"
 #include "tests/graph/hand_made.h"
@@ -28,9 +30,14 @@ TEST_CASE("a program within the limit on nodes may have more when it is cut") {
   options.passes = PassSet::none();
   options.scatter = 1;
   options.schedule_receives = false;
-  const Distribution distribution = must(
-      distribute({graph, must(FrameMap::build(graph)), options, devices, {}},
-                 {{}, {}, {last}}));
+  const Distribution distribution =
+      must(distribute({graph,
+                       must(FrameMap::build(graph)),
+                       options,
+                       devices::infos_of(devices),
+                       devices::RegisteredKernels(),
+                       {}},
+                      {{}, {}, {last}}));
   REQUIRE(distribution.partitions.size() == 2);
   CHECK(distribution.partitions[0].program.graph.nodes().size() == most + 2);
 }

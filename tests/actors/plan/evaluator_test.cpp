@@ -37,6 +37,21 @@ class SlowKernel : public SilentKernel {
   }
 };
 
+// A thousand of them leave something of a second.
+class LongKernel : public SilentKernel {
+ public:
+  using SilentKernel::SilentKernel;
+  double cost(const devices::KernelContext&) const override {
+    return 0.7 * kMostFoldedNanoseconds;
+  }
+};
+
+class ShortKernel : public SilentKernel {
+ public:
+  using SilentKernel::SilentKernel;
+  double cost(const devices::KernelContext&) const override { return 1000; }
+};
+
 class ThrowingKernel : public devices::CheapKernel {
  public:
   explicit ThrowingKernel(const devices::KernelInfo&) {}
@@ -99,6 +114,35 @@ TEST_CASE("nodes that are folded take a second in all, however many they are") {
   CHECK(computed == most);
   computed = 0;
   CHECK(slow.evaluate() == "OK");
+}
+
+TEST_CASE("nodes that are not folded take nothing of that second") {
+  const OneNode<LongKernel> almost("TestEvaluateLong");
+  const OneNode<SlowKernel> slow("TestEvaluateSlowest");
+  const KernelEvaluator evaluator;
+  while (almost.evaluate(evaluator) == "OK") {
+  }
+  // What is left is too little for these, and enough for others.
+  for (int i = 0; i < 3; ++i) CHECK(slow.evaluate(evaluator) != "OK");
+  CHECK(OneNode<ShortKernel>("TestEvaluateShort").evaluate(evaluator) == "OK");
+}
+
+TEST_CASE("the text of what is folded counts, and is in the host's memory") {
+  const auto join = [](size_t size) {
+    Graph graph;
+    Node* x =
+        *graph.add("x", "Placeholder", {}, {{"dtype", DataType::kString}});
+    const std::vector<Endpoint> inputs = {{x, 0}, {x, 0}};
+    const Node* node = *graph.add("node", "StringJoin", inputs, {});
+    const Tensor text = Tensor::scalar(std::string(size, 'x'));
+    const std::vector<Tensor> values = {text, text};
+    return KernelEvaluator().evaluate(*node, values, 10'000);
+  };
+  const auto joined = join(1000);
+  REQUIRE(joined.ok());
+  CHECK((*joined)[0].scalar_value<std::string>() == std::string(2000, 'x'));
+  CHECK((*joined)[0].buffer()->allocator == &host_allocator());
+  CHECK(join(10'000).status().code() == Code::kResourceExhausted);
 }
 
 TEST_CASE("an exception of a kernel in compilation is an error") {

@@ -4,6 +4,8 @@
 #include <thread>
 
 #include "actors/plan/compile.h"
+#include "devices/device_registry.h"
+#include "devices/kernel_catalog.h"
 #include "graph/analysis/validate.h"
 #include "graph/function.h"
 #include "tests/actors/devices.h"
@@ -40,8 +42,9 @@ Distribution distribute_part(const Graph& graph, const FrameMap& frames,
   request.fetches = {must(graph.endpoint(name + "/y"))};
   SessionOptions options;
   if (devices.size() > 1) options.scatter = part;
-  return must(
-      distribute({graph, frames, options, devices, CostModel()}, request));
+  return must(distribute({graph, frames, options, devices::infos_of(devices),
+                          devices::RegisteredKernels(), CostModel()},
+                         request));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "actors/plan/distribute.h"
 #include "actors/shared_state.h"
+#include "devices/device_registry.h"
 #include "devices/kernel_catalog.h"
 #include "devices/state/resource_op.h"
 #include "graph/analysis/class_labels.h"
@@ -358,7 +359,8 @@ TEST_CASE("a graph with a state is distributed by groups that nobody gave") {
   const auto session = make_session(options, graph);
   options.state = session->shared_state();
   must(distribute({graph, must(FrameMap::build(graph)), options,
-                   session->devices(), CostModel()},
+                   devices::infos_of(session->devices()),
+                   devices::RegisteredKernels(), CostModel()},
                   {{}, {}, {graph.find("train")}}));
   const Homes homes = options.state->resources().homes();
   REQUIRE(homes.size() == 2);

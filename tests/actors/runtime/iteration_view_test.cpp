@@ -222,7 +222,7 @@ TEST_CASE("an output that is sent in parts does not count as a kernel") {
   }
 }
 
-TEST_CASE("a child frame is no kernel, and counts from its first token on") {
+TEST_CASE("a child frame is not a kernel, and counts from its first token on") {
   Graph graph;
   const Scope s(graph);
   const Output x = scalar(s, "x");

@@ -20,7 +20,7 @@ constexpr int kVariables = 2;  // of either kind
 constexpr int kOps = 9;
 constexpr int kTrips = 6;
 
-enum class Do { kGet, kSet, kGetIf, kSetIf, kSum, kFill, kAdd };
+enum class Do : uint8_t { kGet, kSet, kGetIf, kSetIf, kSum, kFill, kAdd };
 
 // Reads from, and adds to, what there is of numbers and of lists.
 struct Op {

@@ -161,7 +161,7 @@ TEST_CASE("ten thousand waits end with their step, whatever ends it") {
   for (int i = 0; i < kWaits; ++i) taken.add(test_take(s));
   ops::add_n(s.named("sum"), taken);
   REQUIRE(s.status().ok());
-  enum class End { kCancel, kTimeout, kClose };
+  enum class End : uint8_t { kCancel, kTimeout, kClose };
   for (const End end : {End::kCancel, End::kTimeout, End::kClose})
     for (const int workers : {1, 2}) {
       auto session = make_session({.workers = workers}, graph);

@@ -18,7 +18,7 @@ using namespace tagflow::graph;
 
 namespace {
 
-enum class Throws { kNothing, kLaunch, kCopyToHost, kCopyFromHost };
+enum class Throws : uint8_t { kNothing, kLaunch, kCopyToHost, kCopyFromHost };
 std::atomic<Throws> throws = Throws::kNothing;
 
 // Whether an observer is set.

@@ -2,13 +2,12 @@
 // order that control edges impose, and the values that concurrent runs see.
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <thread>
 #include <vector>
 
 #include "graph/builder/builder.h"
 #include "tests/actors/holding_op.h"
 #include "tests/actors/sessions.h"
+#include "tests/actors/whole_reads.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -72,30 +71,10 @@ TEST_CASE("concurrent sparse steps and gathers see whole rows") {
   ops::reduce_min(s.named("least"), rows, {0, 1});
   ops::reduce_max(s.named("most"), rows, {0, 1});
   REQUIRE(s.status().ok());
-  for (const int workers : {1, 2, 4}) {
-    SessionOptions options;
-    options.workers = workers;
-    const auto session = make_session(options, graph);
-    run_targets(*session, {"init"});
-    std::vector<std::thread> threads;
-    std::atomic<int> torn{0};
-    for (int t = 0; t < 2; ++t)
-      threads.emplace_back([&] {
-        for (int i = 0; i < kRuns; ++i)
-          if (!session->run({}, {}, {"add"}, within_a_minute()).ok()) ++torn;
-      });
-    threads.emplace_back([&] {
-      for (int i = 0; i < kRuns; ++i) {
-        const auto out =
-            session->run({}, {"least", "most"}, {}, within_a_minute());
-        if (!out.ok() || !identical((*out)[0], (*out)[1])) ++torn;
-      }
-    });
-    for (std::thread& thread : threads) thread.join();
-    CHECK(torn == 0);
-    CHECK(must(must_run(*session, {}, {"least"})[0].item<float>()) ==
+  expect_whole_reads(graph, 2, kRuns, [](Session& session) {
+    CHECK(must(must_run(session, {}, {"least"})[0].item<float>()) ==
           1 + 2 * 2 * 2 * kRuns);
-  }
+  });
 }
 
 TEST_CASE("a run that was given up does not change restored variables") {

@@ -2,8 +2,6 @@
 // outlives a step, who shares it, and what concurrent runs see.
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <thread>
 #include <vector>
 
 #include "actors/shared_state.h"
@@ -11,6 +9,7 @@
 #include "graph/builder/builder.h"
 #include "tests/actors/pending.h"
 #include "tests/actors/sessions.h"
+#include "tests/actors/whole_reads.h"
 
 using namespace tagflow;
 using namespace tagflow::actors;
@@ -261,29 +260,9 @@ TEST_CASE("each of many unordered updates is applied once, to one version") {
   ops::reduce_min(s.named("least"), read, {0});
   ops::reduce_max(s.named("most"), read, {0});
   REQUIRE(s.status().ok());
-  for (const int workers : {1, 2, 4}) {
-    SessionOptions options;
-    options.workers = workers;
-    const auto session = make_session(options, graph);
-    run_targets(*session, {"init"});
-    std::vector<std::thread> threads;
-    std::atomic<int> torn{0};
-    for (int t = 0; t < 3; ++t)
-      threads.emplace_back([&] {
-        for (int i = 0; i < kRuns; ++i)
-          if (!session->run({}, {}, {"add"}, within_a_minute()).ok()) ++torn;
-      });
-    threads.emplace_back([&] {
-      for (int i = 0; i < kRuns; ++i) {
-        const auto out =
-            session->run({}, {"least", "most"}, {}, within_a_minute());
-        if (!out.ok() || !identical((*out)[0], (*out)[1])) ++torn;
-      }
-    });
-    for (std::thread& thread : threads) thread.join();
-    CHECK(torn == 0);
-    CHECK(fetch_one<int32_t>(*session, "least") == 3 * kRuns);
-  }
+  expect_whole_reads(graph, 3, kRuns, [](Session& session) {
+    CHECK(fetch_one<int32_t>(session, "least") == 3 * kRuns);
+  });
 }
 
 TEST_CASE("a variable of another type or shape is refused by name") {

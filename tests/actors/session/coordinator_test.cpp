@@ -56,7 +56,8 @@ TEST_CASE("coordinator: join returns the first error, which stops all") {
   CHECK(message_of(threads.join(), Code::kInvalidArgument) == "broken");
 }
 
-TEST_CASE("coordinator: the end of the input or a cancellation is no error") {
+TEST_CASE(
+    "coordinator: the end of the input or a cancellation is not an error") {
   for (const Code code : {Code::kOutOfRange, Code::kCancelled}) {
     Coordinator threads;
     must(threads.start("waits", until_stop(threads)));

@@ -2,9 +2,15 @@
 // the number of nodes.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <future>
 
 #include "actors/plan/distribute.h"
+#include "actors/session/session_state.h"
+#include "devices/kernel_registry.h"
+#include "graph/builder/builder.h"
+#include "graph/op_registry.h"
+#include "graph/shape_context.h"
 #include "tests/actors/function_graph.h"
 
 using namespace tagflow;
@@ -29,6 +35,35 @@ FunctionGraph calls() {
          body_node("b", "ten", {"a"}), body_node("c", "ten", {"b"}),
          body_node("y", "ten", {"c"})});
   return g;
+}
+
+// How often TestFolded ran while a graph was compiled.
+std::atomic<int> folded{0};
+
+class FoldedKernel final : public devices::CheapKernel {
+ public:
+  explicit FoldedKernel(const devices::KernelInfo&) {}
+  Status compute(devices::KernelContext& context) const override {
+    if (context.step().commits == nullptr) ++folded;
+    context.set_output(0, context.input(0));
+    return {};
+  }
+};
+
+// y: the shape of x, which a form knows.
+Graph folded_shape() {
+  Graph graph;
+  graph::OpRegistry::global().add(graph::OpDefBuilder("TestFolded")
+                                      .input("x: int32")
+                                      .output("y: int32")
+                                      .shape(graph::unchanged_shape));
+  devices::KernelRegistry::global().add<FoldedKernel>("TestFolded");
+  const graph::Scope s(graph);
+  const graph::Output x = graph::ops::placeholder(
+      s.named("x"), DataType::kFloat, PartialShape({-1}));
+  s.named("y").op("TestFolded", {graph::ops::shape(s, x)});
+  REQUIRE(s.status().ok());
+  return graph;
 }
 
 const std::vector<Feed> kFeeds = {{"x", Tensor::scalar(1)}};
@@ -67,6 +102,44 @@ TEST_CASE("the time-out of a run ends the compilation of its signature") {
   // Nothing of it stays.
   CHECK(session->counters().signatures == 0);
   CHECK(must(run_int(*session, 1)) == 10'000);
+}
+
+TEST_CASE("the time-out of a run ends the first check of a large graph") {
+  Graph graph;
+  const graph::Scope s(graph);
+  graph::Output y = graph::ops::constant(s, 1.0f);
+  for (int i = 0; i < 1000; ++i) y = graph::ops::square(s, y);
+  graph::ops::identity(s.named("y"), y);
+  REQUIRE(s.status().ok());
+  const auto session = make_session({}, graph);
+  CHECK(contains(
+      message_of(session->run({}, {"y"}, {}, in_a_nanosecond()).status(),
+                 Code::kDeadlineExceeded),
+      "passed while the graph was checked ("));
+  must_run(*session, {}, {"y"});
+}
+
+TEST_CASE("the time of a run is that of the compilations that it waits for") {
+  const auto engine = must(Engine::create({.workers = 1}));
+  const auto session = std::make_shared<SessionState>(
+      SessionOptions(), must(engine->devices("")));
+  must(session->extend(folded_shape()));
+  RunOptions options;
+  options.timeout = std::chrono::hours(1);
+  const auto over = SessionState::Clock::now() - 2 * options.timeout;
+  const Signature signature{{"x"}, {"y"}, {}};
+  CHECK(session->prepare(signature, options, over).status().code() ==
+        Code::kDeadlineExceeded);
+  const auto prepared = must(session->prepare(signature, options));
+  const std::vector<Tensor> x{Tensor::vector<float>({1, 2, 3})};
+  // These are short enough to have a result, but no form is made for them.
+  for (int i = 0; i < kEnough; ++i)
+    must(session->run(prepared, x, options, nullptr, over));
+  CHECK(folded == 0);
+  for (int i = 0; i < 2 * kEnough; ++i)
+    must(session->run(prepared, x, options, nullptr));
+  CHECK(folded == 1);
+  CHECK(session->close({}).ok());
 }
 
 TEST_CASE("a cancellation ends the compilation of a signature") {

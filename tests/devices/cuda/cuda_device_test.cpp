@@ -189,7 +189,8 @@ TEST_CASE("GPU: large inputs of the host come along with a launch") {
     CHECK(joined->data<float>()[50000 * i + 49999] == 49999);
 }
 
-TEST_CASE("GPU: a wait for pinned memory is no error of the launch after it") {
+TEST_CASE(
+    "GPU: a wait for pinned memory is not an error of the launch after it") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   // They have to wait for one another, and then for a kernel of our own.

@@ -224,7 +224,7 @@ TEST_CASE("GPU kernels: cross entropies, of labels of both kinds") {
   expect_same(*gpu, sparse, {logits, ints({2})});
 }
 
-TEST_CASE("GPU kernels: a label that is no class is an error or NaN") {
+TEST_CASE("GPU kernels: a label that is not a class is an error or NaN") {
   const auto gpu = gpu_or_skip();
   if (gpu == nullptr) return;
   const char* op = "SparseSoftmaxCrossEntropyWithLogits";

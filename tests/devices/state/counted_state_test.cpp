@@ -2,6 +2,8 @@
 // limit, and give back.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "devices/tracking_allocator.h"
 #include "tests/devices/state/tested_barrier.h"
 
@@ -174,6 +176,139 @@ TEST_CASE("a sparse accumulator's rows count until they are taken") {
   CHECK(limited.in_use() > 5000);
   REQUIRE(limited.run_outside(take, {accumulator, Tensor::scalar(1)}).ok());
   CHECK(limited.in_use() == 0);
+}
+
+// The elements are texts of so many of these characters.
+Tensor texts(std::initializer_list<std::pair<size_t, char>> each) {
+  std::vector<std::string> all;
+  for (const auto& [size, character] : each) all.emplace_back(size, character);
+  return Tensor::of<std::string>({int64_t(all.size())}, all);
+}
+
+void check_texts(const Tensor& found, const Tensor& wanted) {
+  CHECK(std::ranges::equal(found.flat<std::string>(),
+                           wanted.flat<std::string>()));
+}
+
+TEST_CASE("a table that has no memory for new entries keeps its old ones") {
+  constexpr DataType kText = DataType::kString;
+  Limited limited(1 << 15);
+  const Tensor table = limited.make(
+      "MutableHashTableV2", {{"key_dtype", kText}, {"value_dtype", kText}});
+  const AttrMap types{{"Tin", kText}, {"Tout", kText}};
+  const std::vector<DataType> inputs{DataType::kResource, kText, kText};
+  const TestedOp put("LookupTableInsertV2", inputs, types);
+  const TestedOp import("LookupTableImportV2", inputs, types);
+  const TestedOp find("LookupTableFindV2", inputs, types);
+  const Tensor keys = texts({{40, 'a'}, {40, 'b'}, {40, 'c'}});
+  const auto check_has = [&](const Tensor& wanted) {
+    check_texts(
+        limited.find_outside(find, {table, keys, Tensor::scalar("none"s)}),
+        wanted);
+  };
+  const Tensor old = texts({{100, 'x'}, {200, 'x'}});
+  REQUIRE(limited.run(put, {table, texts({{40, 'a'}, {40, 'b'}}), old}).ok());
+  const int64_t before = limited.in_use();
+  const Tensor had = Tensor::of<std::string>(
+      {3}, {std::string(100, 'x'), std::string(200, 'x'), "none"});
+  // The last one does not fit.
+  const Tensor more = texts({{300, 'y'}, {400, 'y'}, {1 << 15, 'y'}});
+  for (const TestedOp* op : {&put, &import}) {
+    expect_error(limited.run(*op, {table, keys, more}),
+                 Code::kResourceExhausted, "out of memory");
+    check_has(had);
+    CHECK(limited.in_use() == before);
+  }
+  const Tensor other = texts({{300, 'z'}, {400, 'z'}, {500, 'z'}});
+  for (const TestedOp* op : {&put, &import}) {
+    REQUIRE(limited.run(*op, {table, keys, other}).ok());
+    check_has(other);
+  }
+}
+
+TEST_CASE("a variable of strings that has no memory for new ones keeps all") {
+  constexpr DataType kText = DataType::kString, kHandle = DataType::kResource;
+  Limited limited(1 << 14);
+  const Tensor variable = limited.make(
+      "VarHandleOp", {{"dtype", kText}, {"shape", PartialShape({4})}});
+  const Tensor first = texts({{100, 'a'}, {100, 'b'}, {100, 'c'}, {100, 'd'}});
+  const TestedOp assign("AssignVariableOp", {kHandle, kText});
+  const TestedOp read("ReadVariableOp", {kHandle}, {{"dtype", kText}});
+  REQUIRE(limited.run(assign, {variable, first}).ok());
+  const TestedOp slice("ResourceStridedSliceAssign",
+                       {kHandle, kInt, kInt, kInt, kText});
+  const TestedOp update("ResourceScatterUpdate", {kHandle, kInt, kText});
+  const TestedOp add("ResourceScatterNdAdd", {kHandle, kInt, kText});
+  const auto ints = [](std::initializer_list<int32_t> all) {
+    return Tensor::vector<int32_t>(all);
+  };
+  // Elements 3 and 1, in this order.
+  const std::vector<Tensor> places{ints({3}), ints({0}), ints({-2})};
+  const Tensor rows = ints({3, 1}), vectors = *rows.reshaped({2, 1});
+  const auto change = [&](const TestedOp& op, const Tensor& values) {
+    std::vector<Tensor> inputs{variable};
+    if (&op == &slice) {
+      inputs.insert(inputs.end(), places.begin(), places.end());
+    } else {
+      inputs.push_back(&op == &add ? vectors : rows);
+    }
+    inputs.push_back(values);
+    return limited.run(op, inputs);
+  };
+  for (const TestedOp* op : {&slice, &update, &add}) {
+    CAPTURE(op->node().op());
+    expect_error(change(*op, texts({{200, 'y'}, {1 << 14, 'y'}})),
+                 Code::kResourceExhausted, "out of memory");
+    check_texts(limited.find_outside(read, {variable}), first);
+  }
+  for (const TestedOp* op : {&slice, &update}) {
+    CAPTURE(op->node().op());
+    REQUIRE(change(*op, texts({{300, 'd'}, {300, 'b'}})).ok());
+    check_texts(limited.find_outside(read, {variable}),
+                texts({{100, 'a'}, {300, 'b'}, {100, 'c'}, {300, 'd'}}));
+    REQUIRE(change(*op, texts({{100, 'd'}, {100, 'b'}})).ok());
+  }
+  // Both are added to one element.
+  REQUIRE(limited
+              .run(add, {variable, *ints({2, 2}).reshaped({2, 1}),
+                         texts({{50, 'c'}, {60, 'c'}})})
+              .ok());
+  check_texts(limited.find_outside(read, {variable}),
+              texts({{100, 'a'}, {100, 'b'}, {210, 'c'}, {100, 'd'}}));
+}
+
+TEST_CASE("text that state keeps counts from then on, not when it is taken") {
+  constexpr DataType kText = DataType::kString;
+  const AttrMap attrs = {{"dtypes", Types{kText}}, {"shared_name", "a"}};
+  Limited limited(5000);
+  const Tensor queue =
+      limited.make("FIFOQueueV2", {{"component_types", Types{kText}}});
+  const Tensor key = Tensor::scalar(int64_t{1});
+  const Tensor index = Tensor::vector<int32_t>({0});
+  const auto check = [&](const TestedOp& put, std::vector<Tensor> inputs,
+                         const TestedOp& take,
+                         const std::vector<Tensor>& take_inputs) {
+    CAPTURE(put.node().op());
+    inputs.push_back(Tensor::scalar(std::string(6000, 'x')));
+    expect_error(limited.run(put, inputs), Code::kResourceExhausted,
+                 "out of memory: a string");
+    inputs.back() = Tensor::scalar(std::string(3000, 'x'));
+    REQUIRE(limited.run(put, inputs).ok());
+    CHECK(limited.in_use() > 3000);
+    REQUIRE(limited.run(take, take_inputs).ok());
+    CHECK(limited.in_use() < 3000);
+  };
+  check(TestedOp("QueueEnqueueV2", {DataType::kResource, kText},
+                 {{"Tcomponents", Types{kText}}}),
+        {queue},
+        TestedOp("QueueDequeueV2", {DataType::kResource},
+                 {{"component_types", Types{kText}}}),
+        {queue});
+  check(TestedOp("Stage", {kText}, {{"shared_name", "a"}}), {},
+        TestedOp("Unstage", {}, attrs), {});
+  check(TestedOp("MapStage", {DataType::kInt64, kInt, kText}, attrs),
+        {key, index}, TestedOp("MapUnstage", {DataType::kInt64, kInt}, attrs),
+        {key, index});
 }
 
 TEST_CASE("an entry is removed from a table that has no memory left") {

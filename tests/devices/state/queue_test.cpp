@@ -420,11 +420,15 @@ TEST_CASE("a name means one kind of queue") {
 }
 
 TEST_CASE("a queue shrinks its ring when large elements are gone") {
+  const TestedOp op("NoOp", {});
+  const StepInfo step;
+  const Tag tag;
+  const KernelContext context(&op.node(), {}, {}, &step, &tag);
   FifoElements elements(1);
   constexpr int kMany = 100'000;
   for (int i = 0; i < kMany; ++i) {
     Tensor value = one(i);
-    REQUIRE(elements.reserve(1, host_allocator()) == 0);
+    REQUIRE(elements.reserve(context, 1, [] { return "q"; }).ok());
     elements.push(&value);
   }
   for (int i = 0; i < kMany; ++i) {

@@ -247,7 +247,7 @@ TEST_CASE("an insertion that lacks memory changes nothing of a barrier") {
       "BarrierInsertMany",
       {make_ref(DataType::kString), DataType::kString, DataType::kFloat},
       {{"component_index", 1}});
-  const std::vector<std::string> keys = {"a", "key that is no short one", "c"};
+  const std::vector<std::string> keys = {"a", "key that is not short", "c"};
   int failures = 0;
   for (int64_t k = 1;; ++k) {
     CAPTURE(k);

@@ -223,7 +223,7 @@ TEST_CASE_FIXTURE(Fixture, "options of a loop are checked") {
           "[while_loop] \"while\": maximum_iterations (\"y:0\") is float[2], "
           "not an int32 or int64 scalar");
   }
-  SUBCASE("an operation is no variable") {
+  SUBCASE("an operation is not a variable") {
     loop({no_op(s.named("op"))}, same);
     CHECK(message() ==
           "[while_loop] \"while\": variable 0 (\"op\") is not a tensor");

@@ -252,7 +252,7 @@ TEST_CASE("a body that returns a tensor of the predicate waits for its pivot") {
         "while/NextIteration = NextIteration(while/AddV2, ^while/Identity)");
 }
 
-TEST_CASE("maximum_iterations adds a counter that is no result") {
+TEST_CASE("maximum_iterations adds a counter that is not a result") {
   Graph graph;
   Scope s(graph);
   const Output x = scalar(s, "x");

@@ -86,7 +86,7 @@ TEST_CASE_FIXTURE(
     Fixture,
     "get() refuses a variable that exists, or that must and does not") {
   vars.sub_scope("a").get(s, "kernel", {2, 3});
-  SUBCASE("a second one is no accident") {
+  SUBCASE("a second one is not an accident") {
     vars.get(s, "a/kernel", {2, 3});
     CHECK(code() == Code::kAlreadyExists);
     CHECK(message() ==

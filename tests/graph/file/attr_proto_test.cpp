@@ -13,8 +13,8 @@ namespace {
 
 Result<AttrValue> decode(const tensorflow::AttrValue& proto,
                          const Limits& limits = {}) {
-  ReadBudget budget(limits);
-  return attr_from_proto(proto, budget);
+  LimitsLeft left(limits);
+  return attr_from_proto(proto, left);
 }
 
 }  // namespace
@@ -102,8 +102,8 @@ TEST_CASE("an attribute's long name is refused") {
   map[std::string(50, 'x')].set_i(1);
   Limits limits;
   limits.max_name_length = 49;
-  ReadBudget budget(limits);
-  CHECK(message_of(attrs_from_proto(map, budget).status(),
+  LimitsLeft left(limits);
+  CHECK(message_of(attrs_from_proto(map, left).status(),
                    Code::kResourceExhausted) ==
         "an attribute's name has 50 bytes, the limit is 49");
 }

@@ -237,8 +237,11 @@ TEST_CASE("a fetch from a device without host memory goes to the first with") {
   CHECK(cut.on(2).fetches[1].to_string() == "z:0");
   CHECK(cut.text(1) == "y/recv = _Recv()\n");
   for (DeviceInfo& device : devices) device.host_memory = false;
-  CHECK(refusal(program_of(graph, {"y"}, {}, {"x"}), {}, devices) ==
-        "[partition] \"y:0\" cannot be fetched: no device has host memory");
+  CHECK(
+      refusal(program_of(graph, {"y"}, {}, {"x"}), {}, devices) ==
+      "[partition] \"y:0\" cannot be fetched from "
+      "/job:localhost/replica:0/task:0/device:CPU:0: no device of its process "
+      "has host memory");
 }
 
 TEST_CASE("a lossy transfer sends a float as bfloat16") {

@@ -158,7 +158,7 @@ TEST_CASE("groups: a queue's element does not wait for that same queue") {
   g.binary("b", "Mul", g.a, g.taken);
   CHECK(
       groups(g.graph, {"b"}, {"put"}, {.may_wait = Queued::may_wait}).empty());
-  // As far as anybody knows, a Dequeue that does not wait is no matter.
+  // As far as anybody knows, a Dequeue that does not wait does not matter.
   CHECK(groups(g.graph, {"b"}, {"put"}) == "a b");
   // Each side alone may be a group.
   Queued h;

@@ -283,7 +283,7 @@ TEST_CASE("identities: a reduction along no axis goes") {
     }
 }
 
-TEST_CASE("identities: a norm along no axis is no identity") {
+TEST_CASE("identities: a norm along no axis is not an identity") {
   Graph graph;
   Node* x = placeholder(graph, "x", DataType::kFloat);
   Node* axes = constant(graph, "axes", Tensor::make(DataType::kInt32, {0}));

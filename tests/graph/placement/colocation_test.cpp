@@ -333,7 +333,7 @@ TEST_CASE("placement: control flow leaves its data if a constraint says so") {
         "\"loop/merge\"");
 }
 
-TEST_CASE("placement: a missing kernel is no error if passes follow") {
+TEST_CASE("placement: a missing kernel is not an error if passes follow") {
   Placing placing;
   placing.kernels.types["Tanh"] = {"GPU"};
   Node* a = placing.matrix("a");

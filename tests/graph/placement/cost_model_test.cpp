@@ -223,8 +223,9 @@ TEST_CASE("cost model: the average of measurements follows what changes") {
 
 TEST_CASE("cost model: transfers between host devices copy nothing") {
   const auto devices = make_devices(2, 2);
+  const CostModel costs;
   const auto transfer = [&](size_t from, size_t to, double bytes) {
-    return CostModel::transfer_ns(devices[from], devices[to], bytes);
+    return costs.transfer_ns(devices[from], devices[to], bytes);
   };
   CHECK(transfer(0, 1, 1e9) == CostModel::kHandOverNs);
   CHECK(transfer(0, 2, 0) == CostModel::kHandOverNs + 10'000);
@@ -232,10 +233,51 @@ TEST_CASE("cost model: transfers between host devices copy nothing") {
   CHECK(transfer(2, 3, 1e6) == CostModel::kHandOverNs + 2 * (10'000 + 1e5));
 }
 
+TEST_CASE("cost model: transfers between tasks use their link") {
+  auto devices = make_workers(3);
+  devices.push_back(make_devices(0, 1)[0]);
+  devices.back().name = {"worker", 0, 0, "STREAM", 0};
+  CostModel costs;
+  const auto transfer = [&](size_t from, size_t to, double bytes) {
+    return costs.transfer_ns(devices[from], devices[to], bytes);
+  };
+  const CostModel::Link assumed;
+  const double network = assumed.latency_ns + 3e6 / assumed.bytes_per_ns;
+  CHECK(transfer(0, 1, 3e6) == CostModel::kHandOverNs + network);
+  CHECK(transfer(3, 1, 3e6) == CostModel::kHandOverNs + 10'000 + 3e5 + network);
+  CHECK(transfer(3, 0, 3e6) == CostModel::kHandOverNs + 10'000 + 3e5);
+  const std::string task0 = "/job:worker/replica:0/task:0";
+  const std::string task1 = "/job:worker/replica:0/task:1";
+  must(costs.set(CostModel::LinkCosts{task0, task1, {5'000, 10}}));
+  must(costs.set(CostModel::LinkCosts{task0, task1, {6'000, 10}}));
+  CHECK(transfer(0, 1, 1e6) == CostModel::kHandOverNs + 6'000 + 1e5);
+  CHECK(transfer(1, 0, 3e6) == CostModel::kHandOverNs + network);
+  CostModel sum;
+  sum.add(costs);
+  CHECK(sum.link_costs() ==
+        std::vector<CostModel::LinkCosts>{{task0, task1, {6'000, 10}}});
+}
+
+TEST_CASE("cost model: a link has two tasks, a latency and a rate") {
+  CostModel costs;
+  const std::string task = "/job:worker/replica:0/task:0";
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const CostModel::LinkCosts& bad :
+       std::vector<CostModel::LinkCosts>{{"/job:worker/task:0", task, {}},
+                                         {task, task + "/device:CPU:0", {}},
+                                         {task, "worker", {}},
+                                         {task, task, {-1, 1}},
+                                         {task, task, {1, 0}},
+                                         {task, task, {1, nan}}})
+    CHECK(costs.set(bad).code() == Code::kInvalidArgument);
+  CHECK(costs.link_costs().empty());
+}
+
 TEST_CASE("a timeline's device runs so many kernels at once") {
   auto devices = make_devices(1);
   devices[0].kernels_at_once = 2;
-  Timeline timeline(devices);
+  const CostModel costs;
+  Timeline timeline(devices, costs);
   CHECK(timeline.run(0, 5, 10).finish_ns == 15);
   CHECK(timeline.free_at(0) == 0);
   CHECK(timeline.run(0, 0, 20).start_ns == 0);
@@ -243,13 +285,14 @@ TEST_CASE("a timeline's device runs so many kernels at once") {
   CHECK(timeline.run(0, 3, 10).start_ns == 15);
   CHECK(timeline.free_at(0) == 20);
   devices[0].kernels_at_once = 2'000'000'000;
-  CHECK(Timeline(devices).free_at(0) == 0);
+  CHECK(Timeline(devices, costs).free_at(0) == 0);
 }
 
 TEST_CASE("a timeline's link carries one tensor at a time each way") {
   const auto devices = make_devices(2, 1);
-  Timeline timeline(devices);
-  const double one = CostModel::transfer_ns(devices[0], devices[2], 1e6);
+  const CostModel costs;
+  Timeline timeline(devices, costs);
+  const double one = costs.transfer_ns(devices[0], devices[2], 1e6);
   CHECK(timeline.foresee({0, 2, 1e6, 0, 1}).finish_ns == one);
   CHECK(timeline.send({0, 2, 1e6, 0, 1}).finish_ns == one);
   CHECK(timeline.send({1, 2, 1e6, 0, 2}).finish_ns == 3 * one);
@@ -257,10 +300,24 @@ TEST_CASE("a timeline's link carries one tensor at a time each way") {
   CHECK(timeline.send({0, 1, 1e6, 0, 1}).start_ns == 0);
 }
 
+TEST_CASE("a timeline's link between tasks is shared by their devices") {
+  auto devices = make_workers(3);
+  devices.push_back(devices[0]);
+  devices.back().name.id = 1;  // CPU:1 of task 0
+  const CostModel costs;
+  Timeline timeline(devices, costs);
+  const double one = costs.transfer_ns(devices[0], devices[1], 1e6);
+  CHECK(timeline.send({0, 1, 1e6, 0, 1}).finish_ns == one);
+  CHECK(timeline.send({3, 2, 1e6, 0, 1}).finish_ns == 2 * one);
+  CHECK(timeline.send({1, 0, 1e6, 0, 1}).finish_ns == one);
+  CHECK(timeline.send({0, 3, 1e6, 0, 1}).finish_ns == CostModel::kHandOverNs);
+}
+
 TEST_CASE("a timeline's device has room for memory that is not held") {
   auto devices = make_devices(2);
+  const CostModel costs;
   devices[0].memory_limit = 100;
-  Timeline timeline(devices);
+  Timeline timeline(devices, costs);
   timeline.hold(0, 70);
   CHECK(timeline.room(0) == 30);
   timeline.release(0, 70);

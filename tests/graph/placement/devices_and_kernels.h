@@ -34,6 +34,14 @@ inline std::vector<DeviceInfo> make_devices(int cpus, int streams = 0) {
   return devices;
 }
 
+// CPU:0 of task 0, then of task 1, ... of job "worker".
+inline std::vector<DeviceInfo> make_workers(int tasks) {
+  std::vector<DeviceInfo> devices;
+  for (int task = 0; task < tasks; ++task)
+    devices.emplace_back().name = {"worker", 0, task, "CPU", 0};
+  return devices;
+}
+
 // Control flow has kernels everywhere, other ops on CPU but where `types` says
 // otherwise. On a STREAM there are no kernels for int32.
 class Kernels final : public KernelCatalog {

@@ -146,7 +146,20 @@ TEST_CASE("the placer uses a faster device if there is enough to do") {
     CHECK(result.transfers[0].node == x->id());
     CHECK(result.transfers[0].bytes == 4. * 512 * 512);
     CHECK(result.transfers[0].finish_ns ==
-          CostModel::transfer_ns(p.devices[0], p.devices[1], 4. * 512 * 512));
+          CostModel().transfer_ns(p.devices[0], p.devices[1], 4. * 512 * 512));
+  }
+}
+
+TEST_CASE("the placer uses another task only for work that its link is for") {
+  for (const int64_t size : {4, 512}) {
+    CAPTURE(size);
+    Placing p;
+    p.devices = make_workers(2);
+    Node* x = p.fed("x", {size, size});
+    Node* a = p.matmul("a", x, x);
+    Node* b = p.matmul("b", x, x);
+    const PlacementResult result = p.place();
+    CHECK((device_of(result, a) == device_of(result, b)) == (size == 4));
   }
 }
 

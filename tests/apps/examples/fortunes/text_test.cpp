@@ -6,7 +6,7 @@
 #include <map>
 
 #include "apps/shared/io/file.h"
-#include "tests/temp_path.h"
+#include "tests/temp_folder.h"
 
 using namespace tagflow;
 using namespace tagflow::fortunes;
@@ -14,15 +14,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct TempFolder {
-  fs::path path = tagflow::testing::temp_path("fortunes");
-  TempFolder() {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  ~TempFolder() { fs::remove_all(path); }
+struct Folder : tagflow::testing::TempFolder {
+  Folder() : TempFolder("fortunes") {}
   void write(const char* name, const char* text) const {
-    REQUIRE(io::write_file(path / name, text).ok());
+    REQUIRE(io::write_file(path() / name, text).ok());
   }
 };
 
@@ -46,12 +41,12 @@ TEST_CASE("fortunes: symbols are ASCII characters, and lines have ends") {
 }
 
 TEST_CASE("fortunes: texts are between lines of a percent sign") {
-  const TempFolder folder;
+  const Folder folder;
   folder.write("b", "three\n%\n%\nfour %\nand more\n\n");
   folder.write("a", "%\none\n%\ntwo\n%\n");
   folder.write("a.dat", "no text");
-  fs::create_directories(folder.path / "off");
-  const auto texts = read_fortunes(folder.path);
+  fs::create_directories(folder.path() / "off");
+  const auto texts = read_fortunes(folder.path());
   REQUIRE_MESSAGE(texts.ok(), texts.status().to_string());
   std::vector<std::string> read;
   for (const Symbols& text : *texts) read.push_back(text_of(text));
@@ -60,11 +55,11 @@ TEST_CASE("fortunes: texts are between lines of a percent sign") {
 }
 
 TEST_CASE("a folder without texts is refused") {
-  const TempFolder folder;
-  auto texts = read_fortunes(folder.path / "nowhere");
+  const Folder folder;
+  auto texts = read_fortunes(folder.path() / "nowhere");
   CHECK(texts.status().code() == Code::kNotFound);
   folder.write("empty", "%\n\n%\n");
-  texts = read_fortunes(folder.path);
+  texts = read_fortunes(folder.path());
   CHECK(texts.status().code() == Code::kInvalidArgument);
   CHECK(texts.status().to_string().find("has a text") != std::string::npos);
 }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "apps/shared/io/file.h"
-#include "tests/temp_path.h"
+#include "tests/temp_folder.h"
 
 namespace tagflow::io {
 namespace {
@@ -14,18 +14,16 @@ namespace {
 namespace fs = std::filesystem;
 
 // A folder that goes with the test, with a set of these bytes.
-struct Folder {
-  fs::path path = testing::temp_path("image_set");
-  Folder(std::string_view images, std::string_view labels) {
-    fs::create_directories(path);
+struct Folder : testing::TempFolder {
+  Folder(std::string_view images, std::string_view labels)
+      : TempFolder("image_set") {
     // The reader looks into files, not at their names.
-    REQUIRE(write_file(path / "t10k-images-idx3-ubyte.gz", images).ok());
-    REQUIRE(write_file(path / "t10k-labels-idx1-ubyte.gz", labels).ok());
+    REQUIRE(write_file(path() / "t10k-images-idx3-ubyte.gz", images).ok());
+    REQUIRE(write_file(path() / "t10k-labels-idx1-ubyte.gz", labels).ok());
   }
-  ~Folder() { fs::remove_all(path); }
 
   Result<ImageSet> read(int64_t limit = 0) const {
-    return read_image_set(path, ImagePart::kTest, limit);
+    return read_image_set(path(), ImagePart::kTest, limit);
   }
 };
 
@@ -73,7 +71,7 @@ TEST_CASE("an image set is refused if pictures and labels do not match") {
 
 TEST_CASE("a set that is not there, or is damaged, is said so") {
   const Folder folder(kImages, kLabels);
-  CHECK(read_image_set(folder.path, ImagePart::kTrain).status().code() ==
+  CHECK(read_image_set(folder.path(), ImagePart::kTrain).status().code() ==
         Code::kNotFound);
   const Folder cut(kImages.substr(0, 20), kLabels);
   CHECK(cut.read().status().code() == Code::kDataLoss);

@@ -83,11 +83,41 @@ TEST_CASE("many costs are read in a time that grows with their number only") {
   CHECK(read.back().output_bytes == CostModel::Mean{99999, 1});
 }
 
+TEST_CASE("a cost file of version 2 has the links between tasks") {
+  const std::string from = "/job:worker/replica:0/task:0";
+  const std::string to = "/job:worker/replica:0/task:1";
+  graph::CostModel costs;
+  REQUIRE(costs.set(graph::CostModel::LinkCosts{from, to, {1500, 2.5}}).ok());
+  const std::string text = format_costs(costs);
+  CHECK(text.find("\"version\": 2") != text.npos);
+  CHECK(parse_costs(text)->link_costs() == costs.link_costs());
+  const auto refused = [&](const std::string& version,
+                           const std::string& links) {
+    return parse_costs(R"({"format": "tagflow costs", "version": )" + version +
+                       R"(, "links": )" + links + "}")
+        .status()
+        .message();
+  };
+  const std::string link = R"({"from": ")" + from + R"(", "to": ")" + to +
+                           R"(", "latency_ns": 1, "bytes_per_ns": )";
+  CHECK(refused("1", "[]") ==
+        "[costs] the file has an unknown field \"links\"");
+  CHECK(refused("2", "5") == "[costs] \"links\" is not a list");
+  CHECK(refused("2", "[" + link + "1}," + link + "1}]") ==
+        "[costs] link from \"" + from + "\" to \"" + to + "\" is there twice");
+  CHECK(refused("2", "[" + link + "\"x\"}]") ==
+        "[costs] the \"bytes_per_ns\" of link from \"" + from + "\" to \"" +
+            to + "\" is not a number");
+  CHECK(refused("2", "[" + link + "0}]")
+            .starts_with("[costs] the link from " + from + " to " + to +
+                         " has a latency of 1 ns"));
+}
+
 TEST_CASE("a cost file's own version is checked before its items") {
   CHECK(
-      parse_costs(R"({"nodes": [5], "format": "tagflow costs", "version": 2})")
+      parse_costs(R"({"nodes": [5], "format": "tagflow costs", "version": 3})")
           .status()
-          .message() == "[costs] it is of version 2, not 1");
+          .message() == "[costs] it is of version 3, not 1 or 2");
   for (const char* item : {"5", "[]", "[{}]", "null"})
     CHECK(refusal(fmt::format(R"("nodes": [{}, {{}}])", item)) ==
           "[costs] an item of \"nodes\" is not an object");
@@ -137,9 +167,9 @@ TEST_CASE("a file of costs that is malformed is refused, with what is wrong") {
         "[costs] it has no \"format\" of \"tagflow costs\"");
   CHECK(parse_costs(R"({"format": "tagflow costs"})").status().message() ==
         "[costs] it has no \"version\"");
-  CHECK(parse_costs(R"({"format": "tagflow costs", "version": 2, "x": 0})")
+  CHECK(parse_costs(R"({"format": "tagflow costs", "version": 3, "x": 0})")
             .status()
-            .message() == "[costs] it is of version 2, not 1");
+            .message() == "[costs] it is of version 3, not 1 or 2");
   CHECK(refusal(R"("nodse": [])") ==
         "[costs] the file has an unknown field \"nodse\"");
   CHECK(refusal(R"("nodes": {})") == "[costs] \"nodes\" is not a list");

@@ -76,7 +76,7 @@ TEST_CASE("a feed may lack a value if nothing runs") {
         "[--feed] \"=1\" is not NAME:PORT[=VALUE]");
 }
 
-TEST_CASE("a literal that is no JSON gets a hint") {
+TEST_CASE("a literal that is not JSON gets a hint") {
   CHECK(parse_feed("x:0=[NaN]").status().message() ==
         "[--feed] the value of \"x:0\" is neither a .npy or .json file nor a "
         "JSON literal: [NaN]; JSON cannot express them: write \"nan\", "

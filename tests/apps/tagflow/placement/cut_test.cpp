@@ -14,7 +14,7 @@
 #include "tests/actors/sessions.h"
 #include "tests/graph/builder/dump.h"
 #include "tests/graph/hand_made.h"
-#include "tests/temp_path.h"
+#include "tests/temp_folder.h"
 
 using namespace tagflow;
 using namespace tagflow::apps;
@@ -36,8 +36,8 @@ struct CutGraph {
     options.passes = tg::PassSet::none();
     session = actors::make_session(options, graph);
     distribution = must(session->explain({}, fetches));
-    report = must(report_cut(distribution, session->devices()));
-    drawing = must(draw_cut(distribution, session->devices()));
+    report = must(report_cut(distribution, session->device_infos()));
+    drawing = must(draw_cut(distribution, session->device_infos()));
   }
 
   std::unique_ptr<actors::Session> session;
@@ -86,20 +86,6 @@ tg::Graph recursion() {
 }
 
 // A new folder, which goes with this.
-class TempFolder {
- public:
-  explicit TempFolder(const std::string& name)
-      : path_(tagflow::testing::temp_path(name)) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  ~TempFolder() { fs::remove_all(path_); }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 // Nodes in any order.
 std::multiset<std::string> lines_of(const tg::Graph& graph) {
   std::istringstream text(dump(graph));
@@ -221,7 +207,7 @@ TEST_CASE("a cut's files are named after devices and functions") {
 
 TEST_CASE("a cut's partitions are written, and read back as they were") {
   const CutGraph cut(cut_loop(), {"while/exit"});
-  const TempFolder folder("cut");
+  const tagflow::testing::TempFolder folder("cut");
   must(write_partitions(cut.distribution, cut.report, folder.path()));
   for (size_t i = 0; i < 2; ++i) {
     const tg::Graph& written = cut.distribution.partitions[i].program.graph;
@@ -233,7 +219,7 @@ TEST_CASE("a cut's partitions are written, and read back as they were") {
 
 TEST_CASE("a cut removes the files of an earlier cut, and nothing else") {
   const CutGraph cut(cut_loop(), {"while/exit"});
-  const TempFolder temp("stale");
+  const tagflow::testing::TempFolder temp("stale");
   const fs::path& folder = temp.path();
   const std::string stale = "job_localhost_replica_0_task_0_device_CPU_7.pb";
   const std::string subfolder = "job_x_replica_0_task_0_device_CPU_9.pb";
@@ -251,7 +237,7 @@ TEST_CASE("a cut removes the files of an earlier cut, and nothing else") {
 
 TEST_CASE("a cut has files for functions that run in frames") {
   const CutGraph cut(recursion(), {"result"});
-  const TempFolder temp("bodies");
+  const tagflow::testing::TempFolder temp("bodies");
   must(write_partitions(cut.distribution, cut.report, temp.path()));
   size_t calls = 0;
   for (const CutPartition& part : cut.report.partitions) {

@@ -36,7 +36,7 @@ PlacementReport report_of(const tg::Graph& graph, const std::string& devices,
   options.scatter = scatter;
   const auto session = actors::make_session(options, graph);
   const auto distribution = must(session->explain({}, fetches));
-  return must(report_placement(distribution, session->devices()));
+  return must(report_placement(distribution, session->device_infos()));
 }
 
 const PlacedNode& node_of(const PlacementReport& report,

@@ -1,33 +1,29 @@
 // ReadFile, WriteFile, MatchingFiles.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "tests/devices/kernel_fixture.h"
-#include "tests/temp_path.h"
+#include "tests/temp_folder.h"
 
 namespace tagflow::devices {
 
 namespace {
 
-// A folder that is gone at the end of the test.
-class Folder {
- public:
-  Folder() : path_(testing::temp_path("files").string()) {
-    std::filesystem::create_directories(path_);
+struct Folder : testing::TempFolder {
+  Folder() : TempFolder("files") {}
+  std::string at(const std::string& name) const {
+    return (path() / name).string();
   }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string at(const std::string& name) const { return path_ + "/" + name; }
   void add(const std::string& name) const {
     std::filesystem::create_directories(
         std::filesystem::path(at(name)).parent_path());
     std::ofstream(at(name)) << name;
   }
-
- private:
-  std::string path_;
 };
 
 Result<Outputs> write_file(const std::string& path, const char* contents) {
@@ -69,6 +65,14 @@ TEST_CASE("ReadFile and WriteFile refuse a path that is not a file") {
                Code::kFailedPrecondition, "ot a directory");
   REQUIRE(mkfifo(folder.at("pipe").c_str(), 0600) == 0);
   expect_error(read_file(folder.at("pipe")), Code::kInvalidArgument,
+               "not a regular file");
+  // A reader, without which the system refuses to open it.
+  const int reader = open(folder.at("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  REQUIRE(reader >= 0);
+  expect_error(write_file(folder.at("pipe"), "x"), Code::kInvalidArgument,
+               "not a regular file");
+  close(reader);
+  expect_error(write_file("/dev/null", "x"), Code::kInvalidArgument,
                "not a regular file");
   expect_error(read_file(std::string("a\0b", 3)), Code::kInvalidArgument,
                "a zero byte");
