@@ -20,6 +20,7 @@ class CancelList;
 
 namespace tagflow::actors {
 
+class Backend;       // actors/session/backend.h
 class Engine;        // actors/runtime/engine.h
 class Observer;      // actors/watch/observer.h
 class SessionState;  // internal
@@ -38,6 +39,9 @@ struct SessionOptions {
   // engine of its own if the next three options differ from those of the
   // process's engine.
   std::shared_ptr<Engine> engine;
+  // Where the partitions run: Note [Backends] in actors/session/backend.h.
+  // Null: on `devices`, in this process.
+  std::shared_ptr<Backend> backend;
   // Worker threads; 0: those of the engine.
   int workers = 0;
   // See EngineOptions.

@@ -220,9 +220,9 @@ struct ConstantFetch {
 struct TransferItem {
   // "sending device;incarnation;receiving device;tensor".
   std::string name;
-  std::string sender;   // the first of these
-  std::string tensor;   // the last
-  uint32_t number = 0;  // of the name, in all plans of an executable
+  std::string sender;    // the first of these
+  std::string tensor;    // the last
+  uint32_t number = 0;   // of the name, in all plans of an executable
   bool is_sent = false;  // it is of a Send
   // Of a Send: its Recv is in another process.
   bool leaves = false;

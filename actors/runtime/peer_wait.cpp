@@ -38,7 +38,7 @@ class PeerWait::Wait final : public devices::CancelHook {
     step_.drop_activity();
   }
 
-  Step& step_;  // valid as long as the wait lasts
+  Step& step_;                      // valid as long as the wait lasts
   std::atomic<size_t> partitions_;  // that have not ended
   Named named_;
 };

@@ -10,8 +10,8 @@
 // a live one, so that the other side receives it, too.
 //
 // A waiting Recv holds no unit of activity (Note [Activity] in runner.h): if
-// nothing else in the step is active, nobody will ever send to it, unless a peer
-// does (Note [A part of a step] in peer_wait.h).
+// nothing else in the step is active, nobody will ever send to it, unless a
+// peer does (Note [A part of a step] in peer_wait.h).
 //
 // A rendezvous that knows peers also takes the tokens of Sends whose Recv is in
 // another process. Such a Send is the `waiter` of its token: it gets a token in
@@ -53,8 +53,8 @@ class Rendezvous : public EngineActor {
 // empty between steps; stopped with their executable.
 class LocalRendezvous : public Rendezvous {
  public:
-  // `transfers` are by number, all with both ends here, and outlive the actor. Batches come from
-  // `store`; if it is null, the actor owns them.
+  // `transfers` are by number, all with both ends here, and outlive the actor.
+  // Batches come from `store`; if it is null, the actor owns them.
   LocalRendezvous(caf::actor_config& config, HandOff policy,
                   const std::vector<Transfer>& transfers,
                   BatchStore* store = nullptr);

@@ -26,11 +26,11 @@ namespace tagflow::actors {
 // A step is *active* while some actor, kernel or device of the engine works for
 // it: while it has units of activity (Note [Activity] in runner.h). It *waits*
 // while it has no unit, but an asynchronous kernel has not answered, since it
-// waits for a queue, a timer or a thread; or while partitions in other processes
-// may send to it (actors/runtime/peer_wait.h). Waits are counted beside the
-// units, in the same word, and have names, such as those of the nodes whose
-// kernels have not answered. The step is *over* when it has neither units nor waits.
-// Then the word is closed, and no unit can be added any more.
+// waits for a queue, a timer or a thread; or while partitions in other
+// processes may send to it (actors/runtime/peer_wait.h). Waits are counted
+// beside the units, in the same word, and have names, such as those of the
+// nodes whose kernels have not answered. The step is *over* when it has neither
+// units nor waits. Then the word is closed, and no unit can be added any more.
 //
 //              begin_wait, last unit dropped
 //            +-------------------------------> waiting

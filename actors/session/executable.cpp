@@ -15,12 +15,10 @@ constexpr std::chrono::microseconds kLentQuantum{200};
 
 }  // namespace
 
-LocalExecutable::LocalExecutable(std::shared_ptr<DeviceSet> devices,
-                       const CallLimits& limits,
-                       std::vector<std::unique_ptr<Plan>> plans,
-                       std::vector<std::string> fetches,
-                       std::shared_ptr<const devices::HostAccess> host,
-                       std::optional<Peers> peers)
+LocalExecutable::LocalExecutable(
+    std::shared_ptr<DeviceSet> devices, const CallLimits& limits,
+    std::vector<std::unique_ptr<Plan>> plans, std::vector<std::string> fetches,
+    std::shared_ptr<const devices::HostAccess> host, std::optional<Peers> peers)
     : devices_(std::move(devices)),
       limits_(limits),
       plans_(std::move(plans)),
@@ -85,8 +83,7 @@ void LocalExecutable::number_transfers() {
 
 std::unique_ptr<RunContext> LocalExecutable::make_context() {
   const SpawnRendezvous& spawn_rendezvous =
-      peers_ ? peers_->spawn_rendezvous
-             : devices_->engine().spawn_rendezvous();
+      peers_ ? peers_->spawn_rendezvous : devices_->engine().spawn_rendezvous();
   auto context = RunContext::make(*devices_, limits_, plans_, transfers_,
                                   spawn_rendezvous);
   context->resources.set_host_access(host_access_);
@@ -123,7 +120,8 @@ int LocalExecutable::num_idle() const {
   return num_idle_ + (spare_.load() != nullptr ? 1 : 0);
 }
 
-void LocalExecutable::release(std::unique_ptr<RunContext> context, bool reusable) {
+void LocalExecutable::release(std::unique_ptr<RunContext> context,
+                              bool reusable) {
   if (reusable) {
     RunContext* none = nullptr;
     if (spare_.compare_exchange_strong(none, context.get(),
@@ -153,7 +151,8 @@ void LocalExecutable::end_actors(std::unique_ptr<RunContext> context) noexcept {
 }
 
 Status LocalExecutable::start(const std::shared_ptr<Step>& step,
-                         std::span<const Tensor> feeds, bool lend, bool count) {
+                              std::span<const Tensor> feeds, bool lend,
+                              bool count) {
   const Engine& engine = devices_->engine();
   std::unique_ptr<RunContext> context;
   try {
@@ -235,7 +234,7 @@ Step::Answer LocalExecutable::outcome(Step& step, const RunContext& context) {
 }
 
 void LocalExecutable::finish(Step& step, std::unique_ptr<RunContext> context,
-                        bool count) {
+                             bool count) {
   const devices::StepWork work(step.info);
   // An exception here is an error of the step, too.
   try {

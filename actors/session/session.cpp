@@ -222,8 +222,7 @@ Status Session::learn(graph::CostModel costs) {
 }
 
 Status Session::reset(const std::vector<std::string>& containers) try {
-  state()->options().state->resources().reset(containers);
-  return {};
+  return state()->backend().reset(containers);
 } catch (...) {
   return current_fault("session");
 }
@@ -242,7 +241,7 @@ std::span<const std::unique_ptr<devices::Device>> Session::devices() const {
 }
 
 std::span<const graph::DeviceInfo> Session::device_infos() const {
-  return handle_->state->device_set().infos();
+  return handle_->state->backend().devices();
 }
 
 const graph::Graph& Session::graph() const { return handle_->state->graph(); }

@@ -1,9 +1,8 @@
 #include "actors/session/session_state.h"
 
-#include "actors/plan/compile.h"
 #include "actors/session/forms.h"
 #include "actors/shared_state.h"
-#include "devices/kernel_catalog.h"
+#include "devices/files/host_access.h"
 
 namespace tagflow::actors {
 namespace {
@@ -25,14 +24,22 @@ SessionOptions with_state(SessionOptions options,
   return options;
 }
 
+std::shared_ptr<Backend> backend_of(const SessionOptions& options,
+                                    const std::shared_ptr<DeviceSet>& devices) {
+  if (options.backend != nullptr) return options.backend;
+  return std::make_shared<LocalBackend>(
+      options, devices,
+      std::make_shared<devices::HostAccess>(options.policy,
+                                            options.print_sink));
+}
+
 }  // namespace
 
 SessionState::SessionState(SessionOptions options,
                            std::shared_ptr<DeviceSet> devices)
     : options_(with_state(std::move(options), devices)),
       devices_(std::move(devices)),
-      host_access_(std::make_shared<devices::HostAccess>(options_.policy,
-                                                         options_.print_sink)),
+      backend_(backend_of(options_, devices_)),
       cache_(size_t(options_.max_signatures)),
       check_({.max_nodes = options_.max_nodes}) {}
 
@@ -174,8 +181,8 @@ Result<Distribution> SessionState::distribute(const Request& request,
   constexpr int kMostTries = 100;
   for (int tries = 1;; ++tries) {
     Result<Distribution> distribution = actors::distribute(
-        {graph_, check_.frames(), options_, devices_->infos(),
-         devices::RegisteredKernels(), costs_, &groups(), &budget},
+        {graph_, check_.frames(), options_, backend_->devices(),
+         backend_->kernels(), costs_, &groups(), &budget},
         request, purpose);
     if (distribution.status().code() != Code::kAborted) return distribution;
     if (tries == kMostTries)
@@ -190,7 +197,7 @@ Result<Distribution> SessionState::distribute(const Request& request,
 
 const StateGroups& SessionState::groups() {
   if (!groups_ || !groups_->covers(graph_))
-    groups_.emplace(graph_, devices_->infos(), devices::RegisteredKernels());
+    groups_.emplace(graph_, backend_->devices(), backend_->kernels());
   return *groups_;
 }
 
@@ -228,15 +235,13 @@ Result<std::shared_ptr<Prepared>> SessionState::compile(
     if (is_any) *frozen = std::move(*distribution.frozen);
   }
   warn_once(distribution.placement.warnings);
-  TAGFLOW_ASSIGN(auto plans,
-                 actors::compile(std::move(distribution.partitions), options_,
-                                 devices_->devices(), &budget));
-  for (const auto& plan : plans) warn_once(plan->warnings);
+  TAGFLOW_ASSIGN(Backend::Made made,
+                 backend_->make(std::move(distribution.partitions),
+                                signature.fetches, &budget));
+  warn_once(made.warnings);
   auto prepared = std::make_shared<Prepared>();
   prepared->feeds = request.feeds;
-  prepared->executable = std::make_shared<LocalExecutable>(
-      devices_, CallLimits{options_.max_call_depth, options_.max_open_calls},
-      std::move(plans), signature.fetches, host_access_);
+  prepared->executable = std::move(made.executable);
   prepared->updates_state = prepared->executable->updates_state();
   return prepared;
 }

@@ -19,11 +19,10 @@
 #include "actors/plan/state_groups.h"
 #include "actors/runtime/device_set.h"
 #include "actors/runtime/step.h"
-#include "actors/session/executable.h"
+#include "actors/session/backend.h"
 #include "actors/session/forms.h"
 #include "actors/session/session.h"
 #include "actors/session/signature_cache.h"
-#include "devices/files/host_access.h"
 #include "graph/analysis/validate.h"
 #include "graph/budget.h"
 #include "graph/graph.h"
@@ -94,6 +93,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
 
   const graph::Graph& graph() const { return graph_; }
   const DeviceSet& device_set() const { return *devices_; }
+  Backend& backend() const { return *backend_; }
   const SessionOptions& options() const { return options_; }
 
  private:
@@ -195,7 +195,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
 
   const SessionOptions options_;
   const std::shared_ptr<DeviceSet> devices_;
-  const std::shared_ptr<const devices::HostAccess> host_access_;
+  const std::shared_ptr<Backend> backend_;
   SignatureCache cache_;
   std::mutex compile_mutex_;  // guards is_compiling_; held briefly
   std::condition_variable compiling_ended_;

@@ -9,11 +9,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "actors/plan/compile.h"
 #include "actors/runtime/rendezvous.h"
 #include "actors/runtime/runner.h"
+#include "actors/session/joined_executable.h"
 #include "devices/device_registry.h"
-#include "devices/kernel_catalog.h"
-#include "graph/analysis/validate.h"
 #include "tests/reference/random_graph.h"
 
 namespace tagflow::actors {
@@ -24,7 +24,8 @@ int receiver_of(const std::string& name) {
   size_t begin = 0;
   for (int i = 0; i < 2; ++i) begin = name.find(';', begin) + 1;
   const size_t end = name.find(';', begin);
-  return graph::DeviceName::parse(name.substr(begin, end - begin))->task.value();
+  return graph::DeviceName::parse(name.substr(begin, end - begin))
+      ->task.value();
 }
 
 }  // namespace
@@ -47,7 +48,9 @@ class PeerNetwork::Impl {
   class Meeting;
 
   Impl(int processes, uint64_t seed)
-      : parts_(size_t(processes)), choices_(seed), carrier_([this] { carry(); }) {}
+      : parts_(size_t(processes)),
+        choices_(seed),
+        carrier_([this] { carry(); }) {}
   ~Impl() {
     {
       const std::lock_guard lock(mutex_);
@@ -224,16 +227,70 @@ PeerNetwork::PeerNetwork(int processes, uint64_t seed)
 PeerNetwork::~PeerNetwork() = default;
 
 Peers PeerNetwork::peers(int process) {
-  return {
-      .spawn_rendezvous =
-          [impl = impl_, process](caf::actor_system& system, HandOff policy,
-                                  const std::vector<Transfer>& transfers,
-                                  BatchStore* store) {
-            return spawn_actor<Impl::Meeting, caf::lazy_init>(
-                system, policy, std::cref(transfers), store, impl, process);
-          },
-      .describe_wait = [] { return std::string("tokens of peers"); }};
+  return {.spawn_rendezvous =
+              [impl = impl_, process](caf::actor_system& system, HandOff policy,
+                                      const std::vector<Transfer>& transfers,
+                                      BatchStore* store) {
+                return spawn_actor<Impl::Meeting, caf::lazy_init>(
+                    system, policy, std::cref(transfers), store, impl, process);
+              },
+          .describe_wait = [] { return std::string("tokens of peers"); }};
 }
+
+// A part of a signature, in an engine of this process.
+class Processes::LocalPart final : public RemotePart {
+ public:
+  LocalPart(std::string task, std::shared_ptr<LocalExecutable> executable,
+            const Process& process)
+      : task_(std::move(task)),
+        executable_(std::move(executable)),
+        process_(process) {}
+
+  const std::string& task() const override { return task_; }
+
+  void start(const Order& order, std::function<void(Done)> done) override {
+    const auto step = std::make_shared<Step>(order.step.info.step_id,
+                                             executable_->num_fetches());
+    step->info.seed = order.step.info.seed;
+    step->info.forward_buffers = order.step.info.forward_buffers;
+    step->info.state = &process_.state->resources();
+    step->info.random_runs =
+        &step->random.emplace(process_.state->run_counts());
+    {
+      const std::lock_guard lock(mutex_);
+      open_.emplace(step->info.step_id, step);
+    }
+    step->on_over = [this, done](Step& over, Step::Answer answer,
+                                 const RunStats& stats) {
+      {
+        const std::lock_guard lock(mutex_);
+        open_.erase(over.info.step_id);
+      }
+      over.answer(std::vector<Tensor>());  // closes the gate of changes
+      done({std::move(answer), stats});
+    };
+    const Status started =
+        executable_->start(step, order.feeds, false, order.count);
+    if (!started.ok()) done({started, {}});
+  }
+
+  void abort(uint64_t id, const Status& reason) override {
+    std::shared_ptr<Step> step;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = open_.find(id);
+      if (found != open_.end()) step = found->second.lock();
+    }
+    if (step != nullptr) step->fail(reason);
+  }
+
+ private:
+  const std::string task_;
+  const std::shared_ptr<LocalExecutable> executable_;
+  const Process process_;
+  std::mutex mutex_;  // guards the below
+  std::map<uint64_t, std::weak_ptr<Step>> open_;
+};
 
 Processes::Processes(int count, const std::string& devices, int workers,
                      uint64_t seed)
@@ -241,104 +298,55 @@ Processes::Processes(int count, const std::string& devices, int workers,
   const auto specs = devices::parse_device_specs(devices).value();
   for (int task = 0; task < count; ++task) {
     auto engine = Engine::create({.workers = workers}).value();
-    auto made = devices::make_devices(
-                    specs, devices::DeviceRegistry::global(),
-                    {.job = "worker", .replica = 0, .task = task})
-                    .value();
-    sets_.push_back(DeviceSet::make(std::move(engine), std::move(made)));
-    const auto infos = sets_.back()->infos();
+    auto made =
+        devices::make_devices(specs, devices::DeviceRegistry::global(),
+                              {.job = "worker", .replica = 0, .task = task})
+            .value();
+    auto set = DeviceSet::make(std::move(engine), std::move(made));
+    const auto infos = set->infos();
     infos_.insert(infos_.end(), infos.begin(), infos.end());
+    processes_.push_back({set, std::make_shared<SharedState>(set)});
   }
 }
 
-Result<std::vector<Tensor>> Processes::run(
-    const graph::Graph& graph,
-    std::span<const std::pair<std::string, Tensor>> feeds,
-    const std::vector<std::string>& fetches, const SessionOptions& options) {
-  Request request;
-  std::vector<Tensor> fed;
-  for (const auto& [name, value] : feeds) {
-    TAGFLOW_ASSIGN(const auto endpoint, graph.endpoint(name));
-    request.feeds.push_back(endpoint);
-    fed.push_back(value);
-  }
-  for (const std::string& name : fetches) {
-    TAGFLOW_ASSIGN(const auto endpoint, graph.endpoint(name));
-    request.fetches.push_back(endpoint);
-  }
-  TAGFLOW_ASSIGN(const graph::FrameMap frames,
-                 graph::validated_frames(graph));
-  const graph::CostModel costs;
-  const devices::RegisteredKernels kernels;
-  TAGFLOW_ASSIGN(
-      Distribution distribution,
-      distribute({graph, frames, options, infos_, kernels, costs}, request));
-
-  const uint32_t devices_each = uint32_t(infos_.size() / sets_.size());
-  std::vector<std::vector<graph::Partition>> parts(sets_.size());
-  for (graph::Partition& partition : distribution.partitions) {
+Result<Backend::Made> Processes::make(std::vector<graph::Partition> partitions,
+                                      std::vector<std::string> fetches,
+                                      graph::Budget* budget) {
+  const auto devices_each = uint32_t(infos_.size() / processes_.size());
+  std::vector<std::vector<graph::Partition>> of(processes_.size());
+  for (graph::Partition& partition : partitions) {
     const size_t process = partition.device / devices_each;
     partition.device %= devices_each;
-    parts[process].push_back(std::move(partition));
+    of[process].push_back(std::move(partition));
   }
-  struct Part {
-    std::shared_ptr<LocalExecutable> executable;
-    std::shared_ptr<Step> step;
-  };
-  std::vector<Part> running;
-  for (size_t p = 0; p < sets_.size(); ++p) {
-    if (parts[p].empty()) continue;
-    TAGFLOW_ASSIGN(auto plans, compile(std::move(parts[p]), options,
-                                       sets_[p]->devices()));
-    running.push_back(
-        {std::make_shared<LocalExecutable>(
-             sets_[p],
-             CallLimits{options.max_call_depth, options.max_open_calls},
-             std::move(plans), fetches, nullptr, network_.peers(int(p))),
-         nullptr});
+  Made made;
+  const SessionOptions options;
+  std::vector<std::shared_ptr<RemotePart>> parts;
+  bool updates_state = false;
+  for (size_t p = 0; p < of.size(); ++p) {
+    if (of[p].empty()) continue;
+    const Process& process = processes_[p];
+    TAGFLOW_ASSIGN(auto plans, compile(std::move(of[p]), options,
+                                       process.devices->devices(), budget));
+    auto executable = std::make_shared<LocalExecutable>(
+        process.devices,
+        CallLimits{options.max_call_depth, options.max_open_calls},
+        std::move(plans), fetches, nullptr, network_.peers(int(p)));
+    updates_state = updates_state || executable->updates_state();
+    parts.push_back(std::make_shared<LocalPart>(
+        fmt::format("/job:worker/replica:0/task:{}", p), std::move(executable),
+        process));
   }
-  parts_ = int(running.size());
-  ++steps_;
-  std::vector<std::shared_ptr<Step>> steps;
-  for (Part& part : running) {
-    part.step = std::make_shared<Step>(steps_, fetches.size());
-    part.step->timeout = std::chrono::minutes(1);
-    part.step->deadline =
-        std::chrono::steady_clock::now() + part.step->timeout;
-    steps.push_back(part.step);
-  }
-  std::mutex mutex;
-  Status first;  // error
-  for (Part& part : running)
-    part.step->on_over = [&](Step& step, Step::Answer answer,
-                             const RunStats& stats) {
-      if (!answer.ok()) {
-        {
-          const std::lock_guard lock(mutex);
-          if (first.ok()) first = answer.status();
-        }
-        for (const auto& other : steps)
-          if (other.get() != &step)
-            other->fail(error(Code::kCancelled, "another part has failed"));
-      }
-      step.answer_on_worker(std::move(answer), stats);
-    };
-  for (Part& part : running)
-    TAGFLOW_RETURN_IF_ERROR(part.executable->start(part.step, fed, false,
-                                                   false));
-  std::vector<Tensor> values(fetches.size());
-  for (Part& part : running) {
-    Step::Answer answer = part.step->wait();
-    if (!answer.ok()) {
-      const std::lock_guard lock(mutex);
-      if (first.ok()) first = answer.status();
-      continue;
-    }
-    for (size_t i = 0; i < values.size(); ++i)
-      if ((*answer)[i].valid()) values[i] = std::move((*answer)[i]);
-  }
-  if (!first.ok()) return first;
-  return values;
+  parts_ = int(parts.size());
+  made.executable = std::make_shared<JoinedExecutable>(
+      std::move(parts), std::move(fetches), updates_state);
+  return made;
+}
+
+Status Processes::reset(const std::vector<std::string>& containers) {
+  for (const Process& process : processes_)
+    process.state->resources().reset(containers);
+  return {};
 }
 
 }  // namespace tagflow::actors

@@ -2,15 +2,15 @@
 // which delays and reorders. What net/ does with sockets, in one process.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "actors/plan/compile.h"
-#include "actors/plan/distribute.h"
-#include "actors/runtime/device_set.h"
-#include "actors/session/executable.h"
+#include "actors/session/backend.h"
+#include "actors/shared_state.h"
+#include "devices/kernel_catalog.h"
 
 namespace tagflow::actors {
 
@@ -32,28 +32,35 @@ class PeerNetwork {
   const std::shared_ptr<Impl> impl_;
 };
 
-// Job "worker", one task each. Thread-compatible.
-class Processes {
+// Processes of job "worker", one task each, each with an engine and a state of
+// its own. Thread-safe.
+class Processes final : public Backend {
  public:
   // Each has the devices of `devices`, and `workers` threads.
   Processes(int count, const std::string& devices, int workers, uint64_t seed);
 
-  // Distributes the signature over all devices, by options.scatter, compiles
-  // each process's part, and runs it. The first error ends all parts, and is
-  // the answer.
-  Result<std::vector<Tensor>> run(
-      const graph::Graph& graph,
-      std::span<const std::pair<std::string, Tensor>> feeds,
-      const std::vector<std::string>& fetches, const SessionOptions& options);
-  // In how many processes the last run had a part.
+  std::span<const graph::DeviceInfo> devices() const override { return infos_; }
+  const graph::KernelCatalog& kernels() const override { return kernels_; }
+  Result<Made> make(std::vector<graph::Partition> partitions,
+                    std::vector<std::string> fetches,
+                    graph::Budget* budget) override;
+  Status reset(const std::vector<std::string>& containers) override;
+
+  // How many parts the last signature has that was made.
   int parts() const { return parts_; }
 
  private:
-  std::vector<std::shared_ptr<DeviceSet>> sets_;
+  class LocalPart;
+  struct Process {
+    std::shared_ptr<DeviceSet> devices;
+    std::shared_ptr<SharedState> state;
+  };
+
+  std::vector<Process> processes_;
   std::vector<graph::DeviceInfo> infos_;  // of all
+  const devices::RegisteredKernels kernels_;
   PeerNetwork network_;
-  uint64_t steps_ = 0;
-  int parts_ = 0;
+  std::atomic<int> parts_{0};
 };
 
 }  // namespace tagflow::actors

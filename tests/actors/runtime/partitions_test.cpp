@@ -185,9 +185,9 @@ TEST_CASE("smoke: a loop cut over two partitions gives the uncut result") {
         cut.a, feeds, {{cut.a.find("exit_x"), 0}, {cut.a.find("exit_i"), 0}},
         {"send_cond", "send_x"}, options));
     plans.push_back(cut.plan(cut.b, {}, {}, {"send_y"}, options));
-    auto executable =
-        std::make_shared<LocalExecutable>(cut.devices, kLimits, std::move(plans),
-                                     std::vector<std::string>{"exit", "sum"});
+    auto executable = std::make_shared<LocalExecutable>(
+        cut.devices, kLimits, std::move(plans),
+        std::vector<std::string>{"exit", "sum"});
     for (int trips : {0, 1, 2, 10}) {
       auto out =
           cut.run(*executable, {Tensor::scalar(trips), Tensor::scalar(3.f)});
@@ -232,9 +232,9 @@ TEST_CASE("actors end with their executable") {
           cut.a, {{cut.a.find("n"), 0}, {cut.a.find("x0"), 0}},
           {{cut.a.find("exit_x"), 0}}, {"send_cond", "send_x"}, options));
       plans.push_back(cut.plan(cut.b, {}, {}, {"send_y"}, options));
-      auto executable =
-          std::make_shared<LocalExecutable>(cut.devices, kLimits, std::move(plans),
-                                       std::vector<std::string>{"exit"});
+      auto executable = std::make_shared<LocalExecutable>(
+          cut.devices, kLimits, std::move(plans),
+          std::vector<std::string>{"exit"});
       const auto out =
           cut.run(*executable, {Tensor::scalar(3), Tensor::scalar(1.f)});
       REQUIRE(out.ok());

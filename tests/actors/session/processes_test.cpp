@@ -10,42 +10,33 @@
 using namespace tagflow;
 using namespace tagflow::actors;
 using namespace tagflow::graph;
+using graph::testing::contains;
+using graph::testing::message_of;
+using graph::testing::must;
 
 namespace {
 
-Status check(Processes& processes, const reference::Case& c,
+// The expected fetches that come: over processes, what never comes is waited
+// for until the time-out.
+Status check(const reference::Case& c,
              const reference::Interpretation& expected,
              const SessionOptions& options) {
-  std::vector<std::string> live;
-  std::vector<Tensor> values;
+  reference::Case coming{c.graph.clone(), c.feeds, {}};
+  reference::Interpretation outcomes;
   for (size_t i = 0; i < c.fetches.size(); ++i) {
-    const reference::Outcome& outcome = expected.fetches[i];
-    if (outcome.state == reference::State::kDead) {
-      const Status status =
-          processes.run(c.graph, c.feeds, {c.fetches[i]}, options).status();
-      if (status.code() != Code::kInvalidArgument)
-        return error(Code::kInternal, "{} should be dead: {}", c.fetches[i],
-                     status.to_string());
-    }
-    if (outcome.state != reference::State::kLive) continue;
-    live.push_back(c.fetches[i]);
-    values.push_back(outcome.value);
+    if (expected.fetches[i].state == reference::State::kAbsent) continue;
+    coming.fetches.push_back(c.fetches[i]);
+    outcomes.fetches.push_back(expected.fetches[i]);
   }
-  TAGFLOW_ASSIGN(const auto results,
-                 processes.run(c.graph, c.feeds, live, options));
-  for (size_t i = 0; i < live.size(); ++i)
-    if (!identical(results[i], values[i]))
-      return error(Code::kInternal, "{} is {}, expected {}", live[i],
-                   results[i].to_string(), values[i].to_string());
-  return {};
+  return check_engine(coming, outcomes, options);
 }
 
 }  // namespace
 
 TEST_CASE("random graphs over several processes agree with the reference") {
   for (const int count : {2, 3}) {
-    Processes processes(count, count == 2 ? "cpu:2" : "cpu:1,stream:1", 2,
-                        uint64_t(count));
+    const auto processes = std::make_shared<Processes>(
+        count, count == 2 ? "cpu:2" : "cpu:1,stream:1", 2, uint64_t(count));
     int cut = 0;
     for (uint64_t seed = 900'000; seed < 900'060; ++seed) {
       const auto c = reference::random_graph(seed);
@@ -55,49 +46,107 @@ TEST_CASE("random graphs over several processes agree with the reference") {
       REQUIRE(expected.ok());
       if (expected->is_ambiguous) continue;
       SessionOptions options = configuration(seed * 7);
+      options.backend = processes;
       options.scatter = seed;
       INFO(count, " processes, seed ", seed, ", ", describe(options));
-      const Status status = check(processes, *c, *expected, options);
+      const Status status = check(*c, *expected, options);
       INFO(status.to_string());
       CHECK(status.ok());
-      cut += processes.parts() > 1 ? 1 : 0;
+      cut += processes->parts() > 1 ? 1 : 0;
     }
     CHECK(cut > 20);
   }
 }
 
+namespace {
+
+// A loop of 1,000 trips on task 0, whose body on task 1 fails in trip "bad".
+struct CutLoop : Program {
+  CutLoop() {
+    const Output bad = input("bad", DataType::kInt32);
+    out = ops::while_loop(
+        s.named("loop"), {ops::constant(s, 0)},
+        [](const Scope& in, const Outputs& v) {
+          return ops::less(in, v[0], 1000);
+        },
+        [&](const Scope& in, const Outputs& v) -> Outputs {
+          const Scope there = in.with_device("/job:worker/task:1");
+          const Output check = ops::assert_(
+              there, ops::not_equal(there, v[0], bad), {"a bad trip"});
+          const Output next =
+              ops::add(there.with_control_dependencies({check}), v[0], 1);
+          return {ops::identity(in.with_device("/job:worker/task:0"), next)};
+        })[0];
+    must(s.status());
+  }
+  Result<int32_t> run(Session& session, int bad) const {
+    TAGFLOW_ASSIGN(const auto results,
+                   session.run({{"bad", Tensor::scalar(bad)}}, {out.name()}, {},
+                               within_a_minute()));
+    return results[0].item<int32_t>();
+  }
+
+  Output out;
+};
+
+}  // namespace
+
 TEST_CASE("an error in one process ends the parts of all, which run again") {
-  Program p;
-  const Output n = ops::placeholder(p.s.named("n"), DataType::kInt32, {});
-  // A loop of many trips on task 0, whose body on task 1 fails in trip n.
-  const auto out = ops::while_loop(
-      p.s.named("loop"), {ops::constant(p.s, 0)},
-      [](const Scope& s, const Outputs& v) {
-        return ops::less(s, v[0], ops::constant(s, 1000));
-      },
-      [&](const Scope& s, const Outputs& v) -> Outputs {
-        const Scope there = s.with_device("/job:worker/task:1");
-        const Output fine = ops::not_equal(there, v[0], n);
-        const Operation check = ops::assert_(there, fine, {"trip"});
-        const Output next = ops::add(there.after(check), v[0],
-                                     ops::constant(there, 1));
-        return {ops::identity(s.with_device("/job:worker/task:0"), next)};
-      });
-  must(p.s.status());
-  Processes processes(2, "cpu:1", 1, 7);
+  const CutLoop p;
+  const auto processes = std::make_shared<Processes>(2, "cpu:1", 1, 7);
+  SessionOptions options;
+  options.backend = processes;
+  const auto session = make_session(options, p.graph);
   for (const int bad : {500, -1, 0, -1}) {
     CAPTURE(bad);
-    const auto answer = processes.run(
-        p.graph, std::vector<std::pair<std::string, Tensor>>{
-                     {"n", Tensor::scalar(bad)}},
-        {out[0].to_string()}, {});
+    const Result<int32_t> answer = p.run(*session, bad);
     INFO(answer.status().to_string());
-    CHECK(processes.parts() == 2);
+    CHECK(processes->parts() == 2);
     if (bad < 0) {
-      REQUIRE(answer.ok());
-      CHECK((*answer)[0].scalar_value<int32_t>() == 1000);
+      CHECK(must(answer) == 1000);
     } else {
       CHECK(answer.status().code() == Code::kInvalidArgument);
+      CHECK(contains(answer.status().message(), "a bad trip"));
     }
   }
+}
+
+TEST_CASE("a variable of one process keeps its value from step to step") {
+  Program p;
+  const Scope there = p.s.with_device("/job:worker/task:1");
+  const Output v = ops::variable(there.named("v"), DataType::kInt32, {});
+  ops::assign(there.named("init"), v, 1);
+  ops::assign_add(there.named("more"), v, p.input("x", DataType::kInt32));
+  ops::identity(p.s.with_device("/job:worker/task:0").named("read"), v);
+  must(p.s.status());
+  SessionOptions options;
+  options.backend = std::make_shared<Processes>(2, "cpu:1", 1, 3);
+  const auto session = make_session(options, p.graph);
+  must(session->run({}, {}, {"init"}, within_a_minute()));
+  for (int i = 0; i < 3; ++i)
+    must(session->run({{"x", Tensor::scalar(10)}}, {}, {"more"},
+                      within_a_minute()));
+  CHECK(must(must_run(*session, {}, {"read"})[0].item<int32_t>()) == 31);
+  must(session->reset({}));
+  CHECK_FALSE(session->run({}, {"read"}, {}, within_a_minute()).ok());
+}
+
+TEST_CASE("a wait in one process is named by the step, and can be cancelled") {
+  Program p;
+  const Scope there = p.s.with_device("/job:worker/task:1");
+  const ops::Queue queue =
+      ops::fifo_queue(there.named("q"), {DataType::kInt32},
+                      {.shapes = {PartialShape::scalar()}});
+  ops::identity(p.s.with_device("/job:worker/task:0").named("taken"),
+                ops::dequeue(there.named("take"), queue)[0]);
+  must(p.s.status());
+  SessionOptions options;
+  options.backend = std::make_shared<Processes>(2, "cpu:1", 1, 3);
+  const auto session = make_session(options, p.graph);
+  RunOptions soon;
+  soon.timeout = std::chrono::milliseconds(50);
+  const std::string message = message_of(
+      session->run({}, {"taken"}, {}, soon).status(), Code::kDeadlineExceeded);
+  CHECK(contains(message, "time-out of 0.05 s"));
+  must(session->close());
 }

@@ -1,0 +1,44 @@
+#include "actors/session/backend.h"
+
+#include <iterator>
+#include <utility>
+
+#include "actors/plan/compile.h"
+#include "actors/shared_state.h"
+#include "devices/kernel_catalog.h"
+
+namespace tagflow::actors {
+
+LocalBackend::LocalBackend(SessionOptions options,
+                           std::shared_ptr<DeviceSet> devices,
+                           std::shared_ptr<const devices::HostAccess> host)
+    : options_(std::move(options)),
+      devices_(std::move(devices)),
+      host_(std::move(host)) {}
+
+const graph::KernelCatalog& LocalBackend::kernels() const {
+  static const devices::RegisteredKernels kernels;
+  return kernels;
+}
+
+Result<Backend::Made> LocalBackend::make(
+    std::vector<graph::Partition> partitions, std::vector<std::string> fetches,
+    graph::Budget* budget) {
+  TAGFLOW_ASSIGN(auto plans, compile(std::move(partitions), options_,
+                                     devices_->devices(), budget));
+  Made made;
+  for (const auto& plan : plans)
+    made.warnings.insert(made.warnings.end(), plan->warnings.begin(),
+                         plan->warnings.end());
+  made.executable = std::make_shared<LocalExecutable>(
+      devices_, CallLimits{options_.max_call_depth, options_.max_open_calls},
+      std::move(plans), std::move(fetches), host_);
+  return made;
+}
+
+Status LocalBackend::reset(const std::vector<std::string>& containers) {
+  options_.state->resources().reset(containers);
+  return {};
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,73 @@
+// Backend: where the partitions of a session run.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/options.h"
+#include "actors/runtime/device_set.h"
+#include "actors/session/executable.h"
+#include "graph/partition/partition.h"
+#include "graph/placement/device_info.h"
+
+namespace tagflow::graph {
+class Budget;  // graph/budget.h
+}
+
+namespace tagflow::actors {
+
+// Note [Backends]
+// A session extracts, rewrites, places and cuts a signature, and starts its
+// runs: with their border, time-outs and cancellation. All this needs names and
+// numbers of devices only. What becomes of the partitions is the backend's: it
+// compiles them for the devices that it has, in this process or in others, and
+// gives an Executable that runs them as one step.
+//
+// Thread-safe.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // The devices that partitions may be for, by number. They do not change.
+  virtual std::span<const graph::DeviceInfo> devices() const = 0;
+  // The kernels that these have.
+  virtual const graph::KernelCatalog& kernels() const = 0;
+
+  struct Made {
+    std::shared_ptr<Executable> executable;
+    std::vector<std::string> warnings;  // about the graph
+  };
+  // Compiles the partitions of a signature with fetches of these names. Errors
+  // as compile() in actors/plan/compile.h; others say which process is lost.
+  virtual Result<Made> make(std::vector<graph::Partition> partitions,
+                            std::vector<std::string> fetches,
+                            graph::Budget* budget) = 0;
+  // Removes the resources in these containers; an empty list means all of them.
+  virtual Status reset(const std::vector<std::string>& containers) = 0;
+};
+
+// The devices of this process. Keeps the options' state alive.
+class LocalBackend final : public Backend {
+ public:
+  // The options have a state. `host`: what kernels may reach.
+  LocalBackend(SessionOptions options, std::shared_ptr<DeviceSet> devices,
+               std::shared_ptr<const devices::HostAccess> host);
+
+  std::span<const graph::DeviceInfo> devices() const override {
+    return devices_->infos();
+  }
+  const graph::KernelCatalog& kernels() const override;
+  Result<Made> make(std::vector<graph::Partition> partitions,
+                    std::vector<std::string> fetches,
+                    graph::Budget* budget) override;
+  Status reset(const std::vector<std::string>& containers) override;
+
+ private:
+  const SessionOptions options_;
+  const std::shared_ptr<DeviceSet> devices_;
+  const std::shared_ptr<const devices::HostAccess> host_;
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,74 @@
+// JoinedExecutable: runs a signature whose parts are in other processes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/session/executable.h"
+
+namespace tagflow::actors {
+
+// What one process runs of a signature: Note [A part of a step] in
+// actors/runtime/peer_wait.h. Thread-safe.
+class RemotePart {
+ public:
+  virtual ~RemotePart() = default;
+
+  // "/job:worker/replica:0/task:1".
+  virtual const std::string& task() const = 0;
+
+  // What it needs of a step. Valid during start().
+  struct Order {
+    const Step& step;
+    std::span<const Tensor> feeds;  // of the signature
+    bool count = false;             // statistics are wanted
+  };
+  struct Done {
+    // Those that the part has; the others are not valid.
+    Step::Answer fetches;
+    RunStats stats;
+  };
+  // Starts the part. Calls `done` once, on any thread, maybe before this
+  // returns: when nothing of the part runs any more, or its process is lost.
+  virtual void start(const Order& order, std::function<void(Done)> done) = 0;
+  // Ends the part of a step that has failed elsewhere, for that reason. Its
+  // `done` may have been called.
+  virtual void abort(uint64_t step, const Status& reason) = 0;
+};
+
+// Starts all parts of a step, which waits for each. The first error ends the
+// others, and is the answer.
+class JoinedExecutable final
+    : public Executable,
+      public std::enable_shared_from_this<JoinedExecutable> {
+ public:
+  // `fetches` are names.
+  JoinedExecutable(std::vector<std::shared_ptr<RemotePart>> parts,
+                   std::vector<std::string> fetches, bool updates_state)
+      : parts_(std::move(parts)),
+        fetches_(std::move(fetches)),
+        updates_state_(updates_state) {}
+
+  size_t num_fetches() const override { return fetches_.size(); }
+  bool updates_state() const override { return updates_state_; }
+  // The values of variables are not here.
+  bool can_be_frozen() const override { return false; }
+  // Ignores `lend`.
+  Status start(const std::shared_ptr<Step>& step, std::span<const Tensor> feeds,
+               bool lend, bool count) override;
+
+ private:
+  struct Joint;
+  class PartWait;
+
+  Step::Answer outcome(Step& step) const;
+
+  const std::vector<std::shared_ptr<RemotePart>> parts_;
+  const std::vector<std::string> fetches_;
+  const bool updates_state_;
+};
+
+}  // namespace tagflow::actors
