@@ -28,6 +28,9 @@ namespace {
 namespace pb = google::protobuf;
 
 constexpr uint32_t kProgramVersion = 1;
+// Far more than programs have, and few enough that a plan can count how many of
+// them a node waits for.
+constexpr size_t kMostOrderEdges = size_t(1) << 24;
 constexpr std::string_view kProgram = "[program] ";
 
 template <class T>
@@ -407,6 +410,8 @@ Result<Program> read_program(std::string_view bytes, const Limits& limits) try {
   // A body without nodes is small in the file, and not in memory.
   TAGFLOW_RETURN_IF_ERROR(
       check_count(bytes, {{3}}, "bodies", limits.max_nodes));
+  TAGFLOW_RETURN_IF_ERROR(
+      check_count(bytes, {{2, 7}, {3, 7}}, "order edges", kMostOrderEdges));
   pb::Arena arena;
   auto& file = *pb::Arena::CreateMessage<wire::ProgramFile>(&arena);
   TAGFLOW_RETURN_IF_ERROR(parse_message(bytes, "program", &file, limits));

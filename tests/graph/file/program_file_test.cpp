@@ -315,6 +315,12 @@ TEST_CASE("a program beyond the limits of its reader is refused") {
   CHECK(contains(message_of(read_program(hollow, {.max_nodes = 999}).status(),
                             Code::kResourceExhausted),
                  "there are 1000 bodies, the limit is 999"));
+  // Each of two bytes.
+  std::string endless = "\x08\x01\x12\x82\x80\x80\x10";
+  for (int i = 0; i <= 1 << 24; ++i) endless += std::string_view("\x3a\x00", 2);
+  CHECK(contains(
+      message_of(read_program(endless).status(), Code::kResourceExhausted),
+      "there are 16777217 order edges, the limit is 16777216"));
 }
 
 TEST_CASE("what no bytes can hold is refused with its node") {
