@@ -82,6 +82,9 @@ struct SessionOptions {
   // are only fetched. A name that matches no transfer of a signature causes a
   // warning.
   std::vector<std::string> lossy;
+  // Writes what each device runs to bytes, and compiles what it reads from
+  // them: a test of graph/file/program_file.h. Results are the same.
+  bool through_wire = false;
   // The seed of random ops whose own seeds are both 0. None: the seed of the
   // state, which is drawn when the state is created.
   std::optional<uint64_t> seed;

@@ -1,11 +1,13 @@
 #include "actors/plan/compile.h"
 
+#include <limits>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 
 #include "devices/kernel_registry.h"
 #include "graph/budget.h"
+#include "graph/file/program_file.h"
 
 namespace tagflow::actors {
 namespace {
@@ -15,6 +17,25 @@ struct Compiled {
   std::vector<graph::Partition> partitions;
   std::vector<std::unique_ptr<devices::Kernel>> kernels;
 };
+
+// Writes the programs to bytes, and reads them back. Limits are for strangers:
+// these programs may have any size that can be written.
+Status pass_through_wire(std::vector<graph::Partition>& partitions,
+                         graph::Budget* budget) {
+  graph::Limits limits;
+  limits.max_bytes = std::numeric_limits<size_t>::max();
+  limits.max_nodes = std::numeric_limits<size_t>::max();
+  limits.max_tensor_bytes = std::numeric_limits<int64_t>::max();
+  limits.max_repeated_bytes = std::numeric_limits<int64_t>::max();
+  limits.max_frame_depth = std::numeric_limits<int>::max();
+  limits.budget = budget;
+  for (graph::Partition& partition : partitions) {
+    TAGFLOW_ASSIGN(const std::string bytes,
+                   graph::write_program(partition.program));
+    TAGFLOW_ASSIGN(partition.program, graph::read_program(bytes, limits));
+  }
+  return {};
+}
 
 // A transfer of an earlier incarnation of a device has no partner.
 Status check_incarnations(const graph::Graph& graph, Devices devices) {
@@ -90,6 +111,8 @@ Result<std::unique_ptr<Plan>> plan_partition(Compiled& compiled,
 Result<std::vector<std::unique_ptr<Plan>>> compile(
     std::vector<graph::Partition> partitions, const SessionOptions& options,
     Devices devices, graph::Budget* budget) {
+  if (options.through_wire)
+    TAGFLOW_RETURN_IF_ERROR(pass_through_wire(partitions, budget));
   graph::begin_stage(budget, "the plan was made");
   const auto compiled = std::make_shared<Compiled>();
   compiled->partitions = std::move(partitions);

@@ -13,8 +13,9 @@ namespace tagflow::actors {
 using Devices = std::span<const std::unique_ptr<devices::Device>>;
 
 // Makes the kernels of each partition, and lays it out flat. The plans own the
-// partitions and the kernels. Of the options it uses the window and the pass
-// "edges". Unimplemented if a kernel is missing;
+// partitions and the kernels. Of the options it uses the window, the
+// pass "edges" and `through_wire`, which adds the errors of write_program().
+// Unimplemented if a kernel is missing;
 // DeadlineExceeded or Cancelled if the budget has ended;
 // ResourceExhausted if a constant does not fit into its device's memory;
 // FailedPrecondition for a transfer of an earlier incarnation of a device.

@@ -15,7 +15,8 @@ namespace tagflow::actors {
 inline constexpr HandOff kHandOffs[] = {HandOff::kDirect, HandOff::kMailbox,
                                         HandOff::kRandom};
 
-// The policies by the workers.
+// The policies by the workers. With HandOff::kRandom, partitions pass through
+// the wire, too.
 inline std::vector<SessionOptions> hand_offs_by_workers() {
   std::vector<SessionOptions> all;
   for (const HandOff hand_off : kHandOffs)
@@ -23,6 +24,7 @@ inline std::vector<SessionOptions> hand_offs_by_workers() {
       SessionOptions& options = all.emplace_back();
       options.hand_off = hand_off;
       options.workers = workers;
+      options.through_wire = hand_off == HandOff::kRandom;
     }
   return all;
 }
@@ -40,9 +42,11 @@ inline std::vector<SessionOptions> configurations() {
 
 inline std::string describe(const SessionOptions& options) {
   return fmt::format(
-      "policy {}, workers {}, window {}, passes {}, devices {}, scatter {}",
+      "policy {}, workers {}, window {}, passes {}, devices {}, scatter {}, "
+      "through wire {}",
       int(options.hand_off), options.workers, options.window,
-      options.passes.to_string(), options.devices, options.scatter.value_or(0));
+      options.passes.to_string(), options.devices, options.scatter.value_or(0),
+      options.through_wire);
 }
 
 // How many there are with each window, the passes all, none, or each alone, and
@@ -69,6 +73,7 @@ inline SessionOptions configuration(uint64_t index) {
   options.devices = kDeviceSpecs[index % std::size(kDeviceSpecs)];
   options.scatter = index;
   options.seed = index;
+  options.through_wire = index / 7 % 2 == 1;
   options.timeout = std::chrono::seconds(60);
   return options;
 }

@@ -320,7 +320,8 @@ Result<Backend::Made> Processes::make(std::vector<graph::Partition> partitions,
     of[process].push_back(std::move(partition));
   }
   Made made;
-  const SessionOptions options;
+  SessionOptions options;
+  options.through_wire = true;  // as what goes to another process does
   std::vector<std::shared_ptr<RemotePart>> parts;
   bool updates_state = false;
   for (size_t p = 0; p < of.size(); ++p) {

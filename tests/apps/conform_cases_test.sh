@@ -22,7 +22,9 @@ replay() {
 for options in "" "--passes none" "--mailbox-only" "--workers 1 --window 1" \
   "--workers 2 --window 32" "--passes fold" "--passes identity" \
   "--passes cse" "--passes dead" "--passes hoist" "--passes fuse" \
-  "--passes inplace" "--passes edges" "--devices cpu:1,stream:2 --scatter 3"; do
+  "--passes inplace" "--passes edges" "--through-wire" \
+  "--devices cpu:1,stream:2 --scatter 3" \
+  "--through-wire --devices cpu:2,stream:2 --scatter 8"; do
   # shellcheck disable=SC2086  # several words
   replay control_flow 274 $options
 done
@@ -31,7 +33,7 @@ for seed in {1..20}; do
   replay control_flow 274 --devices cpu:4 --scatter "$seed"
 done
 for options in "" "--passes none" "--mailbox-only" \
-  "--devices cpu:1,stream:2 --scatter 3"; do
+  "--devices cpu:1,stream:2 --scatter 3" "--through-wire"; do
   # shellcheck disable=SC2086  # several words
   replay random_ops 1702 $options
 done

@@ -16,7 +16,7 @@ expect 0 '^dir/echo:0 = string\[1\] \["a"\]$' - \
 expect 0 '^Exit:0 = int32\[\] 100$' '100 runs' \
   tagflow run "$loop" --feed n=100 --fetch Exit:0 --repeat 100
 for switches in "--workers 1" "--workers 2 --window 1" "--window 32" \
-  --mailbox-only "--passes none" "--passes edges" "--seed 3" "--timeout 60" \
+  --mailbox-only --through-wire "--passes none" "--passes edges" "--seed 3" "--timeout 60" \
   "--devices cpu:1" "--devices CPU:2" "--scatter 18446744073709551615 --devices cpu:2"; do
   # shellcheck disable=SC2086
   expect 0 '^Exit:0 = int32\[\] 50$' - \

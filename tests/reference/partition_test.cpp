@@ -11,10 +11,12 @@
 #include "graph/analysis/extract.h"
 #include "graph/analysis/validate.h"
 #include "graph/analysis/whole_loops.h"
+#include "graph/file/program_file.h"
 #include "graph/function.h"
 #include "graph/functions/lower.h"
 #include "graph/partition/recv_schedule.h"
 #include "tests/graph/partition/cut.h"
+#include "tests/graph/same_program.h"
 #include "tests/reference/interpreter.h"
 #include "tests/reference/odd_loops.h"
 #include "tests/reference/random_graph.h"
@@ -320,6 +322,50 @@ TEST_CASE("odd loops mean the same when their Recvs start late") {
     held_back += check_late(random_odd_loops(seed), seed);
   }
   CHECK(held_back > 1'000);
+}
+
+namespace {
+
+// Puts programs that were written and read in place of all parts.
+void rewrite(RandomCut& cut) {
+  for (Partition& part : cut.parts) {
+    const std::string bytes =
+        graph::testing::must(graph::write_program(part.program));
+    Program again = graph::testing::must(graph::read_program(bytes));
+    graph::testing::check_same(part.program, again);
+    CHECK(graph::testing::must(graph::write_program(again)) == bytes);
+    part.program = std::move(again);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("random graphs mean the same when their parts are written and read") {
+  size_t checked = 0, bodies = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    const Result<Case> made = random_graph(seed);
+    REQUIRE_MESSAGE(made.ok(), made.status().to_string());
+    RandomCut cut(*made, seed);
+    rewrite(cut);
+    for (const Partition& part : cut.parts)
+      bodies += part.program.bodies.size();
+    if (!cut.can_be_interpreted) continue;
+    cut.check(*made);
+    ++checked;
+  }
+  CHECK(checked > 150);
+  CHECK(bodies > 5);
+}
+
+TEST_CASE("odd loops mean the same when their parts are written and read") {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    CAPTURE(seed);
+    const Case made = random_odd_loops(seed);
+    RandomCut cut(made, seed);
+    rewrite(cut);
+    cut.check(made);
+  }
 }
 
 }  // namespace tagflow::reference

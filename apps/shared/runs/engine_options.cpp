@@ -141,6 +141,10 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
       ->expected(1)
       ->take_all()
       ->group(group);
+  app.add_flag("--through-wire", options.through_wire,
+               "write what each device runs to bytes, and run what is read "
+               "from them")
+      ->group(group);
   app.add_option("--cluster", options.cluster,
                  "cluster to run on; not supported yet")
       ->type_name("FILE")
@@ -189,6 +193,7 @@ Result<actors::SessionOptions> to_session_options(
   session.scatter = options.scatter;
   session.schedule_receives = !options.no_recv_scheduling;
   session.lossy = options.lossy;
+  session.through_wire = options.through_wire;
   session.seed = options.seed;
   session.max_nodes = options.max_nodes;
   TAGFLOW_ASSIGN(session.policy, to_policy(options));

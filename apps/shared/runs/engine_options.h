@@ -27,6 +27,7 @@ struct EngineOptions {
   std::optional<uint64_t> scatter;
   bool no_recv_scheduling = false;
   std::vector<std::string> lossy;
+  bool through_wire = false;
   std::string cluster;
   std::optional<uint64_t> seed;  // none: drawn
   double timeout = 0;            // seconds; 0: none

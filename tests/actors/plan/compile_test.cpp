@@ -33,7 +33,8 @@ Node* int_input(Graph& graph, std::string name) {
 std::unique_ptr<Plan> plan_of(const Graph& graph,
                               const std::vector<std::string>& feeds,
                               const std::vector<std::string>& wanted,
-                              const PassSet& passes) {
+                              const PassSet& passes,
+                              bool through_wire = false) {
   Request request;
   for (const std::string& name : feeds)
     request.feeds.push_back(must(graph.endpoint(name)));
@@ -47,6 +48,7 @@ std::unique_ptr<Plan> plan_of(const Graph& graph,
   const auto devices = make_devices("cpu:1");
   SessionOptions options;
   options.passes = passes;
+  options.through_wire = through_wire;
   Distribution distribution = must(distribute({graph,
                                                must(FrameMap::build(graph)),
                                                options,
@@ -189,6 +191,43 @@ TEST_CASE("a plan makes no strings that the run itself never makes") {
   const auto merged =
       must_run(*session, {{"p", Tensor::scalar(false)}}, {"merge"});
   CHECK(merged[0].scalar_value<std::string>() == "no");
+}
+
+TEST_CASE("a plan is the same when its program goes through the wire") {
+  Graph graph;
+  Node* start = constant(graph, "start", Tensor::scalar(0));
+  const Counter loop =
+      counter(graph, "loop", {start, 0}, {int_input(graph, "n"), 0});
+  add(graph, "end", "NoOp", {}, {}, {loop.exit});
+  const std::vector<std::string> wanted = {"loop/exit", "^end"};
+  for (const PassSet& passes : {PassSet(), PassSet::none()}) {
+    CAPTURE(passes.to_string());
+    const auto plan = plan_of(graph, {"n"}, wanted, passes);
+    const auto wired = plan_of(graph, {"n"}, wanted, passes, true);
+    REQUIRE(wired->frames.size() == plan->frames.size());
+    for (size_t i = 0; i < plan->frames.size(); ++i) {
+      const auto& nodes = plan->frames[i].nodes;
+      REQUIRE(wired->frames[i].nodes.size() == nodes.size());
+      for (size_t k = 0; k < nodes.size(); ++k)
+        CHECK(wired->frames[i].nodes[k].node->name() == nodes[k].node->name());
+    }
+  }
+}
+
+TEST_CASE("a session whose programs go through the wire says what cannot") {
+  Graph graph;
+  Node* one = constant(graph, "one", Tensor::scalar(1.f));
+  graph.set_attr(one, "_note\xff", true);
+  add(graph, "y", "Identity", {{one, 0}});
+  const auto run = [&](bool through_wire) {
+    SessionOptions options;
+    options.through_wire = through_wire;
+    options.passes = PassSet::none();
+    return make_session(options, graph)->run({}, {"y"}).status();
+  };
+  must(run(false));
+  CHECK(contains(message_of(run(true), Code::kDataLoss),
+                 "AttrEntry.key is not UTF-8: \"_note\\xff\""));
 }
 
 TEST_CASE("a target that is fed is run, with what it needs") {

@@ -24,6 +24,7 @@ TEST_CASE("engine options: every switch reaches the session") {
   options.scatter = 5;
   options.no_recv_scheduling = true;
   options.lossy = {"x:0"};
+  options.through_wire = true;
   options.seed = 42;
   options.timeout = 0.25;
   options.max_nodes = 1000;
@@ -38,6 +39,7 @@ TEST_CASE("engine options: every switch reaches the session") {
   CHECK(session->scatter == 5);
   CHECK_FALSE(session->schedule_receives);
   CHECK(session->lossy == std::vector<std::string>{"x:0"});
+  CHECK(session->through_wire);
   CHECK(session->seed == 42);
   CHECK(session->timeout == std::chrono::milliseconds(250));
   CHECK(session->max_nodes == 1000);
