@@ -367,7 +367,7 @@ function(tagflow_tests name)
     # Their operator new gives the least alignment there is: code that keeps an
     # over-aligned type, such as Tensor, in memory of plain operator new then
     # always crashes. What else runs, runs with the usual one.
-    if(name MATCHES "^(graph|devices|actors)$" AND NOT TAGFLOW_SANITIZE)
+    if(name MATCHES "^(graph|devices|actors|net)$" AND NOT TAGFLOW_SANITIZE)
       set_tests_properties(${name}/${case} PROPERTIES
         ENVIRONMENT TAGFLOW_MISALIGNED_NEW=1)
     endif()
