@@ -73,8 +73,8 @@ bool belongs_to(FrameKind kind, Purpose purpose) {
   }
 }
 
-Status begin_frame(FrameKind kind, std::string& frame) {
-  const size_t length = frame.size() - kFrameHeader;
+Status begin_frame(FrameKind kind, std::string& frame, size_t rest) {
+  const size_t length = frame.size() - kFrameHeader + rest;
   if (length > kLongestBody)
     return error(Code::kResourceExhausted,
                  "[net|{}] {} bytes are more than a frame has, which is {}",

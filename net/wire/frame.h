@@ -61,9 +61,10 @@ struct Frame {
 };
 
 // Fills in the header of a frame, but for what number_frame() does. The first
-// kFrameHeader bytes are space for it, and the rest is the body.
-// ResourceExhausted if the body is longer than kLongestBody.
-Status begin_frame(FrameKind kind, std::string& frame);
+// kFrameHeader bytes are space for it. Behind them is the body, of which `rest`
+// more bytes follow elsewhere in memory. ResourceExhausted if the body is
+// longer than kLongestBody.
+Status begin_frame(FrameKind kind, std::string& frame, size_t rest = 0);
 // Fills in the sequence number and the checksum of a frame that begin_frame()
 // has accepted. `rest` is more of the body, which follows elsewhere in memory.
 // REQUIRES: the length that the header has is that of the whole body.
