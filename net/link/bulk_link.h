@@ -3,14 +3,13 @@
 
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 
+#include "net/link/bulk_input.h"
+#include "net/link/bulk_output.h"
 #include "net/link/io_thread.h"
 #include "net/link/silence.h"
 #include "net/link/socket.h"
-#include "net/wire/messages.h"
 
 namespace tagflow::net {
 
@@ -23,17 +22,8 @@ namespace tagflow::net {
 // the work is done there.
 class BulkLink {
  public:
-  // Where an object goes: its `bytes`, which live as long as `owner`.
-  struct Destination {
-    std::span<char> bytes;
-    std::shared_ptr<void> owner;
-  };
-  // What is sent: begin.bytes bytes, which live, unchanged, as long as `owner`.
-  struct Object {
-    Begin begin;
-    std::string_view bytes;
-    std::shared_ptr<const void> owner;
-  };
+  using Destination = BulkInput::Destination;
+  using Object = BulkOutput::Object;
   struct Handlers {
     // An object comes: begin.bytes is how many bytes the destination has. After
     // an error the bytes that come are dropped, and on_end is not called. Not a
@@ -52,10 +42,6 @@ class BulkLink {
     std::string peer = "the peer";  // in errors
     LifeSigns life;
   };
-  // Bytes of an object in a chunk: they stay in the cache of a core.
-  static constexpr size_t kChunkBytes = size_t{256} << 10;
-  // Objects that may come at a time; more lose the link.
-  static constexpr size_t kMostIncoming = 4096;
 
   // The io thread must outlive the link. May throw std::bad_alloc.
   BulkLink(IoThread& thread, Socket socket, Options options);

@@ -109,7 +109,7 @@ TEST_CASE("an object of 64 MiB arrives in both directions at once") {
 }
 
 TEST_CASE("objects of any size arrive, many at a time") {
-  constexpr size_t kChunk = BulkLink::kChunkBytes;
+  constexpr size_t kChunk = BulkOutput::kChunkBytes;
   Pair pair;
   std::vector<Bytes> all;
   for (size_t size :
@@ -349,7 +349,7 @@ TEST_CASE("an idle bulk link pings and answers pings") {
 
 TEST_CASE("too many objects at a time lose the link") {
   std::string bytes;
-  for (uint32_t i = 0; i <= BulkLink::kMostIncoming; ++i)
+  for (uint32_t i = 0; i <= BulkInput::kMostObjects; ++i)
     bytes += numbered(Begin{ObjectId(i), ObjectKind::kRegister, 1, {}}, i);
   CHECK(mentions(loss_by(bytes).link, "too many come at a time"));
 }
