@@ -29,6 +29,7 @@ build_packages=(
   libre2-dev
   libsnappy-dev
   libspdlog-dev
+  libssl-dev
   ninja-build
   nlohmann-json3-dev
   protobuf-compiler

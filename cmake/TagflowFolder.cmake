@@ -278,6 +278,9 @@ function(tagflow_tests name)
     list(REMOVE_ITEM sources ${tests})
     list(FILTER tests INCLUDE REGEX "${TAGFLOW_TEST_FILTER}")
     list(APPEND sources ${tests})
+    if(NOT sources)
+      return()
+    endif()
   endif()
   find_package(doctest REQUIRED)
   find_package(rapidcheck REQUIRED)
@@ -367,7 +370,7 @@ function(tagflow_tests name)
     # Their operator new gives the least alignment there is: code that keeps an
     # over-aligned type, such as Tensor, in memory of plain operator new then
     # always crashes. What else runs, runs with the usual one.
-    if(name MATCHES "^(graph|devices|actors)$" AND NOT TAGFLOW_SANITIZE)
+    if(name MATCHES "^(graph|devices|actors|net)$" AND NOT TAGFLOW_SANITIZE)
       set_tests_properties(${name}/${case} PROPERTIES
         ENVIRONMENT TAGFLOW_MISALIGNED_NEW=1)
     endif()

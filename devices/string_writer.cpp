@@ -1,5 +1,6 @@
 #include "devices/string_writer.h"
 
+#include "graph/memory_charge.h"
 #include "graph/status_exception.h"
 
 namespace tagflow::devices {

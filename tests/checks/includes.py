@@ -33,6 +33,7 @@ ROOMS = {
                 *(f"kernels/{family}" for family in FAMILIES)],
     "actors": ["plan", "watch", "runtime", "diagnosis", "session",
                "checkpoint"],
+    "net": ["wire", "protocol", "link"],
     "apps": ["shared/io", "shared/program", "shared/runs", "shared/draw",
              "shared/training", "examples/kmeans", "examples/train_images",
              "examples/fortunes", "examples/g2p", "examples/ode", "examples",
@@ -40,7 +41,11 @@ ROOMS = {
              "tagflow/conform", "tagflow/placement", "tagflow/stepper",
              "tagflow"],
 }
-CAF_ROOM = "actors/runtime"  # nothing else includes CAF, tests apart
+# What libraries call -> the only room that includes their headers, tests apart.
+KEPT = {
+    re.compile("caf/"): ("actors/runtime", "CAF"),
+    re.compile("boost/asio|openssl/"): ("net/link", "Boost.Asio and OpenSSL"),
+}
 OURS = set(ALLOWED) | {"apps", "tests"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 PUBLIC = "cmake/public_headers.txt"
@@ -66,8 +71,10 @@ def complaint(folder, file, quote, path):
     top = parts[0]
     if top == folder and top in ROOMS and height(parts) > height(file.parts):
         return f"{file.parent}/ must not include {path}"
-    if top == "caf" and folder != "tests" and str(file.parent) != CAF_ROOM:
-        return f"only {CAF_ROOM}/ includes CAF"
+    for library, (room, name) in KEPT.items():
+        if (library.match(path) and folder != "tests"
+                and str(file.parent) != room):
+            return f"only {room}/ includes {name}"
     if top in OURS and "/" in path:
         allowed = ALLOWED.get(folder, OURS)
         if top not in allowed:

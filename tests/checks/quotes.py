@@ -7,7 +7,7 @@ stands for code that a page omits.
 import pathlib
 import sys
 
-FOLDERS = ("graph", "autodiff", "devices", "actors", "apps", "tests")
+FOLDERS = ("graph", "autodiff", "devices", "actors", "net", "apps", "tests")
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 LEFT_OUT = "// ..."
 

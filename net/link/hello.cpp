@@ -1,0 +1,184 @@
+#include "net/link/hello.h"
+
+#include <algorithm>
+
+#include "net/link/crypto.h"
+
+namespace tagflow::net {
+namespace {
+
+constexpr size_t kProof = sizeof(Digest);
+constexpr size_t kReason = 64;
+constexpr size_t kVerdict = kReason + kProof;
+constexpr std::string_view kConnector = "tagflow connector";
+constexpr std::string_view kAcceptor = "tagflow acceptor";
+
+Status misfit(std::string_view what) {
+  return error(Code::kFailedPrecondition, "[net|hello] {}", what);
+}
+
+std::string_view text_of(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+Digest digest_of(std::string_view bytes) {
+  Digest digest;
+  std::copy_n(bytes.begin(), digest.size(), digest.begin());
+  return digest;
+}
+
+// The field of a verdict for the reason: cut between characters, and filled
+// with zeros.
+std::string reason_field(std::string_view reason) {
+  std::string field(reason.substr(0, kReason));
+  if (reason.size() > kReason) {
+    size_t end = kReason;
+    while (end > 0 && (uint8_t(reason[end]) & 0xc0) == 0x80) --end;
+    field.resize(end);
+  }
+  field.resize(kReason, '\0');
+  return field;
+}
+
+}  // namespace
+
+Hello::Hello(const Identity& identity, bool is_connector, Admit admit)
+    : secret_(identity.secret),
+      admit_(std::move(admit)),
+      is_connector_(is_connector) {
+  mine_.role = identity.role;
+  mine_.port = identity.port;
+  mine_.task = identity.task;
+  mine_.incarnation = identity.incarnation;
+  mine_.node = identity.node;
+  mine_.cluster = identity.cluster;
+  mine_.digest = identity.digest;
+}
+
+Result<Hello> Hello::connector(const Identity& identity, Purpose purpose,
+                               uint64_t wanted_incarnation) {
+  Hello hello(identity, true, {});
+  hello.mine_.purpose = purpose;
+  hello.mine_.wanted_incarnation = wanted_incarnation;
+  TAGFLOW_RETURN_IF_ERROR(hello.greet());
+  hello.first_ = hello.greeting_;
+  return hello;
+}
+
+Result<Hello> Hello::acceptor(const Identity& identity, Admit admit) {
+  Hello hello(identity, false, std::move(admit));
+  TAGFLOW_RETURN_IF_ERROR(hello.greet());
+  return hello;
+}
+
+Status Hello::greet() {
+  TAGFLOW_RETURN_IF_ERROR(fill_randomly(mine_.nonce));
+  TAGFLOW_ASSIGN(greeting_, mine_.write());
+  return {};
+}
+
+size_t Hello::wanted() const {
+  switch (wants_) {
+    case Wants::kGreeting:
+      return Greeting::kBytes;
+    case Wants::kProof:
+      return kProof;
+    case Wants::kVerdict:
+      return kVerdict;
+    case Wants::kNothing:
+      break;
+  }
+  return 0;
+}
+
+Result<std::string> Hello::take(std::string_view frame) {
+  switch (wants_) {
+    case Wants::kGreeting:
+      return take_greeting(frame);
+    case Wants::kProof:
+      return take_proof(frame);
+    case Wants::kVerdict:
+      TAGFLOW_RETURN_IF_ERROR(take_verdict(frame));
+      return std::string();
+    case Wants::kNothing:
+      break;
+  }
+  return misfit("it is over");
+}
+
+Result<std::string> Hello::take_greeting(std::string_view frame) {
+  TAGFLOW_ASSIGN(peer_, Greeting::read(frame));
+  if (is_connector_) {
+    greetings_ = greeting_ + std::string(frame);
+    TAGFLOW_RETURN_IF_ERROR(check_peer());
+    wants_ = Wants::kVerdict;
+    TAGFLOW_ASSIGN(const Digest proof, proof_of(kConnector, {}));
+    return std::string(text_of(proof));
+  }
+  // The connection has the purpose that the connector gives it.
+  mine_.purpose = peer_.purpose;
+  mine_.wanted_incarnation = peer_.incarnation;
+  TAGFLOW_ASSIGN(greeting_, mine_.write());
+  greetings_ = std::string(frame) + greeting_;
+  wants_ = Wants::kProof;
+  return greeting_;
+}
+
+Result<std::string> Hello::take_proof(std::string_view frame) {
+  TAGFLOW_ASSIGN(const Digest expected, proof_of(kConnector, {}));
+  if (!equal_in_constant_time(expected, digest_of(frame)))
+    return error(Code::kUnauthenticated,
+                 "[net|hello] {} has another secret than this cluster",
+                 peer_.task.to_string());
+  wants_ = Wants::kNothing;
+  refusal_ = check_peer();
+  if (refusal_.ok()) refusal_ = admit_(peer_);
+  std::string_view reason = refusal_.message();
+  constexpr std::string_view kPrefix = "[net|hello] ";
+  if (reason.starts_with(kPrefix)) reason.remove_prefix(kPrefix.size());
+  if (!refusal_.ok() && reason.empty()) reason = "refused";
+  const std::string field = reason_field(reason);
+  TAGFLOW_ASSIGN(const Digest proof, proof_of(kAcceptor, field));
+  return field + std::string(text_of(proof));
+}
+
+Status Hello::take_verdict(std::string_view frame) {
+  const std::string_view field = frame.substr(0, kReason);
+  TAGFLOW_ASSIGN(const Digest expected, proof_of(kAcceptor, field));
+  if (!equal_in_constant_time(expected, digest_of(frame.substr(kReason))))
+    return error(Code::kUnauthenticated,
+                 "[net|hello] {} does not know this cluster's secret",
+                 peer_.task.to_string());
+  wants_ = Wants::kNothing;
+  const std::string_view reason = field.substr(0, field.find('\0'));
+  if (reason.empty()) return {};
+  return misfit(fmt::format("{} refuses: {}", peer_.task.to_string(), reason));
+}
+
+Status Hello::check_peer() const {
+  const std::string task = peer_.task.to_string();
+  if (peer_.cluster != mine_.cluster)
+    return misfit(fmt::format("{} is of another cluster", task));
+  if (peer_.incarnation == mine_.incarnation)
+    return misfit("a process speaks with itself");
+  if (peer_.role == Role::kMaster && mine_.role == Role::kMaster)
+    return misfit("both processes are masters");
+  if (peer_.digest != mine_.digest)
+    return misfit(fmt::format("{} is of another build", task));
+  // Each names the incarnation that it knows, which may be a dead one.
+  if (mine_.wanted_incarnation != 0 &&
+      mine_.wanted_incarnation != peer_.incarnation)
+    return misfit(fmt::format("{} was started anew", task));
+  if (peer_.wanted_incarnation != 0 &&
+      peer_.wanted_incarnation != mine_.incarnation)
+    return misfit(fmt::format("{} was started anew", mine_.task.to_string()));
+  return {};
+}
+
+Result<Digest> Hello::proof_of(std::string_view side,
+                               std::string_view more) const {
+  return hmac_sha256(secret_,
+                     std::string(side) + greetings_ + std::string(more));
+}
+
+}  // namespace tagflow::net

@@ -1,0 +1,317 @@
+#include "net/link/small_link.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <mutex>
+
+#include "graph/fault.h"
+#include "net/link/clock.h"
+#include "net/link/system_io.h"
+#include "net/wire/messages.h"
+
+namespace tagflow::net {
+
+namespace asio = boost::asio;
+using ErrorCode = boost::system::error_code;
+
+// What is not guarded belongs to the io thread. Handlers that wait in Asio own
+// this, so that it outlives the link until they have gone.
+struct SmallLink::State : std::enable_shared_from_this<State> {
+  State(IoThread& io_thread, Socket socket, Options link_options)
+      : thread(io_thread),
+        options(std::move(link_options)),
+        silence(options.life.most_silent),
+        stream(thread.context()),
+        timer(thread.context()) {
+    failure = prepare_socket(socket);
+    ErrorCode error;
+    if (failure.ok()) stream.assign(socket.descriptor(), error);
+    if (error) failure = lost(options.peer, error.message());
+    is_open = failure.ok();
+    if (is_open) descriptor = socket.release();
+  }
+
+  Sent send(std::string& frame);
+  // Writes what waits, and waits for room if the socket takes no more.
+  void flush();
+  void begin(Handlers link_handlers);
+  void read();
+  void receive(size_t count);
+  Status take_frames();
+  Status take(const Frame& frame);
+  Status answer(const Frame& ping);
+  void wait_interval();
+  void end_interval();
+  template <class Message>
+  void send_message(const Message& message);
+  // Why it is not open, if that is so.
+  Status failed() const;
+  // Closes the socket; whether that was still to do.
+  bool end();
+  void lose(const Status& status);
+
+  // Writes as much of the queue as the socket takes. REQUIRES: the lock is held
+  Status write_queue();
+  // Ends the link, and tells the io thread. REQUIRES: the lock is held
+  Sent fail(Status status);
+
+  IoThread& thread;
+  const Options options;
+  Handlers handlers;
+  FrameInput input{Purpose::kSmall};
+  Silence silence;
+  uint32_t last_sequence = 0;  // at the end of the last interval
+  bool is_over = false;
+  bool is_gone = false;  // its owner has destroyed the link
+  asio::posix::stream_descriptor stream;
+  asio::steady_timer timer;
+
+  mutable std::mutex mutex;
+  // Guarded by the mutex, as is every use of the descriptor for writing.
+  int descriptor = -1;
+  bool is_open = false;
+  bool is_flushing = false;    // the io thread will come to the queue
+  bool is_over_limit = false;  // a sender was told to pause
+  uint32_t sequence = 0;
+  std::deque<std::string> queue;
+  size_t written = 0;  // bytes of the queue's front
+  size_t queued = 0;   // bytes of the queue that are not written
+  Status failure;      // why it is not open
+};
+
+Sent SmallLink::State::send(std::string& frame) {
+  const std::lock_guard lock(mutex);
+  if (!is_open) return Sent::kLost;
+  number_frame(frame, sequence++);
+  size_t count = 0;
+  if (queue.empty()) {
+    iovec whole = part(std::string_view(frame));
+    const auto taken = write_some(descriptor, {&whole, 1}, options.peer);
+    if (!taken.ok()) return fail(taken.status());
+    count = *taken;
+    if (count == frame.size()) return Sent::kWritten;
+    written = count;
+  }
+  queued += frame.size() - count;
+  if (queued > options.queue_limit * kMostLimits)
+    return fail(lost(options.peer, "the peer does not read what it is sent"));
+  const Status status = guarded("net|link", [&] {
+    queue.push_back(std::move(frame));
+    if (is_flushing) return;
+    thread.post([self = shared_from_this()] { self->flush(); });
+    is_flushing = true;
+  });
+  if (!status.ok()) return fail(status);
+  if (queued <= options.queue_limit) return Sent::kQueued;
+  is_over_limit = true;
+  return Sent::kOverLimit;
+}
+
+Sent SmallLink::State::fail(Status status) {
+  is_open = false;
+  failure = std::move(status);
+  // If there is no memory for this, the end of the interval sees to it.
+  static_cast<void>(guarded([&] {
+    thread.post([self = shared_from_this()] { self->lose(self->failed()); });
+  }));
+  return Sent::kLost;
+}
+
+Status SmallLink::State::write_queue() {
+  constexpr size_t kMostParts = 32;
+  while (!queue.empty()) {
+    std::array<iovec, kMostParts> parts;
+    size_t count = 0;
+    for (; count < std::min(kMostParts, queue.size()); ++count)
+      parts[count] =
+          part(std::string_view(queue[count]).substr(count == 0 ? written : 0));
+    TAGFLOW_ASSIGN(size_t taken,
+                   write_some(descriptor, {parts.data(), count}, options.peer));
+    if (taken == 0) return {};
+    queued -= taken;
+    written += taken;
+    while (!queue.empty() && written >= queue.front().size()) {
+      written -= queue.front().size();
+      queue.pop_front();
+    }
+  }
+  return {};
+}
+
+void SmallLink::State::flush() {
+  bool has_room = false;
+  {
+    const std::lock_guard lock(mutex);
+    if (!is_open) return;
+    if (const Status status = write_queue(); !status.ok()) {
+      fail(status);
+      return;
+    }
+    if (queue.empty()) {
+      is_flushing = false;
+      has_room = std::exchange(is_over_limit, false);
+    } else {
+      stream.async_wait(asio::posix::stream_descriptor::wait_write,
+                        [self = shared_from_this()](const ErrorCode& error) {
+                          if (!error) self->flush();
+                        });
+    }
+  }
+  if (!has_room || is_over || !handlers.on_room) return;
+  if (const Status status = guarded("net|link", handlers.on_room); !status.ok())
+    lose(status);
+}
+
+void SmallLink::State::begin(Handlers link_handlers) {
+  handlers = std::move(link_handlers);
+  if (is_gone) return;
+  if (const Status status = failed(); !status.ok()) {
+    is_over = false;  // it may have ended when nobody could be told
+    return lose(status);
+  }
+  wait_interval();
+  read();
+}
+
+void SmallLink::State::read() {
+  const std::span<char> space = input.space();
+  stream.async_read_some(
+      asio::buffer(space.data(), space.size()),
+      [self = shared_from_this()](const ErrorCode& error, size_t count) {
+        if (self->is_over) return;
+        if (!error) return self->receive(count);
+        const bool is_closed = error == asio::error::eof;
+        self->lose(lost(
+            self->options.peer,
+            is_closed ? "the peer closed the connection" : error.message()));
+      });
+}
+
+void SmallLink::State::receive(size_t count) {
+  silence.hear();
+  input.add(count);
+  const Status status = guarded("net|link", [&] { return take_frames(); });
+  if (is_over) return;
+  if (!status.ok()) return lose(status);
+  read();
+}
+
+Status SmallLink::State::take_frames() {
+  while (!is_over) {
+    TAGFLOW_ASSIGN(const auto frame, input.next());
+    if (!frame) break;
+    TAGFLOW_RETURN_IF_ERROR(take(*frame));
+  }
+  return {};
+}
+
+Status SmallLink::State::take(const Frame& frame) {
+  switch (frame.kind) {
+    case FrameKind::kPing: {
+      TAGFLOW_ASSIGN(const Ping ping, parse_body<Ping>(frame.body));
+      send_message(Pong{ping.nonce, ping.time_ns, clock_ns()});
+      return {};
+    }
+    case FrameKind::kPong:
+      return parse_body<Pong>(frame.body).status();
+    case FrameKind::kBye: {
+      TAGFLOW_ASSIGN(const Bye bye, parse_body<Bye>(frame.body));
+      return lost(options.peer, "the peer leaves: " + bye.reason);
+    }
+    default:
+      return handlers.on_frame(frame);
+  }
+}
+
+void SmallLink::State::wait_interval() {
+  timer.expires_after(options.life.interval);
+  timer.async_wait([self = shared_from_this()](const ErrorCode& error) {
+    if (!error && !self->is_over) self->end_interval();
+  });
+}
+
+void SmallLink::State::end_interval() {
+  if (const Status status = failed(); !status.ok()) return lose(status);
+  uint32_t sent;
+  {
+    const std::lock_guard lock(mutex);
+    sent = sequence;
+  }
+  switch (silence.end_interval(sent != std::exchange(last_sequence, sent))) {
+    case Silence::Action::kGiveUp:
+      return lose(lost(options.peer, "the peer is silent"));
+    case Silence::Action::kPing:
+      send_message(Ping{sent, clock_ns()});
+      break;
+    case Silence::Action::kNothing:
+      break;
+  }
+  wait_interval();
+}
+
+template <class Message>
+void SmallLink::State::send_message(const Message& message) {
+  Result<std::string> frame = frame_of(message);
+  if (frame.ok()) {
+    send(*frame);
+  } else {
+    lose(frame.status());
+  }
+}
+
+Status SmallLink::State::failed() const {
+  const std::lock_guard lock(mutex);
+  return failure;
+}
+
+bool SmallLink::State::end() {
+  if (std::exchange(is_over, true)) return false;
+  ErrorCode ignored;
+  timer.cancel(ignored);
+  const std::lock_guard lock(mutex);
+  is_open = false;
+  queue.clear();
+  queued = 0;
+  stream.close(ignored);
+  return true;
+}
+
+void SmallLink::State::lose(const Status& status) {
+  const Status cause = name_peer(status, options.peer);
+  if (end() && handlers.on_lost)
+    static_cast<void>(guarded([&] { handlers.on_lost(cause); }));
+}
+
+SmallLink::SmallLink(IoThread& thread, Socket socket, Options options)
+    : state_(std::make_shared<State>(thread, std::move(socket),
+                                     std::move(options))) {}
+
+SmallLink::~SmallLink() {
+  state_->thread.call([this] {
+    state_->is_gone = true;
+    state_->end();
+    // Not now: this may be one of the handlers.
+    state_->thread.post([state = state_] { state->handlers = {}; });
+  });
+}
+
+void SmallLink::start(Handlers handlers) {
+  state_->thread.post(
+      [state = state_, handlers = std::move(handlers)]() mutable {
+        state->begin(std::move(handlers));
+      });
+}
+
+Sent SmallLink::send(std::string& frame) { return state_->send(frame); }
+
+size_t SmallLink::queued() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->queued;
+}
+
+}  // namespace tagflow::net

@@ -1,0 +1,35 @@
+// Socket: owns the descriptor of a connection.
+#pragma once
+
+#include <utility>
+
+#include "graph/status.h"
+
+namespace tagflow::net {
+
+// Thread-compatible.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  Socket(Socket&& other) noexcept : descriptor_(other.release()) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~Socket();
+
+  // -1 if there is none.
+  int descriptor() const { return descriptor_; }
+  // The caller closes it.
+  int release() { return std::exchange(descriptor_, -1); }
+
+ private:
+  int descriptor_ = -1;
+};
+
+// Makes a socket fit for links: calls do not wait, and what is written is sent
+// at once. Not every kind of socket has the latter, and needs it then.
+Status prepare_socket(const Socket& socket);
+
+}  // namespace tagflow::net

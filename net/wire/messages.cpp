@@ -1,0 +1,503 @@
+#include "net/wire/messages.h"
+
+#include <limits>
+
+#include "graph/status_text.h"
+
+namespace tagflow::net {
+namespace {
+
+// Of a text for users, in bytes: more than shorten_message() leaves.
+constexpr size_t kLongestWords = size_t{2} * kLongestMessage;
+constexpr uint64_t kMaxU32 = std::numeric_limits<uint32_t>::max();
+
+// The alternatives of a value, in the order of each variant.
+enum Form : uint8_t { kDead = 0, kInline = 1, kElsewhere = 2 };
+
+template <class... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;
+
+void write_id(Writer& writer, ObjectId id) { writer.varint(uint64_t(id)); }
+ObjectId read_id(Reader& reader) { return ObjectId(reader.varint()); }
+
+int64_t read_iteration(Reader& reader) {
+  return int64_t(reader.varint_to(INT64_MAX, "an iteration"));
+}
+uint32_t read_index(Reader& reader) {
+  return uint32_t(reader.varint_to(kMaxU32, "an index"));
+}
+
+void write_instance(Writer& writer, const FrameInstance& instance) {
+  writer.fixed(instance.high);
+  writer.fixed(instance.low);
+}
+
+FrameInstance read_instance(Reader& reader) {
+  FrameInstance instance;
+  instance.high = reader.fixed<uint64_t>();
+  instance.low = reader.fixed<uint64_t>();
+  return instance;
+}
+
+std::string read_text(Reader& reader) { return std::string(reader.text()); }
+
+// A sentence or a name of a user, which may be of any length.
+void write_words(Writer& writer, std::string_view text) {
+  if (text.size() > kLongestWords) return writer.text(shorten_message(text));
+  writer.text(text);
+}
+
+std::string read_words(Reader& reader) {
+  const std::string_view text = reader.text();
+  if (text.size() <= kLongestWords) return std::string(text);
+  reader.fail(fmt::format("a text has {} bytes, more than {}", text.size(),
+                          kLongestWords));
+  return {};
+}
+
+bool is_code(uint8_t number) {
+  return number <= uint8_t(Code::kUnauthenticated) ||
+         number == uint8_t(Code::kDeadlock);
+}
+
+void write_outcome(Writer& writer, const Outcome& outcome) {
+  writer.fixed(uint8_t(outcome.code));
+  for (const std::string* text : {&outcome.message, &outcome.task,
+                                  &outcome.device, &outcome.node, &outcome.tag})
+    write_words(writer, *text);
+}
+
+Outcome read_outcome(Reader& reader) {
+  Outcome outcome;
+  const auto number = reader.fixed<uint8_t>();
+  if (!is_code(number))
+    reader.fail(fmt::format("{} is not the number of an error", number));
+  outcome.code = Code(number);
+  for (std::string* text : {&outcome.message, &outcome.task, &outcome.device,
+                            &outcome.node, &outcome.tag})
+    *text = read_words(reader);
+  return outcome;
+}
+
+void write_counts(Writer& writer, const Report::Counts& counts) {
+  writer.varint(counts.tokens);
+  writer.varint(counts.announcements);
+  writer.varint(counts.pulls);
+}
+
+Report::Counts read_counts(Reader& reader) {
+  Report::Counts counts;
+  counts.tokens = reader.varint();
+  counts.announcements = reader.varint();
+  counts.pulls = reader.varint();
+  return counts;
+}
+
+// Calls read_one(reader) as often as a count says. Each element has
+// `least_bytes` or more.
+template <class T, class F>
+std::vector<T> read_list(Reader& reader, uint64_t least_bytes, F read_one) {
+  std::vector<T> list;
+  const uint64_t count = reader.count(least_bytes, sizeof(T));
+  list.reserve(count);
+  for (uint64_t i = 0; i < count && reader.ok(); ++i)
+    list.push_back(read_one(reader));
+  return list;
+}
+
+// The form of a value and, if it is not dead, the tensor or where it is.
+template <class... Ts, class F>
+void write_value(Writer& writer, const std::variant<Ts...>& value,
+                 F write_elsewhere) {
+  std::visit(
+      Overloaded{
+          [&](const Tensor& tensor) {
+            writer.fixed(uint8_t(kInline));
+            write_tensor(writer, tensor);
+          },
+          [&](const auto& other) {
+            if constexpr (std::is_empty_v<std::decay_t<decltype(other)>>) {
+              writer.fixed(uint8_t(kDead));
+            } else {
+              writer.fixed(uint8_t(kElsewhere));
+              write_elsewhere(other);
+            }
+          }},
+      value);
+}
+
+uint8_t read_form(Reader& reader, bool may_be_dead) {
+  const auto form = reader.fixed<uint8_t>();
+  if (form > kElsewhere || (form == kDead && !may_be_dead))
+    reader.fail(fmt::format("{} is not the form of a value", form));
+  return form;
+}
+
+Run::Feed read_feed(Reader& reader) {
+  Run::Feed feed;
+  feed.index = read_index(reader);
+  if (read_form(reader, false) == kInline) {
+    feed.value = read_tensor(reader);
+  } else {
+    feed.value = read_id(reader);
+  }
+  return feed;
+}
+
+Done::Fetch read_fetch(Reader& reader) {
+  Done::Fetch fetch;
+  fetch.index = read_index(reader);
+  switch (read_form(reader, true)) {
+    case kInline:
+      fetch.value = read_tensor(reader);
+      break;
+    case kElsewhere:
+      fetch.value = read_id(reader);
+      break;
+    default:
+      break;
+  }
+  return fetch;
+}
+
+Tokens::Entry read_entry(Reader& reader, int64_t base) {
+  Tokens::Entry entry;
+  entry.iteration = base + int64_t(reader.varint_to(uint64_t(INT64_MAX - base),
+                                                    "an iteration's distance"));
+  entry.transfer = read_index(reader);
+  switch (read_form(reader, true)) {
+    case kInline:
+      entry.value = read_tensor(reader);
+      break;
+    case kElsewhere:
+      entry.value = Tokens::Announced{read_info(reader)};
+      break;
+    default:
+      break;
+  }
+  return entry;
+}
+
+Tokens::Group read_group(Reader& reader) {
+  Tokens::Group group;
+  group.instance = read_instance(reader);
+  group.base_iteration = read_iteration(reader);
+  group.entries = read_list<Tokens::Entry>(reader, 3, [&](Reader& from) {
+    return read_entry(from, group.base_iteration);
+  });
+  return group;
+}
+
+Register::Part read_part(Reader& reader) {
+  Register::Part part;
+  part.device = read_text(reader);
+  part.program = read_text(reader);
+  return part;
+}
+
+Register::Peer read_peer(Reader& reader) {
+  Register::Peer peer;
+  peer.task.job = read_text(reader);
+  peer.task.index = read_index(reader);
+  peer.incarnation = reader.fixed<uint64_t>();
+  peer.host = read_text(reader);
+  peer.port = reader.fixed<uint16_t>();
+  return peer;
+}
+
+}  // namespace
+
+std::string Task::to_string() const {
+  return fmt::format("/job:{}/task:{}", job, index);
+}
+
+void Run::write(Writer& writer) const {
+  writer.varint(executable);
+  writer.varint(step);
+  writer.fixed(seed);
+  writer.fixed(seed2);
+  writer.varint(time_left_ns);
+  writer.fixed(uint8_t(has_trace));
+  writer.fixed(uint8_t(has_stats));
+  writer.varint(feeds.size());
+  for (const Feed& feed : feeds) {
+    writer.varint(feed.index);
+    write_value(writer, feed.value, [&](ObjectId id) { write_id(writer, id); });
+  }
+}
+
+Run Run::read(Reader& reader) {
+  Run run;
+  run.executable = reader.varint();
+  run.step = reader.varint();
+  run.seed = reader.fixed<uint64_t>();
+  run.seed2 = reader.fixed<uint64_t>();
+  run.time_left_ns = reader.varint();
+  run.has_trace = reader.flag();
+  run.has_stats = reader.flag();
+  run.feeds = read_list<Feed>(reader, 3, read_feed);
+  return run;
+}
+
+void Done::write(Writer& writer) const {
+  writer.varint(step);
+  write_outcome(writer, outcome);
+  writer.varint(stats.size());
+  for (uint64_t value : stats) writer.varint(value);
+  writer.varint(fetches.size());
+  for (const Fetch& fetch : fetches) {
+    writer.varint(fetch.index);
+    write_value(writer, fetch.value,
+                [&](ObjectId id) { write_id(writer, id); });
+  }
+}
+
+Done Done::read(Reader& reader) {
+  Done done;
+  done.step = reader.varint();
+  done.outcome = read_outcome(reader);
+  done.stats = read_list<uint64_t>(reader, 1,
+                                   [](Reader& from) { return from.varint(); });
+  done.fetches = read_list<Fetch>(reader, 2, read_fetch);
+  return done;
+}
+
+void Abort::write(Writer& writer) const {
+  writer.varint(step);
+  write_outcome(writer, cause);
+}
+
+Abort Abort::read(Reader& reader) {
+  Abort abort;
+  abort.step = reader.varint();
+  abort.cause = read_outcome(reader);
+  return abort;
+}
+
+void Tokens::write(Writer& writer) const {
+  writer.varint(step);
+  writer.varint(groups.size());
+  for (const Group& group : groups) {
+    write_instance(writer, group.instance);
+    writer.varint(uint64_t(group.base_iteration));
+    writer.varint(group.entries.size());
+    for (const Entry& entry : group.entries) {
+      writer.varint(uint64_t(entry.iteration - group.base_iteration));
+      writer.varint(entry.transfer);
+      write_value(writer, entry.value, [&](const Announced& announced) {
+        write_info(writer, announced.info);
+      });
+    }
+  }
+}
+
+Tokens Tokens::read(Reader& reader) {
+  constexpr uint64_t kLeastGroup = 18;  // the instance, a base, a count
+  Tokens tokens;
+  tokens.step = reader.varint();
+  tokens.groups = read_list<Group>(reader, kLeastGroup, read_group);
+  return tokens;
+}
+
+void Pull::write(Writer& writer) const {
+  writer.varint(step);
+  write_instance(writer, key.instance);
+  writer.varint(uint64_t(key.iteration));
+  writer.varint(key.transfer);
+  write_id(writer, object);
+}
+
+Pull Pull::read(Reader& reader) {
+  Pull pull;
+  pull.step = reader.varint();
+  pull.key.instance = read_instance(reader);
+  pull.key.iteration = read_iteration(reader);
+  pull.key.transfer = read_index(reader);
+  pull.object = read_id(reader);
+  return pull;
+}
+
+void Credit::write(Writer& writer) const { writer.varint(bytes); }
+
+Credit Credit::read(Reader& reader) { return {reader.varint()}; }
+
+void Ping::write(Writer& writer) const {
+  writer.fixed(nonce);
+  writer.fixed(time_ns);
+}
+
+Ping Ping::read(Reader& reader) {
+  Ping ping;
+  ping.nonce = reader.fixed<uint64_t>();
+  ping.time_ns = reader.fixed<uint64_t>();
+  return ping;
+}
+
+void Pong::write(Writer& writer) const {
+  writer.fixed(nonce);
+  writer.fixed(ping_time_ns);
+  writer.fixed(time_ns);
+}
+
+Pong Pong::read(Reader& reader) {
+  Pong pong;
+  pong.nonce = reader.fixed<uint64_t>();
+  pong.ping_time_ns = reader.fixed<uint64_t>();
+  pong.time_ns = reader.fixed<uint64_t>();
+  return pong;
+}
+
+void Report::write(Writer& writer) const {
+  writer.varint(step);
+  writer.varint(round);
+  writer.fixed(uint8_t(is_quiet));
+  write_counts(writer, sent);
+  write_counts(writer, received);
+  writer.varint(waits.size());
+  for (const std::string& wait : waits) write_words(writer, wait);
+}
+
+Report Report::read(Reader& reader) {
+  Report report;
+  report.step = reader.varint();
+  report.round = reader.varint();
+  report.is_quiet = reader.flag();
+  report.sent = read_counts(reader);
+  report.received = read_counts(reader);
+  report.waits = read_list<std::string>(reader, 1, read_words);
+  return report;
+}
+
+void Ask::write(Writer& writer) const {
+  writer.varint(step);
+  writer.varint(round);
+}
+
+Ask Ask::read(Reader& reader) {
+  Ask ask;
+  ask.step = reader.varint();
+  ask.round = reader.varint();
+  return ask;
+}
+
+void Bye::write(Writer& writer) const { write_words(writer, reason); }
+
+Bye Bye::read(Reader& reader) { return {read_words(reader)}; }
+
+void Begin::write(Writer& writer) const {
+  write_id(writer, object);
+  writer.fixed(uint8_t(kind));
+  if (kind == ObjectKind::kTensor) {
+    write_info(writer, tensor);
+  } else {
+    writer.varint(bytes);
+  }
+}
+
+Begin Begin::read(Reader& reader) {
+  Begin begin;
+  begin.object = read_id(reader);
+  const auto kind = reader.fixed<uint8_t>();
+  begin.kind = ObjectKind(kind);
+  if (begin.kind == ObjectKind::kTensor) {
+    begin.tensor = read_info(reader);
+    begin.bytes = begin.tensor.bytes;
+  } else if (begin.kind == ObjectKind::kRegister) {
+    begin.bytes = reader.varint();
+  } else {
+    reader.fail(fmt::format("{} is not a kind of object", kind));
+  }
+  return begin;
+}
+
+void Chunk::write(Writer& writer) const {
+  writer.fixed(uint64_t(object));
+  writer.fixed(offset);
+}
+
+Chunk Chunk::read(Reader& reader) {
+  Chunk chunk;
+  chunk.object = ObjectId(reader.fixed<uint64_t>());
+  chunk.offset = reader.fixed<uint64_t>();
+  return chunk;
+}
+
+void Cancel::write(Writer& writer) const {
+  write_id(writer, object);
+  write_outcome(writer, cause);
+}
+
+Cancel Cancel::read(Reader& reader) {
+  Cancel cancel;
+  cancel.object = read_id(reader);
+  cancel.cause = read_outcome(reader);
+  return cancel;
+}
+
+void Register::write(Writer& writer) const {
+  writer.varint(executable);
+  writer.varint(parts.size());
+  for (const Part& part : parts) {
+    writer.text(part.device);
+    writer.text(part.program);
+  }
+  writer.varint(peers.size());
+  for (const Peer& peer : peers) {
+    writer.text(peer.task.job);
+    writer.varint(peer.task.index);
+    writer.fixed(peer.incarnation);
+    writer.text(peer.host);
+    writer.fixed(peer.port);
+  }
+  writer.varint(transfers.size());
+  for (const Transfer& transfer : transfers) {
+    writer.text(transfer.name);
+    writer.varint(transfer.peer);
+    writer.fixed(uint8_t(transfer.is_sent));
+  }
+}
+
+Register Register::read(Reader& reader) {
+  constexpr uint64_t kLeastPeer = 13;  // two lengths, an index, 10 bytes
+  Register registration;
+  registration.executable = reader.varint();
+  registration.parts = read_list<Part>(reader, 2, read_part);
+  registration.peers = read_list<Peer>(reader, kLeastPeer, read_peer);
+  const uint64_t peers = registration.peers.size();
+  std::string_view last;
+  registration.transfers =
+      read_list<Transfer>(reader, 3, [&](Reader& from) -> Transfer {
+        const std::string_view name = from.text();
+        const auto peer = read_index(from);
+        if (peer >= peers) from.fail(fmt::format("there is no peer {}", peer));
+        if (last.data() != nullptr && name <= last)
+          from.fail("the names of transfers do not ascend");
+        last = name;
+        return {std::string(name), peer, from.flag()};
+      });
+  return registration;
+}
+
+Result<std::string> bytes_of(const Register& registration) {
+  return guarded("net", [&]() -> Result<std::string> {
+    Writer writer;
+    registration.write(writer);
+    TAGFLOW_RETURN_IF_ERROR(writer.status());
+    return std::move(writer.bytes());
+  });
+}
+
+Result<Register> parse_register(std::string_view bytes) {
+  return guarded("net", [&]() -> Result<Register> {
+    Reader reader(bytes, "Register");
+    Register registration = Register::read(reader);
+    TAGFLOW_RETURN_IF_ERROR(reader.finish());
+    return registration;
+  });
+}
+
+}  // namespace tagflow::net

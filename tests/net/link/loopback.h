@@ -1,0 +1,129 @@
+// What tests of links share: threads, connected sockets, and values that one
+// thread waits for and another one brings.
+#pragma once
+
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "net/link/io_thread.h"
+#include "net/link/socket.h"
+
+namespace tagflow::net {
+
+// Long enough for anything that happens at all.
+inline constexpr std::chrono::seconds kNever{120};
+
+// Values in the order in which they were put. Thread-safe.
+template <class T>
+class Inbox {
+ public:
+  void put(T value) {
+    const std::lock_guard lock(mutex_);
+    values_.push_back(std::move(value));
+    changed_.notify_all();
+  }
+  // The next one. The test fails if none comes.
+  T take() {
+    std::unique_lock lock(mutex_);
+    REQUIRE(changed_.wait_for(lock, kNever, [&] { return !values_.empty(); }));
+    T value = std::move(values_.front());
+    values_.pop_front();
+    return value;
+  }
+  size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return values_.size();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<T> values_;
+};
+
+inline std::unique_ptr<IoThread> start_thread(const char* name = "test") {
+  auto thread = IoThread::start(name);
+  REQUIRE(thread.ok());
+  return std::move(*thread);
+}
+
+inline sockaddr_in loopback_address(uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+// A connection to the port of this machine.
+inline Socket dial(uint16_t port) {
+  Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
+  const sockaddr_in address = loopback_address(port);
+  REQUIRE(::connect(socket.descriptor(),
+                    reinterpret_cast<const sockaddr*>(&address),
+                    sizeof(address)) == 0);
+  return socket;
+}
+
+// Both ends of a TCP connection.
+inline std::pair<Socket, Socket> connected_sockets() {
+  const Socket listener(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address = loopback_address(0);
+  socklen_t size = sizeof(address);
+  auto* at = reinterpret_cast<sockaddr*>(&address);
+  REQUIRE(::bind(listener.descriptor(), at, size) == 0);
+  REQUIRE(::listen(listener.descriptor(), 1) == 0);
+  REQUIRE(::getsockname(listener.descriptor(), at, &size) == 0);
+  Socket first = dial(ntohs(address.sin_port));
+  Socket second(::accept(listener.descriptor(), nullptr, nullptr));
+  return {std::move(first), std::move(second)};
+}
+
+// Writes all of it; whether the other end took it. For a socket that waits.
+inline bool write_all(const Socket& socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count =
+        ::send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count <= 0) return false;
+    bytes.remove_prefix(size_t(count));
+  }
+  return true;
+}
+
+// The next bytes, as many as that; fewer if the other end closes before.
+inline std::string read_exactly(const Socket& socket, size_t count) {
+  std::string bytes(count, '\0');
+  size_t got = 0;
+  while (got < count) {
+    const ssize_t n =
+        ::recv(socket.descriptor(), bytes.data() + got, count - got, 0);
+    if (n <= 0) break;
+    got += size_t(n);
+  }
+  bytes.resize(got);
+  return bytes;
+}
+
+// Waits until the other end has closed; what it sent before.
+inline std::string read_to_end(const Socket& socket) {
+  return read_exactly(socket, size_t{1} << 20);
+}
+
+inline bool mentions(const Status& status, std::string_view text) {
+  return status.message().find(text) != std::string_view::npos;
+}
+
+}  // namespace tagflow::net

@@ -1,0 +1,173 @@
+// Messages of random contents.
+#pragma once
+
+#include <random>
+#include <string>
+
+#include "net/wire/messages.h"
+#include "tests/net/wire/random_tensor.h"
+
+namespace tagflow::net {
+
+// A number of any length.
+inline uint64_t random_number(std::mt19937_64& random) {
+  return random() >> (random() % 64);
+}
+
+inline ObjectId random_object(std::mt19937_64& random) {
+  return ObjectId(random_number(random));
+}
+
+inline FrameInstance random_instance(std::mt19937_64& random) {
+  return {random(), random()};
+}
+
+inline Outcome random_outcome(std::mt19937_64& random) {
+  constexpr Code kCodes[] = {Code::kOk, Code::kCancelled, Code::kAborted,
+                             Code::kUnauthenticated, Code::kDeadlock};
+  const Code code = kCodes[random() % std::size(kCodes)];
+  return {code,
+          random_text(random),
+          random_text(random),
+          random_text(random),
+          random_text(random),
+          random_text(random)};
+}
+
+inline Report::Counts random_counts(std::mt19937_64& random) {
+  return {random_number(random), random_number(random), random_number(random)};
+}
+
+// Of each type: fills in a message that was made by default.
+inline void fill(std::mt19937_64& random, Run& run) {
+  run.executable = random_number(random);
+  run.step = random_number(random);
+  run.seed = random();
+  run.seed2 = random();
+  run.time_left_ns = random_number(random);
+  run.has_trace = random() % 2 == 0;
+  run.has_stats = random() % 2 == 0;
+  for (auto count = random() % 5; count > 0; --count) {
+    Run::Feed& feed = run.feeds.emplace_back();
+    feed.index = uint32_t(random_number(random));
+    if (random() % 2 == 0) {
+      feed.value = random_tensor(random);
+    } else {
+      feed.value = random_object(random);
+    }
+  }
+}
+
+inline void fill(std::mt19937_64& random, Done& done) {
+  done.step = random_number(random);
+  done.outcome = random_outcome(random);
+  for (auto count = random() % 5; count > 0; --count)
+    done.stats.push_back(random_number(random));
+  for (auto count = random() % 5; count > 0; --count) {
+    Done::Fetch& fetch = done.fetches.emplace_back();
+    fetch.index = uint32_t(random_number(random));
+    if (const auto form = random() % 3; form == 0) {
+      fetch.value = random_tensor(random);
+    } else if (form == 1) {
+      fetch.value = random_object(random);
+    }
+  }
+}
+
+inline void fill(std::mt19937_64& random, Abort& abort) {
+  abort = {random_number(random), random_outcome(random)};
+}
+
+inline void fill(std::mt19937_64& random, Tokens& tokens) {
+  tokens.step = random_number(random);
+  for (auto count = random() % 4; count > 0; --count) {
+    Tokens::Group& group = tokens.groups.emplace_back();
+    group.instance = random_instance(random);
+    group.base_iteration = int64_t(random_number(random) >> 1);
+    for (auto entries = random() % 6; entries > 0; --entries) {
+      Tokens::Entry& entry = group.entries.emplace_back();
+      const auto room = uint64_t(INT64_MAX - group.base_iteration);
+      const uint64_t distance = random_number(random);
+      entry.iteration =
+          group.base_iteration +
+          int64_t(room == INT64_MAX ? distance >> 1 : distance % (room + 1));
+      entry.transfer = uint32_t(random_number(random));
+      if (const auto form = random() % 3; form == 0) {
+        entry.value = random_tensor(random);
+      } else if (form == 1) {
+        entry.value = Tokens::Announced{info_of(random_tensor(random))};
+      }
+    }
+  }
+}
+
+inline void fill(std::mt19937_64& random, Pull& pull) {
+  pull = {random_number(random),
+          {random_instance(random), int64_t(random_number(random) >> 1),
+           uint32_t(random_number(random))},
+          random_object(random)};
+}
+
+inline void fill(std::mt19937_64& random, Credit& credit) {
+  credit = {random_number(random)};
+}
+inline void fill(std::mt19937_64& random, Ping& ping) {
+  ping = {random(), random()};
+}
+inline void fill(std::mt19937_64& random, Pong& pong) {
+  pong = {random(), random(), random()};
+}
+
+inline void fill(std::mt19937_64& random, Report& report) {
+  report = {random_number(random), random_number(random), random() % 2 == 0,
+            random_counts(random), random_counts(random), {}};
+  for (auto count = random() % 4; count > 0; --count)
+    report.waits.push_back(random_text(random));
+}
+
+inline void fill(std::mt19937_64& random, Ask& ask) {
+  ask = {random_number(random), random_number(random)};
+}
+inline void fill(std::mt19937_64& random, Bye& bye) {
+  bye = {random_text(random)};
+}
+
+inline void fill(std::mt19937_64& random, Begin& begin) {
+  begin.object = random_object(random);
+  if (random() % 2 == 0) {
+    begin.kind = ObjectKind::kRegister;
+    begin.bytes = random_number(random);
+  } else {
+    begin.tensor = info_of(random_tensor(random));
+    begin.bytes = begin.tensor.bytes;
+  }
+}
+
+inline void fill(std::mt19937_64& random, Chunk& chunk) {
+  chunk = {random_object(random), random_number(random)};
+}
+inline void fill(std::mt19937_64& random, Cancel& cancel) {
+  cancel = {random_object(random), random_outcome(random)};
+}
+
+inline void fill(std::mt19937_64& random, Register& registration) {
+  registration.executable = random_number(random);
+  for (auto count = random() % 3; count > 0; --count)
+    registration.parts.push_back({random_text(random), random_text(random)});
+  for (auto count = random() % 3; count > 0; --count)
+    registration.peers.push_back(
+        {{random_text(random), uint32_t(random_number(random))},
+         random(),
+         random_text(random),
+         uint16_t(random())});
+  if (registration.peers.empty()) return;
+  std::string name;
+  for (auto count = random() % 4; count > 0; --count) {
+    name += char(random());
+    registration.transfers.push_back(
+        {name, uint32_t(random() % registration.peers.size()),
+         random() % 2 == 0});
+  }
+}
+
+}  // namespace tagflow::net
