@@ -44,7 +44,6 @@ struct SmallLink::State : std::enable_shared_from_this<State> {
   void receive(size_t count);
   Status take_frames();
   Status take(const Frame& frame);
-  Status answer(const Frame& ping);
   void wait_interval();
   void end_interval();
   template <class Message>
