@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,29 +51,25 @@ class QuietPart {
     if (is_quiet_ && counts == counts_) return;
     is_quiet_ = true;
     counts_ = counts;
-    due_ = told_ == counts ? kNever : now + pause_;
+    due_ = now + pause_;
   }
 
   // It is not quiet any more.
   void on_busy() {
     is_quiet_ = false;
     due_ = kNever;
-    told_.reset();
   }
 
   // Whether the quiet is to be reported now, in round 0.
   bool on_time(Time now) {
     if (now < due_) return false;
     pause_ = std::min(pause_ * 2, kLongestQuiet);
-    on_told();
+    due_ = kNever;
     return true;
   }
 
-  // The master has asked, and gets is_quiet() and counts().
-  void on_told() {
-    due_ = kNever;
-    if (is_quiet_) told_ = counts_;
-  }
+  // The master has asked: what it is told now need not be reported.
+  void on_asked() { due_ = kNever; }
 
   bool is_quiet() const { return is_quiet_; }
   // Of the last on_quiet().
@@ -85,8 +80,6 @@ class QuietPart {
  private:
   bool is_quiet_ = false;
   MessageCounts counts_;
-  // What the master knows of the present quiet.
-  std::optional<MessageCounts> told_;
   Duration pause_ = kFirstQuiet;
   Time due_ = kNever;
 };

@@ -155,10 +155,10 @@ class MasterStep {
   void answer_if_over(Actions& actions);
   bool tears() const;
 
-  const StepId id_;
+  StepId id_;
   std::vector<State> parts_;
-  const std::vector<Pair> pairs_;
-  const Limits limits_;
+  std::vector<Pair> pairs_;
+  Limits limits_;
   Phase phase_ = Phase::kRunning;
   Rank rank_ = Rank::kConsequence;
   Status cause_;

@@ -125,7 +125,7 @@ void Worker::on_master(Message message) {
                      const LocalPtr local = find(ask.step);
                      if (local == nullptr) return;
                      report(reign_, local, ask.round);
-                     local->quiet.on_told();
+                     local->quiet.on_asked();
                    },
                    [](auto&) {}},
              message);
