@@ -142,8 +142,8 @@ std::string prefix_of(const std::string& op, const std::string& name) {
 // the type is known. Its edges are set afterwards, in any order.
 class ProgramReader {
  public:
-  ProgramReader(const wire::Program& proto, ReadBudget& budget, Program& made)
-      : proto_(proto), budget_(budget), made_(made), graph_(made.graph) {}
+  ProgramReader(const wire::Program& proto, LimitsLeft& left, Program& made)
+      : proto_(proto), left_(left), made_(made), graph_(made.graph) {}
 
   Status run() {
     made_.name = proto_.name();
@@ -163,7 +163,7 @@ class ProgramReader {
       index_.emplace(node.name(), uint32_t(index_.size()));
     nodes_.reserve(size_t(proto_.node_size()));
     for (const tensorflow::NodeDef& node : proto_.node()) {
-      TAGFLOW_ASSIGN(NodeDef def, node_from_proto(node, budget_));
+      TAGFLOW_ASSIGN(NodeDef def, node_from_proto(node, left_));
       TAGFLOW_ASSIGN(Node * made, add_node(std::move(def)));
       nodes_.push_back(made);
     }
@@ -304,7 +304,7 @@ class ProgramReader {
   // Feeds and fetches are outside of loops, order edges inside one frame.
   Status check_frames() const {
     TAGFLOW_ASSIGN(const FrameMap frames,
-                   validated_frames(graph_, budget_.limits));
+                   validated_frames(graph_, left_.limits));
     for (const auto* ends : {&made_.feeds, &made_.fetches})
       for (const Endpoint& end : *ends)
         if (end.node != nullptr &&
@@ -320,7 +320,7 @@ class ProgramReader {
   }
 
   const wire::Program& proto_;
-  ReadBudget& budget_;
+  LimitsLeft& left_;
   Program& made_;
   Graph& graph_;
   std::unordered_map<std::string_view, uint32_t> index_;  // by name
@@ -369,14 +369,14 @@ Result<Program> from_proto(const wire::ProgramFile& file,
   if (!file.root().name().empty())
     return invalid_argument("the root has the name {:?}, as a body has",
                             file.root().name());
-  ReadBudget budget(limits);
+  LimitsLeft left(limits);
   Program program;
-  TAGFLOW_RETURN_IF_ERROR(ProgramReader(file.root(), budget, program).run());
+  TAGFLOW_RETURN_IF_ERROR(ProgramReader(file.root(), left, program).run());
   for (const wire::Program& proto : file.body()) {
     Program& body = *program.bodies.emplace_back(std::make_unique<Program>());
     if (proto.name().empty())
       return invalid_argument("body {} has no name", program.bodies.size() - 1);
-    Status status = ProgramReader(proto, budget, body).run();
+    Status status = ProgramReader(proto, left, body).run();
     if (!status.ok()) return in_body(body, std::move(status));
     for (const auto* ends : {&body.feeds, &body.fetches})
       for (const Endpoint& end : *ends)

@@ -93,10 +93,11 @@ TEST_CASE("a cost file of version 2 has the links between tasks") {
   CHECK(parse_costs(text)->link_costs() == costs.link_costs());
   const auto refused = [&](const std::string& version,
                            const std::string& links) {
-    return parse_costs(R"({"format": "tagflow costs", "version": )" + version +
-                       R"(, "links": )" + links + "}")
-        .status()
-        .message();
+    return std::string(
+        parse_costs(R"({"format": "tagflow costs", "version": )" + version +
+                    R"(, "links": )" + links + "}")
+            .status()
+            .message());
   };
   const std::string link = R"({"from": ")" + from + R"(", "to": ")" + to +
                            R"(", "latency_ns": 1, "bytes_per_ns": )";
