@@ -48,6 +48,12 @@ std::string_view kind_name(FrameKind kind) {
       return "Ask";
     case FrameKind::kBye:
       return "Bye";
+    case FrameKind::kDevices:
+      return "Devices";
+    case FrameKind::kReset:
+      return "Reset";
+    case FrameKind::kReply:
+      return "Reply";
     case FrameKind::kBegin:
       return "Begin";
     case FrameKind::kChunk:

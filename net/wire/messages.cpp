@@ -1,5 +1,7 @@
 #include "net/wire/messages.h"
 
+#include <bit>
+#include <cmath>
 #include <limits>
 
 #include "graph/status_text.h"
@@ -97,6 +99,11 @@ Report::Counts read_counts(Reader& reader) {
   return counts;
 }
 
+void write_texts(Writer& writer, const std::vector<std::string>& texts) {
+  writer.varint(texts.size());
+  for (const std::string& text : texts) writer.text(text);
+}
+
 // Calls read_one(reader) as often as a count says. Each element has
 // `least_bytes` or more.
 template <class T, class F>
@@ -190,6 +197,23 @@ Tokens::Group read_group(Reader& reader) {
     return read_entry(from, group.base_iteration);
   });
   return group;
+}
+
+Devices::Device read_device(Reader& reader) {
+  Devices::Device device;
+  device.name = read_text(reader);
+  device.incarnation = reader.fixed<uint64_t>();
+  device.host_memory = reader.flag();
+  device.kernels_at_once = read_index(reader);
+  device.memory_limit = reader.varint();
+  for (double* number :
+       {&device.flops_per_ns, &device.bytes_per_ns, &device.launch_ns,
+        &device.link_latency_ns, &device.link_bytes_per_ns}) {
+    *number = std::bit_cast<double>(reader.fixed<uint64_t>());
+    if (!std::isfinite(*number) || *number < 0)
+      reader.fail("a property of a device is negative or not finite");
+  }
+  return device;
 }
 
 Register::Part read_part(Reader& reader) {
@@ -388,6 +412,54 @@ void Bye::write(Writer& writer) const { write_words(writer, reason); }
 
 Bye Bye::read(Reader& reader) { return {read_words(reader)}; }
 
+void Devices::write(Writer& writer) const {
+  writer.varint(devices.size());
+  for (const Device& device : devices) {
+    writer.text(device.name);
+    writer.fixed(device.incarnation);
+    writer.fixed(uint8_t(device.host_memory));
+    writer.varint(device.kernels_at_once);
+    writer.varint(device.memory_limit);
+    for (const double number :
+         {device.flops_per_ns, device.bytes_per_ns, device.launch_ns,
+          device.link_latency_ns, device.link_bytes_per_ns})
+      writer.fixed(std::bit_cast<uint64_t>(number));
+  }
+}
+
+Devices Devices::read(Reader& reader) {
+  constexpr uint64_t kLeast = 52;  // a name's length, 8, 1, 1, 1, and 40 bytes
+  return {read_list<Device>(reader, kLeast, read_device)};
+}
+
+void Reset::write(Writer& writer) const {
+  writer.varint(request);
+  write_texts(writer, containers);
+}
+
+Reset Reset::read(Reader& reader) {
+  Reset reset;
+  reset.request = reader.varint();
+  reset.containers = read_list<std::string>(reader, 1, read_text);
+  return reset;
+}
+
+void Reply::write(Writer& writer) const {
+  writer.varint(request);
+  write_outcome(writer, outcome);
+  writer.fixed(uint8_t(updates_state));
+  write_texts(writer, warnings);
+}
+
+Reply Reply::read(Reader& reader) {
+  Reply reply;
+  reply.request = reader.varint();
+  reply.outcome = read_outcome(reader);
+  reply.updates_state = reader.flag();
+  reply.warnings = read_list<std::string>(reader, 1, read_text);
+  return reply;
+}
+
 void Begin::write(Writer& writer) const {
   write_id(writer, object);
   writer.fixed(uint8_t(kind));
@@ -459,6 +531,7 @@ void Register::write(Writer& writer) const {
     writer.varint(transfer.peer);
     writer.fixed(uint8_t(transfer.is_sent));
   }
+  write_texts(writer, fetches);
 }
 
 Register Register::read(Reader& reader) {
@@ -479,6 +552,7 @@ Register Register::read(Reader& reader) {
         last = name;
         return {std::string(name), peer, from.flag()};
       });
+  registration.fetches = read_list<std::string>(reader, 1, read_text);
   return registration;
 }
 

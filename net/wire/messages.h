@@ -210,6 +210,53 @@ struct Bye {
   static Bye read(Reader& reader);
 };
 
+// To the master, when its links are there: the devices of this worker. They
+// keep their order.
+struct Devices {
+  static constexpr FrameKind kKind = FrameKind::kDevices;
+  struct Device {
+    std::string name;  // the full one
+    uint64_t incarnation = 0;
+    bool host_memory = true;
+    uint32_t kernels_at_once = 1;
+    uint64_t memory_limit = 0;  // bytes; 0: none
+    // Of graph::DeviceInfo, in its units.
+    double flops_per_ns = 0;
+    double bytes_per_ns = 0;
+    double launch_ns = 0;
+    double link_latency_ns = 0;
+    double link_bytes_per_ns = 0;
+  };
+  std::vector<Device> devices;
+
+  void write(Writer& writer) const;
+  static Devices read(Reader& reader);
+};
+
+// From the master: remove what steps have left in these containers; in all of
+// them if the list is empty.
+struct Reset {
+  static constexpr FrameKind kKind = FrameKind::kReset;
+  uint64_t request = 0;
+  std::vector<std::string> containers;
+
+  void write(Writer& writer) const;
+  static Reset read(Reader& reader);
+};
+
+// To the master: what became of a Reset, or of a Register, whose executable is
+// the number of the request.
+struct Reply {
+  static constexpr FrameKind kKind = FrameKind::kReply;
+  uint64_t request = 0;
+  Outcome outcome;
+  bool updates_state = false;         // of an executable
+  std::vector<std::string> warnings;  // about its graph, for users
+
+  void write(Writer& writer) const;
+  static Reply read(Reader& reader);
+};
+
 // What an object of the bulk link is.
 enum class ObjectKind : uint8_t {
   kTensor = 1,    // the elements of a tensor
@@ -252,7 +299,7 @@ struct Cancel {
 };
 
 // From the master, as an object: the parts of an executable that are this
-// worker's.
+// worker's. Without parts: the executable is not needed any more.
 struct Register {
   struct Part {
     std::string device;   // its full name
@@ -273,6 +320,7 @@ struct Register {
   std::vector<Part> parts;
   std::vector<Peer> peers;
   std::vector<Transfer> transfers;
+  std::vector<std::string> fetches;  // names of all, for errors
 
   void write(Writer& writer) const;
   static Register read(Reader& reader);

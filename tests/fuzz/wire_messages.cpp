@@ -67,6 +67,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case FrameKind::kBye:
       check<Bye>(body);
       break;
+    case FrameKind::kDevices:
+      check<Devices>(body);
+      break;
+    case FrameKind::kReset:
+      check<Reset>(body);
+      break;
+    case FrameKind::kReply:
+      check<Reply>(body);
+      break;
     case FrameKind::kBegin:
       check<Begin>(body);
       break;

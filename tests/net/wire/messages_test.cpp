@@ -142,10 +142,25 @@ TEST_CASE("Register has its bytes") {
   check_golden(Register{1,
                         {{"CPU", "p"}},
                         {{{"w", 1}, 5, "h", 8080}},
-                        {{"a", 0, true}, {"b", 0, false}}},
+                        {{"a", 0, true}, {"b", 0, false}},
+                        {"f"}},
                "01 01 03 43 50 55 01 70"
                "01 01 77 01 05 00 00 00 00 00 00 00 01 68 90 1f"
-               "02 01 61 00 01 01 62 00 00");
+               "02 01 61 00 01 01 62 00 00"
+               "01 01 66");
+}
+
+TEST_CASE("Devices, Reset and Reply have their bytes") {
+  Devices devices;
+  devices.devices = {{"d", 5, true, 2, 3, 1.0, 0, 0, 0, 0}};
+  check_golden(devices,
+               "01 01 64 05 00 00 00 00 00 00 00 01 02 03"
+               "00 00 00 00 00 00 f0 3f"
+               "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
+               "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00");
+  check_golden(Reset{7, {"c"}}, "07 01 01 63");
+  check_golden(Reply{7, {Code::kCancelled}, true, {"w"}},
+               "07 01 00 00 00 00 00 01 01 01 77");
 }
 
 // Any message is read as it was written; and of its bytes, none may be missing,
@@ -194,6 +209,12 @@ TEST_CASE("messages of objects are read as they were written") {
   check_round_trips<Chunk>();
   check_round_trips<Cancel>();
   check_round_trips<Register>();
+}
+
+TEST_CASE("messages of membership are read as they were written") {
+  check_round_trips<Devices>();
+  check_round_trips<Reset>();
+  check_round_trips<Reply>();
 }
 
 TEST_CASE("the values of tokens are those that were sent") {

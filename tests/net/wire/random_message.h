@@ -150,8 +150,30 @@ inline void fill(std::mt19937_64& random, Cancel& cancel) {
   cancel = {random_object(random), random_outcome(random)};
 }
 
+inline void fill(std::mt19937_64& random, Devices& devices) {
+  for (auto count = random() % 3; count > 0; --count)
+    devices.devices.push_back({random_text(random), random(), random() % 2 == 0,
+                               uint32_t(random_number(random)),
+                               random_number(random),
+                               double(random_number(random)),
+                               double(random_number(random)), 0.5, 0, 1e300});
+}
+inline void fill(std::mt19937_64& random, Reset& reset) {
+  reset.request = random_number(random);
+  for (auto count = random() % 3; count > 0; --count)
+    reset.containers.push_back(random_text(random));
+}
+inline void fill(std::mt19937_64& random, Reply& reply) {
+  reply = {
+      random_number(random), random_outcome(random), random() % 2 == 0, {}};
+  for (auto count = random() % 3; count > 0; --count)
+    reply.warnings.push_back(random_text(random));
+}
+
 inline void fill(std::mt19937_64& random, Register& registration) {
   registration.executable = random_number(random);
+  for (auto count = random() % 3; count > 0; --count)
+    registration.fetches.push_back(random_text(random));
   for (auto count = random() % 3; count > 0; --count)
     registration.parts.push_back({random_text(random), random_text(random)});
   for (auto count = random() % 3; count > 0; --count)
