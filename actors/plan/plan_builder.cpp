@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "actors/plan/tag.h"
+#include "actors/plan/transfer_name.h"
 #include "devices/state/state_kernel.h"
 #include "graph/analysis/polls.h"
 
@@ -216,17 +217,11 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
       item.kind =
           role_of(*node) == Role::kSend ? NodeKind::kSend : NodeKind::kRecv;
       item.ordinal = uint32_t(plan_.transfers.size());
-      TAGFLOW_ASSIGN(auto from, node->attr<std::string>("send_device"));
-      TAGFLOW_ASSIGN(auto to, node->attr<std::string>("recv_device"));
-      TAGFLOW_ASSIGN(auto name, node->attr<std::string>("tensor_name"));
-      TAGFLOW_ASSIGN(auto birth,
-                     node->attr<int64_t>("send_device_incarnation"));
-      std::string key =
-          fmt::format("{};{:x};{};{}", from, uint64_t(birth), to, name);
-      plan_.transfers.push_back({.name = std::move(key),
-                                 .sender = std::move(from),
-                                 .tensor = std::move(name),
-                                 .is_sent = item.kind == NodeKind::kSend});
+      TAGFLOW_ASSIGN(TransferName name, transfer_name_of(*node));
+      plan_.transfers.push_back({.name = std::move(name.key),
+                                 .sender = std::move(name.sender),
+                                 .tensor = std::move(name.tensor),
+                                 .is_sent = name.is_sent});
       break;
     }
   }
