@@ -33,7 +33,7 @@ ROOMS = {
                 *(f"kernels/{family}" for family in FAMILIES)],
     "actors": ["plan", "watch", "runtime", "diagnosis", "session",
                "checkpoint"],
-    "net": ["wire", "protocol", "link"],
+    "net": ["wire", "protocol", "link", "transfer", "worker", "master"],
     "apps": ["shared/io", "shared/program", "shared/runs", "shared/draw",
              "shared/training", "examples/kmeans", "examples/train_images",
              "examples/fortunes", "examples/g2p", "examples/ode", "examples",

@@ -1,0 +1,43 @@
+#include "net/transfer/channel.h"
+
+#include <utility>
+
+namespace tagflow::net {
+
+Result<IoThreads> IoThreads::start() {
+  IoThreads threads;
+  TAGFLOW_ASSIGN(threads.small, IoThread::start("tagflow small"));
+  TAGFLOW_ASSIGN(threads.bulk, IoThread::start("tagflow bulk"));
+  return threads;
+}
+
+Channel::Channel(const IoThreads& threads, Socket small, Socket bulk,
+                 std::string name)
+    : name_(std::move(name)),
+      small_(*threads.small, std::move(small), {.peer = name_}),
+      bulk_(*threads.bulk, std::move(bulk), {.peer = name_}) {}
+
+void Channel::start(Handlers handlers) {
+  on_lost_ = std::move(handlers.on_lost);
+  small_.start({.on_frame = std::move(handlers.on_frame),
+                .on_lost = [this](const Status& status) { lose(status); }});
+  bulk_.start({.on_begin = std::move(handlers.on_begin),
+               .on_end = std::move(handlers.on_end),
+               .on_lost = [this](const Status& status) { lose(status); }});
+}
+
+Status Channel::lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+void Channel::lose(const Status& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!lost_.ok()) return;
+    lost_ = status;
+  }
+  on_lost_(status);
+}
+
+}  // namespace tagflow::net

@@ -1,0 +1,75 @@
+// Channel: the small link and the bulk link between two processes.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "net/link/bulk_link.h"
+#include "net/link/small_link.h"
+#include "net/wire/messages.h"
+
+namespace tagflow::net {
+
+// The two threads of a process: see IoThread.
+struct IoThreads {
+  static Result<IoThreads> start();
+  std::unique_ptr<IoThread> small, bulk;
+};
+
+// What the process at the other end, "/job:worker/task:1", is called in errors
+// is its name. If one link is lost, the channel is: it is told once, and the
+// other link may live on, unused. Thread-safe.
+class Channel {
+ public:
+  struct Handlers {
+    // On the small link's thread.
+    std::function<Status(const Frame&)> on_frame;
+    // On the bulk link's.
+    std::function<Result<BulkLink::Destination>(const Begin&)> on_begin;
+    std::function<void(ObjectId, const Status&)> on_end;
+    // On either; called once.
+    std::function<void(const Status&)> on_lost;
+  };
+
+  Channel(const IoThreads& threads, Socket small, Socket bulk,
+          std::string name);
+  // No handler is called any more when this returns. REQUIRES: the thread is
+  // not one of the links', so that these do not wait for each other.
+  ~Channel() = default;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  void start(Handlers handlers);
+  const std::string& name() const { return name_; }
+  // Why it is lost, if it is.
+  Status lost() const;
+
+  // An error if the message cannot be a frame. A lost link takes it, too.
+  template <class Message>
+  Status send(const Message& message) {
+    TAGFLOW_ASSIGN(std::string frame, frame_of(message));
+    small_.send(frame);
+    return {};
+  }
+  void send(BulkLink::Object object) { bulk_.send(std::move(object)); }
+  void drop(ObjectId object) { bulk_.drop(object); }
+  // A number that no object of this end has had.
+  ObjectId next_object() { return ObjectId(next_object_.fetch_add(1)); }
+
+ private:
+  void lose(const Status& status);
+
+  const std::string name_;
+  std::atomic<uint64_t> next_object_{1};
+  std::function<void(const Status&)> on_lost_;
+  mutable std::mutex mutex_;  // guards the below
+  Status lost_;
+  // Destroyed first.
+  SmallLink small_;
+  BulkLink bulk_;
+};
+
+}  // namespace tagflow::net

@@ -1,0 +1,78 @@
+// Parts: the parts of steps at one worker, and what peers send to them.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "graph/status.h"
+#include "net/protocol/worker_steps.h"
+#include "net/wire/messages.h"
+
+namespace tagflow::actors {
+class Step;  // actors/runtime/step.h
+}
+
+namespace tagflow::net {
+
+class LinkedPort;
+class PeerSession;
+
+// Knows by Note [Early and dead] what becomes of a token: it goes to the port
+// of its step, it waits until the step begins, or it is dropped. One per
+// incarnation of a worker. Thread-safe.
+class Parts {
+ public:
+  Parts() = default;
+  // REQUIRES: no port is open, and no session is started.
+  ~Parts() = default;
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  // From the master's link. `actions` are for the worker.
+  Status on_run(uint64_t step, WorkerSteps::Actions& actions);
+  void on_abort(uint64_t step, const Status& cause,
+                WorkerSteps::Actions& actions);
+  // The part is at rest, or was never started.
+  void on_over(uint64_t step, const Status& status,
+               WorkerSteps::Actions& actions);
+
+  // Of ports: a step that is active may be sent to. REQUIRES: the caller has a
+  // unit of the step, which is not over until close().
+  void open(uint64_t number, actors::Step& step, LinkedPort& port);
+  void close(uint64_t number);
+
+  // Of sessions. An error ends the session.
+  Status on_tokens(PeerSession& from, Tokens tokens);
+  Status on_pull(PeerSession& from, const Pull& pull);
+  void on_pulled(PeerSession& from, uint64_t step, const TransferKey& key,
+                 Result<Tensor> tensor);
+  // Fails the steps that use it.
+  void on_lost(PeerSession& session, const Status& status);
+
+ private:
+  struct Open {
+    actors::Step* step = nullptr;
+    LinkedPort* port = nullptr;
+  };
+  // A unit of a step that is open, as long as it lives.
+  class Entered;
+  struct Early {
+    PeerSession* from = nullptr;
+    Tokens tokens;
+  };
+
+  Entered enter(uint64_t number);
+  static void drop(PeerSession& from, const Tokens& tokens);
+  static Status deliver(const Open& open, PeerSession& from, Tokens tokens);
+
+  std::mutex mutex_;  // guards the below
+  WorkerSteps steps_;
+  std::unordered_map<uint64_t, Open> open_;
+  // Within the windows of their sessions.
+  std::unordered_map<uint64_t, std::vector<Early>> early_;
+};
+
+}  // namespace tagflow::net

@@ -1,0 +1,67 @@
+// PeerSession: a channel between two workers, with its windows and its pulls.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "net/protocol/transfers.h"
+#include "net/protocol/window.h"
+#include "net/transfer/channel.h"
+#include "net/transfer/object_tensor.h"
+
+namespace tagflow::net {
+
+class Parts;
+
+// Life: made, started, lost, gone. It outlives the steps that use it.
+// Thread-safe.
+class PeerSession {
+ public:
+  // A pull that is not answered. The key's transfer is the number here.
+  struct Pulled {
+    uint64_t step = 0;
+    TransferKey key;
+    std::shared_ptr<TensorInput> input;
+  };
+
+  PeerSession(const IoThreads& threads, Socket small, Socket bulk,
+              std::string name)
+      : channel_(threads, std::move(small), std::move(bulk), std::move(name)) {}
+  // What comes is for these parts, which outlive the session.
+  void start(Parts& parts);
+
+  const std::string& name() const { return channel_.name(); }
+  Status lost() const { return channel_.lost(); }
+
+  // Whether a token of so many bytes goes inline.
+  bool take_window(uint64_t bytes);
+  // A Recv has consumed an inline token of so many bytes, or it was dropped.
+  void consume(uint64_t bytes);
+  Status send(const Tokens& tokens) { return channel_.send(tokens); }
+  // The answer to a Pull.
+  void send(ObjectId object, const Tensor& tensor) {
+    channel_.send(object_of(object, tensor));
+  }
+  // Pulls what the peer knows as `theirs`, and this side as `key`.
+  Status pull(uint64_t step, const TransferKey& key, uint32_t theirs);
+  // No answers to pulls of the step are wanted any more.
+  void forget(uint64_t step);
+
+ private:
+  Status on_frame(Parts& parts, const Frame& frame);
+  Status on_tokens(Parts& parts, Tokens tokens);
+  Result<BulkLink::Destination> on_begin(const Begin& begin);
+  void on_end(Parts& parts, ObjectId object, const Status& status);
+
+  std::mutex mutex_;  // guards the below
+  SendWindow send_window_{kDefaultWindow};
+  ReceiveWindow receive_window_{kDefaultWindow};
+  std::unordered_map<uint64_t, Pulled> pulled_;  // by object
+  // Destroyed first.
+  Channel channel_;
+};
+
+}  // namespace tagflow::net

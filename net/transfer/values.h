@@ -1,0 +1,76 @@
+// Values of feeds and fetches: in a message, or as objects beside it.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "net/transfer/channel.h"
+#include "net/transfer/object_tensor.h"
+#include "net/wire/tensor.h"
+
+namespace tagflow::net {
+
+// What a message may have of tensors, in bytes; more are objects.
+inline constexpr uint64_t kMostInlineBytes = uint64_t{512} << 10;
+
+// Puts tensors into one message to the channel. Thread-compatible.
+class ValueSender {
+ public:
+  explicit ValueSender(Channel& channel) : channel_(channel) {}
+
+  // Sets `value`, a std::variant, to the tensor or to its object, which is
+  // sent. Unimplemented naming the tensor if it cannot leave the process.
+  template <class Value>
+  Status put(const Tensor& tensor, std::string_view name, Value& value) {
+    TAGFLOW_RETURN_IF_ERROR(check_sendable(tensor.dtype(), name));
+    const uint64_t bytes = info_of(tensor).bytes;
+    if (bytes <= kLargestInline && bytes <= left_) {
+      left_ -= bytes;
+      value = tensor;
+      return {};
+    }
+    const ObjectId object = channel_.next_object();
+    channel_.send(object_of(object, tensor));
+    value = object;
+    return {};
+  }
+
+ private:
+  Channel& channel_;
+  uint64_t left_ = kMostInlineBytes;
+};
+
+// Calls then(Result<std::vector<std::pair<uint32_t, Tensor>>>), now or later,
+// with the values of a message that have a tensor: index and value.
+template <class Item, class Then>
+void collect_values(TensorInputs& inputs, std::vector<Item> items, Then then) {
+  std::vector<std::pair<uint32_t, Tensor>> values;
+  std::vector<ObjectId> objects;
+  std::vector<size_t> places;  // of the objects' values
+  for (Item& item : items) {
+    if (auto* tensor = std::get_if<Tensor>(&item.value)) {
+      values.emplace_back(item.index, std::move(*tensor));
+    } else if (const auto* object = std::get_if<ObjectId>(&item.value)) {
+      places.push_back(values.size());
+      values.emplace_back(item.index, Tensor());
+      objects.push_back(*object);
+    }
+  }
+  using Values = std::vector<std::pair<uint32_t, Tensor>>;
+  if (objects.empty()) return then(Result<Values>(std::move(values)));
+  inputs.take(std::move(objects),
+              [then = std::move(then), values = std::move(values),
+               places = std::move(places)](
+                  Result<std::vector<Tensor>> tensors) mutable {
+                if (!tensors.ok())
+                  return then(Result<Values>(tensors.status()));
+                for (size_t i = 0; i < places.size(); ++i)
+                  values[places[i]].second = std::move((*tensors)[i]);
+                then(Result<Values>(std::move(values)));
+              });
+}
+
+}  // namespace tagflow::net
