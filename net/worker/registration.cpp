@@ -1,0 +1,129 @@
+#include "net/worker/registration.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/plan/compile.h"
+#include "actors/plan/transfer_name.h"
+#include "graph/file/program_file.h"
+
+namespace tagflow::net {
+namespace {
+
+Result<std::vector<graph::Partition>> read_parts(
+    const Register& registration, const actors::DeviceSet& devices,
+    const graph::OpPolicy& policy) {
+  std::vector<graph::Partition> partitions;
+  for (const Register::Part& part : registration.parts) {
+    const auto infos = devices.infos();
+    const auto info = std::ranges::find_if(infos, [&](const auto& each) {
+      return each.name.to_string() == part.device;
+    });
+    if (info == infos.end())
+      return error(Code::kNotFound, "[net] there is no device {:?} here",
+                   part.device);
+    graph::Partition partition;
+    partition.device = uint32_t(info - infos.begin());
+    TAGFLOW_ASSIGN(partition.program, graph::read_program(part.program));
+    TAGFLOW_RETURN_IF_ERROR(policy.check(partition.program.graph));
+    for (const auto& body : partition.program.bodies)
+      TAGFLOW_RETURN_IF_ERROR(policy.check(body->graph));
+    if (!partitions.empty()) {
+      const graph::Program& first = partitions.front().program;
+      if (first.feeds.size() != partition.program.feeds.size())
+        return invalid_argument("[net] the parts have {} and {} feeds",
+                                first.feeds.size(),
+                                partition.program.feeds.size());
+    }
+    if (partition.program.fetches.size() != registration.fetches.size())
+      return invalid_argument("[net] a part has {} fetches, not {}",
+                              partition.program.fetches.size(),
+                              registration.fetches.size());
+    partitions.push_back(std::move(partition));
+  }
+  return partitions;
+}
+
+void find_feeds(const std::vector<graph::Partition>& partitions,
+                Registered& registered) {
+  for (const graph::Partition& partition : partitions) {
+    const auto& feeds = partition.program.feeds;
+    registered.num_feeds = feeds.size();
+    for (uint32_t i = 0; i < feeds.size(); ++i) {
+      const auto& [node, port] = feeds[i];
+      if (node == nullptr) continue;
+      registered.feeds.push_back({i, fmt::format("{}:{}", node->name(), port),
+                                  node->output_dtypes()[size_t(port)],
+                                  node->output_shape(port)});
+    }
+  }
+}
+
+// The transfers of a Send or Recv without its other end have routes; a Recv
+// says what it expects.
+Status complete_routes(const std::vector<graph::Partition>& partitions,
+                       Routes& routes) {
+  std::unordered_map<std::string, int> ends;
+  for (const graph::Partition& partition : partitions)
+    for (const graph::Node* node : partition.program.graph.nodes()) {
+      if (!actors::is_transfer(*node)) continue;
+      TAGFLOW_ASSIGN(const auto name, actors::transfer_name_of(*node));
+      ends[name.key] += name.is_sent ? 1 : -1;
+      const auto found = routes.find(name.key);
+      if (found == routes.end()) continue;
+      found->second.tensor = fmt::format("{:?}", name.tensor);
+      if (name.is_sent) continue;
+      found->second.dtype = remove_ref(node->output_dtypes()[0]);
+      found->second.shape = node->output_shape(0);
+    }
+  for (const auto& [key, sum] : ends)
+    if (sum != 0 && !routes.contains(key))
+      return invalid_argument("[net] {} has one end here, and no peer", key);
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Registered>> compile_registration(
+    const Register& registration,
+    const std::shared_ptr<actors::DeviceSet>& devices,
+    const graph::OpPolicy& policy,
+    const std::shared_ptr<const devices::HostAccess>& host_access,
+    const std::vector<PeerSession*>& sessions, Parts& parts) {
+  auto registered = std::make_shared<Registered>();
+  registered->fetches = registration.fetches;
+  TAGFLOW_ASSIGN(auto partitions, read_parts(registration, *devices, policy));
+  find_feeds(partitions, *registered);
+
+  auto routes = std::make_shared<Routes>();
+  std::vector<std::pair<uint32_t, uint32_t>> counts(sessions.size());
+  for (const Register::Transfer& transfer : registration.transfers) {
+    auto& [sent, received] = counts[transfer.peer];
+    const uint32_t number = transfer.is_sent ? sent++ : received++;
+    routes->emplace(transfer.name, Route{sessions[transfer.peer], number});
+  }
+  TAGFLOW_RETURN_IF_ERROR(complete_routes(partitions, *routes));
+
+  actors::SessionOptions options;
+  TAGFLOW_ASSIGN(auto plans, actors::compile(std::move(partitions), options,
+                                             devices->devices()));
+  for (const auto& plan : plans)
+    registered->warnings.insert(registered->warnings.end(),
+                                plan->warnings.begin(), plan->warnings.end());
+  std::string names;
+  for (const PeerSession* session : sessions)
+    names += (names.empty() ? "" : ", ") + session->name();
+  actors::Peers peers{
+      .spawn_rendezvous = actors::spawn_with_port(
+          [&parts, routes](const std::vector<actors::Transfer>& transfers) {
+            return std::make_unique<LinkedPort>(parts, routes, transfers);
+          }),
+      .describe_wait = [names] { return "what comes from " + names; }};
+  registered->executable = std::make_shared<actors::LocalExecutable>(
+      devices,
+      actors::CallLimits{options.max_call_depth, options.max_open_calls},
+      std::move(plans), registration.fetches, host_access, std::move(peers));
+  return registered;
+}
+
+}  // namespace tagflow::net

@@ -1,0 +1,463 @@
+#include "net/worker/service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <optional>
+
+#include "devices/files/host_access.h"
+#include "graph/fault.h"
+#include "net/transfer/identity.h"
+#include "net/transfer/values.h"
+
+namespace tagflow::net {
+namespace {
+
+// What a master may have here at a time.
+constexpr size_t kMostExecutables = 4096;
+constexpr size_t kMostSteps = 4096;
+constexpr uint64_t kLargestRegister = uint64_t{1} << 31;  // bytes
+
+Outcome outcome_of(const Status& status, const Task& task) {
+  return {.code = status.code(),
+          .message = std::string(status.message()),
+          .task = task.to_string()};
+}
+
+Devices describe(const actors::DeviceSet& devices) {
+  Devices message;
+  for (const graph::DeviceInfo& info : devices.infos())
+    message.devices.push_back(
+        {.name = info.name.to_string(),
+         .incarnation = info.incarnation,
+         .host_memory = info.host_memory,
+         .kernels_at_once = uint32_t(info.kernels_at_once),
+         .memory_limit = uint64_t(info.memory_limit),
+         .flops_per_ns = info.flops_per_ns,
+         .bytes_per_ns = info.bytes_per_ns,
+         .launch_ns = info.launch_ns,
+         .link_latency_ns = info.link_latency_ns,
+         .link_bytes_per_ns = info.link_bytes_per_ns});
+  return message;
+}
+
+// In the order in which masters read them.
+std::vector<uint64_t> numbers_of(const actors::RunStats& stats) {
+  return {stats.fired,      stats.dead,  stats.frames,
+          stats.iterations, stats.hops,  stats.offloaded,
+          stats.launched,   stats.stale, uint64_t(stats.max_in_flight)};
+}
+
+}  // namespace
+
+Service::Service(const WorkerOptions& options, const IoThreads& threads,
+                 std::shared_ptr<actors::DeviceSet> devices)
+    : options_(options),
+      threads_(threads),
+      devices_(std::move(devices)),
+      state_(devices_),
+      host_access_(std::make_shared<devices::HostAccess>(
+          options.policy, devices::PrintSink())) {}
+
+Result<std::unique_ptr<Service>> Service::start(
+    const WorkerOptions& options, const IoThreads& threads,
+    std::shared_ptr<actors::DeviceSet> devices, uint16_t port) {
+  std::unique_ptr<Service> service(
+      new Service(options, threads, std::move(devices)));
+  TAGFLOW_ASSIGN(service->identity_,
+                 make_identity(Role::kWorker, options.task, options.cluster,
+                               options.secret));
+  Service* const self = service.get();
+  TAGFLOW_ASSIGN(service->listener_,
+                 Listener::start(
+                     *threads.bulk, {.host = options.host, .port = port},
+                     service->identity_,
+                     [self](const Greeting& peer) { return self->admit(peer); },
+                     [self](Connection connection) {
+                       self->on_connection(std::move(connection));
+                     }));
+  return service;
+}
+
+Service::~Service() {
+  listener_.reset();
+  const Status reason =
+      error(Code::kUnavailable, "[net] {} has left the cluster",
+            options_.task.to_string());
+  close(reason);
+  if (master_ != nullptr)
+    static_cast<void>(master_->send(Bye{"the worker is closed"}));
+  {
+    // No step can be added any more.
+    std::unique_lock lock(mutex_);
+    std::vector<std::shared_ptr<actors::Step>> steps;
+    for (const auto& [number, running] : running_)
+      if (running.step != nullptr) steps.push_back(running.step);
+    lock.unlock();
+    for (const auto& step : steps) step->fail(reason);
+    steps.clear();
+    feeds_.close(reason);
+    lock.lock();
+    changed_.wait(lock, [this] { return running_.empty(); });
+  }
+  master_.reset();
+  sessions_.clear();
+  executables_.clear();
+}
+
+// --- The thread of run() ----------------------------------------------------
+
+void Service::post(std::function<void()> job) {
+  const std::lock_guard lock(mutex_);
+  jobs_.push_back(std::move(job));
+  changed_.notify_all();
+}
+
+Status Service::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return is_closed_ || !jobs_.empty(); });
+    if (is_closed_) return reason_;
+    const std::function<void()> job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    job();
+    lock.lock();
+  }
+}
+
+void Service::close(Status reason) {
+  const std::lock_guard lock(mutex_);
+  if (is_closed_) return;
+  is_closed_ = true;
+  reason_ = std::move(reason);
+  changed_.notify_all();
+}
+
+void Service::take_register(const std::string& bytes) {
+  uint64_t request = 0;
+  const auto made =
+      guarded("net", [&]() -> Result<std::shared_ptr<Registered>> {
+        TAGFLOW_ASSIGN(const Register registration, parse_register(bytes));
+        request = registration.executable;
+        if (registration.parts.empty()) {
+          std::unique_lock lock(mutex_);
+          auto released = executables_.extract(request);
+          lock.unlock();
+          return std::shared_ptr<Registered>();
+        }
+        return make(registration);
+      });
+  Reply reply{.request = request};
+  if (!made.ok()) {
+    reply.outcome = outcome_of(made.status(), options_.task);
+  } else if (*made == nullptr) {
+    return;
+  } else {
+    reply.updates_state = (*made)->executable->updates_state();
+    reply.warnings = (*made)->warnings;
+    const std::lock_guard lock(mutex_);
+    executables_[request] = *made;
+  }
+  if (!master_->send(reply).ok()) {  // it is too long
+    reply.warnings.clear();
+    static_cast<void>(master_->send(reply));
+  }
+}
+
+Result<std::shared_ptr<Registered>> Service::make(
+    const Register& registration) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (executables_.size() >= kMostExecutables)
+      return error(Code::kResourceExhausted,
+                   "[net] a worker keeps {} executables at most",
+                   kMostExecutables);
+    if (executables_.contains(registration.executable))
+      return error(Code::kAlreadyExists, "[net] executable {} is registered",
+                   registration.executable);
+  }
+  TAGFLOW_ASSIGN(const auto sessions, sessions_of(registration));
+  return compile_registration(registration, devices_, options_.policy,
+                              host_access_, sessions, parts_);
+}
+
+Result<std::vector<PeerSession*>> Service::sessions_of(
+    const Register& registration) {
+  const std::string self = options_.task.to_string();
+  const auto session_with = [this](const PeerId& id) -> PeerSession* {
+    const auto found = sessions_.find(id);
+    if (found == sessions_.end() || !found->second.back()->lost().ok())
+      return nullptr;
+    return found->second.back().get();
+  };
+  // Of two workers, the one with the first name connects.
+  for (const Register::Peer& peer : registration.peers) {
+    const PeerId id{peer.task.to_string(), peer.incarnation};
+    if (self >= id.first) continue;
+    {
+      const std::lock_guard lock(mutex_);
+      if (session_with(id) != nullptr) continue;
+    }
+    TAGFLOW_ASSIGN(auto pair,
+                   connect_pair(*threads_.bulk, {peer.host, peer.port},
+                                identity_, peer.incarnation));
+    pair.peer.task = peer.task;
+    adopt_peer(std::move(pair));
+  }
+  std::vector<PeerSession*> sessions;
+  const auto end = std::chrono::steady_clock::now() + 2 * kHelloTime;
+  std::unique_lock lock(mutex_);
+  for (const Register::Peer& peer : registration.peers) {
+    const PeerId id{peer.task.to_string(), peer.incarnation};
+    const bool is_there = changed_.wait_until(
+        lock, end, [&] { return is_closed_ || session_with(id) != nullptr; });
+    if (is_closed_) return reason_;
+    if (!is_there)
+      return error(Code::kUnavailable, "[net] {} did not connect to {}",
+                   id.first, self);
+    sessions.push_back(session_with(id));
+  }
+  return sessions;
+}
+
+void Service::take_reset(const Reset& reset) {
+  const Status status =
+      guarded("net", [&] { state_.resources().reset(reset.containers); });
+  static_cast<void>(master_->send(Reply{
+      .request = reset.request, .outcome = outcome_of(status, options_.task)}));
+}
+
+// --- Connections ------------------------------------------------------------
+
+Status Service::admit(const Greeting& peer) {
+  if (peer.purpose == Purpose::kControl)
+    return error(Code::kUnimplemented, "no such connection");
+  const std::lock_guard lock(mutex_);
+  if (peer.role == Role::kMaster && master_ != nullptr)
+    return error(Code::kFailedPrecondition, "the worker has another master");
+  return {};
+}
+
+void Service::on_connection(Connection connection) {
+  std::optional<Pairing::Pair> pair;
+  {
+    const std::lock_guard lock(mutex_);
+    pair = pairing_.add(std::move(connection));
+  }
+  if (!pair) return;
+  if (pair->peer.role == Role::kMaster) {
+    adopt_master(std::move(*pair));
+  } else {
+    adopt_peer(std::move(*pair));
+  }
+}
+
+void Service::adopt_master(Pairing::Pair pair) {
+  auto channel = std::make_unique<Channel>(threads_, std::move(pair.small),
+                                           std::move(pair.bulk), "the master");
+  Channel* const master = channel.get();
+  {
+    const std::lock_guard lock(mutex_);
+    // A second one is closed on the thread of run(), which owns no link's.
+    if (master_ != nullptr || is_closed_) {
+      jobs_.push_back(
+          [second = std::shared_ptr<Channel>(std::move(channel))] {});
+      changed_.notify_all();
+      return;
+    }
+    master_ = std::move(channel);
+  }
+  master->start(
+      {.on_frame = [this](const Frame& frame) { return on_frame(frame); },
+       .on_begin = [this](const Begin& begin) { return on_begin(begin); },
+       .on_end = [this](ObjectId object,
+                        const Status& status) { on_end(object, status); },
+       .on_lost = [this](const Status& status) { close(status); }});
+  static_cast<void>(master->send(describe(*devices_)));
+}
+
+void Service::adopt_peer(Pairing::Pair pair) {
+  auto session = std::make_unique<PeerSession>(threads_, std::move(pair.small),
+                                               std::move(pair.bulk),
+                                               pair.peer.task.to_string());
+  session->start(parts_);
+  const std::lock_guard lock(mutex_);
+  sessions_[{session->name(), pair.peer.incarnation}].push_back(
+      std::move(session));
+  changed_.notify_all();
+}
+
+// --- What the master sends --------------------------------------------------
+
+Result<BulkLink::Destination> Service::on_begin(const Begin& begin) {
+  if (begin.kind == ObjectKind::kTensor) return feeds_.begin(begin);
+  if (begin.bytes > kLargestRegister)
+    return error(Code::kResourceExhausted,
+                 "[net] a registration of {} bytes is larger than {}",
+                 begin.bytes, kLargestRegister);
+  auto bytes = std::make_shared<std::string>(begin.bytes, '\0');
+  const std::lock_guard lock(mutex_);
+  registers_[uint64_t(begin.object)] = bytes;
+  return BulkLink::Destination{{bytes->data(), bytes->size()}, bytes};
+}
+
+void Service::on_end(ObjectId object, const Status& status) {
+  std::shared_ptr<std::string> bytes;
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto node = registers_.extract(uint64_t(object)); !node.empty())
+      bytes = std::move(node.mapped());
+  }
+  if (bytes == nullptr) return feeds_.end(object, status);
+  if (status.ok()) post([this, bytes] { take_register(*bytes); });
+}
+
+Status Service::on_frame(const Frame& frame) {
+  switch (frame.kind) {
+    case FrameKind::kRun: {
+      TAGFLOW_ASSIGN(Run run, parse_body<Run>(frame.body));
+      return on_run(std::move(run));
+    }
+    case FrameKind::kAbort: {
+      TAGFLOW_ASSIGN(const Abort abort, parse_body<Abort>(frame.body));
+      on_abort(abort);
+      return {};
+    }
+    case FrameKind::kReset: {
+      TAGFLOW_ASSIGN(Reset reset, parse_body<Reset>(frame.body));
+      post([this, reset = std::move(reset)] { take_reset(reset); });
+      return {};
+    }
+    default:
+      return error(Code::kDataLoss, "[net] a master sends no {}",
+                   kind_name(frame.kind));
+  }
+}
+
+// --- Steps ------------------------------------------------------------------
+
+Status Service::on_run(Run run) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_closed_) return reason_;
+    if (running_.size() >= kMostSteps)
+      return error(Code::kResourceExhausted,
+                   "[net] a worker runs {} steps at a time", kMostSteps);
+    WorkerSteps::Actions actions;
+    TAGFLOW_RETURN_IF_ERROR(parts_.on_run(run.step, actions));
+    running_.emplace(run.step, Running());
+  }
+  auto feeds = std::exchange(run.feeds, {});
+  collect_values(feeds_, std::move(feeds),
+                 [this, run = std::move(run)](
+                     Result<std::vector<std::pair<uint32_t, Tensor>>> values) {
+                   start_step(run, std::move(values));
+                 });
+  return {};
+}
+
+void Service::start_step(
+    const Run& run, Result<std::vector<std::pair<uint32_t, Tensor>>> feeds) {
+  const Status status = guarded("net", [&]() -> Status {
+    TAGFLOW_RETURN_IF_ERROR(feeds.status());
+    return try_start_step(run, std::move(*feeds));
+  });
+  if (!status.ok()) end_step(run.step, status, {}, {});
+}
+
+Status Service::try_start_step(const Run& run,
+                               std::vector<std::pair<uint32_t, Tensor>> feeds) {
+  std::shared_ptr<Registered> registered;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = executables_.find(run.executable);
+    if (found == executables_.end())
+      return error(Code::kFailedPrecondition,
+                   "[net] executable {} is not registered", run.executable);
+    registered = found->second;
+  }
+  std::vector<Tensor> all(registered->num_feeds);
+  for (auto& [index, tensor] : feeds) {
+    if (index >= all.size())
+      return invalid_argument("[net] there are {} feeds, and no feed {}",
+                              all.size(), index);
+    all[index] = std::move(tensor);
+  }
+  for (const Registered::Feed& feed : registered->feeds) {
+    const Tensor& tensor = all[feed.index];
+    if (!tensor.valid())
+      return invalid_argument("[net] {} is not fed", feed.name);
+    if (tensor.dtype() != feed.dtype || !feed.shape.accepts(tensor.shape()))
+      return invalid_argument("[net] {} is fed with {}", feed.name,
+                              tensor.describe());
+  }
+  const auto step = std::make_shared<actors::Step>(
+      run.step, registered->executable->num_fetches());
+  step->info.seed = run.seed;
+  step->info.state = &state_.resources();
+  step->info.random_runs = &step->random.emplace(state_.run_counts());
+  step->on_over = [this, registered](actors::Step& over,
+                                     actors::Step::Answer answer,
+                                     const actors::RunStats& stats) {
+    // Closes the gate of changes.
+    over.answer(std::vector<Tensor>());
+    end_step(over.info.step_id, std::move(answer), stats, registered->fetches);
+  };
+  Status cause;
+  {
+    const std::lock_guard lock(mutex_);
+    Running& running = running_.at(run.step);
+    running.step = step;
+    cause = is_closed_ ? reason_ : running.cause;
+  }
+  if (!cause.ok()) step->fail(cause);
+  return registered->executable->start(step, all, false, run.has_stats);
+}
+
+void Service::on_abort(const Abort& abort) {
+  const Status cause = abort.cause.code == Code::kOk
+                           ? error(Code::kAborted, "[net] the step is aborted")
+                           : Status(abort.cause.code, abort.cause.message);
+  WorkerSteps::Actions actions;
+  parts_.on_abort(abort.step, cause, actions);
+  std::shared_ptr<actors::Step> step;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = running_.find(abort.step);
+    if (found == running_.end()) return;
+    found->second.cause = cause;
+    step = found->second.step;
+  }
+  if (step != nullptr) step->fail(cause);
+}
+
+void Service::end_step(uint64_t step, actors::Step::Answer answer,
+                       const actors::RunStats& stats,
+                       const std::vector<std::string>& fetches) {
+  WorkerSteps::Actions actions;
+  parts_.on_over(step, answer.status(), actions);
+  const Status sent = guarded("net", [&]() -> Status {
+    Done done{.step = step, .stats = numbers_of(stats)};
+    done.outcome = outcome_of(answer.status(), options_.task);
+    if (answer.ok()) {
+      ValueSender sender(*master_);
+      for (uint32_t i = 0; i < answer->size(); ++i) {
+        if (!(*answer)[i].valid()) continue;
+        Done::Fetch& fetch = done.fetches.emplace_back();
+        fetch.index = i;
+        TAGFLOW_RETURN_IF_ERROR(
+            sender.put((*answer)[i], fetches[i], fetch.value));
+      }
+    }
+    return master_->send(done);
+  });
+  if (!sent.ok())
+    static_cast<void>(master_->send(
+        Done{.step = step, .outcome = outcome_of(sent, options_.task)}));
+  const std::lock_guard lock(mutex_);
+  running_.erase(step);
+  changed_.notify_all();
+}
+
+}  // namespace tagflow::net

@@ -1,0 +1,119 @@
+// Service: one incarnation of a worker, from its first connection to the loss
+// of its master.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/runtime/device_set.h"
+#include "actors/session/executable.h"
+#include "actors/shared_state.h"
+#include "net/link/listener.h"
+#include "net/transfer/channel.h"
+#include "net/transfer/object_tensor.h"
+#include "net/transfer/pairing.h"
+#include "net/transfer/parts.h"
+#include "net/transfer/peer_session.h"
+#include "net/worker/registration.h"
+#include "net/worker/worker.h"
+
+namespace tagflow::net {
+
+// Three kinds of threads call it: those of the links; those of the engine, at
+// the end of a step; and the one of run(), which does all that may take long.
+// The links' threads wait for none of the others.
+//
+// Life: started; run(), until its master is lost or it is closed; gone.
+class Service {
+ public:
+  // All outlive it. Errors of Listener::start().
+  static Result<std::unique_ptr<Service>> start(
+      const WorkerOptions& options, const IoThreads& threads,
+      std::shared_ptr<actors::DeviceSet> devices, uint16_t port);
+  // Waits until the steps are at rest. REQUIRES: run() has returned.
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  uint16_t port() const { return listener_->port(); }
+  // Returns why it ended.
+  Status run();
+  // Ends run(). Thread-safe.
+  void close(Status reason);
+
+ private:
+  // A step that runs here.
+  struct Running {
+    std::shared_ptr<actors::Step> step;  // null: its feeds are on their way
+    Status cause;                        // why it was aborted meanwhile
+  };
+  using PeerId = std::pair<std::string, uint64_t>;  // task, incarnation
+
+  Service(const WorkerOptions& options, const IoThreads& threads,
+          std::shared_ptr<actors::DeviceSet> devices);
+
+  void post(std::function<void()> job);
+
+  // Connections, on the thread of the listener.
+  Status admit(const Greeting& peer);
+  void on_connection(Connection connection);
+  void adopt(Pairing::Pair pair);
+  void adopt_master(Pairing::Pair pair);
+  void adopt_peer(Pairing::Pair pair);
+
+  // What the master's links bring.
+  Status on_frame(const Frame& frame);
+  Result<BulkLink::Destination> on_begin(const Begin& begin);
+  void on_end(ObjectId object, const Status& status);
+  Status on_run(Run run);
+  void on_abort(const Abort& abort);
+
+  void start_step(const Run& run,
+                  Result<std::vector<std::pair<uint32_t, Tensor>>> feeds);
+  Status try_start_step(const Run& run,
+                        std::vector<std::pair<uint32_t, Tensor>> feeds);
+  // The step is over, or could not be started: sends its Done.
+  void end_step(uint64_t step, actors::Step::Answer answer,
+                const actors::RunStats& stats,
+                const std::vector<std::string>& fetches);
+
+  // On the thread of run().
+  void take_register(const std::string& bytes);
+  void take_reset(const Reset& reset);
+  Result<std::shared_ptr<Registered>> make(const Register& registration);
+  // The sessions with all peers, which are made if they are not there.
+  Result<std::vector<PeerSession*>> sessions_of(const Register& registration);
+
+  const WorkerOptions& options_;
+  const IoThreads& threads_;
+  const std::shared_ptr<actors::DeviceSet> devices_;
+  actors::SharedState state_;
+  const std::shared_ptr<const devices::HostAccess> host_access_;
+  Identity identity_;
+  Parts parts_;
+  TensorInputs feeds_;
+
+  std::mutex mutex_;  // guards the below
+  std::condition_variable changed_;
+  bool is_closed_ = false;
+  Status reason_;
+  std::deque<std::function<void()>> jobs_;
+  Pairing pairing_;
+  std::map<uint64_t, std::shared_ptr<std::string>> registers_;  // by object
+  std::map<uint64_t, std::shared_ptr<Registered>> executables_;
+  std::map<uint64_t, Running> running_;  // by step
+  // Those that were lost stay: executables name them.
+  std::map<PeerId, std::vector<std::unique_ptr<PeerSession>>> sessions_;
+  // Set once. Destroyed, with the sessions, before what their handlers use.
+  std::unique_ptr<Channel> master_;
+  std::unique_ptr<Listener> listener_;
+};
+
+}  // namespace tagflow::net

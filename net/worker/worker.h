@@ -1,0 +1,56 @@
+// Worker: a process that runs parts of the steps of a master.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "graph/op_policy.h"
+#include "graph/status.h"
+#include "net/wire/messages.h"
+
+namespace tagflow::net {
+
+struct WorkerOptions {
+  Task task;                       // of the cluster
+  std::string cluster;             // its name
+  std::string secret;              // what its processes share; not empty
+  std::string host = "localhost";  // on which it listens
+  uint16_t port = 0;               // 0: one that is free
+  std::string devices;             // as SessionOptions::devices
+  int workers = 0;                 // threads of its engine; 0: one per core
+  // What the graphs of masters may do here.
+  graph::OpPolicy policy = without_files();
+  // Receives why a master was lost, and the like. Empty: stderr. Must be
+  // thread-safe.
+  std::function<void(const std::string&)> on_warning;
+
+  // All ops but those that use files.
+  static graph::OpPolicy without_files();
+};
+
+// Serves one master at a time. When it loses it, it ends all steps, drops what
+// it had for it, also variables, and waits for another one as a new
+// incarnation, on the same port. Thread-safe.
+class Worker {
+ public:
+  // InvalidArgument for a task or devices that cannot be, or an empty secret;
+  // Unavailable if it cannot listen.
+  static Result<std::unique_ptr<Worker>> start(WorkerOptions options);
+  // Ends all steps, which fail at their master with Unavailable, and waits for
+  // the kernels that run.
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  uint16_t port() const;
+
+ private:
+  class Impl;
+  explicit Worker(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tagflow::net
