@@ -94,7 +94,10 @@ void BulkLink::State::step(F&& f) {
 void BulkLink::State::begin(Handlers link_handlers) {
   handlers = std::move(link_handlers);
   if (is_gone) return;
-  if (!failure.ok()) return lose(failure);
+  if (!failure.ok()) {
+    is_over = false;  // it may have ended when nobody could be told
+    return lose(failure);
+  }
   wait_interval();
   wait_readable();
   wake_writer();

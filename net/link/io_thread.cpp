@@ -22,13 +22,24 @@ struct IoThread::State {
   std::thread thread;
 };
 
+namespace {
+
+// Links guard their own work. What Asio itself throws, as for want of memory,
+// costs the operation that was to begin: its link is lost by the silence.
+void run(asio::io_context& context) {
+  while (!guarded([&] { context.run(); }).ok()) {
+  }
+}
+
+}  // namespace
+
 IoThread::IoThread(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<IoThread>> IoThread::start(const std::string& name) {
   return guarded("net|link", [&]() -> Result<std::unique_ptr<IoThread>> {
     std::unique_ptr<IoThread> made(new IoThread(std::make_unique<State>()));
     State* state = made->state_.get();
-    state->thread = std::thread([state] { state->context.run(); });
+    state->thread = std::thread([state] { run(state->context); });
     constexpr size_t kLongestName = 15;  // of pthreads
     ::pthread_setname_np(state->thread.native_handle(),
                          name.substr(0, kLongestName).c_str());

@@ -73,7 +73,8 @@ class Connector {
   using OnDone = std::function<void(Result<Connection>)>;
 
   // Tries all addresses of the host in turn. Calls on_done once, on the io
-  // thread, which must outlive the connector. May throw std::bad_alloc.
+  // thread, which must outlive the connector. A name server that does not
+  // answer delays the end of that thread. May throw std::bad_alloc.
   Connector(IoThread& thread, Options options, const Identity& identity,
             OnDone on_done);
   // on_done is not called any more when this returns; it may destroy the

@@ -37,18 +37,19 @@ struct SmallLink::State : std::enable_shared_from_this<State> {
   }
 
   Sent send(std::string& frame);
+  // Calls a step of the link; what goes wrong there loses it.
+  template <class F>
+  void step(F&& f);
   // Writes what waits, and waits for room if the socket takes no more.
-  void flush();
+  Status flush();
   void begin(Handlers link_handlers);
   void read();
-  void receive(size_t count);
-  Status take_frames();
+  Status receive(const ErrorCode& error, size_t count);
   Status take(const Frame& frame);
-  Status answer(const Frame& ping);
   void wait_interval();
-  void end_interval();
+  Status end_interval();
   template <class Message>
-  void send_message(const Message& message);
+  Status send_message(const Message& message);
   // Why it is not open, if that is so.
   Status failed() const;
   // Closes the socket; whether that was still to do.
@@ -103,7 +104,9 @@ Sent SmallLink::State::send(std::string& frame) {
   const Status status = guarded("net|link", [&] {
     queue.push_back(std::move(frame));
     if (is_flushing) return;
-    thread.post([self = shared_from_this()] { self->flush(); });
+    thread.post([self = shared_from_this()] {
+      self->step([&] { return self->flush(); });
+    });
     is_flushing = true;
   });
   if (!status.ok()) return fail(status);
@@ -143,28 +146,30 @@ Status SmallLink::State::write_queue() {
   return {};
 }
 
-void SmallLink::State::flush() {
-  bool has_room = false;
+template <class F>
+void SmallLink::State::step(F&& f) {
+  if (is_over) return;
+  const Status status = guarded("net|link", std::forward<F>(f));
+  if (!status.ok()) lose(status);
+}
+
+Status SmallLink::State::flush() {
   {
     const std::lock_guard lock(mutex);
-    if (!is_open) return;
-    if (const Status status = write_queue(); !status.ok()) {
-      fail(status);
-      return;
-    }
-    if (queue.empty()) {
-      is_flushing = false;
-      has_room = std::exchange(is_over_limit, false);
-    } else {
+    if (!is_open) return {};
+    TAGFLOW_RETURN_IF_ERROR(write_queue());
+    if (!queue.empty()) {
       stream.async_wait(asio::posix::stream_descriptor::wait_write,
                         [self = shared_from_this()](const ErrorCode& error) {
-                          if (!error) self->flush();
+                          if (!error) self->step([&] { return self->flush(); });
                         });
+      return {};
     }
+    is_flushing = false;
+    if (!std::exchange(is_over_limit, false)) return {};
   }
-  if (!has_room || is_over || !handlers.on_room) return;
-  if (const Status status = guarded("net|link", handlers.on_room); !status.ok())
-    lose(status);
+  if (handlers.on_room) handlers.on_room();
+  return {};
 }
 
 void SmallLink::State::begin(Handlers link_handlers) {
@@ -174,8 +179,10 @@ void SmallLink::State::begin(Handlers link_handlers) {
     is_over = false;  // it may have ended when nobody could be told
     return lose(status);
   }
-  wait_interval();
-  read();
+  step([&] {
+    wait_interval();
+    read();
+  });
 }
 
 void SmallLink::State::read() {
@@ -183,30 +190,23 @@ void SmallLink::State::read() {
   stream.async_read_some(
       asio::buffer(space.data(), space.size()),
       [self = shared_from_this()](const ErrorCode& error, size_t count) {
-        if (self->is_over) return;
-        if (!error) return self->receive(count);
-        const bool is_closed = error == asio::error::eof;
-        self->lose(lost(
-            self->options.peer,
-            is_closed ? "the peer closed the connection" : error.message()));
+        self->step([&] { return self->receive(error, count); });
       });
 }
 
-void SmallLink::State::receive(size_t count) {
+Status SmallLink::State::receive(const ErrorCode& error, size_t count) {
+  if (error == asio::error::eof)
+    return lost(options.peer, "the peer closed the connection");
+  if (error) return lost(options.peer, error.message());
   silence.hear();
   input.add(count);
-  const Status status = guarded("net|link", [&] { return take_frames(); });
-  if (is_over) return;
-  if (!status.ok()) return lose(status);
-  read();
-}
-
-Status SmallLink::State::take_frames() {
-  while (!is_over) {
+  while (true) {
     TAGFLOW_ASSIGN(const auto frame, input.next());
     if (!frame) break;
     TAGFLOW_RETURN_IF_ERROR(take(*frame));
+    if (is_over) return {};
   }
+  read();
   return {};
 }
 
@@ -214,8 +214,7 @@ Status SmallLink::State::take(const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::kPing: {
       TAGFLOW_ASSIGN(const Ping ping, parse_body<Ping>(frame.body));
-      send_message(Pong{ping.nonce, ping.time_ns, clock_ns()});
-      return {};
+      return send_message(Pong{ping.nonce, ping.time_ns, clock_ns()});
     }
     case FrameKind::kPong:
       return parse_body<Pong>(frame.body).status();
@@ -231,12 +230,12 @@ Status SmallLink::State::take(const Frame& frame) {
 void SmallLink::State::wait_interval() {
   timer.expires_after(options.life.interval);
   timer.async_wait([self = shared_from_this()](const ErrorCode& error) {
-    if (!error && !self->is_over) self->end_interval();
+    if (!error) self->step([&] { return self->end_interval(); });
   });
 }
 
-void SmallLink::State::end_interval() {
-  if (const Status status = failed(); !status.ok()) return lose(status);
+Status SmallLink::State::end_interval() {
+  TAGFLOW_RETURN_IF_ERROR(failed());
   uint32_t sent;
   {
     const std::lock_guard lock(mutex);
@@ -244,24 +243,21 @@ void SmallLink::State::end_interval() {
   }
   switch (silence.end_interval(sent != std::exchange(last_sequence, sent))) {
     case Silence::Action::kGiveUp:
-      return lose(lost(options.peer, "the peer is silent"));
+      return lost(options.peer, "the peer is silent");
     case Silence::Action::kPing:
-      send_message(Ping{sent, clock_ns()});
+      TAGFLOW_RETURN_IF_ERROR(send_message(Ping{sent, clock_ns()}));
       break;
     case Silence::Action::kNothing:
       break;
   }
   wait_interval();
+  return {};
 }
 
 template <class Message>
-void SmallLink::State::send_message(const Message& message) {
-  Result<std::string> frame = frame_of(message);
-  if (frame.ok()) {
-    send(*frame);
-  } else {
-    lose(frame.status());
-  }
+Status SmallLink::State::send_message(const Message& message) {
+  TAGFLOW_ASSIGN(std::string frame, frame_of(message));
+  return send(frame) == Sent::kLost ? failed() : Status();
 }
 
 Status SmallLink::State::failed() const {

@@ -28,8 +28,8 @@ class Socket {
   int descriptor_ = -1;
 };
 
-// Makes a socket fit for links: calls do not wait, and what is written is sent
-// at once. Not every kind of socket has the latter, and needs it then.
+// Makes a socket fit for links: calls do not wait, and TCP sends at once what
+// is written. Unavailable if it is not a socket. Thread-compatible.
 Status prepare_socket(const Socket& socket);
 
 }  // namespace tagflow::net

@@ -44,8 +44,9 @@ struct End {
     BulkLink::Handlers handlers;
     handlers.on_begin =
         [this](const Begin& begin) -> Result<BulkLink::Destination> {
+      const bool is_refused = refuses;
       begun.put(begin);
-      if (refuses) return error(Code::kResourceExhausted, "no");
+      if (is_refused) return error(Code::kResourceExhausted, "no");
       auto bytes = std::make_shared<std::string>(begin.bytes, '\0');
       {
         const std::lock_guard lock(mutex);
@@ -345,6 +346,34 @@ TEST_CASE("an idle bulk link pings and answers pings") {
   const auto answer = parse_body<Pong>(pong.substr(kFrameHeader));
   REQUIRE(answer.ok());
   CHECK(answer->nonce == 77);
+}
+
+TEST_CASE("a bulk link that was lost before it is started says so") {
+  const auto thread = start_thread();
+  End end(*thread, Socket());
+  CHECK(mentions(end.losses.take(), "the socket is of no use"));
+
+  auto [ours, theirs] = connected_sockets();
+  BulkLink link(*thread, std::move(theirs), quiet());
+  ours = Socket();
+  link.send(object_of(1, random_bytes(size_t{16} << 20, 1)));
+  for (int i = 0; i < 20; ++i) thread->call([] {});
+  Inbox<Status> losses;
+  BulkLink::Handlers handlers;
+  handlers.on_lost = [&](const Status& status) { losses.put(status); };
+  link.start(handlers);
+  CHECK(losses.take().code() == Code::kUnavailable);
+}
+
+TEST_CASE("an object that cannot be sent is answered, and the link goes on") {
+  Pair pair;
+  BulkLink::Object object = object_of(1, random_bytes(8, 1));
+  object.begin.kind = ObjectKind::kTensor;
+  object.begin.tensor = {DataType::kResource, {1}, 8};
+  pair.a->link->send(object);
+  CHECK(pair.a->sent.take().status.code() == Code::kUnimplemented);
+  pair.a->link->send(object_of(2, random_bytes(8, 1)));
+  CHECK(pair.b->ended.take().object == 2);
 }
 
 TEST_CASE("too many objects at a time lose the link") {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "net/wire/messages.h"
+#include "tests/failing_new.h"
 #include "tests/net/link/loopback.h"
 #include "tests/net/wire/numbered.h"
 
@@ -308,6 +309,39 @@ TEST_CASE("a link that was lost before it is started says so") {
   handlers.on_lost = [&](const Status& status) { losses.put(status); };
   link.start(handlers);
   CHECK(losses.take().code() == Code::kUnavailable);
+}
+
+TEST_CASE("a shortage of memory loses a frame's link, or nothing") {
+  Run run;
+  run.feeds = {{0, Tensor::make(DataType::kUInt8, {1'000'000})}};
+  constexpr int kFrames = 20;
+  for (int64_t k = 1;; ++k) {
+    const auto thread = start_thread(), other = start_thread();
+    std::atomic<int> received = 0;
+    std::atomic<bool> is_lost = false;
+    auto [first, second] = connected_sockets();
+    SmallLink a(*thread, std::move(first), quiet());
+    SmallLink b(*other, std::move(second), quiet());
+    std::vector<std::string> frames;
+    for (int i = 0; i < kFrames; ++i) frames.push_back(*frame_of(run));
+    SmallLink::Handlers handlers;
+    handlers.on_frame = [&](const Frame&) {
+      ++received;
+      return Status();
+    };
+    handlers.on_lost = [&](const Status&) { is_lost = true; };
+    a.start(handlers);
+    b.start(handlers);
+    for (const auto& started : {thread.get(), other.get()})
+      started->call([] {});
+    FailAllocation fail(k);
+    for (std::string& frame : frames) a.send(frame);
+    while (received < kFrames && !is_lost) std::this_thread::yield();
+    fail.stop();
+    CHECK((is_lost || received == kFrames));
+    if (!fail.failed()) break;
+    CHECK(k < 1000);
+  }
 }
 
 TEST_CASE("a link may be destroyed while frames come and go") {
