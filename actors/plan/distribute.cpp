@@ -21,6 +21,7 @@
 #include "graph/functions/lower.h"
 #include "graph/partition/readers_first.h"
 #include "graph/partition/recv_schedule.h"
+#include "graph/partition/unreceived.h"
 #include "graph/passes/passes.h"
 #include "graph/placement/constraints.h"
 #include "graph/placement/scatter.h"
@@ -193,6 +194,7 @@ class Distributor {
     TAGFLOW_RETURN_IF_ERROR(cut());
     TAGFLOW_RETURN_IF_ERROR(run_stage(graph::Stage::kCut));
     TAGFLOW_RETURN_IF_ERROR(run_stage(graph::Stage::kCpu));
+    if (is_cut_) graph::drop_unreceived(result_.partitions);
     TAGFLOW_RETURN_IF_ERROR(begin("readers got their order"));
     TAGFLOW_RETURN_IF_ERROR(
         graph::put_readers_first(result_.partitions, order));

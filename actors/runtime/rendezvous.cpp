@@ -136,6 +136,9 @@ void LocalRendezvous::reset() {
       slot.entry.value.reset();
     }
   if (!table_.empty()) table_.clear();
+  // Of a step that was cancelled in the middle of a batch.
+  for (Batch* batch : answers_) pool().give(batch);
+  answers_.clear();
 }
 
 caf::actor spawn_local_rendezvous(caf::actor_system& system, HandOff policy,

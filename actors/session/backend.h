@@ -44,7 +44,7 @@ class Backend {
   virtual Result<Made> make(std::vector<graph::Partition> partitions,
                             std::vector<std::string> fetches,
                             graph::Budget* budget) = 0;
-  // Removes the resources in these containers; an empty list means all of them.
+  // Removes the resources in these containers: see Session::reset().
   virtual Status reset(const std::vector<std::string>& containers) = 0;
 };
 

@@ -112,6 +112,7 @@ class PeerNetwork::Impl::Meeting : public LocalRendezvous {
           const std::vector<Transfer>& transfers, BatchStore* store,
           std::shared_ptr<Impl> network, int process)
       : LocalRendezvous(config, policy, transfers, store),
+        store_(*store),
         network_(std::move(network)),
         process_(process) {
     for (uint32_t i = 0; i < transfers.size(); ++i)
@@ -121,6 +122,8 @@ class PeerNetwork::Impl::Meeting : public LocalRendezvous {
   uint32_t number_of(const std::string& name) const {
     return numbers_.at(name);
   }
+  // Thread-safe.
+  Batch* make_batch() { return store_.make(); }
   void begin(Step& step) override {
     step_ = step.info.step_id;
     network_->begin(process_, step, *this);
@@ -158,6 +161,7 @@ class PeerNetwork::Impl::Meeting : public LocalRendezvous {
   }
 
  private:
+  BatchStore& store_;
   const std::shared_ptr<Impl> network_;
   const int process_;
   std::unordered_map<std::string, uint32_t> numbers_;  // of transfers
@@ -166,28 +170,28 @@ class PeerNetwork::Impl::Meeting : public LocalRendezvous {
 
 void PeerNetwork::Impl::carry() {
   std::unique_lock lock(mutex_);
-  size_t looked = 0;  // letters in a row that cannot be delivered yet
+  std::vector<size_t> ready;  // of letters_; the others are early
   for (;;) {
-    changed_.wait(lock, [&] { return is_over_ || looked < letters_.size(); });
+    changed_.wait(lock, [&] {
+      ready.clear();
+      for (size_t i = 0; i < letters_.size(); ++i) {
+        const Process& to = parts_[size_t(letters_[i].to)];
+        if (to.open.contains(letters_[i].step) ||
+            to.dead.contains(letters_[i].step))
+          ready.push_back(i);
+      }
+      return is_over_ || !ready.empty();
+    });
     if (is_over_) return;
-    std::swap(letters_[choices_.below(uint32_t(letters_.size()))],
+    std::swap(letters_[ready[choices_.below(uint32_t(ready.size()))]],
               letters_.back());
-    Process& to = parts_[size_t(letters_.back().to)];
-    const uint64_t step = letters_.back().step;
-    const auto part = to.open.find(step);
-    if (part == to.open.end() && !to.dead.contains(step)) {
-      // It is early. With a few of them, each is looked at soon again.
-      if (++looked < letters_.size()) continue;
-      changed_.wait(lock);
-      looked = 0;
-      continue;
-    }
-    looked = 0;
     Letter letter = std::move(letters_.back());
     letters_.pop_back();
+    Process& to = parts_[size_t(letter.to)];
+    const auto part = to.open.find(letter.step);
     if (part == to.open.end() || !part->second.step->try_enter()) continue;
     const Part entered = part->second;
-    if (letter.sender != nullptr)
+    if (letter.sender != nullptr && !letter.transfer.empty())
       letters_.push_back({.step = letter.step,
                           .to = letter.from,
                           .sender = letter.sender,
@@ -201,7 +205,7 @@ void PeerNetwork::Impl::carry() {
 // REQUIRES: the caller has a unit of the part's step.
 void PeerNetwork::Impl::deliver(Letter& letter, const Part& part) {
   Runner runner(nullptr, HandOff::kDirect, std::chrono::hours(1));
-  auto* const batch = new Batch;
+  Batch* const batch = part.meeting->make_batch();
   batch->step = part.step;
   if (letter.transfer.empty()) {
     batch->kind = BatchKind::kReceived;

@@ -61,11 +61,11 @@ TEST_CASE("random graphs over several processes agree with the reference") {
 namespace {
 
 // A loop of 1,000 trips on task 0, whose body on task 1 fails in trip "bad".
-struct CutLoop : Program {
+struct CutLoop : actors::Program {
   CutLoop() {
     const Output bad = input("bad", DataType::kInt32);
-    out = ops::while_loop(
-        s.named("loop"), {ops::constant(s, 0)},
+    const Outputs last = while_loop(
+        s.named("loop"),
         [](const Scope& in, const Outputs& v) {
           return ops::less(in, v[0], 1000);
         },
@@ -76,7 +76,9 @@ struct CutLoop : Program {
           const Output next =
               ops::add(there.with_control_dependencies({check}), v[0], 1);
           return {ops::identity(in.with_device("/job:worker/task:0"), next)};
-        })[0];
+        },
+        {ops::constant(s, 0)});
+    out = last[0];
     must(s.status());
   }
   Result<int32_t> run(Session& session, int bad) const {
@@ -112,12 +114,14 @@ TEST_CASE("an error in one process ends the parts of all, which run again") {
 }
 
 TEST_CASE("a variable of one process keeps its value from step to step") {
-  Program p;
+  actors::Program p;
   const Scope there = p.s.with_device("/job:worker/task:1");
-  const Output v = ops::variable(there.named("v"), DataType::kInt32, {});
+  const ops::Variable v =
+      ops::variable(there.named("v"), DataType::kInt32, PartialShape({}));
   ops::assign(there.named("init"), v, 1);
   ops::assign_add(there.named("more"), v, p.input("x", DataType::kInt32));
-  ops::identity(p.s.with_device("/job:worker/task:0").named("read"), v);
+  ops::identity(p.s.with_device("/job:worker/task:0").named("read"),
+                ops::read(there, v));
   must(p.s.status());
   SessionOptions options;
   options.backend = std::make_shared<Processes>(2, "cpu:1", 1, 3);
@@ -127,12 +131,12 @@ TEST_CASE("a variable of one process keeps its value from step to step") {
     must(session->run({{"x", Tensor::scalar(10)}}, {}, {"more"},
                       within_a_minute()));
   CHECK(must(must_run(*session, {}, {"read"})[0].item<int32_t>()) == 31);
-  must(session->reset({}));
+  must(session->reset({""}));
   CHECK_FALSE(session->run({}, {"read"}, {}, within_a_minute()).ok());
 }
 
 TEST_CASE("a wait in one process is named by the step, and can be cancelled") {
-  Program p;
+  actors::Program p;
   const Scope there = p.s.with_device("/job:worker/task:1");
   const ops::Queue queue =
       ops::fifo_queue(there.named("q"), {DataType::kInt32},

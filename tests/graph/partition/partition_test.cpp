@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "graph/op_registry.h"
+#include "graph/partition/unreceived.h"
 #include "tests/graph/partition/cut.h"
 
 using namespace tagflow;
@@ -242,6 +243,34 @@ TEST_CASE("a fetch from a device without host memory goes to the first with") {
       "[partition] \"y:0\" cannot be fetched from "
       "/job:localhost/replica:0/task:0/device:CPU:0: no device of its process "
       "has host memory");
+}
+
+TEST_CASE("what is sent to nobody is dropped, with all that only it needs") {
+  Graph graph;
+  Node* x = placeholder(graph, "x", DataType::kInt32);
+  Node* y = add(graph, "y", "Neg", {{x, 0}});
+  Node* z = add(graph, "z", "Neg", {{y, 0}});
+  add(graph, "out", "Neg", {{z, 0}});
+  add(graph, "other", "Neg", {{x, 0}});
+  Cut cut(program_of(graph, {"out", "other"}, {}, {"x"}),
+          {{"y", 1}, {"z", 0}, {"out", 1}, {"other", 0}}, cpus(2));
+  const auto unchanged = cut.text(0) + cut.text(1);
+  drop_unreceived(cut.parts);
+  CHECK(cut.text(0) + cut.text(1) == unchanged);
+  // A pass finds that "out" is a constant: then nobody needs z and y.
+  Program& on1 = cut.parts[1].program;
+  on1.fetches[0] = {constant(on1.graph, "known", Tensor::scalar(1)), 0};
+  on1.graph.remove(
+      std::vector<Node*>{on1.graph.find("out"), on1.graph.find("z/recv")});
+  drop_unreceived(cut.parts);
+  REQUIRE(cut.parts.size() == 2);
+  CHECK(cut.text(0) == "x = Placeholder()\nother = Neg(x)\n");
+  CHECK(cut.text(1) == "known = Const()\n");
+  on1.fetches = {Endpoint(), Endpoint()};
+  cut.parts[0].program.targets.clear();
+  on1.graph.remove(std::vector<Node*>{on1.graph.find("known")});
+  drop_unreceived(cut.parts);
+  CHECK(cut.parts.size() == 1);
 }
 
 TEST_CASE("a lossy transfer sends a float as bfloat16") {
