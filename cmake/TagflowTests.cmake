@@ -6,6 +6,9 @@ if(TAGFLOW_BUILD_TESTS)
   # The interpreter and the random graphs that the engine is compared with.
   tagflow_tests(reference LINK tagflow::devices SUPPORT tagflow_reference)
   target_link_libraries(actors_tests PRIVATE tagflow_reference)
+  if(TARGET net_tests)
+    target_link_libraries(net_tests PRIVATE tagflow_reference)
+  endif()
   # Gradients are checked by what they are when they run.
   if(TARGET autodiff_tests)
     target_link_libraries(autodiff_tests PRIVATE tagflow::actors)

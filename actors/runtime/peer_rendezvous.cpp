@@ -15,9 +15,10 @@ class PeerRendezvous final : public LocalRendezvous {
                  const std::vector<Transfer>& transfers, BatchStore* store,
                  std::unique_ptr<PeerPort> port)
       : LocalRendezvous(config, policy, transfers, store),
+        store_(*store),
         port_(std::move(port)) {}
 
-  void begin(Step& step) override { port_->begin(step); }
+  void begin(Step& step) override { port_->begin(step, store_); }
   void reset() override {
     port_->end();
     LocalRendezvous::reset();
@@ -56,13 +57,14 @@ class PeerRendezvous final : public LocalRendezvous {
     post_answers(runner);
   }
 
+  BatchStore& store_;
   const std::unique_ptr<PeerPort> port_;
   TransferAnswers answers_;  // of the batch in hand
 };
 
-void TransferAnswers::post(Step& step) {
+void TransferAnswers::post(Step& step, BatchStore& store) {
   for (Answer& answer : answers_) {
-    auto* const batch = new Batch;
+    Batch* const batch = store.make();
     batch->kind = BatchKind::kReceived;
     batch->step = &step;
     batch->receiver = answer.end.iteration;

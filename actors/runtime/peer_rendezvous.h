@@ -14,6 +14,7 @@
 
 namespace tagflow::actors {
 
+class BatchStore;   // actors/runtime/batch.h
 class EngineActor;  // actors/runtime/engine_actor.h
 class Step;         // actors/runtime/step.h
 
@@ -34,9 +35,9 @@ class TransferAnswers {
   }
   bool empty() const { return answers_.empty(); }
   // Gives the answers to their iterations, on a thread that is not one of the
-  // engine's. REQUIRES: the caller has a unit of the step. May throw
-  // std::bad_alloc.
-  void post(Step& step);
+  // engine's, in batches of the store that PeerPort::begin() got. REQUIRES: the
+  // caller has a unit of the step. May throw std::bad_alloc.
+  void post(Step& step, BatchStore& store);
 
  private:
   friend class PeerRendezvous;
@@ -57,7 +58,7 @@ class PeerPort {
 
   // The step starts: peers may send to it from now on, which is while
   // Step::try_enter() holds.
-  virtual void begin(Step& step) = 0;
+  virtual void begin(Step& step, BatchStore& store) = 0;
   // The step has ended. Drops all that is left of it. No effect before begin().
   virtual void end() = 0;
 

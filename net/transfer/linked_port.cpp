@@ -51,10 +51,10 @@ LinkedPort::LinkedPort(Parts& parts, std::shared_ptr<const Routes> routes,
   }
 }
 
-void LinkedPort::begin(actors::Step& step) {
+void LinkedPort::begin(actors::Step& step, actors::BatchStore& store) {
   step_ = &step;
   number_ = step.info.step_id;
-  parts_.open(number_, step, *this);
+  parts_.open(number_, step, store, *this);
   // A session that is lost later fails the step, now that it is open.
   for (const Peer& peer : peers_)
     if (Status lost = peer.session->lost(); !lost.ok())

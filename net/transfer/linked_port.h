@@ -40,7 +40,7 @@ class LinkedPort final : public actors::PeerPort {
   LinkedPort(Parts& parts, std::shared_ptr<const Routes> routes,
              const std::vector<actors::Transfer>& transfers);
 
-  void begin(actors::Step& step) override;
+  void begin(actors::Step& step, actors::BatchStore& store) override;
   void end() override;
   void send(uint32_t transfer, const devices::Tag& tag, bool is_dead,
             Tensor value, const actors::TransferEnd& send,

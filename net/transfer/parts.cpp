@@ -47,17 +47,18 @@ void Parts::on_over(uint64_t step, const Status& status,
   for (const Early& early : dropped) drop(*early.from, early.tokens);
 }
 
-void Parts::open(uint64_t number, actors::Step& step, LinkedPort& port) {
+void Parts::open(uint64_t number, actors::Step& step, actors::BatchStore& store,
+                 LinkedPort& port) {
+  const Open open{&step, &store, &port};
   std::vector<Early> came;
   {
     const std::lock_guard lock(mutex_);
-    open_.emplace(number, Open{&step, &port});
+    open_.emplace(number, open);
     if (auto node = early_.extract(number); !node.empty())
       came = std::move(node.mapped());
   }
   for (Early& early : came)
-    if (Status status =
-            deliver({&step, &port}, *early.from, std::move(early.tokens));
+    if (Status status = deliver(open, *early.from, std::move(early.tokens));
         !status.ok())
       step.fail(std::move(status));
 }
@@ -99,7 +100,8 @@ Status Parts::deliver(const Open& open, PeerSession& from, Tokens tokens) {
   const Status status = guarded("net", [&] {
     return open.port->on_tokens(from, std::move(tokens), answers);
   });
-  if (Status posted = guarded("net", [&] { answers.post(*open.step); });
+  if (Status posted =
+          guarded("net", [&] { answers.post(*open.step, *open.store); });
       !posted.ok())
     open.step->fail(std::move(posted));
   return status;
@@ -111,7 +113,7 @@ Status Parts::on_pull(PeerSession& from, const Pull& pull) {
   actors::TransferAnswers answers;
   return guarded("net", [&]() -> Status {
     TAGFLOW_RETURN_IF_ERROR((*entered).port->on_pull(from, pull, answers));
-    answers.post(*(*entered).step);
+    answers.post(*(*entered).step, *(*entered).store);
     return {};
   });
 }
@@ -124,7 +126,7 @@ void Parts::on_pulled(PeerSession& from, uint64_t step, const TransferKey& key,
   Status status = guarded("net", [&]() -> Status {
     TAGFLOW_RETURN_IF_ERROR(
         (*entered).port->on_pulled(from, key, std::move(tensor), answers));
-    answers.post(*(*entered).step);
+    answers.post(*(*entered).step, *(*entered).store);
     return {};
   });
   if (!status.ok()) (*entered).step->fail(std::move(status));

@@ -12,8 +12,9 @@
 #include "net/wire/messages.h"
 
 namespace tagflow::actors {
-class Step;  // actors/runtime/step.h
-}
+class BatchStore;  // actors/runtime/batch.h
+class Step;        // actors/runtime/step.h
+}  // namespace tagflow::actors
 
 namespace tagflow::net {
 
@@ -41,7 +42,8 @@ class Parts {
 
   // Of ports: a step that is active may be sent to. REQUIRES: the caller has a
   // unit of the step, which is not over until close().
-  void open(uint64_t number, actors::Step& step, LinkedPort& port);
+  void open(uint64_t number, actors::Step& step, actors::BatchStore& store,
+            LinkedPort& port);
   void close(uint64_t number);
 
   // Of sessions. An error ends the session.
@@ -55,6 +57,7 @@ class Parts {
  private:
   struct Open {
     actors::Step* step = nullptr;
+    actors::BatchStore* store = nullptr;  // of the port's context
     LinkedPort* port = nullptr;
   };
   // A unit of a step that is open, as long as it lives.

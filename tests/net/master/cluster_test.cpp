@@ -1,0 +1,205 @@
+// One step over several workers of this process, through sockets.
+#include "net/master/cluster.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "net/worker/worker.h"
+#include "tests/actors/process_cases.h"
+
+namespace tagflow::net {
+namespace {
+
+using namespace tagflow::graph;  // NOLINT: for tests
+using graph::testing::contains;
+using graph::testing::must;
+
+constexpr char kSecret[] = "a secret of this test";
+
+// Workers, and their master, which goes first.
+class Sockets final : public actors::Backend {
+ public:
+  Sockets(int count, const std::string& devices, int threads) {
+    ClusterOptions options;
+    options.name = "test";
+    options.secret = kSecret;
+    for (uint32_t task = 0; task < uint32_t(count); ++task) {
+      WorkerOptions worker;
+      worker.task = {"worker", task};
+      worker.cluster = "test";
+      worker.secret = kSecret;
+      worker.devices = devices;
+      worker.workers = threads;
+      worker.on_warning = [](const std::string&) {};
+      workers_.push_back(must(Worker::start(std::move(worker))));
+      options.members.push_back(
+          {{"worker", task}, {"localhost", workers_.back()->port()}});
+    }
+    cluster_ = must(Cluster::connect(std::move(options)));
+  }
+
+  std::span<const DeviceInfo> devices() const override {
+    return cluster_->devices();
+  }
+  const KernelCatalog& kernels() const override { return cluster_->kernels(); }
+  Result<Made> make(std::vector<Partition> partitions,
+                    std::vector<std::string> fetches, Budget* budget) override {
+    return cluster_->make(std::move(partitions), std::move(fetches), budget);
+  }
+  Status reset(const std::vector<std::string>& containers) override {
+    return cluster_->reset(containers);
+  }
+  void close_worker(size_t task) { workers_[task].reset(); }
+
+ private:
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::shared_ptr<Cluster> cluster_;
+};
+
+std::shared_ptr<actors::Backend> over_sockets(int count,
+                                              const std::string& devices,
+                                              int workers, uint64_t /*seed*/) {
+  return std::make_shared<Sockets>(count, devices, workers);
+}
+
+}  // namespace
+
+TEST_CASE("random graphs over workers agree with the reference") {
+  actors::processes::check_random_graphs(over_sockets);
+}
+
+TEST_CASE("an error at one worker ends the parts of all, which run again") {
+  actors::processes::check_errors(over_sockets);
+}
+
+TEST_CASE("a variable of one worker keeps its value from step to step") {
+  actors::processes::check_variables(over_sockets);
+}
+
+TEST_CASE("a wait at one worker is named by the step, and can be cancelled") {
+  actors::processes::check_waits(over_sockets);
+}
+
+TEST_CASE("tensors of 64 MiB go to a worker, between two, and back") {
+  actors::Program p;
+  const Output x = p.input("x", DataType::kFloat);
+  const Output there = ops::add(p.s.with_device("/job:worker/task:1"), x, 1.f);
+  const Output here =
+      ops::add(p.s.with_device("/job:worker/task:0"), there, -1.f);
+  ops::identity(p.s.with_device("/job:worker/task:1").named("y"), here);
+  must(p.s.status());
+  actors::SessionOptions options;
+  options.backend = std::make_shared<Sockets>(2, "cpu:1", 1);
+  options.passes = PassSet::none();
+  const auto session = actors::make_session(options, p.graph);
+  Tensor value = Tensor::make(DataType::kFloat, {16 << 20});
+  const auto flat = value.mutable_flat<float>();
+  for (size_t i = 0; i < flat.size(); ++i) flat[i] = float(i % 1000);
+  const auto results = actors::must_run(*session, {{"x", value}}, {"y"});
+  CHECK(identical(results[0], value));
+}
+
+TEST_CASE("strings, bools and scalars without elements arrive as they were") {
+  actors::Program p;
+  const Scope there = p.s.with_device("/job:worker/task:1");
+  const Scope here = p.s.with_device("/job:worker/task:0");
+  const Tensor values[] = {
+      Tensor::vector<std::string>({"a", std::string(40'000, 'b'), ""}),
+      Tensor::vector<bool>({true, false}), Tensor::make(DataType::kInt64, {0})};
+  std::vector<actors::Feed> feeds;
+  std::vector<std::string> fetches;
+  for (size_t i = 0; i < std::size(values); ++i) {
+    const std::string name = fmt::format("x{}", i);
+    const Output x = p.input(name.c_str(), values[i].dtype());
+    fetches.push_back(fmt::format("y{}", i));
+    ops::identity(here.named(fetches.back()), ops::identity(there, x));
+    feeds.push_back({name, values[i]});
+  }
+  must(p.s.status());
+  actors::SessionOptions options;
+  options.backend = std::make_shared<Sockets>(2, "cpu:1", 1);
+  options.passes = PassSet::none();
+  const auto session = actors::make_session(options, p.graph);
+  const auto results = actors::must_run(*session, feeds, fetches);
+  for (size_t i = 0; i < std::size(values); ++i)
+    CHECK(identical(results[i], values[i]));
+}
+
+TEST_CASE("10,000 trips of a loop cross two workers with a window of 32") {
+  actors::Program p;
+  const Outputs last = while_loop(
+      p.s.named("loop"),
+      [](const Scope& in, const Outputs& v) {
+        return ops::less(in.with_device("/job:worker/task:0"), v[0], 10'000);
+      },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        const Scope here = in.with_device("/job:worker/task:0");
+        const Scope there = in.with_device("/job:worker/task:1");
+        return {ops::add(here, v[0], 1),
+                ops::identity(here, ops::add(there, v[1], 1.f))};
+      },
+      {ops::constant(p.s, 0), ops::constant(p.s, 1.f)},
+      {.parallel_iterations = 32});
+  must(p.s.status());
+  actors::SessionOptions options;
+  options.backend = std::make_shared<Sockets>(2, "cpu:1", 1);
+  const auto session = actors::make_session(options, p.graph);
+  const auto results = actors::must_run(*session, {}, {last[1].name()});
+  CHECK(must(results[0].item<float>()) == 10'001.f);
+}
+
+TEST_CASE(
+    "a worker that is closed fails the step that uses it, and later ones") {
+  actors::Program p;
+  const Scope there = p.s.with_device("/job:worker/task:1");
+  const ops::Queue queue =
+      ops::fifo_queue(there.named("q"), {DataType::kInt32},
+                      {.shapes = {PartialShape::scalar()}});
+  ops::identity(p.s.with_device("/job:worker/task:0").named("taken"),
+                ops::dequeue(there.named("take"), queue)[0]);
+  must(p.s.status());
+  const auto sockets = std::make_shared<Sockets>(2, "cpu:1", 1);
+  actors::SessionOptions options;
+  options.backend = sockets;
+  const auto session = actors::make_session(options, p.graph);
+  Status status;
+  {
+    std::thread runner([&] {
+      status =
+          session->run({}, {"taken"}, {}, actors::within_a_minute()).status();
+    });
+    // It may also be closed before the step has begun: the answer is the same.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    sockets->close_worker(1);
+    runner.join();
+  }
+  INFO(status.to_string());
+  CHECK(status.code() == Code::kUnavailable);
+  CHECK(contains(status.message(), "/job:worker/task:1"));
+  const Status later =
+      session->run({}, {"taken"}, {}, actors::within_a_minute()).status();
+  CHECK(later.code() == Code::kUnavailable);
+  CHECK(contains(later.message(), "/job:worker/task:1"));
+}
+
+TEST_CASE("a graph that reads files is refused by a worker") {
+  actors::Program p;
+  ops::identity(p.s.with_device("/job:worker/task:0").named("y"),
+                p.s.with_device("/job:worker/task:0")
+                    .op("ReadFile", {p.input("name", DataType::kString)})[0]);
+  must(p.s.status());
+  actors::SessionOptions options;
+  options.backend = std::make_shared<Sockets>(1, "cpu:1", 1);
+  const auto session = actors::make_session(options, p.graph);
+  const Status status =
+      session
+          ->run({{"name", Tensor::scalar(std::string("/etc/hostname"))}}, {"y"},
+                {}, actors::within_a_minute())
+          .status();
+  INFO(status.to_string());
+  CHECK(status.code() == Code::kPermissionDenied);
+}
+
+}  // namespace tagflow::net
