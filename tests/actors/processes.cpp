@@ -342,7 +342,6 @@ Result<Backend::Made> Processes::make(std::vector<graph::Partition> partitions,
         fmt::format("/job:worker/replica:0/task:{}", p), std::move(executable),
         process));
   }
-  parts_ = int(parts.size());
   made.executable = std::make_shared<JoinedExecutable>(
       std::move(parts), std::move(fetches), updates_state);
   return made;

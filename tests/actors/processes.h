@@ -2,7 +2,6 @@
 // which delays and reorders. What net/ does with sockets, in one process.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,9 +45,6 @@ class Processes final : public Backend {
                     graph::Budget* budget) override;
   Status reset(const std::vector<std::string>& containers) override;
 
-  // How many parts the last signature has that was made.
-  int parts() const { return parts_; }
-
  private:
   class LocalPart;
   struct Process {
@@ -60,7 +56,6 @@ class Processes final : public Backend {
   std::vector<graph::DeviceInfo> infos_;  // of all
   const devices::RegisteredKernels kernels_;
   PeerNetwork network_;
-  std::atomic<int> parts_{0};
 };
 
 }  // namespace tagflow::actors
