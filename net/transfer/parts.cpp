@@ -1,5 +1,8 @@
 #include "net/transfer/parts.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "actors/runtime/peer_rendezvous.h"
 #include "actors/runtime/step.h"
 #include "graph/fault.h"
@@ -25,8 +28,20 @@ class Parts::Entered {
 };
 
 Status Parts::on_run(uint64_t step, WorkerSteps::Actions& actions) {
-  const std::lock_guard lock(mutex_);
-  return steps_.on_run(StepId(step), actions);
+  std::vector<Early> dropped;
+  Status status;
+  {
+    const std::lock_guard lock(mutex_);
+    status = steps_.on_run(StepId(step), actions);
+    // Steps that are left out will not run here any more.
+    std::erase_if(early_, [&](auto& entry) {
+      if (entry.first >= step) return false;
+      std::ranges::move(entry.second, std::back_inserter(dropped));
+      return true;
+    });
+  }
+  for (const Early& early : dropped) drop(*early.from, early.tokens);
+  return status;
 }
 
 void Parts::on_abort(uint64_t step, const Status& cause,

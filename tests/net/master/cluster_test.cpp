@@ -22,9 +22,8 @@ constexpr char kSecret[] = "a secret of this test";
 class Sockets final : public actors::Backend {
  public:
   Sockets(int count, const std::string& devices, int threads) {
-    ClusterOptions options;
-    options.name = "test";
-    options.secret = kSecret;
+    options_.name = "test";
+    options_.secret = kSecret;
     for (uint32_t task = 0; task < uint32_t(count); ++task) {
       WorkerOptions worker;
       worker.task = {"worker", task};
@@ -34,10 +33,10 @@ class Sockets final : public actors::Backend {
       worker.workers = threads;
       worker.on_warning = [](const std::string&) {};
       workers_.push_back(must(Worker::start(std::move(worker))));
-      options.members.push_back(
+      options_.members.push_back(
           {{"worker", task}, {"localhost", workers_.back()->port()}});
     }
-    cluster_ = must(Cluster::connect(std::move(options)));
+    cluster_ = must(Cluster::connect(options_));
   }
 
   std::span<const DeviceInfo> devices() const override {
@@ -52,8 +51,21 @@ class Sockets final : public actors::Backend {
     return cluster_->reset(containers);
   }
   void close_worker(size_t task) { workers_[task].reset(); }
+  const ClusterOptions& options() const { return options_; }
+  // Another master takes the place of the present one, when the workers have
+  // ended what they had for it.
+  void reconnect() {
+    cluster_.reset();
+    for (;;) {
+      auto cluster = Cluster::connect(options_);
+      if (!cluster.ok()) continue;
+      cluster_ = std::move(*cluster);
+      return;
+    }
+  }
 
  private:
+  ClusterOptions options_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::shared_ptr<Cluster> cluster_;
 };
@@ -182,6 +194,46 @@ TEST_CASE(
       session->run({}, {"taken"}, {}, actors::within_a_minute()).status();
   CHECK(later.code() == Code::kUnavailable);
   CHECK(contains(later.message(), "/job:worker/task:1"));
+}
+
+TEST_CASE("workers forget a master that leaves, and serve the next one") {
+  actors::Program p;
+  const Scope there = p.s.with_device("/job:worker/task:1");
+  const ops::Variable v =
+      ops::variable(there.named("v"), DataType::kInt32, PartialShape({}));
+  ops::assign(there.named("init"), v, 1);
+  ops::identity(p.s.with_device("/job:worker/task:0").named("read"),
+                ops::read(there, v));
+  must(p.s.status());
+  const auto sockets = std::make_shared<Sockets>(2, "cpu:1", 1);
+  actors::SessionOptions options;
+  options.backend = sockets;
+  {
+    const auto session = actors::make_session(options, p.graph);
+    must(session->run({}, {}, {"init"}, actors::within_a_minute()));
+    CHECK(must(actors::must_run(*session, {}, {"read"})[0].item<int32_t>()) ==
+          1);
+  }
+  sockets->reconnect();
+  const auto session = actors::make_session(options, p.graph);
+  CHECK_FALSE(session->run({}, {"read"}, {}, actors::within_a_minute()).ok());
+  must(session->run({}, {}, {"init"}, actors::within_a_minute()));
+}
+
+TEST_CASE("a worker refuses a second master, and one with another secret") {
+  const Sockets sockets(1, "cpu:1", 1);
+  const Status second = Cluster::connect(sockets.options()).status();
+  INFO(second.to_string());
+  CHECK(contains(second.message(), "/job:worker/task:0"));
+  CHECK(contains(second.message(), "the worker has another master"));
+  ClusterOptions other = sockets.options();
+  other.secret = "another secret";
+  CHECK_FALSE(Cluster::connect(other).ok());
+  other.secret = "";
+  CHECK(Cluster::connect(other).status().code() == Code::kInvalidArgument);
+  other = sockets.options();
+  other.members[0].task.index = 3;
+  CHECK_FALSE(Cluster::connect(other).ok());
 }
 
 TEST_CASE("a graph that reads files is refused by a worker") {
