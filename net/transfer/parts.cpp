@@ -10,6 +10,16 @@
 #include "net/transfer/peer_session.h"
 
 namespace tagflow::net {
+namespace {
+
+size_t count_of(const Tokens& tokens) {
+  size_t count = 0;
+  for (const Tokens::Group& group : tokens.groups)
+    count += group.entries.size();
+  return count;
+}
+
+}  // namespace
 
 class Parts::Entered {
  public:
@@ -34,13 +44,11 @@ Status Parts::on_run(uint64_t step, WorkerSteps::Actions& actions) {
     const std::lock_guard lock(mutex_);
     status = steps_.on_run(StepId(step), actions);
     // Steps that are left out will not run here any more.
-    std::erase_if(early_, [&](auto& entry) {
-      if (entry.first >= step) return false;
-      std::ranges::move(entry.second, std::back_inserter(dropped));
-      return true;
-    });
+    while (!early_.empty() && early_.begin()->first < step)
+      std::ranges::move(take_early(early_.begin()->first),
+                        std::back_inserter(dropped));
   }
-  for (const Early& early : dropped) drop(*early.from, early.tokens);
+  drop(dropped);
   return status;
 }
 
@@ -56,10 +64,9 @@ void Parts::on_over(uint64_t step, const Status& status,
   {
     const std::lock_guard lock(mutex_);
     steps_.on_local_over(StepId(step), status, false, actions);
-    if (auto node = early_.extract(step); !node.empty())
-      dropped = std::move(node.mapped());
+    dropped = take_early(step);
   }
-  for (const Early& early : dropped) drop(*early.from, early.tokens);
+  drop(dropped);
 }
 
 void Parts::open(uint64_t number, actors::Step& step, actors::BatchStore& store,
@@ -69,8 +76,7 @@ void Parts::open(uint64_t number, actors::Step& step, actors::BatchStore& store,
   {
     const std::lock_guard lock(mutex_);
     open_.emplace(number, open);
-    if (auto node = early_.extract(number); !node.empty())
-      came = std::move(node.mapped());
+    came = take_early(number);
   }
   for (Early& early : came)
     if (Status status = deliver(open, *early.from, std::move(early.tokens));
@@ -100,14 +106,31 @@ Status Parts::on_tokens(PeerSession& from, Tokens tokens) {
     if (found != open_.end()) {
       if (found->second.step->try_enter()) open = found->second;
     } else if (steps_.fate_of(StepId(number)) != WorkerSteps::Fate::kDrop) {
-      early_[number].push_back({&from, std::move(tokens)});
-      return {};
+      return keep(from, std::move(tokens));
     }
   }
   const Entered entered(open);
   if (entered) return deliver(*entered, from, std::move(tokens));
   drop(from, tokens);
   return {};
+}
+
+Status Parts::keep(PeerSession& from, Tokens tokens) {
+  const size_t count = count_of(tokens);
+  if (count > kMostEarly - num_early_)
+    return error(Code::kResourceExhausted,
+                 "[net] more than {} tokens came before their step",
+                 kMostEarly);
+  early_[tokens.step].push_back({&from, std::move(tokens)});
+  num_early_ += count;
+  return {};
+}
+
+std::vector<Parts::Early> Parts::take_early(uint64_t step) {
+  auto node = early_.extract(step);
+  if (node.empty()) return {};
+  for (const Early& early : node.mapped()) num_early_ -= count_of(early.tokens);
+  return std::move(node.mapped());
 }
 
 Status Parts::deliver(const Open& open, PeerSession& from, Tokens tokens) {
@@ -159,6 +182,10 @@ void Parts::on_lost(PeerSession& session, const Status& status) {
     open.step->fail(status);
     open.step->drop_activity();
   }
+}
+
+void Parts::drop(const std::vector<Early>& early) {
+  for (const Early& each : early) drop(*each.from, each.tokens);
 }
 
 void Parts::drop(PeerSession& from, const Tokens& tokens) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -26,6 +27,9 @@ class PeerSession;
 // incarnation of a worker. Thread-safe.
 class Parts {
  public:
+  // Early tokens that are kept, dead ones too, which no window counts.
+  static constexpr size_t kMostEarly = size_t{1} << 16;
+
   Parts() = default;
   // REQUIRES: no port is open, and no session is started.
   ~Parts() = default;
@@ -68,14 +72,18 @@ class Parts {
   };
 
   Entered enter(uint64_t number);
+  // REQUIRES for these two: the lock is held.
+  Status keep(PeerSession& from, Tokens tokens);
+  std::vector<Early> take_early(uint64_t step);
+  static void drop(const std::vector<Early>& early);
   static void drop(PeerSession& from, const Tokens& tokens);
   static Status deliver(const Open& open, PeerSession& from, Tokens tokens);
 
   std::mutex mutex_;  // guards the below
   WorkerSteps steps_;
   std::unordered_map<uint64_t, Open> open_;
-  // Within the windows of their sessions.
-  std::unordered_map<uint64_t, std::vector<Early>> early_;
+  std::map<uint64_t, std::vector<Early>> early_;  // by step
+  size_t num_early_ = 0;                          // tokens in it
 };
 
 }  // namespace tagflow::net

@@ -156,6 +156,19 @@ TEST_CASE("the credit for early tokens returns if their step is left out") {
   ends.await([&] { return ends.credit >= kDefaultWindow / 2; });
 }
 
+TEST_CASE("a peer that sends too many dead tokens too early is lost") {
+  Ends ends;
+  Tokens tokens{.step = 5};
+  tokens.groups.resize(1);
+  tokens.groups[0].entries.resize(1024, {0, 0, Tokens::Dead()});
+  for (size_t sent = 0; sent < Parts::kMostEarly; sent += 1024)
+    REQUIRE(ends.peer->send(tokens).ok());
+  CHECK(ends.session->lost().ok());
+  REQUIRE(ends.peer->send(tokens).ok());
+  ends.await([&] { return ends.is_lost; });
+  CHECK(has(ends.session->lost(), "tokens came before their step"));
+}
+
 TEST_CASE("a peer that sends above its window loses the session") {
   Ends ends;
   const Tensor value = Tensor::make(DataType::kUInt8, {16 << 10});
