@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <limits>
 #include <thread>
 
 #include "net/worker/worker.h"
@@ -76,6 +77,27 @@ std::shared_ptr<actors::Backend> over_sockets(int count,
   return std::make_shared<Sockets>(count, devices, workers);
 }
 
+// A loop on task 0 that adds 1 to a number on task 1, with a window of 32.
+struct Trips : actors::Program {
+  explicit Trips(int trips) {
+    out = while_loop(
+        s.named("loop"),
+        [trips](const Scope& in, const Outputs& v) {
+          return ops::less(in.with_device("/job:worker/task:0"), v[0], trips);
+        },
+        [](const Scope& in, const Outputs& v) -> Outputs {
+          const Scope here = in.with_device("/job:worker/task:0");
+          const Scope there = in.with_device("/job:worker/task:1");
+          return {ops::add(here, v[0], 1),
+                  ops::identity(here, ops::add(there, v[1], 1.f))};
+        },
+        {ops::constant(s, 0), ops::constant(s, 1.f)},
+        {.parallel_iterations = 32})[1];
+    must(s.status());
+  }
+  Output out;
+};
+
 }  // namespace
 
 TEST_CASE("random graphs over workers agree with the reference") {
@@ -140,26 +162,33 @@ TEST_CASE("strings, bools and scalars without elements arrive as they were") {
 }
 
 TEST_CASE("10,000 trips of a loop cross two workers with a window of 32") {
-  actors::Program p;
-  const Outputs last = while_loop(
-      p.s.named("loop"),
-      [](const Scope& in, const Outputs& v) {
-        return ops::less(in.with_device("/job:worker/task:0"), v[0], 10'000);
-      },
-      [](const Scope& in, const Outputs& v) -> Outputs {
-        const Scope here = in.with_device("/job:worker/task:0");
-        const Scope there = in.with_device("/job:worker/task:1");
-        return {ops::add(here, v[0], 1),
-                ops::identity(here, ops::add(there, v[1], 1.f))};
-      },
-      {ops::constant(p.s, 0), ops::constant(p.s, 1.f)},
-      {.parallel_iterations = 32});
-  must(p.s.status());
+  const Trips p(10'000);
   actors::SessionOptions options;
   options.backend = std::make_shared<Sockets>(2, "cpu:1", 1);
   const auto session = actors::make_session(options, p.graph);
-  const auto results = actors::must_run(*session, {}, {last[1].name()});
+  const auto results = actors::must_run(*session, {}, {p.out.name()});
   CHECK(must(results[0].item<float>()) == 10'001.f);
+}
+
+TEST_CASE("a worker that is closed ends a loop that crosses it") {
+  const Trips p(std::numeric_limits<int32_t>::max());
+  for (const size_t victim : {0, 1}) {
+    const auto sockets = std::make_shared<Sockets>(2, "cpu:1", 1);
+    actors::SessionOptions options;
+    options.backend = sockets;
+    const auto session = actors::make_session(options, p.graph);
+    Status status;
+    std::thread runner([&] {
+      status = session->run({}, {p.out.name()}, {}, actors::within_a_minute())
+                   .status();
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    sockets->close_worker(victim);
+    runner.join();
+    INFO(status.to_string());
+    CHECK(status.code() == Code::kUnavailable);
+    CHECK(contains(status.message(), fmt::format("task:{}", victim)));
+  }
 }
 
 TEST_CASE(
