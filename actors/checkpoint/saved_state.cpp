@@ -44,6 +44,27 @@ Files files_of(const fs::path& model) {
   return files;
 }
 
+// What the loader of a model reads. A link of the model must not lead to what
+// its ops must not read.
+class ModelFiles final : public checkpoint::ScopedFiles {
+ public:
+  ModelFiles(fs::path folder, const graph::FileScope& reads)
+      : ScopedFiles(reads, graph::FileScope::nowhere()),
+        folder_(std::move(folder)),
+        reads_(reads) {}
+
+  Result<std::unique_ptr<checkpoint::ReadableFile>> open(
+      const std::string& path) override {
+    TAGFLOW_ASSIGN(const std::string found,
+                   graph::resolve_model_file(folder_, path, reads_));
+    return checkpoint::local_files().open(found);
+  }
+
+ private:
+  const fs::path folder_;
+  const graph::FileScope& reads_;
+};
+
 // InvalidArgument if the graph does not have the node or tensor that its file
 // calls `what`.
 Status check_has(const Session& session, const std::string& name,
@@ -130,11 +151,7 @@ Status check_needs_none(const Session& session, const SavedState& state,
 Status restore(Session& session, const SavedState& state, const Files& files,
                std::vector<Feed> feeds, const RunOptions& options) {
   if (files.prefix.empty()) return {};
-  // As its own saver would: a link may lead to what its ops must not read.
-  checkpoint::ScopedFiles readable(
-      graph::scope_of_model(files.folder, checkpoint::index_path(files.prefix),
-                            session.options().policy.reads),
-      graph::FileScope::nowhere());
+  ModelFiles readable(files.folder, session.options().policy.reads);
   const auto reader = BundleReader::open(files.prefix, readable);
   if (reader.status().code() == Code::kNotFound)
     return check_needs_none(session, state, files, reader.status());

@@ -28,7 +28,7 @@ struct SessionContext {
   const graph::Graph& graph;
   const graph::FrameMap& frames;  // of the graph
   const SessionOptions& options;
-  // Of all processes that partitions may run in, and the kernels there.
+  // These are of all processes that partitions may run in.
   std::span<const graph::DeviceInfo> devices;
   const graph::KernelCatalog& kernels;
   const graph::CostModel& costs;

@@ -29,8 +29,9 @@ namespace tagflow::actors {
 // close the session. InvalidArgument or NotFound if an operation does not
 // exist, or there is no enqueue operation; then no thread was started.
 // ResourceExhausted if a thread cannot be created: then the coordinator stops
-// the threads that were started. FailedPrecondition if it had stopped before
-// the call; of a stop during the call, join() has the reason.
+// the threads that were started. FailedPrecondition if the session is closed,
+// or if the coordinator had stopped before the call; of a stop during the call,
+// join() has the reason.
 // REQUIRES: the coordinator outlives the call and its threads.
 Status start_queue_runners(Session& session,
                            std::span<const graph::QueueRunnerDef> runners,

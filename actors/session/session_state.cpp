@@ -113,11 +113,14 @@ Result<std::shared_ptr<const Prepared>> SessionState::prepare(
   if (auto prepared = cache_.find(SignatureCache::key(signature)))
     return prepared;
   graph::Budget budget(budget_of(options, start.value_or(Clock::now())));
-  auto prepared = compile_usual(signature, budget);
-  // The budget takes the end of the session for a cancellation of the run.
-  if (prepared.status().code() == Code::kCancelled && is_closed())
+  return or_closed(compile_usual(signature, budget));
+}
+
+template <class T>
+Result<T> SessionState::or_closed(Result<T> compiled) {
+  if (compiled.status().code() == Code::kCancelled && is_closed())
     return closed_session();
-  return prepared;
+  return compiled;
 }
 
 // The graph is only read here. Prepared runs do not call this, and an extension
@@ -204,10 +207,12 @@ const StateGroups& SessionState::groups() {
 Result<Distribution> SessionState::explain(const Signature& signature) {
   const RunOptions defaults;
   graph::Budget budget(budget_of(defaults, Clock::now()));
-  TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling(&budget));
-  std::shared_lock lock(graph_mutex_);
-  TAGFLOW_ASSIGN(const Request request, find_request(signature));
-  return distribute(request, Purpose::kExplanation, budget);
+  return or_closed([&]() -> Result<Distribution> {
+    TAGFLOW_ASSIGN(const CompileLock one_at_a_time, lock_compiling(&budget));
+    std::shared_lock lock(graph_mutex_);
+    TAGFLOW_ASSIGN(const Request request, find_request(signature));
+    return distribute(request, Purpose::kExplanation, budget);
+  }());
 }
 
 Status SessionState::learn(graph::CostModel costs) {

@@ -115,6 +115,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   Result<CompileLock> lock_compiling(graph::Budget* budget = nullptr);
   // The error of all calls after the session is closed.
   static Status closed_session();
+  // The answer of a compilation, whose budget takes the end of the session for
+  // a cancellation of the run: closed_session() then.
+  template <class T>
+  Result<T> or_closed(Result<T> compiled);
   // What a compilation may take for a run that began at `start`. The options
   // must outlive it.
   graph::Budget::Options budget_of(const RunOptions& options,

@@ -8,7 +8,7 @@ namespace tagflow::checkpoint {
 
 // Each call resolves its paths first: those of open() by `reads`, all others by
 // `writes`. Errors are those of FileScope::resolve() and of files.
-class ScopedFiles final : public FileSystem {
+class ScopedFiles : public FileSystem {
  public:
   ScopedFiles(graph::FileScope reads, graph::FileScope writes)
       : reads_(std::move(reads)), writes_(std::move(writes)) {}

@@ -121,7 +121,13 @@ Status Queue::put(const KernelContext& context,
                   std::span<const Tensor> values) {
   TAGFLOW_RETURN_IF_ERROR(reserve(context, 1));
   std::ranges::copy(values, element_.begin());
-  TAGFLOW_RETURN_IF_ERROR(count_kept(context, element_));
+  Status counted = guarded(context.node().op(),
+                           [&] { return count_kept(context, element_); });
+  if (!counted.ok()) {
+    // Later calls would keep the memory of what did not get in.
+    std::ranges::fill(element_, Tensor());
+    return counted;
+  }
   elements_->push(element_.data());
   publish();
   return {};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "devices/copy.h"
+#include "devices/counted_growth.h"
 #include "devices/state/guard.h"
 #include "devices/string_writer.h"
 
@@ -234,10 +235,10 @@ Status Table::reserve(const KernelContext& context, int64_t rows) {
   };
   TAGFLOW_ASSIGN(Tensor keys, places(spec_.key, spec_.key_shape));
   TAGFLOW_ASSIGN(Tensor values, places(spec_.value, spec_.value_shape));
-  TAGFLOW_RETURN_IF_ERROR(context.count(charge_,
-                                        index_.bytes_for(size_t(capacity)),
-                                        [this] { return describe(); }));
-  index_.reserve(size_t(capacity));
+  TAGFLOW_RETURN_IF_ERROR(grow_counted(
+      context, charge_, index_.bytes_for(size_t(capacity)),
+      [this] { return describe(); },
+      [&] { index_.reserve(size_t(capacity)); }));
   move(keys_, keys, spec_.key_shape);
   move(values_, values, spec_.value_shape);
   keys_ = std::move(keys);

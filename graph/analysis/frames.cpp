@@ -4,6 +4,7 @@
 #include <map>
 
 #include "graph/analysis/topology.h"
+#include "graph/budget.h"
 
 namespace tagflow::graph {
 
@@ -57,7 +58,10 @@ class FrameMap::Extension {
     map_.output_of_.resize(map_.of_.size());
     TAGFLOW_ASSIGN(const auto order,
                    topological_order(graph_, map_.num_nodes_));
-    for (const Node* node : order) TAGFLOW_RETURN_IF_ERROR(place(*node));
+    for (const Node* node : order) {
+      TAGFLOW_RETURN_IF_ERROR(check_budget(limits_.budget));
+      TAGFLOW_RETURN_IF_ERROR(place(*node));
+    }
     for (const Node* node : added)
       TAGFLOW_RETURN_IF_ERROR(check_back_edges(*node));
     return check_predicates(added);

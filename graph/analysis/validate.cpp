@@ -210,7 +210,9 @@ Status GrowingCheck::run(const Graph& graph, Budget* budget) {
     TAGFLOW_RETURN_IF_ERROR(check_budget(budget));
     TAGFLOW_RETURN_IF_ERROR(validator.check(*node));
   }
-  TAGFLOW_RETURN_IF_ERROR(frames_.extend(graph, limits_));
+  Limits limits = limits_;
+  limits.budget = budget;
+  TAGFLOW_RETURN_IF_ERROR(frames_.extend(graph, limits));
   // Of several invalid functions the first one by name is reported.
   std::vector<const FunctionDef*> functions(added.begin(), added.end());
   std::ranges::sort(functions, {}, &FunctionDef::name);

@@ -243,11 +243,17 @@ Status check_readable(const fs::path& name, std::string_view bytes) {
       .with_prefix("[graphdef] nobody could read what would be written: ");
 }
 
-FileScope scope_of_model(const fs::path& folder, const fs::path& file,
-                         const FileScope& reads) {
-  return reads.resolve(file.string()).ok()
-             ? reads
-             : FileScope::beneath(folder.string());
+Result<std::string> resolve_model_file(const fs::path& folder,
+                                       const fs::path& file,
+                                       const FileScope& reads) {
+  Result<std::string> readable = reads.resolve(file.string());
+  if (readable.status().code() != Code::kPermissionDenied) return readable;
+  Result<fs::path> own = resolve_beneath(folder, file);
+  if (own.ok()) return own->string();
+  return std::move(own).status().with_prefix(fmt::format(
+      "[policy] {:?} is not beneath \"{}\", the folder of its model, nor in "
+      "another folder that this session may read: ",
+      file.string(), folder.string()));
 }
 
 Status check_model_file(const fs::path& model, const FileScope& reads) try {
@@ -255,7 +261,7 @@ Status check_model_file(const fs::path& model, const FileScope& reads) try {
   if (!fs::is_directory(model, code)) return {};
   const fs::path folder = fs::absolute(model);
   const fs::path file = saved_model_file(folder);
-  return scope_of_model(folder, file, reads).resolve(file.string()).status();
+  return resolve_model_file(folder, file, reads).status();
 } catch (...) {
   return current_fault("graphdef");
 }

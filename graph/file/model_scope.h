@@ -2,22 +2,26 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "graph/op_policy.h"
 #include "graph/status.h"
 
 namespace tagflow::graph {
 
-// Where links of the model's `file` may lead if the ops of its graph may read
-// `reads`: to files in that scope, or in the model's own folder, which need not
-// be in the scope. Both paths are absolute. Thread-safe.
-FileScope scope_of_model(const std::filesystem::path& folder,
-                         const std::filesystem::path& file,
-                         const FileScope& reads);
+// The path to open for a file of a model: each may be, or be a link to, a file
+// in `reads`, which the ops of its graph may read, or one in the model's own
+// folder, which need not be in that scope. Both paths are absolute.
+// PermissionDenied, with the path and the folder, if it is in neither; other
+// errors are those of FileScope::resolve(). Thread-safe.
+Result<std::string> resolve_model_file(const std::filesystem::path& folder,
+                                       const std::filesystem::path& file,
+                                       const FileScope& reads);
 
 // PermissionDenied if `model` is the folder of a SavedModel, and a link leads
-// from the file of its graph out of that scope. The caller has named any other
-// path, and may read it. Called before load_file(). Thread-safe.
+// from the file of its graph to where resolve_model_file() refuses it. The
+// caller has named any other path, and may read it, also if it is a link.
+// Called before load_file(). Thread-safe.
 Status check_model_file(const std::filesystem::path& model,
                         const FileScope& reads);
 

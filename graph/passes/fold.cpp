@@ -225,7 +225,9 @@ class Folding {
       text += text_bytes(value);
       if (!shares_one(value, inputs)) bytes += value.bytes();
     }
-    if (text > bounds.text || text + bytes > left_) return {};
+    // The evaluator has one limit for both.
+    if (bytes > bounds.elements || text > bounds.text || text + bytes > left_)
+      return {};
     left_ -= text + bytes;
     return std::move(outputs).value();
   }

@@ -9,11 +9,10 @@
 namespace tagflow::graph {
 namespace {
 
-// Avoids division by zero for invalid properties of a device.
-constexpr double kLeastRate = 1e-6;
-
 double static_time(const NodeWork& work, const DeviceInfo& device) {
   if (work.is_free) return 0;
+  // Properties of a device may be invalid.
+  constexpr double kLeastRate = CostModel::kLeastRate;
   return std::max(0.0, device.launch_ns) +
          std::max(work.flops / std::max(device.flops_per_ns, kLeastRate),
                   work.bytes / std::max(device.bytes_per_ns, kLeastRate));
@@ -40,7 +39,8 @@ Status check_mean(const CostModel::Mean& mean, std::string_view what,
 double link_time(const DeviceInfo& device, double bytes) {
   const double latency = std::max(0.0, device.link_latency_ns);
   if (device.host_memory || device.link_bytes_per_ns <= 0) return latency;
-  return latency + bytes / device.link_bytes_per_ns;
+  return latency +
+         bytes / std::max(device.link_bytes_per_ns, CostModel::kLeastRate);
 }
 
 }  // namespace
@@ -76,10 +76,9 @@ double CostModel::transfer_ns(const DeviceInfo& from, const DeviceInfo& to,
 const CostModel::Link& CostModel::link(const DeviceName& from,
                                        const DeviceName& to) const {
   static constexpr Link kAssumed;
-  for (const auto& [tasks, link] : links_)
-    if (in_one_task(tasks.first, from) && in_one_task(tasks.second, to))
-      return link;
-  return kAssumed;
+  const auto it =
+      links_.find(std::pair<const DeviceName&, const DeviceName&>(from, to));
+  return it == links_.end() ? kAssumed : it->second;
 }
 
 void CostModel::Mean::add(double sample) {
@@ -158,7 +157,8 @@ void CostModel::add(const CostModel& newer) {
       time_on(measured, type).add(mean);
   }
   for (const auto& [frame, trips] : newer.trips_) trips_[frame].add(trips);
-  for (const auto& [tasks, link] : newer.links_) set(tasks, link);
+  for (const auto& [tasks, link] : newer.links_)
+    links_.insert_or_assign(tasks, link);
 }
 
 Status CostModel::set(NodeCosts costs) {
@@ -192,23 +192,20 @@ Status CostModel::set(LinkCosts costs) {
   };
   TAGFLOW_ASSIGN(DeviceName from, task(costs.from));
   TAGFLOW_ASSIGN(DeviceName to, task(costs.to));
+  if (from == to)
+    return invalid_argument(
+        "[costs] the link from {} to {} does not lead to another task",
+        costs.from, costs.to);
   const Link& link = costs.link;
   if (!is_measurement(link.latency_ns) || !is_measurement(link.bytes_per_ns) ||
-      link.bytes_per_ns == 0)
+      link.bytes_per_ns < kLeastRate)
     return invalid_argument(
         "[costs] the link from {} to {} has a latency of {} ns and a rate of "
-        "{} bytes per ns; these must be numbers up to {}, the rate above 0",
-        costs.from, costs.to, link.latency_ns, link.bytes_per_ns,
-        kMostMeasured);
-  set({std::move(from), std::move(to)}, link);
+        "{} bytes per ns; these must be numbers up to {}, the rate from {}",
+        costs.from, costs.to, link.latency_ns, link.bytes_per_ns, kMostMeasured,
+        kLeastRate);
+  links_.insert_or_assign({std::move(from), std::move(to)}, link);
   return {};
-}
-
-void CostModel::set(const Tasks& tasks, const Link& link) {
-  const auto known = std::ranges::find(
-      links_, tasks, [](const auto& entry) -> auto& { return entry.first; });
-  (known == links_.end() ? links_.emplace_back(tasks, link) : *known).second =
-      link;
 }
 
 std::optional<double> CostModel::trips(std::string_view frame) const {

@@ -20,11 +20,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "graph/placement/device_info.h"
@@ -49,6 +52,8 @@ class CostModel {
   static constexpr int64_t kAssumedElements = 1024;
   // Maximum of a measurement: years, or petabytes.
   static constexpr double kMostMeasured = 1e18;
+  // Minimum of a rate per nanosecond: at a lower one, times have no end.
+  static constexpr double kLeastRate = 1e-6;
   // The trip count of a loop that has not been measured.
   static constexpr double kAssumedTrips = 10;
   // The time to pass a token between partitions, without a copy.
@@ -130,8 +135,9 @@ class CostModel {
   Status set(NodeCosts costs);
   Status set(LoopCosts costs);
   // Sets the link from one task to another. InvalidArgument unless both are
-  // names of tasks, the latency is a number from 0 to kMostMeasured, and the
-  // rate is one above 0; then nothing is changed.
+  // names of tasks, which differ, the latency is a number from 0 to
+  // kMostMeasured, and the rate is one from kLeastRate to kMostMeasured; then
+  // nothing is changed.
   Status set(LinkCosts costs);
 
   // The estimate, with the measured size of outputs.
@@ -157,15 +163,27 @@ class CostModel {
   // Null if there are no measurements.
   const Measured* find(const Node& node) const;
   using Tasks = std::pair<DeviceName, DeviceName>;
+  // Compares the tasks of two pairs of devices.
+  struct TaskOrder {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return parts(a) < parts(b);
+    }
+    static auto parts(const auto& pair) {
+      const auto& [from, to] = pair;
+      return std::tie(from.task, to.task, from.replica, to.replica, from.job,
+                      to.job);
+    }
+  };
   const Link& link(const DeviceName& from, const DeviceName& to) const;
-  void set(const Tasks& tasks, const Link& link);
   static Mean& time_on(Measured& measured, std::string_view device_type);
 
   std::unordered_map<std::string, Measured, NameHash, std::equal_to<>>
       measured_;  // by node
   std::unordered_map<std::string, Mean, NameHash, std::equal_to<>>
-      trips_;                                  // by frame
-  std::vector<std::pair<Tasks, Link>> links_;  // few
+      trips_;  // by frame
+  std::map<Tasks, Link, TaskOrder> links_;
 };
 
 }  // namespace tagflow::graph

@@ -15,7 +15,8 @@
 // The model is coarse:
 //   - a device runs `kernels_at_once` kernels, in the order of the walk;
 //   - a tensor goes to another device once, whoever reads it there; a link to
-//     the host carries one tensor at a time in each direction;
+//     the host carries one tensor at a time in each direction, and so does the
+//     network of a task, whichever other tasks they go to or come from;
 //   - all iterations of a loop run as one, multiplied by the measured trip
 //     count, or by CostModel::kAssumedTrips if there is none; the factors of
 //     nested loops are multiplied, but of at most three;

@@ -10,7 +10,7 @@ namespace {
 // An upper bound for the number of concurrent kernels of a device.
 constexpr int kMaxLanes = 1024;
 
-// To the host. The link carries one tensor at a time.
+// Whether a link to the host carries its tensors, one at a time.
 bool has_link(const DeviceInfo& device) { return !device.host_memory; }
 
 }  // namespace

@@ -106,6 +106,22 @@ TEST_CASE("a budget ends the check of a graph that grows, until the next one") {
   CHECK(check.covers(graph));
 }
 
+TEST_CASE("a budget ends the search for the loops of a graph") {
+  const Graph graph = chain();
+  Budget budget(over());
+  budget.begin("loops were found");
+  check_late(FrameMap::build(graph, {.budget = &budget}).status(),
+             "loops were found (");
+  // The check of a graph asks as often for its nodes as for their loops.
+  Budget second({.timeout = std::chrono::hours(1),
+                 .is_cancelled = [&, looks = 0]() mutable {
+                   return ++looks > kMany / 256;
+                 }});
+  CHECK(
+      contains(message_of(GrowingCheck().run(graph, &second), Code::kCancelled),
+               "the graph was checked (1"));
+}
+
 TEST_CASE("a budget ends the check of a graph, and its passes") {
   const Graph graph = chain();
   const std::string last = graph.nodes().back()->name();

@@ -173,8 +173,11 @@ Status parse_link(const CostJson& json, std::set<std::string>& seen,
   TAGFLOW_ASSIGN(link.from, parse_name(json, "from", item));
   TAGFLOW_ASSIGN(link.to, parse_name(json, "to", item));
   const std::string what =
-      fmt::format("link from \"{}\" to \"{}\"", link.from, link.to);
-  if (!seen.insert(what).second)
+      fmt::format("the link from \"{}\" to \"{}\"", link.from, link.to);
+  // One task may have several names.
+  TAGFLOW_ASSIGN(const auto from, graph::DeviceName::parse(link.from));
+  TAGFLOW_ASSIGN(const auto to, graph::DeviceName::parse(link.to));
+  if (!seen.insert(from.to_string() + " " + to.to_string()).second)
     return invalid_argument("[costs] {} is there twice", what);
   for (const auto& [field, number] :
        {std::pair{"latency_ns", &link.link.latency_ns},

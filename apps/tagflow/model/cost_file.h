@@ -21,9 +21,9 @@ namespace tagflow::apps {
 //
 // Nodes are known by their names and devices by their types, so the file serves
 // every signature of a graph. Later runs update the means. A reader rejects
-// unknown members, since a later version has another number; "nodes", "loops"
-// and each measurement are optional. A node or a loop occurs once; one whose
-// name is not UTF-8 is left out.
+// unknown members, since a later version has another number; "nodes", "loops",
+// "links" and each measurement are optional. A node, a loop or a link occurs
+// once; a node or a loop whose name is not UTF-8 is left out.
 //
 // Version 2 has the links between tasks of a cluster, too:
 //   "links": [{"from": "/job:worker/replica:0/task:0", "to": ...,
@@ -35,7 +35,7 @@ inline constexpr int kCostFileVersion = 2;
 inline constexpr size_t kMostCostFileBytes = size_t{1} << 30;
 
 std::string format_costs(const graph::CostModel& costs);
-// Returns InvalidArgument if the text is not a cost file of this version.
+// Returns InvalidArgument if the text is not a cost file of version 1 or 2.
 Result<graph::CostModel> parse_costs(std::string_view text);
 
 // Return errors of parse_costs(), io::read_file() and io::write_file(), which

@@ -42,7 +42,8 @@ class HookedFiles final : public FileSystem {
   // As in a folder that nobody may look into any more, all may exist from now
   // on.
   void turn_blind() { is_blind_ = true; }
-  // Who reads `path` from now on gets the file `other`, as it is elsewhere.
+  // From now on open() of `path` opens `other` in its place, so that this file
+  // system has another content there than the local one.
   void read_instead(std::string path, std::string other) {
     replaced_ = std::move(path);
     instead_ = std::move(other);

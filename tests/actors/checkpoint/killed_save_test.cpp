@@ -143,7 +143,8 @@ TEST_CASE("a saver reads checkpoints in the file system that it is given") {
   const Folder folder("elsewhere");
   const auto session = initialized();
   CHECK(saves(*session, {.folder = folder.path()}, {1, 2}));
-  // There, it is of another program.
+  // Instead of the index of checkpoint 1, this saver reads one of another
+  // program, as if the folder had another content in its file system.
   write_bundle(folder.path("other"), {{"v", Tensor::scalar(1.0f)}});
   checkpoint::HookedFiles files([] { return Status(); });
   files.read_instead(folder.path("model.ckpt-1.index"),
@@ -163,7 +164,8 @@ TEST_CASE("a saver reads checkpoints in the file system that it is given") {
   CHECK(fs::exists(folder.path("model.ckpt-1.index")));
   CHECK_FALSE(fs::exists(folder.path("model.ckpt-3.index")));
 
-  // A list of this folder has no damaged names, as a reader here would find.
+  // Without a list, each index is read. That of checkpoint 4 is missing in this
+  // file system, though the local one, where the folder is searched, has it.
   fs::remove(folder.path("checkpoint"));
   files.read_instead(folder.path("model.ckpt-4.index"),
                      folder.path("none.index"));

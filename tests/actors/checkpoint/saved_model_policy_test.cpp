@@ -147,6 +147,34 @@ TEST_CASE("a stranger's model has no links to files that its ops cannot read") {
   }
 }
 
+TEST_CASE("each file of a model is in its folder or where its ops may read") {
+  const std::string model = kLinear + kObjects;
+  ModelFolder others("others");
+  others.write_variables(linear_values());
+  others.write_model(model);
+  const std::string data = "variables/variables.data-00000-of-00001";
+  for (const std::string& name : {std::string("variables/variables.index"),
+                                  data, std::string("saved_model.pb")}) {
+    CAPTURE(name);
+    ModelFolder folder("stranger");
+    folder.write_variables(linear_values());
+    folder.write_model(model);
+    fs::remove(folder.path() / name);
+    fs::create_symlink(others.path() / name, folder.path() / name);
+    CHECK(apply(*must(SavedModel::load(folder.path(),
+                                       for_strangers(others.path()))),
+                2) == 11);
+    // A refusal names the folder for what it is.
+    const ModelFolder third("third");
+    CHECK(contains(
+        message_of(SavedModel::load(folder.path(), for_strangers(third.path()))
+                       .status(),
+                   Code::kPermissionDenied),
+        fmt::format("{:?} is not beneath \"{}\", the folder of its model",
+                    (folder.path() / name).string(), folder.path().string())));
+  }
+}
+
 TEST_CASE("a model may be outside of the folder for the files of its ops") {
   ModelFolder folder("stranger");
   const ModelFolder others("others");

@@ -233,6 +233,29 @@ TEST_CASE("queue runners do not start once the coordinator has stopped") {
   CHECK(p.is_closed());
 }
 
+TEST_CASE("queue runners whose start is stopped leave the reason to join") {
+  Pipe p;
+  // Its compilation, which is a part of the start, warns.
+  ops::neg(p.s.with_device("/device:GPU:7").named("warns"), 3);
+  must(p.s.status());
+  p.runner.enqueue_ops = {"warns", "move"};
+  SessionOptions options;
+  options.soft_placement = true;
+  options.passes = PassSet::none();
+  Coordinator* stopped = nullptr;
+  options.on_warning = [&](const std::string&) {
+    if (stopped != nullptr)
+      stopped->request_stop(error(Code::kDataLoss, "the reason"));
+  };
+  const auto session = make_session(options, p.graph);
+  Coordinator threads;
+  stopped = &threads;
+  must(start_queue_runners(*session, {&p.runner, 1}, threads));
+  CHECK(threads.should_stop());
+  CHECK(message_of(threads.join(kMinute), Code::kDataLoss) == "the reason");
+  CHECK(must(must_run(*session, {}, {"is_closed"})[0].item<bool>()));
+}
+
 TEST_CASE("queue runners without memory to start stop, and close their queue") {
   for (int64_t k = 1;; ++k) {
     CAPTURE(k);

@@ -120,13 +120,20 @@ TEST_CASE("a run waits for another compilation as long as its time-out says") {
   CHECK(session->run({}, {"ys/TestCalling"}).ok());
 }
 
-TEST_CASE("closing a session ends a compilation, whose run says so") {
-  auto session = make_session({}, one_node("y"));
-  in_kernel = [&] { CHECK(session->close().ok()); };
-  const Status status = session->run({}, {"y"}).status();
-  in_kernel = nullptr;
-  CHECK(status.to_string() ==
-        "FailedPrecondition: [session] the session is closed");
+TEST_CASE("closing a session ends a compilation, whose caller learns it") {
+  using Call = Status (*)(Session&);
+  for (const Call call :
+       {Call([](Session& session) { return session.run({}, {"y"}).status(); }),
+        Call([](Session& session) {
+          return session.explain({}, {"y"}).status();
+        })}) {
+    auto session = make_session({}, one_node("y"));
+    in_kernel = [&] { CHECK(session->close().ok()); };
+    const Status status = call(*session);
+    in_kernel = nullptr;
+    CHECK(status.to_string() ==
+          "FailedPrecondition: [session] the session is closed");
+  }
 }
 
 TEST_CASE("smoke: a kernel that is folded may run another session") {

@@ -311,6 +311,26 @@ TEST_CASE("text that state keeps counts from then on, not when it is taken") {
         {key, index});
 }
 
+TEST_CASE("an element that does not get into a queue takes no memory of it") {
+  constexpr DataType kText = DataType::kString;
+  const Types types{kText, kText};
+  Limited limited(5000);
+  const Tensor queue =
+      limited.make("FIFOQueueV2", {{"component_types", types}});
+  const TestedOp put("QueueEnqueueV2", {DataType::kResource, kText, kText},
+                     {{"Tcomponents", types}});
+  const auto enqueue = [&](size_t first, size_t second) {
+    return limited.run(put, {queue, Tensor::scalar(std::string(first, 'x')),
+                             Tensor::scalar(std::string(second, 'y'))});
+  };
+  // The first component alone would fit.
+  expect_error(enqueue(3000, 6000), Code::kResourceExhausted,
+               "out of memory: a string");
+  CHECK(limited.in_use() < 3000);
+  REQUIRE(enqueue(2000, 1000).ok());
+  CHECK(limited.in_use() > 3000);
+}
+
 TEST_CASE("an entry is removed from a table that has no memory left") {
   constexpr DataType kText = DataType::kString;
   Limited limited(1 << 20);

@@ -255,6 +255,35 @@ TEST_CASE("fold: a tensor that may hold many long strings is not folded") {
   CHECK(program.fetches[2].node->op() == "Fill");
 }
 
+TEST_CASE("fold: many short strings take no more than other elements may") {
+  // Splits the text into its characters.
+  class Splitter final : public Evaluator {
+   public:
+    Result<std::vector<Tensor>> evaluate(const Node&,
+                                         std::span<const Tensor> inputs,
+                                         size_t) const override {
+      const auto count = int64_t(inputs[0].flat<std::string>()[0].size());
+      const Tensor size = Tensor::vector<int64_t>({1, count});
+      return std::vector<Tensor>{Tensor::make(DataType::kInt64, {count, 2}),
+                                 Tensor::make(DataType::kString, {count}),
+                                 size};
+    }
+  };
+  Graph graph;
+  Node* separator = constant(graph, "separator", Tensor::scalar(""));
+  for (const auto& [name, size] : {std::pair{"few", 1000}, {"many", 2500}}) {
+    const std::vector<std::string> text{std::string(size_t(size), 'x')};
+    Node* from = constant(graph, fmt::format("{}/text", name),
+                          Tensor::of<std::string>({1}, text));
+    add(graph, name, "StringSplitV2", {{from, 0}, {separator, 0}});
+  }
+  Program program = program_of(graph, {"few:1", "many:1"});
+  const Splitter splitter;
+  CHECK(run_pass(fold_constants, program, {.evaluator = &splitter}));
+  CHECK(program.fetches[0].node->is_const());
+  CHECK(program.fetches[1].node->op() == "StringSplitV2");
+}
+
 TEST_CASE("fold: an attribute's text counts as often as the result has it") {
   Graph graph;
   Node* empty = constant(graph, "empty", Tensor::scalar(""));

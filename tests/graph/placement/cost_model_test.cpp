@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "graph/op_registry.h"
@@ -252,25 +253,40 @@ TEST_CASE("cost model: transfers between tasks use their link") {
   must(costs.set(CostModel::LinkCosts{task0, task1, {6'000, 10}}));
   CHECK(transfer(0, 1, 1e6) == CostModel::kHandOverNs + 6'000 + 1e5);
   CHECK(transfer(1, 0, 3e6) == CostModel::kHandOverNs + network);
+  // A task is the same, however its name is written.
+  must(costs.set(CostModel::LinkCosts{task0 + "0", task1, {7'000, 10}}));
+  must(costs.set(CostModel::LinkCosts{task1, task0, {8'000, 10}}));
+  CHECK(transfer(3, 1, 0) == CostModel::kHandOverNs + 10'000 + 7'000);
+  CHECK(transfer(1, 0, 0) == CostModel::kHandOverNs + 8'000);
+  CHECK(transfer(1, 2, 3e6) == CostModel::kHandOverNs + network);
   CostModel sum;
   sum.add(costs);
   CHECK(sum.link_costs() ==
-        std::vector<CostModel::LinkCosts>{{task0, task1, {6'000, 10}}});
+        std::vector<CostModel::LinkCosts>{{task0, task1, {7'000, 10}},
+                                          {task1, task0, {8'000, 10}}});
 }
 
 TEST_CASE("cost model: a link has two tasks, a latency and a rate") {
   CostModel costs;
   const std::string task = "/job:worker/replica:0/task:0";
+  const std::string other = "/job:worker/replica:0/task:1";
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const CostModel::LinkCosts& bad :
        std::vector<CostModel::LinkCosts>{{"/job:worker/task:0", task, {}},
-                                         {task, task + "/device:CPU:0", {}},
+                                         {task, other + "/device:CPU:0", {}},
                                          {task, "worker", {}},
-                                         {task, task, {-1, 1}},
-                                         {task, task, {1, 0}},
-                                         {task, task, {1, nan}}})
+                                         {task, task, {}},
+                                         {task, task + "0", {}},
+                                         {task, other, {-1, 1}},
+                                         {task, other, {1, 0}},
+                                         {task, other, {1, 1e-300}},
+                                         {task, other, {1, nan}}})
     CHECK(costs.set(bad).code() == Code::kInvalidArgument);
   CHECK(costs.link_costs().empty());
+  must(costs.set(CostModel::LinkCosts{
+      task, other, {CostModel::kMostMeasured, CostModel::kLeastRate}}));
+  const auto devices = make_workers(2);
+  CHECK(std::isfinite(costs.transfer_ns(devices[0], devices[1], 1e18)));
 }
 
 TEST_CASE("a timeline's device runs so many kernels at once") {

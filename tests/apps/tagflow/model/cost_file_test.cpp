@@ -104,10 +104,15 @@ TEST_CASE("a cost file of version 2 has the links between tasks") {
   CHECK(refused("1", "[]") ==
         "[costs] the file has an unknown field \"links\"");
   CHECK(refused("2", "5") == "[costs] \"links\" is not a list");
-  CHECK(refused("2", "[" + link + "1}," + link + "1}]") ==
-        "[costs] link from \"" + from + "\" to \"" + to + "\" is there twice");
+  for (const std::string& name :
+       {to, std::string("/job:worker/replica:0/task:01")})
+    CHECK(refused("2", "[" + link + R"(1}, {"from": ")" + from +
+                           R"(", "to": ")" + name +
+                           R"(", "latency_ns": 1, "bytes_per_ns": 1}])") ==
+          "[costs] the link from \"" + from + "\" to \"" + name +
+              "\" is there twice");
   CHECK(refused("2", "[" + link + "\"x\"}]") ==
-        "[costs] the \"bytes_per_ns\" of link from \"" + from + "\" to \"" +
+        "[costs] the \"bytes_per_ns\" of the link from \"" + from + "\" to \"" +
             to + "\" is not a number");
   CHECK(refused("2", "[" + link + "0}]")
             .starts_with("[costs] the link from " + from + " to " + to +

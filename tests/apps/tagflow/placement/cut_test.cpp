@@ -85,7 +85,6 @@ tg::Graph recursion() {
   return graph;
 }
 
-// A new folder, which goes with this.
 // Nodes in any order.
 std::multiset<std::string> lines_of(const tg::Graph& graph) {
   std::istringstream text(dump(graph));

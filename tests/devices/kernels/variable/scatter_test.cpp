@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
@@ -46,6 +47,37 @@ TEST_CASE("updates of rows copy no table, even beside a reader of all") {
     }
     CHECK(value_of(v).data<float>()[48] == 52);
     CHECK(value_of(v).data<float>()[64] == 64);
+  }
+}
+
+TEST_CASE("updates of more numbers than are passed over at once add up") {
+  constexpr int64_t kNumbers = 5000, kRows = 7;
+  Result<Tensor> rows = Tensor::allocate(DataType::kInt32, {kNumbers});
+  REQUIRE(rows.ok());
+  const auto row_of = [](int64_t i) { return i * i % kRows; };
+  for (int64_t i = 0; i < kNumbers; ++i)
+    rows->mutable_data<int32_t>()[i] = int32_t(row_of(i));
+  // Slices of 64 bytes are divided by their numbers, those of 16 KiB by their
+  // columns.
+  for (const int64_t columns : {16, 4096}) {
+    Result<Tensor> updates =
+        Tensor::allocate(DataType::kFloat, {kNumbers, columns});
+    REQUIRE(updates.ok());
+    float* const given = updates->mutable_data<float>();
+    for (int64_t i = 0; i < kNumbers * columns; ++i) given[i] = float(i % 11);
+    for (const Tensor& by : {*updates, Tensor::scalar(3.0f)}) {
+      CAPTURE(by.describe());
+      std::vector<float> wanted(size_t(kRows * columns), 1.0f);
+      for (int64_t i = 0; i < kNumbers; ++i)
+        for (int64_t j = 0; j < columns; ++j)
+          wanted[size_t(row_of(i) * columns + j)] +=
+              by.rank() == 0 ? 3.0f : given[i * columns + j];
+      const Tensor v = make_variable(
+          "v", Tensor::of<float>({kRows, columns},
+                                 std::vector<float>(wanted.size(), 1.0f)));
+      must_run_on_state("ResourceScatterAdd", {v, *rows, by});
+      CHECK(std::ranges::equal(value_of(v).flat<float>(), wanted));
+    }
   }
 }
 
