@@ -72,9 +72,9 @@ struct End {
   std::atomic<bool> refuses = false;
   std::mutex mutex;
   std::map<uint64_t, Bytes> objects;
-  Inbox<Begin> begun;
-  Inbox<Ended> ended, sent;
-  Inbox<Status> losses;
+  FrameInbox<Begin> begun;
+  FrameInbox<Ended> ended, sent;
+  FrameInbox<Status> losses;
   std::unique_ptr<BulkLink> link;
 };
 
@@ -358,7 +358,7 @@ TEST_CASE("a bulk link that was lost before it is started says so") {
   ours = Socket();
   link.send(object_of(1, random_bytes(size_t{16} << 20, 1)));
   for (int i = 0; i < 20; ++i) thread->call([] {});
-  Inbox<Status> losses;
+  FrameInbox<Status> losses;
   BulkLink::Handlers handlers;
   handlers.on_lost = [&](const Status& status) { losses.put(status); };
   link.start(handlers);
@@ -411,7 +411,7 @@ TEST_CASE("a handler may destroy its own bulk link") {
     const auto thread = start_thread();
     auto [ours, theirs] = connected_sockets();
     auto link = std::make_unique<BulkLink>(*thread, std::move(theirs), quiet());
-    Inbox<int> done;
+    FrameInbox<int> done;
     const auto end = [&](int where) {
       if (which != where) return;
       link.reset();

@@ -32,7 +32,7 @@ struct Port {
 
   std::unique_ptr<IoThread> thread = start_thread();
   Identity identity = identity_of(0, Role::kMaster);
-  Inbox<Connection> peers;
+  FrameInbox<Connection> peers;
   std::unique_ptr<Listener> listener;
 };
 
@@ -49,7 +49,7 @@ bool has_ipv6() {
 Result<Connection> connect(const Identity& identity,
                            Connector::Options options) {
   const auto thread = start_thread();
-  Inbox<Result<Connection>> results;
+  FrameInbox<Result<Connection>> results;
   const Connector connector(
       *thread, std::move(options), identity,
       [&](Result<Connection> result) { results.put(std::move(result)); });
@@ -263,7 +263,7 @@ TEST_CASE("listeners and connectors may end while a hello goes on") {
 TEST_CASE("a connector may be destroyed by its own handler") {
   const Port port;
   const auto thread = start_thread();
-  Inbox<bool> done;
+  FrameInbox<bool> done;
   std::unique_ptr<Connector> connector;
   thread->call([&] {
     connector = std::make_unique<Connector>(

@@ -28,7 +28,7 @@ inline constexpr std::chrono::seconds kNever{120};
 
 // Values in the order in which they were put. Thread-safe.
 template <class T>
-class Inbox {
+class FrameInbox {
  public:
   void put(T value) {
     const std::lock_guard lock(mutex_);

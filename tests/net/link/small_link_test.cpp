@@ -33,9 +33,9 @@ struct End {
     return link->send(*frame);
   }
 
-  Inbox<std::string> bodies;
-  Inbox<Status> losses;
-  Inbox<bool> rooms;
+  FrameInbox<std::string> bodies;
+  FrameInbox<Status> losses;
+  FrameInbox<bool> rooms;
   std::unique_ptr<SmallLink> link;
 };
 
@@ -206,7 +206,7 @@ TEST_CASE("a handler's error loses the link, and no frame follows") {
   const auto thread = start_thread();
   auto [ours, theirs] = connected_sockets();
   SmallLink link(*thread, std::move(theirs), quiet());
-  Inbox<Status> losses;
+  FrameInbox<Status> losses;
   std::atomic<int> frames = 0;
   SmallLink::Handlers handlers;
   handlers.on_frame = [&](const Frame&) {
@@ -304,7 +304,7 @@ TEST_CASE("a link that was lost before it is started says so") {
   ours = Socket();
   auto frame = frame_of(Credit{5});
   while (link.send(*frame) != Sent::kLost) frame = frame_of(Credit{5});
-  Inbox<Status> losses;
+  FrameInbox<Status> losses;
   SmallLink::Handlers handlers;
   handlers.on_lost = [&](const Status& status) { losses.put(status); };
   link.start(handlers);
@@ -368,7 +368,7 @@ TEST_CASE("a handler may destroy its own link") {
     auto [ours, theirs] = connected_sockets();
     auto link =
         std::make_unique<SmallLink>(*thread, std::move(theirs), quiet());
-    Inbox<bool> done;
+    FrameInbox<bool> done;
     const auto end = [&] {
       link.reset();
       done.put(true);
