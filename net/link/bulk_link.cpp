@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "graph/fault.h"
-#include "net/link/clock.h"
+#include "net/link/life_signs.h"
 #include "net/link/system_io.h"
 
 namespace tagflow::net {
@@ -111,16 +111,9 @@ void BulkLink::State::wait_interval() {
 }
 
 Status BulkLink::State::end_interval() {
-  const uint32_t sent = output.sequence();
-  switch (silence.end_interval(sent != std::exchange(last_sequence, sent))) {
-    case Silence::Action::kGiveUp:
-      return lost(options.peer, "the peer is silent");
-    case Silence::Action::kPing:
-      TAGFLOW_RETURN_IF_ERROR(send_message(Ping{sent, clock_ns()}));
-      break;
-    case Silence::Action::kNothing:
-      break;
-  }
+  TAGFLOW_RETURN_IF_ERROR(net::end_interval(
+      silence, output.sequence(), last_sequence, options.peer,
+      [this](const Ping& ping) { return send_message(ping); }));
   wait_interval();
   return {};
 }
@@ -172,18 +165,14 @@ Status BulkLink::State::read() {
 }
 
 Status BulkLink::State::take(const Frame& frame) {
-  switch (frame.kind) {
-    case FrameKind::kPing: {
-      TAGFLOW_ASSIGN(const Ping ping, parse_body<Ping>(frame.body));
-      return send_message(Pong{ping.nonce, ping.time_ns, clock_ns()});
-    }
-    case FrameKind::kBye: {
-      TAGFLOW_ASSIGN(const Bye bye, parse_body<Bye>(frame.body));
-      return lost(options.peer, "the peer leaves: " + bye.reason);
-    }
-    default:
-      return parse_body<Pong>(frame.body).status();
-  }
+  TAGFLOW_ASSIGN(
+      const bool is_taken,
+      take_life_sign(frame, options.peer, [this](const auto& message) {
+        return send_message(message);
+      }));
+  if (is_taken) return {};
+  return error(Code::kDataLoss, "[net] a bulk link carries no {}",
+               kind_name(frame.kind));
 }
 
 void BulkLink::State::send(Object object) {

@@ -10,9 +10,8 @@
 #include <mutex>
 
 #include "graph/fault.h"
-#include "net/link/clock.h"
+#include "net/link/life_signs.h"
 #include "net/link/system_io.h"
-#include "net/wire/messages.h"
 
 namespace tagflow::net {
 
@@ -211,20 +210,12 @@ Status SmallLink::State::receive(const ErrorCode& error, size_t count) {
 }
 
 Status SmallLink::State::take(const Frame& frame) {
-  switch (frame.kind) {
-    case FrameKind::kPing: {
-      TAGFLOW_ASSIGN(const Ping ping, parse_body<Ping>(frame.body));
-      return send_message(Pong{ping.nonce, ping.time_ns, clock_ns()});
-    }
-    case FrameKind::kPong:
-      return parse_body<Pong>(frame.body).status();
-    case FrameKind::kBye: {
-      TAGFLOW_ASSIGN(const Bye bye, parse_body<Bye>(frame.body));
-      return lost(options.peer, "the peer leaves: " + bye.reason);
-    }
-    default:
-      return handlers.on_frame(frame);
-  }
+  TAGFLOW_ASSIGN(
+      const bool is_taken,
+      take_life_sign(frame, options.peer, [this](const auto& message) {
+        return send_message(message);
+      }));
+  return is_taken ? Status() : handlers.on_frame(frame);
 }
 
 void SmallLink::State::wait_interval() {
@@ -241,15 +232,9 @@ Status SmallLink::State::end_interval() {
     const std::lock_guard lock(mutex);
     sent = sequence;
   }
-  switch (silence.end_interval(sent != std::exchange(last_sequence, sent))) {
-    case Silence::Action::kGiveUp:
-      return lost(options.peer, "the peer is silent");
-    case Silence::Action::kPing:
-      TAGFLOW_RETURN_IF_ERROR(send_message(Ping{sent, clock_ns()}));
-      break;
-    case Silence::Action::kNothing:
-      break;
-  }
+  TAGFLOW_RETURN_IF_ERROR(net::end_interval(
+      silence, sent, last_sequence, options.peer,
+      [this](const Ping& ping) { return send_message(ping); }));
   wait_interval();
   return {};
 }

@@ -20,6 +20,7 @@
 
 #include "net/link/io_thread.h"
 #include "net/link/socket.h"
+#include "net/wire/messages.h"
 
 namespace tagflow::net {
 
@@ -120,6 +121,16 @@ inline std::string read_exactly(const Socket& socket, size_t count) {
 // Waits until the other end has closed; what it sent before.
 inline std::string read_to_end(const Socket& socket) {
   return read_exactly(socket, size_t{1} << 20);
+}
+
+// The next frame that is not a Ping, as a Pong.
+inline Result<Pong> read_pong(const Socket& socket) {
+  std::string frame;
+  while (frame.empty() || FrameKind(frame[0]) == FrameKind::kPing) {
+    frame = read_exactly(socket, kFrameHeader);
+    frame += read_exactly(socket, uint8_t(frame[4]));
+  }
+  return parse_body<Pong>(frame.substr(kFrameHeader));
 }
 
 inline bool mentions(const Status& status, std::string_view text) {

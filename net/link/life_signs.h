@@ -1,0 +1,54 @@
+// What both kinds of links do about the life of the other side.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "net/link/clock.h"
+#include "net/link/silence.h"
+#include "net/link/system_io.h"
+#include "net/wire/messages.h"
+
+namespace tagflow::net {
+
+// Takes a Ping, a Pong or a Bye; false if the frame is another one. A Bye is an
+// error: the link is lost. `send` sends a message, and returns a Status.
+template <class Send>
+Result<bool> take_life_sign(const Frame& frame, const std::string& peer,
+                            const Send& send) {
+  switch (frame.kind) {
+    case FrameKind::kPing: {
+      TAGFLOW_ASSIGN(const Ping ping, parse_body<Ping>(frame.body));
+      TAGFLOW_RETURN_IF_ERROR(send(Pong{ping.nonce, ping.time_ns, clock_ns()}));
+      return true;
+    }
+    case FrameKind::kPong:
+      TAGFLOW_RETURN_IF_ERROR(parse_body<Pong>(frame.body).status());
+      return true;
+    case FrameKind::kBye: {
+      TAGFLOW_ASSIGN(const Bye bye, parse_body<Bye>(frame.body));
+      return lost(peer, "the peer leaves: " + bye.reason);
+    }
+    default:
+      return false;
+  }
+}
+
+// What follows the end of an interval; an error if the peer is silent. `sent`
+// is the number of frames that this side has sent, and `last` that of the
+// interval before.
+template <class Send>
+Status end_interval(Silence& silence, uint32_t sent, uint32_t& last,
+                    const std::string& peer, const Send& send) {
+  switch (silence.end_interval(sent != std::exchange(last, sent))) {
+    case Silence::Action::kGiveUp:
+      return lost(peer, "the peer is silent");
+    case Silence::Action::kPing:
+      return send(Ping{sent, clock_ns()});
+    case Silence::Action::kNothing:
+      break;
+  }
+  return {};
+}
+
+}  // namespace tagflow::net
