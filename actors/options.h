@@ -160,6 +160,12 @@ struct RunStats {
   // the iterations that were in flight at once.
   int max_in_flight = 0;
   double seconds = 0;
+
+  // The counts that add up.
+  static constexpr uint64_t RunStats::*kSums[] = {
+      &RunStats::fired,      &RunStats::dead, &RunStats::frames,
+      &RunStats::iterations, &RunStats::hops, &RunStats::offloaded,
+      &RunStats::launched,   &RunStats::stale};
 };
 
 }  // namespace tagflow::actors

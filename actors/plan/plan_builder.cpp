@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "actors/plan/tag.h"
-#include "actors/plan/transfer_name.h"
 #include "devices/state/state_kernel.h"
 #include "graph/analysis/polls.h"
+#include "graph/partition/transfer_name.h"
 
 namespace tagflow::actors {
 
@@ -217,7 +217,7 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
       item.kind =
           role_of(*node) == Role::kSend ? NodeKind::kSend : NodeKind::kRecv;
       item.ordinal = uint32_t(plan_.transfers.size());
-      TAGFLOW_ASSIGN(TransferName name, transfer_name_of(*node));
+      TAGFLOW_ASSIGN(graph::TransferName name, graph::transfer_name_of(*node));
       plan_.transfers.push_back({.name = std::move(name.key),
                                  .sender = std::move(name.sender),
                                  .tensor = std::move(name.tensor),

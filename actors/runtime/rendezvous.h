@@ -14,9 +14,8 @@
 // peer does (Note [A part of a step] in peer_wait.h).
 //
 // A rendezvous that knows peers also takes the tokens of Sends whose Recv is in
-// another process. Such a Send is the `waiter` of its token: it gets a token in
-// a kReceived batch when its own has been accepted. What comes from a peer is a
-// kTransfers batch without a sender.
+// another process (peer_rendezvous.h). Such a Send is the `waiter` of its
+// token: it gets a token in a kReceived batch when its own has been accepted.
 //
 // Invariants:
 //   1. Each key is sent once and received once: a second send or receive is an

@@ -24,15 +24,24 @@ const graph::KernelCatalog& LocalBackend::kernels() const {
 Result<Backend::Made> LocalBackend::make(
     std::vector<graph::Partition> partitions, std::vector<std::string> fetches,
     graph::Budget* budget) {
-  TAGFLOW_ASSIGN(auto plans, compile(std::move(partitions), options_,
-                                     devices_->devices(), budget));
-  Made made;
+  return make_local(std::move(partitions), std::move(fetches), options_,
+                    devices_, host_, std::nullopt, budget);
+}
+
+Result<Backend::Made> make_local(
+    std::vector<graph::Partition> partitions, std::vector<std::string> fetches,
+    const SessionOptions& options, const std::shared_ptr<DeviceSet>& devices,
+    std::shared_ptr<const devices::HostAccess> host, std::optional<Peers> peers,
+    graph::Budget* budget) {
+  TAGFLOW_ASSIGN(auto plans, compile(std::move(partitions), options,
+                                     devices->devices(), budget));
+  Backend::Made made;
   for (const auto& plan : plans)
     made.warnings.insert(made.warnings.end(), plan->warnings.begin(),
                          plan->warnings.end());
   made.executable = std::make_shared<LocalExecutable>(
-      devices_, CallLimits{options_.max_call_depth, options_.max_open_calls},
-      std::move(plans), std::move(fetches), host_);
+      devices, CallLimits{options.max_call_depth, options.max_open_calls},
+      std::move(plans), std::move(fetches), std::move(host), std::move(peers));
   return made;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,15 @@ class Backend {
   // Removes the resources in these containers: see Session::reset().
   virtual Status reset(const std::vector<std::string>& containers) = 0;
 };
+
+// Compiles partitions for the devices of this process; with `peers`, the part
+// of one that belongs to a cluster. `host` is what kernels may reach. Of the
+// options it uses those of compile(), and the limits of calls.
+Result<Backend::Made> make_local(
+    std::vector<graph::Partition> partitions, std::vector<std::string> fetches,
+    const SessionOptions& options, const std::shared_ptr<DeviceSet>& devices,
+    std::shared_ptr<const devices::HostAccess> host, std::optional<Peers> peers,
+    graph::Budget* budget);
 
 // The devices of this process. Keeps the options' state alive.
 class LocalBackend final : public Backend {

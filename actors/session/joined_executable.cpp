@@ -12,14 +12,7 @@ namespace tagflow::actors {
 namespace {
 
 void add(const RunStats& part, RunStats& all) {
-  all.fired += part.fired;
-  all.dead += part.dead;
-  all.frames += part.frames;
-  all.iterations += part.iterations;
-  all.hops += part.hops;
-  all.offloaded += part.offloaded;
-  all.launched += part.launched;
-  all.stale += part.stale;
+  for (const auto count : RunStats::kSums) all.*count += part.*count;
   all.max_in_flight = std::max(all.max_in_flight, part.max_in_flight);
 }
 

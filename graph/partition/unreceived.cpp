@@ -2,27 +2,20 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
+#include <string>
 
+#include "graph/partition/transfer_name.h"
 #include "graph/passes/rewriting.h"
 
 namespace tagflow::graph {
 namespace {
 
-// The attributes that a Send and its Recv agree on.
-using Key = std::tuple<std::string, int64_t, std::string, std::string>;
-
-Key key_of(const Node& node) {
-  const auto text = [&](std::string_view name) {
-    return node.attr<std::string>(name).value();
-  };
-  return {text("send_device"),
-          node.attr<int64_t>("send_device_incarnation").value(),
-          text("recv_device"), text("tensor_name")};
+std::string key_of(const Node& node) {
+  return transfer_name_of(node).value().key;
 }
 
-std::set<Key> received(const std::vector<Partition>& partitions) {
-  std::set<Key> keys;
+std::set<std::string> received(const std::vector<Partition>& partitions) {
+  std::set<std::string> keys;
   for (const Partition& partition : partitions)
     for (const Node* node : partition.program.graph.nodes())
       if (node->op() == "_Recv") keys.insert(key_of(*node));
@@ -36,7 +29,7 @@ void drop_unreceived(std::vector<Partition>& partitions) {
   for (Partition& partition : partitions) sweep(partition.program);
   for (bool changed = true; changed;) {
     changed = false;
-    const std::set<Key> keys = received(partitions);
+    const std::set<std::string> keys = received(partitions);
     for (Partition& partition : partitions) {
       // What is swept may be a Recv, whose Send is the next to go.
       const size_t gone =

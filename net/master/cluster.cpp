@@ -7,31 +7,19 @@
 #include <unordered_map>
 #include <utility>
 
-#include "actors/plan/transfer_name.h"
 #include "actors/runtime/reaper.h"
 #include "actors/runtime/step.h"
 #include "actors/session/joined_executable.h"
 #include "devices/kernel_catalog.h"
 #include "graph/fault.h"
 #include "graph/file/program_file.h"
+#include "graph/partition/transfer_name.h"
 #include "net/master/member.h"
 #include "net/transfer/identity.h"
+#include "net/transfer/reports.h"
 
 namespace tagflow::net {
 namespace {
-
-// What a worker counts, in the order of its Done.
-actors::RunStats stats_of(const std::vector<uint64_t>& numbers) {
-  actors::RunStats stats;
-  uint64_t* const fields[] = {&stats.fired,      &stats.dead, &stats.frames,
-                              &stats.iterations, &stats.hops, &stats.offloaded,
-                              &stats.launched,   &stats.stale};
-  constexpr size_t kFields = std::size(fields);
-  for (size_t i = 0; i < std::min(kFields, numbers.size()); ++i)
-    *fields[i] = numbers[i];
-  if (numbers.size() > kFields) stats.max_in_flight = int(numbers[kFields]);
-  return stats;
-}
 
 // What one worker runs of a signature. Its Run is sent before start(), together
 // with those of the other parts, so that the numbers of steps grow on each
@@ -277,8 +265,8 @@ Result<std::vector<std::optional<Register>>> Cluster::Impl::split(
           !std::ranges::count(feeds[here], i))
         feeds[here].push_back(i);
     for (const graph::Node* node : partition.program.graph.nodes()) {
-      if (!actors::is_transfer(*node)) continue;
-      TAGFLOW_ASSIGN(auto name, actors::transfer_name_of(*node));
+      if (!graph::is_transfer(*node)) continue;
+      TAGFLOW_ASSIGN(auto name, graph::transfer_name_of(*node));
       const auto other =
           member_named.find(name.is_sent ? name.receiver : name.sender);
       if (other == member_named.end())

@@ -5,36 +5,10 @@
 #include "graph/budget.h"
 #include "graph/fault.h"
 #include "net/link/listener.h"
+#include "net/transfer/reports.h"
 #include "net/transfer/values.h"
 
 namespace tagflow::net {
-namespace {
-
-Status status_of(const Outcome& outcome) {
-  if (outcome.code == Code::kOk) return {};
-  return Status(outcome.code, outcome.message);
-}
-
-Result<graph::DeviceInfo> info_of(const Devices::Device& device) {
-  graph::DeviceInfo info;
-  TAGFLOW_ASSIGN(info.name, graph::DeviceName::parse(device.name));
-  if (!info.name.is_full())
-    return error(Code::kDataLoss, "[net] {:?} is not the full name of a device",
-                 device.name);
-  info.incarnation = device.incarnation;
-  info.host_memory = device.host_memory;
-  info.memory_limit = int64_t(device.memory_limit);
-  info.flops_per_ns = device.flops_per_ns;
-  info.bytes_per_ns = device.bytes_per_ns;
-  info.launch_ns = device.launch_ns;
-  info.kernels_at_once = int(device.kernels_at_once);
-  info.link_latency_ns = device.link_latency_ns;
-  info.link_bytes_per_ns = device.link_bytes_per_ns;
-  return info;
-}
-
-}  // namespace
-
 Member::Member(const IoThreads& threads, Pairing::Pair pair, Address address,
                Task task)
     : task_(std::move(task)),
@@ -115,8 +89,7 @@ void Member::run(Run run, const std::vector<std::pair<uint32_t, Tensor>>& feeds,
 }
 
 void Member::abort(uint64_t step, const Status& cause) {
-  static_cast<void>(channel_.send(Abort{
-      step, {.code = cause.code(), .message = std::string(cause.message())}}));
+  static_cast<void>(channel_.send(Abort{step, outcome_of(cause)}));
 }
 
 void Member::finish(uint64_t step, Over over) {
@@ -142,11 +115,7 @@ Status Member::on_frame(const Frame& frame) {
     }
     case FrameKind::kDevices: {
       TAGFLOW_ASSIGN(const Devices devices, parse_body<Devices>(frame.body));
-      std::vector<graph::DeviceInfo> infos;
-      for (const Devices::Device& device : devices.devices) {
-        TAGFLOW_ASSIGN(graph::DeviceInfo info, info_of(device));
-        infos.push_back(std::move(info));
-      }
+      TAGFLOW_ASSIGN(auto infos, infos_of(devices));
       const std::lock_guard lock(mutex_);
       // They are said once.
       if (has_devices_ || infos.empty())

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "actors/plan/compile.h"
-#include "actors/plan/transfer_name.h"
+#include "actors/session/backend.h"
 #include "graph/file/program_file.h"
+#include "graph/partition/transfer_name.h"
 
 namespace tagflow::net {
 namespace {
@@ -66,8 +66,8 @@ Status complete_routes(const std::vector<graph::Partition>& partitions,
   std::unordered_map<std::string, int> ends;
   for (const graph::Partition& partition : partitions)
     for (const graph::Node* node : partition.program.graph.nodes()) {
-      if (!actors::is_transfer(*node)) continue;
-      TAGFLOW_ASSIGN(const auto name, actors::transfer_name_of(*node));
+      if (!graph::is_transfer(*node)) continue;
+      TAGFLOW_ASSIGN(const auto name, graph::transfer_name_of(*node));
       ends[name.key] += name.is_sent ? 1 : -1;
       const auto found = routes.find(name.key);
       if (found == routes.end()) continue;
@@ -104,12 +104,6 @@ Result<std::shared_ptr<Registered>> compile_registration(
   }
   TAGFLOW_RETURN_IF_ERROR(complete_routes(partitions, *routes));
 
-  actors::SessionOptions options;
-  TAGFLOW_ASSIGN(auto plans, actors::compile(std::move(partitions), options,
-                                             devices->devices()));
-  for (const auto& plan : plans)
-    registered->warnings.insert(registered->warnings.end(),
-                                plan->warnings.begin(), plan->warnings.end());
   std::string names;
   for (const PeerSession* session : sessions)
     names += (names.empty() ? "" : ", ") + session->name();
@@ -119,10 +113,12 @@ Result<std::shared_ptr<Registered>> compile_registration(
             return std::make_unique<LinkedPort>(parts, routes, transfers);
           }),
       .describe_wait = [names] { return "what comes from " + names; }};
-  registered->executable = std::make_shared<actors::LocalExecutable>(
-      devices,
-      actors::CallLimits{options.max_call_depth, options.max_open_calls},
-      std::move(plans), registration.fetches, host_access, std::move(peers));
+  TAGFLOW_ASSIGN(auto made,
+                 actors::make_local(std::move(partitions), registration.fetches,
+                                    actors::SessionOptions(), devices,
+                                    host_access, std::move(peers), nullptr));
+  registered->executable = std::move(made.executable);
+  registered->warnings = std::move(made.warnings);
   return registered;
 }
 

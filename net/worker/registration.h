@@ -22,7 +22,7 @@ struct Registered {
     DataType dtype = DataType::kInvalid;
     PartialShape shape;
   };
-  std::shared_ptr<actors::LocalExecutable> executable;
+  std::shared_ptr<actors::Executable> executable;
   size_t num_feeds = 0;  // of the signature
   std::vector<Feed> feeds;
   std::vector<std::string> fetches;

@@ -8,6 +8,7 @@
 #include "devices/files/host_access.h"
 #include "graph/fault.h"
 #include "net/transfer/identity.h"
+#include "net/transfer/reports.h"
 #include "net/transfer/values.h"
 
 namespace tagflow::net {
@@ -17,36 +18,6 @@ namespace {
 constexpr size_t kMostExecutables = 4096;
 constexpr size_t kMostSteps = 4096;
 constexpr uint64_t kLargestRegister = uint64_t{1} << 31;  // bytes
-
-Outcome outcome_of(const Status& status, const Task& task) {
-  return {.code = status.code(),
-          .message = std::string(status.message()),
-          .task = task.to_string()};
-}
-
-Devices describe(const actors::DeviceSet& devices) {
-  Devices message;
-  for (const graph::DeviceInfo& info : devices.infos())
-    message.devices.push_back(
-        {.name = info.name.to_string(),
-         .incarnation = info.incarnation,
-         .host_memory = info.host_memory,
-         .kernels_at_once = uint32_t(info.kernels_at_once),
-         .memory_limit = uint64_t(info.memory_limit),
-         .flops_per_ns = info.flops_per_ns,
-         .bytes_per_ns = info.bytes_per_ns,
-         .launch_ns = info.launch_ns,
-         .link_latency_ns = info.link_latency_ns,
-         .link_bytes_per_ns = info.link_bytes_per_ns});
-  return message;
-}
-
-// In the order in which masters read them.
-std::vector<uint64_t> numbers_of(const actors::RunStats& stats) {
-  return {stats.fired,      stats.dead,  stats.frames,
-          stats.iterations, stats.hops,  stats.offloaded,
-          stats.launched,   stats.stale, uint64_t(stats.max_in_flight)};
-}
 
 }  // namespace
 
@@ -150,7 +121,7 @@ void Service::take_register(const std::string& bytes) {
       });
   Reply reply{.request = request};
   if (!made.ok()) {
-    reply.outcome = outcome_of(made.status(), options_.task);
+    reply.outcome = outcome_of(made.status(), options_.task.to_string());
   } else if (*made == nullptr) {
     return;
   } else {
@@ -224,8 +195,9 @@ Result<std::vector<PeerSession*>> Service::sessions_of(
 void Service::take_reset(const Reset& reset) {
   const Status status =
       guarded("net", [&] { state_.resources().reset(reset.containers); });
-  static_cast<void>(master_->send(Reply{
-      .request = reset.request, .outcome = outcome_of(status, options_.task)}));
+  static_cast<void>(master_->send(
+      Reply{.request = reset.request,
+            .outcome = outcome_of(status, options_.task.to_string())}));
 }
 
 // --- Connections ------------------------------------------------------------
@@ -274,7 +246,7 @@ void Service::adopt_master(Pairing::Pair pair) {
        .on_end = [this](ObjectId object,
                         const Status& status) { on_end(object, status); },
        .on_lost = [this](const Status& status) { close(status); }});
-  static_cast<void>(master->send(describe(*devices_)));
+  static_cast<void>(master->send(devices_of(devices_->infos())));
 }
 
 void Service::adopt_peer(Pairing::Pair pair) {
@@ -418,7 +390,7 @@ Status Service::try_start_step(const Run& run,
 void Service::on_abort(const Abort& abort) {
   const Status cause = abort.cause.code == Code::kOk
                            ? error(Code::kAborted, "[net] the step is aborted")
-                           : Status(abort.cause.code, abort.cause.message);
+                           : status_of(abort.cause);
   WorkerSteps::Actions actions;
   parts_.on_abort(abort.step, cause, actions);
   std::shared_ptr<actors::Step> step;
@@ -439,7 +411,7 @@ void Service::end_step(uint64_t step, actors::Step::Answer answer,
   parts_.on_over(step, answer.status(), actions);
   const Status sent = guarded("net", [&]() -> Status {
     Done done{.step = step, .stats = numbers_of(stats)};
-    done.outcome = outcome_of(answer.status(), options_.task);
+    done.outcome = outcome_of(answer.status(), options_.task.to_string());
     if (answer.ok()) {
       ValueSender sender(*master_);
       for (uint32_t i = 0; i < answer->size(); ++i) {
@@ -453,8 +425,8 @@ void Service::end_step(uint64_t step, actors::Step::Answer answer,
     return master_->send(done);
   });
   if (!sent.ok())
-    static_cast<void>(master_->send(
-        Done{.step = step, .outcome = outcome_of(sent, options_.task)}));
+    static_cast<void>(master_->send(Done{
+        .step = step, .outcome = outcome_of(sent, options_.task.to_string())}));
   const std::lock_guard lock(mutex_);
   running_.erase(step);
   changed_.notify_all();

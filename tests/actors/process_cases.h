@@ -177,16 +177,22 @@ inline void check_variables(const Make& make) {
   CHECK_FALSE(session->run({}, {"read"}, {}, within_a_minute()).ok());
 }
 
+// "taken", on task 0, is what a queue of task 1 has; nobody fills it.
+struct Waiting : actors::Program {
+  Waiting() {
+    const Scope there = s.with_device("/job:worker/task:1");
+    const ops::Queue queue =
+        ops::fifo_queue(there.named("q"), {DataType::kInt32},
+                        {.shapes = {PartialShape::scalar()}});
+    ops::identity(s.with_device("/job:worker/task:0").named("taken"),
+                  ops::dequeue(there.named("take"), queue)[0]);
+    must(s.status());
+  }
+};
+
 // A wait in one process is named by the step, and can be cancelled.
 inline void check_waits(const Make& make) {
-  actors::Program p;
-  const Scope there = p.s.with_device("/job:worker/task:1");
-  const ops::Queue queue =
-      ops::fifo_queue(there.named("q"), {DataType::kInt32},
-                      {.shapes = {PartialShape::scalar()}});
-  ops::identity(p.s.with_device("/job:worker/task:0").named("taken"),
-                ops::dequeue(there.named("take"), queue)[0]);
-  must(p.s.status());
+  const Waiting p;
   SessionOptions options;
   options.backend = make(2, "cpu:1", 1, 3);
   const auto session = make_session(options, p.graph);

@@ -1,17 +1,15 @@
 #include "tests/actors/processes.h"
 
-#include <caf/actor_system.hpp>
+#include <doctest/doctest.h>
+
 #include <condition_variable>
 #include <map>
 #include <mutex>
 #include <set>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 
-#include "actors/plan/compile.h"
-#include "actors/runtime/rendezvous.h"
-#include "actors/runtime/runner.h"
+#include "actors/runtime/peer_rendezvous.h"
 #include "actors/session/joined_executable.h"
 #include "devices/device_registry.h"
 #include "tests/reference/random_graph.h"
@@ -40,12 +38,11 @@ class PeerNetwork::Impl {
     devices::Tag tag;
     bool is_dead = false;
     Tensor value;
-    // The iteration and the Send that wait for the acceptance; null: none.
-    EngineActor* sender = nullptr;
-    uint32_t send = 0;
+    // The Send that waits for the acceptance; no iteration: none.
+    TransferEnd send;
     int from = 0;
   };
-  class Meeting;
+  class Port;
 
   Impl(int processes, uint64_t seed)
       : parts_(size_t(processes)),
@@ -60,10 +57,9 @@ class PeerNetwork::Impl {
     carrier_.join();
   }
 
-  void begin(int process, Step& step, Meeting& meeting) {
+  void begin(int process, Step& step, Port& port) {
     const std::lock_guard lock(mutex_);
-    parts_[size_t(process)].open.emplace(step.info.step_id,
-                                         Part{&step, &meeting});
+    parts_[size_t(process)].open.emplace(step.info.step_id, Part{&step, &port});
     changed_.notify_all();
   }
   void end(int process, uint64_t step) {
@@ -76,7 +72,7 @@ class PeerNetwork::Impl {
   bool send(Letter&& letter) {
     const std::lock_guard lock(mutex_);
     const bool accepted = choices_.below(2) == 0;
-    if (accepted) letter.sender = nullptr;
+    if (accepted) letter.send = {};
     letters_.push_back(std::move(letter));
     changed_.notify_all();
     return accepted;
@@ -85,7 +81,7 @@ class PeerNetwork::Impl {
  private:
   struct Part {
     Step* step = nullptr;
-    Meeting* meeting = nullptr;
+    Port* port = nullptr;
   };
   struct Process {
     std::map<uint64_t, Part> open;  // by step
@@ -94,7 +90,6 @@ class PeerNetwork::Impl {
 
   // Delivers one letter after the other, in any order.
   void carry();
-  void deliver(Letter& letter, const Part& part);
 
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
@@ -105,67 +100,90 @@ class PeerNetwork::Impl {
   std::thread carrier_;
 };
 
-// The rendezvous of one context of a process.
-class PeerNetwork::Impl::Meeting : public LocalRendezvous {
+// The port of one context of a process.
+class PeerNetwork::Impl::Port final : public PeerPort {
  public:
-  Meeting(caf::actor_config& config, HandOff policy,
-          const std::vector<Transfer>& transfers, BatchStore* store,
-          std::shared_ptr<Impl> network, int process)
-      : LocalRendezvous(config, policy, transfers, store),
-        store_(*store),
+  Port(const std::vector<Transfer>& transfers, std::shared_ptr<Impl> network,
+       int process)
+      : transfers_(transfers),
         network_(std::move(network)),
-        process_(process) {
-    for (uint32_t i = 0; i < transfers.size(); ++i)
-      numbers_.emplace(transfers[i].name, i);
-  }
+        process_(process) {}
 
-  uint32_t number_of(const std::string& name) const {
-    return numbers_.at(name);
-  }
-  // Thread-safe.
-  Batch* make_batch() { return store_.make(); }
-  void begin(Step& step) override {
-    step_ = step.info.step_id;
+  void begin(Step& step, BatchStore& store) override {
+    step_ = &step;
+    store_ = &store;
+    number_ = step.info.step_id;
     network_->begin(process_, step, *this);
   }
-  void reset() override {
-    network_->end(process_, step_);
-    LocalRendezvous::reset();
+  void end() override {
+    if (step_ == nullptr) return;
+    network_->end(process_, number_);
+    step_ = nullptr;
+    const std::lock_guard lock(mutex_);
+    arrived_.clear();
+    waiting_.clear();
   }
-
- protected:
-  void on_batch(Batch* batch, Runner& runner) override {
-    // The tokens that leave; the others are met here.
-    size_t kept = 0;
-    Step& step = *batch->step;
-    for (Token& token : batch->tokens) {
-      const Transfer& over = transfer(token.slot);
-      if (over.ends != Transfer::Ends::kSend || step.cancelled()) {
-        Token& place = batch->tokens.begin()[kept++];
-        if (&place != &token) place = std::move(token);
-        continue;
-      }
-      const bool accepted = network_->send({.step = step.info.step_id,
-                                            .to = receiver_of(over.name),
-                                            .transfer = over.name,
-                                            .tag = batch->tag,
-                                            .is_dead = token.is_dead,
-                                            .value = std::move(token.value),
-                                            .sender = batch->sender,
-                                            .send = token.waiter,
-                                            .from = process_});
-      if (accepted) answer({batch->sender, token.waiter}, false, {}, step);
+  void send(uint32_t transfer, const devices::Tag& tag, bool is_dead,
+            Tensor value, const TransferEnd& send,
+            TransferAnswers& answers) override {
+    const std::string& name = transfers_[transfer].name;
+    const bool accepted = network_->send({.step = number_,
+                                          .to = receiver_of(name),
+                                          .transfer = name,
+                                          .tag = tag,
+                                          .is_dead = is_dead,
+                                          .value = std::move(value),
+                                          .send = send,
+                                          .from = process_});
+    if (accepted) answers.accept(send);
+  }
+  void receive(uint32_t transfer, const devices::Tag& tag,
+               const TransferEnd& recv, TransferAnswers& answers) override {
+    const std::string key = key_of(transfers_[transfer].name, tag);
+    const std::lock_guard lock(mutex_);
+    auto node = arrived_.extract(key);
+    if (node.empty()) {
+      REQUIRE(waiting_.emplace(key, recv).second);
+    } else {
+      answers.add(recv, node.mapped().is_dead, std::move(node.mapped().value));
     }
-    batch->tokens.truncate(kept);
-    LocalRendezvous::on_batch(batch, runner);
+  }
+  void flush() override {}
+
+  // REQUIRES: the caller has a unit of the step.
+  void deliver(Letter& letter) {
+    TransferAnswers answers;
+    if (letter.transfer.empty()) {
+      answers.accept(letter.send);
+    } else {
+      const std::string key = key_of(letter.transfer, letter.tag);
+      const std::lock_guard lock(mutex_);
+      auto node = waiting_.extract(key);
+      if (node.empty()) {
+        REQUIRE(arrived_.emplace(key, std::move(letter)).second);
+      } else {
+        answers.add(node.mapped(), letter.is_dead, std::move(letter.value));
+      }
+    }
+    answers.post(*step_, *store_);
   }
 
  private:
-  BatchStore& store_;
+  static std::string key_of(const std::string& transfer,
+                            const devices::Tag& tag) {
+    return fmt::format("{};{};{};{}", transfer, tag.frame_hi, tag.frame_lo,
+                       tag.iteration);
+  }
+
+  const std::vector<Transfer>& transfers_;
   const std::shared_ptr<Impl> network_;
   const int process_;
-  std::unordered_map<std::string, uint32_t> numbers_;  // of transfers
-  uint64_t step_ = 0;                                  // in hand
+  Step* step_ = nullptr;  // in hand
+  BatchStore* store_ = nullptr;
+  uint64_t number_ = 0;
+  std::mutex mutex_;  // guards the below
+  std::map<std::string, Letter> arrived_;
+  std::map<std::string, TransferEnd> waiting_;
 };
 
 void PeerNetwork::Impl::carry() {
@@ -191,38 +209,14 @@ void PeerNetwork::Impl::carry() {
     const auto part = to.open.find(letter.step);
     if (part == to.open.end() || !part->second.step->try_enter()) continue;
     const Part entered = part->second;
-    if (letter.sender != nullptr && !letter.transfer.empty())
-      letters_.push_back({.step = letter.step,
-                          .to = letter.from,
-                          .sender = letter.sender,
-                          .send = letter.send});
+    if (letter.send.iteration != nullptr && !letter.transfer.empty())
+      letters_.push_back(
+          {.step = letter.step, .to = letter.from, .send = letter.send});
     lock.unlock();
-    deliver(letter, entered);
+    entered.port->deliver(letter);
+    entered.step->drop_activity();
     lock.lock();
   }
-}
-
-// REQUIRES: the caller has a unit of the part's step.
-void PeerNetwork::Impl::deliver(Letter& letter, const Part& part) {
-  Runner runner(nullptr, HandOff::kDirect, std::chrono::hours(1));
-  Batch* const batch = part.meeting->make_batch();
-  batch->step = part.step;
-  if (letter.transfer.empty()) {
-    batch->kind = BatchKind::kReceived;
-    batch->receiver = letter.sender;
-    batch->tokens.add(letter.send);
-    runner.post(letter.sender, batch);
-  } else {
-    batch->kind = BatchKind::kTransfers;
-    batch->tag = letter.tag;
-    Token& token = batch->tokens.add(part.meeting->number_of(letter.transfer),
-                                     letter.is_dead);
-    token.waiter = Token::kNobody;
-    token.value.take(letter.value);
-    runner.post(part.meeting, batch);
-  }
-  runner.flush();
-  part.step->drop_activity();
 }
 
 PeerNetwork::PeerNetwork(int processes, uint64_t seed)
@@ -231,20 +225,17 @@ PeerNetwork::PeerNetwork(int processes, uint64_t seed)
 PeerNetwork::~PeerNetwork() = default;
 
 Peers PeerNetwork::peers(int process) {
-  return {.spawn_rendezvous =
-              [impl = impl_, process](caf::actor_system& system, HandOff policy,
-                                      const std::vector<Transfer>& transfers,
-                                      BatchStore* store) {
-                return spawn_actor<Impl::Meeting, caf::lazy_init>(
-                    system, policy, std::cref(transfers), store, impl, process);
-              },
+  return {.spawn_rendezvous = spawn_with_port(
+              [impl = impl_, process](const std::vector<Transfer>& transfers) {
+                return std::make_unique<Impl::Port>(transfers, impl, process);
+              }),
           .describe_wait = [] { return std::string("tokens of peers"); }};
 }
 
 // A part of a signature, in an engine of this process.
 class Processes::LocalPart final : public RemotePart {
  public:
-  LocalPart(std::string task, std::shared_ptr<LocalExecutable> executable,
+  LocalPart(std::string task, std::shared_ptr<Executable> executable,
             const Process& process)
       : task_(std::move(task)),
         executable_(std::move(executable)),
@@ -290,7 +281,7 @@ class Processes::LocalPart final : public RemotePart {
 
  private:
   const std::string task_;
-  const std::shared_ptr<LocalExecutable> executable_;
+  const std::shared_ptr<Executable> executable_;
   const Process process_;
   std::mutex mutex_;  // guards the below
   std::map<uint64_t, std::weak_ptr<Step>> open_;
@@ -331,16 +322,13 @@ Result<Backend::Made> Processes::make(std::vector<graph::Partition> partitions,
   for (size_t p = 0; p < of.size(); ++p) {
     if (of[p].empty()) continue;
     const Process& process = processes_[p];
-    TAGFLOW_ASSIGN(auto plans, compile(std::move(of[p]), options,
-                                       process.devices->devices(), budget));
-    auto executable = std::make_shared<LocalExecutable>(
-        process.devices,
-        CallLimits{options.max_call_depth, options.max_open_calls},
-        std::move(plans), fetches, nullptr, network_.peers(int(p)));
-    updates_state = updates_state || executable->updates_state();
+    TAGFLOW_ASSIGN(Made part, make_local(std::move(of[p]), fetches, options,
+                                         process.devices, nullptr,
+                                         network_.peers(int(p)), budget));
+    updates_state = updates_state || part.executable->updates_state();
     parts.push_back(std::make_shared<LocalPart>(
-        fmt::format("/job:worker/replica:0/task:{}", p), std::move(executable),
-        process));
+        fmt::format("/job:worker/replica:0/task:{}", p),
+        std::move(part.executable), process));
   }
   made.executable = std::make_shared<JoinedExecutable>(
       std::move(parts), std::move(fetches), updates_state);

@@ -15,6 +15,7 @@
 #include "graph/function.h"
 #include "graph/functions/lower.h"
 #include "graph/partition/recv_schedule.h"
+#include "graph/partition/transfer_name.h"
 #include "tests/graph/partition/cut.h"
 #include "tests/graph/same_program.h"
 #include "tests/reference/interpreter.h"
@@ -38,10 +39,7 @@ namespace {
 
 // What a Send and its Recv agree on.
 std::string key_of(const Node& node) {
-  return fmt::format("{};{};{};{}", text_of(node, "send_device"),
-                     node.attr<int64_t>("send_device_incarnation").value(),
-                     text_of(node, "recv_device"),
-                     text_of(node, "tensor_name"));
+  return graph::transfer_name_of(node).value().key;
 }
 
 // What is counted beside: how often something is sent, or a Recv started.

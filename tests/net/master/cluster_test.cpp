@@ -193,14 +193,7 @@ TEST_CASE("a worker that is closed ends a loop that crosses it") {
 
 TEST_CASE(
     "a worker that is closed fails the step that uses it, and later ones") {
-  actors::Program p;
-  const Scope there = p.s.with_device("/job:worker/task:1");
-  const ops::Queue queue =
-      ops::fifo_queue(there.named("q"), {DataType::kInt32},
-                      {.shapes = {PartialShape::scalar()}});
-  ops::identity(p.s.with_device("/job:worker/task:0").named("taken"),
-                ops::dequeue(there.named("take"), queue)[0]);
-  must(p.s.status());
+  const actors::processes::Waiting p;
   const auto sockets = std::make_shared<Sockets>(2, "cpu:1", 1);
   actors::SessionOptions options;
   options.backend = sockets;

@@ -5,7 +5,7 @@
 
 #include "graph/node.h"
 
-namespace tagflow::actors {
+namespace tagflow::graph {
 
 struct TransferName {
   std::string sender;    // the full name of a device
@@ -18,8 +18,8 @@ struct TransferName {
 };
 
 // Whether the node is a Send or a Recv. Thread-safe.
-bool is_transfer(const graph::Node& node);
+bool is_transfer(const Node& node);
 // Of such a node; an error if it lacks an attribute. Thread-safe.
-Result<TransferName> transfer_name_of(const graph::Node& node);
+Result<TransferName> transfer_name_of(const Node& node);
 
-}  // namespace tagflow::actors
+}  // namespace tagflow::graph

@@ -1,21 +1,21 @@
-#include "actors/plan/transfer_name.h"
+#include "graph/partition/transfer_name.h"
 
 #include <utility>
 
-namespace tagflow::actors {
+namespace tagflow::graph {
 namespace {
 
-bool is_send(const graph::Node& node) {
+bool is_send(const Node& node) {
   return node.op() == "_Send" || node.op() == "_HostSend";
 }
 
 }  // namespace
 
-bool is_transfer(const graph::Node& node) {
+bool is_transfer(const Node& node) {
   return is_send(node) || node.op() == "_Recv" || node.op() == "_HostRecv";
 }
 
-Result<TransferName> transfer_name_of(const graph::Node& node) {
+Result<TransferName> transfer_name_of(const Node& node) {
   TransferName name;
   TAGFLOW_ASSIGN(name.sender, node.attr<std::string>("send_device"));
   TAGFLOW_ASSIGN(name.receiver, node.attr<std::string>("recv_device"));
@@ -28,4 +28,4 @@ Result<TransferName> transfer_name_of(const graph::Node& node) {
   return name;
 }
 
-}  // namespace tagflow::actors
+}  // namespace tagflow::graph
