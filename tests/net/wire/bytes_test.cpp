@@ -111,7 +111,8 @@ TEST_CASE("a count is checked against the bytes left and against the budget") {
           std::string::npos);
   }
   SUBCASE("the product would overflow") {
-    Reader reader(varint(UINT64_MAX) + "abcd", "t");
+    const std::string bytes = varint(UINT64_MAX) + "abcd";
+    Reader reader(bytes, "t");
     CHECK(reader.count(1, UINT64_MAX) == 0);
     CHECK_FALSE(reader.ok());
   }
