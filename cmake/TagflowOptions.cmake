@@ -102,6 +102,8 @@ if(TAGFLOW_SANITIZE)
   target_compile_options(tagflow_build INTERFACE
     -fsanitize=${TAGFLOW_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer)
+  # The value of an empty std::optional is memory that no sanitizer objects to.
+  target_compile_definitions(tagflow_build INTERFACE _GLIBCXX_ASSERTIONS=1)
   target_link_options(tagflow_build INTERFACE -fsanitize=${TAGFLOW_SANITIZE})
   set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY
     TEST_INCLUDE_FILES "${PROJECT_SOURCE_DIR}/cmake/SanitizerOptions.cmake")

@@ -20,7 +20,8 @@ Status transpose_shape(ShapeContext& c) {
   TAGFLOW_ASSIGN(PartialShape vector, c.with_rank_at_least(1, 0));
   const auto perm = constant_indices(c, 1);
   if (!input.has_rank()) {
-    if (vector.rank() != 1 || !vector.dim_known(0) || vector.dim(0) > kMaxRank)
+    if (!vector.has_rank() || vector.rank() != 1 || !vector.dim_known(0) ||
+        vector.dim(0) > kMaxRank)
       return unknown_shape(c);
     input = PartialShape::of_rank(int(vector.dim(0)));
   }

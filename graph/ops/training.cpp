@@ -122,6 +122,8 @@ Status apply_shape(ShapeContext& c, int states, bool is_sparse) {
   TAGFLOW_RETURN_IF_ERROR(check_arguments(
       c, states, is_sparse ? any_rows(variable) : variable, gradient));
   if (is_sparse) {
+    if (gradient.has_rank() && gradient.rank() < 1)
+      return c.fail("the gradient must be at least a vector, not a scalar");
     const auto& inputs = c.node().op_def().inputs;
     for (int i = states; i < c.num_inputs(); ++i)
       if (inputs[size_t(i)].name == "indices" && gradient.has_rank() &&

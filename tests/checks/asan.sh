@@ -8,6 +8,7 @@ set -euo pipefail
 source "$(dirname "$0")/sanitizer.sh"
 
 cmake_options=("-DTAGFLOW_PREBUILT_DEVICES=$3" "-DTAGFLOW_NATIVE=$4")
+tests='malformed|graphdef|unknown_inputs|validate|graph/tensor_test'
 sanitizer_pass asan "$1" "$2" 'graph|actors|net|fuzz' \
-  'malformed|graphdef|validate|graph/tensor_test|tests/actors/|tests/net/' \
+  "$tests|tests/actors/|tests/net/" \
   graph_tests actors_tests net_tests fuzz_targets

@@ -154,6 +154,8 @@ TEST_CASE("gathered shapes are put together from three parts") {
 TEST_CASE("shapes of Transpose, Pad and SpaceToBatchND follow the layout") {
   CHECK(infer("Transpose", {{2, kAny, 4}, ints({2, 0, 1})}) == "[4,2,?]");
   CHECK(infer("Transpose", {kUnknownShape, unknown_ints({3})}) == "[?,?,?]");
+  CHECK(infer("Transpose", {kUnknownShape, unknown_ints(kUnknownShape)}) ==
+        "<unknown>");
   CHECK(infer("Pad", {{2, kAny}, Tensor::of<int32_t>({2, 2}, {1, 2, 3, 4})}) ==
         "[5,?]");
   CHECK(infer("SpaceToBatchND", {{2, 4, kAny, 3},

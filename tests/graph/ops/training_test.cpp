@@ -35,6 +35,13 @@ TEST_CASE("slots, gradient and scalars of a step are checked") {
                       {v, slot, scalar, u.given({7, 3}), u.indices({6})}),
                 "indices of shape [6] do not fit the gradient of shape [7,3]");
   });
+  for_both([](Updates& u) {
+    const Output v = u.state(PartialShape()), slot = u.state(PartialShape());
+    const Output scalar = u.given(PartialShape::scalar());
+    expect_part(
+        u.add("SparseApplyAdagrad", {v, slot, scalar, scalar, u.indices({7})}),
+        "the gradient must be at least a vector, not a scalar");
+  });
 }
 
 }  // namespace tagflow::graph
