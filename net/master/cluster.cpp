@@ -185,6 +185,9 @@ class ClusterExecutable final : public actors::Executable {
 class Cluster::Impl {
  public:
   explicit Impl(IoThreads io_threads) : threads(std::move(io_threads)) {}
+  ~Impl() {
+    for (const auto& member : members) member->leave();
+  }
 
   Status connect(const ClusterOptions& options);
   // What each worker gets of a signature; null: nothing.
@@ -218,7 +221,8 @@ Status Cluster::Impl::connect(const ClusterOptions& options) {
     if (std::ranges::count(options.members, each.task,
                            &ClusterOptions::Member::task) > 1)
       return invalid_argument("[net] the cluster has {} twice", name);
-    auto pair = connect_pair(*threads.bulk, each.address, identity, 0);
+    auto pair = connect_pair(*threads.bulk, each.address, identity, 0,
+                             options.patience);
     if (!pair.ok())
       return std::move(pair).status().with_prefix(fmt::format("{}: ", name));
     if (pair->peer.task != each.task)
@@ -270,7 +274,8 @@ Result<std::vector<std::optional<Register>>> Cluster::Impl::split(
       const auto other =
           member_named.find(name.is_sent ? name.receiver : name.sender);
       if (other == member_named.end())
-        return error(Code::kInternal, "[net] {} is for no worker", name.key);
+        return invalid_argument("[net] {:?} is for no worker of the cluster",
+                                name.key);
       if (other->second != here)
         ends[here].emplace(std::move(name.key),
                            End{other->second, name.is_sent});

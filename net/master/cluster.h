@@ -1,6 +1,7 @@
 // Cluster: the workers of a session, whose steps run there.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,8 @@ struct ClusterOptions {
   std::vector<Member> members;
   std::string name;    // of the cluster
   std::string secret;  // what its processes share; not empty
+  // How long connect() tries again to reach each member, or to be its master.
+  std::chrono::milliseconds patience{0};
 };
 
 // Sessions whose SessionOptions::backend it is run their graphs on the devices

@@ -92,6 +92,8 @@ void Member::abort(uint64_t step, const Status& cause) {
   static_cast<void>(channel_.send(Abort{step, outcome_of(cause)}));
 }
 
+void Member::leave() { static_cast<void>(channel_.send(Bye{"it is done"})); }
+
 void Member::finish(uint64_t step, Over over) {
   std::unique_lock lock(mutex_);
   auto node = running_.extract(step);

@@ -60,6 +60,8 @@ class Member {
   void run(Run run, const std::vector<std::pair<uint32_t, Tensor>>& feeds,
            OnOver on_over);
   void abort(uint64_t step, const Status& cause);
+  // Says that the master leaves: the worker then does without an error.
+  void leave();
 
  private:
   Status on_frame(const Frame& frame);
