@@ -196,8 +196,11 @@ endless=(run "$two" --feed n=2000000000 --feed x=1 --fetch y)
 # A master that is killed leaves its workers to the next one.
 (cd "$work" && exec "$bin/tagflow" "${endless[@]}" --cluster c.json \
   >/dev/null 2>&1 </dev/null) &
+master=$!
 sleep 1
-ends KILL 137 "$!" "${endless[*]}"
+expect 1 - 'task:0 refuses: the worker has another master' \
+  tagflow "${run[@]}" --cluster c.json
+ends KILL 137 "$master" "${endless[*]}"
 expect 0 '^Exit = int32\[\] 1$' - tagflow "${run[@]}" --cluster c.json
 loses "$(pgrep -f -P "$cluster" -- '--task 1 ')" /job:worker/task:1 \
   "${endless[@]}" --cluster c.json
