@@ -227,18 +227,18 @@ TEST_CASE("a table that has no memory for new entries keeps its old ones") {
 }
 
 TEST_CASE("a variable of strings that has no memory for new ones keeps all") {
-  constexpr DataType kText = DataType::kString, kHandle = DataType::kResource;
+  constexpr DataType kText = DataType::kString, kResource = DataType::kResource;
   Limited limited(1 << 14);
   const Tensor variable = limited.make(
       "VarHandleOp", {{"dtype", kText}, {"shape", PartialShape({4})}});
   const Tensor first = texts({{100, 'a'}, {100, 'b'}, {100, 'c'}, {100, 'd'}});
-  const TestedOp assign("AssignVariableOp", {kHandle, kText});
-  const TestedOp read("ReadVariableOp", {kHandle}, {{"dtype", kText}});
+  const TestedOp assign("AssignVariableOp", {kResource, kText});
+  const TestedOp read("ReadVariableOp", {kResource}, {{"dtype", kText}});
   REQUIRE(limited.run(assign, {variable, first}).ok());
   const TestedOp slice("ResourceStridedSliceAssign",
-                       {kHandle, kInt, kInt, kInt, kText});
-  const TestedOp update("ResourceScatterUpdate", {kHandle, kInt, kText});
-  const TestedOp add("ResourceScatterNdAdd", {kHandle, kInt, kText});
+                       {kResource, kInt, kInt, kInt, kText});
+  const TestedOp update("ResourceScatterUpdate", {kResource, kInt, kText});
+  const TestedOp add("ResourceScatterNdAdd", {kResource, kInt, kText});
   const auto ints = [](std::initializer_list<int32_t> all) {
     return Tensor::vector<int32_t>(all);
   };
