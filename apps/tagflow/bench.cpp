@@ -1,8 +1,10 @@
 // tagflow bench: the workloads of apps/bench.
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
@@ -14,6 +16,7 @@
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/child_process.h"
+#include "apps/shared/runs/cluster_connection.h"
 #include "apps/tagflow/commands.h"
 #include "graph/op_registry.h"
 
@@ -25,7 +28,33 @@ struct BenchCommand {
   CompareOptions options;
 };
 
-Failure run_workload(const Workload& workload, const BenchOptions& options) {
+// Those that time the runs of one graph, and nothing of this process.
+constexpr std::string_view kOverCluster[] = {"loop",         "nested",
+                                             "loop_cond",    "map_fn",
+                                             "tensor_array", "assign",
+                                             "queue",        "chain",
+                                             "dead",         "wide",
+                                             "empty_step",   "devices_loop",
+                                             "loop_grad",    "devices_pingpong",
+                                             "devices_hop",  "map_fn_grad",
+                                             "lstm",         "mlp",
+                                             "cnn"};
+
+// A usage error if a cluster is named, and what is measured cannot run there.
+Status check_place(const std::string& name, const EngineOptions& engine) {
+  const bool fits =
+      engine.cluster.empty() ||
+      std::ranges::find(kOverCluster, name) != std::end(kOverCluster);
+  return fits ? Status()
+              : invalid_argument(
+                    "[--cluster] {} measures this process; over a cluster "
+                    "there are {}",
+                    name, fmt::join(kOverCluster, ", "));
+}
+
+Failure run_workload(const Workload& workload, BenchOptions options) {
+  Failure failure = connect_cluster(options.engine);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   const auto session = to_session_options(options.engine);
   if (!session.ok()) return usage_error(session.status());
   Result<Measurement> result = workload.measure(options);
@@ -82,6 +111,12 @@ Failure unknown_workload(const std::string& name) {
 
 Failure run_bench(const BenchCommand& command) {
   const CompareOptions& options = command.options;
+  const bool is_known = command.name == "all" || command.name == "compare" ||
+                        command.name == "models" ||
+                        find_workload(command.name) != nullptr;
+  if (!is_known) return unknown_workload(command.name);
+  Status place = check_place(command.name, options.bench.engine);
+  if (!place.ok()) return usage_error(std::move(place));
   if (command.name == "all") return run_all(options.bench);
   if (command.name == "compare" || command.name == "models") {
     if (options.python.empty()) {
@@ -92,9 +127,7 @@ Failure run_bench(const BenchCommand& command) {
     return command.name == "models" ? compare_models(options)
                                     : compare_with_tensorflow(options);
   }
-  const Workload* workload = find_workload(command.name);
-  if (workload == nullptr) return unknown_workload(command.name);
-  return run_workload(*workload, options.bench);
+  return run_workload(*find_workload(command.name), options.bench);
 }
 
 std::string list_of_workloads() {

@@ -44,8 +44,8 @@ Service::Service(const WorkerOptions& options, const IoThreads& threads,
       threads_(threads),
       devices_(std::move(devices)),
       state_(devices_),
-      host_access_(std::make_shared<devices::HostAccess>(
-          options.policy, devices::PrintSink())) {}
+      host_access_(std::make_shared<devices::HostAccess>(options.policy,
+                                                         options.print_sink)) {}
 
 Result<std::unique_ptr<Service>> Service::start(
     const WorkerOptions& options, const IoThreads& threads,
@@ -58,7 +58,10 @@ Result<std::unique_ptr<Service>> Service::start(
   Service* const self = service.get();
   TAGFLOW_ASSIGN(service->listener_,
                  Listener::start(
-                     *threads.bulk, {.host = options.host, .port = port},
+                     *threads.bulk,
+                     {.host = options.host,
+                      .port = port,
+                      .only_loopback = !options.beyond_loopback},
                      service->identity_,
                      [self](const Greeting& peer) { return self->admit(peer); },
                      [self](Connection connection) {
