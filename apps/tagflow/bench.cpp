@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/bench/compare.h"
+#include "apps/bench/local_cluster.h"
 #include "apps/bench/models.h"
 #include "apps/bench/workload.h"
 #include "apps/shared/program/command_line.h"
@@ -91,6 +92,11 @@ Failure run_bench(const BenchCommand& command) {
     }
     return command.name == "models" ? compare_models(options)
                                     : compare_with_tensorflow(options);
+  }
+  // A benchmark starts it.
+  if (command.name == "worker") {
+    Status status = serve_local_worker();
+    return status.ok() ? Failure() : run_time_error(std::move(status));
   }
   const Workload* workload = find_workload(command.name);
   if (workload == nullptr) return unknown_workload(command.name);
