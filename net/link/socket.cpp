@@ -26,4 +26,13 @@ Status prepare_socket(const Socket& socket) {
   return {};
 }
 
+int family_of(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (::getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&address),
+                    &size) != 0)
+    return AF_UNSPEC;
+  return address.ss_family;
+}
+
 }  // namespace tagflow::net
