@@ -8,6 +8,7 @@
 //                     window 1: one round trip
 //   cluster_step      one NoOp on each worker
 //   cluster_transfer  a step that takes 64 MiB from one worker to the other
+#include <algorithm>
 #include <functional>
 #include <memory>
 
@@ -24,9 +25,9 @@ namespace {
 using namespace graph;  // NOLINT: as other graphs of the workloads
 
 constexpr int kWorkers = 2;
-constexpr int kLoopTrips = 20'000, kSumTrips = 5'000;
-constexpr int kRoundTrips = 5'000;  // of a floor
-constexpr int kSteps = 500;         // of a measurement of cluster_step
+constexpr int kTrips = 2'000;       // TensorFlow takes a millisecond for each
+constexpr int kRoundTrips = 2'000;  // of a floor
+constexpr int kSteps = 100;         // of a measurement of cluster_step
 constexpr int64_t kElements = int64_t{16} << 20;
 constexpr size_t kBytes = size_t(kElements) * sizeof(float);
 
@@ -109,10 +110,9 @@ Result<double> stream() { return tcp_stream_seconds(kBytes); }
 
 const ClusterWorkload kWorkloads[] = {
     {"cluster_loop", "loop, an op of its body on each worker, window 32",
-     make_cluster_loop, 32, kLoopTrips, 1, 1e6, "us", "tcp_round_trip",
-     round_trip},
+     make_cluster_loop, 32, kTrips, 1, 1e6, "us", "tcp_round_trip", round_trip},
     {"cluster_sum", "loop with a sum over both workers, window 1",
-     [](int) { return make_cluster_sum(); }, 1, kSumTrips, 1, 1e6, "us",
+     [](int) { return make_cluster_sum(); }, 1, kTrips, 1, 1e6, "us",
      "tcp_round_trip", round_trip},
     {"cluster_step", "empty step on both workers",
      [](int) { return make_cluster_step(); }, 0, 0, kSteps, 1e6, "us",
@@ -189,7 +189,43 @@ Result<Measurement> measure(const ClusterWorkload& workload,
   return measured;
 }
 
+// Seconds of all trips, or of one step, on workers that live as long as the
+// function.
+std::function<Result<double>(const BenchOptions&)> own_seconds(
+    const ClusterWorkload& workload) {
+  return [&workload, ready = std::shared_ptr<ReadyRun>()](
+             const BenchOptions& options) mutable -> Result<double> {
+    if (ready == nullptr) {
+      TAGFLOW_ASSIGN(const BenchGraph graph, workload.make(workload.window));
+      TAGFLOW_ASSIGN(ready, make_ready(graph, options));
+    }
+    TAGFLOW_ASSIGN(const double seconds, median_of(options.repeats, [&] {
+                     return seconds_once(ready->run, workload.trips,
+                                         workload.inner);
+                   }));
+    return seconds * std::max(workload.trips, 1);
+  };
+}
+
 }  // namespace
+
+void add_cluster_plans(std::vector<ComparePlan>& plans) {
+  for (const ClusterWorkload& workload : kWorkloads) {
+    ComparePlan plan;
+    plan.entry.name = workload.name;
+    plan.entry.what = workload.what;
+    plan.entry.workers = kWorkers;
+    plan.entry.trips = workload.trips;
+    plan.entry.units = std::max(workload.trips, 1);
+    plan.entry.scale = workload.scale;
+    plan.entry.unit = workload.unit;
+    plan.entry.inner = workload.inner;
+    plan.entry.most_repeats = 1;
+    plan.entry.own = own_seconds(workload);
+    plan.make = [&workload] { return workload.make(workload.window); };
+    plans.push_back(std::move(plan));
+  }
+}
 
 Result<Measurement> measure_cluster_loop(const BenchOptions& options) {
   return measure(kWorkloads[0], options);

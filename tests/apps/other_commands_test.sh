@@ -238,6 +238,11 @@ expect 0 '"mailbox":null,"name":"prefetch","ratio":null' - \
   --rounds 1 --json
 expect 0 '^\| 100 batches of 10 ms beside steps of 10 ms \| - \| - \| [0-9.]+ \| - \| s \| - \|' \
   - tagflow bench compare --python "$fake" --only prefetch --repeats 1 --rounds 1
+expect 0 '"mailbox":null,"name":"cluster_step","ratio":[0-9.e+]+' - \
+  tagflow bench cluster --python "$fake" --only cluster_step --repeats 1 \
+  --rounds 1 --json
+expect 2 - 'no workload named "empty_step" is compared' \
+  tagflow bench cluster --python "$fake" --only empty_step
 expect 1 '' 'TensorFlow answered "Killed"' \
   tagflow bench models --python "$fake" --only bigru --repeats 1
 
