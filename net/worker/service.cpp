@@ -463,7 +463,9 @@ Status Service::try_start_step(const Run& run,
     cause = is_closed_ ? reason_ : running.cause;
   }
   if (!cause.ok()) step->stop(cause);
-  return registered->executable->start(step, all, false, run.has_stats);
+  // The thread of the bulk links is not lent.
+  const bool lend = threads_.small->is_current();
+  return registered->executable->start(step, all, lend, run.has_stats);
 }
 
 void Service::on_abort(const Abort& abort) {
@@ -533,7 +535,8 @@ void Service::end_step(uint64_t step, actors::Step::Answer answer,
   }
   const std::lock_guard lock(mutex_);
   running_.erase(step);
-  changed_.notify_all();
+  // Otherwise nobody waits for the end of steps.
+  if (is_closed_) changed_.notify_all();
 }
 
 Status Service::send_done(const WorkerSteps::TellDone& tell,
