@@ -16,11 +16,6 @@ using Mode = StateLock::Mode;
 
 // --- Creation ---------------------------------------------------------------
 
-Status refused(const KernelInfo& info, const Status& status) {
-  return Status(status).with_prefix(
-      fmt::format("[{}] node \"{}\": ", info.node().op(), info.name()));
-}
-
 // Strings, and types that can be compared byte by byte: not floating numbers,
 // where 0.0 and -0.0 would be two keys, and NaN has many forms.
 bool is_key(DataType type) {
@@ -64,7 +59,7 @@ class TableKernel final : public CheapKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
     Result<TableSpec> spec = make_spec(info, kKind);
-    if (!spec.ok()) return refused(info, spec.status());
+    if (!spec.ok()) return spec.status();
     return std::unique_ptr<Kernel>(new TableKernel(info, *std::move(spec)));
   }
 
