@@ -57,6 +57,9 @@ class ClusterRuns final : public actors::RemotePart {
 class Cluster::Impl {
  public:
   explicit Impl(IoThreads io_threads) : threads(std::move(io_threads)) {}
+  ~Impl() {
+    for (Member* const member : members) member->leave();
+  }
 
   Status connect(ClusterOptions cluster_options);
   // The part of each worker of a signature: by task.
@@ -71,7 +74,7 @@ class Cluster::Impl {
   void release(uint64_t executable, const std::vector<Member*>& of) noexcept;
   // Connects to the worker of a task; if it has been lost, to the process that
   // follows it.
-  Result<Member*> join(size_t task);
+  Result<Member*> join(size_t task, std::chrono::milliseconds patience);
   Status join_again(size_t task);
 
   IoThreads threads;  // destroyed last
@@ -112,7 +115,7 @@ Status Cluster::Impl::connect(ClusterOptions cluster_options) {
       *threads.bulk,
       Steps::Options{names, options.tolerates_torn_state, kGrace});
   for (size_t i = 0; i < names.size(); ++i) {
-    TAGFLOW_ASSIGN(Member* const member, join(i));
+    TAGFLOW_ASSIGN(Member* const member, join(i, options.patience));
     members.push_back(member);
   }
   for (size_t i = 0; i < members.size(); ++i) {
@@ -132,10 +135,12 @@ Status Cluster::Impl::connect(ClusterOptions cluster_options) {
   return {};
 }
 
-Result<Member*> Cluster::Impl::join(size_t task) {
+Result<Member*> Cluster::Impl::join(size_t task,
+                                    std::chrono::milliseconds patience) {
   const ClusterOptions::Member& at = options.members[task];
   const std::string name = at.task.to_string();
-  auto pair = connect_pair(*threads.bulk, at.address, identity, 0);
+  auto pair =
+      connect_pair(*threads.bulk, at.address, identity, 0, patience);
   if (!pair.ok())
     return std::move(pair).status().with_prefix(fmt::format("{}: ", name));
   if (pair->peer.task != at.task)
@@ -152,7 +157,7 @@ Result<Member*> Cluster::Impl::join(size_t task) {
 
 Status Cluster::Impl::join_again(size_t task) {
   if (steps->lost(members[task]->index()).ok()) return {};
-  TAGFLOW_ASSIGN(Member* const member, join(task));
+  TAGFLOW_ASSIGN(Member* const member, join(task, {}));
   members[task] = member;
   TAGFLOW_ASSIGN(const auto devices, member->devices());
   const auto number_of = [&](const graph::DeviceInfo& info) {
@@ -218,7 +223,8 @@ Result<std::vector<Cluster::Impl::Part>> Cluster::Impl::split(
       const auto other =
           device_named.find(name.is_sent ? name.receiver : name.sender);
       if (other == device_named.end())
-        return error(Code::kInternal, "[net] {} is for no worker", name.key);
+        return invalid_argument("[net] {:?} is for no worker of the cluster",
+                                name.key);
       const size_t task = task_of[other->second];
       if (task != here)
         ends[here].emplace(std::move(name.key), End{task, name.is_sent});

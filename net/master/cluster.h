@@ -1,6 +1,7 @@
 // Cluster: the workers of a session, whose steps run there.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,6 +25,8 @@ struct ClusterOptions {
   // net/protocol/torn_state.h. Else they are refused with FailedPrecondition
   // until a reset() of the default container, and of others that the graph has.
   bool tolerates_torn_state = false;
+  // How long connect() tries again to reach each member, or to be its master.
+  std::chrono::milliseconds patience{0};
 };
 
 // Sessions whose SessionOptions::backend it is run their graphs on the devices

@@ -93,6 +93,8 @@ void Member::ask(uint64_t step, uint64_t round) {
   static_cast<void>(channel_.send(Ask{step, round}));
 }
 
+void Member::leave() { static_cast<void>(channel_.send(Bye{"it is done"})); }
+
 Status Member::on_frame(const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::kDone: {

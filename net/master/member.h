@@ -78,6 +78,8 @@ class Member {
   Status run(Run run, const std::vector<std::pair<uint32_t, Tensor>>& feeds);
   void abort(uint64_t step, const Status& cause);
   void ask(uint64_t step, uint64_t round);
+  // Says that the master leaves: the worker then does without an error.
+  void leave();
 
  private:
   Status on_frame(const Frame& frame);

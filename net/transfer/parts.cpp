@@ -159,7 +159,7 @@ Status Parts::deliver(const Open& open, PeerSession& from, Tokens tokens) {
     return open.port->on_tokens(from, std::move(tokens), answers);
   });
   if (Status posted =
-          guarded("net", [&] { answers.post(*open.step, *open.store); });
+          guarded("net", [&] { answers.run(*open.step, *open.store); });
       !posted.ok())
     open.step->fail(std::move(posted));
   return status;
@@ -171,7 +171,7 @@ Status Parts::on_pull(PeerSession& from, const Pull& pull) {
   actors::TransferAnswers answers;
   return guarded("net", [&]() -> Status {
     TAGFLOW_RETURN_IF_ERROR((*entered).port->on_pull(from, pull, answers));
-    answers.post(*(*entered).step, *(*entered).store);
+    answers.run(*(*entered).step, *(*entered).store);
     return {};
   });
 }

@@ -44,8 +44,8 @@ Service::Service(const WorkerOptions& options, const IoThreads& threads,
       threads_(threads),
       devices_(std::move(devices)),
       state_(devices_),
-      host_access_(std::make_shared<devices::HostAccess>(
-          options.policy, devices::PrintSink())) {}
+      host_access_(std::make_shared<devices::HostAccess>(options.policy,
+                                                         options.print_sink)) {}
 
 Result<std::unique_ptr<Service>> Service::start(
     const WorkerOptions& options, const IoThreads& threads,
@@ -58,7 +58,10 @@ Result<std::unique_ptr<Service>> Service::start(
   Service* const self = service.get();
   TAGFLOW_ASSIGN(service->listener_,
                  Listener::start(
-                     *threads.bulk, {.host = options.host, .port = port},
+                     *threads.bulk,
+                     {.host = options.host,
+                      .port = port,
+                      .only_loopback = !options.beyond_loopback},
                      service->identity_,
                      [self](const Greeting& peer) { return self->admit(peer); },
                      [self](Connection connection) {
@@ -479,7 +482,9 @@ Status Service::try_start_step(const Run& run,
     cause = is_closed_ ? reason_ : running.cause;
   }
   if (!cause.ok()) step->stop(cause);
-  return registered->executable->start(step, all, false, run.has_stats);
+  // The thread of the bulk links is not lent.
+  const bool lend = threads_.small->is_current();
+  return registered->executable->start(step, all, lend, run.has_stats);
 }
 
 void Service::on_abort(const Abort& abort) {
@@ -546,7 +551,8 @@ void Service::end_step(uint64_t step, actors::Step::Answer answer,
   }
   const std::lock_guard lock(mutex_);
   running_.erase(step);
-  changed_.notify_all();
+  // Otherwise nobody waits for the end of steps.
+  if (is_closed_) changed_.notify_all();
 }
 
 Status Service::send_done(const WorkerSteps::TellDone& tell,
