@@ -1,8 +1,10 @@
 // tagflow bench: the workloads of apps/bench.
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
@@ -15,6 +17,7 @@
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/child_process.h"
+#include "apps/shared/runs/cluster_connection.h"
 #include "apps/tagflow/commands.h"
 #include "graph/op_registry.h"
 
@@ -26,7 +29,33 @@ struct BenchCommand {
   CompareOptions options;
 };
 
-Failure run_workload(const Workload& workload, const BenchOptions& options) {
+// Those that time the runs of one graph, and nothing of this process.
+constexpr std::string_view kOverCluster[] = {"loop",         "nested",
+                                             "loop_cond",    "map_fn",
+                                             "tensor_array", "assign",
+                                             "queue",        "chain",
+                                             "dead",         "wide",
+                                             "empty_step",   "devices_loop",
+                                             "loop_grad",    "devices_pingpong",
+                                             "devices_hop",  "map_fn_grad",
+                                             "lstm",         "mlp",
+                                             "cnn"};
+
+// A usage error if a cluster is named, and what is measured cannot run there.
+Status check_place(const std::string& name, const EngineOptions& engine) {
+  const bool fits =
+      engine.cluster.empty() ||
+      std::ranges::find(kOverCluster, name) != std::end(kOverCluster);
+  return fits ? Status()
+              : invalid_argument(
+                    "[--cluster] {} measures this process; over a cluster "
+                    "there are {}",
+                    name, fmt::join(kOverCluster, ", "));
+}
+
+Failure run_workload(const Workload& workload, BenchOptions options) {
+  Failure failure = connect_cluster(options.engine);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   const auto session = to_session_options(options.engine);
   if (!session.ok()) return usage_error(session.status());
   Result<Measurement> result = workload.measure(options);
@@ -84,6 +113,17 @@ Failure unknown_workload(const std::string& name) {
 Failure run_bench(const BenchCommand& command) {
   CompareOptions options = command.options;
   options.over_workers = command.name == "cluster";
+  // A benchmark starts it.
+  if (command.name == "worker") {
+    Status status = serve_local_worker();
+    return status.ok() ? Failure() : run_time_error(std::move(status));
+  }
+  const bool is_known = command.name == "all" || command.name == "compare" ||
+                        command.name == "cluster" || command.name == "models" ||
+                        find_workload(command.name) != nullptr;
+  if (!is_known) return unknown_workload(command.name);
+  Status place = check_place(command.name, options.bench.engine);
+  if (!place.ok()) return usage_error(std::move(place));
   if (command.name == "all") return run_all(options.bench);
   if (command.name == "compare" || command.name == "cluster" ||
       command.name == "models") {
@@ -95,14 +135,7 @@ Failure run_bench(const BenchCommand& command) {
     return command.name == "models" ? compare_models(options)
                                     : compare_with_tensorflow(options);
   }
-  // A benchmark starts it.
-  if (command.name == "worker") {
-    Status status = serve_local_worker();
-    return status.ok() ? Failure() : run_time_error(std::move(status));
-  }
-  const Workload* workload = find_workload(command.name);
-  if (workload == nullptr) return unknown_workload(command.name);
-  return run_workload(*workload, options.bench);
+  return run_workload(*find_workload(command.name), options.bench);
 }
 
 std::string list_of_workloads() {

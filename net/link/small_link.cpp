@@ -294,6 +294,12 @@ void SmallLink::start(Handlers handlers) {
 
 Sent SmallLink::send(std::string& frame) { return state_->send(frame); }
 
+std::function<void(const Status&)> SmallLink::closer() const {
+  return [state = state_](const Status& reason) {
+    state->thread.post([state, reason] { state->lose(reason); });
+  };
+}
+
 size_t SmallLink::queued() const {
   const std::lock_guard lock(state_->mutex);
   return state_->queued;

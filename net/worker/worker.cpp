@@ -11,6 +11,7 @@
 #include "actors/runtime/scheduler.h"
 #include "devices/device_registry.h"
 #include "graph/fault.h"
+#include "graph/op_registry.h"
 #include "net/worker/service.h"
 
 namespace tagflow::net {
@@ -67,6 +68,10 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
   TAGFLOW_RETURN_IF_ERROR(options.policy.validate());
   auto impl = std::make_unique<Impl>();
   impl->options_ = std::move(options);
+  // What the engine adds to the part of a graph.
+  if (auto& allowed = impl->options_.policy.allowed)
+    for (const std::string& op : graph::OpRegistry::global().names())
+      if (op.starts_with('_')) allowed->insert(op);
   const WorkerOptions& kept = impl->options_;
   TAGFLOW_ASSIGN(const auto specs, devices::parse_device_specs(kept.devices));
   TAGFLOW_ASSIGN(
