@@ -136,8 +136,7 @@ Result<Member*> Cluster::Impl::join(size_t task,
                                     std::chrono::milliseconds patience) {
   const ClusterOptions::Member& at = options.members[task];
   const std::string name = at.task.to_string();
-  auto pair =
-      connect_pair(*threads.bulk, at.address, identity, 0, patience);
+  auto pair = connect_pair(*threads.bulk, at.address, identity, 0, patience);
   if (!pair.ok())
     return std::move(pair).status().with_prefix(fmt::format("{}: ", name));
   if (pair->peer.task != at.task)
