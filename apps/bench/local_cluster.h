@@ -2,20 +2,18 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
-#include "apps/shared/runs/child_process.h"
+#include "apps/shared/runs/local_workers.h"
 #include "graph/status.h"
 #include "net/master/cluster.h"
 
 namespace tagflow::apps {
 
-// A worker process ends when its stdin does, and so with its parent, however
-// that ends. Thread-compatible.
+// They end with it, or with its process. Thread-compatible.
 class LocalCluster {
  public:
   // Starts "/job:worker/task:0" and so on, with so many threads each; 0: one
-  // per core. Returns errors of the processes and of net::Cluster.
+  // per core. Returns errors of LocalWorkers and of net::Cluster.
   static Result<LocalCluster> start(int count, int threads);
 
   // Its master, for SessionOptions::backend.
@@ -24,12 +22,8 @@ class LocalCluster {
  private:
   LocalCluster() = default;
 
-  std::vector<ChildProcess> workers_;  // destroyed last
+  std::unique_ptr<LocalWorkers> workers_;  // destroyed last
   std::shared_ptr<net::Cluster> master_;
 };
-
-// What such a process runs: reads its task, its threads and the secret from
-// stdin, prints its port, and returns at the end of stdin.
-Status serve_local_worker();
 
 }  // namespace tagflow::apps

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "apps/bench/compare.h"
-#include "apps/bench/local_cluster.h"
 #include "apps/bench/models.h"
 #include "apps/bench/workload.h"
 #include "apps/shared/program/command_line.h"
@@ -113,11 +112,6 @@ Failure unknown_workload(const std::string& name) {
 Failure run_bench(const BenchCommand& command) {
   CompareOptions options = command.options;
   options.over_workers = command.name == "cluster";
-  // A benchmark starts it.
-  if (command.name == "worker") {
-    Status status = serve_local_worker();
-    return status.ok() ? Failure() : run_time_error(std::move(status));
-  }
   const bool is_known = command.name == "all" || command.name == "compare" ||
                         command.name == "cluster" || command.name == "models" ||
                         find_workload(command.name) != nullptr;

@@ -2,14 +2,15 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "apps/shared/io/file.h"
+#include "apps/shared/io/private_folder.h"
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/end_signals.h"
@@ -43,23 +44,15 @@ class ClusterFiles {
     std::error_code ignored;
     if (has_file_) fs::remove(file_, ignored);
     if (has_secret_) fs::remove(secret(), ignored);
-    if (!folder_.empty()) fs::remove(folder_, ignored);
   }
 
   // Chooses the paths, and writes the secret.
   Status make(const std::string& file) {
     file_ = file;
     if (file.empty()) {
-      std::error_code code;
-      const fs::path all = fs::temp_directory_path(code);
-      std::string pattern = (all / "tagflow-XXXXXX").string();
-      if (code || mkdtemp(pattern.data()) == nullptr)
-        return error(Code::kPermissionDenied,
-                     "[cluster] cannot make a folder in \"{}\"; choose "
-                     "--file FILE",
-                     all.string());
-      folder_ = pattern;
-      file_ = folder_ / "cluster.json";
+      TAGFLOW_ASSIGN(io::PrivateFolder folder, io::PrivateFolder::make());
+      folder_.emplace(std::move(folder));
+      file_ = folder_->path() / "cluster.json";
     }
     TAGFLOW_RETURN_IF_ERROR(io::check_writable(file_));
     TAGFLOW_RETURN_IF_ERROR(net::write_new_secret(secret()));
@@ -77,7 +70,7 @@ class ClusterFiles {
   fs::path secret() const { return file_.string() + ".secret"; }
 
  private:
-  fs::path folder_;  // empty: the user's
+  std::optional<io::PrivateFolder> folder_;  // none: the user's
   fs::path file_;
   bool has_file_ = false, has_secret_ = false;
 };
@@ -108,7 +101,7 @@ Failure start_cluster(const StartCommand& command) {
   net::ClusterFile cluster;
   cluster.secret_file = files.secret().filename();
   auto workers =
-      LocalWorkers::start(options_of(command, files, cluster), signals);
+      LocalWorkers::start(options_of(command, files, cluster), &signals);
   // The worker has said why.
   if (!workers.ok())
     return workers.status().code() == Code::kCancelled

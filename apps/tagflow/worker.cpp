@@ -32,6 +32,7 @@ struct WorkerCommand {
   std::string listen;  // empty: as the cluster file says, or a free port
   std::string name = net::ClusterFile().name;
   bool is_insecure = false;
+  bool is_quiet = false;
   pid_t parent = 0;  // 0: none
 };
 
@@ -90,9 +91,9 @@ Failure make_options(const WorkerCommand& command,
   options.devices = engine.devices;
   options.workers = engine.workers;
   options.print_sink = print_to_stderr;
-  options.on_warning = [task =
-                            options.task.to_string()](const std::string& text) {
-    spdlog::info("{}: {}", task, text);
+  options.on_warning = [task = options.task.to_string(),
+                        is_quiet = command.is_quiet](const std::string& text) {
+    if (!is_quiet) spdlog::info("{}: {}", task, text);
   };
   return {};
 }
@@ -174,6 +175,8 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
   sub->add_flag("--insecure", command->is_insecure,
                 "listen at other addresses than those of loopback, too, where "
                 "whoever is on the path can read and change what is sent");
+  sub->add_flag("--quiet", command->is_quiet,
+                "do not say when a master has left, and why");
   // For "tagflow cluster start".
   sub->add_option("--parent", command->parent, "")->group("");
   add_op_library_option(*sub, command->op_libraries);

@@ -107,6 +107,7 @@ Result<std::shared_ptr<Registered>> compile_registration(
   std::string names;
   for (const PeerSession* session : sessions)
     names += (names.empty() ? "" : ", ") + session->name();
+  if (names.empty()) names = "no other worker";
   actors::Peers peers{
       .spawn_rendezvous = actors::spawn_with_port(
           [&parts, routes](const std::vector<actors::Transfer>& transfers) {

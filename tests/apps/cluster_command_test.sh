@@ -139,6 +139,14 @@ expect 1 - 'edge" is for no worker of the cluster' \
   tagflow run "$graphs/lonely_recv.pbtxt" --fetch y --cluster c.json
 expect 1 - 'longer than its time-out of 0.5 s' tagflow run "$loop" \
   --feed n=2000000000 --fetch Exit --timeout 0.5 --cluster c.json
+cat >"$work/empty.pbtxt" <<'END'
+node { name: "q" op: "FIFOQueueV2" device: "/job:worker/task:1"
+  attr { key: "component_types" value { list { type: DT_FLOAT } } } }
+node { name: "d" op: "QueueDequeueV2" input: "q" device: "/job:worker/task:1"
+  attr { key: "component_types" value { list { type: DT_FLOAT } } } }
+END
+expect 5 - 'worker/task:1: what comes from no other worker, QueueDequeueV2 "d"' \
+  tagflow run empty.pbtxt --fetch d --cluster c.json
 
 # Cluster files; each mistake has a test beside net/config/cluster_file.h.
 expect 3 - '\[--cluster\] \[cluster_file\] "no.json": No such file' \

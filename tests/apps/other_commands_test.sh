@@ -129,8 +129,6 @@ for name in cluster_loop cluster_sum; do
 done
 expect 0 '"unit":"us"' - tagflow bench cluster_step --repeats 1
 expect 0 '"tcp_stream":[0-9.]+' - tagflow bench cluster_transfer --repeats 1
-# It is for benchmarks, which tell it what it needs.
-expect 1 - 'a worker is started by a benchmark' tagflow bench worker </dev/null
 expect 0 '"raw_write":[0-9.]+' - \
   tagflow bench checkpoint --bytes 100000 --repeats 1
 # Nothing but what the reader asked for, and nothing at all, is copied.

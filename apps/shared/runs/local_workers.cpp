@@ -82,8 +82,8 @@ std::string describe_end(pid_t pid) {
 }  // namespace
 
 Result<std::unique_ptr<LocalWorkers>> LocalWorkers::start(
-    const LocalWorkersOptions& options, const EndSignals& signals) {
-  if (signals.descriptor() < 0)
+    const LocalWorkersOptions& options, const EndSignals* signals) {
+  if (signals != nullptr && signals->descriptor() < 0)
     return error(Code::kResourceExhausted,
                  "[cluster] there is no descriptor for signals");
   std::unique_ptr<LocalWorkers> workers(new LocalWorkers(signals));
@@ -160,7 +160,8 @@ LocalWorkers::Woken LocalWorkers::wait_for_change(
   std::vector<pollfd> ends;
   for (const Process& process : processes_)
     ends.push_back({process.pid > 0 ? process.output : -1, POLLIN, 0});
-  ends.push_back({signals_.descriptor(), POLLIN, 0});
+  ends.push_back(
+      {signals_ == nullptr ? -1 : signals_->descriptor(), POLLIN, 0});
   constexpr std::chrono::milliseconds kLongest{1000};
   for (int count = 0; count == 0;) {
     const auto left = deadline - Clock::now();
@@ -173,7 +174,7 @@ LocalWorkers::Woken LocalWorkers::wait_for_change(
   for (size_t i = 0; i < processes_.size(); ++i)
     if (ends[i].revents != 0) read_output(i, ended);
   if (ends.back().revents == 0) return Woken::kByOutput;
-  signals_.take();
+  signals_->take();
   return Woken::kBySignal;
 }
 

@@ -31,10 +31,10 @@ class LocalWorkers {
  public:
   // Returns when all of them listen. Unavailable naming the task if one ends
   // before; DeadlineExceeded if one is not ready after a minute; Cancelled if a
-  // signal comes; ResourceExhausted if the system gives no process. REQUIRES:
-  // the signals and the calling thread outlive it.
+  // signal comes, if there are signals; ResourceExhausted if the system gives
+  // no process. REQUIRES: the signals and the calling thread outlive it.
   static Result<std::unique_ptr<LocalWorkers>> start(
-      const LocalWorkersOptions& options, const EndSignals& signals);
+      const LocalWorkersOptions& options, const EndSignals* signals = nullptr);
   // Ends them by SIGTERM, and kills those that have not ended after some
   // seconds, or when another signal comes.
   ~LocalWorkers();
@@ -58,7 +58,7 @@ class LocalWorkers {
   };
   enum class Woken { kByOutput, kBySignal, kByTime };
 
-  explicit LocalWorkers(const EndSignals& signals) : signals_(signals) {}
+  explicit LocalWorkers(const EndSignals* signals) : signals_(signals) {}
 
   Status start_all(const LocalWorkersOptions& options);
   // Waits for a change of some process. `ended` receives those that ended.
@@ -68,7 +68,7 @@ class LocalWorkers {
   void take_line(size_t index);
   bool is_any_left() const;
 
-  const EndSignals& signals_;
+  const EndSignals* const signals_;  // or null
   std::vector<Process> processes_;
   std::vector<net::ClusterFile::Entry> tasks_;  // as many
 };
