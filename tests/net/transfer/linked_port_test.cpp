@@ -156,11 +156,12 @@ TEST_CASE("the credit for early tokens returns if their step is left out") {
   ends.await([&] { return ends.credit >= kDefaultWindow / 2; });
 }
 
-TEST_CASE("a peer that sends too many dead tokens too early is lost") {
+TEST_CASE("a peer that announces too many tokens too early is lost") {
   Ends ends;
   Tokens tokens{.step = 5};
   tokens.groups.resize(1);
-  tokens.groups[0].entries.resize(1024, {0, 0, Tokens::Dead()});
+  tokens.groups[0].entries.resize(1024,
+                                  {0, 0, Tokens::Announced{.is_dead = true}});
   for (size_t sent = 0; sent < Parts::kMostEarly; sent += 1024)
     REQUIRE(ends.peer->send(tokens).ok());
   CHECK(ends.session->lost().ok());
@@ -174,6 +175,17 @@ TEST_CASE("a peer that sends above its window loses the session") {
   const Tensor value = Tensor::make(DataType::kUInt8, {16 << 10});
   for (uint64_t i = 0; i < 80; ++i) ends.send(5, value, 0, int64_t(i));
   ends.await([&] { return ends.is_lost; });
+}
+
+TEST_CASE("a peer that sends dead tokens above its window loses the session") {
+  Ends ends;
+  Tokens tokens{.step = 5};
+  tokens.groups.resize(1);
+  tokens.groups[0].entries.resize(kDefaultWindow / kTokenCharge + 1,
+                                  {0, 0, Tokens::Dead()});
+  REQUIRE(ends.peer->send(tokens).ok());
+  ends.await([&] { return ends.is_lost; });
+  CHECK(has(ends.session->lost(), "of the window"));
 }
 
 TEST_CASE("a second token, or one of an unknown transfer, loses the session") {
