@@ -36,6 +36,9 @@ class ClusterRuns final : public actors::RemotePart {
   std::string describe_wait(uint64_t step) const override {
     return steps_.describe_wait(program_, step);
   }
+  std::string describe_stall(uint64_t step) const override {
+    return steps_.describe_stall(program_, step);
+  }
   void start(const Order& order, std::function<void(Done)> done) override {
     steps_.start(program_, order, std::move(done));
   }
@@ -136,8 +139,7 @@ Result<Member*> Cluster::Impl::join(size_t task,
                                     std::chrono::milliseconds patience) {
   const ClusterOptions::Member& at = options.members[task];
   const std::string name = at.task.to_string();
-  auto pair =
-      connect_pair(*threads.bulk, at.address, identity, 0, patience);
+  auto pair = connect_pair(*threads.bulk, at.address, identity, 0, patience);
   if (!pair.ok())
     return std::move(pair).status().with_prefix(fmt::format("{}: ", name));
   if (pair->peer.task != at.task)
