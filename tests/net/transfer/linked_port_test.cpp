@@ -38,6 +38,8 @@ struct Ends {
              [this](const Frame& frame) {
                if (frame.kind == FrameKind::kCredit)
                  tell([&] { credit += parse_body<Credit>(frame.body)->bytes; });
+               if (frame.kind == FrameKind::kPull)
+                 tell([&] { pulled = parse_body<Pull>(frame.body)->object; });
                return Status();
              },
          .on_begin = [](const Begin&) -> Result<BulkLink::Destination> {
@@ -94,6 +96,7 @@ struct Ends {
   std::condition_variable changed;
   uint64_t credit = 0;
   bool is_lost = false;
+  std::optional<ObjectId> pulled;  // the last one
   const std::vector<actors::Transfer> transfers{
       {"a;1;b;x", actors::Transfer::Ends::kRecv}};
   actors::BatchStore store;
@@ -129,6 +132,21 @@ TEST_CASE("an early token waits for the Run of its step") {
   ends.send(5, kWrong);
   ends.begin();
   CHECK(has(ends.failure(), "/job:worker/task:7 sends \"x\" as "));
+}
+
+TEST_CASE("an answer to a pull that is not a tensor fails the step") {
+  Ends ends;
+  ends.begin();
+  Tokens tokens{.step = 5};
+  tokens.groups = {{{}, 0, {{0, 0, Tokens::Announced{info_of(kRight)}}}}};
+  REQUIRE(ends.peer->send(tokens).ok());
+  actors::TransferAnswers answers;
+  ends.port->receive(0, {}, {}, answers);
+  ends.await([&] { return ends.pulled.has_value(); });
+  ends.peer->send(BulkLink::Object{
+      {*ends.pulled, ObjectKind::kRegister, 1, {}}, "x", nullptr});
+  CHECK(has(ends.failure(), "\"x\" of /job:worker/task:7: "));
+  CHECK(has(ends.failure(), "an object is not a tensor"));
 }
 
 TEST_CASE("the credit for tokens of a dead step returns") {
