@@ -18,7 +18,7 @@ namespace tagflow::net {
 // on the thread that it was given:
 //
 //   small  small links. Their handlers may lend the thread to the engine, for
-//          100 us at most.
+//          200 us at most.
 //   bulk   bulk links, listeners and connectors. It is never lent.
 //
 // Thread-safe.

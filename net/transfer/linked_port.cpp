@@ -73,9 +73,7 @@ void LinkedPort::end() {
     peer.bytes = 0;
   }
   const std::lock_guard lock(mutex_);
-  inbox_.clear([](const Arrived& arrived) {
-    if (!arrived.is_dead) arrived.from->consume(info_of(arrived.value).bytes);
-  });
+  inbox_.clear([](const Arrived& arrived) { arrived.consume(); });
   outbox_.clear();
 }
 
@@ -91,24 +89,24 @@ void LinkedPort::send(uint32_t transfer, const devices::Tag& tag, bool is_dead,
                       Tensor value, const actors::TransferEnd& send,
                       actors::TransferAnswers& answers) {
   const Route& route = *routes_[transfer];
+  Peer& peer = peer_of(*route.peer);
   Tokens::Entry entry{tag.iteration, route.number, Tokens::Dead()};
-  size_t bytes = kEntryBytes;
+  TensorInfo info;
   if (!is_dead) {
     if (Status status = check_sendable(value.dtype(), route.tensor);
         !status.ok())
       return step_->fail(std::move(status));
-    const TensorInfo info = info_of(value);
-    if (!route.peer->take_window(info.bytes)) {
-      entry.value = Tokens::Announced{info};
-      push(peer_of(*route.peer), tag, std::move(entry), bytes);
-      const std::lock_guard lock(mutex_);
-      outbox_.announce(key_of(transfer, tag), {std::move(value), send});
-      return;
-    }
-    bytes += info.bytes;
-    entry.value = std::move(value);
+    info = info_of(value);
   }
-  push(peer_of(*route.peer), tag, std::move(entry), bytes);
+  if (!route.peer->take_window(info.bytes)) {
+    entry.value = Tokens::Announced{info, is_dead};
+    push(peer, tag, std::move(entry), kEntryBytes);
+    const std::lock_guard lock(mutex_);
+    outbox_.announce(key_of(transfer, tag), {is_dead, std::move(value), send});
+    return;
+  }
+  if (!is_dead) entry.value = std::move(value);
+  push(peer, tag, std::move(entry), kEntryBytes + info.bytes);
   answers.accept(send);
 }
 
@@ -164,7 +162,7 @@ Status LinkedPort::pull(const TransferKey& key) {
 
 void LinkedPort::give(Arrived arrived, const actors::TransferEnd& recv,
                       actors::TransferAnswers& answers) {
-  if (!arrived.is_dead) arrived.from->consume(info_of(arrived.value).bytes);
+  arrived.consume();
   answers.add(recv, arrived.is_dead, std::move(arrived.value));
 }
 
@@ -195,7 +193,8 @@ Status LinkedPort::on_tokens(PeerSession& from, Tokens tokens,
       if (const auto* tensor = std::get_if<Tensor>(&entry.value)) {
         expected = check(route, tensor->dtype(), tensor->shape());
       } else if (const auto* coming =
-                     std::get_if<Tokens::Announced>(&entry.value)) {
+                     std::get_if<Tokens::Announced>(&entry.value);
+                 coming != nullptr && !coming->is_dead) {
         expected = check(route, coming->info.dtype, coming->info.shape);
       }
       if (!expected.ok()) step_->fail(std::move(expected));
@@ -232,24 +231,31 @@ Status LinkedPort::on_pull(PeerSession& from, const Pull& pull,
   lock.unlock();
   if (!held) return {};
   ++sent_;
-  from.send(pull.object, held->value);
+  if (held->is_dead) {
+    from.send_dead(pull.object);
+  } else {
+    from.send(pull.object, held->value);
+  }
   answers.accept(held->send);
   return {};
 }
 
 Status LinkedPort::on_pulled(PeerSession& from, const TransferKey& key,
-                             Result<Tensor> tensor,
+                             Result<std::optional<Tensor>> value,
                              actors::TransferAnswers& answers) {
   const Route& route = *routes_[key.transfer];
   ++received_;
-  if (!tensor.ok())
-    return std::move(tensor).status().with_prefix(
+  if (!value.ok())
+    return std::move(value).status().with_prefix(
         fmt::format("[net] {} of {}: ", route.tensor, from.name()));
-  TAGFLOW_RETURN_IF_ERROR(check(route, tensor->dtype(), tensor->shape()));
+  const bool is_dead = !value->has_value();
+  Tensor tensor = std::move(*value).value_or(Tensor());
+  if (!is_dead)
+    TAGFLOW_RETURN_IF_ERROR(check(route, tensor.dtype(), tensor.shape()));
   std::unique_lock lock(mutex_);
   TAGFLOW_ASSIGN(const actors::TransferEnd recv, inbox_.on_object(key));
   lock.unlock();
-  answers.add(recv, false, std::move(*tensor));
+  answers.add(recv, is_dead, std::move(tensor));
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include "net/protocol/transfers.h"
 #include "net/transfer/parts.h"
 #include "net/transfer/peer_session.h"
+#include "net/wire/tensor.h"
 
 namespace tagflow::net {
 
@@ -57,9 +58,11 @@ class LinkedPort final : public actors::PeerPort {
                    actors::TransferAnswers& answers);
   Status on_pull(PeerSession& from, const Pull& pull,
                  actors::TransferAnswers& answers);
-  // The answer to a pull. An error is one of the step.
+  // The answer to a pull; no tensor: the token is dead. An error is one of the
+  // step.
   Status on_pulled(PeerSession& from, const TransferKey& key,
-                   Result<Tensor> tensor, actors::TransferAnswers& answers);
+                   Result<std::optional<Tensor>> value,
+                   actors::TransferAnswers& answers);
   bool uses(const PeerSession& session) const;
   // Of the step in hand: Note [Deadlock] in net/protocol/deadlock.h. A frame of
   // tokens is one message.
@@ -71,9 +74,12 @@ class LinkedPort final : public actors::PeerPort {
     bool is_dead = false;
     Tensor value;
     PeerSession* from = nullptr;
+    // Its Recv has consumed it, or it is dropped.
+    void consume() const { from->consume(is_dead ? 0 : info_of(value).bytes); }
   };
   // An announced token, and its Send.
   struct Held {
+    bool is_dead = false;
     Tensor value;
     actors::TransferEnd send;
   };

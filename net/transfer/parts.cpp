@@ -177,13 +177,13 @@ Status Parts::on_pull(PeerSession& from, const Pull& pull) {
 }
 
 void Parts::on_pulled(PeerSession& from, uint64_t step, const TransferKey& key,
-                      Result<Tensor> tensor) {
+                      Result<std::optional<Tensor>> value) {
   const Entered entered = enter(step);
   if (!entered) return;
   actors::TransferAnswers answers;
   Status status = guarded("net", [&]() -> Status {
     TAGFLOW_RETURN_IF_ERROR(
-        (*entered).port->on_pulled(from, key, std::move(tensor), answers));
+        (*entered).port->on_pulled(from, key, std::move(value), answers));
     answers.post(*(*entered).step, *(*entered).store);
     return {};
   });
@@ -197,8 +197,7 @@ void Parts::drop(const std::vector<Early>& early) {
 void Parts::drop(PeerSession& from, const Tokens& tokens) {
   for (const Tokens::Group& group : tokens.groups)
     for (const Tokens::Entry& entry : group.entries)
-      if (const auto* tensor = std::get_if<Tensor>(&entry.value))
-        from.consume(info_of(*tensor).bytes);
+      if (const auto bytes = inline_bytes(entry)) from.consume(*bytes);
 }
 
 }  // namespace tagflow::net

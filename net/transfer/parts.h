@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -27,7 +28,7 @@ class PeerSession;
 // incarnation of a worker. Thread-safe.
 class Parts {
  public:
-  // Early tokens that are kept, dead ones too, which no window counts.
+  // Early tokens that are kept, announced ones too, which no window counts.
   static constexpr size_t kMostEarly = size_t{1} << 16;
 
   Parts() = default;
@@ -58,8 +59,9 @@ class Parts {
   // Of sessions. An error ends the session.
   Status on_tokens(PeerSession& from, Tokens tokens);
   Status on_pull(PeerSession& from, const Pull& pull);
+  // `value`: none of a dead token.
   void on_pulled(PeerSession& from, uint64_t step, const TransferKey& key,
-                 Result<Tensor> tensor);
+                 Result<std::optional<Tensor>> value);
 
  private:
   struct Open {

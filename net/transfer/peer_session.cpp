@@ -7,12 +7,19 @@
 
 namespace tagflow::net {
 
+std::optional<uint64_t> inline_bytes(const Tokens::Entry& entry) {
+  if (std::holds_alternative<Tokens::Announced>(entry.value)) return {};
+  const auto* tensor = std::get_if<Tensor>(&entry.value);
+  return tensor == nullptr ? 0 : info_of(*tensor).bytes;
+}
+
 void PeerSession::start(Parts& parts,
                         std::function<void(const Status&)> on_lost) {
   channel_.start(
       {.on_frame = [this, &parts](
                        const Frame& frame) { return on_frame(parts, frame); },
-       .on_begin = [this](const Begin& begin) { return on_begin(begin); },
+       .on_begin = [this, &parts](
+                       const Begin& begin) { return on_begin(parts, begin); },
        .on_end = [this, &parts](
                      ObjectId object,
                      const Status& status) { on_end(parts, object, status); },
@@ -84,25 +91,31 @@ Status PeerSession::on_tokens(Parts& parts, Tokens tokens) {
     const std::lock_guard lock(mutex_);
     for (const Tokens::Group& group : tokens.groups)
       for (const Tokens::Entry& entry : group.entries)
-        if (const auto* tensor = std::get_if<Tensor>(&entry.value))
-          TAGFLOW_RETURN_IF_ERROR(
-              receive_window_.on_token(info_of(*tensor).bytes));
+        if (const auto bytes = inline_bytes(entry))
+          TAGFLOW_RETURN_IF_ERROR(receive_window_.on_token(*bytes));
   }
   return parts.on_tokens(*this, std::move(tokens));
 }
 
-Result<BulkLink::Destination> PeerSession::on_begin(const Begin& begin) {
+Result<BulkLink::Destination> PeerSession::on_begin(Parts& parts,
+                                                    const Begin& begin) {
   const auto answers = [&] { return pulled_.find(uint64_t(begin.object)); };
   {
     const std::lock_guard lock(mutex_);
     if (answers() == pulled_.end())
       return error(Code::kCancelled, "[net] the step of a pull is over");
   }
-  TAGFLOW_ASSIGN(auto input, TensorInput::begin(begin));
+  if (begin.kind == ObjectKind::kDead) return BulkLink::Destination();
+  const auto input = TensorInput::begin(begin);
+  if (!input.ok()) {
+    // The link tells nobody.
+    on_end(parts, begin.object, input.status());
+    return input.status();
+  }
   const std::lock_guard lock(mutex_);
   if (const auto found = answers(); found != pulled_.end())
-    found->second.input = input;
-  return TensorInput::destination(input);
+    found->second.input = *input;
+  return TensorInput::destination(*input);
 }
 
 void PeerSession::on_end(Parts& parts, ObjectId object, const Status& status) {
@@ -113,9 +126,18 @@ void PeerSession::on_end(Parts& parts, ObjectId object, const Status& status) {
     if (node.empty()) return;
     pulled = std::move(node.mapped());
   }
-  Result<Tensor> tensor =
-      status.ok() ? pulled.input->finish() : Result<Tensor>(status);
-  parts.on_pulled(*this, pulled.step, pulled.key, std::move(tensor));
+  std::optional<Tensor> value;
+  Status failure = status;
+  if (status.ok() && pulled.input != nullptr) {
+    Result<Tensor> tensor = pulled.input->finish();
+    failure = tensor.status();
+    if (tensor.ok()) value = std::move(*tensor);
+  }
+  if (failure.ok()) {
+    parts.on_pulled(*this, pulled.step, pulled.key, std::move(value));
+  } else {
+    parts.on_pulled(*this, pulled.step, pulled.key, std::move(failure));
+  }
 }
 
 }  // namespace tagflow::net

@@ -17,6 +17,10 @@ namespace tagflow::net {
 
 class Parts;
 
+// What an inline token counts in the window, a dead one too; nothing for an
+// announced one. Thread-safe.
+std::optional<uint64_t> inline_bytes(const Tokens::Entry& entry);
+
 // Life: made, started, lost, gone. It outlives the steps that use it.
 // Thread-safe.
 class PeerSession {
@@ -25,7 +29,7 @@ class PeerSession {
   struct Pulled {
     uint64_t step = 0;
     TransferKey key;
-    std::shared_ptr<TensorInput> input;
+    std::shared_ptr<TensorInput> input;  // null: the token is dead
   };
 
   PeerSession(const IoThreads& threads, Socket small, Socket bulk,
@@ -43,9 +47,12 @@ class PeerSession {
   // A Recv has consumed an inline token of so many bytes, or it was dropped.
   void consume(uint64_t bytes);
   Status send(const Tokens& tokens) { return channel_.send(tokens); }
-  // The answer to a Pull.
+  // The answer to a Pull, and that of a dead token.
   void send(ObjectId object, const Tensor& tensor) {
     channel_.send(object_of(object, tensor));
+  }
+  void send_dead(ObjectId object) {
+    channel_.send({{object, ObjectKind::kDead, 0, {}}, {}, nullptr});
   }
   // Pulls what the peer knows as `theirs`, and this side as `key`.
   Status pull(uint64_t step, const TransferKey& key, uint32_t theirs);
@@ -55,7 +62,7 @@ class PeerSession {
  private:
   Status on_frame(Parts& parts, const Frame& frame);
   Status on_tokens(Parts& parts, Tokens tokens);
-  Result<BulkLink::Destination> on_begin(const Begin& begin);
+  Result<BulkLink::Destination> on_begin(Parts& parts, const Begin& begin);
   void on_end(Parts& parts, ObjectId object, const Status& status);
 
   std::mutex mutex_;  // guards the below

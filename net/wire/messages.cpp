@@ -13,8 +13,14 @@ namespace {
 constexpr size_t kLongestWords = size_t{2} * kLongestMessage;
 constexpr uint64_t kMaxU32 = std::numeric_limits<uint32_t>::max();
 
-// The alternatives of a value, in the order of each variant.
-enum Form : uint8_t { kDead = 0, kInline = 1, kElsewhere = 2 };
+// The alternatives of a value, in the order of each variant; the last one is of
+// an announcement.
+enum Form : uint8_t {
+  kDead = 0,
+  kInline = 1,
+  kElsewhere = 2,
+  kDeadElsewhere = 3,
+};
 
 template <class... Fs>
 struct Overloaded : Fs... {
@@ -123,9 +129,9 @@ void write_value(Writer& writer, const std::variant<Ts...>& value,
       value);
 }
 
-uint8_t read_form(Reader& reader, bool may_be_dead) {
+uint8_t read_form(Reader& reader, Form least, Form most) {
   const auto form = reader.fixed<uint8_t>();
-  if (form > kElsewhere || (form == kDead && !may_be_dead))
+  if (form < least || form > most)
     reader.fail(fmt::format("{} is not the form of a value", form));
   return form;
 }
@@ -133,7 +139,7 @@ uint8_t read_form(Reader& reader, bool may_be_dead) {
 Run::Feed read_feed(Reader& reader) {
   Run::Feed feed;
   feed.index = read_index(reader);
-  if (read_form(reader, false) == kInline) {
+  if (read_form(reader, kInline, kElsewhere) == kInline) {
     feed.value = read_tensor(reader);
   } else {
     feed.value = read_id(reader);
@@ -144,7 +150,7 @@ Run::Feed read_feed(Reader& reader) {
 Done::Fetch read_fetch(Reader& reader) {
   Done::Fetch fetch;
   fetch.index = read_index(reader);
-  switch (read_form(reader, true)) {
+  switch (read_form(reader, kDead, kElsewhere)) {
     case kInline:
       fetch.value = read_tensor(reader);
       break;
@@ -162,12 +168,15 @@ Tokens::Entry read_entry(Reader& reader, int64_t base) {
   entry.iteration = base + int64_t(reader.varint_to(uint64_t(INT64_MAX - base),
                                                     "an iteration's distance"));
   entry.transfer = read_index(reader);
-  switch (read_form(reader, true)) {
+  switch (read_form(reader, kDead, kDeadElsewhere)) {
     case kInline:
       entry.value = read_tensor(reader);
       break;
     case kElsewhere:
-      entry.value = Tokens::Announced{read_info(reader)};
+      entry.value = Tokens::Announced{.info = read_info(reader)};
+      break;
+    case kDeadElsewhere:
+      entry.value = Tokens::Announced{.is_dead = true};
       break;
     default:
       break;
@@ -306,8 +315,13 @@ void Tokens::write(Writer& writer) const {
     for (const Entry& entry : group.entries) {
       writer.varint(uint64_t(entry.iteration - group.base_iteration));
       writer.varint(entry.transfer);
-      write_value(writer, entry.value, [&](const Announced& announced) {
-        write_info(writer, announced.info);
+      const auto* announced = std::get_if<Announced>(&entry.value);
+      if (announced != nullptr && announced->is_dead) {
+        writer.fixed(uint8_t(kDeadElsewhere));
+        continue;
+      }
+      write_value(writer, entry.value, [&](const Announced& coming) {
+        write_info(writer, coming.info);
       });
     }
   }
@@ -474,7 +488,7 @@ void Begin::write(Writer& writer) const {
   writer.fixed(uint8_t(kind));
   if (kind == ObjectKind::kTensor) {
     write_info(writer, tensor);
-  } else {
+  } else if (kind == ObjectKind::kRegister) {
     writer.varint(bytes);
   }
 }
@@ -489,7 +503,7 @@ Begin Begin::read(Reader& reader) {
     begin.bytes = begin.tensor.bytes;
   } else if (begin.kind == ObjectKind::kRegister) {
     begin.bytes = reader.varint();
-  } else {
+  } else if (begin.kind != ObjectKind::kDead) {
     reader.fail(fmt::format("{} is not a kind of object", kind));
   }
   return begin;

@@ -115,9 +115,11 @@ struct Abort {
 struct Tokens {
   static constexpr FrameKind kKind = FrameKind::kTokens;
   struct Dead {};
-  // A tensor that is too large to be pushed: a Recv pulls it.
+  // A token that is not pushed, since it is too large, or the window is full: a
+  // Recv pulls it.
   struct Announced {
-    TensorInfo info;
+    TensorInfo info;  // if it is not dead
+    bool is_dead = false;
   };
   struct Entry {
     int64_t iteration = 0;  // >= base_iteration of the group
@@ -275,6 +277,7 @@ struct Reply {
 enum class ObjectKind : uint8_t {
   kTensor = 1,    // the elements of a tensor
   kRegister = 2,  // a Register
+  kDead = 3,      // nothing, of a dead token
 };
 
 // An object of so many bytes follows, in chunks.

@@ -59,6 +59,7 @@ class Traffic {
   struct Window {
     int64_t used = 0, most = 0;
     uint64_t announced = 0;
+    uint64_t dead = 0;  // inline ones so far
   };
   Window window() const {
     const std::lock_guard lock(mutex_);
@@ -83,6 +84,10 @@ class Traffic {
           ++window_.announced;
         if (const auto* tensor = std::get_if<Tensor>(&entry.value))
           window_.used += int64_t(info_of(*tensor).bytes) + kCharge;
+        if (std::holds_alternative<Tokens::Dead>(entry.value)) {
+          window_.used += kCharge;
+          ++window_.dead;
+        }
       }
     window_.most = std::max(window_.most, window_.used);
   }

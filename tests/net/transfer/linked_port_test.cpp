@@ -38,6 +38,8 @@ struct Ends {
              [this](const Frame& frame) {
                if (frame.kind == FrameKind::kCredit)
                  tell([&] { credit += parse_body<Credit>(frame.body)->bytes; });
+               if (frame.kind == FrameKind::kPull)
+                 tell([&] { pulled = parse_body<Pull>(frame.body)->object; });
                return Status();
              },
          .on_begin = [](const Begin&) -> Result<BulkLink::Destination> {
@@ -94,6 +96,7 @@ struct Ends {
   std::condition_variable changed;
   uint64_t credit = 0;
   bool is_lost = false;
+  std::optional<ObjectId> pulled;  // the last one
   const std::vector<actors::Transfer> transfers{
       {"a;1;b;x", actors::Transfer::Ends::kRecv}};
   actors::BatchStore store;
@@ -131,6 +134,21 @@ TEST_CASE("an early token waits for the Run of its step") {
   CHECK(has(ends.failure(), "/job:worker/task:7 sends \"x\" as "));
 }
 
+TEST_CASE("an answer to a pull that is not a tensor fails the step") {
+  Ends ends;
+  ends.begin();
+  Tokens tokens{.step = 5};
+  tokens.groups = {{{}, 0, {{0, 0, Tokens::Announced{info_of(kRight)}}}}};
+  REQUIRE(ends.peer->send(tokens).ok());
+  actors::TransferAnswers answers;
+  ends.port->receive(0, {}, {}, answers);
+  ends.await([&] { return ends.pulled.has_value(); });
+  ends.peer->send(BulkLink::Object{
+      {*ends.pulled, ObjectKind::kRegister, 1, {}}, "x", nullptr});
+  CHECK(has(ends.failure(), "\"x\" of /job:worker/task:7: "));
+  CHECK(has(ends.failure(), "an object is not a tensor"));
+}
+
 TEST_CASE("the credit for tokens of a dead step returns") {
   Ends ends;
   ends.begin();
@@ -156,11 +174,12 @@ TEST_CASE("the credit for early tokens returns if their step is left out") {
   ends.await([&] { return ends.credit >= kDefaultWindow / 2; });
 }
 
-TEST_CASE("a peer that sends too many dead tokens too early is lost") {
+TEST_CASE("a peer that announces too many tokens too early is lost") {
   Ends ends;
   Tokens tokens{.step = 5};
   tokens.groups.resize(1);
-  tokens.groups[0].entries.resize(1024, {0, 0, Tokens::Dead()});
+  tokens.groups[0].entries.resize(1024,
+                                  {0, 0, Tokens::Announced{.is_dead = true}});
   for (size_t sent = 0; sent < Parts::kMostEarly; sent += 1024)
     REQUIRE(ends.peer->send(tokens).ok());
   CHECK(ends.session->lost().ok());
@@ -174,6 +193,17 @@ TEST_CASE("a peer that sends above its window loses the session") {
   const Tensor value = Tensor::make(DataType::kUInt8, {16 << 10});
   for (uint64_t i = 0; i < 80; ++i) ends.send(5, value, 0, int64_t(i));
   ends.await([&] { return ends.is_lost; });
+}
+
+TEST_CASE("a peer that sends dead tokens above its window loses the session") {
+  Ends ends;
+  Tokens tokens{.step = 5};
+  tokens.groups.resize(1);
+  tokens.groups[0].entries.resize(kDefaultWindow / kTokenCharge + 1,
+                                  {0, 0, Tokens::Dead()});
+  REQUIRE(ends.peer->send(tokens).ok());
+  ends.await([&] { return ends.is_lost; });
+  CHECK(has(ends.session->lost(), "of the window"));
 }
 
 TEST_CASE("a second token, or one of an unknown transfer, loses the session") {

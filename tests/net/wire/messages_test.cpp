@@ -105,13 +105,14 @@ TEST_CASE("Tokens has its bytes") {
                         5,
                         {{5, 0, Tokens::Dead()},
                          {6, 300, Tensor::scalar(true)},
-                         {7, 1, Tokens::Announced{kInfo}}}}}},
+                         {7, 1, Tokens::Announced{kInfo}},
+                         {7, 2, Tokens::Announced{.is_dead = true}}}}}},
                "02 01" + std::string(kInstanceBytes) +
-                   "05 03"
+                   "05 04"
                    "00 00 00"
                    "01 ac 02 01 0a 00 01 01"
                    "02 01 02" +
-                   std::string(kInfoBytes));
+                   std::string(kInfoBytes) + "02 02 03");
 }
 
 TEST_CASE("Pull, Credit, Ping and Pong have their bytes") {
@@ -137,6 +138,7 @@ TEST_CASE("Begin, Chunk and Cancel have their bytes") {
                "09 01" + std::string(kInfoBytes));
   check_golden(Begin{ObjectId(10), ObjectKind::kRegister, 300, {}},
                "0a 02 ac 02");
+  check_golden(Begin{ObjectId(11), ObjectKind::kDead, 0, {}}, "0b 03");
   check_golden(Chunk{ObjectId(9), 65536},
                "09 00 00 00 00 00 00 00 00 00 01 00 00 00 00 00");
   CHECK(body_of(Chunk()).size() == Chunk::kFields);
@@ -248,7 +250,7 @@ TEST_CASE("fields that a peer made up are refused by what is wrong") {
   CHECK(has(error_of<Run>("01 02 03 00 00 00 00 00 00 00 04 00 00 00 00 00 00"
                           "00 00 00 00 01 00 00 00"),
             "0 is not the form of a value"));
-  CHECK(has(error_of<Begin>("09 03 00"), "3 is not a kind of object"));
+  CHECK(has(error_of<Begin>("09 04 00"), "4 is not a kind of object"));
   CHECK(has(error_of<Pull>("02" + std::string(kInstanceBytes) +
                            "ff ff ff ff ff ff ff ff ff 01 01 09"),
             "an iteration is 18446744073709551615"));

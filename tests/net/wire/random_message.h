@@ -92,10 +92,12 @@ inline void fill(std::mt19937_64& random, Tokens& tokens) {
           group.base_iteration +
           int64_t(room == INT64_MAX ? distance >> 1 : distance % (room + 1));
       entry.transfer = uint32_t(random_number(random));
-      if (const auto form = random() % 3; form == 0) {
+      if (const auto form = random() % 4; form == 0) {
         entry.value = random_tensor(random);
       } else if (form == 1) {
         entry.value = Tokens::Announced{info_of(random_tensor(random))};
+      } else if (form == 2) {
+        entry.value = Tokens::Announced{.is_dead = true};
       }
     }
   }
@@ -137,9 +139,11 @@ inline void fill(std::mt19937_64& random, Bye& bye) {
 
 inline void fill(std::mt19937_64& random, Begin& begin) {
   begin.object = random_object(random);
-  if (random() % 2 == 0) {
+  if (const auto kind = random() % 3; kind == 0) {
     begin.kind = ObjectKind::kRegister;
     begin.bytes = random_number(random);
+  } else if (kind == 1) {
+    begin.kind = ObjectKind::kDead;
   } else {
     begin.tensor = info_of(random_tensor(random));
     begin.bytes = begin.tensor.bytes;
