@@ -8,6 +8,7 @@
 #include "net/link/io_thread.h"
 #include "net/link/silence.h"
 #include "net/link/socket.h"
+#include "net/link/traffic.h"
 #include "net/wire/frame.h"
 
 namespace tagflow::net {
@@ -65,6 +66,8 @@ class SmallLink {
   Sent send(std::string& frame);
   // Bytes that wait.
   size_t queued() const;
+  // Zeros when the link is lost.
+  Traffic traffic() const;
 
  private:
   struct State;
