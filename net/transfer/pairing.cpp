@@ -7,7 +7,6 @@
 #include "net/link/listener.h"
 
 namespace tagflow::net {
-namespace {
 
 Result<Connection> connect(IoThread& thread, const Address& address,
                            const Identity& identity, Purpose purpose,
@@ -26,8 +25,6 @@ Result<Connection> connect(IoThread& thread, const Address& address,
     return answer.get();
   });
 }
-
-}  // namespace
 
 Result<Pairing::Pair> connect_pair(IoThread& thread, const Address& address,
                                    const Identity& identity,

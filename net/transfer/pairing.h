@@ -43,12 +43,18 @@ class Pairing {
   std::map<uint64_t, Pair> halves_;  // by incarnation
 };
 
-// Connects both connections of a channel, one after the other. Blocks up to
-// twice kHelloTime. REQUIRES: the thread is not an io thread.
 struct Address {
   std::string host;
   uint16_t port = 0;
 };
+
+// Connects once. Blocks up to kHelloTime. Errors of Connector. REQUIRES: the
+// thread is not an io thread.
+Result<Connection> connect(IoThread& thread, const Address& address,
+                           const Identity& identity, Purpose purpose,
+                           uint64_t wanted_incarnation = 0);
+// Connects both connections of a channel, one after the other. Blocks up to
+// twice kHelloTime. REQUIRES: the thread is not an io thread.
 Result<Pairing::Pair> connect_pair(IoThread& thread, const Address& address,
                                    const Identity& identity,
                                    uint64_t wanted_incarnation);

@@ -22,22 +22,25 @@ constexpr uint64_t kLargestRegister = uint64_t{1} << 31;  // bytes
 }  // namespace
 
 Service::Service(const WorkerOptions& options, const IoThreads& threads,
-                 std::shared_ptr<actors::DeviceSet> devices)
+                 std::shared_ptr<actors::DeviceSet> devices, Control& control)
     : options_(options),
       threads_(threads),
       devices_(std::move(devices)),
+      control_(control),
       state_(devices_),
       host_access_(std::make_shared<devices::HostAccess>(
           options.policy, devices::PrintSink())) {}
 
 Result<std::unique_ptr<Service>> Service::start(
     const WorkerOptions& options, const IoThreads& threads,
-    std::shared_ptr<actors::DeviceSet> devices, uint16_t port) {
+    std::shared_ptr<actors::DeviceSet> devices, Control& control,
+    uint16_t port) {
   std::unique_ptr<Service> service(
-      new Service(options, threads, std::move(devices)));
+      new Service(options, threads, std::move(devices), control));
   TAGFLOW_ASSIGN(service->identity_,
                  make_identity(Role::kWorker, options.task, options.cluster,
                                options.secret));
+  service->identity_.node = control.node();
   Service* const self = service.get();
   TAGFLOW_ASSIGN(service->listener_,
                  Listener::start(
@@ -103,6 +106,26 @@ void Service::close(Status reason) {
   is_closed_ = true;
   reason_ = std::move(reason);
   changed_.notify_all();
+}
+
+Load Service::load() {
+  Load load;
+  load.incarnation = incarnation();
+  for (const auto& device : devices_->devices())
+    load.tensor_bytes += uint64_t(device->memory().in_use);
+  const std::lock_guard lock(mutex_);
+  load.steps_running = running_.size();
+  load.steps_finished = num_finished_;
+  load.executables = executables_.size();
+  const auto add = [&load](std::string peer, const Traffic& traffic) {
+    load.links.push_back({std::move(peer), traffic.round_trip_ns,
+                          traffic.bytes_in, traffic.bytes_out});
+  };
+  load.has_master = master_ != nullptr;
+  if (load.has_master) add(master_->name(), master_->traffic());
+  for (const auto& [id, sessions] : sessions_)
+    if (sessions.back()->lost().ok()) add(id.first, sessions.back()->traffic());
+  return load;
 }
 
 void Service::take_register(const std::string& bytes) {
@@ -203,8 +226,7 @@ void Service::take_reset(const Reset& reset) {
 // --- Connections ------------------------------------------------------------
 
 Status Service::admit(const Greeting& peer) {
-  if (peer.purpose == Purpose::kControl)
-    return error(Code::kUnimplemented, "no such connection");
+  if (peer.purpose == Purpose::kControl) return control_.admit(peer);
   const std::lock_guard lock(mutex_);
   if (peer.role == Role::kMaster && master_ != nullptr)
     return error(Code::kFailedPrecondition, "the worker has another master");
@@ -212,6 +234,8 @@ Status Service::admit(const Greeting& peer) {
 }
 
 void Service::on_connection(Connection connection) {
+  if (connection.peer.purpose == Purpose::kControl)
+    return control_.take(std::move(connection));
   std::optional<Pairing::Pair> pair;
   {
     const std::lock_guard lock(mutex_);
@@ -429,6 +453,7 @@ void Service::end_step(uint64_t step, actors::Step::Answer answer,
         .step = step, .outcome = outcome_of(sent, options_.task.to_string())}));
   const std::lock_guard lock(mutex_);
   running_.erase(step);
+  ++num_finished_;
   changed_.notify_all();
 }
 

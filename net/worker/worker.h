@@ -9,6 +9,7 @@
 
 #include "graph/op_policy.h"
 #include "graph/status.h"
+#include "net/transfer/pairing.h"
 #include "net/wire/messages.h"
 
 namespace tagflow::net {
@@ -19,13 +20,19 @@ struct WorkerOptions {
   std::string secret;              // what its processes share; not empty
   std::string host = "localhost";  // on which it listens
   uint16_t port = 0;               // 0: one that is free
-  std::string devices;             // as SessionOptions::devices
-  int workers = 0;                 // threads of its engine; 0: one per core
+  // Of any member of the cluster that is to be joined. An empty host: this
+  // worker is the directory of its cluster, which others join.
+  Address join;
+  std::string devices;  // as SessionOptions::devices
+  int workers = 0;      // threads of its engine; 0: one per core
   // What the graphs of masters may do here.
   graph::OpPolicy policy = without_files();
   // Receives why a master was lost, and the like. Empty: stderr. Must be
   // thread-safe.
   std::function<void(const std::string&)> on_warning;
+  // Receives why the cluster will never take this worker, such as another
+  // build. Called once; may be empty. Must be thread-safe.
+  std::function<void(const Status&)> on_refused;
 
   // All ops but those that use files.
   static graph::OpPolicy without_files();
@@ -33,7 +40,12 @@ struct WorkerOptions {
 
 // Serves one master at a time. When it loses it, it ends all steps, drops what
 // it had for it, also variables, and waits for another one as a new
-// incarnation, on the same port. Thread-safe.
+// incarnation, on the same port.
+//
+// It is a member of its cluster while its directory knows it: it joins in the
+// background, tries again for as long as it has to, and joins anew when it has
+// lost the directory. This does not touch what it does for its master.
+// Thread-safe.
 class Worker {
  public:
   // InvalidArgument for a task or devices that cannot be, or an empty secret;
