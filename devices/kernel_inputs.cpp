@@ -1,5 +1,6 @@
 #include "devices/kernel_inputs.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace tagflow::devices {
@@ -9,8 +10,10 @@ namespace {
 // Below this size a kernel is cheap for any operation on its bytes.
 constexpr int64_t kSmallBytes = 1 << 14;
 
-// The bytes of a tensor of this type and shape if they are known and few.
+// Whether the bytes of a tensor of this type and shape are known, and few. A
+// string may be of any length.
 bool known_small(DataType dtype, const PartialShape& shape) {
+  if (remove_ref(dtype) == DataType::kString) return false;
   const int64_t count = shape.has_rank() ? shape.num_elements() : -1;
   return count >= 0 &&
          count <= kSmallBytes / int64_t(dtype_size(remove_ref(dtype)) + 1);
@@ -29,6 +32,23 @@ bool all_small(const graph::Node& node, BytesKernel::Work work) {
                      input.node->output_shape(input.port)))
       return false;
   return true;
+}
+
+// The bytes of text for each byte of the objects of input strings. Of many
+// strings it looks at as many as are in `bytes`, those to handle.
+double text_per_byte(const KernelContext& context, double bytes) {
+  double objects = 0, text = 0;
+  for (const Tensor& input : context.inputs()) {
+    if (input.dtype() != DataType::kString) continue;
+    const auto strings = input.flat<std::string>();
+    const double handled = std::max(bytes / sizeof(std::string), 1.0);
+    const auto stride = size_t(1 + double(strings.size()) / handled / 2);
+    for (size_t i = 0; i < strings.size(); i += stride) {
+      objects += sizeof(std::string);
+      text += double(strings[i].size());
+    }
+  }
+  return objects == 0 ? 0 : text / objects;
 }
 
 }  // namespace
@@ -84,7 +104,12 @@ BytesKernel::BytesKernel(const KernelInfo& info, Work work,
       may_be_expensive_(!all_small(info.node(), work)) {}
 
 double BytesKernel::cost(const KernelContext& context) const {
-  return 100 + nanoseconds_per_byte_ * work_bytes(context);
+  constexpr double kNanosecondsPerTextByte = 0.3;
+  const double bytes = work_bytes(context);
+  const double cost = 100 + nanoseconds_per_byte_ * bytes;
+  // Enough for any decision, or not a number.
+  if (!(cost <= kMostFoldedNanoseconds)) return cost;
+  return cost + kNanosecondsPerTextByte * bytes * text_per_byte(context, bytes);
 }
 
 double BytesKernel::work_bytes(const KernelContext& context) const {

@@ -190,13 +190,18 @@ Result<std::unique_ptr<Kernel>> KernelRegistry::make(
   const KernelDef* def = find(node, device_type);
   if (def == nullptr) return missing(node, device_type);
   lock.unlock();  // the definition keeps its address
+  // Errors name the node, whether the factory does or not.
   const auto refused = [&](const Status& why) {
-    return error(why.code(), "[{}] node \"{}\": {}", node.op(), node.name(),
-                 why.message());
+    const std::string op = fmt::format("[{}] ", node.op());
+    std::string_view what = why.message();
+    if (what.starts_with(op)) what.remove_prefix(op.size());
+    if (what.starts_with("node \"")) return why;
+    return error(why.code(), "{}node \"{}\": {}", op, node.name(), what);
   };
   try {
     auto kernel = def->factory(KernelInfo(node));
-    if (kernel.ok() && *kernel == nullptr)
+    if (!kernel.ok()) return refused(kernel.status());
+    if (*kernel == nullptr)
       return refused(error(Code::kInternal, "the factory made no kernel"));
     return kernel;
   } catch (...) {

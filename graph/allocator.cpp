@@ -29,14 +29,14 @@ static_assert(sizeof(Buffer) <= kHeader);
 
 // Note [Size classes]
 // Block sizes are powers of two from 128 bytes (header included) to 1 KiB, and
-// four sizes per power of two from there to 64 MiB: so a tensor whose size is a
-// power of two, which the header makes a little larger, wastes a quarter and
+// four sizes per power of two from there to 128 MiB: so a tensor whose size is
+// a power of two, which the header makes a little larger, wastes a quarter and
 // not half. A thread caches free blocks of up to 1 MiB, at most kCachedBytes of
 // a class. Other blocks go to the depot, which all threads share, since often
 // one thread allocates what others free. A train step frees all of its
 // activations at its end: to allocate them from the system again costs a page
 // fault for each 4 KiB, which is a fifth of the time of some steps.
-constexpr int kSmallestLog = 7, kFineLog = 10, kLargestLog = 26;
+constexpr int kSmallestLog = 7, kFineLog = 10, kLargestLog = 27;
 constexpr int kSteps = 4;  // of each power of two from kFineLog on
 constexpr int kFirstFine = kFineLog - kSmallestLog + 1;
 constexpr int kClasses = kFirstFine + kSteps * (kLargestLog - kFineLog);

@@ -84,6 +84,7 @@ Result<std::unique_ptr<Snapshots>> Snapshots::create(
   SessionOptions options;
   options.state = parts->state;
   options.engine = parts->state->device_set()->shared_engine();
+  options.backend = session.options().backend;
   options.devices = session.options().devices;
   options.soft_placement = session.options().soft_placement;
   options.scatter = session.options().scatter;

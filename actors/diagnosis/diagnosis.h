@@ -20,9 +20,12 @@ Status explain_dead(const RunContext& context, size_t fetch,
 Status explain_deadlock(const RunContext& context,
                         const std::vector<std::string>& missing_fetches);
 
-// The error of a step that exceeded its time, with the kernels that had not
-// answered, the nodes that wait for another partition, the frames that ran, and
-// how far they had come.
-Status explain_late(const Status& late, const RunContext& context);
+// The error of a step that was stopped, as by its time-out, with the kernels
+// that had not answered, the nodes that wait for another partition, the frames
+// that ran, and how far they had come. If it is a Deadlock, of which the part
+// of a step is told, with what explain_deadlock() names instead. The message
+// may be empty, for what it says of itself.
+Status explain_stop(const Status& stop, const RunContext& context,
+                    const std::vector<std::string>& missing_fetches);
 
 }  // namespace tagflow::actors

@@ -127,7 +127,9 @@ class Missing {
 class Report {
  public:
   explicit Report(const RunContext& context)
-      : step_(context.partitions), missing_transfers_(step_) {}
+      : step_(context.partitions),
+        has_peers_(context.peers.has_value()),
+        missing_transfers_(step_) {}
 
   // Adds the kernels that have not answered, of all partitions, from the root
   // frame inwards.
@@ -262,14 +264,14 @@ class Report {
     const MissingTransfer missing = missing_transfers_.of(iteration, recv);
     if (cut_short && !missing.is_open) return;
     line([&] {
-      return fmt::format("{}{} in {} waits for \"{}\" of {}{}", on(iteration),
-                         missing.is_sent ? readers(iteration, recv)
-                                         : quoted_recv(iteration, recv),
-                         place(iteration), missing.tensor, missing.device,
-                         !missing.is_sent ? ", which nobody sends"
-                         : missing.cause.empty()
-                             ? std::string()
-                             : ", which waits for " + missing.cause);
+      return fmt::format(
+          "{}{} in {} waits for \"{}\" of {}{}", on(iteration),
+          missing.is_sent ? readers(iteration, recv)
+                          : quoted_recv(iteration, recv),
+          place(iteration), missing.tensor, missing.device,
+          !missing.is_sent        ? (has_peers_ ? "" : ", which nobody sends")
+          : missing.cause.empty() ? std::string()
+                                  : ", which waits for " + missing.cause);
     });
   }
 
@@ -356,6 +358,7 @@ class Report {
   }
 
   QuietStep step_;
+  const bool has_peers_;  // which send what no partition here does
   MissingTransfers missing_transfers_;
   std::vector<std::string> lines_;
   size_t omitted_ = 0;
@@ -363,8 +366,10 @@ class Report {
 
 }  // namespace
 
-Status explain_deadlock(const RunContext& context,
-                        const std::vector<std::string>& missing_fetches) {
+namespace {
+
+std::string deadlock_text(const RunContext& context,
+                          const std::vector<std::string>& missing_fetches) {
   Report report(context);
   report.add_unanswered();
   report.add_recvs(false);
@@ -372,18 +377,33 @@ Status explain_deadlock(const RunContext& context,
   for (const std::string& fetch : missing_fetches)
     report.line(
         [&] { return fmt::format("the fetch \"{}\" has not arrived", fetch); });
-  return error(Code::kDeadlock, "[session] the step can make no progress: {}",
-               report.text());
+  return report.text();
 }
 
-Status explain_late(const Status& late, const RunContext& context) {
+std::string late_text(const RunContext& context) {
   Report report(context);
   report.add_unanswered();
   report.add_recvs(true);
   report.add_progress();
-  const std::string text = report.text();
-  return Status(late.code(), fmt::format("{}{}{}", late.message(),
-                                         text.empty() ? "" : "; ", text));
+  return report.text();
+}
+
+}  // namespace
+
+Status explain_deadlock(const RunContext& context,
+                        const std::vector<std::string>& missing_fetches) {
+  return error(Code::kDeadlock, "[session] the step can make no progress: {}",
+               deadlock_text(context, missing_fetches));
+}
+
+Status explain_stop(const Status& stop, const RunContext& context,
+                    const std::vector<std::string>& missing_fetches) {
+  const std::string text = stop.code() == Code::kDeadlock
+                               ? deadlock_text(context, missing_fetches)
+                               : late_text(context);
+  const bool joins = !text.empty() && !stop.message().empty();
+  return Status(stop.code(),
+                fmt::format("{}{}{}", stop.message(), joins ? "; " : "", text));
 }
 
 }  // namespace tagflow::actors

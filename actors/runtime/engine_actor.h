@@ -70,6 +70,7 @@ class EngineActor : public AnnotatedActor {
   void accept(Batch* batch) {
     policy_ == HandOff::kMailbox ? mail(batch, nullptr) : deliver(batch);
   }
+  HandOff policy() const { return policy_; }
 
   // The entry points for CAF.
   void enqueue(caf::mailbox_element_ptr what,
@@ -83,7 +84,6 @@ class EngineActor : public AnnotatedActor {
   virtual void on_batch(Batch* batch, Runner& runner) = 0;
   // Called before the actor ends: forwards Stop, and drops handles.
   virtual void on_stop() {}
-  HandOff policy() const { return policy_; }
   BatchPool& pool() { return pool_; }
   // Sets whether the actor has nothing left to do, so that a runner may hold
   // it: Note [Holding]. Initially false.

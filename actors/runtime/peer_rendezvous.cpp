@@ -1,6 +1,7 @@
 #include "actors/runtime/peer_rendezvous.h"
 
 #include <caf/actor_system.hpp>
+#include <chrono>
 #include <utility>
 
 #include "actors/runtime/rendezvous.h"
@@ -8,6 +9,12 @@
 #include "actors/runtime/step.h"
 
 namespace tagflow::actors {
+namespace {
+
+// How long a lent thread runs actors before it leaves them to the workers.
+constexpr std::chrono::microseconds kLentQuantum{200};
+
+}  // namespace
 
 class PeerRendezvous final : public LocalRendezvous {
  public:
@@ -27,11 +34,24 @@ class PeerRendezvous final : public LocalRendezvous {
  protected:
   void on_batch(Batch* batch, Runner& runner) override {
     Step& step = *batch->step;
+    if (batch == &flush_) {
+      is_flush_posted_ = false;
+      if (!step.cancelled()) port_->flush();
+      return;
+    }
     if (!step.cancelled()) exchange(*batch, runner);
     LocalRendezvous::on_batch(batch, runner);
   }
 
  private:
+  // Tokens leave when nothing else is left to do on this thread: then those of
+  // many iterations are one message.
+  void post_flush(Step& step, Runner& runner) {
+    if (std::exchange(is_flush_posted_, true)) return;
+    flush_.step = &step;
+    runner.post_later(this, &flush_);
+  }
+
   // Leaves the tokens in the batch whose ends are both here.
   void exchange(Batch& batch, Runner& runner) {
     size_t kept = 0;
@@ -49,7 +69,7 @@ class PeerRendezvous final : public LocalRendezvous {
       }
     }
     batch.tokens.truncate(kept);
-    port_->flush();
+    post_flush(*batch.step, runner);
     for (TransferAnswers::Answer& given : answers_.answers_)
       answer({given.end.iteration, given.end.node}, given.is_dead,
              std::move(given.value), *batch.step);
@@ -60,19 +80,49 @@ class PeerRendezvous final : public LocalRendezvous {
   BatchStore& store_;
   const std::unique_ptr<PeerPort> port_;
   TransferAnswers answers_;  // of the batch in hand
+  Batch flush_;
+  bool is_flush_posted_ = false;
 };
 
-void TransferAnswers::post(Step& step, BatchStore& store) {
+// The first one last, since a runner takes the newest batch first.
+Batch* TransferAnswers::take_batches(Step& step, BatchStore& store) {
+  Batch* newest = nullptr;
   for (Answer& answer : answers_) {
-    Batch* const batch = store.make();
-    batch->kind = BatchKind::kReceived;
-    batch->step = &step;
-    batch->receiver = answer.end.iteration;
-    batch->tokens.add(answer.end.node, answer.is_dead).value.take(answer.value);
-    step.add_activity();
-    answer.end.iteration->accept(batch);
+    if (newest == nullptr || newest->receiver != answer.end.iteration) {
+      Batch* const batch = store.make();
+      batch->kind = BatchKind::kReceived;
+      batch->step = &step;
+      batch->receiver = answer.end.iteration;
+      batch->next = std::exchange(newest, batch);
+    }
+    newest->tokens.add(answer.end.node, answer.is_dead)
+        .value.take(answer.value);
   }
   answers_.clear();
+  return newest;
+}
+
+void TransferAnswers::post(Step& step, BatchStore& store) {
+  Batch* next = take_batches(step, store);
+  while (next != nullptr) {
+    Batch* const batch = std::exchange(next, next->next);
+    step.add_activity();
+    batch->receiver->accept(batch);
+  }
+}
+
+void TransferAnswers::run(Step& step, BatchStore& store) {
+  if (answers_.empty()) return;
+  const Engine::Lent lent(Engine::Lender::kCaller);
+  const HandOff policy = answers_.front().end.iteration->policy();
+  Batch* next = take_batches(step, store);
+  Runner runner(nullptr, policy, kLentQuantum, step.info.step_id);
+  while (next != nullptr) {
+    Batch* const batch = std::exchange(next, next->next);
+    step.add_activity();
+    runner.post_counted(batch->receiver, batch);
+  }
+  runner.drain();
 }
 
 SpawnRendezvous spawn_with_port(MakePort make_port) {

@@ -15,6 +15,7 @@
 namespace tagflow::actors {
 
 class BatchStore;   // actors/runtime/batch.h
+struct Batch;       // actors/runtime/batch.h
 class EngineActor;  // actors/runtime/engine_actor.h
 class Step;         // actors/runtime/step.h
 
@@ -34,10 +35,14 @@ class TransferAnswers {
     answers_.push_back({end, is_dead, std::move(value)});
   }
   bool empty() const { return answers_.empty(); }
-  // Gives the answers to their iterations, on a thread that is not one of the
-  // engine's, in batches of the store that PeerPort::begin() got. REQUIRES: the
-  // caller has a unit of the step. May throw std::bad_alloc.
+  // Gives the answers to their iterations, in batches of the store that
+  // PeerPort::begin() got. REQUIRES: the thread is not one of the engine's, and
+  // has a unit of the step. May throw std::bad_alloc.
   void post(Step& step, BatchStore& store);
+  // As post(), and the thread is lent to the engine: it runs the iterations,
+  // and what follows, for a few hundred microseconds at most. So an answer for
+  // which a step waits wakes no other thread.
+  void run(Step& step, BatchStore& store);
 
  private:
   friend class PeerRendezvous;
@@ -46,6 +51,9 @@ class TransferAnswers {
     bool is_dead = false;
     Tensor value;
   };
+  // Moves the answers into batches that have no unit yet, a list.
+  Batch* take_batches(Step& step, BatchStore& store);
+
   std::vector<Answer> answers_;
 };
 
@@ -69,7 +77,7 @@ class PeerPort {
                     TransferAnswers& answers) = 0;
   virtual void receive(uint32_t transfer, const devices::Tag& tag,
                        const TransferEnd& recv, TransferAnswers& answers) = 0;
-  // Follows the calls for one batch.
+  // Follows calls of send(). What these have given must leave now.
   virtual void flush() = 0;
 };
 

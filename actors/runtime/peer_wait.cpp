@@ -13,6 +13,7 @@ class PeerWait::Wait final : public devices::CancelHook {
   Wait(Step& step, size_t partitions, std::function<std::string()> describe)
       : step_(step), partitions_(partitions) {
     named_.describe = std::move(describe);
+    named_.is_for_peers = true;
   }
 
   void begin(const std::shared_ptr<Wait>& self) {

@@ -1,5 +1,6 @@
 #include "actors/runtime/step.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "actors/runtime/engine.h"
@@ -90,6 +91,11 @@ bool Step::waits_for_state() const {
   std::lock_guard lock(mutex_);
   const bool has_units = (word_.load() & kUnits) != 0;
   return !has_units && state_waits_ > 0 && state_waits_ == waits_.size();
+}
+
+bool Step::waits_for_peers() const {
+  std::lock_guard lock(mutex_);
+  return is_waiting() && std::ranges::all_of(waits_, &StepWait::is_for_peers);
 }
 
 std::string KernelWait::name() const {

@@ -87,6 +87,8 @@ struct StepWait
   virtual std::string reason() const { return {}; }
 
   devices::WaitsFor what = devices::WaitsFor::kOutside;
+  // It is a part's wait for what its peers send: actors/runtime/peer_wait.h.
+  bool is_for_peers = false;
   // The reason of the wait at the time when the step was stopped, if it was.
   std::string at_stop;
 };
@@ -165,6 +167,8 @@ class Step : public std::enable_shared_from_this<Step>,
   // Whether the step waits, and only for other runs on the same state.
   // Thread-safe.
   bool waits_for_state() const;
+  // Whether the step waits, and only for what its peers send. Thread-safe.
+  bool waits_for_peers() const;
   // Names a few of its waits. Thread-safe.
   std::string describe_waits() const;
   // The number of waits that have ended. Thread-safe.

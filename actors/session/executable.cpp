@@ -211,14 +211,13 @@ Status LocalExecutable::start(const std::shared_ptr<Step>& step,
 }
 
 Step::Answer LocalExecutable::outcome(Step& step, const RunContext& context) {
-  if (Status error = step.error(); !error.ok()) {
-    return step.was_stopped() && !step.answered() ? explain_late(error, context)
-                                                  : error;
-  }
+  const Status error = step.error();
+  if (!error.ok() && (!step.was_stopped() || step.answered())) return error;
   std::vector<std::string> missing;
   for (size_t i = 0; i < step.fetches.size(); ++i)
     if (has_fetch_[i] && step.fetches[i].state == FetchSlot::kMissing)
       missing.push_back(fetches_[i]);
+  if (!error.ok()) return explain_stop(error, context, missing);
   const bool done =
       std::ranges::all_of(context.partitions, &PartitionActor::done);
   if (!done || !missing.empty()) return explain_deadlock(context, missing);

@@ -9,19 +9,17 @@
 #include "graph/fault.h"
 
 namespace tagflow::actors {
-namespace {
 
-void add(const RunStats& part, RunStats& all) {
+void add_stats(const RunStats& part, RunStats& all) {
   for (const auto count : RunStats::kSums) all.*count += part.*count;
   all.max_in_flight = std::max(all.max_in_flight, part.max_in_flight);
 }
-
-}  // namespace
 
 // What the parts of one step have in common.
 struct JoinedExecutable::Joint {
   std::mutex mutex;  // guards the below
   RunStats stats;
+  Status last;  // error of a part
 };
 
 // The wait of a step for one part. Only `done` ends it, since the part may
@@ -33,7 +31,7 @@ class JoinedExecutable::PartWait final : public devices::CancelHook {
         id_(step.info.step_id),
         part_(part),
         joint_(std::move(joint)) {
-    named_.part = &part;
+    named_.wait = this;
   }
 
   // REQUIRES: the caller has a unit of the step.
@@ -55,8 +53,10 @@ class JoinedExecutable::PartWait final : public devices::CancelHook {
 
  private:
   struct Named final : StepWait {
-    std::string name() const override { return "the part of " + part->task(); }
-    const RemotePart* part = nullptr;
+    std::string name() const override {
+      return wait->part_.describe_wait(wait->id_);
+    }
+    const PartWait* wait = nullptr;
   };
   enum class Phase : uint8_t { kStarting, kStarted, kCancelled };
 
@@ -78,11 +78,12 @@ class JoinedExecutable::PartWait final : public devices::CancelHook {
           step_.fetches[i] = {std::move(value), FetchSlot::kLive};
       }
     } else {
-      step_.fail(std::move(done.fetches).status());
+      step_.fail(done.fetches.status());
     }
     {
       const std::lock_guard lock(joint_->mutex);
-      add(done.stats, joint_->stats);
+      add_stats(done.stats, joint_->stats);
+      if (!done.fetches.ok()) joint_->last = std::move(done.fetches).status();
     }
     step_.end_wait(named_);
     step_.drop_activity();
@@ -107,7 +108,7 @@ Status JoinedExecutable::start(const std::shared_ptr<Step>& step,
       waits.push_back(std::make_shared<PartWait>(*step, *part, joint));
     step->on_quiet = [this, joint](Step& quiet) {
       const RunStats stats = quiet.counts ? joint->stats : RunStats();
-      Step::Answer answer = outcome(quiet);
+      Step::Answer answer = outcome(quiet, joint->last);
       if (quiet.on_over) {
         quiet.on_over(quiet, std::move(answer), stats);
       } else {
@@ -127,8 +128,10 @@ Status JoinedExecutable::start(const std::shared_ptr<Step>& step,
   return {};
 }
 
-Step::Answer JoinedExecutable::outcome(Step& step) const try {
-  if (Status error = step.error(); !error.ok()) return error;
+Step::Answer JoinedExecutable::outcome(Step& step, const Status& last) const
+    try {
+  if (Status error = step.error(); !error.ok())
+    return step.was_stopped() && !last.ok() ? last : error;
   std::vector<Tensor> values;
   values.reserve(step.fetches.size());
   for (size_t i = 0; i < step.fetches.size(); ++i) {

@@ -11,14 +11,18 @@
 
 namespace tagflow::actors {
 
-// What one process runs of a signature: Note [A part of a step] in
-// actors/runtime/peer_wait.h. Thread-safe.
+// Adds the counts of a part to those of its step.
+void add_stats(const RunStats& part, RunStats& all);
+
+// What one other process, or several of them together, run of a signature: Note
+// [A part of a step] in actors/runtime/peer_wait.h. Thread-safe.
 class RemotePart {
  public:
   virtual ~RemotePart() = default;
 
-  // "/job:worker/replica:0/task:1".
-  virtual const std::string& task() const = 0;
+  // What a step waits for that has begun here: "the part of
+  // /job:worker/task:1".
+  virtual std::string describe_wait(uint64_t step) const = 0;
 
   // What it needs of a step. Valid during start().
   struct Order {
@@ -34,8 +38,9 @@ class RemotePart {
   // Starts the part. Calls `done` once, on any thread, maybe before this
   // returns: when nothing of the part runs any more, or its process is lost.
   virtual void start(const Order& order, std::function<void(Done)> done) = 0;
-  // Ends the part of a step that has failed elsewhere, for that reason. Its
-  // `done` may have been called.
+  // Ends the part of a step that has failed elsewhere, or was stopped, for that
+  // reason. Its `done` may have been called. If the step was stopped, the error
+  // of `done` is its answer: it may say more than the reason.
   virtual void abort(uint64_t step, const Status& reason) = 0;
 };
 
@@ -64,7 +69,8 @@ class JoinedExecutable final
   struct Joint;
   class PartWait;
 
-  Step::Answer outcome(Step& step) const;
+  // `last` is an error of a part, if one has failed.
+  Step::Answer outcome(Step& step, const Status& last) const;
 
   const std::vector<std::shared_ptr<RemotePart>> parts_;
   const std::vector<std::string> fetches_;

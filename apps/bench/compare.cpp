@@ -48,6 +48,7 @@ Result<fs::path> write_manifest(const std::vector<CompareEntry>& entries,
                     {"base_trips", entry.base_trips},
                     {"inner", entry.inner},
                     {"devices", entry.devices},
+                    {"workers", entry.workers},
                     {"as_written", entry.every_node_fires},
                     {"threads", entry.threads},
                     {"init", entry.graph.init},
@@ -234,7 +235,8 @@ Status compare_all(const std::vector<CompareEntry>& entries,
 }  // namespace
 
 Failure compare_with_tensorflow(const CompareOptions& options) {
-  Result<std::vector<CompareEntry>> entries = compare_entries(options.only);
+  Result<std::vector<CompareEntry>> entries =
+      compare_entries(options.only, options.over_workers);
   if (!entries.ok()) return run_time_error(std::move(entries).status());
   if (entries->empty()) {
     return usage_error(invalid_argument(

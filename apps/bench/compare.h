@@ -6,6 +6,10 @@
 // caller's thread, and both without its optimisers), and the fastest counts.
 // tagflow runs each graph with its defaults and, in a separate column, with
 // every token as a message in a CAF mailbox.
+//
+// tagflow bench cluster does the same over two worker processes on this
+// machine, which are gRPC servers on TensorFlow's side. They begin with the
+// first graph, and each graph has workers of its own here.
 #pragma once
 
 #include <string>
@@ -20,6 +24,7 @@ struct CompareOptions {
   std::string only;    // a workload's name; empty: all
   int rounds = 3;      // both sides take turns
   bool json = false;
+  bool over_workers = false;  // the workloads of two workers instead of others
   BenchOptions bench;
 };
 

@@ -3,9 +3,9 @@
 usage: compare.py MANIFEST
 
 MANIFEST is JSON: {"entries": [{"name", "graph", "feeds", "fetches", "targets",
-"trips", "base_trips", "inner", "repeats", "devices", "as_written", "threads",
-"init", "written", "program", "sizes", "results"}]}. Prints "ready VERSION",
-then answers each line of stdin, the index of an entry, with JSON: for each way
+"trips", "base_trips", "inner", "repeats", "devices", "workers", "as_written",
+"threads", "init", "written", "program", "sizes", "results"}]}. Prints "ready
+VERSION", then answers each line of stdin, the index of an entry, with JSON: for each way
 in which TensorFlow can run it the seconds of one run, the median of `repeats`,
 each the mean of `inner` runs. Where `trips` is not 0, the feed is the number of
 trips, and the seconds of a run of `base_trips` are subtracted. The operations
@@ -18,7 +18,9 @@ latter two count where the graph is to run `as_written`: an optimiser would take
 the ops out whose time is asked for. `threads` is how many threads run ops, and
 how many run parts of one op; 0 stands for as many as the machine has. Since a
 process has the threads of its first session, it is asked only for entries whose
-`threads` are the same.
+`threads` are the same. `workers` is how many processes run a graph, which are
+gRPC servers that this script starts; 0 stands for this process alone. Sessions
+cannot choose the threads of such servers.
 
 Where `program` is not empty, the graph is not read but built here, with
 `sizes`, by the function of that name: loop_grad, map_fn_grad, lstm_train, mlp
@@ -29,10 +31,13 @@ gradient_graphs.cpp, op for op, with the same numbers. What both sides must
 agree in, the loss and the gradients before the first update, is written to
 files: `results` + ".0.npy" and so on.
 """
+import functools
 import glob
 import json
 import os
+import socket
 import statistics
+import subprocess
 import sys
 import time
 
@@ -61,6 +66,43 @@ WAYS = {
 }
 
 
+# A worker, which ends with the script that has started it.
+WORKER = """
+import json, os, sys
+import tensorflow.compat.v1 as tf
+addresses, task = json.loads(sys.argv[1]), int(sys.argv[2])
+server = tf.train.Server({"worker": addresses}, "worker", task)
+print("ready", flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+
+
+class Workers:
+    """So many servers on this machine."""
+
+    def __init__(self, count):
+        listening = [socket.create_server(("localhost", 0))
+                     for _ in range(count)]
+        addresses = [f"localhost:{s.getsockname()[1]}" for s in listening]
+        for s in listening:
+            s.close()
+        self.target = f"grpc://{addresses[0]}"
+        self.processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", WORKER, json.dumps(addresses), str(i)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL)
+            for i in range(count)]
+        for process in self.processes:
+            process.stdout.readline()
+
+
+@functools.cache
+def workers(count):
+    return Workers(count)
+
+
 def make_session(graph, entry, threads, optimised):
     config = tf.ConfigProto(
         device_count={"CPU": entry["devices"]},
@@ -69,7 +111,8 @@ def make_session(graph, entry, threads, optimised):
     if not optimised:
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         config.graph_options.optimizer_options.opt_level = -1
-    return tf.Session(graph=graph, config=config)
+    target = workers(entry["workers"]).target if entry["workers"] else ""
+    return tf.Session(target, graph=graph, config=config)
 
 
 class Signature:
@@ -243,6 +286,8 @@ def make_calls(entry):
                      if entry["program"] else read(entry))
     calls = {}
     for way, (threads, optimised) in WAYS.items():
+        if entry["workers"] and threads:
+            continue
         if not (optimised and entry["as_written"]):
             session = make_session(graph, entry, threads, optimised)
             session.run(signature.init)

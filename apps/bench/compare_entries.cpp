@@ -284,9 +284,16 @@ std::vector<Plan> all_plans() {
 
 }  // namespace
 
-Result<std::vector<CompareEntry>> compare_entries(const std::string& only) {
+Result<std::vector<CompareEntry>> compare_entries(const std::string& only,
+                                                  bool over_workers) {
+  std::vector<Plan> plans;
+  if (over_workers) {
+    add_cluster_plans(plans);
+  } else {
+    plans = all_plans();
+  }
   std::vector<CompareEntry> entries;
-  for (Plan& plan : all_plans()) {
+  for (Plan& plan : plans) {
     if (!only.empty() && plan.entry.name != only) continue;
     TAGFLOW_ASSIGN(plan.entry.graph, plan.make());
     entries.push_back(std::move(plan.entry));

@@ -25,6 +25,7 @@ struct CompareEntry {
   bool every_node_fires = false;
   int threads = 0;            // on both sides; 0: as many as the machine has
   int devices = 1;            // CPUs
+  int workers = 0;            // processes that run the graph; 0: this one
   int inner = 1;              // runs in one measurement
   int most_repeats = 10'000;  // a limit on --repeats
   // Measures seconds here, instead of a run of the graph; or empty.
@@ -52,8 +53,12 @@ struct ComparePlan {
 // compare_training.cpp: gradients of loops; train steps.
 void add_gradient_plans(std::vector<ComparePlan>& plans);
 void add_training_plans(std::vector<ComparePlan>& plans);
+// cluster.cpp: two workers.
+void add_cluster_plans(std::vector<ComparePlan>& plans);
 
-// The entries of the workload, or all. Empty if no workload has the name.
-Result<std::vector<CompareEntry>> compare_entries(const std::string& only);
+// The entries of the workload, or all: those that run here, or over workers.
+// Empty if no workload has the name.
+Result<std::vector<CompareEntry>> compare_entries(const std::string& only,
+                                                  bool over_workers);
 
 }  // namespace tagflow::apps

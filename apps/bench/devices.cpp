@@ -27,7 +27,9 @@ namespace tagflow::apps {
 namespace {
 
 BenchOptions on_two_cpus(BenchOptions options) {
-  if (options.engine.devices.empty()) options.engine.devices = "cpu:2";
+  const bool has_devices =
+      !options.engine.devices.empty() || options.engine.backend != nullptr;
+  if (!has_devices) options.engine.devices = "cpu:2";
   return options;
 }
 

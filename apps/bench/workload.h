@@ -96,6 +96,11 @@ Result<Measurement> measure_devices_pingpong(const BenchOptions& options);
 Result<Measurement> measure_devices_hop(const BenchOptions& options);
 Result<Measurement> measure_stream_overlap(const BenchOptions& options);
 Result<Measurement> measure_place(const BenchOptions& options);
+// cluster.cpp: us per trip or step; ms
+Result<Measurement> measure_cluster_loop(const BenchOptions& options);
+Result<Measurement> measure_cluster_sum(const BenchOptions& options);
+Result<Measurement> measure_cluster_step(const BenchOptions& options);
+Result<Measurement> measure_cluster_transfer(const BenchOptions& options);
 // kmeans.cpp: a ratio
 Result<Measurement> measure_kmeans_scaling(const BenchOptions& options);
 // recurrent.cpp: ms per run; seconds

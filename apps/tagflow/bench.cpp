@@ -1,19 +1,23 @@
 // tagflow bench: the workloads of apps/bench.
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "apps/bench/compare.h"
+#include "apps/bench/local_cluster.h"
 #include "apps/bench/models.h"
 #include "apps/bench/workload.h"
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/child_process.h"
+#include "apps/shared/runs/cluster_connection.h"
 #include "apps/tagflow/commands.h"
 #include "graph/op_registry.h"
 
@@ -25,7 +29,33 @@ struct BenchCommand {
   CompareOptions options;
 };
 
-Failure run_workload(const Workload& workload, const BenchOptions& options) {
+// Those that time the runs of one graph, and nothing of this process.
+constexpr std::string_view kOverCluster[] = {"loop",         "nested",
+                                             "loop_cond",    "map_fn",
+                                             "tensor_array", "assign",
+                                             "queue",        "chain",
+                                             "dead",         "wide",
+                                             "empty_step",   "devices_loop",
+                                             "loop_grad",    "devices_pingpong",
+                                             "devices_hop",  "map_fn_grad",
+                                             "lstm",         "mlp",
+                                             "cnn"};
+
+// A usage error if a cluster is named, and what is measured cannot run there.
+Status check_place(const std::string& name, const EngineOptions& engine) {
+  const bool fits =
+      engine.cluster.empty() ||
+      std::ranges::find(kOverCluster, name) != std::end(kOverCluster);
+  return fits ? Status()
+              : invalid_argument(
+                    "[--cluster] {} measures this process; over a cluster "
+                    "there are {}",
+                    name, fmt::join(kOverCluster, ", "));
+}
+
+Failure run_workload(const Workload& workload, BenchOptions options) {
+  Failure failure = connect_cluster(options.engine);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   const auto session = to_session_options(options.engine);
   if (!session.ok()) return usage_error(session.status());
   Result<Measurement> result = workload.measure(options);
@@ -70,7 +100,7 @@ Failure run_all(const BenchOptions& options) {
 }
 
 Failure unknown_workload(const std::string& name) {
-  std::vector<std::string> names = {"all", "compare", "models"};
+  std::vector<std::string> names = {"all", "compare", "cluster", "models"};
   for (const Workload& workload : workloads()) {
     names.emplace_back(workload.name);
   }
@@ -81,9 +111,22 @@ Failure unknown_workload(const std::string& name) {
 }
 
 Failure run_bench(const BenchCommand& command) {
-  const CompareOptions& options = command.options;
+  CompareOptions options = command.options;
+  options.over_workers = command.name == "cluster";
+  // A benchmark starts it.
+  if (command.name == "worker") {
+    Status status = serve_local_worker();
+    return status.ok() ? Failure() : run_time_error(std::move(status));
+  }
+  const bool is_known = command.name == "all" || command.name == "compare" ||
+                        command.name == "cluster" || command.name == "models" ||
+                        find_workload(command.name) != nullptr;
+  if (!is_known) return unknown_workload(command.name);
+  Status place = check_place(command.name, options.bench.engine);
+  if (!place.ok()) return usage_error(std::move(place));
   if (command.name == "all") return run_all(options.bench);
-  if (command.name == "compare" || command.name == "models") {
+  if (command.name == "compare" || command.name == "cluster" ||
+      command.name == "models") {
     if (options.python.empty()) {
       return usage_error(invalid_argument(
           "[bench] {} needs --python PATH, a Python with tensorflow",
@@ -92,9 +135,7 @@ Failure run_bench(const BenchCommand& command) {
     return command.name == "models" ? compare_models(options)
                                     : compare_with_tensorflow(options);
   }
-  const Workload* workload = find_workload(command.name);
-  if (workload == nullptr) return unknown_workload(command.name);
-  return run_workload(*workload, options.bench);
+  return run_workload(*find_workload(command.name), options.bench);
 }
 
 std::string list_of_workloads() {
@@ -103,6 +144,8 @@ std::string list_of_workloads() {
     lines.emplace_back(workload.name, workload.what);
   lines.emplace_back("all", "each in a process of its own");
   lines.emplace_back("compare", "the same graphs in TensorFlow (--python)");
+  lines.emplace_back("cluster",
+                     "two workers, and two of TensorFlow's (--python)");
   lines.emplace_back("models", "frozen Keras models, also there (--python)");
   size_t width = 0;
   for (const auto& line : lines) width = std::max(width, line.first.size());
@@ -121,7 +164,8 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
   CLI::App* sub =
       app.add_subcommand("bench", "measure a workload; one JSON object a line");
   append_to_footer(*sub, list_of_workloads());
-  sub->add_option("name", command->name, "a workload, all, compare, or models")
+  sub->add_option("name", command->name,
+                  "a workload, all, compare, cluster or models")
       ->required()
       ->type_name("NAME");
   sub->add_option("--vars", bench.vars, "variables of the loop")
@@ -139,12 +183,13 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   sub->add_option("--repeats", bench.repeats, "measurements; the median counts")
       ->check(CLI::Range(1, 10'000));
-  sub->add_option("--python", options.python, "for compare and models")
+  sub->add_option("--python", options.python, "for compare, cluster and models")
       ->type_name("PATH");
   sub->add_option("--only", options.only,
                   "the one workload or model to compare")
       ->type_name("NAME");
-  sub->add_option("--rounds", options.rounds, "rounds of compare and models")
+  sub->add_option("--rounds", options.rounds,
+                  "rounds of compare, cluster and models")
       ->check(CLI::Range(1, 100));
   sub->add_option("--batch", bench.batch,
                   "of lstm, mlp, cnn and models; 0: the workload's own")
@@ -159,7 +204,7 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
   sub->add_flag("--train", bench.train,
                 "of lstm: a train step instead of a forward pass");
   sub->add_flag("--json", options.json,
-                "one object a line, also of compare and models");
+                "one object a line, also of compare, cluster and models");
   add_engine_options(*sub, bench.engine);
   sub->callback(
       [command, &exit_code] { exit_code = report(run_bench(*command)); });

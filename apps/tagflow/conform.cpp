@@ -14,6 +14,7 @@
 
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
+#include "apps/shared/runs/cluster_connection.h"
 #include "apps/shared/runs/engine_options.h"
 #include "apps/shared/runs/interrupt.h"
 #include "apps/tagflow/commands.h"
@@ -131,10 +132,6 @@ Failure collect_cases(const std::vector<std::string>& folders,
 Failure run_cases(const ConformOptions& options) {
   Failure failure = load_op_libraries(options.op_libraries);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  auto session_options = to_session_options(options.engine);
-  if (!session_options.ok()) return usage_error(session_options.status());
-  // Cases request the devices of the machine that recorded them.
-  session_options->soft_placement = true;
   std::vector<fs::path> cases;
   failure = collect_cases(options.folders, cases);
   if (failure.exit_code != ExitCode::kOk) return failure;
@@ -142,6 +139,15 @@ Failure run_cases(const ConformOptions& options) {
   Tally tally;
   const Interruptible interruptible;
   for (const fs::path& path : cases) {
+    // Workers keep the state of a session until their master leaves, and a case
+    // begins without any: each has a master of its own.
+    EngineOptions engine = options.engine;
+    failure = connect_cluster(engine);
+    if (failure.exit_code != ExitCode::kOk) return failure;
+    auto session_options = to_session_options(engine);
+    if (!session_options.ok()) return usage_error(session_options.status());
+    // Cases request the devices of the machine that recorded them.
+    session_options->soft_placement = true;
     const Verdict verdict =
         judge_case(path, *session_options, interruptible.token());
     if (interruptible.signal() != 0) break;  // ignores its verdict

@@ -13,6 +13,7 @@
 #include "apps/shared/io/file.h"
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
+#include "apps/shared/runs/cluster_connection.h"
 #include "apps/shared/runs/interrupt.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/model/cost_file.h"
@@ -88,6 +89,11 @@ Result<PlacementReport> explain_placement(
 }
 
 Failure place_graph(const PlaceOptions& options) {
+  if (options.measure > 0) {
+    Status usage =
+        refuse_watching_cluster(options.signature.engine, "--measure");
+    if (!usage.ok()) return usage_error(std::move(usage));
+  }
   Prepared prepared =
       prepare(options.signature,
               options.measure > 0 ? Purpose::kRunAll : Purpose::kLook);

@@ -15,6 +15,7 @@
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/program/trace.h"
+#include "apps/shared/runs/cluster_connection.h"
 #include "apps/shared/runs/step_checkpoints.h"
 #include "apps/shared/runs/watched_run.h"
 #include "apps/tagflow/commands.h"
@@ -170,6 +171,10 @@ ExitCode run_graph(const RunOptions& options) {
         Code::kUnimplemented, "[--logdir] event files are not supported yet")));
   }
   Status usage = StepCheckpoints::check(options.checkpoints, options.steps > 0);
+  const bool is_watched = !options.trace.empty() || options.learn;
+  if (usage.ok() && is_watched)
+    usage = refuse_watching_cluster(options.signature.engine,
+                                    options.learn ? "--learn" : "--trace");
   if (!usage.ok()) return report(usage_error(std::move(usage)));
   Prepared prepared = prepare(options.signature);
   Failure failure = prepared.failure;

@@ -11,6 +11,7 @@
 
 #include "actors/checkpoint/saved_model.h"
 #include "apps/shared/program/command_line.h"
+#include "apps/shared/runs/cluster_connection.h"
 #include "apps/shared/runs/watched_run.h"
 #include "apps/tagflow/model/cost_file.h"
 #include "apps/tagflow/model/feed.h"
@@ -237,7 +238,10 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
         "[--batch] no feed is by rows: write --feed NAME:PORT=@FILE"));
   Failure failure = load_op_libraries(options.op_libraries);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  const auto session_options = to_session_options(options.engine);
+  EngineOptions engine = options.engine;
+  failure = connect_cluster(engine);
+  if (failure.exit_code != ExitCode::kOk) return failure;
+  const auto session_options = to_session_options(engine);
   if (!session_options.ok()) return usage_error(session_options.status());
 
   Status allowed =

@@ -14,6 +14,7 @@
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/program/trace.h"
+#include "apps/shared/runs/cluster_connection.h"
 #include "apps/shared/runs/watched_run.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/model/results.h"
@@ -179,6 +180,8 @@ Status check_filter(const StepOptions& options) {
 
 ExitCode step_graph(const StepOptions& options) {
   Status chosen = check_filter(options);
+  if (chosen.ok())
+    chosen = refuse_watching_cluster(options.signature.engine, "step");
   if (!chosen.ok()) return report(usage_error(std::move(chosen)));
   Prepared prepared = prepare(options.signature);
   Failure failure = prepared.failure;

@@ -7,14 +7,11 @@
 
 namespace tagflow::devices {
 
-// Makes a kernel of type K and calls its build(info); its errors name the node.
+// Makes a kernel of type K and calls its build(info), whose errors it returns.
 template <class K>
 Result<std::unique_ptr<Kernel>> make_built(const KernelInfo& info) {
   auto kernel = std::make_unique<K>();
-  Status status = kernel->build(info);
-  if (!status.ok())
-    return std::move(status).with_prefix(
-        fmt::format("[{}] node \"{}\": ", info.node().op(), info.name()));
+  TAGFLOW_RETURN_IF_ERROR(kernel->build(info));
   return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "devices/kernel.h"
 #include "graph/dtype_visit.h"
 #include "graph/handle.h"
 
@@ -64,7 +65,8 @@ std::string value_text(const T& value) {
 
 // The rows of dimension `dim` that start before element `limit`; `next` is the
 // first element not yet shown.
-void append_rows(const Tensor& tensor, int dim, int64_t limit, int64_t& next,
+void append_rows(const Tensor& tensor, int dim, int64_t limit,
+                 const KernelContext* context, int64_t& next,
                  std::string& text) {
   const bool innermost = dim == tensor.rank() - 1;
   for (int64_t i = 0; i < tensor.dim(dim); ++i) {
@@ -74,9 +76,10 @@ void append_rows(const Tensor& tensor, int dim, int64_t limit, int64_t& next,
     }
     if (!innermost) {
       text += '[';
-      append_rows(tensor, dim + 1, limit, next, text);
+      append_rows(tensor, dim + 1, limit, context, next, text);
       text += ']';
     } else {
+      if (context != nullptr) context->check_cancelled();
       if (i > 0) text += ' ';
       text += element_text(tensor, next++);
     }
@@ -100,14 +103,15 @@ std::string element_text(const Tensor& tensor, int64_t i) {
   return text;
 }
 
-std::string summarize(const Tensor& tensor, int64_t limit) {
+std::string summarize(const Tensor& tensor, int64_t limit,
+                      const KernelContext* context) {
   if (!tensor.valid()) return "[<no tensor>]";
   const int64_t count = tensor.num_elements();
   if (limit < 0 || limit > count) limit = count;
   std::string text = "[";
   int64_t next = 0;
   if (tensor.rank() > 0) {
-    append_rows(tensor, 0, limit, next, text);
+    append_rows(tensor, 0, limit, context, next, text);
   } else if (limit > 0) {
     text += element_text(tensor, 0);
   }

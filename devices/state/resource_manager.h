@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "graph/handle.h"
+#include "graph/memory_charge.h"
 #include "graph/status.h"
 
 namespace tagflow::devices {
@@ -42,12 +43,16 @@ class StateObject : public Resource {
   // OK, or the reason why it has ended.
   Status ended() const;
   bool has_ended() const { return ended_.load(std::memory_order_acquire); }
+  // Counts the object's own memory as long as it lives: that of an anonymous
+  // one, of which a step may make any number. REQUIRES: nobody else uses it.
+  void count_as(MemoryCharge charge) { charge_ = std::move(charge); }
 
  protected:
   // Called once, by end(), which has marked it as ended.
   virtual void on_end(const Status& reason) = 0;
 
  private:
+  MemoryCharge charge_;
   std::atomic<bool> ended_{false};
   mutable std::mutex mutex_;  // guards the below
   Status reason_;

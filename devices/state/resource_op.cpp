@@ -40,11 +40,21 @@ bool makes_resource(const graph::Node& node) {
 
 ResourceOp::ResourceOp(const KernelInfo& info)
     : key_(resource_key(info.node())),
-      is_anonymous_(key_.name == kAnonymousName) {}
+      is_anonymous_(key_.name == kAnonymousName ||
+                    info.node().op().starts_with("Anonymous")) {}
 
 Result<Ref<StateObject>> ResourceOp::find_or_make(
     const KernelContext& context, const ResourceManager::Make& make) const {
-  if (is_anonymous_) return make();
+  if (is_anonymous_) {
+    // About what the largest kinds take, as allocated.
+    constexpr size_t kObjectBytes = 1536;
+    TAGFLOW_ASSIGN(Ref<StateObject> made, make());
+    MemoryCharge charge;
+    TAGFLOW_RETURN_IF_ERROR(
+        context.count(charge, kObjectBytes, [&] { return made->describe(); }));
+    made->count_as(std::move(charge));
+    return made;
+  }
   ResourceManager* const manager = context.step().state;
   if (manager == nullptr)
     return error(Code::kFailedPrecondition,

@@ -10,7 +10,8 @@
 namespace tagflow::devices {
 
 // The value of the attribute `shared_name` that requests a resource without a
-// name, as TensorFlow 2 writes it.
+// name, as TensorFlow 2 writes it. An op whose name begins with "Anonymous"
+// needs no such value.
 inline constexpr std::string_view kAnonymousName =
     "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
 
@@ -24,7 +25,8 @@ class ResourceOp {
   const ResourceKey& key() const { return key_; }
   bool is_anonymous() const { return is_anonymous_; }
   // The resource; made by `make` if it does not exist, and each time if
-  // it is anonymous. FailedPrecondition outside of a session.
+  // it is anonymous: then it counts in the memory of the kernel.
+  // FailedPrecondition outside of a session.
   Result<Ref<StateObject>> find_or_make(
       const KernelContext& context, const ResourceManager::Make& make) const;
   // Sets output 0 to a handle of this resource, a scalar.

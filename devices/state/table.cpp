@@ -1,9 +1,9 @@
 #include "devices/state/table.h"
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "devices/copy.h"
 #include "devices/counted_growth.h"
@@ -247,29 +247,20 @@ Status Table::reserve(const KernelContext& context, int64_t rows) {
   return {};
 }
 
-Status Table::insert(const KernelContext& context, const Tensor& keys,
-                     const Tensor& values) {
-  TAGFLOW_ASSIGN(const int64_t count, check_entries(context, keys, values));
-  TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, count));
-  TAGFLOW_RETURN_IF_ERROR(reserve(context, size_ + count));
-  return insert_rows(keys, values, count);
-}
-
-Status Table::insert_rows(Tensor keys, Tensor values, int64_t count) {
-  // The memory of new strings is taken before a row changes.
-  const auto bring = [](Tensor& rows, const Tensor& own) -> Status {
-    if (rows.dtype() != DataType::kString || own.buffer() == nullptr) return {};
-    TAGFLOW_ASSIGN(rows, copy_strings(rows, *own.buffer()->allocator));
-    return {};
-  };
-  TAGFLOW_RETURN_IF_ERROR(bring(keys, keys_));
-  TAGFLOW_RETURN_IF_ERROR(bring(values, values_));
-  for (int64_t i = 0; i < count; ++i)
-    if (reserved(keys, i) == Reserved::kNone) insert_row(keys, values, i);
-  return {};
-}
-
 namespace {
+
+using Rows = boost::container::small_vector<uint32_t, 4>;
+
+void exchange_rows(Tensor& a, int64_t a_at, Tensor& b, int64_t b_at,
+                   int64_t size) {
+  if (a.dtype() == DataType::kString)
+    return exchange_strings(a, a_at * size, b, b_at * size, size);
+  visit_movable(a.dtype(), [&]<class T>(TypeTag<T>) {
+    T* const from = static_cast<T*>(a.mutable_raw()) + a_at * size;
+    std::swap_ranges(from, from + size,
+                     static_cast<T*>(b.mutable_raw()) + b_at * size);
+  });
+}
 
 // Strings are exchanged, since a copy would need memory, which may be missing.
 void move_row(Tensor& from, int64_t from_at, Tensor& to, int64_t to_at,
@@ -283,36 +274,172 @@ void move_row(Tensor& from, int64_t from_at, Tensor& to, int64_t to_at,
 
 }  // namespace
 
-void Table::insert_row(Tensor& keys, Tensor& values, int64_t at) {
-  const uint32_t hash = hash_of(keys, at);
-  uint32_t row = row_of(keys, at, hash);
-  const bool is_new = row == TableIndex::kNone;
-  if (is_new) row = uint32_t(size_);
-  move_row(values, at, values_, row, spec_.value_shape.num_elements());
-  if (!is_new) return;
-  move_row(keys, at, keys_, row, spec_.key_shape.num_elements());
-  index_.insert(hash, row);
-  ++size_;
+// Entries that are inserted one by one. They are taken back unless they are
+// kept.
+class Table::Insertion {
+ public:
+  Insertion(Table& table, Tensor keys, Tensor values)
+      : table_(table),
+        keys_(std::move(keys)),
+        values_(std::move(values)),
+        before_(table.size_) {}
+  ~Insertion() {
+    if (!is_kept_) take_back();
+  }
+  Insertion(const Insertion&) = delete;
+  Insertion& operator=(const Insertion&) = delete;
+
+  // Inserts those of `count` entries that are not reserved. REQUIRES: there is
+  // room for them, and check_entries() accepts them.
+  Status add(const KernelContext& context, int64_t count) {
+    // The memory is taken before a row changes.
+    rows_.reserve(size_t(count));
+    TAGFLOW_RETURN_IF_ERROR(bring(keys_, table_.keys_));
+    TAGFLOW_RETURN_IF_ERROR(bring(values_, table_.values_));
+    for (int64_t i = 0; i < count; ++i) {
+      context.check_cancelled();
+      const bool is_entry = table_.reserved(keys_, i) == Reserved::kNone;
+      uint32_t row = TableIndex::kNone;
+      if (is_entry) {
+        TAGFLOW_ASSIGN(row, insert(i));
+      }
+      rows_.push_back(row);
+    }
+    return {};
+  }
+  void keep() { is_kept_ = true; }
+
+ private:
+  // New strings are in the memory of the table's.
+  static Status bring(Tensor& rows, const Tensor& own) {
+    if (rows.dtype() != DataType::kString || own.buffer() == nullptr) return {};
+    TAGFLOW_ASSIGN(rows, copy_strings(rows, *own.buffer()->allocator));
+    return {};
+  }
+
+  Result<uint32_t> insert(int64_t at) {
+    const int64_t size = table_.spec_.value_shape.num_elements();
+    const uint32_t hash = table_.hash_of(keys_, at);
+    uint32_t row = table_.row_of(keys_, at, hash);
+    if (row < before_) {
+      TAGFLOW_RETURN_IF_ERROR(own_values());
+      exchange_rows(values_, at, table_.values_, row, size);
+      return row;
+    }
+    const bool is_new = row == TableIndex::kNone;
+    if (is_new) row = uint32_t(table_.size_);
+    move_row(values_, at, table_.values_, row, size);
+    if (!is_new) return row;
+    move_row(keys_, at, table_.keys_, row,
+             table_.spec_.key_shape.num_elements());
+    table_.index_.insert(hash, row);
+    ++table_.size_;
+    return row;
+  }
+
+  // The values that are replaced take the places of the new ones.
+  Status own_values() {
+    if (owns_values_ || values_.dtype() == DataType::kString) return {};
+    TAGFLOW_ASSIGN(Tensor copy,
+                   Tensor::allocate(values_.dtype(), values_.shape()));
+    copy_elements(values_, 0, copy, 0, values_.num_elements());
+    values_ = std::move(copy);
+    owns_values_ = true;
+    return {};
+  }
+
+  void take_back() {
+    if (before_ == 0) return table_.clear();
+    const int64_t size = table_.spec_.value_shape.num_elements();
+    for (size_t i = rows_.size(); i-- > 0;)
+      if (rows_[i] < before_)
+        exchange_rows(values_, int64_t(i), table_.values_, rows_[i], size);
+    while (table_.size_ > before_) {
+      const auto row = uint32_t(--table_.size_);
+      table_.index_.erase(table_.hash_of(table_.keys_, row), row);
+    }
+  }
+
+  Table& table_;
+  Tensor keys_, values_;
+  const int64_t before_;  // the table's size
+  Rows rows_;             // of each entry; kNone: it was reserved
+  bool owns_values_ = false, is_kept_ = false;
+};
+
+Status Table::insert(const KernelContext& context, const Tensor& keys,
+                     const Tensor& values) {
+  TAGFLOW_ASSIGN(const int64_t count, check_entries(context, keys, values));
+  TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, count));
+  TAGFLOW_RETURN_IF_ERROR(reserve(context, size_ + count));
+  Insertion insertion(*this, keys, values);
+  TAGFLOW_RETURN_IF_ERROR(insertion.add(context, count));
+  const Commit commit = context.commit();
+  if (!commit) return too_late(context);
+  insertion.keep();
+  return {};
 }
+
+// Rows that are removed one by one. They come back unless they are dropped.
+class Table::Removal {
+ public:
+  explicit Removal(Table& table) : table_(table) {}
+  ~Removal() {
+    while (!rows_.empty()) {
+      put_back(rows_.back());
+      rows_.pop_back();
+    }
+  }
+  Removal(const Removal&) = delete;
+  Removal& operator=(const Removal&) = delete;
+
+  // Removes key `at` if the table has it.
+  void add(const Tensor& keys, int64_t at) {
+    const uint32_t hash = table_.hash_of(keys, at);
+    const uint32_t row = table_.row_of(keys, at, hash);
+    if (row == TableIndex::kNone) return;
+    rows_.push_back(row);
+    table_.index_.erase(hash, row);
+    // The last row takes its place.
+    const auto last = uint32_t(--table_.size_);
+    if (row == last) return;
+    table_.index_.renumber(table_.hash_of(table_.keys_, last), last, row);
+    exchange(row, last);
+  }
+  void drop() { rows_.clear(); }
+
+ private:
+  void put_back(uint32_t row) {
+    const auto last = uint32_t(table_.size_++);
+    if (row != last) {
+      exchange(row, last);
+      table_.index_.renumber(table_.hash_of(table_.keys_, last), row, last);
+    }
+    table_.index_.insert(table_.hash_of(table_.keys_, row), row);
+  }
+  void exchange(uint32_t a, uint32_t b) {
+    exchange_rows(table_.keys_, a, table_.keys_, b,
+                  table_.spec_.key_shape.num_elements());
+    exchange_rows(table_.values_, a, table_.values_, b,
+                  table_.spec_.value_shape.num_elements());
+  }
+
+  Table& table_;
+  Rows rows_;  // in the order of their removal
+};
 
 Status Table::remove(const KernelContext& context, const Tensor& keys) {
   TAGFLOW_RETURN_IF_ERROR(ended());
   TAGFLOW_ASSIGN(const int64_t count, count_keys(context, keys));
   TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, count));
-  const int64_t key_size = spec_.key_shape.num_elements();
-  const int64_t value_size = spec_.value_shape.num_elements();
+  Removal removal(*this);
   for (int64_t i = 0; i < count; ++i) {
-    const uint32_t hash = hash_of(keys, i);
-    const uint32_t row = row_of(keys, i, hash);
-    if (row == TableIndex::kNone) continue;
-    index_.erase(hash, row);
-    // The last row moves to its place.
-    const auto last = uint32_t(--size_);
-    if (row == last) continue;
-    index_.renumber(hash_of(keys_, last), last, row);
-    move_row(keys_, last, keys_, row, key_size);
-    move_row(values_, last, values_, row, value_size);
+    context.check_cancelled();
+    removal.add(keys, i);
   }
+  const Commit commit = context.commit();
+  if (!commit) return too_late(context);
+  removal.drop();
   return {};
 }
 
@@ -321,11 +448,17 @@ Status Table::import_all(const KernelContext& context, const Tensor& keys,
   if (spec_.kind == TableSpec::Kind::kFixed) return fill(context, keys, values);
   TAGFLOW_ASSIGN(const int64_t count, check_entries(context, keys, values));
   int64_t entries = 0;
-  for (int64_t i = 0; i < count; ++i)
+  for (int64_t i = 0; i < count; ++i) {
+    context.check_cancelled();
     if (reserved(keys, i) == Reserved::kNone) ++entries;
+  }
   Table imported(name_, spec_);
   TAGFLOW_RETURN_IF_ERROR(imported.reserve(context, entries));
-  TAGFLOW_RETURN_IF_ERROR(imported.insert_rows(keys, values, count));
+  Insertion insertion(imported, keys, values);
+  insertion.keep();
+  TAGFLOW_RETURN_IF_ERROR(insertion.add(context, count));
+  const Commit commit = context.commit();
+  if (!commit) return too_late(context);
   std::swap(index_, imported.index_);
   std::swap(keys_, imported.keys_);
   std::swap(values_, imported.values_);
@@ -353,26 +486,38 @@ Status Table::fill(const KernelContext& context, const Tensor& keys,
   TAGFLOW_ASSIGN(const int64_t count, check_entries(context, keys, values));
   if (is_filled_) {
     // As in TensorFlow, entries that it has may come again.
-    for (int64_t i = 0; i < count; ++i)
+    for (int64_t i = 0; i < count; ++i) {
+      context.check_cancelled();
       if (!has_entry(keys, values, i))
         return error(Code::kFailedPrecondition,
                      "[{}] {} is already initialized", context.node().op(),
                      describe());
+    }
     return {};
   }
-  Status status = guarded(context.node().op(),
-                          [&] { return insert(context, keys, values); });
+  Status status = guarded(context.node().op(), [&] {
+    return fill_empty(context, keys, values, count);
+  });
+  if (!status.ok()) clear();
+  return status;
+}
+
+Status Table::fill_empty(const KernelContext& context, const Tensor& keys,
+                         const Tensor& values, int64_t count) {
+  TAGFLOW_RETURN_IF_ERROR(reserve(context, count));
+  Insertion insertion(*this, keys, values);
+  insertion.keep();  // fill() clears the table after an error
+  TAGFLOW_RETURN_IF_ERROR(insertion.add(context, count));
   // A repeated key gets its last value: if the values differ, that is an error.
-  for (int64_t i = 0; status.ok() && size_ < count && i < count; ++i) {
+  for (int64_t i = 0; size_ < count && i < count; ++i) {
+    context.check_cancelled();
     if (!has_entry(keys, values, i))
-      status = error(Code::kFailedPrecondition,
-                     "[{}] key {} of {} is there twice, with different values",
-                     context.node().op(), text_of(keys, i), describe());
+      return error(Code::kFailedPrecondition,
+                   "[{}] key {} of {} is there twice, with different values",
+                   context.node().op(), text_of(keys, i), describe());
   }
-  if (!status.ok()) {
-    clear();
-    return status;
-  }
+  const Commit commit = context.commit();
+  if (!commit) return too_late(context);
   is_filled_ = true;
   return {};
 }

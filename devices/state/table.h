@@ -64,7 +64,10 @@ class Table final : public GuardedState {
   // Outputs 0 and 1: all keys and values.
   Status export_to(KernelContext& context) const;
 
-  // --- REQUIRES: the lock is held exclusively.
+  // --- REQUIRES: the lock is held exclusively. A change is made first, which
+  // a cancellation interrupts, and then committed, which takes no time; if it
+  // is too late for that, or after an error, the change is taken back. So the
+  // answer of a step does not wait for a long change.
   // Sets existing keys to the new values. An error changes no entry.
   Status insert(const KernelContext& context, const Tensor& keys,
                 const Tensor& values);
@@ -103,12 +106,12 @@ class Table final : public GuardedState {
   // Whether the table has entry `at`. REQUIRES: check_entries() accepts them.
   bool has_entry(const Tensor& keys, const Tensor& values, int64_t at) const;
   Status reserve(const KernelContext& context, int64_t rows);
-  // Inserts those of `count` entries that are not reserved. An error changes
-  // none. REQUIRES: check_entries() accepts them, and there is room for them.
-  Status insert_rows(Tensor keys, Tensor values, int64_t count);
-  // Inserts entry `at`, whose strings it takes. REQUIRES: there is room for it,
-  // and strings are in the memory of the table's.
-  void insert_row(Tensor& keys, Tensor& values, int64_t at);
+  class Insertion;
+  class Removal;
+  // After an error there may be some of the entries. REQUIRES: the table is
+  // empty, and check_entries() accepts them.
+  Status fill_empty(const KernelContext& context, const Tensor& keys,
+                    const Tensor& values, int64_t count);
 
   const std::string name_;
   const TableSpec spec_;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <map>
 
+#include "graph/counted.h"
 #include "graph/op_registry.h"
 #include "graph/ops/product_ops.h"
 #include "graph/shape_context.h"
@@ -104,10 +105,14 @@ Result<Equation> parse_equation(std::string_view text,
     if (comma == std::string_view::npos) break;
     rest.remove_prefix(comma + 1);
   }
-  if (equation.inputs.size() != ranks.size() || ranks.size() > 2)
+  if (equation.inputs.size() != ranks.size())
+    return invalid_argument("\"{}\" has {} before \"->\", but the node has {}",
+                            text, counted(equation.inputs.size(), "operand"),
+                            counted(ranks.size(), "input"));
+  if (ranks.size() > 2)
     return invalid_argument(
-        "\"{}\" is for {} operands, there are {}, and may be one or two", text,
-        equation.inputs.size(), ranks.size());
+        "\"{}\" has {} operands, but an Einsum has one or two", text,
+        ranks.size());
   const std::string_view output = text.substr(arrow + 2);
   if (ellipsis_rank > 0 && output.find(kDots) == std::string_view::npos)
     return invalid_argument("\"{}\" has no ellipsis in its output", text);

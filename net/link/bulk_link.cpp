@@ -269,6 +269,12 @@ void BulkLink::start(Handlers handlers) {
       });
 }
 
+std::function<void(const Status&)> BulkLink::closer() const {
+  return [state = state_](const Status& reason) {
+    state->thread.post([state, reason] { state->lose(reason); });
+  };
+}
+
 void BulkLink::send(Object object) {
   state_->thread.post([state = state_, object = std::move(object)]() mutable {
     static_cast<void>(guarded([&] { state->send(std::move(object)); }));

@@ -54,6 +54,9 @@ class BulkLink {
 
   // Begins to receive and to send. REQUIRES: it was not called before.
   void start(Handlers handlers);
+  // Loses the link, for a reason of its owner, as if it had ended by itself.
+  // May be called after the link has gone, as long as the io thread is there.
+  std::function<void(const Status&)> closer() const;
   // Sends an object; on_sent has the answer. REQUIRES: its id is not that of
   // another object that is being sent, and bytes.size() == begin.bytes.
   void send(Object object);

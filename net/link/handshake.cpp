@@ -51,11 +51,14 @@ void Handshake::receive() {
       socket_, asio::buffer(bytes_),
       [self = shared_from_this()](const ErrorCode& error, size_t) {
         if (!error) return self->take();
-        self->fail(
-            lost(self->who_, error == asio::error::eof
-                                 ? "the peer ended the hello, as it does if "
-                                   "the secrets differ"
-                                 : error.message()));
+        if (error != asio::error::eof)
+          return self->fail(lost(self->who_, error.message()));
+        if (!self->hello_->has_proved())
+          return self->fail(lost(self->who_, "the peer ended the hello"));
+        self->fail(tagflow::error(Code::kUnauthenticated,
+                                  "[net|hello] {}: the peer ended the hello, "
+                                  "as it does if the secrets differ",
+                                  self->who_));
       });
 }
 

@@ -52,6 +52,8 @@ class Hello {
 
   // What is sent before anything is received; empty for the acceptor.
   const std::string& first() const { return first_; }
+  // Whether it is the connector, and waits for the verdict about its proof.
+  bool has_proved() const { return wants_ == Wants::kVerdict; }
   // Bytes of the frame that take() expects next; 0 if the hello is over.
   size_t wanted() const;
   // Takes the peer's next frame; returns what is sent then, which may be empty.

@@ -5,6 +5,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -58,6 +59,17 @@ bool IoThread::is_current() const {
 
 void IoThread::post(std::function<void()> f) {
   asio::post(state_->context, std::move(f));
+}
+
+void IoThread::post_after(std::chrono::nanoseconds delay,
+                          std::function<void()> f) {
+  const auto timer = std::make_shared<asio::steady_timer>(
+      state_->context,
+      std::chrono::duration_cast<asio::steady_timer::duration>(delay));
+  timer->async_wait(
+      [timer, f = std::move(f)](const boost::system::error_code& error) {
+        if (!error) f();
+      });
 }
 
 void IoThread::call(const std::function<void()>& f) {

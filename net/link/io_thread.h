@@ -1,6 +1,7 @@
 // IoThread: a thread that waits for sockets and timers.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -36,6 +37,8 @@ class IoThread {
   // Has f called on this thread, after what was posted before. f must not
   // throw. May throw std::bad_alloc.
   void post(std::function<void()> f);
+  // As post(), after a delay; never, if the thread ends before.
+  void post_after(std::chrono::nanoseconds delay, std::function<void()> f);
   // As post(), and returns when f has; on this thread itself, calls it.
   void call(const std::function<void()>& f);
 

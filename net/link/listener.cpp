@@ -91,7 +91,12 @@ Status Listener::State::open() {
   Status status = tagflow::error(Code::kUnavailable, "{}",
                                  error ? error.message() : "no address");
   for (const tcp::endpoint& address : addresses) {
-    status = listen_at(acceptor, address);
+    const bool is_allowed =
+        !options.only_loopback || address.address().is_loopback();
+    status = is_allowed ? listen_at(acceptor, address)
+                        : tagflow::error(Code::kPermissionDenied,
+                                         "{} is not a loopback address",
+                                         address.address().to_string());
     if (!status.ok()) continue;
     identity.port = acceptor.local_endpoint(error).port();
     return {};

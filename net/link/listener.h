@@ -28,6 +28,8 @@ class Listener {
     // addresses.
     std::string host = "localhost";
     uint16_t port = 0;  // 0: one that is free
+    // Other addresses than those of loopback are refused.
+    bool only_loopback = false;
     size_t most_pending = 64;
     std::chrono::milliseconds hello_time = kHelloTime;
   };
@@ -35,8 +37,9 @@ class Listener {
 
   // `admit` decides about peers that have proved themselves. Greetings have the
   // port of the listener, whatever the identity says. Unavailable naming the
-  // host and the port if it cannot listen there; InvalidArgument for an
-  // identity that cannot be written. The io thread must outlive the listener.
+  // host and the port if it cannot listen there, PermissionDenied if it may
+  // not; InvalidArgument for an identity that cannot be written. The io thread
+  // must outlive the listener.
   static Result<std::unique_ptr<Listener>> start(IoThread& thread,
                                                  Options options,
                                                  Identity identity,
@@ -60,7 +63,9 @@ class Listener {
 
 // Connects once. A peer that is not there yet, or not any more, is worth
 // another try: the error is Unavailable, or DeadlineExceeded. Other errors say
-// why the two processes do not fit together. Thread-compatible.
+// why the two processes do not fit together. It is Unauthenticated if the peer
+// hangs up when it has the proof: with another secret it gives no reason, but
+// it may also have ended just then. Thread-compatible.
 class Connector {
  public:
   struct Options {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <mutex>
@@ -17,6 +17,9 @@ namespace tagflow::net {
 
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
+// After a read that did not fill its buffer, Asio waits for more. Of a
+// stream_descriptor it would read once more, in vain, for each message.
+using Stream = asio::generic::stream_protocol::socket;
 
 // What is not guarded belongs to the io thread. Handlers that wait in Asio own
 // this, so that it outlives the link until they have gone.
@@ -29,7 +32,8 @@ struct SmallLink::State : std::enable_shared_from_this<State> {
         timer(thread.context()) {
     failure = prepare_socket(socket);
     ErrorCode error;
-    if (failure.ok()) stream.assign(socket.descriptor(), error);
+    if (failure.ok())
+      stream.assign({family_of(socket), 0}, socket.descriptor(), error);
     if (error) failure = lost(options.peer, error.message());
     is_open = failure.ok();
     if (is_open) descriptor = socket.release();
@@ -68,7 +72,7 @@ struct SmallLink::State : std::enable_shared_from_this<State> {
   uint32_t last_sequence = 0;  // at the end of the last interval
   bool is_over = false;
   bool is_gone = false;  // its owner has destroyed the link
-  asio::posix::stream_descriptor stream;
+  Stream stream;
   asio::steady_timer timer;
 
   mutable std::mutex mutex;
@@ -158,7 +162,7 @@ Status SmallLink::State::flush() {
     if (!is_open) return {};
     TAGFLOW_RETURN_IF_ERROR(write_queue());
     if (!queue.empty()) {
-      stream.async_wait(asio::posix::stream_descriptor::wait_write,
+      stream.async_wait(Stream::wait_write,
                         [self = shared_from_this()](const ErrorCode& error) {
                           if (!error) self->step([&] { return self->flush(); });
                         });
@@ -289,6 +293,12 @@ void SmallLink::start(Handlers handlers) {
 }
 
 Sent SmallLink::send(std::string& frame) { return state_->send(frame); }
+
+std::function<void(const Status&)> SmallLink::closer() const {
+  return [state = state_](const Status& reason) {
+    state->thread.post([state, reason] { state->lose(reason); });
+  };
+}
 
 size_t SmallLink::queued() const {
   const std::lock_guard lock(state_->mutex);

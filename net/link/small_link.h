@@ -64,6 +64,9 @@ class SmallLink {
   // Sends a frame of frame_of(), whose header it completes. Takes the memory of
   // the frame if some of it has to wait, and otherwise leaves it to the caller.
   Sent send(std::string& frame);
+  // Loses the link, for a reason of its owner, as if it had ended by itself.
+  // May be called after the link has gone, as long as the io thread is there.
+  std::function<void(const Status&)> closer() const;
   // Bytes that wait.
   size_t queued() const;
   // Zeros when the link is lost.

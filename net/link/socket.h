@@ -31,5 +31,7 @@ class Socket {
 // Makes a socket fit for links: calls do not wait, and TCP sends at once what
 // is written. Unavailable if it is not a socket. Thread-compatible.
 Status prepare_socket(const Socket& socket);
+// Its address family: AF_INET, and so on; AF_UNSPEC if it has none.
+int family_of(const Socket& socket);
 
 }  // namespace tagflow::net

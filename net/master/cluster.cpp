@@ -8,176 +8,45 @@
 #include <utility>
 
 #include "actors/runtime/reaper.h"
-#include "actors/runtime/step.h"
 #include "actors/session/joined_executable.h"
 #include "devices/kernel_catalog.h"
 #include "graph/fault.h"
 #include "graph/file/program_file.h"
 #include "graph/partition/transfer_name.h"
+#include "net/link/silence.h"
 #include "net/master/member.h"
+#include "net/master/steps.h"
 #include "net/transfer/identity.h"
-#include "net/transfer/reports.h"
 
 namespace tagflow::net {
 namespace {
 
-// What one worker runs of a signature. Its Run is sent before start(), together
-// with those of the other parts, so that the numbers of steps grow on each
-// link.
-class Part final : public actors::RemotePart {
+constexpr char kSenderIncarnation[] = "send_device_incarnation";
+
+// Runs a signature on all workers that have parts of it.
+class ClusterRuns final : public actors::RemotePart {
  public:
-  Part(std::shared_ptr<Member> member, uint64_t executable,
-       std::vector<uint32_t> feeds, size_t num_fetches)
-      : member_(std::move(member)),
-        executable_(executable),
-        feeds_(std::move(feeds)),
-        num_fetches_(num_fetches) {}
+  // The steps and the program's members live as long as `cluster`.
+  ClusterRuns(std::shared_ptr<void> cluster, Steps& steps,
+              ClusterProgram program)
+      : cluster_(std::move(cluster)),
+        steps_(steps),
+        program_(std::move(program)) {}
 
-  const std::string& task() const override { return member_->name(); }
-
-  // `number` is that of the step on the wire.
-  void send_run(const actors::Step& step, uint64_t number,
-                std::span<const Tensor> feeds, bool count) {
-    const auto begun = std::make_shared<Begun>();
-    begun->number = number;
-    {
-      const std::lock_guard lock(mutex_);
-      begun_.emplace(step.info.step_id, begun);
-    }
-    Run run{.executable = executable_, .step = number};
-    run.seed = step.info.seed;
-    run.has_stats = count;
-    std::vector<std::pair<uint32_t, Tensor>> values;
-    for (const uint32_t feed : feeds_) values.emplace_back(feed, feeds[feed]);
-    member_->run(std::move(run), values,
-                 [begun, fetches = num_fetches_](Member::Over over) {
-                   begun->end(done_of(std::move(over), fetches));
-                 });
+  std::string describe_wait(uint64_t step) const override {
+    return steps_.describe_wait(program_, step);
   }
-  // The step was not started: nobody will ask for what was sent.
-  void give_up(uint64_t id, const Status& reason) {
-    abort(id, reason);
-    const std::lock_guard lock(mutex_);
-    begun_.erase(id);
-  }
-
   void start(const Order& order, std::function<void(Done)> done) override {
-    const uint64_t id = order.step.info.step_id;
-    std::shared_ptr<Begun> begun;
-    {
-      const std::lock_guard lock(mutex_);
-      begun = begun_.at(id);
-    }
-    begun->attach([this, id, done = std::move(done)](Done over) {
-      {
-        const std::lock_guard lock(mutex_);
-        begun_.erase(id);
-      }
-      done(std::move(over));  // which may free this
-    });
+    steps_.start(program_, order, std::move(done));
   }
-
-  void abort(uint64_t id, const Status& reason) override {
-    std::shared_ptr<Begun> begun;
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto found = begun_.find(id); found != begun_.end())
-        begun = found->second;
-    }
-    if (begun != nullptr) member_->abort(begun->number, reason);
+  void abort(uint64_t step, const Status& reason) override {
+    steps_.stop(program_, step, reason);
   }
 
  private:
-  // A step whose Run was sent. Its end may come before start() asks for it.
-  struct Begun {
-    uint64_t number = 0;
-    std::mutex mutex;  // guards the below
-    std::optional<Done> over;
-    std::function<void(Done)> done;
-
-    void end(Done what) {
-      std::unique_lock lock(mutex);
-      if (done == nullptr) {
-        over.emplace(std::move(what));
-        return;
-      }
-      const auto tell = std::move(done);
-      lock.unlock();
-      tell(std::move(what));
-    }
-    void attach(std::function<void(Done)> tell) {
-      std::unique_lock lock(mutex);
-      if (!over) {
-        done = std::move(tell);
-        return;
-      }
-      Done what = std::move(*over);
-      lock.unlock();
-      tell(std::move(what));
-    }
-  };
-
-  static Done done_of(Member::Over over, size_t num_fetches) {
-    const actors::RunStats stats = stats_of(over.stats);
-    if (!over.status.ok()) return {std::move(over.status), stats};
-    std::vector<Tensor> fetches(num_fetches);
-    for (auto& [index, tensor] : over.fetches) {
-      if (index >= fetches.size())
-        return {error(Code::kDataLoss, "[net] a worker gives fetch {} of {}",
-                      index, num_fetches),
-                stats};
-      fetches[index] = std::move(tensor);
-    }
-    return {std::move(fetches), stats};
-  }
-
-  const std::shared_ptr<Member> member_;
-  const uint64_t executable_;
-  const std::vector<uint32_t> feeds_;  // that the worker takes
-  const size_t num_fetches_;
-  std::mutex mutex_;                                  // guards the below
-  std::map<uint64_t, std::shared_ptr<Begun>> begun_;  // by the session's number
-};
-
-// Orders the Runs of all steps of a cluster.
-struct StepNumbers {
-  std::mutex mutex;  // guards the below; held while Runs are sent
-  uint64_t last = 0;
-};
-
-class ClusterExecutable final : public actors::Executable {
- public:
-  ClusterExecutable(std::vector<std::shared_ptr<Part>> parts,
-                    std::vector<std::string> fetches, bool updates_state,
-                    std::shared_ptr<StepNumbers> numbers)
-      : parts_(std::move(parts)),
-        numbers_(std::move(numbers)),
-        joined_(std::make_shared<actors::JoinedExecutable>(
-            std::vector<std::shared_ptr<actors::RemotePart>>(parts_.begin(),
-                                                             parts_.end()),
-            std::move(fetches), updates_state)) {}
-
-  size_t num_fetches() const override { return joined_->num_fetches(); }
-  bool updates_state() const override { return joined_->updates_state(); }
-  bool can_be_frozen() const override { return false; }
-  Status start(const std::shared_ptr<actors::Step>& step,
-               std::span<const Tensor> feeds, bool lend, bool count) override {
-    Status status = guarded("net", [&] {
-      const std::lock_guard lock(numbers_->mutex);
-      const uint64_t number = ++numbers_->last;
-      for (const auto& part : parts_)
-        part->send_run(*step, number, feeds, count);
-    });
-    if (status.ok()) status = joined_->start(step, feeds, lend, count);
-    if (!status.ok())
-      for (const auto& part : parts_) part->give_up(step->info.step_id, status);
-    return status;
-  }
-
- private:
-  const std::vector<std::shared_ptr<Part>> parts_;
-  const std::shared_ptr<StepNumbers> numbers_;
-  const std::shared_ptr<actors::JoinedExecutable> joined_;
+  const std::shared_ptr<void> cluster_;
+  Steps& steps_;
+  const ClusterProgram program_;
 };
 
 }  // namespace
@@ -185,115 +54,197 @@ class ClusterExecutable final : public actors::Executable {
 class Cluster::Impl {
  public:
   explicit Impl(IoThreads io_threads) : threads(std::move(io_threads)) {}
+  ~Impl() {
+    for (Member* const member : members) member->leave();
+  }
 
-  Status connect(const ClusterOptions& options);
-  // What each worker gets of a signature; null: nothing.
-  Result<std::vector<std::optional<Register>>> split(
+  Status connect(ClusterOptions cluster_options);
+  // The part of each worker of a signature: by task.
+  struct Part {
+    std::optional<Register> registration;  // none: it has no part
+    std::vector<uint32_t> feeds;
+    std::vector<size_t> peers;  // tasks with which it exchanges tokens
+  };
+  Result<std::vector<Part>> split(
       std::vector<graph::Partition> partitions,
-      const std::vector<std::string>& fetches,
-      std::vector<std::vector<uint32_t>>& feeds) const;
-  void release(uint64_t executable, const std::vector<size_t>& of) noexcept;
+      const std::vector<std::string>& fetches) const;
+  void release(uint64_t executable, const std::vector<Member*>& of) noexcept;
+  // Connects to the worker of a task; if it has been lost, to the process that
+  // follows it.
+  Result<Member*> join(size_t task, std::chrono::milliseconds patience);
+  Status join_again(size_t task);
 
   IoThreads threads;  // destroyed last
-  std::vector<std::shared_ptr<Member>> members;
+  ClusterOptions options;
+  Identity identity;
+  std::unique_ptr<Steps> steps;
+  // Those that were lost stay: executables name them.
+  std::vector<std::unique_ptr<Member>> all_members;
+  std::vector<Member*> members;                          // by task: the last
   std::vector<graph::DeviceInfo> infos;                  // of all
-  std::vector<size_t> member_of;                         // by device
-  std::unordered_map<std::string, size_t> member_named;  // by device's name
+  std::vector<size_t> task_of;                           // by device
+  std::unordered_map<std::string, size_t> device_named;  // by the full name
+  // By device. Graphs are cut for those of `infos`, which do not change when
+  // another process takes over a task.
+  std::vector<uint64_t> incarnations;
   const devices::RegisteredKernels kernels;
-  const std::shared_ptr<StepNumbers> steps = std::make_shared<StepNumbers>();
-  std::mutex mutex;  // guards the below: one request at a time
+  std::mutex mutex;  // one request at a time; guards the members and the below
   uint64_t requests = 0;
 };
 
-Status Cluster::Impl::connect(const ClusterOptions& options) {
+Status Cluster::Impl::connect(ClusterOptions cluster_options) {
+  options = std::move(cluster_options);
   if (options.secret.empty())
     return invalid_argument("[net] the secret of a cluster must not be empty");
   if (options.members.empty())
     return invalid_argument("[net] the cluster has no worker");
-  TAGFLOW_ASSIGN(const Identity identity,
-                 make_identity(Role::kMaster, {"master", 0}, options.name,
-                               options.secret));
+  TAGFLOW_ASSIGN(identity, make_identity(Role::kMaster, {"master", 0},
+                                         options.name, options.secret));
+  std::vector<std::string> names;
   for (const ClusterOptions::Member& each : options.members) {
-    const std::string name = each.task.to_string();
+    names.push_back(each.task.to_string());
     if (std::ranges::count(options.members, each.task,
                            &ClusterOptions::Member::task) > 1)
-      return invalid_argument("[net] the cluster has {} twice", name);
-    auto pair = connect_pair(*threads.bulk, each.address, identity, 0);
-    if (!pair.ok())
-      return std::move(pair).status().with_prefix(fmt::format("{}: ", name));
-    if (pair->peer.task != each.task)
-      return error(Code::kFailedPrecondition, "[net] {} is at {}:{}, not {}",
-                   pair->peer.task.to_string(), each.address.host,
-                   each.address.port, name);
-    members.push_back(std::make_shared<Member>(threads, std::move(*pair),
-                                               each.address, each.task));
+      return invalid_argument("[net] the cluster has {} twice", names.back());
+  }
+  constexpr std::chrono::seconds kGrace{10 * kSlowness};
+  steps = std::make_unique<Steps>(
+      *threads.bulk,
+      Steps::Options{names, options.tolerates_torn_state, kGrace});
+  for (size_t i = 0; i < names.size(); ++i) {
+    TAGFLOW_ASSIGN(Member* const member, join(i, options.patience));
+    members.push_back(member);
   }
   for (size_t i = 0; i < members.size(); ++i) {
     TAGFLOW_ASSIGN(const auto devices, members[i]->devices());
     for (const graph::DeviceInfo& info : devices) {
       if (info.name.job != members[i]->task().job ||
           info.name.task != int(members[i]->task().index) ||
-          !member_named.emplace(info.name.to_string(), i).second)
+          !device_named.emplace(info.name.to_string(), infos.size()).second)
         return error(Code::kFailedPrecondition, "[net] {} has a device {}",
                      members[i]->name(), info.name.to_string());
       infos.push_back(info);
-      member_of.push_back(i);
+      incarnations.push_back(info.incarnation);
+      task_of.push_back(i);
     }
+    steps->on_ready(*members[i]);
   }
   return {};
 }
 
-Result<std::vector<std::optional<Register>>> Cluster::Impl::split(
+Result<Member*> Cluster::Impl::join(size_t task,
+                                    std::chrono::milliseconds patience) {
+  const ClusterOptions::Member& at = options.members[task];
+  const std::string name = at.task.to_string();
+  auto pair = connect_pair(*threads.bulk, at.address, identity, 0, patience);
+  if (!pair.ok())
+    return std::move(pair).status().with_prefix(fmt::format("{}: ", name));
+  if (pair->peer.task != at.task)
+    return error(Code::kFailedPrecondition, "[net] {} is at {}:{}, not {}",
+                 pair->peer.task.to_string(), at.address.host, at.address.port,
+                 name);
+  const TaskIndex index{uint32_t(task)};
+  TAGFLOW_RETURN_IF_ERROR(
+      steps->on_hello(index, Incarnation(pair->peer.incarnation)));
+  all_members.push_back(std::make_unique<Member>(
+      threads, std::move(*pair), at.address, at.task, index, *steps));
+  return all_members.back().get();
+}
+
+Status Cluster::Impl::join_again(size_t task) {
+  if (steps->lost(members[task]->index()).ok()) return {};
+  TAGFLOW_ASSIGN(Member* const member, join(task, {}));
+  members[task] = member;
+  TAGFLOW_ASSIGN(const auto devices, member->devices());
+  const auto number_of = [&](const graph::DeviceInfo& info) {
+    const auto found = device_named.find(info.name.to_string());
+    return found == device_named.end() ? infos.size() : found->second;
+  };
+  const bool are_same =
+      ptrdiff_t(devices.size()) == std::ranges::count(task_of, task) &&
+      std::ranges::all_of(devices, [&](const graph::DeviceInfo& info) {
+        const size_t number = number_of(info);
+        return number < infos.size() && task_of[number] == task;
+      });
+  if (!are_same) {
+    Status other =
+        error(Code::kFailedPrecondition,
+              "[net] {} has come back with other devices", member->name());
+    member->close(other);
+    return other;
+  }
+  for (const graph::DeviceInfo& info : devices)
+    incarnations[number_of(info)] = info.incarnation;
+  steps->on_ready(*member);
+  return {};
+}
+
+Result<std::vector<Cluster::Impl::Part>> Cluster::Impl::split(
     std::vector<graph::Partition> partitions,
-    const std::vector<std::string>& fetches,
-    std::vector<std::vector<uint32_t>>& feeds) const {
-  std::vector<std::optional<Register>> all(members.size());
+    const std::vector<std::string>& fetches) const {
+  std::vector<Part> all(members.size());
   // The transfers of each worker, by names, with the other worker.
   struct End {
     size_t other = 0;
     bool is_sent = false;
   };
   std::vector<std::map<std::string, End>> ends(members.size());
-  for (const graph::Partition& partition : partitions) {
-    const size_t here = member_of[partition.device];
-    if (!all[here]) all[here].emplace().fetches = fetches;
+  for (graph::Partition& partition : partitions) {
+    const size_t here = task_of[partition.device];
+    auto& registration = all[here].registration;
+    if (!registration) registration.emplace().fetches = fetches;
+    graph::Graph& graph = partition.program.graph;
+    for (graph::Node* const node : graph.nodes()) {
+      if (!graph::is_transfer(*node)) continue;
+      TAGFLOW_ASSIGN(const auto name, graph::transfer_name_of(*node));
+      const auto sender = device_named.find(name.sender);
+      if (sender == device_named.end()) continue;
+      const size_t device = sender->second;
+      TAGFLOW_ASSIGN(const auto incarnation,
+                     node->attr<int64_t>(kSenderIncarnation));
+      if (uint64_t(incarnation) == infos[device].incarnation)
+        graph.set_attr(node, kSenderIncarnation, int64_t(incarnations[device]));
+    }
     TAGFLOW_ASSIGN(std::string bytes, graph::write_program(partition.program));
-    all[here]->parts.push_back(
+    registration->parts.push_back(
         {infos[partition.device].name.to_string(), std::move(bytes)});
+    auto& feeds = all[here].feeds;
     for (uint32_t i = 0; i < partition.program.feeds.size(); ++i)
       if (partition.program.feeds[i].node != nullptr &&
-          !std::ranges::count(feeds[here], i))
-        feeds[here].push_back(i);
-    for (const graph::Node* node : partition.program.graph.nodes()) {
+          !std::ranges::count(feeds, i))
+        feeds.push_back(i);
+    for (const graph::Node* node : graph.nodes()) {
       if (!graph::is_transfer(*node)) continue;
       TAGFLOW_ASSIGN(auto name, graph::transfer_name_of(*node));
       const auto other =
-          member_named.find(name.is_sent ? name.receiver : name.sender);
-      if (other == member_named.end())
-        return error(Code::kInternal, "[net] {} is for no worker", name.key);
-      if (other->second != here)
-        ends[here].emplace(std::move(name.key),
-                           End{other->second, name.is_sent});
+          device_named.find(name.is_sent ? name.receiver : name.sender);
+      if (other == device_named.end())
+        return invalid_argument("[net] {:?} is for no worker of the cluster",
+                                name.key);
+      const size_t task = task_of[other->second];
+      if (task != here)
+        ends[here].emplace(std::move(name.key), End{task, name.is_sent});
     }
   }
   for (size_t i = 0; i < all.size(); ++i) {
     std::map<size_t, uint32_t> peers;  // by member: the index
     for (const auto& [name, end] : ends[i]) {
       const auto [peer, is_new] =
-          peers.emplace(end.other, uint32_t(all[i]->peers.size()));
-      if (is_new) all[i]->peers.push_back(members[end.other]->as_peer());
-      all[i]->transfers.push_back({name, peer->second, end.is_sent});
+          peers.emplace(end.other, uint32_t(all[i].peers.size()));
+      if (is_new) all[i].peers.push_back(end.other);
+      all[i].registration->transfers.push_back(
+          {name, peer->second, end.is_sent});
     }
   }
   return all;
 }
 
 void Cluster::Impl::release(uint64_t executable,
-                            const std::vector<size_t>& of) noexcept {
+                            const std::vector<Member*>& of) noexcept {
   // Without memory, the worker keeps it until its master leaves.
-  for (const size_t i : of)
+  for (Member* const member : of)
     static_cast<void>(guarded("net", [&] {
-      return members[i]->send(Register{.executable = executable});
+      return member->send(Register{.executable = executable});
     }));
 }
 
@@ -315,7 +266,7 @@ Result<std::shared_ptr<Cluster>> Cluster::connect(ClusterOptions options) {
             delete last;
           }
         });
-    TAGFLOW_RETURN_IF_ERROR(impl->connect(options));
+    TAGFLOW_RETURN_IF_ERROR(impl->connect(std::move(options)));
     return std::shared_ptr<Cluster>(new Cluster(impl));
   });
 }
@@ -329,55 +280,67 @@ const graph::KernelCatalog& Cluster::kernels() const { return impl_->kernels; }
 Result<actors::Backend::Made> Cluster::make(
     std::vector<graph::Partition> partitions, std::vector<std::string> fetches,
     graph::Budget* budget) {
-  std::vector<std::vector<uint32_t>> feeds(impl_->members.size());
-  TAGFLOW_ASSIGN(auto registers,
-                 impl_->split(std::move(partitions), fetches, feeds));
   const std::lock_guard lock(impl_->mutex);
+  for (const graph::Partition& partition : partitions)
+    TAGFLOW_RETURN_IF_ERROR(
+        impl_->join_again(impl_->task_of[partition.device]));
+  TAGFLOW_ASSIGN(auto all, impl_->split(std::move(partitions), fetches));
   const uint64_t number = ++impl_->requests;
   std::vector<size_t> used;
-  for (size_t i = 0; i < registers.size(); ++i)
-    if (registers[i]) used.push_back(i);
-  // Whoever has a part of the executable keeps it at the workers.
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i].registration) used.push_back(i);
+  std::vector<Member*> members;
+  for (const size_t i : used) members.push_back(impl_->members[i]);
+  // Whoever has the executable keeps it at the workers.
   const std::shared_ptr<void> registered(
-      nullptr,
-      [impl = impl_, number, used](void*) { impl->release(number, used); });
+      nullptr, [impl = impl_, number, members](void*) {
+        impl->release(number, members);
+      });
   for (const size_t i : used) {
-    registers[i]->executable = number;
-    TAGFLOW_RETURN_IF_ERROR(impl_->members[i]->send(*registers[i]));
+    Register& registration = *all[i].registration;
+    registration.executable = number;
+    for (const size_t peer : all[i].peers)
+      registration.peers.push_back(impl_->members[peer]->as_peer());
+    TAGFLOW_RETURN_IF_ERROR(impl_->members[i]->send(registration));
   }
   Made made;
-  std::vector<std::shared_ptr<Part>> parts;
-  bool updates_state = false;
+  ClusterProgram program{.num_fetches = fetches.size()};
   for (const size_t i : used) {
-    TAGFLOW_ASSIGN(Reply reply, impl_->members[i]->reply(number, budget));
-    updates_state = updates_state || reply.updates_state;
+    Member* const member = impl_->members[i];
+    TAGFLOW_ASSIGN(Reply reply, member->reply(number, budget));
+    program.parts.push_back(
+        {member, number, std::move(all[i].feeds), reply.updates_state});
+    for (const size_t peer : all[i].peers)
+      if (i < peer) program.pairs.emplace_back(TaskIndex(i), TaskIndex(peer));
     made.warnings.insert(made.warnings.end(), reply.warnings.begin(),
                          reply.warnings.end());
-    // It keeps the members, too.
-    struct Kept {
-      std::shared_ptr<void> registered;
-      Part part;
-    };
-    const std::shared_ptr<Kept> kept(new Kept{
-        registered,
-        {impl_->members[i], number, std::move(feeds[i]), fetches.size()}});
-    parts.emplace_back(kept, &kept->part);
   }
-  made.executable = std::make_shared<ClusterExecutable>(
-      std::move(parts), std::move(fetches), updates_state, impl_->steps);
+  const bool updates_state = program.updates_state();
+  made.executable = std::make_shared<actors::JoinedExecutable>(
+      std::vector<std::shared_ptr<actors::RemotePart>>{
+          std::make_shared<ClusterRuns>(registered, *impl_->steps,
+                                        std::move(program))},
+      std::move(fetches), updates_state);
   return made;
 }
 
 Status Cluster::reset(const std::vector<std::string>& containers) {
   const std::lock_guard lock(impl_->mutex);
   const uint64_t number = ++impl_->requests;
-  for (const auto& member : impl_->members)
+  const uint64_t num_torn = impl_->steps->num_torn();
+  // A worker that is lost has no state any more.
+  std::vector<Member*> members;
+  for (Member* const member : impl_->members)
+    if (member->lost().ok()) members.push_back(member);
+  for (Member* const member : members)
     TAGFLOW_RETURN_IF_ERROR(member->send(Reset{number, containers}));
   Status first;
-  for (const auto& member : impl_->members)
+  for (Member* const member : members)
     if (Status status = member->reply(number, nullptr).status();
         !status.ok() && first.ok())
       first = std::move(status);
+  if (first.ok() && std::ranges::count(containers, "") > 0)
+    impl_->steps->on_mended(num_torn);
   return first;
 }
 

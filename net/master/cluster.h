@@ -1,6 +1,7 @@
 // Cluster: the workers of a session, whose steps run there.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,12 @@ struct ClusterOptions {
   std::vector<Member> members;
   std::string name;    // of the cluster
   std::string secret;  // what its processes share; not empty
+  // Steps may update state that is torn: Note [Torn state] in
+  // net/protocol/torn_state.h. Else they are refused with FailedPrecondition
+  // until a reset() of the default container, and of others that the graph has.
+  bool tolerates_torn_state = false;
+  // How long connect() tries again to reach each member, or to be its master.
+  std::chrono::milliseconds patience{0};
 };
 
 // Sessions whose SessionOptions::backend it is run their graphs on the devices
@@ -27,8 +34,9 @@ struct ClusterOptions {
 // until it is destroyed.
 //
 // If a worker is lost, the steps that use it fail with Unavailable naming it,
-// and so do later ones: a new cluster is needed, and the variables of the
-// workers have gone. Thread-safe.
+// and so do later ones of what was compiled for it. What is compiled later uses
+// the process that listens at its address then, if there is one: its variables
+// have gone. Thread-safe.
 class Cluster final : public actors::Backend {
  public:
   // Connects to all members. InvalidArgument if there is no member, or a task
@@ -42,6 +50,8 @@ class Cluster final : public actors::Backend {
   Result<Made> make(std::vector<graph::Partition> partitions,
                     std::vector<std::string> fetches,
                     graph::Budget* budget) override;
+  // Of the workers that are not lost. Mends torn state if the default container
+  // is among them.
   Status reset(const std::vector<std::string>& containers) override;
 
   class Impl;

@@ -10,10 +10,12 @@
 
 namespace tagflow::net {
 Member::Member(const IoThreads& threads, Pairing::Pair pair, Address address,
-               Task task)
+               Task task, TaskIndex index, MemberEvents& events)
     : task_(std::move(task)),
       address_(std::move(address)),
       incarnation_(pair.peer.incarnation),
+      index_(index),
+      events_(events),
       channel_(threads, std::move(pair.small), std::move(pair.bulk),
                task_.to_string()) {
   channel_.start(
@@ -26,6 +28,11 @@ Member::Member(const IoThreads& threads, Pairing::Pair pair, Address address,
 
 Register::Peer Member::as_peer() const {
   return {task_, incarnation_, address_.host, address_.port};
+}
+
+Status Member::lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_;
 }
 
 Result<std::vector<graph::DeviceInfo>> Member::devices() {
@@ -63,19 +70,10 @@ Result<Reply> Member::reply(uint64_t request, graph::Budget* budget) {
   }
 }
 
-void Member::run(Run run, const std::vector<std::pair<uint32_t, Tensor>>& feeds,
-                 OnOver on_over) {
-  const uint64_t step = run.step;
-  {
-    std::unique_lock lock(mutex_);
-    if (!lost_.ok()) {
-      const Status lost = lost_;
-      lock.unlock();
-      return on_over({.status = lost});
-    }
-    running_.emplace(step, std::move(on_over));
-  }
-  const Status sent = guarded("net", [&]() -> Status {
+Status Member::run(Run run,
+                   const std::vector<std::pair<uint32_t, Tensor>>& feeds) {
+  TAGFLOW_RETURN_IF_ERROR(lost());
+  return guarded("net", [&]() -> Status {
     ValueSender sender(channel_);
     for (const auto& [index, tensor] : feeds) {
       Run::Feed& feed = run.feeds.emplace_back();
@@ -85,25 +83,40 @@ void Member::run(Run run, const std::vector<std::pair<uint32_t, Tensor>>& feeds,
     }
     return channel_.send(run);
   });
-  if (!sent.ok()) finish(step, {.status = sent});
 }
 
 void Member::abort(uint64_t step, const Status& cause) {
   static_cast<void>(channel_.send(Abort{step, outcome_of(cause)}));
 }
 
-void Member::finish(uint64_t step, Over over) {
-  std::unique_lock lock(mutex_);
-  auto node = running_.extract(step);
-  lock.unlock();
-  if (!node.empty()) node.mapped()(std::move(over));
+void Member::ask(uint64_t step, uint64_t round) {
+  static_cast<void>(channel_.send(Ask{step, round}));
 }
+
+void Member::leave() { static_cast<void>(channel_.send(Bye{"it is done"})); }
 
 Status Member::on_frame(const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::kDone: {
       TAGFLOW_ASSIGN(Done done, parse_body<Done>(frame.body));
       on_done(std::move(done));
+      return {};
+    }
+    case FrameKind::kAbort: {
+      TAGFLOW_ASSIGN(const Abort abort, parse_body<Abort>(frame.body));
+      if (abort.cause.code == Code::kOk)
+        return error(Code::kDataLoss, "[net] a part fails without an error");
+      events_.on_failed(*this, abort.step, status_of(abort.cause));
+      return {};
+    }
+    case FrameKind::kReport: {
+      TAGFLOW_ASSIGN(const Report report, parse_body<Report>(frame.body));
+      events_.on_report(*this, report);
+      return {};
+    }
+    case FrameKind::kPairLost: {
+      TAGFLOW_ASSIGN(const PairLost lost, parse_body<PairLost>(frame.body));
+      events_.on_pair_lost(*this, lost);
       return {};
     }
     case FrameKind::kReply: {
@@ -133,31 +146,25 @@ Status Member::on_frame(const Frame& frame) {
 
 void Member::on_done(Done done) {
   auto fetches = std::exchange(done.fetches, {});
-  collect_values(
-      fetches_, std::move(fetches),
-      [this, step = done.step, status = status_of(done.outcome),
-       stats = std::move(done.stats)](
-          Result<std::vector<std::pair<uint32_t, Tensor>>> values) mutable {
-        if (status.ok()) status = values.status();
-        Over over{.status = status, .stats = std::move(stats)};
-        if (status.ok()) over.fetches = std::move(*values);
-        finish(step, std::move(over));
-      });
+  collect_values(fetches_, std::move(fetches),
+                 [this, done = std::move(done)](
+                     Result<MemberEvents::Fetches> values) mutable {
+                   const Status status =
+                       events_.on_done(*this, done, std::move(values));
+                   if (!status.ok()) close(status);
+                 });
 }
 
 void Member::on_lost(const Status& status) {
   // Whatever ended the link, the worker cannot be reached any more.
   const Status lost = error(Code::kUnavailable, "{}", status.message());
-  std::map<uint64_t, OnOver> running;
   {
     const std::lock_guard lock(mutex_);
     lost_ = lost;
-    running = std::move(running_);
-    running_.clear();
     changed_.notify_all();
   }
+  events_.on_lost(*this, lost);
   fetches_.close(lost);
-  for (auto& [step, on_over] : running) on_over({.status = lost});
 }
 
 }  // namespace tagflow::net

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "graph/placement/device_info.h"
+#include "net/protocol/ids.h"
 #include "net/transfer/channel.h"
 #include "net/transfer/object_tensor.h"
 #include "net/transfer/pairing.h"
@@ -22,19 +22,32 @@ class Budget;  // graph/budget.h
 
 namespace tagflow::net {
 
+class Member;
+
+// What workers say of steps. Called on threads of the links, but for on_lost(),
+// which Member::close() calls, too. A status that is an error ends the link.
+class MemberEvents {
+ public:
+  // The values of the fetches that a worker has, by index.
+  using Fetches = std::vector<std::pair<uint32_t, Tensor>>;
+
+  virtual ~MemberEvents() = default;
+  // A Done, whose fetches are there: or an error instead of them.
+  virtual Status on_done(Member& member, const Done& done,
+                         Result<Fetches> fetches) = 0;
+  virtual void on_failed(Member& member, uint64_t step, Status status) = 0;
+  virtual void on_report(Member& member, const Report& report) = 0;
+  virtual void on_pair_lost(Member& member, const PairLost& lost) = 0;
+  // Called once. No part of the worker will say anything more.
+  virtual void on_lost(Member& member, const Status& why) = 0;
+};
+
 // Life: made, when both connections are there; lost; gone. Thread-safe.
 class Member {
  public:
-  // The values of the fetches that the worker has, by index.
-  struct Over {
-    Status status;
-    std::vector<uint64_t> stats;
-    std::vector<std::pair<uint32_t, Tensor>> fetches;
-  };
-  using OnOver = std::function<void(Over)>;
-
+  // `index` is that of the task in the cluster. The events outlive it.
   Member(const IoThreads& threads, Pairing::Pair pair, Address address,
-         Task task);
+         Task task, TaskIndex index, MemberEvents& events);
   // REQUIRES: the thread is not an io thread.
   ~Member() = default;
 
@@ -42,6 +55,12 @@ class Member {
   // "/job:worker/task:1", as errors call it.
   const std::string& name() const { return channel_.name(); }
   Register::Peer as_peer() const;
+  TaskIndex index() const { return index_; }
+  Incarnation incarnation() const { return Incarnation(incarnation_); }
+  // Why it is lost, if it is.
+  Status lost() const;
+  // Gives it up: it is lost for that reason.
+  void close(const Status& why) { channel_.close(why); }
 
   // The devices of the worker, which it says first. DeadlineExceeded after
   // kHelloTime.
@@ -54,32 +73,32 @@ class Member {
   // before; the error of the budget if that ends before.
   Result<Reply> reply(uint64_t request, graph::Budget* budget);
 
-  // Starts a part. `names` are those of the feeds, for errors. `on_over` is
-  // called once, on any thread, maybe before this returns. REQUIRES: the
+  // Starts a part, whose Done comes unless this is an error. REQUIRES: the
   // numbers of steps grow.
-  void run(Run run, const std::vector<std::pair<uint32_t, Tensor>>& feeds,
-           OnOver on_over);
+  Status run(Run run, const std::vector<std::pair<uint32_t, Tensor>>& feeds);
   void abort(uint64_t step, const Status& cause);
+  void ask(uint64_t step, uint64_t round);
+  // Says that the master leaves: the worker then does without an error.
+  void leave();
 
  private:
   Status on_frame(const Frame& frame);
   void on_done(Done done);
   void on_lost(const Status& status);
-  // Takes the step out, and tells its end.
-  void finish(uint64_t step, Over over);
 
   const Task task_;
   const Address address_;
   const uint64_t incarnation_;
+  const TaskIndex index_;
+  MemberEvents& events_;
   TensorInputs fetches_;
 
-  std::mutex mutex_;  // guards the below
+  mutable std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
   Status lost_;
   bool has_devices_ = false;
   std::vector<graph::DeviceInfo> devices_;
   std::map<uint64_t, Reply> replies_;
-  std::map<uint64_t, OnOver> running_;  // by step
   // Destroyed first.
   Channel channel_;
 };

@@ -1,16 +1,14 @@
 #include "net/protocol/deadlock.h"
 
-#include <utility>
-
 namespace tagflow::net {
 
-DeadlockWatch::Decision DeadlockWatch::on_report(size_t index, Report report) {
+DeadlockWatch::Decision DeadlockWatch::on_report(size_t index,
+                                                 const Report& report) {
   Part& part = parts_[index];
   if (part.is_over) return Decision::kNothing;
   is_changed_ |= !report.is_quiet || report.counts != part.counts;
   part.is_quiet = report.is_quiet;
   part.counts = report.counts;
-  part.waits = std::move(report.waits);
   if (part.is_asked && report.round == round_) {
     part.is_asked = false;
     if (--num_asked_ == 0 && !is_changed_) return Decision::kDeadlock;
@@ -47,17 +45,6 @@ DeadlockWatch::Decision DeadlockWatch::examine() {
   num_asked_ = num_waiting;
   for (Part& part : parts_) part.is_asked = !part.is_over;
   return Decision::kAsk;
-}
-
-Status DeadlockWatch::status() const {
-  std::string waits;
-  for (const Part& part : parts_)
-    for (const std::string& wait : part.waits) {
-      if (!waits.empty()) waits += "; ";
-      waits += wait;
-    }
-  return error(Code::kDeadlock, "[run] no part of the step can go on: {}",
-               waits);
 }
 
 }  // namespace tagflow::net

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
-#include "graph/status.h"
 #include "net/protocol/ids.h"
 
 namespace tagflow::net {
@@ -38,6 +36,9 @@ namespace tagflow::net {
 // that the master knows already is not reported again. So a step that runs for
 // long, and in which peers often wait, costs few reports; and a deadlock is
 // found within kLongestQuiet and a few messages.
+//
+// What waits for what is said at the end: the deadlock aborts the step, and a
+// part that is told to abort says in its Done what it has waited for.
 
 // A worker's part. Thread-safe: no.
 class QuietPart {
@@ -90,7 +91,7 @@ class DeadlockWatch {
   enum class Decision : uint8_t {
     kNothing,
     kAsk,       // every part that is not over for a report in round()
-    kDeadlock,  // status()
+    kDeadlock,  // which ends the step
   };
 
   // What a worker says of its part.
@@ -98,21 +99,17 @@ class DeadlockWatch {
     uint32_t round = 0;  // 0: not asked for
     bool is_quiet = false;
     MessageCounts counts;
-    std::vector<std::string> waits;  // what waits for what
   };
 
   explicit DeadlockWatch(size_t num_parts) : parts_(num_parts) {}
 
   // REQUIRES: part < num_parts
-  Decision on_report(size_t part, Report report);
+  Decision on_report(size_t part, const Report& report);
   // The part's Done, without an error, came with these counts.
   // REQUIRES: part < num_parts
   Decision on_over(size_t part, MessageCounts counts);
 
   uint32_t round() const { return round_; }
-  // Deadlock, with all waits.
-  // REQUIRES: the decision was kDeadlock
-  Status status() const;
 
  private:
   struct Part {
@@ -120,7 +117,6 @@ class DeadlockWatch {
     bool is_quiet = false;
     bool is_asked = false;  // and has not answered
     MessageCounts counts;
-    std::vector<std::string> waits;
   };
   Decision examine();
 

@@ -36,9 +36,11 @@ Status MasterStep::on_done(TaskIndex task, const Done& done, Time now,
   if (is_answered() || state->is_lost) return Status();
   state->is_done = true;
   state->has_committed = done.has_committed;
-  if (!done.status.ok())
+  if (!done.status.ok()) {
+    if (!done.is_cause) state->waits = std::string(done.status.message());
     fail(done.is_cause ? Rank::kError : Rank::kConsequence, done.status, now,
          actions);
+  }
   answer_if_over(actions);
   return Status();
 }
@@ -70,15 +72,16 @@ void MasterStep::on_pair_lost(TaskIndex task, TaskIndex peer,
 }
 
 void MasterStep::on_stopped(const Status& cause, Time now, Actions& actions) {
+  const bool is_cause = cause_.ok() || rank_ < Rank::kError;
   fail(Rank::kError, cause, now, actions);
+  if (is_cause) is_stopped_ = true;
 }
 
 void MasterStep::on_time(Time now, Actions& actions) {
   if (phase_ == Phase::kRunning && now >= limits_.deadline)
-    fail(Rank::kError,
-         error(Code::kDeadlineExceeded, "[run] the time of step {} is up",
-               uint64_t(id_)),
-         now, actions);
+    on_stopped(error(Code::kDeadlineExceeded, "[run] the time of step {} is up",
+                     uint64_t(id_)),
+               now, actions);
   if (phase_ != Phase::kAborting || now < patience_) return;
   patience_ = kNever;
   for (const State& state : parts_) {
@@ -100,6 +103,13 @@ Time MasterStep::next() const {
       break;
   }
   return kNever;
+}
+
+std::vector<std::string> MasterStep::running() const {
+  std::vector<std::string> names;
+  for (const State& state : parts_)
+    if (!state.is_over()) names.push_back(state.part.name);
+  return names;
 }
 
 MasterStep::State* MasterStep::find(TaskIndex task) {
@@ -126,7 +136,16 @@ void MasterStep::answer_if_over(Actions& actions) {
   for (const State& state : parts_)
     if (!state.is_over()) return;
   phase_ = Phase::kAnswered;
-  actions.push_back(Answer{cause_, tears()});
+  actions.push_back(Answer{answer_status(), tears()});
+}
+
+Status MasterStep::answer_status() const {
+  if (!is_stopped_) return cause_;
+  std::string waits;
+  for (const State& state : parts_)
+    if (!state.waits.empty())
+      waits += fmt::format("; {}: {}", state.part.name, state.waits);
+  return error(cause_.code(), "{}{}", cause_.message(), waits);
 }
 
 bool MasterStep::tears() const {

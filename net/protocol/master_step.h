@@ -79,6 +79,8 @@ class MasterStep {
 
   // What a worker says when its part is at rest.
   struct Done {
+    // If it is not the cause, its message says what the part waited for when it
+    // was told to abort; it may be empty.
     Status status;
     // The error was there before the part was told to abort.
     bool is_cause = false;
@@ -127,12 +129,16 @@ class MasterStep {
   // effect if that incarnation has no part.
   void on_pair_lost(TaskIndex task, TaskIndex peer, Incarnation incarnation,
                     const Status& reason, Time now, Actions& actions);
-  // The caller cancels the step, or it is deadlocked.
+  // The caller cancels the step, its time is up, or it is deadlocked. If this
+  // is the cause, the answer also says what its parts have waited for.
   void on_stopped(const Status& cause, Time now, Actions& actions);
 
   void on_time(Time now, Actions& actions);
   // When on_time() wants to be called; kNever if it need not be.
   Time next() const;
+
+  // The names of the parts that are not over.
+  std::vector<std::string> running() const;
 
   StepId id() const { return id_; }
   bool is_answered() const { return phase_ == Phase::kAnswered; }
@@ -146,6 +152,7 @@ class MasterStep {
     bool is_done = false;
     bool is_lost = false;
     bool has_committed = false;
+    std::string waits;  // at the abort
 
     bool is_over() const { return is_done || is_lost; }
   };
@@ -154,6 +161,7 @@ class MasterStep {
   void fail(Rank rank, const Status& cause, Time now, Actions& actions);
   void answer_if_over(Actions& actions);
   bool tears() const;
+  Status answer_status() const;
 
   StepId id_;
   std::vector<State> parts_;
@@ -162,7 +170,8 @@ class MasterStep {
   Phase phase_ = Phase::kRunning;
   Rank rank_ = Rank::kConsequence;
   Status cause_;
-  Time patience_ = kNever;  // the end of the grace
+  bool is_stopped_ = false;  // by the cause
+  Time patience_ = kNever;   // the end of the grace
 };
 
 }  // namespace tagflow::net

@@ -18,7 +18,7 @@ void WorkerSteps::on_abort(StepId step, const Status& cause, Actions& actions) {
   if (step > last_run_) {
     last_run_ = step;
     actions.push_back(Drop{step});
-    actions.push_back(TellDone{step, {.status = cause}});
+    actions.push_back(TellDone{step, {.status = Status(cause.code(), "")}});
     return;
   }
   Active* active = find(step);

@@ -15,7 +15,9 @@ Channel::Channel(const IoThreads& threads, Socket small, Socket bulk,
                  std::string name)
     : name_(std::move(name)),
       small_(*threads.small, std::move(small), {.peer = name_}),
-      bulk_(*threads.bulk, std::move(bulk), {.peer = name_}) {}
+      bulk_(*threads.bulk, std::move(bulk), {.peer = name_}) {
+  closers_ = {small_.closer(), bulk_.closer()};
+}
 
 void Channel::start(Handlers handlers) {
   on_lost_ = std::move(handlers.on_lost);
@@ -45,6 +47,7 @@ void Channel::lose(const Status& status) {
     if (!lost_.ok()) return;
     lost_ = status;
   }
+  for (const auto& close : closers_) close(status);
   on_lost_(status);
 }
 

@@ -1,6 +1,7 @@
 // Channel: the small link and the bulk link between two processes.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -21,7 +22,7 @@ struct IoThreads {
 
 // What the process at the other end, "/job:worker/task:1", is called in errors
 // is its name. If one link is lost, the channel is: it is told once, and the
-// other link may live on, unused. Thread-safe.
+// other link ends, too. Thread-safe.
 class Channel {
  public:
   struct Handlers {
@@ -30,7 +31,7 @@ class Channel {
     // On the bulk link's.
     std::function<Result<BulkLink::Destination>(const Begin&)> on_begin;
     std::function<void(ObjectId, const Status&)> on_end;
-    // On either; called once.
+    // On either, or by close(); called once.
     std::function<void(const Status&)> on_lost;
   };
 
@@ -44,6 +45,8 @@ class Channel {
 
   void start(Handlers handlers);
   const std::string& name() const { return name_; }
+  // Loses it, for a reason of this end.
+  void close(const Status& reason) { lose(reason); }
   // Why it is lost, if it is.
   Status lost() const;
 
@@ -69,6 +72,8 @@ class Channel {
   std::function<void(const Status&)> on_lost_;
   mutable std::mutex mutex_;  // guards the below
   Status lost_;
+  // A link that is lost ends the other one, which may go at the same time.
+  std::array<std::function<void(const Status&)>, 2> closers_;
   // Destroyed first.
   SmallLink small_;
   BulkLink bulk_;

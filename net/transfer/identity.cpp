@@ -1,9 +1,11 @@
 #include "net/transfer/identity.h"
 
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "devices/kernel_registry.h"
+#include "graph/device_name.h"
 #include "graph/op_registry.h"
 #include "net/link/crypto.h"
 
@@ -34,8 +36,25 @@ Result<Digest> digest_of_build() {
 
 }  // namespace
 
+Status check_task(const Task& task) {
+  // The name must be one in "/job:NAME", too, as it is.
+  const auto name = graph::DeviceName::parse("/job:" + task.job);
+  if (!name.ok() || name->job != task.job ||
+      task.job.size() > Greeting::kLongestJob)
+    return invalid_argument(
+        "[net] the job {:?} is not a lower-case letter and up to {} more, "
+        "digits or '_'",
+        task.job.substr(0, Greeting::kLongestJob), Greeting::kLongestJob - 1);
+  constexpr uint32_t kMost = std::numeric_limits<int32_t>::max();
+  if (task.index > kMost)
+    return invalid_argument("[net] the number of task {} is greater than {}",
+                            task.index, kMost);
+  return {};
+}
+
 Result<Identity> make_identity(Role role, Task task, std::string_view cluster,
                                std::string_view secret) {
+  TAGFLOW_RETURN_IF_ERROR(check_task(task));
   Identity identity;
   identity.role = role;
   identity.task = std::move(task);

@@ -7,10 +7,15 @@
 
 namespace tagflow::net {
 
+// InvalidArgument if the devices of a task could not be named: the job is a
+// lower-case letter and up to 63 more, digits or '_', and the number fits an
+// int.
+Status check_task(const Task& task);
+
 // A new incarnation of the task, in the cluster of that name. The digest is of
 // the version, the ops and the kernels of this build, with those that were
-// loaded so far: a process of another build is refused. Errors of the
-// cryptography.
+// loaded so far: a process of another build is refused. Errors of check_task(),
+// and of the cryptography.
 Result<Identity> make_identity(Role role, Task task, std::string_view cluster,
                                std::string_view secret);
 

@@ -54,6 +54,8 @@ LinkedPort::LinkedPort(Parts& parts, std::shared_ptr<const Routes> routes,
 void LinkedPort::begin(actors::Step& step, actors::BatchStore& store) {
   step_ = &step;
   number_ = step.info.step_id;
+  sent_ = 0;
+  received_ = 0;
   parts_.open(number_, step, store, *this);
   // A session that is lost later fails the step, now that it is open.
   for (const Peer& peer : peers_)
@@ -63,7 +65,7 @@ void LinkedPort::begin(actors::Step& step, actors::BatchStore& store) {
 
 void LinkedPort::end() {
   if (step_ == nullptr) return;
-  parts_.close(number_);
+  parts_.close(number_, counts());
   step_ = nullptr;
   for (Peer& peer : peers_) {
     peer.session->forget(number_);
@@ -129,6 +131,7 @@ void LinkedPort::flush() {
 void LinkedPort::flush(Peer& peer) {
   if (peer.pending.groups.empty()) return;
   peer.pending.step = number_;
+  ++sent_;
   Status status = peer.session->send(peer.pending);
   peer.pending.groups.clear();
   peer.bytes = 0;
@@ -155,6 +158,7 @@ void LinkedPort::receive(uint32_t transfer, const devices::Tag& tag,
 
 Status LinkedPort::pull(const TransferKey& key) {
   const Route& route = *routes_[key.transfer];
+  ++sent_;
   return route.peer->pull(number_, key, route.number);
 }
 
@@ -179,6 +183,7 @@ Status LinkedPort::on_tokens(PeerSession& from, Tokens tokens,
     return error(Code::kDataLoss,
                  "[net] {} sends tokens of a step that it has no part of",
                  from.name());
+  ++received_;
   const Peer& peer = peer_of(from);
   for (Tokens::Group& group : tokens.groups)
     for (Tokens::Entry& entry : group.entries) {
@@ -218,6 +223,7 @@ Status LinkedPort::on_pull(PeerSession& from, const Pull& pull,
     return error(Code::kDataLoss,
                  "[net] {} pulls from a step that it has no part of",
                  from.name());
+  ++received_;
   TransferKey key = pull.key;
   TAGFLOW_ASSIGN(key.transfer,
                  find(peer_of(from).sent, pull.key.transfer, from));
@@ -225,6 +231,7 @@ Status LinkedPort::on_pull(PeerSession& from, const Pull& pull,
   std::optional<Held> held = outbox_.on_pull(key);
   lock.unlock();
   if (!held) return {};
+  ++sent_;
   from.send(pull.object, held->value);
   answers.accept(held->send);
   return {};
@@ -234,6 +241,7 @@ Status LinkedPort::on_pulled(PeerSession& from, const TransferKey& key,
                              Result<Tensor> tensor,
                              actors::TransferAnswers& answers) {
   const Route& route = *routes_[key.transfer];
+  ++received_;
   if (!tensor.ok())
     return std::move(tensor).status().with_prefix(
         fmt::format("[net] {} of {}: ", route.tensor, from.name()));

@@ -1,6 +1,7 @@
 // LinkedPort: the transfers of one part with its peers, over their sessions.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -60,6 +61,9 @@ class LinkedPort final : public actors::PeerPort {
   Status on_pulled(PeerSession& from, const TransferKey& key,
                    Result<Tensor> tensor, actors::TransferAnswers& answers);
   bool uses(const PeerSession& session) const;
+  // Of the step in hand: Note [Deadlock] in net/protocol/deadlock.h. A frame of
+  // tokens is one message.
+  MessageCounts counts() const { return {sent_.load(), received_.load()}; }
 
  private:
   // An inline token that no Recv has consumed.
@@ -97,6 +101,8 @@ class LinkedPort final : public actors::PeerPort {
   std::vector<Peer> peers_;
   actors::Step* step_ = nullptr;
   uint64_t number_ = 0;  // of the step
+  // Changed by owners of a unit of the step.
+  std::atomic<uint64_t> sent_{0}, received_{0};
 
   mutable std::mutex mutex_;  // guards the below
   Inbox<Arrived, actors::TransferEnd> inbox_;

@@ -1,7 +1,9 @@
 #include "net/transfer/pairing.h"
 
+#include <algorithm>
 #include <future>
 #include <memory>
+#include <thread>
 
 #include "graph/fault.h"
 #include "net/link/listener.h"
@@ -26,7 +28,9 @@ Result<Connection> connect(IoThread& thread, const Address& address,
   });
 }
 
-Result<Pairing::Pair> connect_pair(IoThread& thread, const Address& address,
+namespace {
+
+Result<Pairing::Pair> connect_once(IoThread& thread, const Address& address,
                                    const Identity& identity,
                                    uint64_t wanted_incarnation) {
   Pairing pairing;
@@ -40,6 +44,21 @@ Result<Pairing::Pair> connect_pair(IoThread& thread, const Address& address,
     pair = pairing.add(std::move(connection));
   }
   return std::move(*pair);
+}
+
+}  // namespace
+
+Result<Pairing::Pair> connect_pair(IoThread& thread, const Address& address,
+                                   const Identity& identity,
+                                   uint64_t wanted_incarnation,
+                                   std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds kFirstPause{5}, kLongestPause{200};
+  const auto end = std::chrono::steady_clock::now() + patience;
+  for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
+    auto pair = connect_once(thread, address, identity, wanted_incarnation);
+    if (pair.ok() || std::chrono::steady_clock::now() >= end) return pair;
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 }  // namespace tagflow::net

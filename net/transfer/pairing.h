@@ -1,6 +1,7 @@
 // Pairing: the two connections of a channel, which come one after the other.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -53,10 +54,13 @@ struct Address {
 Result<Connection> connect(IoThread& thread, const Address& address,
                            const Identity& identity, Purpose purpose,
                            uint64_t wanted_incarnation = 0);
-// Connects both connections of a channel, one after the other. Blocks up to
-// twice kHelloTime. REQUIRES: the thread is not an io thread.
+// Connects both connections of a channel, one after the other. Tries again
+// while the patience lasts, whatever the error is: a worker that has just lost
+// its master refuses another one for a moment. Blocks up to twice kHelloTime
+// more. REQUIRES: the thread is not an io thread.
 Result<Pairing::Pair> connect_pair(IoThread& thread, const Address& address,
                                    const Identity& identity,
-                                   uint64_t wanted_incarnation);
+                                   uint64_t wanted_incarnation,
+                                   std::chrono::milliseconds patience = {});
 
 }  // namespace tagflow::net

@@ -58,15 +58,34 @@ void Parts::on_abort(uint64_t step, const Status& cause,
   steps_.on_abort(StepId(step), cause, actions);
 }
 
-void Parts::on_over(uint64_t step, const Status& status,
-                    WorkerSteps::Actions& actions) {
+void Parts::on_error(uint64_t step, const Status& status,
+                     WorkerSteps::Actions& actions) {
+  const std::lock_guard lock(mutex_);
+  steps_.on_local_error(StepId(step), status, actions);
+}
+
+MessageCounts Parts::on_over(uint64_t step, const Status& status,
+                             bool has_committed,
+                             WorkerSteps::Actions& actions) {
   std::vector<Early> dropped;
+  MessageCounts counts;
   {
     const std::lock_guard lock(mutex_);
-    steps_.on_local_over(StepId(step), status, false, actions);
+    steps_.on_local_over(StepId(step), status, has_committed, actions);
     dropped = take_early(step);
+    if (const auto last = last_counts_.extract(step); !last.empty())
+      counts = last.mapped();
   }
   drop(dropped);
+  return counts;
+}
+
+MessageCounts Parts::counts(uint64_t step) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto open = open_.find(step); open != open_.end())
+    return open->second.port->counts();
+  const auto last = last_counts_.find(step);
+  return last == last_counts_.end() ? MessageCounts() : last->second;
 }
 
 void Parts::open(uint64_t number, actors::Step& step, actors::BatchStore& store,
@@ -84,9 +103,10 @@ void Parts::open(uint64_t number, actors::Step& step, actors::BatchStore& store,
       step.fail(std::move(status));
 }
 
-void Parts::close(uint64_t number) {
+void Parts::close(uint64_t number, MessageCounts counts) {
   const std::lock_guard lock(mutex_);
   open_.erase(number);
+  last_counts_.emplace(number, counts);
 }
 
 Parts::Entered Parts::enter(uint64_t number) {
@@ -139,7 +159,7 @@ Status Parts::deliver(const Open& open, PeerSession& from, Tokens tokens) {
     return open.port->on_tokens(from, std::move(tokens), answers);
   });
   if (Status posted =
-          guarded("net", [&] { answers.post(*open.step, *open.store); });
+          guarded("net", [&] { answers.run(*open.step, *open.store); });
       !posted.ok())
     open.step->fail(std::move(posted));
   return status;
@@ -151,7 +171,7 @@ Status Parts::on_pull(PeerSession& from, const Pull& pull) {
   actors::TransferAnswers answers;
   return guarded("net", [&]() -> Status {
     TAGFLOW_RETURN_IF_ERROR((*entered).port->on_pull(from, pull, answers));
-    answers.post(*(*entered).step, *(*entered).store);
+    answers.run(*(*entered).step, *(*entered).store);
     return {};
   });
 }
@@ -168,20 +188,6 @@ void Parts::on_pulled(PeerSession& from, uint64_t step, const TransferKey& key,
     return {};
   });
   if (!status.ok()) (*entered).step->fail(std::move(status));
-}
-
-void Parts::on_lost(PeerSession& session, const Status& status) {
-  std::vector<Open> entered;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [number, open] : open_)
-      if (open.port->uses(session) && open.step->try_enter())
-        entered.push_back(open);
-  }
-  for (const Open& open : entered) {
-    open.step->fail(status);
-    open.step->drop_activity();
-  }
 }
 
 void Parts::drop(const std::vector<Early>& early) {

@@ -40,23 +40,26 @@ class Parts {
   Status on_run(uint64_t step, WorkerSteps::Actions& actions);
   void on_abort(uint64_t step, const Status& cause,
                 WorkerSteps::Actions& actions);
-  // The part is at rest, or was never started.
-  void on_over(uint64_t step, const Status& status,
-               WorkerSteps::Actions& actions);
+  // The part has its first error, and is not at rest.
+  void on_error(uint64_t step, const Status& status,
+                WorkerSteps::Actions& actions);
+  // The part is at rest, or was never started. Returns its counts.
+  MessageCounts on_over(uint64_t step, const Status& status, bool has_committed,
+                        WorkerSteps::Actions& actions);
+  // What has gone to peers and come from them, in a step that is active.
+  MessageCounts counts(uint64_t step) const;
 
   // Of ports: a step that is active may be sent to. REQUIRES: the caller has a
   // unit of the step, which is not over until close().
   void open(uint64_t number, actors::Step& step, actors::BatchStore& store,
             LinkedPort& port);
-  void close(uint64_t number);
+  void close(uint64_t number, MessageCounts counts);
 
   // Of sessions. An error ends the session.
   Status on_tokens(PeerSession& from, Tokens tokens);
   Status on_pull(PeerSession& from, const Pull& pull);
   void on_pulled(PeerSession& from, uint64_t step, const TransferKey& key,
                  Result<Tensor> tensor);
-  // Fails the steps that use it.
-  void on_lost(PeerSession& session, const Status& status);
 
  private:
   struct Open {
@@ -79,9 +82,11 @@ class Parts {
   static void drop(PeerSession& from, const Tokens& tokens);
   static Status deliver(const Open& open, PeerSession& from, Tokens tokens);
 
-  std::mutex mutex_;  // guards the below
+  mutable std::mutex mutex_;  // guards the below
   WorkerSteps steps_;
   std::unordered_map<uint64_t, Open> open_;
+  // Of those that were closed, and are not over.
+  std::unordered_map<uint64_t, MessageCounts> last_counts_;
   std::map<uint64_t, std::vector<Early>> early_;  // by step
   size_t num_early_ = 0;                          // tokens in it
 };

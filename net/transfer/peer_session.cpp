@@ -7,7 +7,8 @@
 
 namespace tagflow::net {
 
-void PeerSession::start(Parts& parts) {
+void PeerSession::start(Parts& parts,
+                        std::function<void(const Status&)> on_lost) {
   channel_.start(
       {.on_frame = [this, &parts](
                        const Frame& frame) { return on_frame(parts, frame); },
@@ -15,8 +16,7 @@ void PeerSession::start(Parts& parts) {
        .on_end = [this, &parts](
                      ObjectId object,
                      const Status& status) { on_end(parts, object, status); },
-       .on_lost = [this, &parts](
-                      const Status& status) { parts.on_lost(*this, status); }});
+       .on_lost = std::move(on_lost)});
 }
 
 bool PeerSession::take_window(uint64_t bytes) {

@@ -1,6 +1,7 @@
 // PeerSession: a channel between two workers, with its windows and its pulls.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,8 +31,9 @@ class PeerSession {
   PeerSession(const IoThreads& threads, Socket small, Socket bulk,
               std::string name)
       : channel_(threads, std::move(small), std::move(bulk), std::move(name)) {}
-  // What comes is for these parts, which outlive the session.
-  void start(Parts& parts);
+  // What comes is for these parts, which outlive the session. `on_lost` is
+  // called once, on a thread of the links.
+  void start(Parts& parts, std::function<void(const Status&)> on_lost);
 
   const std::string& name() const { return channel_.name(); }
   Status lost() const { return channel_.lost(); }

@@ -54,6 +54,8 @@ std::string_view kind_name(FrameKind kind) {
       return "Reset";
     case FrameKind::kReply:
       return "Reply";
+    case FrameKind::kPairLost:
+      return "PairLost";
     case FrameKind::kBegin:
       return "Begin";
     case FrameKind::kChunk:

@@ -35,6 +35,7 @@ enum class FrameKind : uint8_t {
   kDevices = 12,
   kReset = 13,
   kReply = 14,
+  kPairLost = 15,
   kBegin = 32,
   kChunk = 33,
   kCancel = 34,

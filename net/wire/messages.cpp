@@ -85,20 +85,6 @@ Outcome read_outcome(Reader& reader) {
   return outcome;
 }
 
-void write_counts(Writer& writer, const Report::Counts& counts) {
-  writer.varint(counts.tokens);
-  writer.varint(counts.announcements);
-  writer.varint(counts.pulls);
-}
-
-Report::Counts read_counts(Reader& reader) {
-  Report::Counts counts;
-  counts.tokens = reader.varint();
-  counts.announcements = reader.varint();
-  counts.pulls = reader.varint();
-  return counts;
-}
-
 void write_texts(Writer& writer, const std::vector<std::string>& texts) {
   writer.varint(texts.size());
   for (const std::string& text : texts) writer.text(text);
@@ -270,6 +256,10 @@ Run Run::read(Reader& reader) {
 void Done::write(Writer& writer) const {
   writer.varint(step);
   write_outcome(writer, outcome);
+  writer.fixed(uint8_t(is_cause));
+  writer.fixed(uint8_t(has_committed));
+  writer.varint(sent);
+  writer.varint(received);
   writer.varint(stats.size());
   for (uint64_t value : stats) writer.varint(value);
   writer.varint(fetches.size());
@@ -284,6 +274,10 @@ Done Done::read(Reader& reader) {
   Done done;
   done.step = reader.varint();
   done.outcome = read_outcome(reader);
+  done.is_cause = reader.flag();
+  done.has_committed = reader.flag();
+  done.sent = reader.varint();
+  done.received = reader.varint();
   done.stats = read_list<uint64_t>(reader, 1,
                                    [](Reader& from) { return from.varint(); });
   done.fetches = read_list<Fetch>(reader, 2, read_fetch);
@@ -379,10 +373,8 @@ void Report::write(Writer& writer) const {
   writer.varint(step);
   writer.varint(round);
   writer.fixed(uint8_t(is_quiet));
-  write_counts(writer, sent);
-  write_counts(writer, received);
-  writer.varint(waits.size());
-  for (const std::string& wait : waits) write_words(writer, wait);
+  writer.varint(sent);
+  writer.varint(received);
 }
 
 Report Report::read(Reader& reader) {
@@ -390,9 +382,8 @@ Report Report::read(Reader& reader) {
   report.step = reader.varint();
   report.round = reader.varint();
   report.is_quiet = reader.flag();
-  report.sent = read_counts(reader);
-  report.received = read_counts(reader);
-  report.waits = read_list<std::string>(reader, 1, read_words);
+  report.sent = reader.varint();
+  report.received = reader.varint();
   return report;
 }
 
@@ -406,6 +397,22 @@ Ask Ask::read(Reader& reader) {
   ask.step = reader.varint();
   ask.round = reader.varint();
   return ask;
+}
+
+void PairLost::write(Writer& writer) const {
+  writer.text(peer.job);
+  writer.varint(peer.index);
+  writer.fixed(incarnation);
+  write_outcome(writer, reason);
+}
+
+PairLost PairLost::read(Reader& reader) {
+  PairLost lost;
+  lost.peer.job = read_text(reader);
+  lost.peer.index = read_index(reader);
+  lost.incarnation = reader.fixed<uint64_t>();
+  lost.reason = read_outcome(reader);
+  return lost;
 }
 
 void Bye::write(Writer& writer) const { write_words(writer, reason); }

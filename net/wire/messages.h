@@ -77,7 +77,7 @@ struct Run {
   static Run read(Reader& reader);
 };
 
-// To the master: a part is over. The only answer to a Run.
+// To the master: a part is at rest. The only answer to a Run.
 struct Done {
   static constexpr FrameKind kKind = FrameKind::kDone;
   struct Dead {};
@@ -86,7 +86,13 @@ struct Done {
     std::variant<Dead, Tensor, ObjectId> value;
   };
   uint64_t step = 0;
+  // If it is not the cause, its message says what the part waited for when it
+  // was told to end.
   Outcome outcome;
+  bool is_cause = false;       // an error of the part itself
+  bool has_committed = false;  // the part has updated state
+  uint64_t sent = 0;           // messages for peers: see Report
+  uint64_t received = 0;
   std::vector<uint64_t> stats;  // in the order of the registration
   std::vector<Fetch> fetches;
 
@@ -94,7 +100,8 @@ struct Done {
   static Done read(Reader& reader);
 };
 
-// From the master: end the part of a step, for a reason.
+// From the master: end the part of a step, for a reason. To the master: a part
+// has failed by itself, and its Done follows.
 struct Abort {
   static constexpr FrameKind kKind = FrameKind::kAbort;
   uint64_t step = 0;
@@ -170,22 +177,16 @@ struct Pong {
   static Pong read(Reader& reader);
 };
 
-// To the master: whether a part has nothing to do, and what it waits for.
+// To the master: whether a part has nothing to do, and waits for peers only.
 struct Report {
   static constexpr FrameKind kKind = FrameKind::kReport;
-  // Of one direction, since the step began.
-  struct Counts {
-    uint64_t tokens = 0;
-    uint64_t announcements = 0;
-    uint64_t pulls = 0;
-    bool operator==(const Counts&) const = default;
-  };
   uint64_t step = 0;
   uint64_t round = 0;  // of the Ask that it answers; 0 if nobody asked
   bool is_quiet = false;
-  Counts sent;
-  Counts received;
-  std::vector<std::string> waits;  // a sentence each, for users
+  // How many Tokens, Pulls and answers to Pulls have gone to peers, and have
+  // come from them, since the step began.
+  uint64_t sent = 0;
+  uint64_t received = 0;
 
   void write(Writer& writer) const;
   static Report read(Reader& reader);
@@ -199,6 +200,17 @@ struct Ask {
 
   void write(Writer& writer) const;
   static Ask read(Reader& reader);
+};
+
+// To the master: the session with a peer is lost.
+struct PairLost {
+  static constexpr FrameKind kKind = FrameKind::kPairLost;
+  Task peer;
+  uint64_t incarnation = 0;  // of the peer
+  Outcome reason;
+
+  void write(Writer& writer) const;
+  static PairLost read(Reader& reader);
 };
 
 // The sender closes the link next, on purpose.

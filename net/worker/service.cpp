@@ -18,8 +18,25 @@ namespace {
 constexpr size_t kMostExecutables = 4096;
 constexpr size_t kMostSteps = 4096;
 constexpr uint64_t kLargestRegister = uint64_t{1} << 31;  // bytes
+// Between two looks at the steps that run.
+constexpr std::chrono::milliseconds kLook{50};
 
 }  // namespace
+
+// Tells the first error of a step.
+class Service::FailureHook final : public devices::CancelHook {
+ public:
+  FailureHook(Service& service, const actors::Step& step)
+      : service_(service), step_(step) {}
+
+ private:
+  void on_cancel() override {
+    service_.fail_step(step_.info.step_id, step_.error());
+  }
+
+  Service& service_;
+  const actors::Step& step_;
+};
 
 Service::Service(const WorkerOptions& options, const IoThreads& threads,
                  std::shared_ptr<actors::DeviceSet> devices, Control& control)
@@ -28,8 +45,8 @@ Service::Service(const WorkerOptions& options, const IoThreads& threads,
       devices_(std::move(devices)),
       control_(control),
       state_(devices_),
-      host_access_(std::make_shared<devices::HostAccess>(
-          options.policy, devices::PrintSink())) {}
+      host_access_(std::make_shared<devices::HostAccess>(options.policy,
+                                                         options.print_sink)) {}
 
 Result<std::unique_ptr<Service>> Service::start(
     const WorkerOptions& options, const IoThreads& threads,
@@ -44,7 +61,10 @@ Result<std::unique_ptr<Service>> Service::start(
   Service* const self = service.get();
   TAGFLOW_ASSIGN(service->listener_,
                  Listener::start(
-                     *threads.bulk, {.host = options.host, .port = port},
+                     *threads.bulk,
+                     {.host = options.host,
+                      .port = port,
+                      .only_loopback = !options.beyond_loopback},
                      service->identity_,
                      [self](const Greeting& peer) { return self->admit(peer); },
                      [self](Connection connection) {
@@ -74,8 +94,8 @@ Service::~Service() {
     lock.lock();
     changed_.wait(lock, [this] { return running_.empty(); });
   }
-  master_.reset();
   sessions_.clear();
+  master_.reset();
   executables_.clear();
 }
 
@@ -88,10 +108,19 @@ void Service::post(std::function<void()> job) {
 }
 
 Status Service::run() {
+  const auto is_called = [this] { return is_closed_ || !jobs_.empty(); };
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return is_closed_ || !jobs_.empty(); });
+    changed_.wait(lock, [&] { return is_looking_ || is_called(); });
+    // While steps follow each other, none of them wakes this thread.
+    while (is_looking_ && !changed_.wait_for(lock, kLook, is_called)) {
+      is_looking_ = !running_.empty();
+      lock.unlock();
+      look_at_steps();
+      lock.lock();
+    }
     if (is_closed_) return reason_;
+    if (jobs_.empty()) continue;
     const std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
@@ -126,6 +155,38 @@ Load Service::load() {
   for (const auto& [id, sessions] : sessions_)
     if (sessions.back()->lost().ok()) add(id.first, sessions.back()->traffic());
   return load;
+}
+
+void Service::look_at_steps() {
+  std::vector<Report> reports;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [number, running] : running_) {
+      Report report = look(number, running);
+      if (running.quiet.on_time(std::chrono::steady_clock::now()))
+        reports.push_back(std::move(report));
+    }
+  }
+  for (const Report& report : reports) static_cast<void>(master_->send(report));
+}
+
+// Each message that wakes a part is counted while the part has a unit. So if
+// the part is quiet between two equal counts, these are those of that moment;
+// and if it is quiet at the next look, with the same counts, it was meanwhile.
+Report Service::look(uint64_t step, Running& running) {
+  const MessageCounts before = parts_.counts(step);
+  const bool is_quiet =
+      running.step != nullptr && running.step->waits_for_peers();
+  const MessageCounts counts = parts_.counts(step);
+  if (is_quiet && counts == before) {
+    running.quiet.on_quiet(counts, std::chrono::steady_clock::now());
+  } else {
+    running.quiet.on_busy();
+  }
+  return {.step = step,
+          .is_quiet = running.quiet.is_quiet(),
+          .sent = counts.sent,
+          .received = counts.received};
 }
 
 void Service::take_register(const std::string& bytes) {
@@ -274,13 +335,21 @@ void Service::adopt_master(Pairing::Pair pair) {
 }
 
 void Service::adopt_peer(Pairing::Pair pair) {
-  auto session = std::make_unique<PeerSession>(threads_, std::move(pair.small),
-                                               std::move(pair.bulk),
-                                               pair.peer.task.to_string());
-  session->start(parts_);
+  const Task task = pair.peer.task;
+  const uint64_t incarnation = pair.peer.incarnation;
+  auto session = std::make_unique<PeerSession>(
+      threads_, std::move(pair.small), std::move(pair.bulk), task.to_string());
+  // Both ends tell the master, who knows the steps: Note [End of a step].
+  session->start(parts_, [this, task, incarnation](const Status& status) {
+    std::unique_lock lock(mutex_);
+    Channel* const master = master_.get();  // a peer may come before it
+    lock.unlock();
+    if (master != nullptr)
+      static_cast<void>(
+          master->send(PairLost{task, incarnation, outcome_of(status)}));
+  });
   const std::lock_guard lock(mutex_);
-  sessions_[{session->name(), pair.peer.incarnation}].push_back(
-      std::move(session));
+  sessions_[{session->name(), incarnation}].push_back(std::move(session));
   changed_.notify_all();
 }
 
@@ -320,6 +389,11 @@ Status Service::on_frame(const Frame& frame) {
       on_abort(abort);
       return {};
     }
+    case FrameKind::kAsk: {
+      TAGFLOW_ASSIGN(const Ask ask, parse_body<Ask>(frame.body));
+      on_ask(ask);
+      return {};
+    }
     case FrameKind::kReset: {
       TAGFLOW_ASSIGN(Reset reset, parse_body<Reset>(frame.body));
       post([this, reset = std::move(reset)] { take_reset(reset); });
@@ -343,6 +417,7 @@ Status Service::on_run(Run run) {
     WorkerSteps::Actions actions;
     TAGFLOW_RETURN_IF_ERROR(parts_.on_run(run.step, actions));
     running_.emplace(run.step, Running());
+    if (!std::exchange(is_looking_, true)) changed_.notify_all();
   }
   auto feeds = std::exchange(run.feeds, {});
   collect_values(feeds_, std::move(feeds),
@@ -359,7 +434,7 @@ void Service::start_step(
     TAGFLOW_RETURN_IF_ERROR(feeds.status());
     return try_start_step(run, std::move(*feeds));
   });
-  if (!status.ok()) end_step(run.step, status, {}, {});
+  if (!status.ok()) end_step(run.step, status, {}, {}, false);
 }
 
 Status Service::try_start_step(const Run& run,
@@ -393,12 +468,16 @@ Status Service::try_start_step(const Run& run,
   step->info.seed = run.seed;
   step->info.state = &state_.resources();
   step->info.random_runs = &step->random.emplace(state_.run_counts());
-  step->on_over = [this, registered](actors::Step& over,
-                                     actors::Step::Answer answer,
-                                     const actors::RunStats& stats) {
+  const auto hook = std::make_shared<FailureHook>(*this, *step);
+  step->info.cancels->add(hook);
+  step->on_over = [this, registered, hook](actors::Step& over,
+                                           actors::Step::Answer answer,
+                                           const actors::RunStats& stats) {
+    hook->claim();
     // Closes the gate of changes.
     over.answer(std::vector<Tensor>());
-    end_step(over.info.step_id, std::move(answer), stats, registered->fetches);
+    end_step(over.info.step_id, std::move(answer), stats, registered->fetches,
+             registered->executable->updates_state());
   };
   Status cause;
   {
@@ -407,8 +486,10 @@ Status Service::try_start_step(const Run& run,
     running.step = step;
     cause = is_closed_ ? reason_ : running.cause;
   }
-  if (!cause.ok()) step->fail(cause);
-  return registered->executable->start(step, all, false, run.has_stats);
+  if (!cause.ok()) step->stop(cause);
+  // The thread of the bulk links is not lent.
+  const bool lend = threads_.small->is_current();
+  return registered->executable->start(step, all, lend, run.has_stats);
 }
 
 void Service::on_abort(const Abort& abort) {
@@ -417,44 +498,95 @@ void Service::on_abort(const Abort& abort) {
                            : status_of(abort.cause);
   WorkerSteps::Actions actions;
   parts_.on_abort(abort.step, cause, actions);
-  std::shared_ptr<actors::Step> step;
+  for (const WorkerSteps::Action& action : actions) {
+    if (const auto* tell = std::get_if<WorkerSteps::TellDone>(&action))
+      static_cast<void>(send_done(*tell, {}, tell->done.status, {}, {}));
+    if (!std::holds_alternative<WorkerSteps::Fail>(action)) continue;
+    // The master knows the cause; the part says what it waited for.
+    const Status stop(cause.code(), "");
+    std::shared_ptr<actors::Step> step;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = running_.find(abort.step);
+      if (found == running_.end()) return;
+      found->second.cause = stop;
+      step = found->second.step;
+    }
+    if (step != nullptr) step->stop(stop);
+  }
+}
+
+void Service::on_ask(const Ask& ask) {
+  Report report;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = running_.find(abort.step);
-    if (found == running_.end()) return;
-    found->second.cause = cause;
-    step = found->second.step;
+    const auto found = running_.find(ask.step);
+    if (found == running_.end()) return;  // its Done is on its way
+    report = look(ask.step, found->second);
+    found->second.quiet.on_asked();
   }
-  if (step != nullptr) step->fail(cause);
+  report.round = ask.round;
+  static_cast<void>(master_->send(report));
+}
+
+void Service::fail_step(uint64_t step, const Status& status) {
+  WorkerSteps::Actions actions;
+  parts_.on_error(step, status, actions);
+  for (const WorkerSteps::Action& action : actions)
+    if (const auto* tell = std::get_if<WorkerSteps::TellFailed>(&action))
+      static_cast<void>(master_->send(
+          Abort{step, outcome_of(tell->status, options_.task.to_string())}));
 }
 
 void Service::end_step(uint64_t step, actors::Step::Answer answer,
                        const actors::RunStats& stats,
-                       const std::vector<std::string>& fetches) {
+                       const std::vector<std::string>& fetches,
+                       bool has_committed) {
   WorkerSteps::Actions actions;
-  parts_.on_over(step, answer.status(), actions);
-  const Status sent = guarded("net", [&]() -> Status {
-    Done done{.step = step, .stats = numbers_of(stats)};
-    done.outcome = outcome_of(answer.status(), options_.task.to_string());
-    if (answer.ok()) {
-      ValueSender sender(*master_);
-      for (uint32_t i = 0; i < answer->size(); ++i) {
-        if (!(*answer)[i].valid()) continue;
-        Done::Fetch& fetch = done.fetches.emplace_back();
-        fetch.index = i;
-        TAGFLOW_RETURN_IF_ERROR(
-            sender.put((*answer)[i], fetches[i], fetch.value));
-      }
-    }
-    return master_->send(done);
-  });
-  if (!sent.ok())
-    static_cast<void>(master_->send(Done{
-        .step = step, .outcome = outcome_of(sent, options_.task.to_string())}));
+  const MessageCounts counts =
+      parts_.on_over(step, answer.status(), has_committed, actions);
+  for (const WorkerSteps::Action& action : actions) {
+    const auto* tell = std::get_if<WorkerSteps::TellDone>(&action);
+    if (tell == nullptr) continue;
+    const Status sent = guarded("net", [&] {
+      return send_done(*tell, counts, answer, stats, fetches);
+    });
+    if (sent.ok()) continue;
+    WorkerSteps::TellDone failed = *tell;
+    failed.done.status = sent;
+    failed.done.is_cause = true;
+    static_cast<void>(send_done(failed, counts, sent, {}, {}));
+  }
   const std::lock_guard lock(mutex_);
   running_.erase(step);
   ++num_finished_;
-  changed_.notify_all();
+  // Otherwise nobody waits for the end of steps.
+  if (is_closed_) changed_.notify_all();
+}
+
+Status Service::send_done(const WorkerSteps::TellDone& tell,
+                          MessageCounts counts,
+                          const actors::Step::Answer& answer,
+                          const actors::RunStats& stats,
+                          const std::vector<std::string>& fetches) {
+  Done done{.step = uint64_t(tell.step),
+            .outcome = outcome_of(tell.done.status, options_.task.to_string()),
+            .is_cause = tell.done.is_cause,
+            .has_committed = tell.done.has_committed,
+            .sent = counts.sent,
+            .received = counts.received,
+            .stats = numbers_of(stats)};
+  if (answer.ok()) {
+    ValueSender sender(*master_);
+    for (uint32_t i = 0; i < answer->size(); ++i) {
+      if (!(*answer)[i].valid()) continue;
+      Done::Fetch& fetch = done.fetches.emplace_back();
+      fetch.index = i;
+      TAGFLOW_RETURN_IF_ERROR(
+          sender.put((*answer)[i], fetches[i], fetch.value));
+    }
+  }
+  return master_->send(done);
 }
 
 }  // namespace tagflow::net

@@ -17,6 +17,7 @@
 #include "actors/shared_state.h"
 #include "net/control/control.h"
 #include "net/link/listener.h"
+#include "net/protocol/deadlock.h"
 #include "net/transfer/channel.h"
 #include "net/transfer/object_tensor.h"
 #include "net/transfer/pairing.h"
@@ -58,7 +59,9 @@ class Service {
   struct Running {
     std::shared_ptr<actors::Step> step;  // null: its feeds are on their way
     Status cause;                        // why it was aborted meanwhile
+    QuietPart quiet;
   };
+  class FailureHook;
   using PeerId = std::pair<std::string, uint64_t>;  // task, incarnation
 
   Service(const WorkerOptions& options, const IoThreads& threads,
@@ -79,17 +82,28 @@ class Service {
   void on_end(ObjectId object, const Status& status);
   Status on_run(Run run);
   void on_abort(const Abort& abort);
+  void on_ask(const Ask& ask);
 
   void start_step(const Run& run,
                   Result<std::vector<std::pair<uint32_t, Tensor>>> feeds);
   Status try_start_step(const Run& run,
                         std::vector<std::pair<uint32_t, Tensor>> feeds);
+  // The step has its first error.
+  void fail_step(uint64_t step, const Status& status);
   // The step is over, or could not be started: sends its Done.
   void end_step(uint64_t step, actors::Step::Answer answer,
                 const actors::RunStats& stats,
-                const std::vector<std::string>& fetches);
+                const std::vector<std::string>& fetches, bool has_committed);
+  Status send_done(const WorkerSteps::TellDone& tell, MessageCounts counts,
+                   const actors::Step::Answer& answer,
+                   const actors::RunStats& stats,
+                   const std::vector<std::string>& fetches);
+  // Looks whether the part is quiet. REQUIRES: the lock is held
+  Report look(uint64_t step, Running& running);
 
   // On the thread of run().
+  // Reports parts that have been quiet for long.
+  void look_at_steps();
   void take_register(const std::string& bytes);
   void take_reset(const Reset& reset);
   Result<std::shared_ptr<Registered>> make(const Register& registration);
@@ -116,6 +130,7 @@ class Service {
   std::map<uint64_t, std::shared_ptr<Registered>> executables_;
   std::map<uint64_t, Running> running_;  // by step
   uint64_t num_finished_ = 0;            // steps
+  bool is_looking_ = false;              // run() looks at steps now and then
   // Those that were lost stay: executables name them.
   std::map<PeerId, std::vector<std::unique_ptr<PeerSession>>> sessions_;
   // Set once. Destroyed, with the sessions, before what their handlers use.

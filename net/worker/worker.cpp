@@ -13,6 +13,7 @@
 #include "actors/runtime/engine.h"
 #include "devices/device_registry.h"
 #include "graph/fault.h"
+#include "graph/op_registry.h"
 #include "net/control/control.h"
 #include "net/transfer/identity.h"
 #include "net/worker/service.h"
@@ -84,6 +85,10 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
   TAGFLOW_RETURN_IF_ERROR(options.policy.validate());
   auto impl = std::make_unique<Impl>();
   impl->options_ = std::move(options);
+  // What the engine adds to the part of a graph.
+  if (auto& allowed = impl->options_.policy.allowed)
+    for (const std::string& op : graph::OpRegistry::global().names())
+      if (op.starts_with('_')) allowed->insert(op);
   const WorkerOptions& kept = impl->options_;
   TAGFLOW_ASSIGN(const auto specs, devices::parse_device_specs(kept.devices));
   TAGFLOW_ASSIGN(

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "devices/print_sink.h"
 #include "graph/op_policy.h"
 #include "graph/status.h"
 #include "net/transfer/pairing.h"
@@ -20,6 +21,9 @@ struct WorkerOptions {
   std::string secret;              // what its processes share; not empty
   std::string host = "localhost";  // on which it listens
   uint16_t port = 0;               // 0: one that is free
+  // Whether it may listen at other addresses than those of loopback, where
+  // whoever is on the path can read and change what is sent.
+  bool beyond_loopback = false;
   // Of any member of the cluster that is to be joined. An empty host: this
   // worker is the directory of its cluster, which others join.
   Address join;
@@ -27,6 +31,8 @@ struct WorkerOptions {
   int workers = 0;      // threads of its engine; 0: one per core
   // What the graphs of masters may do here.
   graph::OpPolicy policy = without_files();
+  // Receives what they print. Empty: the streams of the process.
+  devices::PrintSink print_sink;
   // Receives why a master was lost, and the like. Empty: stderr. Must be
   // thread-safe.
   std::function<void(const std::string&)> on_warning;
@@ -49,7 +55,7 @@ struct WorkerOptions {
 class Worker {
  public:
   // InvalidArgument for a task or devices that cannot be, or an empty secret;
-  // Unavailable if it cannot listen.
+  // Unavailable if it cannot listen, PermissionDenied if it may not.
   static Result<std::unique_ptr<Worker>> start(WorkerOptions options);
   // Ends all steps, which fail at their master with Unavailable, and waits for
   // the kernels that run.

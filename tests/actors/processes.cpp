@@ -241,7 +241,9 @@ class Processes::LocalPart final : public RemotePart {
         executable_(std::move(executable)),
         process_(process) {}
 
-  const std::string& task() const override { return task_; }
+  std::string describe_wait(uint64_t /*step*/) const override {
+    return "the part of " + task_;
+  }
 
   void start(const Order& order, std::function<void(Done)> done) override {
     const auto step = std::make_shared<Step>(order.step.info.step_id,

@@ -123,6 +123,14 @@ expect 0 '"unit":"s","config":\{"batches":3,"ms":10.0' - \
 expect 0 '"inputs":3,.*"units":4' - \
   tagflow bench lstm --batch 2 --steps 3 --inputs 3 --units 4 --repeats 1
 expect 2 - '--inputs' tagflow bench lstm --inputs -1
+for name in cluster_loop cluster_sum; do
+  expect 0 '"tcp_round_trip":[0-9.]+,"trips":100,"window":[0-9]+,"workers":1' - \
+    tagflow bench "$name" --trips 100 --repeats 1 --workers 1
+done
+expect 0 '"unit":"us"' - tagflow bench cluster_step --repeats 1
+expect 0 '"tcp_stream":[0-9.]+' - tagflow bench cluster_transfer --repeats 1
+# It is for benchmarks, which tell it what it needs.
+expect 1 - 'a worker is started by a benchmark' tagflow bench worker </dev/null
 expect 0 '"raw_write":[0-9.]+' - \
   tagflow bench checkpoint --bytes 100000 --repeats 1
 # Nothing but what the reader asked for, and nothing at all, is copied.
@@ -230,6 +238,11 @@ expect 0 '"mailbox":null,"name":"prefetch","ratio":null' - \
   --rounds 1 --json
 expect 0 '^\| 100 batches of 10 ms beside steps of 10 ms \| - \| - \| [0-9.]+ \| - \| s \| - \|' \
   - tagflow bench compare --python "$fake" --only prefetch --repeats 1 --rounds 1
+expect 0 '"mailbox":null,"name":"cluster_step","ratio":[0-9.e+]+' - \
+  tagflow bench cluster --python "$fake" --only cluster_step --repeats 1 \
+  --rounds 1 --json
+expect 2 - 'no workload named "empty_step" is compared' \
+  tagflow bench cluster --python "$fake" --only empty_step
 expect 1 '' 'TensorFlow answered "Killed"' \
   tagflow bench models --python "$fake" --only bigru --repeats 1
 

@@ -215,8 +215,6 @@ for command in run step place partition conform bench; do
   expect 0 '^  memory= .*\(2GiB\): a size, as ' - tagflow "$command" --help
   expect 0 '1 to 64 of each' - tagflow "$command" --help
 done
-expect 2 - 'are not supported yet' \
-  tagflow run "$loop" --fetch Exit:0 --cluster c.json
 expect 2 - 'are not supported yet' tagflow run "$loop" --fetch Exit:0 --logdir d
 expect 2 - 'not NAME:PORT=VALUE' \
   tagflow run "$loop" --feed n:0 --fetch Exit:0

@@ -274,6 +274,10 @@ TEST_CASE("a kernel that computes a text stops when its step is cancelled") {
                      {"template", std::string("%s")},
                      {"placeholder", std::string("%s")}}};
   CHECK(cancelled_status(format, true).code() == Code::kCancelled);
+  for (const char* op : {"Assert", "Print"}) {
+    const Call show{op, {Tensor::scalar(false), numbers(Shape{4})}};
+    CHECK(cancelled_status(show, true).code() == Code::kCancelled);
+  }
   const Call split{"StringSplitV2", {texts(4), Tensor::scalar("")}};
   CHECK(cancelled_status(split, true).code() == Code::kCancelled);
 }

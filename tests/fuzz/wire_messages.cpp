@@ -61,6 +61,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case FrameKind::kReport:
       check<Report>(body);
       break;
+    case FrameKind::kPairLost:
+      check<PairLost>(body);
+      break;
     case FrameKind::kAsk:
       check<Ask>(body);
       break;

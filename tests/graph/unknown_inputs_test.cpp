@@ -64,6 +64,7 @@ TEST_CASE("each op's shapes are inferred from any known or unknown ranks") {
     shapes.push_back(PartialShape::of_rank(rank));
   int tried = 0;
   for (const std::string& name : OpRegistry::global().names()) {
+    if (name.starts_with("Test")) continue;  // another test's
     const OpDef& op = **OpRegistry::global().find(name);
     for (const PartialShape& first : shapes)
       for (const PartialShape& second : shapes)

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "actors/session/backend.h"
 #include "apps/shared/program/command_line.h"
 #include "devices/device_registry.h"
 #include "graph/passes/passes.h"
@@ -46,6 +47,18 @@ std::string help_of_devices() {
       devices::kMaxDevicesOfType, devices::DeviceRegistry::global().help());
 }
 
+size_t number_of_devices(const std::vector<devices::DeviceSpec>& specs) {
+  size_t count = 0;
+  bool has_cpu = false;
+  for (const devices::DeviceSpec& spec : specs) {
+    count += size_t(spec.count);
+    has_cpu = has_cpu || spec.keyword == "cpu";
+  }
+  return has_cpu ? count : count + 1;  // there always is one
+}
+
+}  // namespace
+
 Result<graph::OpPolicy> to_policy(const EngineOptions& options) {
   graph::OpPolicy policy;
   if (!options.allowed_ops.empty())
@@ -63,16 +76,6 @@ Result<graph::OpPolicy> to_policy(const EngineOptions& options) {
 
 void print_to_stderr(devices::PrintStream, std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
-}
-
-size_t number_of_devices(const std::vector<devices::DeviceSpec>& specs) {
-  size_t count = 0;
-  bool has_cpu = false;
-  for (const devices::DeviceSpec& spec : specs) {
-    count += size_t(spec.count);
-    has_cpu = has_cpu || spec.keyword == "cpu";
-  }
-  return has_cpu ? count : count + 1;  // there always is one
 }
 
 void add_policy_options(CLI::App& app, EngineOptions& options) {
@@ -100,8 +103,6 @@ void add_policy_options(CLI::App& app, EngineOptions& options) {
       ->excludes("--file-root")
       ->group(group);
 }
-
-}  // namespace
 
 void add_engine_options(CLI::App& app, EngineOptions& options) {
   const std::string group = "Engine";
@@ -145,9 +146,17 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
                "write what each device runs to bytes, and run what is read "
                "from them")
       ->group(group);
-  app.add_option("--cluster", options.cluster,
-                 "cluster to run on; not supported yet")
+  CLI::Option* cluster =
+      app.add_option("--cluster", options.cluster,
+                     "run on the workers of this cluster file, which \"tagflow "
+                     "cluster start\" writes")
+          ->type_name("FILE")
+          ->group(group);
+  app.add_option("--secret-file", options.secret_file,
+                 "the secret of the cluster; default: the file that the "
+                 "cluster file names")
       ->type_name("FILE")
+      ->needs(cluster)
       ->group(group);
   app.add_option("--seed", options.seed, "seed of the session's random ops")
       ->check(kSeed)
@@ -170,18 +179,17 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
 
 Result<actors::SessionOptions> to_session_options(
     const EngineOptions& options) {
-  if (!options.cluster.empty()) {
-    return error(
-        Code::kUnimplemented,
-        "[--cluster] runs over several processes are not supported yet");
-  }
   const auto specs = devices::parse_device_specs(options.devices);
   if (!specs.ok()) return specs.status().with_prefix("[--devices] ");
-  if (options.scatter && number_of_devices(*specs) == 1)
+  const size_t num_devices = options.backend == nullptr
+                                 ? number_of_devices(*specs)
+                                 : options.backend->devices().size();
+  if (options.scatter && num_devices == 1)
     spdlog::warn(
         "[--scatter] there is only one device to place nodes on; add others "
         "with --devices");
   actors::SessionOptions session;
+  session.backend = options.backend;
   Result<graph::PassSet> passes = graph::PassSet::parse(options.passes);
   if (!passes.ok())
     return std::move(passes).status().with_prefix("[--passes] ");

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/session/session.h"
@@ -28,7 +30,8 @@ struct EngineOptions {
   bool no_recv_scheduling = false;
   std::vector<std::string> lossy;
   bool through_wire = false;
-  std::string cluster;
+  std::string cluster;           // a cluster file; empty: this process
+  std::string secret_file;       // empty: the one that the cluster file names
   std::optional<uint64_t> seed;  // none: drawn
   double timeout = 0;            // seconds; 0: none
   size_t max_nodes = graph::Limits().max_nodes;
@@ -39,6 +42,8 @@ struct EngineOptions {
   // stdout has what other programs read: what the graph prints to it goes to
   // stderr. Not a switch.
   bool keeps_stdout = false;
+  // The workers of the cluster, from connect_cluster(). Not a switch.
+  std::shared_ptr<actors::Backend> backend;
 };
 
 // Declares the switches on `app`, and appends a paragraph about devices to its
@@ -46,9 +51,16 @@ struct EngineOptions {
 // errors.
 void add_engine_options(CLI::App& app, EngineOptions& options);
 
-// Returns InvalidArgument for a pass, a device or an op that does not exist,
-// and Unimplemented for a cluster; all are usage errors. Warns about options
-// that would have no effect.
+// Some of them, for workers: what graphs may do.
+void add_policy_options(CLI::App& app, EngineOptions& options);
+// InvalidArgument, a usage error, for an op or a folder that does not exist.
+Result<graph::OpPolicy> to_policy(const EngineOptions& options);
+// Prints to stderr what a graph prints.
+void print_to_stderr(devices::PrintStream stream, std::string_view text);
+
+// Returns InvalidArgument for a pass, a device or an op that does not exist, a
+// usage error. Warns about options that would have no effect. REQUIRES: if they
+// name a cluster, connect_cluster() has connected them.
 Result<actors::SessionOptions> to_session_options(const EngineOptions& options);
 
 }  // namespace tagflow::apps

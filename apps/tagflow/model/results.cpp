@@ -116,6 +116,7 @@ std::string format_step_json(int64_t step, std::span<const FetchName> names,
 
 std::vector<DeviceMemory> memory_of(const actors::Session& session) {
   std::vector<DeviceMemory> devices;
+  if (session.options().backend != nullptr) return devices;  // not there
   for (const auto& device : session.devices())
     devices.push_back({device->info().name.to_string(), device->memory()});
   return devices;

@@ -3,6 +3,7 @@
 // implemented by the engine and have no kernel here.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -153,7 +154,7 @@ class EnsureShapeKernel : public CheapKernel {
   PartialShape shape_;
 };
 
-class AssertKernel : public CheapKernel {
+class AssertKernel : public Kernel {
  public:
   explicit AssertKernel(int64_t limit) : limit_(limit) {}
 
@@ -170,9 +171,22 @@ class AssertKernel : public CheapKernel {
     if (condition.scalar_value<bool>()) return {};
     std::string text;
     for (const Tensor& data : context.inputs().subspan(1))
-      text += " " + summarize(data, limit_);
+      text += " " + summarize(data, limit_, &context);
     return context.fail("assertion failed:{}", text);
   }
+
+  // If it fails, it may write many elements.
+  double cost(const KernelContext& context) const override {
+    constexpr double kElementNanoseconds = 100;
+    const Tensor& condition = context.input(0);
+    if (!condition.is_scalar() || condition.scalar_value<bool>()) return 0;
+    double elements = 0;
+    for (const Tensor& data : context.inputs().subspan(1))
+      elements += double(data.num_elements());
+    return kElementNanoseconds *
+           (limit_ < 0 ? elements : std::min(elements, double(limit_)));
+  }
+  bool may_be_expensive_on_small_inputs() const override { return false; }
 
  private:
   int64_t limit_;
@@ -199,7 +213,7 @@ class PrintKernel : public Kernel {
         printed_.fetch_add(1, std::memory_order_relaxed) < first_n_) {
       std::string text = message_;
       for (const Tensor& data : context.inputs().subspan(1))
-        text += summarize(data, limit_);
+        text += summarize(data, limit_, &context);
       host_access_of(context).print(PrintStream::kError, text + "\n");
     }
     context.set_output(0, context.input(0));

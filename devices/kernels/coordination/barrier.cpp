@@ -39,9 +39,7 @@ class BarrierKernel final : public CheapKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
     Result<BarrierSpec> spec = barrier_spec(info);
-    if (!spec.ok())
-      return std::move(spec).status().with_prefix(
-          fmt::format("[{}] node \"{}\": ", info.node().op(), info.name()));
+    if (!spec.ok()) return spec.status();
     return std::unique_ptr<Kernel>(new BarrierKernel(info, *std::move(spec)));
   }
 

@@ -179,10 +179,10 @@ class MatchingFilesKernel : public Kernel {
     for (const std::string& pattern : patterns.flat<std::string>()) {
       if (context.cancelled())
         return error(Code::kCancelled, "[MatchingFiles] the step is over");
+      if (pattern.find('\0') != pattern.npos)
+        return context.fail("{:?}: a pattern contains a zero byte", pattern);
       // No file has such a name.
-      if (pattern.empty() || pattern.size() > PATH_MAX ||
-          pattern.find('\0') != pattern.npos)
-        continue;
+      if (pattern.empty() || pattern.size() > PATH_MAX) continue;
       // The part before the first wildcard.
       const size_t plain =
           std::min(pattern.find_first_of(kWild), pattern.size());

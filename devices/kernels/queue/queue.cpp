@@ -17,9 +17,7 @@ class QueueKernel final : public CheapKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
     Result<QueueSpec> spec = QueueSpec::make(info);
-    if (!spec.ok())
-      return std::move(spec).status().with_prefix(
-          fmt::format("[{}] node \"{}\": ", info.node().op(), info.name()));
+    if (!spec.ok()) return spec.status();
     return std::unique_ptr<Kernel>(new QueueKernel(info, *std::move(spec)));
   }
 

@@ -10,8 +10,12 @@ Result<Tensor> as_int64(const KernelContext& context, const Tensor& tensor) {
                                                context.allocator()));
   detail::visit_among<int16_t, int32_t>(
       tensor.dtype(), [&]<class T>(TypeTag<T>) {
-        std::copy_n(tensor.data<T>(), tensor.num_elements(),
-                    wide.mutable_data<int64_t>());
+        const T* const from = tensor.data<T>();
+        auto* const to = wide.mutable_data<int64_t>();
+        context.for_blocks(tensor.num_elements(), 1,
+                           [&](int64_t begin, int64_t end) {
+                             std::copy(from + begin, from + end, to + begin);
+                           });
       });
   return wide;
 }
@@ -36,6 +40,7 @@ Status check_sorted_ids(const KernelContext& context, const Tensor& ids,
                         rows);
   const int64_t* id = ids.data<int64_t>();
   for (int64_t i = 0; i < rows; ++i) {
+    context.check_cancelled();
     if (id[i] < 0)
       return context.fail("segment_ids[{}] = {} is negative", i, id[i]);
     if (i > 0 && id[i] < id[i - 1])

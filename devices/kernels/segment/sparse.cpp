@@ -107,7 +107,10 @@ class SparseSegmentGradKernel : public Kernel {
     std::vector<int64_t> unique;
     if (is_unique) {
       unique.assign(all.begin(), all.end());
-      std::ranges::sort(unique);
+      std::ranges::sort(unique, [&](int64_t a, int64_t b) {
+        context.check_cancelled();
+        return a < b;
+      });
       unique.erase(std::unique(unique.begin(), unique.end()), unique.end());
       rows = int64_t(unique.size());
       TAGFLOW_RETURN_IF_ERROR(set_unique(context, unique));
@@ -127,6 +130,7 @@ class SparseSegmentGradKernel : public Kernel {
     std::fill_n(in_segment, segments, 0);
     const int64_t* id = ids.data<int64_t>();
     for (int64_t i = 0; i < count; ++i) {
+      context.check_cancelled();
       if (id[i] < 0 || id[i] >= segments)
         return context.fail("segment_ids[{}] = {} is out of range [0, {})", i,
                             id[i], segments);
@@ -145,8 +149,10 @@ class SparseSegmentGradKernel : public Kernel {
       W* to = sum + row_of(all[size_t(i)]) * size;
       for (int64_t j = 0; j < size; ++j) to[j] += W(from[j]) * factor;
     }
-    for (int64_t i = 0; i < wide.num_elements(); ++i)
-      out->mutable_data<T>()[i] = static_cast<T>(sum[i]);
+    T* const to = out->mutable_data<T>();
+    context.for_blocks(wide.num_elements(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(sum[i]);
+    });
     return Status();
   }
 

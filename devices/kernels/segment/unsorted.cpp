@@ -20,7 +20,8 @@ struct SegmentLoops {
   void (*add)(const KernelContext& context, const UnsortedRows& rows,
               int64_t segments, void* out);
   // Rounds partial results; null if they have the type of the output.
-  void (*round)(const Tensor& partial, Tensor& out);
+  void (*round)(const KernelContext& context, const Tensor& partial,
+                Tensor& out);
 };
 
 // The value of a segment without rows; for extremes a finite number.
@@ -51,13 +52,15 @@ void add_rows(const KernelContext& context, const UnsortedRows& rows,
   using T = typename Op::In;
   using Sum = Partial<T>;
   const int64_t size = rows.size;
-  constexpr int64_t kLook = 1 << 10;
+  if (segments == 0 || size == 0) return;
+  // A look takes place about every 2^16 elements.
+  const int64_t look = std::clamp<int64_t>((1 << 16) / size, 1, 1 << 10);
   const auto add = [&](int64_t begin, int64_t end) {
     Sum* sums = static_cast<Sum*>(out);
     std::fill_n(sums + begin * size, (end - begin) * size,
                 Sum(EmptySegment<Op>::value()));
     for (int64_t i = 0; i < rows.count; ++i) {
-      if (i % kLook == 0) context.check_cancelled();
+      if (i % look == 0) context.check_cancelled();
       const int64_t id = rows.ids[i];
       if (id < begin || id >= end) continue;
       Sum* to = sums + id * size;
@@ -67,7 +70,6 @@ void add_rows(const KernelContext& context, const UnsortedRows& rows,
             static_cast<typename Op::Acc>(to[j]), Op::load(from[j])));
     }
   };
-  if (segments == 0 || size == 0) return;
   constexpr int64_t kWideRow = 16;
   if (size < kWideRow)
     add(0, segments);
@@ -78,11 +80,15 @@ void add_rows(const KernelContext& context, const UnsortedRows& rows,
 }
 
 template <class T>
-void round_partial(const Tensor& partial, Tensor& out) {
+void round_partial(const KernelContext& context, const Tensor& partial,
+                   Tensor& out) {
   const auto* from = partial.data<Partial<T>>();
   T* to = out.mutable_data<T>();
-  for (int64_t i = 0; i < partial.num_elements(); ++i)
-    to[i] = static_cast<T>(from[i]);
+  context.for_blocks(partial.num_elements(), 1,
+                     [&](int64_t begin, int64_t end) {
+                       for (int64_t i = begin; i < end; ++i)
+                         to[i] = static_cast<T>(from[i]);
+                     });
 }
 
 class UnsortedSegmentKernel final : public Kernel {
@@ -106,7 +112,7 @@ class UnsortedSegmentKernel final : public Kernel {
     TAGFLOW_ASSIGN(Tensor partial,
                    context.allocate_temp(loops_.partial, shape));
     loops_.add(context, rows, segments, partial.mutable_raw());
-    loops_.round(partial, *out);
+    loops_.round(context, partial, *out);
     return Status();
   }
 
@@ -123,10 +129,12 @@ class UnsortedSegmentKernel final : public Kernel {
     if (!prefix)
       return context.fail("segment_ids are {}, whose shape does not begin {}",
                           ids.describe(), data.describe());
-    for (int64_t i = 0; i < ids.num_elements(); ++i)
+    for (int64_t i = 0; i < ids.num_elements(); ++i) {
+      context.check_cancelled();
       if (ids.data<int64_t>()[i] >= segments)
         return context.fail("segment_ids[{}] = {} is out of range [0, {})", i,
                             ids.data<int64_t>()[i], segments);
+    }
     return Status();
   }
 

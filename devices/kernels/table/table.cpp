@@ -16,11 +16,6 @@ using Mode = StateLock::Mode;
 
 // --- Creation ---------------------------------------------------------------
 
-Status refused(const KernelInfo& info, const Status& status) {
-  return Status(status).with_prefix(
-      fmt::format("[{}] node \"{}\": ", info.node().op(), info.name()));
-}
-
 // Strings, and types that can be compared byte by byte: not floating numbers,
 // where 0.0 and -0.0 would be two keys, and NaN has many forms.
 bool is_key(DataType type) {
@@ -64,7 +59,7 @@ class TableKernel final : public CheapKernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelInfo& info) {
     Result<TableSpec> spec = make_spec(info, kKind);
-    if (!spec.ok()) return refused(info, spec.status());
+    if (!spec.ok()) return spec.status();
     return std::unique_ptr<Kernel>(new TableKernel(info, *std::move(spec)));
   }
 
@@ -73,19 +68,11 @@ class TableKernel final : public CheapKernel {
     if constexpr (kKind == Kind::kDense) {
       TAGFLOW_RETURN_IF_ERROR(read_reserved(context, spec));
     }
-    const auto make = [&]() -> Result<Ref<StateObject>> {
-      return Ref<StateObject>(make_ref_counted<Table>(
-          is_anonymous_ ? "" : resource_.key().name, spec));
-    };
-    if (is_anonymous_) {
-      TAGFLOW_ASSIGN(Ref<StateObject> table, make());
-      TAGFLOW_ASSIGN(Tensor handle, Tensor::allocate(DataType::kResource, {}));
-      *handle.mutable_data<ResourceHandle>() =
-          ResourceHandle(Ref<Resource>(std::move(table)));
-      context.set_output(0, std::move(handle));
-      return {};
-    }
-    TAGFLOW_RETURN_IF_ERROR(resource_.set_handle(context, make));
+    TAGFLOW_RETURN_IF_ERROR(
+        resource_.set_handle(context, [&]() -> Result<Ref<StateObject>> {
+          return Ref<StateObject>(make_ref_counted<Table>(
+              resource_.is_anonymous() ? "" : resource_.key().name, spec));
+        }));
     // Another node may have made it.
     const auto* table =
         state_object<Table>(*context.output(0).data<ResourceHandle>());
@@ -97,10 +84,7 @@ class TableKernel final : public CheapKernel {
 
  private:
   TableKernel(const KernelInfo& info, TableSpec spec)
-      : resource_(info),
-        is_anonymous_(resource_.is_anonymous() ||
-                      info.node().op().starts_with("Anonymous")),
-        spec_(std::move(spec)) {}
+      : resource_(info), spec_(std::move(spec)) {}
 
   static Status read_reserved(const KernelContext& context, TableSpec& spec) {
     spec.empty_key = context.input(0);
@@ -120,7 +104,6 @@ class TableKernel final : public CheapKernel {
   }
 
   const ResourceOp resource_;
-  const bool is_anonymous_;
   const TableSpec spec_;
 };
 
@@ -141,10 +124,6 @@ class UseTableKernel final : public StateKernel {
   }
   Status compute_held(KernelContext& context) const override {
     TAGFLOW_ASSIGN(Table * table, handle_input<Table>(context, 0));
-    if constexpr (Use::kMode == Mode::kShared)
-      return use_.compute(context, *table);
-    const Commit commit = context.commit();
-    if (!commit) return too_late(context);
     return use_.compute(context, *table);
   }
   double cost(const KernelContext& context) const override {

@@ -7,7 +7,7 @@
 
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
-#include "devices/kernels/text/stripped.h"
+#include "devices/kernels/text/pieces.h"
 
 namespace tagflow::devices {
 
@@ -41,14 +41,16 @@ class DecodeRawKernel : public BytesKernel {
     // Parts of a complex number are swapped one by one.
     const size_t swapped = is_complex(dtype) ? size / 2 : size;
     for (const std::string& text : strings) {
-      context.check_cancelled();
-      if (!text.empty()) std::memcpy(to, text.data(), bytes);
-      if (dtype == DataType::kBool)
-        for (size_t i = 0; i < bytes; ++i) to[i] = to[i] != 0;
-      if (!little_endian_ && swapped > 1)
-        for (size_t i = 0; i < bytes; i += swapped)
-          std::reverse(to + i, to + i + swapped);
-      to += bytes;
+      for_pieces(context, text, [&](std::string_view piece) {
+        const size_t count = piece.size();
+        if (count > 0) std::memcpy(to, piece.data(), count);
+        if (dtype == DataType::kBool)
+          for (size_t i = 0; i < count; ++i) to[i] = to[i] != 0;
+        if (!little_endian_ && swapped > 1)
+          for (size_t i = 0; i < count; i += swapped)
+            std::reverse(to + i, to + i + swapped);
+        to += count;
+      });
     }
     return {};
   }
@@ -61,26 +63,24 @@ class DecodeRawKernel : public BytesKernel {
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-// Long strings are looked at in pieces: Note [Interruption].
-constexpr size_t kPiece = 1 << 16;
-
 std::string encode(const KernelContext& context, std::string_view bytes,
                    bool pad) {
   std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    if (i % kPiece < 3) context.check_cancelled();
-    const size_t count = std::min<size_t>(3, bytes.size() - i);
-    uint32_t bits = 0;
-    for (size_t j = 0; j < 3; ++j)
-      bits = bits << 8 | (j < count ? uint8_t(bytes[i + j]) : 0u);
-    for (size_t j = 0; j < 4; ++j) {
-      if (j <= count) {
-        text += kAlphabet[(bits >> (18 - 6 * j)) & 63];
-      } else if (pad) {
-        text += '=';
+  for_pieces(context, bytes, [&](std::string_view piece) {
+    for (size_t i = 0; i < piece.size(); i += 3) {
+      const size_t count = std::min<size_t>(3, piece.size() - i);
+      uint32_t bits = 0;
+      for (size_t j = 0; j < 3; ++j)
+        bits = bits << 8 | (j < count ? uint8_t(piece[i + j]) : 0u);
+      for (size_t j = 0; j < 4; ++j) {
+        if (j <= count) {
+          text += kAlphabet[(bits >> (18 - 6 * j)) & 63];
+        } else if (pad) {
+          text += '=';
+        }
       }
     }
-  }
+  });
   return text;
 }
 
@@ -93,10 +93,9 @@ bool decode(const KernelContext& context, std::string_view text,
   if (text.size() % 4 == 1 || (padded && full % 4 != 0)) return false;
   uint32_t bits = 0;
   int count = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (i % kPiece == 0) context.check_cancelled();
-    const size_t value = kAlphabet.find(text[i]);
-    if (value == kAlphabet.npos) return false;
+  const auto is_invalid = [&](char c) {
+    const size_t value = kAlphabet.find(c);
+    if (value == kAlphabet.npos) return true;
     bits = bits << 6 | uint32_t(value);
     count += 6;
     if (count >= 8) {
@@ -104,8 +103,9 @@ bool decode(const KernelContext& context, std::string_view text,
       bytes += char(bits >> count);
       bits &= (1u << count) - 1;
     }
-  }
-  return true;
+    return false;
+  };
+  return find_byte(context, text, 0, is_invalid) == text.size();
 }
 
 // DecodeBase64 and EncodeBase64.
@@ -125,8 +125,7 @@ class Base64Kernel : public BytesKernel {
       if (encodes_) {
         *to = encode(context, text, pad_);
       } else if (!decode(context, text, *to)) {
-        return context.fail("\"{}\" is not valid web-safe base64",
-                            text.substr(0, 100));
+        return context.fail("\"{}\" is not valid web-safe base64", shown(text));
       }
       ++to;
     }

@@ -9,7 +9,7 @@
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
 #include "devices/kernels/summarize.h"
-#include "devices/kernels/text/stripped.h"
+#include "devices/kernels/text/pieces.h"
 #include "devices/string_writer.h"
 #include "graph/dtype_visit.h"
 
@@ -172,7 +172,7 @@ class StringFormatKernel : public BytesKernel {
     std::vector<std::string> pieces;
     size_t at = 0;
     while (!placeholder.empty()) {
-      const size_t end = pattern.find(placeholder, at);
+      const size_t end = find_text(pattern, placeholder, at);
       if (end == pattern.npos) break;
       pieces.push_back(pattern.substr(at, end - at));
       at = end + placeholder.size();
@@ -211,7 +211,7 @@ class StringFormatKernel : public BytesKernel {
  private:
   StringFormatKernel(const KernelInfo& info, std::vector<std::string> pieces,
                      int64_t summarize)
-      : BytesKernel(info, Work::kInputs),
+      : BytesKernel(info, Work::kInputs, 20),
         pieces_(std::move(pieces)),
         summarize_(summarize) {}
 
@@ -234,10 +234,9 @@ class StringToNumberKernel : public BytesKernel {
           T* to = output->mutable_data<T>();
           for (const std::string& text : input.flat<std::string>()) {
             context.check_cancelled();
-            if (parse(text, *to++)) continue;
-            status =
-                context.fail("\"{}\" is not a number of type {}",
-                             text.substr(0, 100), dtype_name(output->dtype()));
+            if (parse(stripped(context, text), *to++)) continue;
+            status = context.fail("\"{}\" is not a number of type {}",
+                                  shown(text), dtype_name(output->dtype()));
             return;
           }
         });
@@ -245,10 +244,9 @@ class StringToNumberKernel : public BytesKernel {
   }
 
  private:
-  // White space around the number is allowed, nothing else is.
+  // False if there is something else than a number.
   template <class T>
   static bool parse(std::string_view text, T& value) {
-    text = stripped(text);
     if (text.empty()) return false;
     if (text.starts_with('+')) {
       text.remove_prefix(1);

@@ -7,7 +7,7 @@
 
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
-#include "devices/kernels/text/stripped.h"
+#include "devices/kernels/text/pieces.h"
 
 namespace tagflow::devices {
 
@@ -22,22 +22,26 @@ uint64_t little_endian(std::string_view text) {
 }
 
 // MurmurHash64A.
-uint64_t murmur(std::string_view text) {
+uint64_t murmur(const KernelContext& context, std::string_view text) {
   constexpr uint64_t kSeed = 0xDECAFCAFFE, kFactor = 0xc6a4a7935bd1e995;
   constexpr int kShift = 47;
   uint64_t hash = kSeed ^ (uint64_t(text.size()) * kFactor);
-  for (; text.size() >= 8; text.remove_prefix(8)) {
-    uint64_t word = little_endian(text) * kFactor;
-    word = (word ^ (word >> kShift)) * kFactor;
-    hash = (hash ^ word) * kFactor;
-  }
-  if (!text.empty()) hash = (hash ^ little_endian(text)) * kFactor;
+  std::string_view rest;
+  for_pieces(context, text, [&](std::string_view piece) {
+    for (rest = piece; rest.size() >= 8; rest.remove_prefix(8)) {
+      uint64_t word = little_endian(rest) * kFactor;
+      word = (word ^ (word >> kShift)) * kFactor;
+      hash = (hash ^ word) * kFactor;
+    }
+  });
+  if (!rest.empty()) hash = (hash ^ little_endian(rest)) * kFactor;
   hash = (hash ^ (hash >> kShift)) * kFactor;
   return hash ^ (hash >> kShift);
 }
 
 // SipHash-2-4.
-uint64_t sip_hash(std::string_view text, uint64_t key0, uint64_t key1) {
+uint64_t sip_hash(const KernelContext& context, std::string_view text,
+                  uint64_t key0, uint64_t key1) {
   uint64_t v0 = key0 ^ 0x736f6d6570736575, v1 = key1 ^ 0x646f72616e646f6d;
   uint64_t v2 = key0 ^ 0x6c7967656e657261, v3 = key1 ^ 0x7465646279746573;
   const auto rounds = [&](int count) {
@@ -59,9 +63,12 @@ uint64_t sip_hash(std::string_view text, uint64_t key0, uint64_t key1) {
     rounds(2);
     v0 ^= word;
   };
-  const uint64_t size = text.size();
-  for (; text.size() >= 8; text.remove_prefix(8)) add(little_endian(text));
-  add(little_endian(text) | size << 56);
+  std::string_view rest;
+  for_pieces(context, text, [&](std::string_view piece) {
+    for (rest = piece; rest.size() >= 8; rest.remove_prefix(8))
+      add(little_endian(rest));
+  });
+  add(little_endian(rest) | uint64_t(text.size()) << 56);
   v2 ^= 0xff;
   rounds(4);
   return v0 ^ v1 ^ v2 ^ v3;
@@ -93,7 +100,7 @@ class HashBucketKernel : public Kernel {
     auto* to = output->mutable_data<int64_t>();
     for (int64_t i = 0; i < input.num_elements(); ++i) {
       context.check_cancelled();
-      to[i] = int64_t(hash(from[i]) % buckets_);
+      to[i] = int64_t(hash(context, from[i]) % buckets_);
     }
     return {};
   }
@@ -106,9 +113,9 @@ class HashBucketKernel : public Kernel {
   }
 
  private:
-  uint64_t hash(const std::string& text) const {
-    if (kHash == Hash::kStrong) return sip_hash(text, key0_, key1_);
-    if (kHash == Hash::kLegacy) return murmur(text);
+  uint64_t hash(const KernelContext& context, const std::string& text) const {
+    if (kHash == Hash::kStrong) return sip_hash(context, text, key0_, key1_);
+    if (kHash == Hash::kLegacy) return murmur(context, text);
     return util::Fingerprint64(text.data(), text.size());
   }
 

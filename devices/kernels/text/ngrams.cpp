@@ -4,7 +4,6 @@
 
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
-#include "devices/kernels/text/stripped.h"
 #include "devices/string_writer.h"
 
 namespace tagflow::devices {
@@ -94,6 +93,16 @@ class NGramsKernel final : public BytesKernel {
   static constexpr int64_t kMost = (int64_t{1} << 31) - 1;
   static constexpr int64_t kMostGrams = kMost / int64_t(sizeof(std::string));
   static constexpr int64_t kMostWidth = int64_t{1} << 12;
+
+  // A row may be short, and its n-grams many, because of the padding.
+  double work_bytes(const KernelContext& context) const override {
+    const double words = double(context.input(0).num_elements());
+    const double rows = double(context.input(1).num_elements());
+    double parts = words + rows;
+    for (const int64_t width : widths_)
+      parts += double(width) * (words + rows * double(pads_of(width)));
+    return parts * double(sizeof(std::string));
+  }
 
   explicit NGramsKernel(const KernelInfo& info)
       : BytesKernel(info, Work::kInputs, 20),

@@ -8,7 +8,7 @@
 
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
-#include "devices/kernels/text/stripped.h"
+#include "devices/kernels/text/pieces.h"
 #include "devices/string_writer.h"
 #include "graph/utf8.h"
 
@@ -24,8 +24,8 @@ Result<Pattern> compile_pattern(const std::string& op,
   options.set_log_errors(false);  // they are in the node's error
   auto pattern = std::make_shared<const RE2>(text, options);
   if (!pattern->ok())
-    return invalid_argument("[{}] the pattern \"{}\" is invalid: {}", op, text,
-                            pattern->error());
+    return invalid_argument("[{}] the pattern \"{}\" is invalid: {}", op,
+                            shown(text), shown(pattern->error()));
   return Pattern(std::move(pattern));
 }
 

@@ -4,6 +4,7 @@
 #include <unicode/unistr.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -14,17 +15,12 @@
 #include "devices/copy.h"
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
-#include "devices/kernels/text/stripped.h"
+#include "devices/kernels/text/pieces.h"
 #include "devices/string_writer.h"
 
 namespace tagflow::devices {
 
 namespace {
-
-constexpr std::string_view kSpaces = " \t\n\v\f\r";
-
-// Whether a byte continues a character of UTF-8.
-bool continues(char byte) { return (uint8_t(byte) & 0xc0) == 0x80; }
 
 bool counts_characters(const KernelInfo& info) {
   return attr_of<std::string>(info, "unit") == "UTF8_CHAR";
@@ -160,8 +156,7 @@ class StringLengthKernel : public BytesKernel {
     for (const std::string& text : input.flat<std::string>()) {
       context.check_cancelled();
       const int64_t length =
-          characters_ ? std::ranges::count_if(text, std::not_fn(continues))
-                      : int64_t(text.size());
+          int64_t(characters_ ? count_characters(context, text) : text.size());
       // TensorFlow's result is negative.
       if (length > std::numeric_limits<int32_t>::max())
         return context.fail("a string of length {} is too long for int32",
@@ -195,10 +190,11 @@ class StringMapKernel : public BytesKernel {
     auto* to = output->mutable_data<std::string>();
     for (const std::string& text : input.flat<std::string>()) {
       context.check_cancelled();
-      if (utf8_ && std::ranges::any_of(text, [](char c) { return c < 0; }))
+      const auto is_beyond_ascii = [](char c) { return c < 0; };
+      if (utf8_ && find_byte(context, text, 0, is_beyond_ascii) < text.size())
         TAGFLOW_RETURN_IF_ERROR(map_characters(context, text, *to++));
       else
-        *to++ = map(text);
+        *to++ = map(context, text);
     }
     return {};
   }
@@ -211,13 +207,18 @@ class StringMapKernel : public BytesKernel {
             : info.node().op() == "StringUpper" ? Op::kUpper
                                                 : Op::kLower) {}
 
-  std::string map(std::string text) const {
-    if (op_ == Op::kStrip) return std::string(stripped(text));
-    for (char& c : text) {
-      if (op_ == Op::kUpper && c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
-      if (op_ == Op::kLower && c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
-    }
-    return text;
+  std::string map(const KernelContext& context, std::string_view text) const {
+    if (op_ == Op::kStrip) return std::string(stripped(context, text));
+    std::string mapped(text.size(), '\0');
+    char* to = mapped.data();
+    for_pieces(context, text, [&](std::string_view piece) {
+      for (char c : piece) {
+        if (op_ == Op::kUpper && c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
+        if (op_ == Op::kLower && c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+        *to++ = c;
+      }
+    });
+    return mapped;
   }
 
   // Follows the rules of Unicode, for no particular language; invalid UTF-8
@@ -272,7 +273,8 @@ class SubstrKernel : public BytesKernel {
         rest /= shape.dim(d);
       }
       const auto& text = input.data<std::string>()[text_at];
-      const auto part = cut(text, index_at(pos, pos_at), index_at(len, pos_at));
+      const auto part =
+          cut(context, text, index_at(pos, pos_at), index_at(len, pos_at));
       if (!part)
         return context.fail("pos {} is outside string {} of {} bytes",
                             index_at(pos, pos_at), text_at, text.size());
@@ -309,27 +311,30 @@ class SubstrKernel : public BytesKernel {
   }
 
   // Where a character begins, or the end of the text.
-  static size_t start_of(std::string_view text, int64_t character) {
-    for (size_t i = 0; i < text.size(); ++i)
-      if (!continues(text[i]) && character-- == 0) return i;
-    return text.size();
+  static size_t start_of(const KernelContext& context, std::string_view text,
+                         int64_t character) {
+    return find_byte(context, text, 0, [&](char byte) {
+      return !continues(byte) && character-- == 0;
+    });
   }
 
   // Nothing if pos is outside. A length that is too long is cut. A negative
   // length means the rest in bytes, but nothing in characters; as in
   // TensorFlow, pos must then not count from the end.
-  std::optional<std::string_view> cut(std::string_view text, int64_t pos,
+  std::optional<std::string_view> cut(const KernelContext& context,
+                                      std::string_view text, int64_t pos,
                                       int64_t len) const {
-    const int64_t size =
-        characters_ ? std::ranges::count_if(text, std::not_fn(continues))
-                    : int64_t(text.size());
+    const auto size =
+        int64_t(characters_ ? count_characters(context, text) : text.size());
     if (pos < -size || pos > size) return std::nullopt;
     if (pos < 0 && len < 0 && characters_) return std::nullopt;
     if (pos < 0) pos += size;
     if (len < 0 && !characters_) len = size;
     const int64_t end = pos + std::clamp<int64_t>(len, 0, size - pos);
-    const size_t begin_at = characters_ ? start_of(text, pos) : size_t(pos);
-    const size_t end_at = characters_ ? start_of(text, end) : size_t(end);
+    const auto start = [&](int64_t at) {
+      return characters_ ? start_of(context, text, at) : size_t(at);
+    };
+    const size_t begin_at = start(pos), end_at = start(end);
     return text.substr(begin_at, end_at - begin_at);
   }
 
@@ -404,24 +409,24 @@ class StringSplitKernel : public BytesKernel {
     };
     if (max_split_ == 0) return add(text);
     if (separator.empty()) {
-      size_t at = text.find_first_not_of(kSpaces);
-      while (at != text.npos) {
-        context.check_cancelled();
-        const size_t end =
-            std::min(text.find_first_of(kSpaces, at), text.size());
+      const auto next_word = [&](size_t from) {
+        return find_byte(context, text, from, std::not_fn(is_space));
+      };
+      size_t at = next_word(0);
+      while (at < text.size()) {
+        const size_t end = find_byte(context, text, at, is_space);
         add_part(text.substr(at, end - at));
-        at = text.find_first_not_of(kSpaces, end);
+        at = next_word(end);
         if (!full(parts)) continue;
         // The rest is one part, though it may be empty.
-        add(text.substr(std::min(at, text.size())));
+        add(text.substr(at));
         break;
       }
       return;
     }
     size_t at = 0;
     while (!full(parts)) {
-      context.check_cancelled();
-      const size_t end = text.find(separator, at);
+      const size_t end = find_text(context, text, separator, at);
       if (end == text.npos) break;
       add_part(text.substr(at, end - at));
       at = end + separator.size();
@@ -444,11 +449,13 @@ class StringSplitKernel : public BytesKernel {
       return;
     }
     if (text.empty()) return;
-    size_t at = 0;
-    for (size_t end; (end = text.find_first_of(characters, at)) != text.npos;
-         at = end + 1)
+    std::array<bool, 256> splits = {};
+    for (const char c : characters) splits[uint8_t(c)] = true;
+    for (size_t at = 0, end = 0; end < text.size(); at = end + 1) {
+      end = find_byte(context, text, at,
+                      [&](char c) { return splits[uint8_t(c)]; });
       add_part(text.substr(at, end - at));
-    add_part(text.substr(at));
+    }
   }
 
   bool is_v2_, skip_empty_;
@@ -456,12 +463,6 @@ class StringSplitKernel : public BytesKernel {
 };
 
 }  // namespace
-
-std::string_view stripped(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kSpaces);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
-}
 
 void register_text_string_kernels(KernelRegistry& registry) {
   registry.add<StringJoinKernel>("StringJoin");

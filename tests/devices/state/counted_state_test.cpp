@@ -33,6 +33,11 @@ class Limited {
     const TestedOp made(op, {}, std::move(attrs));
     return Call(made, {}, &state_).start().output();
   }
+  Result<Tensor> make_here(const TestedOp& op) {
+    Call call(op, {}, &state_, *memory_);
+    TAGFLOW_RETURN_IF_ERROR(call.start().status());
+    return call.output();
+  }
   int64_t in_use() const { return memory_->ledger().in_use(); }
 
  private:
@@ -65,6 +70,42 @@ TEST_CASE("a queue's places count until it has shrunk") {
     for (int i = 0; i < count; ++i) REQUIRE(limited.run(take, {queue}).ok());
     if (std::string(kind) == "FIFOQueueV2") CHECK(limited.in_use() < full / 8);
     CHECK(limited.run(put, {queue, Tensor::scalar(1)}).ok());
+  }
+}
+
+TEST_CASE("objects without a name count as long as there is a handle") {
+  const std::string anonymous = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
+  const AttrMap table = {{"key_dtype", DataType::kInt64},
+                         {"value_dtype", DataType::kInt64}};
+  const std::pair<const char*, AttrMap> kinds[] = {
+      {"AnonymousHashTable", table},
+      {"AnonymousMutableHashTable", table},
+      {"AnonymousMutableHashTableOfTensors", table},
+      {"FIFOQueueV2",
+       {{"component_types", Types{kInt}}, {"shared_name", anonymous}}},
+      {"VarHandleOp",
+       {{"dtype", kInt},
+        {"shape", PartialShape::scalar()},
+        {"shared_name", anonymous}}},
+  };
+  for (const auto& [op, attrs] : kinds) {
+    CAPTURE(op);
+    Limited limited(10'000);
+    const TestedOp make(op, {}, attrs);
+    std::vector<Tensor> handles;
+    while (handles.size() < 100) {
+      Result<Tensor> handle = limited.make_here(make);
+      if (!handle.ok()) {
+        expect_error(handle.status(), Code::kResourceExhausted,
+                     "out of memory: ");
+        break;
+      }
+      handles.push_back(*std::move(handle));
+    }
+    CHECK(handles.size() > 2);
+    CHECK(handles.size() < 10);
+    handles.clear();
+    CHECK(limited.in_use() == 0);
   }
 }
 
@@ -227,18 +268,18 @@ TEST_CASE("a table that has no memory for new entries keeps its old ones") {
 }
 
 TEST_CASE("a variable of strings that has no memory for new ones keeps all") {
-  constexpr DataType kText = DataType::kString, kHandle = DataType::kResource;
+  constexpr DataType kText = DataType::kString, kResource = DataType::kResource;
   Limited limited(1 << 14);
   const Tensor variable = limited.make(
       "VarHandleOp", {{"dtype", kText}, {"shape", PartialShape({4})}});
   const Tensor first = texts({{100, 'a'}, {100, 'b'}, {100, 'c'}, {100, 'd'}});
-  const TestedOp assign("AssignVariableOp", {kHandle, kText});
-  const TestedOp read("ReadVariableOp", {kHandle}, {{"dtype", kText}});
+  const TestedOp assign("AssignVariableOp", {kResource, kText});
+  const TestedOp read("ReadVariableOp", {kResource}, {{"dtype", kText}});
   REQUIRE(limited.run(assign, {variable, first}).ok());
   const TestedOp slice("ResourceStridedSliceAssign",
-                       {kHandle, kInt, kInt, kInt, kText});
-  const TestedOp update("ResourceScatterUpdate", {kHandle, kInt, kText});
-  const TestedOp add("ResourceScatterNdAdd", {kHandle, kInt, kText});
+                       {kResource, kInt, kInt, kInt, kText});
+  const TestedOp update("ResourceScatterUpdate", {kResource, kInt, kText});
+  const TestedOp add("ResourceScatterNdAdd", {kResource, kInt, kText});
   const auto ints = [](std::initializer_list<int32_t> all) {
     return Tensor::vector<int32_t>(all);
   };

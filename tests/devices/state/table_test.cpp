@@ -163,6 +163,73 @@ TEST_CASE("a change that a table refuses leaves its entries as they were") {
   }
 }
 
+TEST_CASE("a change of a table that comes too late is taken back") {
+  for (const bool of_texts : {false, true}) {
+    CAPTURE(of_texts);
+    const DataType key = of_texts ? DataType::kString : DataType::kInt64;
+    const auto keys = [&](std::initializer_list<int64_t> numbers) {
+      if (!of_texts) return longs(numbers);
+      std::vector<std::string> words;
+      for (const int64_t number : numbers)
+        words.push_back(fmt::format("a word that is long, number {}", number));
+      return Tensor::of<std::string>({int64_t(words.size())}, words);
+    };
+    for (const bool is_full : {false, true}) {
+      CAPTURE(is_full);
+      TestedTable table("MutableHashTableV2", key, key);
+      const Tensor first = is_full ? keys({1, 2, 3, 4}) : keys({});
+      const Tensor values = is_full ? keys({10, 20, 30, 40}) : keys({});
+      CHECK(table.insert(first, values).ok());
+      // The step was cancelled, or has been answered.
+      for (const bool is_answered : {false, true}) {
+        CAPTURE(is_answered);
+        const std::atomic<bool> cancelled = !is_answered;
+        CommitGate gate([] {});
+        StepInfo step;
+        step.state = &table.state;
+        step.cancelled = &cancelled;
+        step.commits = &gate;
+        if (is_answered) gate.close();
+        const auto too_late = [&](std::string_view op,
+                                  std::vector<Tensor> inputs) {
+          CAPTURE(op);
+          inputs.insert(inputs.begin(), table.handle);
+          CHECK(run_op(op, inputs, {}, &step).status().code() ==
+                Code::kCancelled);
+          const auto all = table.export_all(key, key);
+          REQUIRE(all.ok());
+          expect_close((*all)[0], first);
+          expect_close((*all)[1], values);
+          expect_close(table.find(keys({3, 5}), keys({0, 0})),
+                       keys({is_full ? 30 : 0, 0}));
+        };
+        too_late("LookupTableInsertV2",
+                 {keys({5, 2, 6, 2, 5, 1}), keys({50, 21, 60, 22, 51, 11})});
+        too_late("LookupTableRemoveV2", {keys({4, 1, 9, 3})});
+        too_late("LookupTableImportV2", {keys({3, 5}), keys({31, 50})});
+      }
+      CHECK(table.insert(keys({2, 5}), keys({22, 50})).ok());
+      expect_close(table.find(keys({2, 5}), keys({0, 0})), keys({22, 50}));
+    }
+  }
+}
+
+TEST_CASE("a table whose filling comes too late can be filled after that") {
+  TestedTable table = fixed();
+  CommitGate gate([] {});
+  StepInfo step;
+  step.state = &table.state;
+  step.commits = &gate;
+  gate.close();
+  CHECK(run_op("InitializeTableV2",
+               {table.handle, texts({"a", "b"}), longs({1, 2})}, {}, &step)
+            .status()
+            .code() == Code::kCancelled);
+  CHECK(table.size() == 0);
+  CHECK(table.change("InitializeTableV2", {texts({"c"}), longs({3})}).ok());
+  CHECK(table.size() == 1);
+}
+
 TEST_CASE("a table whose filling was refused can be filled after that") {
   TestedTable table = fixed();
   for (const auto& [keys, values] :

@@ -86,7 +86,7 @@ TEST_CASE("a greeting has the bytes that docs/wire.md says") {
     return text;
   };
   const std::string expected = unhex(
-      "54 41 47 46 4c 4f 57 00 01 00 01 00 01 03 90 1f 05 00 00 00"
+      "54 41 47 46 4c 4f 57 00 02 00 02 00 01 03 90 1f 05 00 00 00"
       "00 00 00 00 01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00"
       "03 00 00 00 00 00 00 00" +
       repeated("cc", 16) + "77" + repeated("00", 63) + repeated("dd", 32) +
@@ -206,7 +206,7 @@ TEST_CASE("a process of another version is refused by the versions") {
       talk(connector_of(identity_of(1)), acceptor_of(identity_of(2)), newer);
   CHECK(has(ends.acceptor,
             "the peer speaks versions 3 to 4 of the wire format, and this "
-            "process version 1"));
+            "process version 2"));
   const auto newer_acceptor = [&](std::string& frame, int number) {
     if (number == 1) newer(frame, number);
   };

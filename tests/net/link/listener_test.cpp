@@ -110,6 +110,25 @@ TEST_CASE("a listener of all addresses is found by name and by address") {
   }
 }
 
+TEST_CASE("a listener of loopback alone refuses all other addresses") {
+  const auto thread = start_thread();
+  Listener::Options options;
+  options.only_loopback = true;
+  const auto status_at = [&](const char* host) {
+    options.host = host;
+    return Listener::start(*thread, options, identity_of(1), admit_all,
+                           [](Connection) {})
+        .status();
+  };
+  CHECK(status_at("localhost").ok());
+  CHECK(status_at("127.0.0.1").ok());
+  for (const char* host : {"", "0.0.0.0", "192.0.2.1"}) {
+    CAPTURE(host);
+    CHECK(status_at(host).code() == Code::kPermissionDenied);
+    CHECK(mentions(status_at(host), "is not a loopback address"));
+  }
+}
+
 TEST_CASE("a listener is found by IPv6") {
   if (!has_ipv6()) return skip_test_case("this machine has no IPv6");
   for (const char* host : {"", "::1"}) {
@@ -131,7 +150,7 @@ TEST_CASE("a refusal reaches the connector in words, and nobody is handed on") {
   Identity other = identity_of(5);
   other.secret = "another secret";
   const auto wrong = connect(other, port);
-  CHECK(wrong.status().code() == Code::kUnavailable);
+  CHECK(wrong.status().code() == Code::kUnauthenticated);
   CHECK(mentions(wrong.status(), "as it does if the secrets differ"));
   CHECK(port.peers.size() == 0);
 }

@@ -14,12 +14,10 @@ Time at(int ms) { return Time() + milliseconds(ms); }
 
 DeadlockWatch::Report quiet(uint64_t sent, uint64_t received,
                             uint32_t round = 0) {
-  return {round, true, {sent, received}, {}};
+  return {round, true, {sent, received}};
 }
 
-DeadlockWatch::Report busy(uint32_t round = 0) {
-  return {round, false, {}, {}};
-}
+DeadlockWatch::Report busy(uint32_t round = 0) { return {round, false, {}}; }
 
 }  // namespace
 
@@ -104,15 +102,8 @@ TEST_CASE("smoke: a deadlock is two equal looks at all parts") {
   CHECK(watch.on_report(0, quiet(3, 1)) == Decision::kNothing);
   CHECK(watch.on_report(1, quiet(1, 3)) == Decision::kAsk);
   CHECK(watch.round() == 1);
-  auto last = quiet(3, 1, 1);
-  last.waits = {"a waits for t1 from b", "a holds t2"};
-  CHECK(watch.on_report(0, last) == Decision::kNothing);
-  last = quiet(1, 3, 1);
-  last.waits = {"b waits for t3 from a"};
-  CHECK(watch.on_report(1, last) == Decision::kDeadlock);
-  CHECK(watch.status().to_string() ==
-        "Deadlock: [run] no part of the step can go on: a waits for t1 from b; "
-        "a holds t2; b waits for t3 from a");
+  CHECK(watch.on_report(0, quiet(3, 1, 1)) == Decision::kNothing);
+  CHECK(watch.on_report(1, quiet(1, 3, 1)) == Decision::kDeadlock);
 }
 
 TEST_CASE("smoke: a message under way is no deadlock") {

@@ -195,7 +195,27 @@ TEST_CASE_FIXTURE(Fixture, "smoke: the caller's stop is a cause") {
   step.on_stopped(error(Code::kCancelled, "by the caller"), at(3), actions);
   CHECK(count<MasterStep::SendAbort>() == 3);
   for (TaskIndex task : {kA, kB, kC}) aborted(task);
-  CHECK(answer().status.message() == "by the caller");
+  CHECK(answer().status.to_string() ==
+        "Cancelled: by the caller; a: the part is aborted; b: the part is "
+        "aborted; c: the part is aborted");
+}
+
+TEST_CASE_FIXTURE(Fixture, "smoke: a stop says what each part waited for") {
+  begin();
+  REQUIRE(done(kC).ok());
+  step.on_stopped(error(Code::kDeadlock, "stuck"), at(3), actions);
+  CHECK(step.running() == std::vector<std::string>{"a", "b"});
+  REQUIRE(done(kA, {error(Code::kDeadlock, "x waits for y"), false}).ok());
+  REQUIRE(done(kB, {Status(Code::kDeadlock, ""), false}).ok());
+  CHECK(answer().status.to_string() == "Deadlock: stuck; a: x waits for y");
+}
+
+TEST_CASE_FIXTURE(Fixture, "smoke: an error of a part is not explained") {
+  begin();
+  fail(kA);
+  step.on_stopped(error(Code::kCancelled, "by the caller"), at(3), actions);
+  for (TaskIndex task : {kA, kB, kC}) aborted(task);
+  CHECK(answer().status.message() == "bad feed");
 }
 
 TEST_CASE_FIXTURE(Fixture, "smoke: a part may succeed although it is aborted") {
@@ -294,8 +314,8 @@ TEST_CASE_FIXTURE(Fixture, "smoke: the time-out stops a step") {
   step.on_time(at(500), actions);
   CHECK(count<MasterStep::SendAbort>() == 3);
   for (TaskIndex task : {kA, kB, kC}) aborted(task);
-  CHECK(answer().status.to_string() ==
-        "DeadlineExceeded: [run] the time of step 7 is up");
+  CHECK(answer().status.to_string().starts_with(
+      "DeadlineExceeded: [run] the time of step 7 is up; a: "));
 }
 
 TEST_CASE_FIXTURE(Fixture, "smoke: the time-out does not replace a cause") {

@@ -226,7 +226,7 @@ void Master::on_worker(TaskIndex task, Message message) {
             const StepPtr step = find(report.step);
             if (step == nullptr || !step->machine.is_running()) return;
             perform(step, step->watch.on_report(index_of(*step, task),
-                                                std::move(report.report)));
+                                                report.report));
           },
           [](auto&) {}},
       message);
@@ -270,7 +270,8 @@ void Master::perform(const StepPtr& step, DeadlockWatch::Decision decision) {
     return;
   }
   MasterStep::Actions actions;
-  step->machine.on_stopped(step->watch.status(), world_.now(), actions);
+  step->machine.on_stopped(error(Code::kDeadlock, "no part can go on"),
+                           world_.now(), actions);
   perform(step, actions);
 }
 

@@ -185,12 +185,8 @@ void Worker::perform(const ReignPtr& reign,
 
 void Worker::report(const ReignPtr& reign, const LocalPtr& local,
                     uint32_t round) {
-  Report report{local->run.step,
-                {round, local->quiet.is_quiet(), local->counts, {}}};
-  if (report.report.is_quiet)
-    report.report.waits.push_back(local->run.parts[local->run.index].name +
-                                  " waits");
-  tell_master(reign, std::move(report));
+  tell_master(reign, Report{local->run.step,
+                            {round, local->quiet.is_quiet(), local->counts}});
 }
 
 // --- Links ---

@@ -44,7 +44,7 @@ struct Ends {
            return error(Code::kUnimplemented, "no object");
          },
          .on_lost = [this](const Status&) { tell([&] { is_lost = true; }); }});
-    session->start(parts);
+    session->start(parts, [](const Status&) {});
     Route route{&*session, 0, "\"x\"", DataType::kFloat, PartialShape({2})};
     auto routes = std::make_shared<Routes>();
     routes->emplace("a;1;b;x", route);
@@ -182,7 +182,7 @@ TEST_CASE("a second token, or one of an unknown transfer, loses the session") {
     ends.begin();
     for (int i = 0; i < 2; ++i) ends.send(5, kRight, transfer);
     ends.await([&] { return ends.is_lost; });
-    CHECK(has(ends.failure(), "/job:worker/task:7"));
+    CHECK(has(ends.session->lost(), "/job:worker/task:7"));
   }
 }
 

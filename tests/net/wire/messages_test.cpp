@@ -77,11 +77,15 @@ TEST_CASE("Run has its bytes") {
 TEST_CASE("Done has its bytes") {
   check_golden(Done{2,
                     {},
+                    false,
+                    true,
+                    7,
+                    300,
                     {5, 300},
                     {{0, Done::Dead()},
                      {1, Tensor::scalar(int32_t{7})},
                      {2, ObjectId(10)}}},
-               "02 00 00 00 00 00 00 02 05 ac 02 03"
+               "02 00 00 00 00 00 00 00 01 07 ac 02 02 05 ac 02 03"
                "00 00"
                "01 01 03 00 04 07 00 00 00"
                "02 02 0a");
@@ -120,10 +124,11 @@ TEST_CASE("Pull, Credit, Ping and Pong have their bytes") {
                "03 00 00 00 00 00 00 00");
 }
 
-TEST_CASE("Report, Ask and Bye have their bytes") {
-  check_golden(Report{2, 1, true, {1, 2, 3}, {4, 5, 6}, {"a"}},
-               "02 01 01 01 02 03 04 05 06 01 01 61");
+TEST_CASE("Report, Ask, PairLost and Bye have their bytes") {
+  check_golden(Report{2, 1, true, 3, 300}, "02 01 01 03 ac 02");
   check_golden(Ask{2, 1}, "02 01");
+  check_golden(PairLost{{"w", 1}, 5, {Code::kUnavailable, "x"}},
+               "01 77 01 05 00 00 00 00 00 00 00 0e 01 78 00 00 00 00");
   check_golden(Bye{"x"}, "01 78");
 }
 
@@ -193,6 +198,7 @@ TEST_CASE("messages of steps are read as they were written") {
   check_round_trips<Abort>();
   check_round_trips<Report>();
   check_round_trips<Ask>();
+  check_round_trips<PairLost>();
 }
 
 TEST_CASE("messages of peers are read as they were written") {
@@ -263,10 +269,9 @@ TEST_CASE("fields that a peer made up are refused by what is wrong") {
 }
 
 TEST_CASE("counts take no more memory than the budget") {
-  const std::string body =
-      body_of(Report{0, 0, false, {}, {}, std::vector<std::string>(1000)});
-  CHECK(parse_body<Report>(body, 1000 * sizeof(std::string)).ok());
-  const auto refused = parse_body<Report>(body, 999 * sizeof(std::string));
+  const std::string body = body_of(Reset{0, std::vector<std::string>(1000)});
+  CHECK(parse_body<Reset>(body, 1000 * sizeof(std::string)).ok());
+  const auto refused = parse_body<Reset>(body, 999 * sizeof(std::string));
   CHECK(has(std::string(refused.status().message()), "exceed the budget"));
 }
 

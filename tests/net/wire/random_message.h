@@ -34,10 +34,6 @@ inline Outcome random_outcome(std::mt19937_64& random) {
           random_text(random)};
 }
 
-inline Report::Counts random_counts(std::mt19937_64& random) {
-  return {random_number(random), random_number(random), random_number(random)};
-}
-
 // Of each type: fills in a message that was made by default.
 inline void fill(std::mt19937_64& random, Run& run) {
   run.executable = random_number(random);
@@ -61,6 +57,10 @@ inline void fill(std::mt19937_64& random, Run& run) {
 inline void fill(std::mt19937_64& random, Done& done) {
   done.step = random_number(random);
   done.outcome = random_outcome(random);
+  done.is_cause = random() % 2 == 0;
+  done.has_committed = random() % 2 == 0;
+  done.sent = random_number(random);
+  done.received = random_number(random);
   for (auto count = random() % 5; count > 0; --count)
     done.stats.push_back(random_number(random));
   for (auto count = random() % 5; count > 0; --count) {
@@ -120,13 +120,16 @@ inline void fill(std::mt19937_64& random, Pong& pong) {
 
 inline void fill(std::mt19937_64& random, Report& report) {
   report = {random_number(random), random_number(random), random() % 2 == 0,
-            random_counts(random), random_counts(random), {}};
-  for (auto count = random() % 4; count > 0; --count)
-    report.waits.push_back(random_text(random));
+            random_number(random), random_number(random)};
 }
 
 inline void fill(std::mt19937_64& random, Ask& ask) {
   ask = {random_number(random), random_number(random)};
+}
+inline void fill(std::mt19937_64& random, PairLost& lost) {
+  lost = {{random_text(random), uint32_t(random_number(random))},
+          random(),
+          random_outcome(random)};
 }
 inline void fill(std::mt19937_64& random, Bye& bye) {
   bye = {random_text(random)};

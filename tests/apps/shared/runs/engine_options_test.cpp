@@ -53,9 +53,6 @@ TEST_CASE("engine options: unknown passes and devices are refused by name") {
   EngineOptions devices;
   devices.devices = "gpu:2";
   CHECK(to_session_options(devices).status().code() == Code::kInvalidArgument);
-  EngineOptions cluster;
-  cluster.cluster = "cluster.json";
-  CHECK(to_session_options(cluster).status().code() == Code::kUnimplemented);
 }
 
 }  // namespace

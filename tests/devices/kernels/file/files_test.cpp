@@ -102,6 +102,9 @@ TEST_CASE("files are found by patterns, sorted, hidden ones too") {
   expect_matching({Tensor::of<std::string>({2}, both)},
                   {folder.at("x/a.txt"), folder.at("y/z.md")});
   expect_error(
+      run_op("MatchingFiles", {Tensor::scalar(folder.at("x") + '\0' + "*")}),
+      Code::kInvalidArgument, "a pattern contains a zero byte");
+  expect_error(
       run_op("MatchingFiles", {Tensor::make(DataType::kString, {1, 1})}),
       Code::kInvalidArgument, "a scalar or a vector");
 }

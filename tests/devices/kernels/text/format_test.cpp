@@ -36,7 +36,8 @@ TEST_CASE("AsString refuses formats that would run away") {
     expect_error(run_op("AsString", {Tensor::scalar(1.0f)}, std::move(attrs)),
                  Code::kInvalidArgument, text);
   };
-  refused({{"width", 2000000000}}, "too large");
+  refused({{"width", 2000000000}},
+          "[AsString] node \"op\": width or precision is too large");
   refused({{"fill", "%"}}, "fill");
   refused({{"fill", "00"}}, "fill");
   refused({{"scientific", true}, {"shortest", true}}, "both");
@@ -106,7 +107,8 @@ TEST_CASE("templates are filled with summaries") {
   expect_error(run_op("StringFormat", {matrix},
                       {{"T", std::vector<DataType>{DataType::kInt32}},
                        {"template", "no hole"}}),
-               Code::kInvalidArgument, "0 placeholders for 1 inputs");
+               Code::kInvalidArgument,
+               "[StringFormat] node \"op\": 0 placeholders for 1 inputs");
 }
 
 TEST_CASE("text becomes numbers, or an error that quotes it") {

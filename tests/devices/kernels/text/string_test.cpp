@@ -1,6 +1,12 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <atomic>
+
+#include "devices/kernels/text/pieces.h"
+#include "graph/status_exception.h"
 #include "tests/devices/kernel_fixture.h"
+#include "tests/devices/state/calls.h"
 
 namespace tagflow::devices {
 
@@ -148,6 +154,112 @@ TEST_CASE("strings split into a sparse matrix") {
       run_op("StringSplit", {strings({"a-b+", "c"}), Tensor::scalar("+-")});
   REQUIRE(any.ok());
   expect_close((*any)[1], strings({"a", "b", "c"}));
+}
+
+TEST_CASE("a long text splits at separators on the borders of its pieces") {
+  const int64_t piece = int64_t(kPieceBytes);
+  for (const int64_t size : {1, 3, 1000}) {
+    std::string text(size_t(3 * piece + 10), 'x');
+    std::vector<std::string> parts;
+    size_t from = 0;
+    for (const int64_t at : {piece - 2 * size - 1, piece - size / 2, 2 * piece,
+                             3 * piece - size}) {
+      CAPTURE(at);
+      std::ranges::fill_n(text.begin() + at, size, '|');
+      parts.push_back(text.substr(from, size_t(at) - from));
+      from = size_t(at + size);
+    }
+    parts.push_back(text.substr(from));
+    const auto split = run_op("StringSplitV2",
+                              {Tensor::vector<std::string>({text}),
+                               Tensor::scalar(std::string(size_t(size), '|'))});
+    REQUIRE(split.ok());
+    expect_close((*split)[1],
+                 Tensor::of<std::string>({int64_t(parts.size())}, parts));
+  }
+  // A search that began again at each position would not end.
+  const auto none =
+      run_op("StringSplitV2",
+             {Tensor::vector<std::string>({std::string(1 << 23, 'a')}),
+              Tensor::scalar(std::string(1 << 21, 'a') + 'b')});
+  REQUIRE(none.ok());
+  CHECK((*none)[1].num_elements() == 1);
+}
+
+TEST_CASE("a loop over a long text ends when its step is cancelled") {
+  graph::Graph graph;
+  const graph::Node* node = graph.add("op", "NoOp", {}, {}).value();
+  std::atomic<bool> cancelled = false;
+  StepInfo step;
+  step.cancelled = &cancelled;
+  const Tag tag;
+  const KernelContext context(node, {}, {}, &step, &tag);
+  const std::string text(4 * kPieceBytes, 'x');
+  size_t seen = 0;
+  CHECK_THROWS_AS(for_pieces(context, text,
+                             [&](std::string_view piece) {
+                               seen += piece.size();
+                               cancelled = true;
+                             }),
+                  StatusException);
+  CHECK(seen == kPieceBytes);
+  CHECK_THROWS_AS(find_text(context, text, "y", 0), StatusException);
+  CHECK_THROWS_AS(stripped(context, text), StatusException);
+  cancelled = false;
+  seen = 0;
+  CHECK_THROWS_AS(find_byte(context, text, 1,
+                            [&](char) {
+                              cancelled = true;
+                              ++seen;
+                              return false;
+                            }),
+                  StatusException);
+  CHECK(seen == kPieceBytes);
+  cancelled = false;
+  CHECK(find_byte(context, text, 1, [](char) { return false; }) == text.size());
+}
+
+// The calling thread, which nobody could stop, does not run such a kernel.
+TEST_CASE("an op that handles much text is expensive, with few strings, too") {
+  struct Case {
+    const char* op;
+    std::vector<Tensor> others = {};
+    AttrMap attrs = {};
+  };
+  const Tensor zero = Tensor::scalar(0);
+  for (const Case& of : std::vector<Case>{
+           {"StringJoin", {}, {{"N", 1}}},
+           {"ReduceJoin", {zero}},
+           {"StringUpper"},
+           {"StringLength"},
+           {"EncodeBase64"},
+           {"DecodeBase64"},
+           {"DecodeRaw", {}, {{"out_type", DataType::kUInt8}}},
+           {"StringToNumber"},
+           {"StringSplitV2", {Tensor::scalar(",")}},
+           {"Substr", {zero, zero}},
+           {"Tile", {Tensor::vector<int32_t>({1})}},
+           {"StringToHashBucketStrong",
+            {},
+            {{"num_buckets", 7}, {"key", std::vector<int64_t>{1, 2}}}}}) {
+    CAPTURE(of.op);
+    const auto cost = [&](size_t bytes) {
+      std::vector<Tensor> inputs = {
+          Tensor::vector<std::string>({"", std::string(bytes, 'x')})};
+      inputs.insert(inputs.end(), of.others.begin(), of.others.end());
+      std::vector<DataType> types;
+      for (const Tensor& input : inputs) types.push_back(input.dtype());
+      const TestedOp op(of.op, types, of.attrs);
+      CHECK(op.kernel().may_be_expensive());
+      const StepInfo step;
+      const Tag tag;
+      return op.kernel().cost(
+          KernelContext(&op.node(), inputs, {}, &step, &tag));
+    };
+    CHECK(cost(10) < Kernel::kHeavyNanoseconds);
+    CHECK(cost(1 << 20) > Kernel::kHeavyNanoseconds);
+    CHECK(cost(1 << 24) > Kernel::kMostFoldedNanoseconds);
+  }
 }
 
 // Results of TensorFlow 2.21.

@@ -35,6 +35,16 @@ TEST_CASE("an invalid pattern is refused, of an attribute with the node") {
                kInvalid, "rewrite must be a scalar");
 }
 
+TEST_CASE("an error quotes the beginning of a long pattern") {
+  std::string pattern = "(";
+  for (int i = 0; i < 1000; ++i) pattern += " \u00e4";
+  const Status status =
+      run_op("RegexFullMatch", {text("a"), Tensor::scalar(pattern)}).status();
+  expect_error(status, kInvalid, "the pattern \"( \u00e4");
+  expect_error(status, kInvalid, "\u00e4...\" is invalid: missing )");
+  CHECK(status.message().size() < 400);
+}
+
 TEST_CASE("a pattern that would take too much memory is refused") {
   expect_error(
       run_op("RegexFullMatch", {text("a"), text("((a{1,100}){1,100}){1,100}")}),

@@ -1,0 +1,246 @@
+// Workloads: two workers, each in a process of its own, and their master in
+// this one. Each measurement follows one of what it cannot be faster than, the
+// system's TCP over loopback; `config` has that figure, and the ratio.
+//
+//   cluster_loop      a loop on one worker, with an op of its body on each,
+//                     window 32
+//   cluster_sum       a loop with a sum over both workers in each iteration,
+//                     window 1: one round trip
+//   cluster_step      one NoOp on each worker
+//   cluster_transfer  a step that takes 64 MiB from one worker to the other
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "apps/bench/building.h"
+#include "apps/bench/compare_entries.h"
+#include "apps/bench/local_cluster.h"
+#include "apps/bench/loopback.h"
+#include "apps/bench/stopwatch.h"
+#include "apps/bench/workload.h"
+
+namespace tagflow::apps {
+namespace {
+
+using namespace graph;  // NOLINT: as other graphs of the workloads
+
+constexpr int kWorkers = 2;
+constexpr int kTrips = 2'000;       // TensorFlow takes a millisecond for each
+constexpr int kRoundTrips = 2'000;  // of a floor
+constexpr int kSteps = 100;         // of a measurement of cluster_step
+constexpr int64_t kElements = int64_t{16} << 20;
+constexpr size_t kBytes = size_t(kElements) * sizeof(float);
+
+const char* const kTasks[kWorkers] = {"/job:worker/task:0",
+                                      "/job:worker/task:1"};
+
+// while i < n: i += 1, x += 1, y += 1; y on task 1.
+Result<BenchGraph> make_cluster_loop(int window) {
+  Building building;
+  const Scope s = building.scope().with_device(kTasks[0]);
+  const Scope there = building.scope().with_device(kTasks[1]);
+  const Output n = trip_count(s);
+  const Outputs last = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1), ops::add(in, v[1], 1.0f),
+                ops::add(in.with_device(kTasks[1]), v[2], 1.0f)};
+      },
+      {0, 0.0f, ops::constant(there, 0.0f)}, {.parallel_iterations = window});
+  return building.done({"n:0"}, {}, {ops::group(s, last)});
+}
+
+// while i < n: i += 1, a = ((a + 1) + (a + 1)) / 2; one of the sums on task 1.
+Result<BenchGraph> make_cluster_sum() {
+  Building building;
+  const Scope s = building.scope().with_device(kTasks[0]);
+  const Output n = trip_count(s);
+  const Outputs last = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        const Output here = ops::add(in, v[1], 1.0f);
+        const Output there = ops::add(in.with_device(kTasks[1]), v[1], 1.0f);
+        return {ops::add(in, v[0], 1),
+                ops::mul(in, ops::add(in, here, there), 0.5f)};
+      },
+      {0, 0.0f}, {.parallel_iterations = 1});
+  return building.done({"n:0"}, {}, {ops::group(s, last)});
+}
+
+Result<BenchGraph> make_cluster_step() {
+  Building building;
+  Outputs both;
+  for (const char* task : kTasks)
+    both.push_back(building.scope().with_device(task).op("NoOp", {}));
+  return building.done({}, {}, both);
+}
+
+// A variable of task 0, of which task 1 takes one element.
+Result<BenchGraph> make_cluster_transfer() {
+  Building building;
+  const Scope here = building.scope().with_device(kTasks[0]);
+  const Scope there = building.scope().with_device(kTasks[1]);
+  const ops::Variable v =
+      ops::variable(here.named("v"), DataType::kFloat, {kElements});
+  const Output init = ops::assign(
+      here, v,
+      ops::fill(here, {kElements}, opaque(here, Tensor::scalar(0.5f))));
+  const Output element =
+      ops::slice(there, ops::read(here, v), {int64_t{7}}, {int64_t{1}});
+  return building.done({}, {element}, {}, {init});
+}
+
+struct ClusterWorkload {
+  const char* name;
+  const char* what;  // for the table of the comparison
+  Result<BenchGraph> (*make)(int window);
+  int window;  // 0: there is no loop
+  int trips;
+  int inner;  // runs of a measurement
+  double scale;
+  const char* unit;
+  const char* floor;  // its name
+  Result<double> (*floor_seconds)();
+};
+
+Result<double> round_trip() { return tcp_round_trip_seconds(kRoundTrips); }
+Result<double> stream() { return tcp_stream_seconds(kBytes); }
+
+const ClusterWorkload kWorkloads[] = {
+    {"cluster_loop", "loop, an op of its body on each worker, window 32",
+     make_cluster_loop, 32, kTrips, 1, 1e6, "us", "tcp_round_trip", round_trip},
+    {"cluster_sum", "loop with a sum over both workers, window 1",
+     [](int) { return make_cluster_sum(); }, 1, kTrips, 1, 1e6, "us",
+     "tcp_round_trip", round_trip},
+    {"cluster_step", "empty step on both workers",
+     [](int) { return make_cluster_step(); }, 0, 0, kSteps, 1e6, "us",
+     "tcp_round_trip", round_trip},
+    {"cluster_transfer", "64 MiB from worker to worker",
+     [](int) { return make_cluster_transfer(); }, 0, 0, 1, 1e3, "ms",
+     "tcp_stream", stream},
+};
+
+// Workers, and a workload that is ready to run there.
+struct ReadyRun {
+  LocalCluster cluster;
+  PreparedRun run;
+};
+
+Result<std::shared_ptr<ReadyRun>> make_ready(const BenchGraph& graph,
+                                             const BenchOptions& options) {
+  TAGFLOW_ASSIGN(LocalCluster cluster,
+                 LocalCluster::start(kWorkers, options.engine.workers));
+  TAGFLOW_ASSIGN(actors::SessionOptions session,
+                 to_session_options(options.engine));
+  session.backend = cluster.master();
+  TAGFLOW_ASSIGN(PreparedRun run, PreparedRun::make(graph, session));
+  return std::make_shared<ReadyRun>(
+      ReadyRun{std::move(cluster), std::move(run)});
+}
+
+// Seconds of one trip of a loop, or of one step.
+Result<double> seconds_once(PreparedRun& run, int trips, int inner) {
+  if (trips == 0) {
+    TAGFLOW_ASSIGN(const double seconds, seconds_of([&]() -> Status {
+                     for (int i = 0; i < inner; ++i)
+                       TAGFLOW_RETURN_IF_ERROR(run.run({}));
+                     return {};
+                   }));
+    return seconds / inner;
+  }
+  const Tensor none = Tensor::scalar<int32_t>(0);
+  const Tensor all = Tensor::scalar<int32_t>(trips);
+  TAGFLOW_ASSIGN(const double base, run.time({&none, 1}));
+  TAGFLOW_ASSIGN(const double full, run.time({&all, 1}));
+  return (full - base) / trips;
+}
+
+Result<Measurement> measure(const ClusterWorkload& workload,
+                            const BenchOptions& options) {
+  const int window =
+      options.engine.window > 0 ? options.engine.window : workload.window;
+  const int trips = workload.trips > 0 && options.trips > 0 ? int(options.trips)
+                                                            : workload.trips;
+  TAGFLOW_ASSIGN(const BenchGraph graph, workload.make(window));
+  TAGFLOW_ASSIGN(const auto ready, make_ready(graph, options));
+  std::vector<double> floors, seconds, ratios;
+  for (int i = 0; i <= options.repeats; ++i) {
+    TAGFLOW_ASSIGN(const double floor, workload.floor_seconds());
+    TAGFLOW_ASSIGN(const double once,
+                   seconds_once(ready->run, trips, workload.inner));
+    if (i == 0) continue;
+    floors.push_back(floor);
+    seconds.push_back(once);
+    ratios.push_back(once / floor);
+  }
+  Measurement measured{
+      workload.name,
+      median(seconds) * workload.scale,
+      workload.unit,
+      {{"repeats", options.repeats}, {"workers", options.engine.workers}}};
+  measured.config[workload.floor] = median(floors) * workload.scale;
+  measured.config["ratio"] = median(ratios);
+  if (trips > 0) {
+    measured.config["trips"] = trips;
+    measured.config["window"] = window;
+  }
+  return measured;
+}
+
+// Seconds of all trips, or of one step, on workers that live as long as the
+// function.
+std::function<Result<double>(const BenchOptions&)> own_seconds(
+    const ClusterWorkload& workload) {
+  return [&workload, ready = std::shared_ptr<ReadyRun>()](
+             const BenchOptions& options) mutable -> Result<double> {
+    if (ready == nullptr) {
+      TAGFLOW_ASSIGN(const BenchGraph graph, workload.make(workload.window));
+      TAGFLOW_ASSIGN(ready, make_ready(graph, options));
+    }
+    TAGFLOW_ASSIGN(const double seconds, median_of(options.repeats, [&] {
+                     return seconds_once(ready->run, workload.trips,
+                                         workload.inner);
+                   }));
+    return seconds * std::max(workload.trips, 1);
+  };
+}
+
+}  // namespace
+
+void add_cluster_plans(std::vector<ComparePlan>& plans) {
+  for (const ClusterWorkload& workload : kWorkloads) {
+    ComparePlan plan;
+    plan.entry.name = workload.name;
+    plan.entry.what = workload.what;
+    plan.entry.workers = kWorkers;
+    plan.entry.trips = workload.trips;
+    plan.entry.units = std::max(workload.trips, 1);
+    plan.entry.scale = workload.scale;
+    plan.entry.unit = workload.unit;
+    plan.entry.inner = workload.inner;
+    plan.entry.most_repeats = 1;
+    plan.entry.own = own_seconds(workload);
+    plan.make = [&workload] { return workload.make(workload.window); };
+    plans.push_back(std::move(plan));
+  }
+}
+
+Result<Measurement> measure_cluster_loop(const BenchOptions& options) {
+  return measure(kWorkloads[0], options);
+}
+
+Result<Measurement> measure_cluster_sum(const BenchOptions& options) {
+  return measure(kWorkloads[1], options);
+}
+
+Result<Measurement> measure_cluster_step(const BenchOptions& options) {
+  return measure(kWorkloads[2], options);
+}
+
+Result<Measurement> measure_cluster_transfer(const BenchOptions& options) {
+  return measure(kWorkloads[3], options);
+}
+
+}  // namespace tagflow::apps

@@ -1,0 +1,25 @@
+// The cluster that a command runs on.
+#pragma once
+
+#include <string_view>
+
+#include "apps/shared/program/exit_code.h"
+#include "apps/shared/runs/engine_options.h"
+
+namespace tagflow::apps {
+
+// Becomes the master of the workers that options.cluster names, and sets
+// options.backend to them; does nothing if it is empty. They are free again
+// when the backend and its sessions have gone. Call this when op libraries are
+// loaded: workers must have the same ones.
+//
+// Returns a usage error for switches that only a run in this process has, and
+// the errors of the files, and of net::Cluster::connect().
+Failure connect_cluster(EngineOptions& options);
+
+// A usage error if a cluster is named, for what needs to see every node fire,
+// as "--trace".
+Status refuse_watching_cluster(const EngineOptions& options,
+                               std::string_view what);
+
+}  // namespace tagflow::apps

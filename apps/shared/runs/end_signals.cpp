@@ -1,0 +1,33 @@
+#include "apps/shared/runs/end_signals.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace tagflow::apps {
+
+EndSignals::EndSignals() {
+  sigemptyset(&signals_);
+  sigaddset(&signals_, SIGINT);
+  sigaddset(&signals_, SIGTERM);
+  struct sigaction hang_up {};
+  sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) sigaddset(&signals_, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+  descriptor_ = signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+EndSignals::~EndSignals() {
+  if (descriptor_ >= 0) close(descriptor_);
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+int EndSignals::take() const {
+  int signal = 0;
+  while (sigwait(&signals_, &signal) == EINTR) {
+  }
+  return signal;
+}
+
+}  // namespace tagflow::apps

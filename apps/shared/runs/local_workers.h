@@ -1,0 +1,76 @@
+// Workers of this machine, each a process of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/shared/runs/end_signals.h"
+#include "graph/status.h"
+#include "net/config/cluster_file.h"
+
+namespace tagflow::apps {
+
+struct LocalWorkersOptions {
+  int count = 1;
+  std::string cluster;  // its name
+  std::filesystem::path secret_file;
+  std::string devices;                 // of each
+  std::vector<std::string> arguments;  // further ones of "tagflow worker"
+};
+
+// The tasks 0 to N - 1 of the job "worker", which listen on loopback. They are
+// processes of this program, which is the tagflow command, and are killed if it
+// ends without ending them. Thread-compatible.
+class LocalWorkers {
+ public:
+  // Returns when all of them listen. Unavailable naming the task if one ends
+  // before; DeadlineExceeded if one is not ready after a minute; Cancelled if a
+  // signal comes. REQUIRES: the signals outlive it, and the calling thread
+  // does.
+  static Result<std::unique_ptr<LocalWorkers>> start(
+      const LocalWorkersOptions& options, const EndSignals& signals);
+  // Ends them by SIGTERM, and kills those that have not ended after some
+  // seconds, or when another signal comes.
+  ~LocalWorkers();
+  LocalWorkers(const LocalWorkers&) = delete;
+  LocalWorkers& operator=(const LocalWorkers&) = delete;
+
+  // Where they listen.
+  const std::vector<net::ClusterFile::Entry>& tasks() const { return tasks_; }
+
+  // Waits until a signal comes, or no worker is left. Calls `on_end` with a
+  // sentence about each that ends by itself.
+  void wait(const std::function<void(const std::string&)>& on_end);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Process {
+    pid_t pid = -1;   // -1: it has ended
+    int output = -1;  // its stdout
+    std::string line;
+    bool is_ready = false;
+  };
+  enum class Woken { kByOutput, kBySignal, kByTime };
+
+  explicit LocalWorkers(const EndSignals& signals) : signals_(signals) {}
+
+  Status start_all(const LocalWorkersOptions& options);
+  // Waits for a change of some process. `ended` receives those that ended.
+  Woken wait_for_change(Clock::time_point deadline,
+                        std::vector<std::string>* ended);
+  void read_output(size_t index, std::vector<std::string>* ended);
+  void take_line(size_t index);
+  bool is_any_left() const;
+
+  const EndSignals& signals_;
+  std::vector<Process> processes_;
+  std::vector<net::ClusterFile::Entry> tasks_;  // as many
+};
+
+}  // namespace tagflow::apps

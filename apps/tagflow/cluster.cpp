@@ -1,0 +1,169 @@
+// tagflow cluster: a cluster of this machine, for a try.
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "apps/shared/io/file.h"
+#include "apps/shared/program/command_line.h"
+#include "apps/shared/program/terminal.h"
+#include "apps/shared/runs/end_signals.h"
+#include "apps/shared/runs/local_workers.h"
+#include "apps/tagflow/commands.h"
+#include "graph/counted.h"
+#include "net/config/cluster_file.h"
+#include "net/config/secret_file.h"
+
+namespace tagflow::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct StartCommand {
+  int count = 1;
+  std::string devices;
+  std::string file;  // empty: in a new folder for temporary files
+  int workers = 0;
+  std::vector<std::string> op_libraries;
+  std::string file_root;
+};
+
+// The files of a cluster, which are removed with it.
+class ClusterFiles {
+ public:
+  ClusterFiles() = default;
+  ClusterFiles(const ClusterFiles&) = delete;
+  ClusterFiles& operator=(const ClusterFiles&) = delete;
+  ~ClusterFiles() {
+    std::error_code ignored;
+    if (has_file_) fs::remove(file_, ignored);
+    if (has_secret_) fs::remove(secret(), ignored);
+    if (!folder_.empty()) fs::remove(folder_, ignored);
+  }
+
+  // Chooses the paths, and writes the secret.
+  Status make(const std::string& file) {
+    file_ = file;
+    if (file.empty()) {
+      std::error_code code;
+      const fs::path all = fs::temp_directory_path(code);
+      std::string pattern = (all / "tagflow-XXXXXX").string();
+      if (code || mkdtemp(pattern.data()) == nullptr)
+        return error(Code::kPermissionDenied,
+                     "[cluster] cannot make a folder in \"{}\"; choose "
+                     "--file FILE",
+                     all.string());
+      folder_ = pattern;
+      file_ = folder_ / "cluster.json";
+    }
+    TAGFLOW_RETURN_IF_ERROR(io::check_writable(file_));
+    TAGFLOW_RETURN_IF_ERROR(net::write_new_secret(secret()));
+    has_secret_ = true;
+    return {};
+  }
+  Status write(const net::ClusterFile& cluster) {
+    TAGFLOW_RETURN_IF_ERROR(
+        io::write_file(file_, net::format_cluster_file(cluster)));
+    has_file_ = true;
+    return {};
+  }
+
+  const fs::path& file() const { return file_; }
+  fs::path secret() const { return file_.string() + ".secret"; }
+
+ private:
+  fs::path folder_;  // empty: the user's
+  fs::path file_;
+  bool has_file_ = false, has_secret_ = false;
+};
+
+LocalWorkersOptions options_of(const StartCommand& command,
+                               const ClusterFiles& files,
+                               const net::ClusterFile& cluster) {
+  LocalWorkersOptions options;
+  options.count = command.count;
+  options.cluster = cluster.name;
+  options.secret_file = files.secret();
+  options.devices = command.devices;
+  options.arguments = {"--workers", std::to_string(command.workers)};
+  for (const std::string& library : command.op_libraries)
+    options.arguments.insert(options.arguments.end(),
+                             {"--op-library", library});
+  if (!command.file_root.empty())
+    options.arguments.insert(options.arguments.end(),
+                             {"--file-root", command.file_root});
+  return options;
+}
+
+Failure start_cluster(const StartCommand& command) {
+  const EndSignals signals;
+  ClusterFiles files;
+  Status made = files.make(command.file);
+  if (!made.ok()) return run_time_error(std::move(made));
+  net::ClusterFile cluster;
+  cluster.secret_file = files.secret().filename();
+  auto workers =
+      LocalWorkers::start(options_of(command, files, cluster), signals);
+  // The worker has said why.
+  if (!workers.ok())
+    return workers.status().code() == Code::kCancelled
+               ? Failure()
+               : Failure{ExitCode::kRunTimeError, std::move(workers).status()};
+  cluster.tasks = (*workers)->tasks();
+  Status written = files.write(cluster);
+  if (!written.ok()) return run_time_error(std::move(written));
+  print_text(fmt::format("ready: {}\n", files.file().string()));
+  written = flush_stdout();
+  if (!written.ok()) return run_time_error(std::move(written));
+  size_t num_lost = 0;
+  (*workers)->wait([&num_lost](const std::string& sentence) {
+    ++num_lost;
+    spdlog::error("[cluster] {}", sentence);
+  });
+  if (num_lost == 0) return {};
+  return run_time_error(error(Code::kUnavailable, "[cluster] {} of {} lost",
+                              counted(num_lost, "worker"), command.count));
+}
+
+}  // namespace
+
+void add_cluster_command(CLI::App& app, ExitCode& exit_code) {
+  auto command = std::make_shared<StartCommand>();
+  CLI::App* sub = app.add_subcommand("cluster", "start a cluster for a try");
+  sub->require_subcommand(1);
+  CLI::App* start = sub->add_subcommand(
+      "start", "start workers on this machine, until a signal ends them");
+  constexpr int kMost = 256;
+  start->add_option("count", command->count, "how many")
+      ->required()
+      ->check(CLI::Range(1, kMost))
+      ->type_name("N");
+  start
+      ->add_option("--devices", command->devices,
+                   "the devices of each worker; default: one CPU")
+      ->type_name("SPEC");
+  add_output_option(*start, "--file", command->file,
+                    "where to write the cluster file, for --cluster; default: "
+                    "in a new folder; its secret is FILE.secret");
+  add_workers_option(*start, command->workers);
+  start
+      ->add_option("--op-library", command->op_libraries,
+                   "as that of \"tagflow worker\"")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
+  start
+      ->add_option("--file-root", command->file_root,
+                   "as that of \"tagflow worker\"; by default graphs use no "
+                   "files")
+      ->type_name("DIR");
+  start->callback(
+      [command, &exit_code] { exit_code = report(start_cluster(*command)); });
+}
+
+}  // namespace tagflow::apps

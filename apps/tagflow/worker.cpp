@@ -1,0 +1,184 @@
+// tagflow worker: a process that runs parts of the steps of others.
+#include "net/worker/worker.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/shared/program/command_line.h"
+#include "apps/shared/program/terminal.h"
+#include "apps/shared/runs/end_signals.h"
+#include "apps/shared/runs/engine_options.h"
+#include "apps/tagflow/commands.h"
+#include "apps/tagflow/model/op_libraries.h"
+#include "net/config/cluster_file.h"
+#include "net/config/secret_file.h"
+
+namespace tagflow::apps {
+namespace {
+
+struct WorkerCommand {
+  EngineOptions engine;  // of which a worker has some
+  std::vector<std::string> op_libraries;
+  std::string job = "worker";
+  uint32_t task = 0;
+  std::string listen;  // empty: as the cluster file says, or a free port
+  std::string name = net::ClusterFile().name;
+  bool is_insecure = false;
+  pid_t parent = 0;  // 0: none
+};
+
+// The kernel kills this process when its parent has gone. False if it has
+// already.
+bool follow_parent(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return getppid() == parent;
+}
+
+// Adds what the cluster file says about the task.
+Failure read_cluster(WorkerCommand& command) {
+  EngineOptions& engine = command.engine;
+  if (engine.cluster.empty()) return {};
+  auto file = net::read_cluster_file(engine.cluster);
+  if (!file.ok())
+    return file_error(std::move(file).status().with_prefix("[--cluster] "));
+  const net::Task task{command.job, command.task};
+  const net::ClusterFile::Entry* entry = file->find(task);
+  if (entry == nullptr)
+    return usage_error(invalid_argument("[--cluster] \"{}\" has no task {}",
+                                        engine.cluster, task.to_string()));
+  command.name = file->name;
+  if (command.listen.empty())
+    command.listen = net::format_address(entry->address);
+  if (engine.devices.empty()) engine.devices = entry->devices;
+  if (engine.secret_file.empty())
+    engine.secret_file = file->secret_file.string();
+  return {};
+}
+
+Failure make_options(const WorkerCommand& command,
+                     net::WorkerOptions& options) {
+  const EngineOptions& engine = command.engine;
+  if (engine.secret_file.empty())
+    return usage_error(invalid_argument(
+        "[worker] the cluster needs a secret: add --secret-file FILE"));
+  auto secret = net::read_secret(engine.secret_file);
+  if (!secret.ok()) return file_error(std::move(secret).status());
+  if (!command.listen.empty()) {
+    const auto address = net::parse_address(command.listen);
+    if (!address.ok())
+      return usage_error(Status(address.status()).with_prefix("[--listen] "));
+    options.host = address->host;
+    options.port = address->port;
+  }
+  auto policy = to_policy(engine);
+  if (!policy.ok()) return usage_error(std::move(policy).status());
+  options.policy = *std::move(policy);
+  if (engine.file_root.empty())
+    options.policy.reads = options.policy.writes = graph::FileScope::nowhere();
+  options.task = {command.job, command.task};
+  options.cluster = command.name;
+  options.secret = *std::move(secret);
+  options.beyond_loopback = command.is_insecure;
+  options.devices = engine.devices;
+  options.workers = engine.workers;
+  options.print_sink = print_to_stderr;
+  options.on_warning = [task =
+                            options.task.to_string()](const std::string& text) {
+    spdlog::info("{}: {}", task, text);
+  };
+  return {};
+}
+
+// Why the worker did not start. No peer was lost, whatever the code says.
+Failure describe(const Status& status, bool is_insecure) {
+  const bool is_usage = status.code() == Code::kInvalidArgument;
+  const bool is_refused =
+      status.code() == Code::kPermissionDenied && !is_insecure;
+  return {is_usage ? ExitCode::kUsage : ExitCode::kRunTimeError,
+          error(status.code(), "[worker] {}{}", status.message(),
+                is_refused ? "; --insecure allows it" : "")};
+}
+
+Failure serve(WorkerCommand command) {
+  if (command.parent != 0 && !follow_parent(command.parent)) return {};
+  Failure failure = load_op_libraries(command.op_libraries);
+  if (failure.exit_code == ExitCode::kOk) failure = read_cluster(command);
+  net::WorkerOptions options;
+  if (failure.exit_code == ExitCode::kOk)
+    failure = make_options(command, options);
+  if (failure.exit_code != ExitCode::kOk) return failure;
+  if (command.is_insecure)
+    spdlog::warn(
+        "[--insecure] whoever is on the path to this worker can read and "
+        "change what is sent");
+  const bool is_insecure = command.is_insecure;
+  const std::string host = options.host;
+  std::unique_ptr<net::Worker> worker;
+  {
+    const EndSignals signals;
+    auto started = net::Worker::start(std::move(options));
+    if (!started.ok()) return describe(started.status(), is_insecure);
+    worker = *std::move(started);
+    print_text(fmt::format("ready: {}\n",
+                           net::format_address({host, worker->port()})));
+    Status printed = flush_stdout();
+    if (!printed.ok()) return run_time_error(std::move(printed));
+    signals.take();
+  }
+  // Another signal ends the process at once.
+  worker.reset();
+  return {};
+}
+
+}  // namespace
+
+void add_worker_command(CLI::App& app, ExitCode& exit_code) {
+  auto command = std::make_shared<WorkerCommand>();
+  EngineOptions& engine = command->engine;
+  CLI::App* sub = app.add_subcommand(
+      "worker", "be a process of a cluster, until a signal ends it");
+  sub->add_option("--cluster", engine.cluster,
+                  "the cluster file, which has the address, the devices and "
+                  "the secret of the task")
+      ->type_name("FILE");
+  sub->add_option("--job", command->job, "the job of its task")
+      ->capture_default_str();
+  sub->add_option("--task", command->task, "the number of its task")
+      ->check(CLI::Range(uint32_t{0},
+                         uint32_t{std::numeric_limits<int32_t>::max()}))
+      ->capture_default_str();
+  sub->add_option("--listen", command->listen,
+                  "where it listens; port 0: one that is free; default: "
+                  "localhost:0")
+      ->type_name("HOST:PORT");
+  sub->add_option("--name", command->name,
+                  "the name of the cluster, without a cluster file")
+      ->capture_default_str();
+  sub->add_option("--secret-file", engine.secret_file,
+                  "the secret of the cluster: a file that only its owner can "
+                  "read")
+      ->type_name("FILE");
+  sub->add_option("--devices", engine.devices,
+                  "its devices: KIND[:COUNT][:OPTION=VALUE]..., as those of "
+                  "\"tagflow run\"; default: one CPU")
+      ->type_name("SPEC");
+  add_workers_option(*sub, engine.workers);
+  sub->add_flag("--insecure", command->is_insecure,
+                "listen at other addresses than those of loopback, too, where "
+                "whoever is on the path can read and change what is sent");
+  // For "tagflow cluster start".
+  sub->add_option("--parent", command->parent, "")->group("");
+  add_op_library_option(*sub, command->op_libraries);
+  add_policy_options(*sub, engine);
+  sub->callback([command, &exit_code] { exit_code = report(serve(*command)); });
+}
+
+}  // namespace tagflow::apps

@@ -1,0 +1,21 @@
+// The secret of a cluster, in a file that only its owner can read.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "graph/status.h"
+
+namespace tagflow::net {
+
+// The bytes of the file, without a newline at its end. PermissionDenied if
+// others than its owner may read or write it; InvalidArgument if it is empty;
+// ResourceExhausted if it has more than 4,096 bytes; others of
+// read_small_file(). They name the file, and never what is in it. Thread-safe.
+Result<std::string> read_secret(const std::filesystem::path& path);
+
+// Draws a secret, and writes it to a new file, which takes the place of one
+// that is there. PermissionDenied or NotFound if it cannot be made there.
+Status write_new_secret(const std::filesystem::path& path);
+
+}  // namespace tagflow::net

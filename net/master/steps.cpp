@@ -1,0 +1,167 @@
+#include "net/master/steps.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/runtime/step.h"
+#include "net/transfer/reports.h"
+
+namespace tagflow::net {
+
+Steps::Steps(IoThread& clock, Options options)
+    : clock_(clock),
+      names_(options.names),
+      grace_(options.grace),
+      members_(std::move(options.names), ""),
+      lost_(names_.size()),
+      torn_(options.tolerates_torn_state) {}
+
+// --- Members ----------------------------------------------------------------
+
+Status Steps::on_hello(TaskIndex task, Incarnation incarnation) {
+  const std::lock_guard lock(mutex_);
+  return members_.on_hello({task, incarnation, ""},
+                           std::chrono::steady_clock::now());
+}
+
+void Steps::on_ready(const Member& member) {
+  const std::lock_guard lock(mutex_);
+  members_.on_ready(member.index(), member.incarnation());
+}
+
+Status Steps::lost(TaskIndex task) const {
+  const std::lock_guard lock(mutex_);
+  return members_.state(task) == Members::State::kLost ? lost_[size_t(task)]
+                                                       : Status();
+}
+
+void Steps::on_lost(Member& member, const Status& why) {
+  Members::Actions actions;
+  {
+    const std::lock_guard lock(mutex_);
+    members_.on_lost(member.index(), member.incarnation(), why, actions);
+    for (const Members::Action& action : actions)
+      if (const auto* lost = std::get_if<Members::Lost>(&action)) {
+        lost_[size_t(lost->task)] = lost->reason;
+        if (with_state_.erase(lost->incarnation) > 0)
+          torn_.on_torn(lost->reason);
+      }
+  }
+  for (const Members::Action& action : actions)
+    if (const auto* lost = std::get_if<Members::Lost>(&action))
+      for (const auto& step : all())
+        step->on_lost(lost->task, lost->incarnation, lost->reason);
+}
+
+uint64_t Steps::num_torn() const {
+  const std::lock_guard lock(mutex_);
+  return torn_.num_torn();
+}
+
+void Steps::on_mended(uint64_t num_torn) {
+  const std::lock_guard lock(mutex_);
+  torn_.on_mended(num_torn);
+}
+
+// --- Steps ------------------------------------------------------------------
+
+Status Steps::check(const ClusterProgram& program) const {
+  for (const ClusterPart& part : program.parts) {
+    const TaskIndex task = part.member->index();
+    if (members_.incarnation(task) != part.member->incarnation())
+      return lost_[size_t(task)];
+  }
+  return torn_.check(program.updates_state() ? TornState::Effect::kUpdates
+                                             : TornState::Effect::kReads);
+}
+
+void Steps::start(const ClusterProgram& program,
+                  const actors::RemotePart::Order& order, Done done) {
+  std::unique_lock ordered(order_mutex_);
+  const uint64_t number = ++last_number_;
+  const auto step = std::make_shared<ClusterStep>(
+      number, program, clock_, grace_,
+      [this, number, done](ClusterStep::Done answer, bool tears) {
+        on_answer(number, tears, answer.fetches.status());
+        done(std::move(answer));
+      });
+  {
+    std::unique_lock lock(mutex_);
+    if (Status refused = check(program); !refused.ok()) {
+      lock.unlock();
+      ordered.unlock();
+      return done({std::move(refused), {}});
+    }
+    running_.emplace(number, Running{step, &program, order.step.info.step_id});
+    for (const ClusterPart& part : program.parts)
+      if (part.updates_state) with_state_.insert(part.member->incarnation());
+  }
+  step->begin(order);
+}
+
+void Steps::stop(const ClusterProgram& program, uint64_t step,
+                 const Status& cause) {
+  if (const auto running = find(program, step)) running->stop(cause);
+}
+
+std::string Steps::describe_wait(const ClusterProgram& program,
+                                 uint64_t step) const {
+  const auto running = find(program, step);
+  return running == nullptr ? "nothing" : running->describe_wait();
+}
+
+void Steps::on_answer(uint64_t number, bool tears, const Status& status) {
+  const std::lock_guard lock(mutex_);
+  running_.erase(number);
+  if (tears) torn_.on_torn(status);
+}
+
+Status Steps::on_done(Member& member, const net::Done& done,
+                      Result<Fetches> fetches) {
+  const auto step = find(done.step);
+  return step == nullptr ? Status()
+                         : step->on_done(member, done, std::move(fetches));
+}
+
+void Steps::on_failed(Member& member, uint64_t number, Status status) {
+  if (const auto step = find(number)) step->on_failed(member, status);
+}
+
+void Steps::on_report(Member& member, const Report& report) {
+  if (const auto step = find(report.step)) step->on_report(member, report);
+}
+
+void Steps::on_pair_lost(Member& member, const PairLost& lost) {
+  const std::string peer = lost.peer.to_string();
+  const auto place = std::ranges::find(names_, peer);
+  if (place == names_.end()) return;
+  const Status reason =
+      error(Code::kUnavailable, "[net] {} has lost its links to {}: {}",
+            member.name(), peer, lost.reason.message);
+  for (const auto& step : all())
+    step->on_pair_lost(member, TaskIndex(place - names_.begin()),
+                       Incarnation(lost.incarnation), reason);
+}
+
+std::shared_ptr<ClusterStep> Steps::find(uint64_t number) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = running_.find(number);
+  return found == running_.end() ? nullptr : found->second.step;
+}
+
+std::shared_ptr<ClusterStep> Steps::find(const ClusterProgram& program,
+                                         uint64_t id) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [number, running] : running_)
+    if (running.program == &program && running.id == id) return running.step;
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<ClusterStep>> Steps::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<ClusterStep>> steps;
+  for (const auto& [number, running] : running_) steps.push_back(running.step);
+  return steps;
+}
+
+}  // namespace tagflow::net

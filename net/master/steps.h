@@ -1,0 +1,86 @@
+// Steps: all steps of a cluster at its master, and who its workers are.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "net/master/cluster_step.h"
+#include "net/protocol/members.h"
+#include "net/protocol/torn_state.h"
+
+namespace tagflow::net {
+
+// Members and programs outlive their steps. Thread-safe.
+class Steps final : public MemberEvents {
+ public:
+  struct Options {
+    std::vector<std::string> names;  // of the tasks
+    bool tolerates_torn_state = false;
+    Duration grace{};
+  };
+  using Done = std::function<void(actors::RemotePart::Done)>;
+
+  // The clock's thread outlives all steps.
+  Steps(IoThread& clock, Options options);
+
+  // As Members::on_hello() and on_ready(). The hello of a connection has
+  // compared the digests already.
+  Status on_hello(TaskIndex task, Incarnation incarnation);
+  void on_ready(const Member& member);
+  // Why the task has no worker, by its last loss; OK if it has one.
+  Status lost(TaskIndex task) const;
+
+  // As RemotePart::start(): fails at once, with nothing begun, if a worker of
+  // the program is lost, or if it updates torn state.
+  void start(const ClusterProgram& program,
+             const actors::RemotePart::Order& order, Done done);
+  // As RemotePart::abort() and describe_wait(), of a step that start() got.
+  void stop(const ClusterProgram& program, uint64_t step, const Status& cause);
+  std::string describe_wait(const ClusterProgram& program, uint64_t step) const;
+
+  // All workers have dropped their state. `num_torn` is of the begin of that.
+  uint64_t num_torn() const;
+  void on_mended(uint64_t num_torn);
+
+  Status on_done(Member& member, const net::Done& done,
+                 Result<Fetches> fetches) override;
+  void on_failed(Member& member, uint64_t step, Status status) override;
+  void on_report(Member& member, const Report& report) override;
+  void on_pair_lost(Member& member, const PairLost& lost) override;
+  void on_lost(Member& member, const Status& why) override;
+
+ private:
+  struct Running {
+    std::shared_ptr<ClusterStep> step;
+    // Of the caller.
+    const ClusterProgram* program = nullptr;
+    uint64_t id = 0;
+  };
+
+  Status check(const ClusterProgram& program) const;
+  void on_answer(uint64_t number, bool tears, const Status& status);
+  std::shared_ptr<ClusterStep> find(uint64_t number) const;
+  std::shared_ptr<ClusterStep> find(const ClusterProgram& program,
+                                    uint64_t id) const;
+  std::vector<std::shared_ptr<ClusterStep>> all() const;
+
+  IoThread& clock_;
+  const std::vector<std::string> names_;
+  const Duration grace_;
+  std::mutex order_mutex_;  // held while Runs are sent; guards the next
+  uint64_t last_number_ = 0;
+  mutable std::mutex mutex_;  // guards the below; locked after the other
+  Members members_;
+  std::vector<Status> lost_;  // by task: of the last one
+  TornState torn_;
+  std::set<Incarnation> with_state_;
+  std::map<uint64_t, Running> running_;  // by number
+};
+
+}  // namespace tagflow::net

@@ -1,0 +1,251 @@
+#!/usr/bin/env bash
+# CTest case apps/cluster_command: `tagflow cluster start`, `tagflow worker`,
+# and --cluster, by processes on loopback whose ports are free ones.
+source "$(dirname "$0")/harness.sh"
+graphs=$here/graphs
+loop=$graphs/loop.pbtxt
+two=$graphs/two_processes.pbtxt
+cp "$graphs/line_x.json" "$graphs/line_y.json" "$work"
+started=()
+trap 'kill "${started[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT
+
+# serve FILE ARGUMENTS...: starts tagflow in the background, with its streams in
+# FILE.out and FILE.err, and waits until it is ready. `pid` is its process.
+serve() {
+  local file=$work/$1
+  shift
+  cases=$((cases + 1))
+  rm -f "$file.out" "$file.err"
+  (cd "$work" && exec "$bin/tagflow" "$@" >"$file.out" 2>"$file.err" \
+    </dev/null) &
+  pid=$!
+  started+=("$pid")
+  until grep -qs '^ready: ' "$file.out"; do
+    kill -0 "$pid" 2>/dev/null || { complain "it is not ready" tagflow "$@"
+      cat "$file.err"; return; }
+    sleep 0.05
+  done
+}
+# ends SIGNAL CODE PID WHAT: the process ends with the code.
+ends() {
+  cases=$((cases + 1))
+  kill "-$1" "$3"
+  wait "$3"
+  local actual=$?
+  [ "$actual" = "$2" ] || complain "exit code $actual after $1, not $2" "$4"
+}
+# is_gone PROCESS...: waits until these processes, which are not ours to wait
+# for, have ended.
+is_gone() {
+  for process in "$@"; do
+    while kill -0 "$process" 2>/dev/null; do sleep 0.05; done
+  done
+}
+
+# --- A cluster of this machine ------------------------------------------------
+serve cluster cluster start 3 --devices cpu:2 --file c.json
+cluster=$pid
+[ "$(cat "$work/cluster.out")" = "ready: c.json" ] ||
+  complain "stdout is not the name of the file" cluster start
+[ "$(stat -c %a "$work/c.json.secret")" = 600 ] ||
+  complain "others can read the secret" cluster start
+grep -q "$(cat "$work/c.json.secret")" "$work/cluster.out" \
+  "$work/cluster.err" "$work/c.json" &&
+  complain "the secret is printed" cluster start
+mapfile -t workers < <(pgrep -P "$cluster")
+[ "${#workers[@]}" = 3 ] || complain "not three processes" cluster start
+
+# As docs/processes.md has them.
+expect 0 '^y = float\[\] 48.0$' - \
+  tagflow run "$two" --feed n=5 --feed x=1.5 --fetch y --cluster c.json
+grep -qxF 'y = float[] 48.0' "$work/stdout" ||
+  complain "it is another line" tagflow run
+expect 0 '^transfers   4 per iteration of "loop/while_context"$' - \
+  tagflow partition "$two" --fetch y --cluster c.json --out parts
+for seed in 1 2 3; do
+  expect 0 '^Exit:0 = int32\[\] 50$' - tagflow run "$loop" --feed n=50 \
+    --fetch Exit:0 --cluster c.json --scatter "$seed"
+done
+expect 0 '/job:worker/replica:0/task:2/device:CPU:1: ' - \
+  tagflow place "$loop" --cluster c.json --scatter 1
+expect 0 '"devices": \[\]' - \
+  tagflow run "$loop" --feed n=5 --fetch Exit --cluster c.json --json
+expect 0 '"name":"devices_loop"' - \
+  tagflow bench devices_loop --trips 100 --repeats 1 --cluster c.json
+expect 0 '' - \
+  tagflow gradients "$graphs/power.pbtxt" --y y --x x --out slopes.pb
+expect 0 '^grad_0 = float\[\] 27.0$' - tagflow run slopes.pb --feed n=3 \
+  --feed x=2 --feed w=3 --fetch grad_0 --cluster c.json --scatter 4
+
+# Variables live at the workers until the master ends, and can be saved.
+line=("$graphs/line.pbtxt" --feed x=@line_x.json --feed y=@line_y.json
+  --target train --fetch loss --seed 7)
+expect 0 '^step 3: loss = ' - tagflow run "${line[@]}" --init init --steps 3
+cp "$work/stdout" "$work/here"
+expect 0 '^step 3: loss = ' - \
+  tagflow run "${line[@]}" --init init --steps 3 --cluster c.json
+cmp -s "$work/here" "$work/stdout" ||
+  complain "the steps of a cluster differ" tagflow run --steps
+expect 1 - 'is not initialized' \
+  tagflow run "${line[@]}" --steps 1 --cluster c.json
+expect 0 '^step 2: ' - tagflow run "${line[@]}" --init init --steps 2 \
+  --save saved --cluster c.json
+expect 0 '^step 3: ' 'resumed after step 2' tagflow run "${line[@]}" \
+  --init init --steps 3 --save saved --cluster c.json
+
+# What TensorFlow recorded comes out. On a busy machine, 10,000 trips between
+# processes may take longer than the limit of a case.
+mkdir "$work/cases"
+(cd "$work/cases" && cmake -E tar xf "$here/conform_cases/control_flow.tar.xz")
+expect 0 '^274 passed, 0 failed, 0 skipped$' '' \
+  tagflow conform "$work/cases" --cluster c.json --scatter 5 --timeout 500
+
+# --- What is refused ----------------------------------------------------------
+run=(run "$loop" --feed n=1 --fetch Exit)
+watched='is not supported there yet: it sees the nodes of this process only'
+expect 2 - "step $watched" \
+  tagflow step "$loop" --feed n=1 --fetch Exit --cluster c.json
+expect 2 - "--trace $watched" tagflow "${run[@]}" --trace t --cluster c.json
+expect 2 - "--learn $watched" \
+  tagflow "${run[@]}" --costs x --learn --cluster c.json
+expect 2 - "--measure $watched" \
+  tagflow place "$loop" --feed n=1 --measure 1 --cluster c.json
+for switches in "--devices cpu:2" "--workers 2" --mailbox-only --through-wire \
+  "--file-root ."; do
+  # shellcheck disable=SC2086
+  expect 2 - "leave out ${switches%% *}: it is for runs in this process" \
+    tagflow "${run[@]}" --cluster c.json $switches
+done
+expect 2 - 'checkpoint measures this process; over a cluster there are loop,' \
+  tagflow bench checkpoint --cluster c.json
+expect 2 - 'requires --cluster' tagflow "${run[@]}" --secret-file c.json.secret
+expect 1 - 'node "text" has the op ReadFile, which uses files' tagflow run \
+  "$graphs/read_file.pbtxt" --feed 'path="c.json"' --fetch text --cluster c.json
+expect 1 - 'edge" is for no worker of the cluster' \
+  tagflow run "$graphs/lonely_recv.pbtxt" --fetch y --cluster c.json
+expect 1 - 'longer than its time-out of 0.5 s' tagflow run "$loop" \
+  --feed n=2000000000 --fetch Exit --timeout 0.5 --cluster c.json
+
+# Cluster files; each mistake has a test beside net/config/cluster_file.h.
+expect 3 - '\[--cluster\] \[cluster_file\] "no.json": No such file' \
+  tagflow "${run[@]}" --cluster no.json
+printf '{"tasks": []}' >"$work/none.json"
+expect 1 - 'none.json: \[cluster_file\] the file has no list "tasks" with a' \
+  tagflow "${run[@]}" --cluster none.json
+# change FILE SED_SCRIPT: a cluster file like the first one.
+change() {
+  sed "$2" "$work/c.json" >"$work/$1"
+}
+change twice.json 's/"task": 2/"task": 1/'
+expect 1 - 'the task /job:worker/task:1 is there twice' \
+  tagflow "${run[@]}" --cluster twice.json
+change no_secret.json '/secret_file/d'
+expect 2 - 'names no "secret_file": add --secret-file' \
+  tagflow "${run[@]}" --cluster no_secret.json
+expect 0 '^Exit = int32\[\] 1$' - tagflow "${run[@]}" \
+  --cluster no_secret.json --secret-file c.json.secret
+change open.json 's/c.json.secret/c.json/'
+expect 1 - 'PermissionDenied: .*c.json": others than its owner may use it' \
+  tagflow "${run[@]}" --cluster open.json
+expect 3 - '\[secret\] "no": No such file' \
+  tagflow "${run[@]}" --cluster c.json --secret-file no
+(umask 077 && echo wrong >"$work/wrong")
+expect 1 - 'Unauthenticated: .*task:0: .*as it does if the secrets differ' \
+  tagflow "${run[@]}" --cluster c.json --secret-file wrong
+change renamed.json 's/"tagflow"/"other"/'
+expect 1 - '/job:worker/task:0 is of another cluster' \
+  tagflow "${run[@]}" --cluster renamed.json
+change moved.json 's/"task": 2/"task": 7/'
+expect 1 - '/job:worker/task:2 is at localhost:.*, not /job:worker/task:7' \
+  tagflow "${run[@]}" --cluster moved.json
+
+# --- Processes that come and go -----------------------------------------------
+# A lost worker has a name, and an exit code of its own.
+(cd "$work" && exec "$bin/tagflow" run "$two" --feed n=2000000000 --feed x=1 \
+  --fetch y --cluster c.json >lost.out 2>&1 </dev/null) &
+runner=$!
+sleep 1
+kill -KILL "$(pgrep -f -P "$cluster" -- '--task 1 ')"
+wait "$runner"
+if [ "$?" != 4 ] ||
+  ! grep -q 'Unavailable: .*/job:worker/task:1' "$work/lost.out"; then
+  complain "the lost worker is not named" tagflow run
+  cat "$work/lost.out"
+fi
+expect 4 - 'Unavailable: \[--cluster\] /job:worker/task:1: .*refused' \
+  tagflow "${run[@]}" --cluster c.json
+# The others serve on.
+python3 - "$work" <<'END'
+import json, sys
+cluster = json.load(open(sys.argv[1] + "/c.json"))
+cluster["tasks"] = [t for t in cluster["tasks"] if t["task"] != 1]
+json.dump(cluster, open(sys.argv[1] + "/rest.json", "w"))
+END
+expect 0 '^Exit = int32\[\] 1$' - tagflow "${run[@]}" --cluster rest.json
+ends TERM 4 "$cluster" "cluster start"
+grep -q "task:1 (process .*) was ended by signal 9" "$work/cluster.err" ||
+  complain "the worker that was killed is not named" cluster start
+ls "$work"/c.json* >/dev/null 2>&1 && complain "files are left" cluster start
+is_gone "${workers[@]}"
+
+# All ends well by either signal, and with the parent if that is killed.
+for signal in INT TERM; do
+  serve other cluster start 2
+  file=$(sed 's/^ready: //' "$work/other.out")
+  ends "$signal" 0 "$pid" "cluster start"
+  [ ! -e "$(dirname "$file")" ] || complain "a folder is left" cluster start
+done
+serve killed cluster start 2 --file k.json
+mapfile -t workers < <(pgrep -P "$pid")
+ends KILL 137 "$pid" "cluster start"
+is_gone "${workers[@]}"
+
+# --- One worker ---------------------------------------------------------------
+(umask 077 && echo a secret >"$work/s")
+serve worker worker --secret-file s --job ps --task 3
+port=$(sed 's/^ready: localhost://' "$work/worker.out")
+printf '{"secret_file": "s", "tasks": [{"job": "ps", "task": 3, "address": "localhost:%s", "devices": "cpu:2"}]}' \
+  "$port" >"$work/one.json"
+expect 0 '^device +/job:ps/replica:0/task:3/device:CPU:0' - \
+  tagflow place "$loop" --cluster one.json
+expect 1 - "cannot listen at localhost port $port: Address already in use" \
+  tagflow worker --cluster one.json --job ps --task 3
+ends TERM 0 "$pid" worker
+serve worker worker --cluster one.json --job ps --task 3 \
+  --allow-ops Placeholder,Const
+expect 1 - 'has the op Enter, which the list of allowed ops' \
+  tagflow "${run[@]}" --cluster one.json --passes none
+expect 0 '^device +/job:ps/replica:0/task:3/device:CPU:1' - \
+  tagflow place "$loop" --cluster one.json
+ends INT 0 "$pid" worker
+expect 4 - 'ps/task:3: .*Connection refused' tagflow "${run[@]}" --cluster one.json
+serve worker worker --secret-file s --listen 0.0.0.0:0 --insecure
+grep -q 'warning: \[--insecure\] whoever is on the path' "$work/worker.err" ||
+  complain "there is no warning" --insecure
+ends TERM 0 "$pid" worker
+mkdir "$work/files"
+echo text >"$work/files/a"
+serve worker worker --cluster one.json --job ps --task 3 --file-root files
+expect 0 '^text = string\[\] "text' - tagflow run "$graphs/read_file.pbtxt" \
+  --feed 'path="a"' --fetch text --cluster one.json
+ends TERM 0 "$pid" worker
+expect 2 - 'the cluster needs a secret: add --secret-file' tagflow worker
+expect 1 - '0.0.0.0 is not a loopback address; --insecure allows it' \
+  tagflow worker --secret-file s --listen 0.0.0.0:0
+expect 2 - '\[--listen\] "localhost" has no port' \
+  tagflow worker --secret-file s --listen localhost
+expect 2 - 'the job "A/b" is not a lower-case letter' \
+  tagflow worker --secret-file s --job A/b
+expect 2 - 'there is no device type "nope"' \
+  tagflow worker --secret-file s --devices nope
+expect 2 - 'not in range' tagflow worker --secret-file s --task -1
+expect 2 - '"one.json" has no task /job:worker/task:0' \
+  tagflow worker --cluster one.json
+expect 1 - 'cannot listen at no.such.host.invalid port 0' \
+  tagflow worker --secret-file s --listen no.such.host.invalid:0
+expect 2 - 'not in range 1 to 256' tagflow cluster start 0
+expect 1 - 'task:0 .process .*ended with exit code 2 before it was ready' \
+  tagflow cluster start 1 --devices nope
+expect 1 - 'cannot write "no/such/c.json"' \
+  tagflow cluster start 1 --file no/such/c.json
+finish

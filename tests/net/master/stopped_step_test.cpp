@@ -1,0 +1,152 @@
+// Steps over workers that cannot go on, that are stopped, and that leave the
+// state of the workers torn.
+#include <doctest/doctest.h>
+
+#include "net/master/cluster.h"
+#include "net/worker/worker.h"
+#include "tests/actors/process_cases.h"
+#include "tests/reference/odd_loops.h"
+
+namespace tagflow::net {
+namespace {
+
+using namespace tagflow::graph;  // NOLINT: for tests
+using graph::testing::contains;
+using graph::testing::must;
+
+constexpr char kSecret[] = "a secret of this test";
+
+// Two workers, and the options of a session on them.
+struct Workers {
+  explicit Workers(bool tolerates_torn_state = false) {
+    ClusterOptions cluster{.members = {}, .name = "test", .secret = kSecret};
+    cluster.tolerates_torn_state = tolerates_torn_state;
+    for (uint32_t task = 0; task < 2; ++task) {
+      WorkerOptions worker;
+      worker.task = {"worker", task};
+      worker.cluster = "test";
+      worker.secret = kSecret;
+      worker.devices = "cpu:1";
+      worker.workers = 1;
+      worker.on_warning = [](const std::string&) {};
+      workers.push_back(must(Worker::start(std::move(worker))));
+      cluster.members.push_back(
+          {{"worker", task}, {"localhost", workers.back()->port()}});
+    }
+    options.backend = must(Cluster::connect(std::move(cluster)));
+    options.passes = PassSet::none();
+  }
+
+  std::vector<std::unique_ptr<Worker>> workers;
+  actors::SessionOptions options;
+};
+
+// "bad" updates a variable of task 0, and fails on task 1 before it updates
+// another one there.
+struct TwoVariables : actors::Program {
+  TwoVariables() {
+    const Scope here = s.with_device("/job:worker/task:0");
+    const Scope there = s.with_device("/job:worker/task:1");
+    const ops::Variable v =
+        ops::variable(here.named("v"), DataType::kInt32, PartialShape({}));
+    const ops::Variable w =
+        ops::variable(there.named("w"), DataType::kInt32, PartialShape({}));
+    ops::group(s.named("init"),
+               {ops::assign(here, v, ops::constant(here, 0)),
+                ops::assign(there, w, ops::constant(there, 0))});
+    const Output x = input("x", DataType::kInt32);
+    const Output first = ops::assign_add(here, v, x);
+    const Output sent =
+        ops::identity(here.with_control_dependencies({first}), x);
+    const Output check = ops::assert_(
+        there, ops::not_equal(there, sent, ops::constant(there, -1)),
+        {"a bad number"});
+    ops::assign_add(there.named("update").with_control_dependencies({check}), w,
+                    x);
+    ops::identity(there.named("read"), ops::read(here, v));
+    must(s.status());
+  }
+};
+
+Status update(actors::Session& session, int x) {
+  return session
+      .run({{"x", Tensor::scalar(x)}}, {}, {"update"},
+           actors::within_a_minute())
+      .status();
+}
+
+}  // namespace
+
+TEST_CASE("a step over workers that cannot go on says who waits for what") {
+  // A node of the loop waits for its first iteration and for a later one; so
+  // the limit of an inner loop does not come.
+  reference::Odd odd;
+  Node* both =
+      odd.add("l/both", "AddV2", {{odd.loop.enter, 0}, {odd.loop.next, 0}});
+  const auto inner =
+      graph::testing::counter(odd.graph, "i", {odd.loop.body, 0}, {both, 0});
+  odd.choose(inner.exit, inner.exit);
+  for (Node* node : odd.graph.nodes())
+    odd.graph.set_device(node, "/job:worker/task:0");
+  Node* far = odd.add("far", "Abs", {{odd.graph.find("l/done"), 0}});
+  odd.graph.set_device(far, "/job:worker/task:1");
+  const Workers workers;
+  const auto session = actors::make_session(workers.options, odd.graph);
+  std::vector<actors::Feed> feeds;
+  for (const auto& [name, value] : odd.feeds) feeds.push_back({name, value});
+  const Status status =
+      session->run(feeds, {"far"}, {}, actors::within_a_minute()).status();
+  INFO(status.to_string());
+  CHECK(status.code() == Code::kDeadlock);
+  CHECK(status.message().starts_with(
+      "[session] the step can make no progress; /job:worker/task:0: "));
+  CHECK(contains(status.message(), "waits for 1 of its Enters: \"i/limit"));
+  CHECK(contains(status.message(),
+                 "; /job:worker/task:1: _Recv \"l/done/recv\" in the root "
+                 "frame waits for \"l/done\" of "
+                 "/job:worker/replica:0/task:0/device:CPU:0; "));
+}
+
+TEST_CASE("a time-out names what waits, and the worker on which it does") {
+  const actors::processes::Waiting p;
+  const Workers workers;
+  const auto session = actors::make_session(workers.options, p.graph);
+  actors::RunOptions soon;
+  soon.timeout = std::chrono::milliseconds(200);
+  const Status status = session->run({}, {"taken"}, {}, soon).status();
+  INFO(status.to_string());
+  CHECK(status.code() == Code::kDeadlineExceeded);
+  CHECK(contains(status.message(), "time-out of 0.2 s"));
+  CHECK(contains(status.message(),
+                 "/job:worker/task:1: QueueDequeueV2 \"take\" in the root "
+                 "frame has not answered"));
+}
+
+TEST_CASE("state that a failed step has torn is not updated until a reset") {
+  const TwoVariables p;
+  const Workers workers;
+  const auto session = actors::make_session(workers.options, p.graph);
+  must(session->run({}, {}, {"init"}, actors::within_a_minute()));
+  must(update(*session, 1));
+  CHECK(update(*session, -1).code() == Code::kInvalidArgument);
+  const Status torn = update(*session, 1);
+  INFO(torn.to_string());
+  CHECK(torn.code() == Code::kFailedPrecondition);
+  CHECK(contains(torn.message(), "the state of the workers is torn"));
+  CHECK(contains(torn.message(), "a bad number"));
+  CHECK(must(actors::must_run(*session, {}, {"read"})[0].item<int32_t>()) == 0);
+  must(session->reset({""}));
+  must(session->run({}, {}, {"init"}, actors::within_a_minute()));
+  must(update(*session, 1));
+}
+
+TEST_CASE("a cluster may tolerate state that is torn") {
+  const TwoVariables p;
+  const Workers workers(true);
+  const auto session = actors::make_session(workers.options, p.graph);
+  must(session->run({}, {}, {"init"}, actors::within_a_minute()));
+  CHECK(update(*session, -1).code() == Code::kInvalidArgument);
+  must(update(*session, 1));
+}
+
+}  // namespace tagflow::net

@@ -1,0 +1,192 @@
+// What a step over two workers puts on the wire.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <list>
+
+#include "autodiff/gradients.h"
+#include "net/master/cluster.h"
+#include "net/worker/worker.h"
+#include "tests/actors/pending.h"
+#include "tests/actors/program.h"
+#include "tests/net/master/tap.h"
+
+namespace tagflow::net {
+namespace {
+
+using namespace tagflow::graph;  // NOLINT: for tests
+using graph::testing::must;
+
+constexpr int64_t kWindow = 1 << 20;  // bytes
+constexpr char kHere[] = "/job:worker/task:0";
+constexpr char kThere[] = "/job:worker/task:1";
+
+// Two workers with taps before their ports, and their master.
+struct Tapped {
+  Tapped() {
+    ClusterOptions options;
+    options.name = "test";
+    options.secret = "a secret of this test";
+    for (uint32_t task = 0; task < 2; ++task) {
+      WorkerOptions worker;
+      worker.task = {"worker", task};
+      worker.cluster = options.name;
+      worker.secret = options.secret;
+      worker.workers = 1;
+      worker.on_warning = [](const std::string&) {};
+      workers.push_back(must(Worker::start(std::move(worker))));
+      taps.emplace_back(workers.back()->port(), traffic);
+      options.members.push_back(
+          {{"worker", task}, {"localhost", taps.back().port()}});
+    }
+    master = must(Cluster::connect(std::move(options)));
+  }
+
+  std::unique_ptr<actors::Session> session(const Graph& graph) const {
+    actors::SessionOptions options;
+    options.backend = master;
+    return actors::make_session(options, graph);
+  }
+
+  Traffic traffic;
+  std::list<Tap> taps;
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::shared_ptr<Cluster> master;
+};
+
+Tensor trips(int count) { return Tensor::scalar<int32_t>(count); }
+
+}  // namespace
+
+TEST_CASE("a step's messages to and from its master do not grow with trips") {
+  actors::Program p;
+  const Scope here = p.s.with_device(kHere);
+  const Output n = ops::placeholder(here.named("n"), DataType::kInt32, {});
+  const Output out = while_loop(
+      here,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1),
+                ops::add(in.with_device(kThere), v[1], 1.f)};
+      },
+      {ops::constant(here, 0), ops::constant(here, 1.f)},
+      {.parallel_iterations = 32})[1];
+  must(p.s.status());
+  Tapped cluster;
+  const auto session = cluster.session(p.graph);
+  const auto run = [&](int count) {
+    const auto results =
+        actors::must_run(*session, {{"n", trips(count)}}, {out.name()});
+    CHECK(must(results[0].item<float>()) == float(count) + 1);
+  };
+  run(1);  // registers
+  std::vector<uint64_t> frames, reports;
+  for (const int count : {10, 10'000}) {
+    const auto of = [&](FrameKind kind) {
+      return cluster.traffic.of(Role::kMaster, kind).frames;
+    };
+    const auto of_stalls = [&] {
+      return of(FrameKind::kReport) + of(FrameKind::kAsk);
+    };
+    const uint64_t stalls = of_stalls();
+    const uint64_t all = cluster.traffic.of(Role::kMaster).frames;
+    run(count);
+    reports.push_back(of_stalls() - stalls);
+    frames.push_back(cluster.traffic.of(Role::kMaster).frames - all -
+                     reports.back());
+  }
+  CHECK(frames[0] == 4);  // a Run and a Done for each worker
+  CHECK(frames[1] == frames[0]);
+  // A busy machine may stop a process long enough for a few.
+  CHECK(reports[1] < 1000);
+  CHECK(cluster.traffic.of(Role::kWorker, FrameKind::kTokens).frames >=
+        2 * 10'000);
+}
+
+TEST_CASE("what a receiver keeps of a sender that runs ahead is a window") {
+  constexpr int kTrips = 5000;
+  constexpr int kFloats = 256;
+  actors::Program p;
+  const Scope here = p.s.with_device(kHere), there = p.s.with_device(kThere);
+  const ops::Queue queue =
+      ops::fifo_queue(there.named("queue"), {DataType::kFloat});
+  const Output taken = ops::dequeue(there, queue)[0];
+  ops::enqueue(there.named("put"), queue, {ops::constant(there, 0.f)});
+  // The loop's variable of task 1 waits for the queue, and that of task 0 does
+  // not.
+  const Outputs out = while_loop(
+      p.s,
+      [&](const Scope& in, const Outputs& v) {
+        return ops::less(in.with_device(kHere), v[0], kTrips);
+      },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        const Scope first = in.with_device(kHere);
+        const Scope second = in.with_device(kThere);
+        return {ops::add(first, v[0], 1), ops::add(first, v[1], 1.f),
+                ops::add(second, v[2], ops::reduce_max(second, v[1], {0}))};
+      },
+      {ops::constant(here, 0),
+       ops::fill(here, {kFloats}, ops::constant(here, 0.f)),
+       ops::reshape(there, taken,
+                    ops::constant(there, Tensor::make(DataType::kInt32, {0})))},
+      {.parallel_iterations = 10});
+  must(p.s.status());
+  Tapped cluster;
+  const auto session = cluster.session(p.graph);
+  actors::Pending pending(*session, out[2].name(), actors::within_a_minute());
+  // The window is full, and the iterations that overlap are held.
+  CHECK(actors::comes_true(
+      [&] { return cluster.traffic.window().announced > 0; }));
+  const Traffic::Window full = cluster.traffic.window();
+  CHECK(full.used > kWindow - 2 * int64_t(kFloats * sizeof(float)));
+  must(session->run({}, {}, {"put"}, actors::within_a_minute()));
+  const auto results = must(pending.get());
+  float sum = 0;
+  for (int i = 0; i < kTrips; ++i) sum += float(i);
+  CHECK(must(results[0].item<float>()) == sum);
+  CHECK(cluster.traffic.window().most <= kWindow);
+}
+
+TEST_CASE("the gradient of a cut loop sends no more than values for values") {
+  constexpr int kFloats = 256;
+  constexpr uint64_t kBytes = kFloats * sizeof(float);
+  actors::Program p;
+  const Scope here = p.s.with_device(kHere);
+  const Output n = ops::placeholder(here.named("n"), DataType::kInt32, {});
+  const Output x =
+      ops::placeholder(here.named("x"), DataType::kFloat, {kFloats});
+  const Output last = while_loop(
+      here,
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [](const Scope& in, const Outputs& v) -> Outputs {
+        const Output y = ops::tanh(in.with_device(kThere), v[1]);
+        return {ops::add(in, v[0], 1), ops::tanh(in, y)};
+      },
+      {ops::constant(here, 0), x})[1];
+  const auto gradients = autodiff::dense_gradients(here, {last}, {x});
+  must(p.s.status());
+  Tapped cluster;
+  const auto session = cluster.session(p.graph);
+  Tensor value = Tensor::make(DataType::kFloat, {kFloats});
+  std::ranges::fill(value.mutable_flat<float>(), 0.5f);
+  const auto bytes_of = [&](int count, const Output& fetch) {
+    const std::vector<actors::Feed> feeds = {{"n", trips(count)}, {"x", value}};
+    actors::must_run(*session, feeds, {fetch.name()});
+    const uint64_t before = cluster.traffic.of(Role::kWorker).bytes;
+    actors::must_run(*session, feeds, {fetch.name()});
+    return cluster.traffic.of(Role::kWorker).bytes - before;
+  };
+  const uint64_t few = bytes_of(100, gradients[0]);
+  const uint64_t more = bytes_of(200, gradients[0]);
+  const uint64_t most = bytes_of(400, gradients[0]);
+  INFO(few, " ", more, " ", most);
+  // A value goes to task 1 in each trip, and one comes back.
+  CHECK(bytes_of(400, last) >= 2 * 400 * kBytes);
+  CHECK(most - more < 3 * 2 * 200 * kBytes);
+  // It is linear: twice as many further trips send twice as many bytes.
+  const double ratio = double(most - more) / double(more - few);
+  CHECK(ratio > 1.9);
+  CHECK(ratio < 2.1);
+}
+
+}  // namespace tagflow::net
