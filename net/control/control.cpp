@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "actors/runtime/annotated_actor.h"
 #include "graph/fault.h"
 #include "net/control/control_system.h"
 #include "net/control/directory.h"
@@ -30,6 +31,8 @@ class Control::Impl {
                           on_warning, std::move(options.on_refused)}));
       types = system.message_types(caf::detail::type_list<WorkerActor>());
     }
+    // Another thread may be the one that destroys it.
+    actors::leave_system();
   }
   ~Impl() {
     caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);

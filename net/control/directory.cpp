@@ -32,7 +32,7 @@ caf::result<std::string> answer(Result<std::string> bytes) {
 }  // namespace
 
 Directory::Directory(caf::actor_config& config, Options options)
-    : DirectoryBase::base(config),
+    : Annotated(config),
       options_(std::move(options)),
       members_({}, "", {LifeSigns().interval, LifeSigns().most_silent}) {
   harden(*this);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "net/control/actors.h"
+#include "net/control/annotated.h"
 #include "net/control/control_system.h"
 #include "net/control/ticks.h"
 #include "net/protocol/members.h"
@@ -26,7 +27,7 @@ using DirectoryBase = DirectoryActor::extend<
 // A worker is a member from its join until its connection ends, or it gives no
 // sign of life: see Note [Membership]. Its incarnation is that of its
 // connection, so it has another one whenever it joins.
-class Directory final : public DirectoryBase::base {
+class Directory final : public Annotated<DirectoryBase::base> {
  public:
   struct Options {
     ControlSystem& system;

@@ -31,7 +31,7 @@ bool is_final(const Status& status) {
 }  // namespace
 
 Joiner::Joiner(caf::actor_config& config, Options options)
-    : JoinerBase::base(config),
+    : Annotated(config),
       options_(std::move(options)),
       directory_at_(options_.any) {
   harden(*this);

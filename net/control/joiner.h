@@ -9,6 +9,7 @@
 #include <string>
 
 #include "net/control/actors.h"
+#include "net/control/annotated.h"
 #include "net/control/control_system.h"
 #include "net/control/ticks.h"
 #include "net/link/listener.h"
@@ -29,7 +30,7 @@ using JoinerBase = WorkerActor::extend<
 
 // A member of the cluster while the directory lives: see Membership. What it
 // has to do for a master does not end with its membership.
-class Joiner final : public JoinerBase::base {
+class Joiner final : public Annotated<JoinerBase::base> {
  public:
   struct Options {
     ControlSystem& system;

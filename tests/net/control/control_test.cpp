@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <future>
+#include <thread>
 
 #include "net/transfer/identity.h"
 #include "tests/net/control/cluster_of.h"
@@ -71,6 +72,16 @@ TEST_CASE("a worker that ends is no member any more") {
   wait_for_members(directory.address(), 1);
   CHECK(directory.warnings->mention(
       "[members] /job:worker/task:1 is lost: its connection has ended"));
+}
+
+TEST_CASE("a worker may end on another thread than the one that started it") {
+  Joined directory = start_worker(joining(0));
+  Joined worker = start_worker(joining(1, directory.address()));
+  wait_for_members(directory.address(), 2);
+  std::thread([&] {
+    worker.worker.reset();
+    directory.worker.reset();
+  }).join();
 }
 
 TEST_CASE("a second process of a task waits until the first is lost") {
