@@ -66,7 +66,6 @@ bool Step::try_enter() {
 void Step::begin_wait(StepWait& wait) {
   std::lock_guard lock(mutex_);
   waits_.push_back(wait);
-  if (wait.what == devices::WaitsFor::kSharedState) ++state_waits_;
   word_.fetch_add(kWait);
 }
 
@@ -75,7 +74,6 @@ void Step::end_wait(StepWait& wait) {
   {
     std::lock_guard lock(mutex_);
     waits_.erase(boost::intrusive::list<StepWait>::s_iterator_to(wait));
-    if (wait.what == devices::WaitsFor::kSharedState) --state_waits_;
     waits_ended_.fetch_add(1);
     was_waiting = (word_.fetch_add(kUnit - kWait) & kUnits) == 0;
   }
@@ -89,8 +87,13 @@ bool Step::is_waiting() const {
 
 bool Step::waits_for_state() const {
   std::lock_guard lock(mutex_);
-  const bool has_units = (word_.load() & kUnits) != 0;
-  return !has_units && state_waits_ > 0 && state_waits_ == waits_.size();
+  bool is_for_state = false;
+  for (const StepWait& wait : waits_) {
+    if (wait.is_for_peers) continue;
+    if (!wait.is_for_state()) return false;
+    is_for_state = true;
+  }
+  return is_for_state && is_waiting();
 }
 
 bool Step::waits_for_peers() const {

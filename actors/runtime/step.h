@@ -85,6 +85,10 @@ struct StepWait
   // 'queue "q" has 0 of 10 elements'; empty if nobody says. REQUIRES: the wait
   // has not ended.
   virtual std::string reason() const { return {}; }
+  // Whether only another run on the same state can end it. REQUIRES: the same
+  virtual bool is_for_state() const {
+    return what == devices::WaitsFor::kSharedState;
+  }
 
   devices::WaitsFor what = devices::WaitsFor::kOutside;
   // It is a part's wait for what its peers send: actors/runtime/peer_wait.h.
@@ -164,8 +168,8 @@ class Step : public std::enable_shared_from_this<Step>,
   void end_wait(StepWait& wait);
   // Whether the step is not over and has no unit. Thread-safe.
   bool is_waiting() const;
-  // Whether the step waits, and only for other runs on the same state.
-  // Thread-safe.
+  // Whether the step waits, and only for other runs on the same state; also for
+  // peers, if it is a part. Thread-safe.
   bool waits_for_state() const;
   // Whether the step waits, and only for what its peers send. Thread-safe.
   bool waits_for_peers() const;
@@ -284,7 +288,6 @@ class Step : public std::enable_shared_from_this<Step>,
   mutable std::mutex mutex_;  // guards the below; held briefly
   std::condition_variable changed_;
   boost::intrusive::list<StepWait> waits_;
-  size_t state_waits_ = 0;  // those for shared state
   Status error_;
   bool stopped_ = false;
   std::string waits_at_stop_;         // what it waited for then; may be empty

@@ -56,6 +56,10 @@ class JoinedExecutable::PartWait final : public devices::CancelHook {
     std::string name() const override {
       return wait->part_.describe_wait(wait->id_);
     }
+    std::string reason() const override {
+      return wait->part_.describe_stall(wait->id_);
+    }
+    bool is_for_state() const override { return !reason().empty(); }
     const PartWait* wait = nullptr;
   };
   enum class Phase : uint8_t { kStarting, kStarted, kCancelled };

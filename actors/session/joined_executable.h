@@ -23,6 +23,9 @@ class RemotePart {
   // What a step waits for that has begun here: "the part of
   // /job:worker/task:1".
   virtual std::string describe_wait(uint64_t step) const = 0;
+  // If only other runs can make such a step go on: what it waits for in their
+  // processes. Else empty.
+  virtual std::string describe_stall(uint64_t step) const = 0;
 
   // What it needs of a step. Valid during start().
   struct Order {

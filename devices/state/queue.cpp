@@ -136,6 +136,8 @@ Status Queue::put(const KernelContext& context,
 Status Queue::put_rows(const KernelContext& context,
                        std::span<const Tensor> values, int64_t begin,
                        int64_t end) {
+  // First, since it counts: the rows below are as large.
+  TAGFLOW_RETURN_IF_ERROR(reserve(context, end - begin));
   std::vector<std::vector<Tensor>> rows(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     Tensor part = values[i];
@@ -144,7 +146,6 @@ Status Queue::put_rows(const KernelContext& context,
     }
     TAGFLOW_RETURN_IF_ERROR(unstack_rows(context, part, rows[i]));
   }
-  TAGFLOW_RETURN_IF_ERROR(reserve(context, end - begin));
   for (size_t row = 0; row < size_t(end - begin); ++row) {
     for (size_t i = 0; i < rows.size(); ++i)
       element_[i] = std::move(rows[i][row]);

@@ -36,6 +36,9 @@ class ClusterRuns final : public actors::RemotePart {
   std::string describe_wait(uint64_t step) const override {
     return steps_.describe_wait(program_, step);
   }
+  std::string describe_stall(uint64_t step) const override {
+    return steps_.describe_stall(program_, step);
+  }
   void start(const Order& order, std::function<void(Done)> done) override {
     steps_.start(program_, order, std::move(done));
   }

@@ -41,6 +41,7 @@ ClusterStep::ClusterStep(uint64_t number, const ClusterProgram& program,
       machine_(StepId(number), parts_of(program), program.pairs,
                {.grace = grace}),
       watch_(program.parts.size()),
+      waits_(program.parts.size()),
       fetches_(program.num_fetches) {}
 
 // --- Events -----------------------------------------------------------------
@@ -66,6 +67,17 @@ std::string ClusterStep::describe_wait() const {
   const auto names = machine_.running();
   return fmt::format("the part{} of {}", names.size() == 1 ? "" : "s",
                      fmt::join(names, ", "));
+}
+
+std::string ClusterStep::describe_stall() const {
+  const Lock lock(mutex_);
+  if (!machine_.is_running() || !watch_.is_stalled()) return {};
+  std::string text;
+  for (size_t i = 0; i < waits_.size(); ++i)
+    if (!waits_[i].empty())
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ",
+                          program_.parts[i].member->name(), waits_[i]);
+  return text;
 }
 
 Status ClusterStep::on_done(Member& member, const net::Done& done,
@@ -110,9 +122,11 @@ void ClusterStep::on_report(Member& member, const Report& report) {
   const size_t index = index_of(member.index());
   if (!machine_.is_running() || index == program_.parts.size()) return;
   MasterStep::Actions actions;
+  waits_[index] = report.waits;
   perform(watch_.on_report(index, {uint32_t(report.round),
                                    report.is_quiet,
-                                   {report.sent, report.received}}),
+                                   {report.sent, report.received},
+                                   !report.waits.empty()}),
           actions);
   perform(std::move(lock), actions);
 }
@@ -197,7 +211,9 @@ void ClusterStep::perform(const MasterStep::Action& action, Rest& rest) {
 
 void ClusterStep::perform(DeadlockWatch::Decision decision,
                           MasterStep::Actions& actions) {
-  if (decision == DeadlockWatch::Decision::kNothing) return;
+  if (decision == DeadlockWatch::Decision::kNothing ||
+      decision == DeadlockWatch::Decision::kStall)
+    return;
   if (decision == DeadlockWatch::Decision::kAsk) {
     for (const ClusterPart& part : program_.parts)
       part.member->ask(number_, watch_.round());

@@ -56,6 +56,8 @@ class ClusterStep : public std::enable_shared_from_this<ClusterStep> {
   void stop(const Status& cause);
   // Those of its tasks whose parts are not over, for users.
   std::string describe_wait() const;
+  // What it waits for, if only other runs can make it go on; else empty.
+  std::string describe_stall() const;
 
   // What workers say. An error ends the link of the worker.
   Status on_done(Member& member, const net::Done& done,
@@ -96,7 +98,8 @@ class ClusterStep : public std::enable_shared_from_this<ClusterStep> {
   const actors::RemotePart::Order* order_ = nullptr;  // during begin()
   MasterStep machine_;
   DeadlockWatch watch_;
-  Time alarm_ = kNever;  // when the clock comes
+  std::vector<std::string> waits_;  // for other runs, by part
+  Time alarm_ = kNever;             // when the clock comes
   std::vector<Tensor> fetches_;
   actors::RunStats stats_;
 };

@@ -110,6 +110,12 @@ std::string Steps::describe_wait(const ClusterProgram& program,
   return running == nullptr ? "nothing" : running->describe_wait();
 }
 
+std::string Steps::describe_stall(const ClusterProgram& program,
+                                  uint64_t step) const {
+  const auto running = find(program, step);
+  return running == nullptr ? "" : running->describe_stall();
+}
+
 void Steps::on_answer(uint64_t number, bool tears, const Status& status) {
   const std::lock_guard lock(mutex_);
   running_.erase(number);

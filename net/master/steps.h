@@ -40,9 +40,11 @@ class Steps final : public MemberEvents {
   // the program is lost, or if it updates torn state.
   void start(const ClusterProgram& program,
              const actors::RemotePart::Order& order, Done done);
-  // As RemotePart::abort() and describe_wait(), of a step that start() got.
+  // As the functions of RemotePart, of a step that start() got.
   void stop(const ClusterProgram& program, uint64_t step, const Status& cause);
   std::string describe_wait(const ClusterProgram& program, uint64_t step) const;
+  std::string describe_stall(const ClusterProgram& program,
+                             uint64_t step) const;
 
   // All workers have dropped their state. `num_torn` is of the begin of that.
   uint64_t num_torn() const;

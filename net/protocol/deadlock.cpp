@@ -1,5 +1,7 @@
 #include "net/protocol/deadlock.h"
 
+#include <algorithm>
+
 namespace tagflow::net {
 
 DeadlockWatch::Decision DeadlockWatch::on_report(size_t index,
@@ -9,11 +11,18 @@ DeadlockWatch::Decision DeadlockWatch::on_report(size_t index,
   is_changed_ |= !report.is_quiet || report.counts != part.counts;
   part.is_quiet = report.is_quiet;
   part.counts = report.counts;
+  part.waits_for_runs = report.waits_for_runs;
+  is_stalled_ &= report.is_quiet;
   if (part.is_asked && report.round == round_) {
     part.is_asked = false;
-    if (--num_asked_ == 0 && !is_changed_) return Decision::kDeadlock;
+    if (--num_asked_ == 0 && !is_changed_) {
+      is_stalled_ =
+          std::any_of(parts_.begin(), parts_.end(),
+                      [](const Part& each) { return each.waits_for_runs; });
+      return is_stalled_ ? Decision::kStall : Decision::kDeadlock;
+    }
   }
-  return examine();
+  return is_stalled_ ? Decision::kNothing : examine();
 }
 
 DeadlockWatch::Decision DeadlockWatch::on_over(size_t index,
@@ -22,6 +31,7 @@ DeadlockWatch::Decision DeadlockWatch::on_over(size_t index,
   if (part.is_over) return Decision::kNothing;
   num_asked_ -= part.is_asked;
   is_changed_ = true;
+  is_stalled_ = false;
   part = {};
   part.is_over = true;
   part.is_quiet = true;

@@ -10,9 +10,15 @@ namespace tagflow::net {
 
 // Note [Deadlock]
 // A part is *quiet* if nothing of it runs, and it waits for peers only: for
-// tokens, or for pulls of what it holds. A part that waits for a queue, a
-// timer, a thread, a feed, or a session that is being made is not quiet. Only a
-// message of a peer ends its quiet. A part that is over is quiet for ever.
+// tokens, or for pulls of what it holds. A part that waits for a timer, a
+// thread, a feed, or a session that is being made is not quiet. Only a message
+// of a peer ends its quiet. A part that is over is quiet for ever.
+//
+// A part that waits for what only other runs can give, as the elements of a
+// queue, is quiet, too, but says so: then the step is not deadlocked, it is
+// *stalled*, until one of its parts says that it is not quiet any more. A
+// worker says this at once of a part that it has called stalled. So the master
+// knows it before it knows that the other run, which did this, is over.
 //
 // A step is deadlocked if all its parts are quiet at the same time and none of
 // their messages is under way. The master cannot look at all parts at once. It
@@ -92,6 +98,7 @@ class DeadlockWatch {
     kNothing,
     kAsk,       // every part that is not over for a report in round()
     kDeadlock,  // which ends the step
+    kStall,     // is_stalled() begins
   };
 
   // What a worker says of its part.
@@ -99,6 +106,7 @@ class DeadlockWatch {
     uint32_t round = 0;  // 0: not asked for
     bool is_quiet = false;
     MessageCounts counts;
+    bool waits_for_runs = false;
   };
 
   explicit DeadlockWatch(size_t num_parts) : parts_(num_parts) {}
@@ -110,12 +118,15 @@ class DeadlockWatch {
   Decision on_over(size_t part, MessageCounts counts);
 
   uint32_t round() const { return round_; }
+  // Whether only other runs can make the step go on.
+  bool is_stalled() const { return is_stalled_; }
 
  private:
   struct Part {
     bool is_over = false;
     bool is_quiet = false;
     bool is_asked = false;  // and has not answered
+    bool waits_for_runs = false;
     MessageCounts counts;
   };
   Decision examine();
@@ -124,6 +135,7 @@ class DeadlockWatch {
   uint32_t round_ = 0;
   size_t num_asked_ = 0;     // have not answered yet
   bool is_changed_ = false;  // since the first looks
+  bool is_stalled_ = false;
 };
 
 }  // namespace tagflow::net

@@ -375,6 +375,7 @@ void Report::write(Writer& writer) const {
   writer.fixed(uint8_t(is_quiet));
   writer.varint(sent);
   writer.varint(received);
+  write_words(writer, waits);
 }
 
 Report Report::read(Reader& reader) {
@@ -384,6 +385,7 @@ Report Report::read(Reader& reader) {
   report.is_quiet = reader.flag();
   report.sent = reader.varint();
   report.received = reader.varint();
+  report.waits = read_words(reader);
   return report;
 }
 

@@ -177,7 +177,8 @@ struct Pong {
   static Pong read(Reader& reader);
 };
 
-// To the master: whether a part has nothing to do, and waits for peers only.
+// To the master: whether a part has nothing to do, and waits for peers only, or
+// for peers and other runs.
 struct Report {
   static constexpr FrameKind kKind = FrameKind::kReport;
   uint64_t step = 0;
@@ -187,6 +188,7 @@ struct Report {
   // come from them, since the step began.
   uint64_t sent = 0;
   uint64_t received = 0;
+  std::string waits;  // for what of other runs, for users; empty: for nothing
 
   void write(Writer& writer) const;
   static Report read(Reader& reader);

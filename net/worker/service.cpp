@@ -115,9 +115,7 @@ Status Service::run() {
     // While steps follow each other, none of them wakes this thread.
     while (is_looking_ && !changed_.wait_for(lock, kLook, is_called)) {
       is_looking_ = !running_.empty();
-      lock.unlock();
       look_at_steps();
-      lock.lock();
     }
     if (is_closed_) return reason_;
     if (jobs_.empty()) continue;
@@ -138,35 +136,51 @@ void Service::close(Status reason) {
 }
 
 void Service::look_at_steps() {
-  std::vector<Report> reports;
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto& [number, running] : running_) {
-      Report report = look(number, running);
-      if (running.quiet.on_time(std::chrono::steady_clock::now()))
-        reports.push_back(std::move(report));
-    }
+  for (auto& [number, running] : running_) {
+    const Report report = look(number, running);
+    if (running.quiet.on_time(std::chrono::steady_clock::now()))
+      send_report(report, running);
   }
-  for (const Report& report : reports) static_cast<void>(master_->send(report));
 }
 
 // Each message that wakes a part is counted while the part has a unit. So if
 // the part is quiet between two equal counts, these are those of that moment;
-// and if it is quiet at the next look, with the same counts, it was meanwhile.
+// and if it is quiet at the next look, with the same counts, it was meanwhile,
+// unless it waited for other runs: then resume_step() tells its end.
 Report Service::look(uint64_t step, Running& running) {
   const MessageCounts before = parts_.counts(step);
-  const bool is_quiet =
-      running.step != nullptr && running.step->waits_for_peers();
+  Report report{.step = step};
+  if (running.step != nullptr) {
+    report.is_quiet = running.step->waits_for_peers();
+    if (!report.is_quiet && running.step->waits_for_state()) {
+      report.waits = running.step->describe_waits();
+      report.is_quiet = true;
+    }
+  }
   const MessageCounts counts = parts_.counts(step);
-  if (is_quiet && counts == before) {
+  report.is_quiet = report.is_quiet && counts == before;
+  report.sent = counts.sent;
+  report.received = counts.received;
+  if (report.is_quiet) {
     running.quiet.on_quiet(counts, std::chrono::steady_clock::now());
   } else {
     running.quiet.on_busy();
+    report.waits.clear();
   }
-  return {.step = step,
-          .is_quiet = running.quiet.is_quiet(),
-          .sent = counts.sent,
-          .received = counts.received};
+  return report;
+}
+
+void Service::send_report(const Report& report, Running& running) {
+  running.is_stalled = !report.waits.empty();
+  static_cast<void>(guarded("net", [&] { return master_->send(report); }));
+}
+
+void Service::resume_step(uint64_t step) {
+  const std::lock_guard lock(mutex_);
+  const auto found = running_.find(step);
+  if (found == running_.end() || !found->second.is_stalled) return;
+  found->second.quiet.on_busy();
+  send_report({.step = step}, found->second);
 }
 
 void Service::take_register(const std::string& bytes) {
@@ -234,11 +248,13 @@ Result<std::vector<PeerSession*>> Service::sessions_of(
       const std::lock_guard lock(mutex_);
       if (session_with(id) != nullptr) continue;
     }
-    TAGFLOW_ASSIGN(auto pair,
-                   connect_pair(*threads_.bulk, {peer.host, peer.port},
-                                identity_, peer.incarnation));
-    pair.peer.task = peer.task;
-    adopt_peer(std::move(pair));
+    auto pair = connect_pair(*threads_.bulk, {peer.host, peer.port}, identity_,
+                             peer.incarnation);
+    if (!pair.ok())
+      return std::move(pair).status().with_prefix(
+          fmt::format("[net] {}: ", id.first));
+    pair->peer.task = peer.task;
+    adopt_peer(std::move(*pair));
   }
   std::vector<PeerSession*> sessions;
   const auto end = std::chrono::steady_clock::now() + 2 * kHelloTime;
@@ -448,6 +464,9 @@ Status Service::try_start_step(const Run& run,
   step->info.seed = run.seed;
   step->info.state = &state_.resources();
   step->info.random_runs = &step->random.emplace(state_.run_counts());
+  step->on_resumed = [this](const actors::Step& resumed) {
+    resume_step(resumed.info.step_id);
+  };
   const auto hook = std::make_shared<FailureHook>(*this, *step);
   step->info.cancels->add(hook);
   step->on_over = [this, registered, hook](actors::Step& over,
@@ -497,16 +516,13 @@ void Service::on_abort(const Abort& abort) {
 }
 
 void Service::on_ask(const Ask& ask) {
-  Report report;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = running_.find(ask.step);
-    if (found == running_.end()) return;  // its Done is on its way
-    report = look(ask.step, found->second);
-    found->second.quiet.on_asked();
-  }
+  const std::lock_guard lock(mutex_);
+  const auto found = running_.find(ask.step);
+  if (found == running_.end()) return;  // its Done is on its way
+  Report report = look(ask.step, found->second);
+  found->second.quiet.on_asked();
   report.round = ask.round;
-  static_cast<void>(master_->send(report));
+  send_report(report, found->second);
 }
 
 void Service::fail_step(uint64_t step, const Status& status) {

@@ -60,6 +60,7 @@ class Service {
     std::shared_ptr<actors::Step> step;  // null: its feeds are on their way
     Status cause;                        // why it was aborted meanwhile
     QuietPart quiet;
+    bool is_stalled = false;  // as the master was told
   };
   class FailureHook;
   using PeerId = std::pair<std::string, uint64_t>;  // task, incarnation
@@ -88,6 +89,8 @@ class Service {
                   Result<std::vector<std::pair<uint32_t, Tensor>>> feeds);
   Status try_start_step(const Run& run,
                         std::vector<std::pair<uint32_t, Tensor>> feeds);
+  // A wait of the step has ended, while nothing of it ran.
+  void resume_step(uint64_t step);
   // The step has its first error.
   void fail_step(uint64_t step, const Status& status);
   // The step is over, or could not be started: sends its Done.
@@ -98,11 +101,13 @@ class Service {
                    const actors::Step::Answer& answer,
                    const actors::RunStats& stats,
                    const std::vector<std::string>& fetches);
-  // Looks whether the part is quiet. REQUIRES: the lock is held
+  // Looks whether the part is quiet. REQUIRES for these two: the lock is held
   Report look(uint64_t step, Running& running);
+  // So that what is told later is sent later.
+  void send_report(const Report& report, Running& running);
 
   // On the thread of run().
-  // Reports parts that have been quiet for long.
+  // Reports parts that have been quiet for long. REQUIRES: the lock is held
   void look_at_steps();
   void take_register(const std::string& bytes);
   void take_reset(const Reset& reset);

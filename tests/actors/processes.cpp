@@ -244,6 +244,7 @@ class Processes::LocalPart final : public RemotePart {
   std::string describe_wait(uint64_t /*step*/) const override {
     return "the part of " + task_;
   }
+  std::string describe_stall(uint64_t /*step*/) const override { return {}; }
 
   void start(const Order& order, std::function<void(Done)> done) override {
     const auto step = std::make_shared<Step>(order.step.info.step_id,

@@ -2,6 +2,10 @@
 // state of the workers torn.
 #include <doctest/doctest.h>
 
+#include <future>
+#include <optional>
+#include <thread>
+
 #include "net/master/cluster.h"
 #include "net/worker/worker.h"
 #include "tests/actors/process_cases.h"
@@ -120,6 +124,43 @@ TEST_CASE("a time-out names what waits, and the worker on which it does") {
   CHECK(contains(status.message(),
                  "/job:worker/task:1: QueueDequeueV2 \"take\" in the root "
                  "frame has not answered"));
+}
+
+TEST_CASE("a session is stalled if its run waits for a queue of a worker") {
+  actors::Program p;
+  const Scope there = p.s.with_device("/job:worker/task:1");
+  const ops::Queue queue =
+      ops::fifo_queue(there.named("q"), {DataType::kInt32},
+                      {.shapes = {PartialShape::scalar()}});
+  ops::enqueue(there.named("put"), queue, {p.input("x", DataType::kInt32)});
+  ops::identity(p.s.with_device("/job:worker/task:0").named("taken"),
+                ops::dequeue(there.named("take"), queue)[0]);
+  must(p.s.status());
+  const Workers workers;
+  const auto session = actors::make_session(workers.options, p.graph);
+  for (const int number : {7, 8}) {
+    std::promise<Result<std::vector<Tensor>>> answer;
+    session->run_async(
+        {}, {"taken"}, {}, actors::within_a_minute(),
+        [&](Result<std::vector<Tensor>> result, const actors::RunStats&) {
+          answer.set_value(std::move(result));
+        });
+    std::optional<std::string> stall;
+    while (!stall) {
+      stall = session->stalled();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    INFO(*stall);
+    CHECK(contains(*stall,
+                   "waits for the parts of /job:worker/task:0, "
+                   "/job:worker/task:1 (/job:worker/task:1: "));
+    CHECK(contains(*stall, "QueueDequeueV2 \"take\" (queue \"q\" has 0"));
+    must(session->run({{"x", Tensor::scalar(number)}}, {}, {"put"},
+                      actors::within_a_minute()));
+    CHECK_FALSE(session->stalled());
+    const auto taken = must(answer.get_future().get());
+    CHECK(must(taken[0].item<int32_t>()) == number);
+  }
 }
 
 TEST_CASE("state that a failed step has torn is not updated until a reset") {

@@ -106,6 +106,41 @@ TEST_CASE("smoke: a deadlock is two equal looks at all parts") {
   CHECK(watch.on_report(1, quiet(1, 3, 1)) == Decision::kDeadlock);
 }
 
+TEST_CASE(
+    "smoke: a step that waits for other runs is stalled, not deadlocked") {
+  DeadlockWatch watch(2);
+  const auto waiting = [](uint32_t round) {
+    auto report = quiet(1, 3, round);
+    report.waits_for_runs = true;
+    return report;
+  };
+  watch.on_report(0, quiet(3, 1));
+  CHECK(watch.on_report(1, waiting(0)) == Decision::kAsk);
+  CHECK(watch.on_report(0, quiet(3, 1, 1)) == Decision::kNothing);
+  CHECK_FALSE(watch.is_stalled());
+  CHECK(watch.on_report(1, waiting(1)) == Decision::kStall);
+  CHECK(watch.is_stalled());
+  // It was served, and can go on no more than before.
+  CHECK(watch.on_report(1, busy()) == Decision::kNothing);
+  CHECK_FALSE(watch.is_stalled());
+  CHECK(watch.on_report(1, quiet(1, 3)) == Decision::kAsk);
+  CHECK(watch.on_report(0, quiet(3, 1, 2)) == Decision::kNothing);
+  CHECK(watch.on_report(1, quiet(1, 3, 2)) == Decision::kDeadlock);
+}
+
+TEST_CASE("smoke: the end of a part ends a stall") {
+  DeadlockWatch watch(2);
+  DeadlockWatch::Report waiting = quiet(0, 0);
+  waiting.waits_for_runs = true;
+  watch.on_report(0, quiet(0, 0));
+  CHECK(watch.on_report(1, waiting) == Decision::kAsk);
+  waiting.round = 1;
+  watch.on_report(0, quiet(0, 0, 1));
+  CHECK(watch.on_report(1, waiting) == Decision::kStall);
+  watch.on_over(1, {0, 0});
+  CHECK_FALSE(watch.is_stalled());
+}
+
 TEST_CASE("smoke: a message under way is no deadlock") {
   DeadlockWatch watch(2);
   CHECK(watch.on_report(0, quiet(2, 0)) == Decision::kNothing);

@@ -125,7 +125,7 @@ TEST_CASE("Pull, Credit, Ping and Pong have their bytes") {
 }
 
 TEST_CASE("Report, Ask, PairLost and Bye have their bytes") {
-  check_golden(Report{2, 1, true, 3, 300}, "02 01 01 03 ac 02");
+  check_golden(Report{2, 1, true, 3, 300, "a"}, "02 01 01 03 ac 02 01 61");
   check_golden(Ask{2, 1}, "02 01");
   check_golden(PairLost{{"w", 1}, 5, {Code::kUnavailable, "x"}},
                "01 77 01 05 00 00 00 00 00 00 00 0e 01 78 00 00 00 00");

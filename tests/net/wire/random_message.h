@@ -120,7 +120,7 @@ inline void fill(std::mt19937_64& random, Pong& pong) {
 
 inline void fill(std::mt19937_64& random, Report& report) {
   report = {random_number(random), random_number(random), random() % 2 == 0,
-            random_number(random), random_number(random)};
+            random_number(random), random_number(random), random_text(random)};
 }
 
 inline void fill(std::mt19937_64& random, Ask& ask) {
