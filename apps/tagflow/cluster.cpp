@@ -15,6 +15,7 @@
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/end_signals.h"
 #include "apps/shared/runs/local_workers.h"
+#include "apps/tagflow/cluster_status.h"
 #include "apps/tagflow/commands.h"
 #include "graph/counted.h"
 #include "net/config/cluster_file.h"
@@ -127,7 +128,8 @@ Failure start_cluster(const StartCommand& command) {
 
 void add_cluster_command(CLI::App& app, ExitCode& exit_code) {
   auto command = std::make_shared<StartCommand>();
-  CLI::App* sub = app.add_subcommand("cluster", "start a cluster for a try");
+  CLI::App* sub = app.add_subcommand(
+      "cluster", "start a cluster for a try, or ask one what it does");
   sub->require_subcommand(1);
   CLI::App* start = sub->add_subcommand(
       "start", "start workers on this machine, until a signal ends them");
@@ -155,6 +157,7 @@ void add_cluster_command(CLI::App& app, ExitCode& exit_code) {
                    "as that of \"tagflow worker\"; by default graphs use no "
                    "files")
       ->type_name("DIR");
+  add_cluster_status_command(*sub, exit_code);
   start->callback(
       [command, &exit_code] { exit_code = report(start_cluster(*command)); });
 }

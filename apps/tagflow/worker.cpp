@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <csignal>
+#include <future>
 #include <limits>
 #include <memory>
 #include <string>
@@ -30,6 +32,7 @@ struct WorkerCommand {
   std::string job = "worker";
   uint32_t task = 0;
   std::string listen;  // empty: as the cluster file says, or a free port
+  std::string join;    // empty: nobody
   std::string name = net::ClusterFile().name;
   bool is_insecure = false;
   bool is_quiet = false;
@@ -79,6 +82,15 @@ Failure make_options(const WorkerCommand& command,
     options.host = address->host;
     options.port = address->port;
   }
+  if (!command.join.empty()) {
+    auto member = net::parse_address(command.join);
+    if (member.ok() && (member->host.empty() || member->port == 0))
+      member = invalid_argument("{:?} has no {}", command.join,
+                                member->port == 0 ? "port" : "host");
+    if (!member.ok())
+      return usage_error(std::move(member).status().with_prefix("[--join] "));
+    options.join = *std::move(member);
+  }
   auto policy = to_policy(engine);
   if (!policy.ok()) return usage_error(std::move(policy).status());
   options.policy = *std::move(policy);
@@ -122,6 +134,12 @@ Failure serve(WorkerCommand command) {
         "change what is sent");
   const bool is_insecure = command.is_insecure;
   const std::string host = options.host;
+  std::promise<Status> refused;
+  options.on_refused = [&refused](const Status& reason) {
+    refused.set_value(reason);
+    // Nobody else looks for signals.
+    kill(getpid(), SIGTERM);
+  };
   std::unique_ptr<net::Worker> worker;
   {
     const EndSignals signals;
@@ -136,7 +154,10 @@ Failure serve(WorkerCommand command) {
   }
   // Another signal ends the process at once.
   worker.reset();
-  return {};
+  auto reason = refused.get_future();
+  if (reason.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    return {};
+  return run_time_error(reason.get().with_prefix("[--join] "));
 }
 
 }  // namespace
@@ -159,6 +180,10 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
   sub->add_option("--listen", command->listen,
                   "where it listens; port 0: one that is free; default: "
                   "localhost:0")
+      ->type_name("HOST:PORT");
+  sub->add_option("--join", command->join,
+                  "a worker of the cluster to join; default: others join this "
+                  "one")
       ->type_name("HOST:PORT");
   sub->add_option("--name", command->name,
                   "the name of the cluster, without a cluster file")

@@ -3,6 +3,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <mutex>
 #include <optional>
 
 #include "graph/fault.h"
@@ -22,8 +23,8 @@ constexpr int kTurn = 16;
 
 }  // namespace
 
-// All of it belongs to the io thread. Handlers that wait in Asio own this, so
-// that it outlives the link until they have gone.
+// What is not guarded belongs to the io thread. Handlers that wait in Asio own
+// this, so that it outlives the link until they have gone.
 struct BulkLink::State : std::enable_shared_from_this<State> {
   State(IoThread& io_thread, Socket socket, Options link_options);
 
@@ -64,6 +65,9 @@ struct BulkLink::State : std::enable_shared_from_this<State> {
   BulkOutput output;
   uint32_t last_sequence = 0;  // at the end of the last interval
   bool is_writing = false;     // the writer will come, or waits for room
+
+  std::mutex closing;  // guards the below; held to close the descriptor
+  bool is_closed = false;
 };
 
 BulkLink::State::State(IoThread& io_thread, Socket socket, Options link_options)
@@ -122,6 +126,8 @@ bool BulkLink::State::end() {
   if (std::exchange(is_over, true)) return false;
   ErrorCode ignored;
   timer.cancel(ignored);
+  const std::lock_guard lock(closing);
+  is_closed = true;
   stream.close(ignored);
   return true;
 }
@@ -283,6 +289,11 @@ void BulkLink::cancel(ObjectId object, Status cause) {
 
 void BulkLink::drop(ObjectId object) {
   state_->thread.post([state = state_, object] { state->input.drop(object); });
+}
+
+Traffic BulkLink::traffic() const {
+  const std::lock_guard lock(state_->closing);
+  return state_->is_closed ? Traffic() : traffic_of(state_->descriptor);
 }
 
 }  // namespace tagflow::net

@@ -10,6 +10,7 @@
 #include "net/link/io_thread.h"
 #include "net/link/silence.h"
 #include "net/link/socket.h"
+#include "net/link/traffic.h"
 
 namespace tagflow::net {
 
@@ -64,6 +65,8 @@ class BulkLink {
   void cancel(ObjectId object, Status cause);
   // Drops the rest of an object that comes, if there is one.
   void drop(ObjectId object);
+  // Zeros when the link is lost.
+  Traffic traffic() const;
 
  private:
   struct State;

@@ -305,4 +305,9 @@ size_t SmallLink::queued() const {
   return state_->queued;
 }
 
+Traffic SmallLink::traffic() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->is_open ? traffic_of(state_->descriptor) : Traffic();
+}
+
 }  // namespace tagflow::net

@@ -8,6 +8,7 @@
 #include "net/link/io_thread.h"
 #include "net/link/silence.h"
 #include "net/link/socket.h"
+#include "net/link/traffic.h"
 #include "net/wire/frame.h"
 
 namespace tagflow::net {
@@ -68,6 +69,8 @@ class SmallLink {
   std::function<void(const Status&)> closer() const;
   // Bytes that wait.
   size_t queued() const;
+  // Zeros when the link is lost.
+  Traffic traffic() const;
 
  private:
   struct State;

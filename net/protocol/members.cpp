@@ -12,6 +12,12 @@ Members::Members(std::vector<std::string> names, std::string digest,
       rules_(rules),
       members_(names_.size()) {}
 
+TaskIndex Members::add(std::string name) {
+  names_.push_back(std::move(name));
+  members_.emplace_back();
+  return TaskIndex{uint32_t(names_.size() - 1)};
+}
+
 Status Members::on_hello(const Hello& hello, Time now) {
   const auto index = size_t(hello.task);
   if (index >= names_.size())

@@ -69,6 +69,9 @@ class Members {
   Members(std::vector<std::string> names, std::string digest,
           LifeRules rules = {});
 
+  // The index of a further task.
+  TaskIndex add(std::string name);
+
   // OK makes the worker a joining member. An error says why it is refused:
   //   NotFound           the cluster has no such task
   //   InvalidArgument    the incarnation is 0
@@ -110,7 +113,7 @@ class Members {
   Member* find(TaskIndex task, Incarnation incarnation);
   void lose(TaskIndex task, const Status& why, Actions& actions);
 
-  const std::vector<std::string> names_;
+  std::vector<std::string> names_;
   const std::string digest_;
   const LifeRules rules_;
   std::vector<std::optional<Member>> members_;  // by task

@@ -33,6 +33,14 @@ Status Channel::lost() const {
   return lost_;
 }
 
+Traffic Channel::traffic() const {
+  Traffic all = small_.traffic();
+  const Traffic bulk = bulk_.traffic();
+  all.bytes_in += bulk.bytes_in;
+  all.bytes_out += bulk.bytes_out;
+  return all;
+}
+
 void Channel::lose(const Status& status) {
   {
     const std::lock_guard lock(mutex_);

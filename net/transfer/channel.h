@@ -59,6 +59,8 @@ class Channel {
   }
   void send(BulkLink::Object object) { bulk_.send(std::move(object)); }
   void drop(ObjectId object) { bulk_.drop(object); }
+  // Of both links; the round trip is the small one's.
+  Traffic traffic() const;
   // A number that no object of this end has had.
   ObjectId next_object() { return ObjectId(next_object_.fetch_add(1)); }
 

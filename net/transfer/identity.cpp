@@ -1,6 +1,5 @@
 #include "net/transfer/identity.h"
 
-#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -14,11 +13,19 @@ namespace tagflow::net {
 namespace {
 
 Result<Digest> digest_of_build() {
-  std::vector<std::string> ops = graph::OpRegistry::global().names();
-  std::ranges::sort(ops);
-  std::string text;
-  for (const std::string& op : ops) {
+  const graph::OpRegistry& ops = graph::OpRegistry::global();
+  std::string text = TAGFLOW_VERSION "\n";
+  const auto add = [&text](const auto& named) {
+    for (const auto& each : named) text += ' ' + each.name;
+    text += ';';
+  };
+  for (const std::string& op : ops.names()) {
     text += op;
+    if (const graph::OpDef* def = ops.find_or_null(op)) {
+      add(def->inputs);
+      add(def->outputs);
+      add(def->attrs);
+    }
     for (const std::string& type :
          devices::KernelRegistry::global().types_of(op))
       text += ' ' + type;

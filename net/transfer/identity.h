@@ -13,9 +13,9 @@ namespace tagflow::net {
 Status check_task(const Task& task);
 
 // A new incarnation of the task, in the cluster of that name. The digest is of
-// the ops and kernels of this build, with those that were loaded so far: a
-// process of another build is refused. Errors of check_task(), and of the
-// cryptography.
+// the version, the ops and the kernels of this build, with those that were
+// loaded so far: a process of another build is refused. Errors of check_task(),
+// and of the cryptography.
 Result<Identity> make_identity(Role role, Task task, std::string_view cluster,
                                std::string_view secret);
 

@@ -9,7 +9,6 @@
 #include "net/link/listener.h"
 
 namespace tagflow::net {
-namespace {
 
 Result<Connection> connect(IoThread& thread, const Address& address,
                            const Identity& identity, Purpose purpose,
@@ -28,6 +27,8 @@ Result<Connection> connect(IoThread& thread, const Address& address,
     return answer.get();
   });
 }
+
+namespace {
 
 Result<Pairing::Pair> connect_once(IoThread& thread, const Address& address,
                                    const Identity& identity,

@@ -48,6 +48,12 @@ struct Address {
   std::string host;
   uint16_t port = 0;
 };
+
+// Connects once. Blocks up to kHelloTime. Errors of Connector. REQUIRES: the
+// thread is not an io thread.
+Result<Connection> connect(IoThread& thread, const Address& address,
+                           const Identity& identity, Purpose purpose,
+                           uint64_t wanted_incarnation = 0);
 // Connects both connections of a channel, one after the other. Tries again
 // while the patience lasts, whatever the error is: a worker that has just lost
 // its master refuses another one for a moment. Blocks up to twice kHelloTime

@@ -41,6 +41,7 @@ class PeerSession {
 
   const std::string& name() const { return channel_.name(); }
   Status lost() const { return channel_.lost(); }
+  Traffic traffic() const { return channel_.traffic(); }
 
   // Whether a token of so many bytes goes inline.
   bool take_window(uint64_t bytes);

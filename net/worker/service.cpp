@@ -39,22 +39,25 @@ class Service::FailureHook final : public devices::CancelHook {
 };
 
 Service::Service(const WorkerOptions& options, const IoThreads& threads,
-                 std::shared_ptr<actors::DeviceSet> devices)
+                 std::shared_ptr<actors::DeviceSet> devices, Control& control)
     : options_(options),
       threads_(threads),
       devices_(std::move(devices)),
+      control_(control),
       state_(devices_),
       host_access_(std::make_shared<devices::HostAccess>(options.policy,
                                                          options.print_sink)) {}
 
 Result<std::unique_ptr<Service>> Service::start(
     const WorkerOptions& options, const IoThreads& threads,
-    std::shared_ptr<actors::DeviceSet> devices, uint16_t port) {
+    std::shared_ptr<actors::DeviceSet> devices, Control& control,
+    uint16_t port) {
   std::unique_ptr<Service> service(
-      new Service(options, threads, std::move(devices)));
+      new Service(options, threads, std::move(devices), control));
   TAGFLOW_ASSIGN(service->identity_,
                  make_identity(Role::kWorker, options.task, options.cluster,
                                options.secret));
+  service->identity_.node = control.node();
   Service* const self = service.get();
   TAGFLOW_ASSIGN(service->listener_,
                  Listener::start(
@@ -280,8 +283,7 @@ void Service::take_reset(const Reset& reset) {
 // --- Connections ------------------------------------------------------------
 
 Status Service::admit(const Greeting& peer) {
-  if (peer.purpose == Purpose::kControl)
-    return error(Code::kUnimplemented, "no such connection");
+  if (peer.purpose == Purpose::kControl) return control_.admit(peer);
   const std::lock_guard lock(mutex_);
   if (peer.role == Role::kMaster && master_ != nullptr)
     return error(Code::kFailedPrecondition, "the worker has another master");
@@ -289,6 +291,8 @@ Status Service::admit(const Greeting& peer) {
 }
 
 void Service::on_connection(Connection connection) {
+  if (connection.peer.purpose == Purpose::kControl)
+    return control_.take(std::move(connection));
   std::optional<Pairing::Pair> pair;
   {
     const std::lock_guard lock(mutex_);
@@ -551,6 +555,7 @@ void Service::end_step(uint64_t step, actors::Step::Answer answer,
   }
   const std::lock_guard lock(mutex_);
   running_.erase(step);
+  ++num_finished_;
   // Otherwise nobody waits for the end of steps.
   if (is_closed_) changed_.notify_all();
 }

@@ -15,6 +15,7 @@
 #include "actors/runtime/device_set.h"
 #include "actors/session/executable.h"
 #include "actors/shared_state.h"
+#include "net/control/control.h"
 #include "net/link/listener.h"
 #include "net/protocol/deadlock.h"
 #include "net/transfer/channel.h"
@@ -37,17 +38,21 @@ class Service {
   // All outlive it. Errors of Listener::start().
   static Result<std::unique_ptr<Service>> start(
       const WorkerOptions& options, const IoThreads& threads,
-      std::shared_ptr<actors::DeviceSet> devices, uint16_t port);
+      std::shared_ptr<actors::DeviceSet> devices, Control& control,
+      uint16_t port);
   // Waits until the steps are at rest. REQUIRES: run() has returned.
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
   uint16_t port() const { return listener_->port(); }
+  uint64_t incarnation() const { return identity_.incarnation; }
   // Returns why it ended.
   Status run();
   // Ends run(). Thread-safe.
   void close(Status reason);
+  // Without what is the process's. Thread-safe.
+  Load load();
 
  private:
   // A step that runs here.
@@ -61,7 +66,7 @@ class Service {
   using PeerId = std::pair<std::string, uint64_t>;  // task, incarnation
 
   Service(const WorkerOptions& options, const IoThreads& threads,
-          std::shared_ptr<actors::DeviceSet> devices);
+          std::shared_ptr<actors::DeviceSet> devices, Control& control);
 
   void post(std::function<void()> job);
 
@@ -113,6 +118,7 @@ class Service {
   const WorkerOptions& options_;
   const IoThreads& threads_;
   const std::shared_ptr<actors::DeviceSet> devices_;
+  Control& control_;
   actors::SharedState state_;
   const std::shared_ptr<const devices::HostAccess> host_access_;
   Identity identity_;
@@ -128,6 +134,7 @@ class Service {
   std::map<uint64_t, std::shared_ptr<std::string>> registers_;  // by object
   std::map<uint64_t, std::shared_ptr<Registered>> executables_;
   std::map<uint64_t, Running> running_;  // by step
+  uint64_t num_finished_ = 0;            // steps
   bool is_looking_ = false;              // run() looks at steps now and then
   // Those that were lost stay: executables name them.
   std::map<PeerId, std::vector<std::unique_ptr<PeerSession>>> sessions_;

@@ -1,8 +1,11 @@
 #include "net/worker/worker.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <fstream>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -12,6 +15,8 @@
 #include "devices/device_registry.h"
 #include "graph/fault.h"
 #include "graph/op_registry.h"
+#include "net/control/control.h"
+#include "net/transfer/identity.h"
 #include "net/worker/service.h"
 
 namespace tagflow::net {
@@ -35,6 +40,14 @@ class Worker::Impl {
       changed_.notify_all();
     }
     if (thread_.joinable()) thread_.join();
+    {
+      // It is there if the thread could not be started.
+      std::unique_lock lock(mutex_);
+      const std::unique_ptr<Service> ended = std::move(service_);
+      lock.unlock();
+    }
+    // The service has given it connections.
+    control_.reset();
   }
 
   uint16_t port() const { return port_; }
@@ -42,6 +55,8 @@ class Worker::Impl {
  private:
   // One incarnation after the other.
   void serve();
+  Result<std::unique_ptr<Service>> start_service(uint16_t port);
+  Load load();
   void warn(const std::string& text) const {
     if (options_.on_warning) {
       options_.on_warning(text);
@@ -51,8 +66,11 @@ class Worker::Impl {
   }
 
   WorkerOptions options_;
+  const std::chrono::steady_clock::time_point begin_ =
+      std::chrono::steady_clock::now();
   IoThreads threads_;
   std::shared_ptr<actors::DeviceSet> devices_;
+  std::unique_ptr<Control> control_;
   uint16_t port_ = 0;
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
@@ -85,13 +103,58 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
   engine->scheduler().stop_polling();
   impl->devices_ = actors::DeviceSet::make(std::move(engine), std::move(made));
   TAGFLOW_ASSIGN(impl->threads_, IoThreads::start());
-  TAGFLOW_ASSIGN(impl->service_, Service::start(kept, impl->threads_,
-                                                impl->devices_, kept.port));
+  TAGFLOW_ASSIGN(Identity identity, make_identity(Role::kWorker, kept.task,
+                                                  kept.cluster, kept.secret));
+  TAGFLOW_ASSIGN(
+      impl->control_,
+      Control::start(
+          *impl->threads_.bulk,
+          {.identity = std::move(identity),
+           .join = kept.join,
+           .load = [self = impl.get()] { return self->load(); },
+           .on_warning = [self = impl.get()](
+                             const std::string& text) { self->warn(text); },
+           .on_refused =
+               [self = impl.get()](const Status& reason) {
+                 if (self->options_.on_refused)
+                   self->options_.on_refused(reason);
+               }}));
+  TAGFLOW_ASSIGN(impl->service_, impl->start_service(kept.port));
   impl->port_ = impl->service_->port();
   TAGFLOW_RETURN_IF_ERROR(guarded("net", [&] {
     impl->thread_ = std::thread([self = impl.get()] { self->serve(); });
   }));
   return impl;
+}
+
+Result<std::unique_ptr<Service>> Worker::Impl::start_service(uint16_t port) {
+  TAGFLOW_ASSIGN(auto service,
+                 Service::start(options_, threads_, devices_, *control_, port));
+  CatalogueEntry entry{.task = options_.task,
+                       .port = service->port(),
+                       .incarnation = service->incarnation()};
+  // Of all addresses, others know one.
+  if (options_.host != "0.0.0.0" && options_.host != "::")
+    entry.host = options_.host;
+  for (const graph::DeviceInfo& info : devices_->infos())
+    entry.devices.push_back(info.name.to_string());
+  control_->announce(entry);
+  return service;
+}
+
+Load Worker::Impl::load() {
+  Load load;
+  {
+    const std::lock_guard lock(mutex_);
+    // Between two incarnations there is none.
+    if (service_ != nullptr) load = service_->load();
+  }
+  uint64_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  load.memory_bytes = resident * uint64_t(::sysconf(_SC_PAGESIZE));
+  const auto uptime = std::chrono::steady_clock::now() - begin_;
+  load.uptime_ns = uint64_t(std::chrono::nanoseconds(uptime).count());
+  return load;
 }
 
 void Worker::Impl::serve() {
@@ -111,7 +174,7 @@ void Worker::Impl::serve() {
     lock.lock();
     while (!is_closed_ && service_ == nullptr) {
       lock.unlock();
-      auto next = Service::start(options_, threads_, devices_, port_);
+      auto next = start_service(port_);
       if (!next.ok()) warn(std::string(next.status().message()));
       lock.lock();
       if (next.ok()) {

@@ -10,6 +10,7 @@
 #include "devices/print_sink.h"
 #include "graph/op_policy.h"
 #include "graph/status.h"
+#include "net/transfer/pairing.h"
 #include "net/wire/messages.h"
 
 namespace tagflow::net {
@@ -23,6 +24,9 @@ struct WorkerOptions {
   // Whether it may listen at other addresses than those of loopback, where
   // whoever is on the path can read and change what is sent.
   bool beyond_loopback = false;
+  // Of any member of the cluster that is to be joined. An empty host: this
+  // worker is the directory of its cluster, which others join.
+  Address join;
   std::string devices;  // as SessionOptions::devices
   int workers = 0;      // threads of its engine; 0: one per core
   // What the graphs of masters may do here.
@@ -32,6 +36,9 @@ struct WorkerOptions {
   // Receives why a master was lost, and the like. Empty: stderr. Must be
   // thread-safe.
   std::function<void(const std::string&)> on_warning;
+  // Receives why the cluster will never take this worker, such as another
+  // build. Called once; may be empty. Must be thread-safe.
+  std::function<void(const Status&)> on_refused;
 
   // All ops but those that use files.
   static graph::OpPolicy without_files();
@@ -39,7 +46,12 @@ struct WorkerOptions {
 
 // Serves one master at a time. When it loses it, it ends all steps, drops what
 // it had for it, also variables, and waits for another one as a new
-// incarnation, on the same port. Thread-safe.
+// incarnation, on the same port.
+//
+// It is a member of its cluster while its directory knows it: it joins in the
+// background, tries again for as long as it has to, and joins anew when it has
+// lost the directory. This does not touch what it does for its master.
+// Thread-safe.
 class Worker {
  public:
   // InvalidArgument for a task or devices that cannot be, or an empty secret;

@@ -4,8 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "net/config/cluster_file.h"
-#include "net/config/secret_file.h"
+#include "apps/shared/runs/named_cluster.h"
 #include "net/master/cluster.h"
 
 namespace tagflow::apps {
@@ -26,20 +25,23 @@ Status check_switches(const EngineOptions& options) {
 }
 
 Failure read_options(const EngineOptions& options, net::ClusterOptions& found) {
-  auto file = net::read_cluster_file(options.cluster);
-  if (!file.ok())
-    return file_error(std::move(file).status().with_prefix("[--cluster] "));
-  if (!options.secret_file.empty()) file->secret_file = options.secret_file;
-  if (file->secret_file.empty())
-    return usage_error(invalid_argument(
-        "[--cluster] \"{}\" names no \"secret_file\": add --secret-file",
-        options.cluster));
-  auto secret = net::read_secret(file->secret_file);
-  if (!secret.ok()) return file_error(std::move(secret).status());
-  found.name = file->name;
-  found.secret = *std::move(secret);
-  for (auto& [task, address, devices] : file->tasks)
+  NamedCluster cluster;
+  Failure failure =
+      read_named_cluster(options.cluster, options.secret_file, cluster);
+  if (failure.exit_code != ExitCode::kOk) return failure;
+  for (auto& [task, address, devices] : cluster.tasks)
     found.members.push_back({std::move(task), std::move(address)});
+  if (cluster.any) {
+    auto members = net::members_of(cluster.access(*cluster.any));
+    if (!members.ok())
+      return run_time_error(
+          std::move(members).status().with_prefix("[--cluster] "));
+    for (net::CatalogueEntry& member : *members)
+      found.members.push_back(
+          {std::move(member.task), {std::move(member.host), member.port}});
+  }
+  found.name = std::move(cluster.name);
+  found.secret = std::move(cluster.secret);
   return {};
 }
 

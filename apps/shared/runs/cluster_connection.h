@@ -14,7 +14,7 @@ namespace tagflow::apps {
 // loaded: workers must have the same ones.
 //
 // Returns a usage error for switches that only a run in this process has, and
-// the errors of the files, and of net::Cluster::connect().
+// the errors of the files, of net::members_of() and net::Cluster::connect().
 Failure connect_cluster(EngineOptions& options);
 
 // A usage error if a cluster is named, for what needs to see every node fire,

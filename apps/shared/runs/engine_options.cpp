@@ -149,7 +149,8 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
   CLI::Option* cluster =
       app.add_option("--cluster", options.cluster,
                      "run on the workers of this cluster file, which \"tagflow "
-                     "cluster start\" writes")
+                     "cluster start\" writes, or of the cluster that a worker "
+                     "at this address has joined")
           ->type_name("FILE")
           ->group(group);
   app.add_option("--secret-file", options.secret_file,

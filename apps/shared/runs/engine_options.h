@@ -30,7 +30,8 @@ struct EngineOptions {
   bool no_recv_scheduling = false;
   std::vector<std::string> lossy;
   bool through_wire = false;
-  std::string cluster;           // a cluster file; empty: this process
+  // A cluster file, or the address of a member; empty: this process.
+  std::string cluster;
   std::string secret_file;       // empty: the one that the cluster file names
   std::optional<uint64_t> seed;  // none: drawn
   double timeout = 0;            // seconds; 0: none

@@ -143,6 +143,17 @@ TEST_CASE_FIXTURE(Fixture, "smoke: a task out of range has no effect") {
   CHECK(actions.empty());
 }
 
+TEST_CASE_FIXTURE(Fixture, "smoke: a task that is added can be joined") {
+  CHECK(hello(TaskIndex{2}, 7).code() == Code::kNotFound);
+  CHECK(members.add("/job:w/task:9") == TaskIndex{2});
+  CHECK(members.state(TaskIndex{2}) == Members::State::kLost);
+  REQUIRE(hello(TaskIndex{2}, 7).ok());
+  lose(TaskIndex{2}, 7);
+  REQUIRE(num_lost() == 1);
+  CHECK(std::get<Members::Lost>(actions[0]).reason.message() ==
+        "[members] /job:w/task:9 is lost: its link has ended");
+}
+
 TEST_CASE_FIXTURE(Fixture, "smoke: a silent worker is asked, and then lost") {
   REQUIRE(hello(kFirst, 7).ok());
   CHECK(members.next() == at(300));

@@ -1,0 +1,39 @@
+#include "apps/shared/runs/named_cluster.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "net/config/secret_file.h"
+
+namespace tagflow::apps {
+
+Failure read_named_cluster(const std::string& cluster,
+                           const std::string& secret_file,
+                           NamedCluster& named) {
+  net::ClusterFile file;
+  std::error_code ignored;
+  if (auto address = net::parse_address(cluster);
+      address.ok() && !address->host.empty() && address->port != 0 &&
+      !std::filesystem::exists(cluster, ignored)) {
+    named.any = *std::move(address);
+  } else {
+    auto read = net::read_cluster_file(cluster);
+    if (!read.ok())
+      return file_error(std::move(read).status().with_prefix("[--cluster] "));
+    file = *std::move(read);
+  }
+  if (!secret_file.empty()) file.secret_file = secret_file;
+  if (file.secret_file.empty())
+    return usage_error(invalid_argument(
+        "[--cluster] \"{}\" names no \"secret_file\": add --secret-file",
+        cluster));
+  auto secret = net::read_secret(file.secret_file);
+  if (!secret.ok()) return file_error(std::move(secret).status());
+  named.name = std::move(file.name);
+  named.secret = *std::move(secret);
+  named.tasks = std::move(file.tasks);
+  return {};
+}
+
+}  // namespace tagflow::apps

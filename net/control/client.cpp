@@ -1,0 +1,167 @@
+#include "net/control/client.h"
+
+#include <caf/actor_cast.hpp>
+#include <caf/io/middleman.hpp>
+#include <caf/scoped_actor.hpp>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "graph/fault.h"
+#include "net/control/actors.h"
+#include "net/control/control_system.h"
+#include "net/transfer/identity.h"
+
+namespace tagflow::net {
+namespace {
+
+// A connection to the directory of a cluster. Thread-compatible.
+class DirectoryClient {
+ public:
+  static Result<std::unique_ptr<DirectoryClient>> connect(
+      const ClusterAccess& access);
+
+  Result<std::vector<CatalogueEntry>> members();
+  Result<std::vector<MemberStatus>> status();
+
+ private:
+  DirectoryClient(std::unique_ptr<IoThread> thread,
+                  std::unique_ptr<ControlSystem> control)
+      : thread_(std::move(thread)),
+        control_(std::move(control)),
+        self_(control_->system()) {}
+
+  // Sets `directory_`, or `at_` to where it is.
+  Status ask(const Identity& identity);
+  // The answer to a request that was sent.
+  template <class Message, class Request>
+  Result<Message> answer(Request request);
+
+  std::unique_ptr<IoThread> thread_;
+  std::unique_ptr<ControlSystem> control_;
+  caf::scoped_actor self_;
+  Address at_;
+  DirectoryActor directory_;
+};
+
+Result<std::unique_ptr<DirectoryClient>> DirectoryClient::connect(
+    const ClusterAccess& access) {
+  if (access.secret.empty())
+    return invalid_argument("[net] the secret of a cluster must not be empty");
+  TAGFLOW_ASSIGN(auto thread, IoThread::start("tagflow control"));
+  TAGFLOW_ASSIGN(auto control, ControlSystem::start());
+  TAGFLOW_ASSIGN(Identity identity, make_identity(Role::kMaster, {"master", 0},
+                                                  access.name, access.secret));
+  identity.node = control->node();
+  std::unique_ptr<DirectoryClient> client(
+      new DirectoryClient(std::move(thread), std::move(control)));
+  client->at_ = access.any;
+  // The first one may be a member that names it.
+  for (int i = 0; i < 2 && !client->directory_; ++i)
+    TAGFLOW_RETURN_IF_ERROR(client->ask(identity));
+  if (!client->directory_)
+    return error(Code::kUnavailable,
+                 "[net|control] the directory is not at {}:{} any more",
+                 client->at_.host, client->at_.port);
+  return client;
+}
+
+Status DirectoryClient::ask(const Identity& identity) {
+  TAGFLOW_ASSIGN(Connection connection,
+                 net::connect(*thread_, at_, identity, Purpose::kControl));
+  auto [id, scribe] = control_->adopt(std::move(connection));
+  Status status;
+  const auto fail = [&](const caf::error& failure) {
+    status = from_caf(control_->system(), failure);
+  };
+  WorkerActor worker;
+  self_
+      ->request(control_->broker(), kAnswerTime, caf::connect_atom_v,
+                std::move(scribe), uint16_t{0})
+      .receive(
+          [&](const caf::node_id&, caf::strong_actor_ptr& peer,
+              const std::set<std::string>& types) {
+            if (is_a<DirectoryActor>(control_->system(), types)) {
+              directory_ = caf::actor_cast<DirectoryActor>(peer);
+            } else if (is_a<WorkerActor>(control_->system(), types)) {
+              worker = caf::actor_cast<WorkerActor>(peer);
+            } else {
+              status = error(Code::kUnavailable,
+                             "[net|control] {}:{} is not a worker", at_.host,
+                             at_.port);
+            }
+          },
+          fail);
+  if (!worker) return status;
+  self_->request(worker, kAnswerTime, caf::redirect_atom_v)
+      .receive(
+          [&](const std::string& host, uint16_t port) {
+            at_ = {host, port};
+          },
+          fail);
+  return status;
+}
+
+template <class Message, class Request>
+Result<Message> DirectoryClient::answer(Request request) {
+  std::optional<Result<Message>> result;
+  request.receive(
+      [&](const std::string& bytes) {
+        result.emplace(parse_control<Message>(bytes));
+      },
+      [&](const caf::error& failure) {
+        result.emplace(from_caf(control_->system(), failure));
+      });
+  return std::move(*result);
+}
+
+Result<std::vector<CatalogueEntry>> DirectoryClient::members() {
+  TAGFLOW_ASSIGN(Catalogue catalogue,
+                 answer<Catalogue>(
+                     self_->request(directory_, kAnswerTime, caf::get_atom_v)));
+  for (CatalogueEntry& member : catalogue.members)
+    if (member.host.empty()) member.host = at_.host;
+  return std::move(catalogue.members);
+}
+
+Result<std::vector<MemberStatus>> DirectoryClient::status() {
+  TAGFLOW_ASSIGN(auto members, this->members());
+  // The directory gives up a member before it is given up itself.
+  const auto ask = [this](const CatalogueEntry& member) {
+    return self_->request(directory_, 2 * kAnswerTime, caf::get_atom_v,
+                          member.task.to_string());
+  };
+  // All are asked at once.
+  std::vector<decltype(ask(members[0]))> requests;
+  for (const CatalogueEntry& member : members) requests.push_back(ask(member));
+  std::vector<MemberStatus> all;
+  for (size_t i = 0; i < members.size(); ++i) {
+    MemberStatus& each = all.emplace_back();
+    each.member = std::move(members[i]);
+    if (auto load = answer<Load>(std::move(requests[i])); load.ok()) {
+      each.load = std::move(*load);
+    } else {
+      each.status = load.status();
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<std::vector<CatalogueEntry>> members_of(const ClusterAccess& access) {
+  return guarded("net|control", [&]() -> Result<std::vector<CatalogueEntry>> {
+    TAGFLOW_ASSIGN(const auto client, DirectoryClient::connect(access));
+    return client->members();
+  });
+}
+
+Result<std::vector<MemberStatus>> status_of(const ClusterAccess& access) {
+  return guarded("net|control", [&]() -> Result<std::vector<MemberStatus>> {
+    TAGFLOW_ASSIGN(const auto client, DirectoryClient::connect(access));
+    return client->status();
+  });
+}
+
+}  // namespace tagflow::net

@@ -1,0 +1,33 @@
+// What a process that is not a member asks of the control plane of a cluster.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/status.h"
+#include "net/transfer/pairing.h"
+#include "net/wire/control.h"
+
+namespace tagflow::net {
+
+// A way into a cluster.
+struct ClusterAccess {
+  Address any;         // of any member
+  std::string name;    // of the cluster
+  std::string secret;  // what its processes share
+};
+
+struct MemberStatus {
+  CatalogueEntry member;
+  Status status;  // why its load is not known, if so
+  Load load;
+};
+
+// The workers of the cluster, the directory first, each with a host. Errors of
+// Connector; DeadlineExceeded or Unavailable if the directory does not answer.
+// Blocks for a few seconds at most. Thread-safe.
+Result<std::vector<CatalogueEntry>> members_of(const ClusterAccess& access);
+// What each of them has to do. A member that does not answer is in its status.
+Result<std::vector<MemberStatus>> status_of(const ClusterAccess& access);
+
+}  // namespace tagflow::net

@@ -1,0 +1,98 @@
+#include "net/control/control.h"
+
+#include <caf/actor_cast.hpp>
+#include <caf/send.hpp>
+#include <set>
+#include <utility>
+
+#include "actors/runtime/annotated_actor.h"
+#include "graph/fault.h"
+#include "net/control/control_system.h"
+#include "net/control/directory.h"
+#include "net/control/joiner.h"
+
+namespace tagflow::net {
+
+class Control::Impl {
+ public:
+  Impl(IoThread& thread, ControlOptions options,
+       std::unique_ptr<ControlSystem> control_system)
+      : on_warning(options.on_warning), control(std::move(control_system)) {
+    caf::actor_system& system = control->system();
+    options.identity.node = control->node();
+    if (options.join.host.empty()) {
+      actor = caf::actor_cast<caf::actor>(system.spawn<Directory>(
+          Directory::Options{*control, std::move(options.load), on_warning}));
+      types = system.message_types(caf::detail::type_list<DirectoryActor>());
+    } else {
+      actor = caf::actor_cast<caf::actor>(system.spawn<Joiner>(
+          Joiner::Options{*control, thread, std::move(options.identity),
+                          std::move(options.join), std::move(options.load),
+                          on_warning, std::move(options.on_refused)}));
+      types = system.message_types(caf::detail::type_list<WorkerActor>());
+    }
+    // Another thread may be the one that destroys it.
+    actors::leave_system();
+  }
+  ~Impl() {
+    caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+    actor = {};
+  }
+
+  // CAF names actors within a process by ports, of which it has one.
+  static constexpr uint16_t kPublished = 1;
+
+  const std::function<void(const std::string&)> on_warning;
+  const std::unique_ptr<ControlSystem> control;
+  caf::actor actor;             // a DirectoryActor or a WorkerActor
+  std::set<std::string> types;  // of its messages
+};
+
+Control::Control(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Control::~Control() = default;
+
+Result<std::unique_ptr<Control>> Control::start(IoThread& thread,
+                                                ControlOptions options) {
+  return guarded("net|control", [&]() -> Result<std::unique_ptr<Control>> {
+    TAGFLOW_ASSIGN(auto system, ControlSystem::start());
+    return std::unique_ptr<Control>(new Control(
+        std::make_unique<Impl>(thread, std::move(options), std::move(system))));
+  });
+}
+
+uint64_t Control::node() const { return impl_->control->node(); }
+
+Status Control::admit(const Greeting& peer) const {
+  if (peer.node == 0)
+    return error(Code::kFailedPrecondition, "the connector has no CAF node");
+  if (peer.node == node())
+    return error(Code::kFailedPrecondition, "a process speaks with itself");
+  return {};
+}
+
+void Control::take(Connection connection) {
+  // Not in admit(): the older connection may just be ending, and then the peer
+  // tries again.
+  if (const auto other = impl_->control->find(connection.peer.node)) {
+    impl_->on_warning(fmt::format(
+        "[net|control] {} and {} have the same CAF node: the machines and the "
+        "numbers of the processes are equal",
+        other->greeting.task.to_string(), connection.peer.task.to_string()));
+    return;
+  }
+  auto [id, scribe] = impl_->control->adopt(std::move(connection));
+  caf::anon_send(impl_->control->broker(), caf::publish_atom_v,
+                 std::move(scribe), Impl::kPublished,
+                 caf::actor_cast<caf::strong_actor_ptr>(impl_->actor),
+                 impl_->types);
+}
+
+void Control::announce(const CatalogueEntry& entry) {
+  auto bytes = control_bytes_of(entry);
+  if (!bytes.ok())
+    return impl_->on_warning(std::string(bytes.status().message()));
+  caf::anon_send(impl_->actor, caf::put_atom_v, std::move(*bytes));
+}
+
+}  // namespace tagflow::net

@@ -1,0 +1,86 @@
+// ControlSystem: CAF with its network, whose connections have ended our hello.
+#pragma once
+
+#include <caf/actor.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/io/scribe.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "graph/status.h"
+#include "net/link/connection.h"
+
+namespace tagflow::net {
+
+// Note [CAF behind the hello]
+// CAF opens no port, and never connects by itself: listeners and connectors of
+// net/link do, and a connection that has ended its hello is handed to CAF's
+// broker of BASP as a scribe of ours. So no byte of a stranger reaches BASP,
+// whose parser takes memory by a length that it is told. The scribe differs
+// from CAF's own in two things:
+//
+//   - Its handle is a number that is never used again. CAF's is the descriptor:
+//     the clean-up of a connection that has ended, which may come late, would
+//     hit a new one that the system gave the same descriptor.
+//   - It never reads more than 1 MiB at once. A longer message ends the
+//     connection.
+//
+// CAF knows a process by the id of its node, which two containers may share: it
+// is made of the machine and the number of the process. BASP would mix them up,
+// so the greeting has a hash of the id, and a second process with the same one
+// is refused.
+
+// A system of its own, with one thread for actors, since those of the engine
+// are as many as the cores. Its threads wait without polling. Thread-safe.
+class ControlSystem {
+ public:
+  // Of a connection that CAF has; never used again.
+  enum class ConnectionId : int64_t { kNone = 0 };
+  struct Peer {
+    ConnectionId id{};
+    Greeting greeting;
+    std::string host;  // the address that the connection comes from
+  };
+
+  // ResourceExhausted if the system gives no threads or descriptors.
+  static Result<std::unique_ptr<ControlSystem>> start();
+  // REQUIRES: its actors were told to quit; the caller is none of its threads.
+  ~ControlSystem();
+  ControlSystem(const ControlSystem&) = delete;
+  ControlSystem& operator=(const ControlSystem&) = delete;
+
+  caf::actor_system& system() { return system_; }
+  // CAF's broker, which takes scribes.
+  const caf::actor& broker() const { return broker_; }
+  // A hash of this node's id, not 0.
+  uint64_t node() const { return node_; }
+  // That of another node's.
+  static uint64_t hash_of(const caf::node_id& node);
+
+  // Makes a scribe of the connection, for the broker. May throw std::bad_alloc.
+  std::pair<ConnectionId, caf::io::scribe_ptr> adopt(Connection connection);
+  // The peer with that node, if it is connected.
+  std::optional<Peer> find(uint64_t node) const;
+  // Ends a connection, if it has not ended: whoever monitors actors at its
+  // other end is told at once.
+  void cut(ConnectionId id);
+
+ private:
+  class Table;
+  class Scribe;
+  struct Config : caf::actor_system_config {
+    Config();
+  };
+
+  ControlSystem();
+
+  const std::shared_ptr<Table> table_;
+  Config config_;
+  caf::actor_system system_;
+  caf::actor broker_;
+  uint64_t node_ = 0;
+};
+
+}  // namespace tagflow::net

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# CTest case apps/cluster_join: workers that join each other, and what asks
+# them, by processes on loopback that are killed, stopped and refused.
+source "$(dirname "$0")/harness.sh"
+two=$here/graphs/two_processes.pbtxt
+started=()
+trap 'kill -CONT "${started[@]}" 2>/dev/null
+  kill "${started[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT
+(umask 077 && echo "the secret of this test" >"$work/secret")
+
+# serve TASK ARGUMENTS...: starts a worker, and waits until it is ready. `pid`
+# is its process, and `address` where it listens.
+serve() {
+  local file=$work/$1
+  cases=$((cases + 1))
+  rm -f "$file.out" "$file.err"
+  (cd "$work" && exec "$bin/tagflow" worker --task "$1" --secret-file secret \
+    "${@:2}" >"$file.out" 2>"$file.err" </dev/null) &
+  pid=$!
+  started+=("$pid")
+  until grep -qs '^ready: ' "$file.out"; do
+    kill -0 "$pid" 2>/dev/null || { complain "it is not ready" worker "$@"
+      cat "$file.err"; return; }
+    sleep 0.01
+  done
+  address=$(sed -n 's/^ready: //p' "$file.out")
+}
+# members: how many the directory knows.
+members() {
+  (cd "$work" && "$bin/tagflow" cluster status --cluster "$directory" \
+    --secret-file secret 2>/dev/null) | grep -c '^/job:'
+}
+# wait_for COUNT: waits until so many are members.
+wait_for() {
+  cases=$((cases + 1))
+  until [ "$(members)" = "$1" ]; do sleep 0.01; done
+}
+
+serve 0
+directory=$address
+serve 1 --join "$directory"
+first=$pid
+wait_for 2
+serve 2 --join "$address"
+second=$pid
+wait_for 3
+
+# As docs/processes.md has them.
+expect 0 '^/job:worker/task:2 .* free, 0 steps running, 0 finished' - \
+  tagflow cluster status --cluster "$address" --secret-file secret
+expect 0 '^y = float\[\] 48.0$' - tagflow run "$two" --feed n=5 --feed x=1.5 \
+  --fetch y --cluster "$address" --secret-file secret
+expect 0 '"task":"/job:worker/task:1","address":"localhost:[0-9]+","devices":' \
+  - tagflow cluster status --cluster "$directory" --secret-file secret --json
+
+# A worker that is stopped is lost, and one that goes on joins anew.
+kill -STOP "$first"
+wait_for 2
+kill -CONT "$first"
+wait_for 3
+
+# One that is killed makes room for another process of its task.
+kill -KILL "$second"
+wait_for 2
+serve 2 --join "$directory"
+wait_for 3
+
+# A worker of another cluster is refused for good.
+(cd "$work" && ulimit -c 0 && "$bin/tagflow" worker --task 3 --secret-file \
+  secret --name other --join "$directory" >"$work/stdout" 2>"$work/stderr")
+code=$?
+cases=$((cases + 1))
+[ "$code" = 1 ] && grep -q 'is of another cluster' "$work/stderr" ||
+  complain "exit code $code, not 1 and the reason" worker --name other
+expect 2 - 'has no port' tagflow worker --secret-file secret --join localhost
+expect 2 - 'has no host' tagflow worker --secret-file secret --join :1
+expect 4 - 'Connection refused' \
+  tagflow cluster status --cluster localhost:1 --secret-file secret
+expect 2 - 'names no "secret_file"' tagflow cluster status --cluster localhost:1
+
+# A cluster file has workers that need not have joined each other.
+cat >"$work/c.json" <<END
+{"secret_file": "secret", "tasks": [
+  {"task": 0, "job": "worker", "address": "$directory"},
+  {"task": 9, "job": "worker", "address": "localhost:1"}]}
+END
+expect 4 '^/job:worker/task:9  localhost:1  Unavailable: .*refused' \
+  '1 of 4 does not answer' tagflow cluster status --cluster c.json
+
+finish
