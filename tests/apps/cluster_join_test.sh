@@ -66,7 +66,7 @@ serve 2 --join "$directory"
 wait_for 3
 
 # A worker of another cluster is refused for good.
-(cd "$work" && ulimit -c 0 && "$bin/tagflow" worker --task 3 --secret-file \
+(cd "$work" && "$bin/tagflow" worker --task 3 --secret-file \
   secret --name other --join "$directory" >"$work/stdout" 2>"$work/stderr")
 code=$?
 cases=$((cases + 1))
