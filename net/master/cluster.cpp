@@ -59,6 +59,10 @@ class Cluster::Impl {
   explicit Impl(IoThreads io_threads) : threads(std::move(io_threads)) {}
   ~Impl() {
     for (Member* const member : members) member->leave();
+    // If both sides close at the same time, the workers may miss the reason.
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+    for (Member* const member : members) member->await_end(end);
   }
 
   Status connect(ClusterOptions cluster_options);

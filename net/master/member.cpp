@@ -95,6 +95,11 @@ void Member::ask(uint64_t step, uint64_t round) {
 
 void Member::leave() { static_cast<void>(channel_.send(Bye{"it is done"})); }
 
+void Member::await_end(std::chrono::steady_clock::time_point end) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, end, [this] { return !lost_.ok(); });
+}
+
 Status Member::on_frame(const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::kDone: {

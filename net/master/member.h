@@ -1,6 +1,7 @@
 // Member: a worker, as its master sees it.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -78,8 +79,10 @@ class Member {
   Status run(Run run, const std::vector<std::pair<uint32_t, Tensor>>& feeds);
   void abort(uint64_t step, const Status& cause);
   void ask(uint64_t step, uint64_t round);
-  // Says that the master leaves: the worker then does without an error.
+  // Says that the master leaves; the worker then closes the channel.
   void leave();
+  // Waits until it has, but not longer.
+  void await_end(std::chrono::steady_clock::time_point end);
 
  private:
   Status on_frame(const Frame& frame);
