@@ -13,7 +13,6 @@
 #include "graph/fault.h"
 #include "graph/file/program_file.h"
 #include "graph/partition/transfer_name.h"
-#include "net/link/silence.h"
 #include "net/master/member.h"
 #include "net/master/steps.h"
 #include "net/transfer/identity.h"
@@ -110,10 +109,9 @@ Status Cluster::Impl::connect(ClusterOptions cluster_options) {
                            &ClusterOptions::Member::task) > 1)
       return invalid_argument("[net] the cluster has {} twice", names.back());
   }
-  constexpr std::chrono::seconds kGrace{10 * kSlowness};
   steps = std::make_unique<Steps>(
       *threads.bulk,
-      Steps::Options{names, options.tolerates_torn_state, kGrace});
+      Steps::Options{names, options.tolerates_torn_state, options.grace});
   for (size_t i = 0; i < names.size(); ++i) {
     TAGFLOW_ASSIGN(Member* const member, join(i, options.patience));
     members.push_back(member);
@@ -139,8 +137,7 @@ Result<Member*> Cluster::Impl::join(size_t task,
                                     std::chrono::milliseconds patience) {
   const ClusterOptions::Member& at = options.members[task];
   const std::string name = at.task.to_string();
-  auto pair =
-      connect_pair(*threads.bulk, at.address, identity, 0, patience);
+  auto pair = connect_pair(*threads.bulk, at.address, identity, 0, patience);
   if (!pair.ok())
     return std::move(pair).status().with_prefix(fmt::format("{}: ", name));
   if (pair->peer.task != at.task)
