@@ -27,15 +27,29 @@ class HoldKernel final : public devices::Kernel {
  public:
   explicit HoldKernel(const devices::KernelInfo& /*info*/) {}
   Status compute(devices::KernelContext& context) const override {
+    has_begun = true;
     while (holds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     context.set_output(0, context.input(0));
     return {};
   }
 
-  static inline std::atomic<bool> holds{true};
+  static inline std::atomic<bool> has_begun{false}, holds{true};
 };
+// Goes on when a step is held.
+class AwaitKernel final : public devices::Kernel {
+ public:
+  explicit AwaitKernel(const devices::KernelInfo& /*info*/) {}
+  Status compute(devices::KernelContext& context) const override {
+    while (!HoldKernel::has_begun)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    context.set_output(0, context.input(0));
+    return {};
+  }
+};
+
 // In all processes of this program, whose digests are compared.
-const bool kHasOp = (actors::add_test_op<HoldKernel>("TestHold"), true);
+const bool kHasOps = (actors::add_test_op<HoldKernel>("TestHold"),
+                      actors::add_test_op<AwaitKernel>("TestAwait"), true);
 
 // Two workers, and the options of a session on them.
 struct Workers {
@@ -199,14 +213,14 @@ TEST_CASE("state that a failed step has torn is not updated until a reset") {
 }
 
 TEST_CASE("a worker that does not end its part in time is given up") {
-  REQUIRE(kHasOp);
+  REQUIRE(kHasOps);
   actors::Program p;
   const Scope here = p.s.with_device("/job:worker/task:0");
   const Scope there = p.s.with_device("/job:worker/task:1");
   const Output held = here.op("TestHold", {ops::constant(here, 1)})[0];
   ops::identity(here.named("held"), held);
-  ops::assert_(there.named("check"), p.input("ok", DataType::kBool),
-               {"a bad number"});
+  const Output ok = there.op("TestAwait", {p.input("ok", DataType::kBool)})[0];
+  ops::assert_(there.named("check"), ok, {"a bad number"});
   must(p.s.status());
   ClusterOptions cluster;
   cluster.grace = std::chrono::milliseconds(100);
