@@ -34,21 +34,23 @@ bool all_small(const graph::Node& node, BytesKernel::Work work) {
   return true;
 }
 
-// The bytes of text for each byte of the objects of input strings. Of many
-// strings it looks at as many as are in `bytes`, those to handle.
-double text_per_byte(const KernelContext& context, double bytes) {
-  double objects = 0, text = 0;
+// The bytes of long texts among `bytes` of objects that a kernel handles. Of
+// many input strings it looks at about as many as are handled.
+double text_bytes(const KernelContext& context, double bytes) {
+  size_t objects = 0, text = 0;
   for (const Tensor& input : context.inputs()) {
     if (input.dtype() != DataType::kString) continue;
     const auto strings = input.flat<std::string>();
-    const double handled = std::max(bytes / sizeof(std::string), 1.0);
-    const auto stride = size_t(1 + double(strings.size()) / handled / 2);
+    const double all = double(strings.size_bytes());
+    const size_t stride =
+        all <= bytes ? 1 : 1 + size_t(all / std::max(bytes, 1.0) / 2);
     for (size_t i = 0; i < strings.size(); i += stride) {
       objects += sizeof(std::string);
-      text += double(strings[i].size());
+      text += strings[i].size();
     }
   }
-  return objects == 0 ? 0 : text / objects;
+  // The cost of short texts is that of their objects.
+  return text <= objects ? 0 : bytes * double(text) / double(objects);
 }
 
 }  // namespace
@@ -109,7 +111,7 @@ double BytesKernel::cost(const KernelContext& context) const {
   const double cost = 100 + nanoseconds_per_byte_ * bytes;
   // Enough for any decision, or not a number.
   if (!(cost <= kMostFoldedNanoseconds)) return cost;
-  return cost + kNanosecondsPerTextByte * bytes * text_per_byte(context, bytes);
+  return cost + kNanosecondsPerTextByte * text_bytes(context, bytes);
 }
 
 double BytesKernel::work_bytes(const KernelContext& context) const {

@@ -171,8 +171,11 @@ Status restore(Session& session, const SavedState& state, const Files& files,
 
 }  // namespace
 
-Status load_saved_state(Session& session, const SavedState& state,
+Status load_saved_state(Session& session, const SavedState& described,
                         const fs::path& model, const RunOptions& options) try {
+  SavedState state = described;
+  // In other processes, the graph's own saver would read their files.
+  if (session.options().backend != nullptr) state.saver_restore.clear();
   const Files files = files_of(model);
   TAGFLOW_ASSIGN(const std::vector<Feed> feeds,
                  feeds_of(session, state.assets, files.folder));

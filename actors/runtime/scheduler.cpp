@@ -97,12 +97,14 @@ Ready* Scheduler::wait() {
     // Stops only when the queue is empty: it may still contain actors that are
     // asked to end, since ending them otherwise needs memory.
     if (stop_) return nullptr;
-    looking_.fetch_add(1);
-    lock.unlock();
-    const bool found = look_for_work();
-    lock.lock();
-    looking_.fetch_sub(1);
-    if (found || has_waiting() || stop_) continue;
+    if (polls_.load(std::memory_order_relaxed)) {
+      looking_.fetch_add(1);
+      lock.unlock();
+      const bool found = look_for_work();
+      lock.lock();
+      looking_.fetch_sub(1);
+      if (found || has_waiting() || stop_) continue;
+    }
     ++sleeping_;
     woken_.wait(lock);
     --sleeping_;

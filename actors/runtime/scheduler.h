@@ -8,7 +8,9 @@
 // cannot fail: the link of the queue is in the object (Ready). An idle worker
 // polls for work for a short time, so that a loop of kernels on several workers
 // need not wake them in each iteration; then it sleeps until it is woken. So an
-// idle engine uses no CPU time.
+// idle engine uses no CPU time. A worker that polls takes its core from others:
+// an engine that shares the cores with those of other processes, which it waits
+// for, should not poll.
 //
 // A worker's *next slot* is for HandOff::kMailbox, where each hop uses the
 // scheduler: the receiver of a handler's message goes first, on the same
@@ -113,6 +115,8 @@ class Scheduler : public caf::scheduler::abstract_coordinator {
   bool has_waiting() const {
     return waiting_.load(std::memory_order_relaxed) > 0;
   }
+  // From now on idle workers sleep at once.
+  void stop_polling() { polls_.store(false, std::memory_order_relaxed); }
   // Binds worker i to core cores[i]. REQUIRES: there are as many.
   void pin(const std::vector<int>& cores);
   // The worker of this thread, of any engine; null: none.
@@ -143,7 +147,8 @@ class Scheduler : public caf::scheduler::abstract_coordinator {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<int> waiting_{0};  // in the queues
   std::atomic<int> looking_{0};  // workers that look for work
-  std::mutex mutex_;             // guards the below
+  std::atomic<bool> polls_{true};
+  std::mutex mutex_;  // guards the below
   std::condition_variable woken_;
   Queue normal_, urgent_;
   UrgentFirst order_;

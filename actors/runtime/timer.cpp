@@ -31,7 +31,7 @@ Timer* Timer::this_clock() { return clock_of_thread; }
 void Timer::insert(Entry& entry) {
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   waiting_.insert(entry);
-  if (&*waiting_.begin() == &entry) changed_.notify_one();
+  if (entry.at < wakes_at_) changed_.notify_one();
 }
 
 void Timer::watch(Step& step) {
@@ -134,10 +134,14 @@ void Timer::run() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     if (waiting_.empty()) {
+      wakes_at_ = std::chrono::steady_clock::time_point::max();
       changed_.wait(lock);
+      wakes_at_ = kAwake;
     } else if (const auto first = waiting_.begin()->at;
                std::chrono::steady_clock::now() < first) {
+      wakes_at_ = first;
       changed_.wait_until(lock, first);
+      wakes_at_ = kAwake;
     } else {
       call_first(lock);
     }

@@ -1,5 +1,5 @@
-// Timer: the thread that watches the deadlines of asynchronous runs, and runs
-// that are stopped.
+// Timer: the thread that watches the deadlines of runs, and runs that are
+// stopped.
 #pragma once
 
 #include <atomic>
@@ -59,6 +59,8 @@ class Timer {
   static Timer* this_clock();
 
  private:
+  static constexpr auto kAwake = std::chrono::steady_clock::time_point::min();
+
   void run();
   void call_first(std::unique_lock<std::mutex>& lock);
   // REQUIRES: the mutex is held, the entry is not linked.
@@ -70,6 +72,9 @@ class Timer {
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
   boost::intrusive::multiset<Entry> waiting_;
+  // When the thread looks at the entries next, at the latest. A run usually
+  // ends long before its deadline, and does not wake the thread for that.
+  std::chrono::steady_clock::time_point wakes_at_ = kAwake;
   bool stop_ = false;
   std::thread thread_;
   Entry* first_answer_ = nullptr;  // first come, first served

@@ -134,6 +134,8 @@ Result<std::vector<Tensor>> SessionState::run(
   const auto begin = std::chrono::steady_clock::now();
   const std::shared_ptr<Step> step =
       make_step(*prepared, options, start.value_or(begin), nullptr);
+  // This thread may be inside a kernel when the time is up.
+  if (step->timeout.count() > 0) devices_->engine().watch_deadline(*step);
   const std::shared_ptr<const Prepared> picked =
       pick_form(*prepared, feeds, options, start.value_or(begin));
   const auto& form = picked != nullptr ? picked : prepared;

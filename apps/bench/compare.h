@@ -29,7 +29,7 @@ struct CompareOptions {
 };
 
 // Prints a Markdown table as in docs/speed.md, or one JSON object a line, with
-// the medians over the rounds. Fails with Unavailable if TensorFlow does not
+// the medians over the rounds. Fails with Aborted if TensorFlow does not
 // answer.
 Failure compare_with_tensorflow(const CompareOptions& options);
 

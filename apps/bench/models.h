@@ -18,7 +18,7 @@ namespace tagflow::apps {
 
 // Prints a Markdown table, or one JSON object a line, with the median over the
 // rounds. Uses `options.bench.batch` and `options.only`, here the name of a
-// model. Fails with Unavailable if TensorFlow does not answer, and with a
+// model. Fails with Aborted if TensorFlow does not answer, and with a
 // run-time error if results differ.
 Failure compare_models(const CompareOptions& options);
 

@@ -23,7 +23,7 @@ Result<int64_t> number_of(const std::string& file, std::string_view key) {
     int64_t number = 0;
     if (word == key && lines >> number) return number;
   }
-  return error(Code::kUnavailable, "[bench] {} has no line \"{}\"", file, key);
+  return error(Code::kNotFound, "[bench] {} has no line \"{}\"", file, key);
 }
 
 Result<int64_t> kibibytes_of(std::string_view key) {
@@ -53,7 +53,7 @@ Result<int64_t> context_switches() {
     if (voluntary.ok() && other.ok()) sum += *voluntary + *other;
   }
   if (failed)
-    return error(Code::kUnavailable, "[bench] cannot list /proc/self/task: {}",
+    return error(Code::kNotFound, "[bench] cannot list /proc/self/task: {}",
                  failed.message());
   return sum;
 }

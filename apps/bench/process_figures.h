@@ -7,7 +7,7 @@
 
 namespace tagflow::apps {
 
-// All return Unavailable if /proc lacks the figure. Thread-safe.
+// All return NotFound if /proc lacks the figure. Thread-safe.
 
 Result<int64_t> peak_resident_bytes();
 Result<int64_t> resident_bytes();

@@ -40,7 +40,7 @@ class Rival {
                              const std::filesystem::path& manifest);
 
   const std::string& version() const { return version_; }
-  // Its answer for the entry. Returns Unavailable if the process has ended.
+  // Its answer for the entry. Returns Aborted if the process has ended.
   Result<std::string> ask(size_t entry);
 
  private:

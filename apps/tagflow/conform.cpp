@@ -151,6 +151,10 @@ Failure run_cases(const ConformOptions& options) {
     const Verdict verdict =
         judge_case(path, *session_options, interruptible.token());
     if (interruptible.signal() != 0) break;  // ignores its verdict
+    // The other cases could not run there either.
+    if (verdict.code == Code::kUnavailable)
+      return run_time_error(
+          error(verdict.code, "[conform] {}: {}", verdict.name, verdict.what));
     tally.add(verdict);
     if (verdict.outcome == Outcome::kFailed)
       spdlog::error("{}: {}", verdict.name, verdict.what);

@@ -17,14 +17,15 @@ Result<void*> open_library() {
     if (library != nullptr) return library;
     problem = dlerror();
   }
-  return error(Code::kUnavailable, "[cuda] cannot load {}: {}", name, problem);
+  return error(Code::kFailedPrecondition, "[cuda] cannot load {}: {}", name,
+               problem);
 }
 
 template <class Function>
 Status find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   if (function != nullptr) return {};
-  return error(Code::kUnavailable, "[cuda] cuBLAS has no {}", name);
+  return error(Code::kFailedPrecondition, "[cuda] cuBLAS has no {}", name);
 }
 
 Result<BlasLibrary> load_library() {

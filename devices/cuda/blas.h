@@ -18,7 +18,7 @@ struct BlasLibrary {
   decltype(&cublasGetStatusString) status_string = nullptr;
   decltype(&cublasGemmStridedBatchedEx_64) multiply = nullptr;
 
-  // Loads it once for the process, which keeps it. Unavailable if the
+  // Loads it once for the process, which keeps it. FailedPrecondition if the
   // library is not installed. Thread-safe.
   static Result<const BlasLibrary*> load();
   // ResourceExhausted when out of memory, Internal for other failures.

@@ -293,7 +293,7 @@ class Table::Insertion {
   // room for them, and check_entries() accepts them.
   Status add(const KernelContext& context, int64_t count) {
     // The memory is taken before a row changes.
-    rows_.reserve(size_t(count));
+    if (!is_kept_) rows_.reserve(size_t(count));
     TAGFLOW_RETURN_IF_ERROR(bring(keys_, table_.keys_));
     TAGFLOW_RETURN_IF_ERROR(bring(values_, table_.values_));
     for (int64_t i = 0; i < count; ++i) {
@@ -303,10 +303,11 @@ class Table::Insertion {
       if (is_entry) {
         TAGFLOW_ASSIGN(row, insert(i));
       }
-      rows_.push_back(row);
+      if (!is_kept_) rows_.push_back(row);
     }
     return {};
   }
+  // What is added then need not be taken back, which costs less.
   void keep() { is_kept_ = true; }
 
  private:
@@ -321,7 +322,7 @@ class Table::Insertion {
     const int64_t size = table_.spec_.value_shape.num_elements();
     const uint32_t hash = table_.hash_of(keys_, at);
     uint32_t row = table_.row_of(keys_, at, hash);
-    if (row < before_) {
+    if (row < before_ && !is_kept_) {
       TAGFLOW_RETURN_IF_ERROR(own_values());
       exchange_rows(values_, at, table_.values_, row, size);
       return row;
@@ -373,11 +374,13 @@ Status Table::insert(const KernelContext& context, const Tensor& keys,
   TAGFLOW_RETURN_IF_ERROR(check_keys(context, keys, count));
   TAGFLOW_RETURN_IF_ERROR(reserve(context, size_ + count));
   Insertion insertion(*this, keys, values);
-  TAGFLOW_RETURN_IF_ERROR(insertion.add(context, count));
+  // A short change is made inside the gate of the step.
+  constexpr int64_t kShort = 256;
+  if (count > kShort) TAGFLOW_RETURN_IF_ERROR(insertion.add(context, count));
   const Commit commit = context.commit();
   if (!commit) return too_late(context);
   insertion.keep();
-  return {};
+  return count > kShort ? Status() : insertion.add(context, count);
 }
 
 // Rows that are removed one by one. They come back unless they are dropped.

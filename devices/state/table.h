@@ -64,9 +64,9 @@ class Table final : public GuardedState {
   // Outputs 0 and 1: all keys and values.
   Status export_to(KernelContext& context) const;
 
-  // --- REQUIRES: the lock is held exclusively. A change is made first, which
-  // a cancellation interrupts, and then committed, which takes no time; if it
-  // is too late for that, or after an error, the change is taken back. So the
+  // --- REQUIRES: the lock is held exclusively. A long change is made first,
+  // which a cancellation interrupts, and then committed, which takes no time;
+  // if it is too late for that, or after an error, it is taken back. So the
   // answer of a step does not wait for a long change.
   // Sets existing keys to the new values. An error changes no entry.
   Status insert(const KernelContext& context, const Tensor& keys,

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "graph/analysis/list_elements.h"
 #include "graph/analysis/loop_shapes.h"
@@ -65,6 +66,9 @@ class Folding {
       TAGFLOW_RETURN_IF_ERROR(check_budget(budget_));
       TAGFLOW_RETURN_IF_ERROR(read_list(node));
       Values values = values_of(*node);
+      // Unlike other work on a node, a kernel may take milliseconds.
+      if (std::exchange(has_evaluated_, false) && budget_ != nullptr)
+        TAGFLOW_RETURN_IF_ERROR(budget_->look());
       if (values.empty()) continue;
       NodeList controls(node->control_inputs());
       if (!add_dependences(*node, controls)) continue;
@@ -212,6 +216,7 @@ class Folding {
     }
     const Bounds bounds = bounds_of(node, inputs);
     if (bounds.elements == 0 || !fits(node, bounds.elements)) return {};
+    has_evaluated_ = true;
     Result<Values> outputs = guarded([&] {
       return evaluator_->evaluate(node, inputs, bounds.elements + bounds.text);
     });
@@ -325,6 +330,7 @@ class Folding {
   size_t left_ = kMostInAll;
   std::vector<NodeId> read_;  // constants that replace reads of lists
   bool changed_ = false;
+  bool has_evaluated_ = false;  // the node
 };
 
 }  // namespace

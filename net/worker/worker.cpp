@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "actors/runtime/engine.h"
+#include "actors/runtime/scheduler.h"
 #include "devices/device_registry.h"
 #include "graph/fault.h"
 #include "graph/op_registry.h"
@@ -80,6 +81,8 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
           {.job = kept.task.job, .replica = 0, .task = int(kept.task.index)}));
   TAGFLOW_ASSIGN(auto engine,
                  actors::Engine::create({.workers = kept.workers}));
+  // Other workers may be on this machine.
+  engine->scheduler().stop_polling();
   impl->devices_ = actors::DeviceSet::make(std::move(engine), std::move(made));
   TAGFLOW_ASSIGN(impl->threads_, IoThreads::start());
   TAGFLOW_ASSIGN(impl->service_, Service::start(kept, impl->threads_,

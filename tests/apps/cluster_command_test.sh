@@ -93,6 +93,20 @@ expect 0 '^step 2: ' - tagflow run "${line[@]}" --init init --steps 2 \
 expect 0 '^step 3: ' 'resumed after step 2' tagflow run "${line[@]}" \
   --init init --steps 3 --save saved --cluster c.json
 
+# The master reads the files of a model.
+models=$here/models
+for model in keras_lstm/model keras_cnn/model; do
+  files=(--signature predict --feed "x=$models/${model%/*}/predict_0.npy")
+  expect 0 '^y = float' - tagflow run "$models/$model" "${files[@]}"
+  cp "$work/stdout" "$work/here"
+  expect 0 '^y = float' - tagflow run "$models/$model" "${files[@]}" \
+    --cluster c.json --scatter 2
+  cmp -s "$work/here" "$work/stdout" ||
+    complain "the model gives something else" tagflow run "$model"
+done
+expect 0 '^output = float' - tagflow run "$models/partitioned/model.meta" \
+  --fetch output --feed "x=$models/partitioned/predict_0.npy" --cluster c.json
+
 # What TensorFlow recorded comes out. On a busy machine, 10,000 trips between
 # processes may take longer than the limit of a case.
 mkdir "$work/cases"
@@ -161,17 +175,35 @@ expect 1 - '/job:worker/task:2 is at localhost:.*, not /job:worker/task:7' \
 
 # --- Processes that come and go -----------------------------------------------
 # A lost worker has a name, and an exit code of its own.
-(cd "$work" && exec "$bin/tagflow" run "$two" --feed n=2000000000 --feed x=1 \
-  --fetch y --cluster c.json >lost.out 2>&1 </dev/null) &
-runner=$!
+# loses PROCESS REGEX ARGUMENTS...: the process is killed while tagflow runs.
+loses() {
+  local victim=$1 regex=$2 runner actual
+  shift 2
+  cases=$((cases + 1))
+  (cd "$work" && exec "$bin/tagflow" "$@" >stdout 2>stderr </dev/null) &
+  runner=$!
+  sleep 1
+  kill -KILL "$victim"
+  wait "$runner"
+  actual=$?
+  if [ "$actual" != 4 ]; then
+    complain "exit code $actual, expected 4" tagflow "$@"
+  elif ! matches "$work/stderr" "Unavailable: .*$regex"; then
+    complain "the lost worker is not named" tagflow "$@"
+  fi
+}
+endless=(run "$two" --feed n=2000000000 --feed x=1 --fetch y)
+# A master that is killed leaves its workers to the next one.
+(cd "$work" && exec "$bin/tagflow" "${endless[@]}" --cluster c.json \
+  >/dev/null 2>&1 </dev/null) &
+master=$!
 sleep 1
-kill -KILL "$(pgrep -f -P "$cluster" -- '--task 1 ')"
-wait "$runner"
-if [ "$?" != 4 ] ||
-  ! grep -q 'Unavailable: .*/job:worker/task:1' "$work/lost.out"; then
-  complain "the lost worker is not named" tagflow run
-  cat "$work/lost.out"
-fi
+expect 1 - 'task:0 refuses: the worker has another master' \
+  tagflow "${run[@]}" --cluster c.json
+ends KILL 137 "$master" "${endless[*]}"
+expect 0 '^Exit = int32\[\] 1$' - tagflow "${run[@]}" --cluster c.json
+loses "$(pgrep -f -P "$cluster" -- '--task 1 ')" /job:worker/task:1 \
+  "${endless[@]}" --cluster c.json
 expect 4 - 'Unavailable: \[--cluster\] /job:worker/task:1: .*refused' \
   tagflow "${run[@]}" --cluster c.json
 # The others serve on.
@@ -229,6 +261,12 @@ serve worker worker --cluster one.json --job ps --task 3 --file-root files
 expect 0 '^text = string\[\] "text' - tagflow run "$graphs/read_file.pbtxt" \
   --feed 'path="a"' --fetch text --cluster one.json
 ends TERM 0 "$pid" worker
+serve worker worker --cluster one.json --job ps --task 3
+mkdir "$work/endless"
+expect 0 - - tagflow run "$graphs/arithmetic.pbtxt" --feed p=true --fetch p:0 \
+  --out endless/case
+python3 "$here/endless_case.py" "$work/endless/case"
+loses "$pid" /job:ps/task:3 conform endless --cluster one.json
 expect 2 - 'the cluster needs a secret: add --secret-file' tagflow worker
 expect 1 - '0.0.0.0 is not a loopback address; --insecure allows it' \
   tagflow worker --secret-file s --listen 0.0.0.0:0

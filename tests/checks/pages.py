@@ -17,7 +17,7 @@ LINES = {
 }
 # Those of all other pages of a folder: a task each.
 LINES_OF_DOCS = (60, 250)
-LINES_OF_FOLDERS = (20, 210)
+LINES_OF_FOLDERS = (20, 220)
 MOST_COLUMNS = 80
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")

@@ -149,4 +149,41 @@ TEST_CASE("a kernel that says nothing is worth a hop") {
   CHECK(cost_of(Throwing(), context) == Kernel::kUnknownCost);
 }
 
+TEST_CASE("many updates of few results, and many results of few, cost much") {
+  const auto cost = [](const char* op, std::vector<Tensor> inputs) {
+    Graph graph;
+    std::vector<Endpoint> endpoints;
+    for (const Tensor& input : inputs) {
+      // The last one says how many results there are.
+      const bool is_last = endpoints.size() + 1 == inputs.size();
+      AttrMap attrs = {{"dtype", input.dtype()}};
+      if (is_last) attrs["value"] = input;
+      endpoints.push_back(
+          {graph
+               .add(graph.unique_name("input"),
+                    is_last ? "Const" : "Placeholder", {}, std::move(attrs))
+               .value(),
+           0});
+    }
+    const Node* node = graph.add("op", op, endpoints, {}).value();
+    const auto kernel = KernelRegistry::global().make(*node, "CPU").value();
+    CHECK(kernel->may_be_expensive());
+    const StepInfo step;
+    const Tag tag;
+    return cost_of(*kernel, KernelContext(node, inputs, {}, &step, &tag));
+  };
+  constexpr int64_t kMany = 1'000'000;
+  CHECK(cost("ScatterNd", {Tensor::make(DataType::kInt32, {kMany, 1}),
+                           Tensor::make(DataType::kFloat, {kMany}),
+                           Tensor::vector<int32_t>({1})}) >
+        Kernel::kHeavyNanoseconds);
+  CHECK(cost("ScatterNd",
+             {Tensor::vector<int32_t>({0}), Tensor::vector<float>({1}),
+              Tensor::vector<int32_t>({int32_t(kMany)})}) >
+        Kernel::kHeavyNanoseconds);
+  CHECK(cost("UnsortedSegmentSum",
+             {Tensor::vector<float>({1}), Tensor::vector<int32_t>({0}),
+              Tensor::scalar(int32_t(kMany))}) > Kernel::kHeavyNanoseconds);
+}
+
 }  // namespace tagflow::devices

@@ -194,8 +194,7 @@ Status ChildProcess::write_line(const std::string& line) {
                     std::fprintf(input_, "%s\n", line.c_str()) >= 0 &&
                     std::fflush(input_) == 0;
   if (sent) return {};
-  return error(Code::kUnavailable,
-               "[process] the child does not read its input");
+  return error(Code::kAborted, "[process] the child does not read its input");
 }
 
 Result<std::string> ChildProcess::read_line() {
@@ -204,7 +203,7 @@ Result<std::string> ChildProcess::read_line() {
     if (c == '\n') return line;
     line += char(c);
   }
-  return error(Code::kUnavailable, "[process] the child has ended");
+  return error(Code::kAborted, "[process] the child has ended");
 }
 
 int ChildProcess::wait() {

@@ -26,9 +26,9 @@ class ChildProcess {
   // Closes the pipes and waits for the end.
   ~ChildProcess();
 
-  // Sends a line. Returns Unavailable if the process does not read any more.
+  // Sends a line. Returns Aborted if the process does not read any more.
   Status write_line(const std::string& line);
-  // The next line, without its newline. Returns Unavailable at the end.
+  // The next line, without its newline. Returns Aborted at the end.
   Result<std::string> read_line();
   // Closes stdin and waits. The exit status, or 128 + the signal's number.
   int wait();

@@ -83,6 +83,9 @@ std::string describe_end(pid_t pid) {
 
 Result<std::unique_ptr<LocalWorkers>> LocalWorkers::start(
     const LocalWorkersOptions& options, const EndSignals& signals) {
+  if (signals.descriptor() < 0)
+    return error(Code::kResourceExhausted,
+                 "[cluster] there is no descriptor for signals");
   std::unique_ptr<LocalWorkers> workers(new LocalWorkers(signals));
   TAGFLOW_RETURN_IF_ERROR(workers->start_all(options));
   const auto deadline = Clock::now() + kStartTime;

@@ -31,8 +31,8 @@ class LocalWorkers {
  public:
   // Returns when all of them listen. Unavailable naming the task if one ends
   // before; DeadlineExceeded if one is not ready after a minute; Cancelled if a
-  // signal comes. REQUIRES: the signals outlive it, and the calling thread
-  // does.
+  // signal comes; ResourceExhausted if the system gives no process. REQUIRES:
+  // the signals and the calling thread outlive it.
   static Result<std::unique_ptr<LocalWorkers>> start(
       const LocalWorkersOptions& options, const EndSignals& signals);
   // Ends them by SIGTERM, and kills those that have not ended after some

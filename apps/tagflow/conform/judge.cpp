@@ -114,7 +114,8 @@ Status run_all(const fs::path& folder, const Case& the_case,
 }
 
 Verdict failed(std::string name, const Status& status) {
-  return {Outcome::kFailed, std::move(name), status.to_string(), {}};
+  return {
+      Outcome::kFailed, std::move(name), status.to_string(), {}, status.code()};
 }
 
 Verdict skipped(std::string name, std::set<std::string> missing) {

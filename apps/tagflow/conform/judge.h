@@ -23,6 +23,7 @@ struct Verdict {
   std::string what;
   // Ops; "(gradients)" if an op has no gradient, which `what` names.
   std::set<std::string> missing;
+  Code code = Code::kOk;  // why it failed
 };
 
 // The default time limit of a run.

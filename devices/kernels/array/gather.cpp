@@ -146,7 +146,24 @@ class ScatterNdKernel : public BytesKernel {
 
  private:
   ScatterNdKernel(const KernelInfo& info, BadIndices policy)
-      : BytesKernel(info, Work::kOutputs), policy_(policy) {}
+      : BytesKernel(info, work_of(info), 0.5), policy_(policy) {}
+
+  // Many updates may fall into a small output.
+  static Work work_of(const KernelInfo& info) {
+    constexpr int64_t kFew = 1 << 10;
+    const PartialShape& shape = info.node().output_shape(0);
+    return shape.fully_known() && shape.num_elements() <= kFew ? Work::kInputs
+                                                               : Work::kOutputs;
+  }
+  double work_bytes(const KernelContext& context) const override {
+    double bytes = BytesKernel::work_bytes(context);
+    auto zeros = double(dtype_size(context.input(1).dtype()));
+    const Tensor& shape = context.input(2);
+    for (int64_t i = 0; i < shape.num_elements(); ++i)
+      zeros *= double(std::max<int64_t>(0, index_at(shape, i)));
+    return bytes + zeros;
+  }
+
   BadIndices policy_;
 };
 

@@ -100,9 +100,12 @@ class InvertPermutationKernel : public BytesKernel {
     const int64_t size = input.dim(0);
     TAGFLOW_ASSIGN(Tensor * output, context.allocate_output(0, {size}));
     T* inverse = output->mutable_data<T>();
-    std::fill_n(inverse, size, T(-1));
+    context.for_blocks(size, 0.5, [&](int64_t begin, int64_t end) {
+      std::fill(inverse + begin, inverse + end, T(-1));
+    });
     const T* values = input.data<T>();
     for (int64_t i = 0; i < size; ++i) {
+      context.check_cancelled();
       if (values[i] < 0 || int64_t(values[i]) >= size)
         return context.fail("x[{}] = {} is outside [0, {})", i, values[i],
                             size);

@@ -28,11 +28,14 @@ class CrossKernel : public BytesKernel {
     const T* x = a.data<T>();
     const T* y = b.data<T>();
     T* to = out->mutable_data<T>();
-    for (int64_t i = 0; i < a.num_elements(); i += 3)
-      for (int64_t k = 0; k < 3; ++k) {
-        const int64_t m = i + (k + 1) % 3, n = i + (k + 2) % 3;
-        to[i + k] = minus(times(x[m], y[n]), times(x[n], y[m]));
-      }
+    context.for_blocks(
+        a.num_elements() / 3, 5, [&](int64_t begin, int64_t end) {
+          for (int64_t i = 3 * begin; i < 3 * end; i += 3)
+            for (int64_t k = 0; k < 3; ++k) {
+              const int64_t m = i + (k + 1) % 3, n = i + (k + 2) % 3;
+              to[i + k] = minus(times(x[m], y[n]), times(x[n], y[m]));
+            }
+        });
     return {};
   }
 

@@ -140,7 +140,10 @@ class SparseSegmentGradKernel : public Kernel {
     TAGFLOW_ASSIGN(Tensor * out, context.allocate_output(0, shape));
     TAGFLOW_ASSIGN(Tensor wide, context.allocate_temp(kDataTypeOf<W>, shape));
     W* sum = wide.mutable_data<W>();
-    std::fill_n(sum, wide.num_elements(), W(0));
+    context.for_blocks(wide.num_elements(), 0.5,
+                       [&](int64_t begin, int64_t end) {
+                         std::fill(sum + begin, sum + end, W(0));
+                       });
     const int64_t size = row_size(grad, 1);
     for (int64_t i = 0; i < count; ++i) {
       context.check_cancelled();

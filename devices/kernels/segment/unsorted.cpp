@@ -1,4 +1,5 @@
 // UnsortedSegmentSum, -Prod, -Max, -Min.
+#include "devices/kernel_inputs.h"
 #include "devices/kernels/reduction/kernel.h"
 #include "devices/kernels/reduction/ops.h"
 #include "devices/kernels/segment/ids.h"
@@ -57,8 +58,11 @@ void add_rows(const KernelContext& context, const UnsortedRows& rows,
   const int64_t look = std::clamp<int64_t>((1 << 16) / size, 1, 1 << 10);
   const auto add = [&](int64_t begin, int64_t end) {
     Sum* sums = static_cast<Sum*>(out);
-    std::fill_n(sums + begin * size, (end - begin) * size,
-                Sum(EmptySegment<Op>::value()));
+    Sum* const first = sums + begin * size;
+    context.for_blocks(
+        (end - begin) * size, 0.5, [&](int64_t from, int64_t to) {
+          std::fill(first + from, first + to, Sum(EmptySegment<Op>::value()));
+        });
     for (int64_t i = 0; i < rows.count; ++i) {
       if (i % look == 0) context.check_cancelled();
       const int64_t id = rows.ids[i];
@@ -117,7 +121,14 @@ class UnsortedSegmentKernel final : public Kernel {
   }
 
   double cost(const KernelContext& context) const override {
-    return 100 + double(context.input(0).num_elements());
+    const auto elements = double(context.input(0).num_elements());
+    const auto rows = double(context.input(1).num_elements());
+    const Tensor& segments = context.input(2);
+    const double results =
+        segments.is_scalar()
+            ? double(index_at(segments, 0)) * elements / std::max(rows, 1.0)
+            : 0;
+    return 100 + elements + 0.5 * results;
   }
 
  private:

@@ -84,7 +84,10 @@ class SparseProductKernel : public Kernel {
     const int64_t width = b.dim(1);
     const int64_t columns = b.dim(adjoint_b_ ? 0 : 1);
     const int64_t rows = context.output(0).dim(0);
-    std::fill_n(sums, context.output(0).num_elements(), Acc(0));
+    context.for_blocks(context.output(0).num_elements(), 0.5,
+                       [&](int64_t begin, int64_t end) {
+                         std::fill(sums + begin, sums + end, Acc(0));
+                       });
     if (rows == 0) return;
     const auto count = double(values.dim(0));
     constexpr int64_t kLook = 1 << 10;

@@ -33,7 +33,9 @@ class FillEmptyRowsKernel : public SparseKernel {
     TAGFLOW_ASSIGN(Tensor next_of_rows,
                    context.allocate_temp(DataType::kInt64, Shape{rows}));
     auto* next = next_of_rows.mutable_data<int64_t>();
-    std::fill_n(next, rows, 0);
+    context.for_blocks(rows, 0.5, [&](int64_t begin, int64_t end) {
+      std::fill(next + begin, next + end, 0);
+    });
     for (int64_t i = 0; i < sparse.count; ++i) {
       context.check_cancelled();
       const int64_t row = sparse.at(i)[0];
@@ -80,8 +82,10 @@ class FillEmptyRowsKernel : public SparseKernel {
       T* out = static_cast<T*>(values->mutable_raw());
       const T& missing = *static_cast<const T*>(context.input(3).raw());
       const ElementWriter<T> writer(*values);
-      for (int64_t row = 0; row < rows; ++row)
+      for (int64_t row = 0; row < rows; ++row) {
+        context.check_cancelled();
         if (empty[row]) writer.assign(out[next[row]], missing);
+      }
       for (int64_t i = 0; i < sparse.count; ++i) {
         context.check_cancelled();
         writer.assign(out[place[i]], from[i]);
@@ -117,8 +121,10 @@ class FillEmptyRowsGradKernel : public SparseKernel {
       of_values->mutable_data<T>()[i] = grad.data<T>()[places[i]];
     }
     auto sum = SumOp<T>::initial();
-    for (size_t i = 0; i < is_value.size(); ++i)
+    for (size_t i = 0; i < is_value.size(); ++i) {
+      context.check_cancelled();
       if (!is_value[i]) sum += SumOp<T>::load(grad.data<T>()[i]);
+    }
     *of_default->mutable_data<T>() = SumOp<T>::finish(sum, 1);
     return {};
   }

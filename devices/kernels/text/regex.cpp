@@ -138,8 +138,9 @@ class RegexKernel : public Kernel {
  public:
   double cost(const KernelContext& context) const override {
     double bytes = 0;
-    for (const std::string& text : context.input(0).flat<std::string>())
-      bytes += double(text.size()) + 20;
+    for (const Tensor& input : context.inputs())
+      for (const std::string& text : input.flat<std::string>())
+        bytes += double(text.size()) + 20;
     return 500 + kByteCost * bytes;
   }
 

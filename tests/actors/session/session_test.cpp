@@ -8,6 +8,7 @@
 
 #include "graph/builder/builder.h"
 #include "tests/actors/sessions.h"
+#include "tests/actors/test_op.h"
 #include "tests/graph/hand_made_functions.h"
 
 using namespace tagflow;
@@ -262,6 +263,35 @@ TEST_CASE("smoke: an endless loop ends with its time-out") {
     auto out = session->run({}, {r[0].name()}, {}, run);
     REQUIRE(!out.ok());
     CHECK(out.status().code() == Code::kDeadlineExceeded);
+  }
+}
+
+namespace {
+
+// Believed to be cheap, it runs on the thread that calls Session::run().
+class EndlessKernel final : public devices::CheapKernel {
+ public:
+  explicit EndlessKernel(const devices::KernelInfo&) {}
+  Status compute(devices::KernelContext& context) const override {
+    for (;; std::this_thread::yield()) context.check_cancelled();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a time-out ends a kernel on the thread that called run()") {
+  add_test_op<EndlessKernel>("TestEndless");
+  Graph graph;
+  const Scope s(graph);
+  ops::identity(s.named("y"),
+                s.op("TestEndless", {s.constant(Tensor::scalar(3))}));
+  REQUIRE(s.status().ok());
+  for (const SessionOptions& options : configurations()) {
+    auto session = make_session(options, graph);
+    RunOptions run;
+    run.timeout = std::chrono::milliseconds(1);
+    CHECK(session->run({}, {"y"}, {}, run).status().code() ==
+          Code::kDeadlineExceeded);
   }
 }
 

@@ -9,7 +9,7 @@ namespace tagflow::devices {
 TEST_CASE("cuBLAS is loaded once, or it is said that it is not there") {
   const auto blas = BlasLibrary::load();
   if (!blas.ok())
-    return expect_error(blas, Code::kUnavailable,
+    return expect_error(blas, Code::kFailedPrecondition,
                         "[cuda] cannot load libcublas.so.");
   CHECK(*BlasLibrary::load() == *blas);
   CHECK((*blas)->check(CUBLAS_STATUS_SUCCESS, "multiplying").ok());

@@ -167,8 +167,9 @@ TEST_CASE("a change of a table that comes too late is taken back") {
   for (const bool of_texts : {false, true}) {
     CAPTURE(of_texts);
     const DataType key = of_texts ? DataType::kString : DataType::kInt64;
-    const auto keys = [&](std::initializer_list<int64_t> numbers) {
-      if (!of_texts) return longs(numbers);
+    const auto keys = [&](const std::vector<int64_t>& numbers) {
+      if (!of_texts)
+        return Tensor::of<int64_t>({int64_t(numbers.size())}, numbers);
       std::vector<std::string> words;
       for (const int64_t number : numbers)
         words.push_back(fmt::format("a word that is long, number {}", number));
@@ -203,8 +204,14 @@ TEST_CASE("a change of a table that comes too late is taken back") {
           expect_close(table.find(keys({3, 5}), keys({0, 0})),
                        keys({is_full ? 30 : 0, 0}));
         };
-        too_late("LookupTableInsertV2",
-                 {keys({5, 2, 6, 2, 5, 1}), keys({50, 21, 60, 22, 51, 11})});
+        // A long one, of keys that are old, new, and there twice.
+        std::vector<int64_t> many(1000);
+        for (size_t i = 0; i < many.size(); ++i)
+          many[i] = int64_t(i * 7 % 600 + 2);
+        too_late("LookupTableInsertV2", {keys(many), keys(many)});
+        if (is_answered)
+          too_late("LookupTableInsertV2",
+                   {keys({5, 2, 6, 2}), keys({50, 21, 60, 22})});
         too_late("LookupTableRemoveV2", {keys({4, 1, 9, 3})});
         too_late("LookupTableImportV2", {keys({3, 5}), keys({31, 50})});
       }

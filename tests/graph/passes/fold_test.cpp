@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "graph/analysis/loop_shapes.h"
+#include "graph/budget.h"
 #include "tests/graph/hand_made_loops.h"
 #include "tests/graph/passes/whole_program.h"
 
@@ -378,6 +379,30 @@ TEST_CASE("fold: a node stays if its evaluation throws") {
   const Thrower thrower;
   CHECK(!run_pass(fold_constants, program, {.evaluator = &thrower}));
   CHECK(count_op(program.graph, "AddV2") == 1);
+}
+
+TEST_CASE("fold: a budget that has ended ends the folding after a kernel") {
+  class Counter final : public Evaluator {
+   public:
+    Result<std::vector<Tensor>> evaluate(const Node&,
+                                         std::span<const Tensor> inputs,
+                                         size_t) const override {
+      ++evaluated;
+      return std::vector<Tensor>{inputs[0]};
+    }
+    mutable int evaluated = 0;
+  };
+  Graph graph;
+  Node* last = number(graph, "a", 1);
+  for (int i = 0; i < 9; ++i)
+    last = add(graph, fmt::format("b{}", i), "AddV2", {{last, 0}, {last, 0}});
+  Program program = program_of(graph, {"b8"});
+  const Counter counter;
+  Budget budget({.is_cancelled = [&] { return counter.evaluated == 2; }});
+  CHECK(fold_constants(program, {.evaluator = &counter, .budget = &budget})
+            .status()
+            .code() == Code::kCancelled);
+  CHECK(counter.evaluated == 2);
 }
 
 TEST_CASE("fold: a constant waits for a bounded number of nodes") {
