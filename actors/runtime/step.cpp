@@ -233,7 +233,7 @@ void Step::await(const F& is_delivered) {
     lock.unlock();
     expire();
     lock.lock();
-    if (!changed_.wait_for(lock, kGrace, is_delivered)) {
+    if (!changed_.wait_for(lock, grace.load(), is_delivered)) {
       lock.unlock();
       give_up();
       lock.lock();
@@ -284,7 +284,7 @@ void Step::give_up() {
   // error() handles a lack of memory.
   const auto say = [&](std::string_view what, std::string_view waits) {
     return tagflow::error(first.code(), "{}; {} ms later {}{}", first.message(),
-                          kGrace.count(), what, waits);
+                          grace.load().count(), what, waits);
   };
   Status last = guarded("session", [&] {
     if (is_waiting()) return say("the run still waited for ", describe_waits());

@@ -111,7 +111,7 @@ struct KernelWait final : StepWait {
 
 // Life cycle: created by the session; active or waiting; over; its actors are
 // returned; answered, with the result or the first error. If a time-out or the
-// caller stops the step, it is answered after kGrace at the latest: a kernel
+// caller stops the step, it is answered after its grace at the latest: a kernel
 // that cannot be interrupted may outlive the answer.
 class Step : public std::enable_shared_from_this<Step>,
              public boost::intrusive::list_base_hook<
@@ -121,6 +121,8 @@ class Step : public std::enable_shared_from_this<Step>,
   // How long a step that is stopped may take to come to rest, so that its
   // answer can say how far the run had come.
   static constexpr std::chrono::milliseconds kGrace{20};
+  // The same for a step whose parts are in other processes.
+  static constexpr std::chrono::milliseconds kRemoteGrace{200};
 
   Step(uint64_t id, size_t fetches);
   ~Step();
@@ -140,6 +142,8 @@ class Step : public std::enable_shared_from_this<Step>,
   // Zero: none. Set before the step starts.
   std::chrono::steady_clock::time_point deadline;
   std::chrono::nanoseconds timeout{0};
+  // Atomic, since a clock may watch the step before it starts.
+  std::atomic<std::chrono::milliseconds> grace{kGrace};
 
   // Poisons the step, and cancels all waits; later errors are dropped.
   // Thread-safe.

@@ -49,7 +49,7 @@ void Timer::give_grace(Step& step) {
   Entry& entry = step.deadline_entry;
   if (entry.is_linked())
     waiting_.erase(boost::intrusive::multiset<Entry>::s_iterator_to(entry));
-  entry.at = std::chrono::steady_clock::now() + Step::kGrace;
+  entry.at = std::chrono::steady_clock::now() + step.grace.load();
   entry.expired = true;
   entry.step = &step;
   entry.timer = this;
@@ -74,7 +74,7 @@ void Timer::call_first(std::unique_lock<std::mutex>& lock) {
   const bool expired = entry.expired;
   if (!expired) {
     entry.expired = true;
-    entry.at += Step::kGrace;
+    entry.at += entry.step->grace.load();
     waiting_.insert(entry);
   }
   lock.unlock();

@@ -124,6 +124,7 @@ Status JoinedExecutable::start(const std::shared_ptr<Step>& step,
   }
   step->executable = shared_from_this();
   step->counts = count;
+  step->grace = Step::kRemoteGrace;
   step->keep_alive();
   step->add_activity();  // the start itself
   const RemotePart::Order order{*step, feeds, count};

@@ -13,7 +13,6 @@
 #include "graph/fault.h"
 #include "graph/file/program_file.h"
 #include "graph/partition/transfer_name.h"
-#include "net/link/silence.h"
 #include "net/master/member.h"
 #include "net/master/steps.h"
 #include "net/transfer/identity.h"
@@ -114,10 +113,9 @@ Status Cluster::Impl::connect(ClusterOptions cluster_options) {
                            &ClusterOptions::Member::task) > 1)
       return invalid_argument("[net] the cluster has {} twice", names.back());
   }
-  constexpr std::chrono::seconds kGrace{10 * kSlowness};
   steps = std::make_unique<Steps>(
       *threads.bulk,
-      Steps::Options{names, options.tolerates_torn_state, kGrace});
+      Steps::Options{names, options.tolerates_torn_state, options.grace});
   for (size_t i = 0; i < names.size(); ++i) {
     TAGFLOW_ASSIGN(Member* const member, join(i, options.patience));
     members.push_back(member);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actors/session/backend.h"
+#include "net/link/silence.h"
 #include "net/transfer/pairing.h"
 #include "net/wire/messages.h"
 
@@ -25,6 +26,9 @@ struct ClusterOptions {
   // net/protocol/torn_state.h. Else they are refused with FailedPrecondition
   // until a reset() of the default container, and of others that the graph has.
   bool tolerates_torn_state = false;
+  // How long a worker that lives may take to end its part of a step that has
+  // failed. Then it is given up, as if it were lost.
+  std::chrono::milliseconds grace{10'000 * kSlowness};
   // How long connect() tries again to reach each member, or to be its master.
   std::chrono::milliseconds patience{0};
 };

@@ -14,19 +14,19 @@ namespace tagflow::net {
 //     whether it has committed (MasterStep::Answer::tears);
 //   - a worker that has state is lost: its variables are gone, the others' are
 //     not.
-// Then further updates are refused until a restore has replaced the state of
-// all workers, or a reset has dropped it. To restore the lost worker alone
-// would not mend it: the others are some steps ahead. Reads are allowed. A
-// session that tolerates torn state by its option (asynchronous training does,
-// by design) is never refused.
+// Then further updates are refused until a reset has dropped the state of all
+// workers; a restore follows it. To restore the lost worker alone would not
+// mend it: the others are some steps ahead. Reads are allowed. A session that
+// tolerates torn state by its option (asynchronous training does, by design) is
+// never refused.
 //
-// A restore mends only what was torn before it began: a worker that is lost
-// meanwhile may have been restored, and lost again.
+// A reset mends only what was torn before it began: a worker that is lost
+// meanwhile may have been reset, and lost again.
 //
 // One per master. Thread-safe: no.
 class TornState {
  public:
-  enum class Effect : uint8_t { kReads, kUpdates, kRestoresAll };
+  enum class Effect : uint8_t { kReads, kUpdates };
 
   explicit TornState(bool is_tolerated) : is_tolerated_(is_tolerated) {}
 
@@ -39,17 +39,16 @@ class TornState {
   // Whether a step of this effect may begin. FailedPrecondition, with the first
   // reason, if it may not.
   Status check(Effect effect) const {
-    if (why_.ok() || is_tolerated_ || effect != Effect::kUpdates)
-      return Status();
+    if (why_.ok() || is_tolerated_ || effect == Effect::kReads) return Status();
     return error(Code::kFailedPrecondition,
                  "[run] the state of the workers is torn, so it is not updated "
-                 "until all of it is restored or reset: {}",
+                 "until all of it is reset: {}",
                  why_.message());
   }
 
-  // To be kept from the begin of a restore or reset, for on_mended().
+  // To be kept from the begin of a reset, for on_mended().
   uint64_t num_torn() const { return num_torn_; }
-  // A restore of all workers, or a reset, has succeeded.
+  // A reset of all workers has succeeded.
   void on_mended(uint64_t num_torn_at_begin) {
     if (num_torn_at_begin == num_torn_) why_ = Status();
   }

@@ -303,18 +303,29 @@ TEST_CASE("random kills fail only the steps of those that are killed") {
     }();
     const auto victim = uint32_t(random() % 3);
     const microseconds delay(random() % 60'000);
+    const bool is_stopped = random() % 8 == 0;
     CAPTURE(seed);
     CAPTURE(i);
     CAPTURE(work->name);
     CAPTURE(victim);
     const auto session = work->session(processes);
     // A delay that is short hits the registration.
-    const auto [status, took] = harmed(
-        *session, *work, delay, [&] { processes.workers[victim]->kill(); });
+    const auto [status, took] = harmed(*session, *work, delay, [&] {
+      if (is_stopped) {
+        processes.workers[victim]->signal(SIGSTOP);
+      } else {
+        processes.workers[victim]->kill();
+      }
+    });
     if (!work->ends || !status.ok()) check_lost(status, victim);
-    longest = std::max(longest, took);
+    if (!is_stopped) longest = std::max(longest, took);
     check_survivors(processes, victim);
-    processes.restart(victim);
+    // One that was stopped wakes up, or is killed, too.
+    if (is_stopped && random() % 2 == 0) {
+      processes.workers[victim]->signal(SIGCONT);
+    } else {
+      processes.restart(victim);
+    }
     check_return(processes);
   }
   MESSAGE(count << " kills: the last answer came after " << longest << " ms");

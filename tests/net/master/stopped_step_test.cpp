@@ -2,6 +2,7 @@
 // state of the workers torn.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <future>
 #include <optional>
 #include <thread>
@@ -9,6 +10,7 @@
 #include "net/master/cluster.h"
 #include "net/worker/worker.h"
 #include "tests/actors/process_cases.h"
+#include "tests/actors/test_op.h"
 #include "tests/reference/odd_loops.h"
 
 namespace tagflow::net {
@@ -20,11 +22,40 @@ using graph::testing::must;
 
 constexpr char kSecret[] = "a secret of this test";
 
+// Holds its step until it is let go, whatever becomes of the step.
+class HoldKernel final : public devices::Kernel {
+ public:
+  explicit HoldKernel(const devices::KernelInfo& /*info*/) {}
+  Status compute(devices::KernelContext& context) const override {
+    has_begun = true;
+    while (holds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    context.set_output(0, context.input(0));
+    return {};
+  }
+
+  static inline std::atomic<bool> has_begun{false}, holds{true};
+};
+// Goes on when a step is held.
+class AwaitKernel final : public devices::Kernel {
+ public:
+  explicit AwaitKernel(const devices::KernelInfo& /*info*/) {}
+  Status compute(devices::KernelContext& context) const override {
+    while (!HoldKernel::has_begun)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    context.set_output(0, context.input(0));
+    return {};
+  }
+};
+
+// In all processes of this program, whose digests are compared.
+const bool kHasOps = (actors::add_test_op<HoldKernel>("TestHold"),
+                      actors::add_test_op<AwaitKernel>("TestAwait"), true);
+
 // Two workers, and the options of a session on them.
 struct Workers {
-  explicit Workers(bool tolerates_torn_state = false) {
-    ClusterOptions cluster{.members = {}, .name = "test", .secret = kSecret};
-    cluster.tolerates_torn_state = tolerates_torn_state;
+  explicit Workers(ClusterOptions cluster = {}) {
+    cluster.name = "test";
+    cluster.secret = kSecret;
     for (uint32_t task = 0; task < 2; ++task) {
       WorkerOptions worker;
       worker.task = {"worker", task};
@@ -181,9 +212,43 @@ TEST_CASE("state that a failed step has torn is not updated until a reset") {
   must(update(*session, 1));
 }
 
+TEST_CASE("a worker that does not end its part in time is given up") {
+  REQUIRE(kHasOps);
+  actors::Program p;
+  const Scope here = p.s.with_device("/job:worker/task:0");
+  const Scope there = p.s.with_device("/job:worker/task:1");
+  const Output held = here.op("TestHold", {ops::constant(here, 1)})[0];
+  ops::identity(here.named("held"), held);
+  const Output ok = there.op("TestAwait", {p.input("ok", DataType::kBool)})[0];
+  ops::assert_(there.named("check"), ok, {"a bad number"});
+  must(p.s.status());
+  ClusterOptions cluster;
+  cluster.grace = std::chrono::milliseconds(100);
+  const Workers workers(cluster);
+  const auto session = actors::make_session(workers.options, p.graph);
+  const auto run = [&] {
+    return session
+        ->run({{"ok", Tensor::scalar(false)}}, {"held"}, {"check"},
+              actors::within_a_minute())
+        .status();
+  };
+  const Status status = run();
+  INFO(status.to_string());
+  CHECK(status.code() == Code::kInvalidArgument);
+  CHECK(contains(status.message(), "a bad number"));
+  const Status later = run();
+  HoldKernel::holds = false;
+  INFO(later.to_string());
+  CHECK(later.code() == Code::kUnavailable);
+  CHECK(contains(later.message(),
+                 "/job:worker/task:0 is lost: it did not abort step"));
+}
+
 TEST_CASE("a cluster may tolerate state that is torn") {
   const TwoVariables p;
-  const Workers workers(true);
+  ClusterOptions cluster;
+  cluster.tolerates_torn_state = true;
+  const Workers workers(cluster);
   const auto session = actors::make_session(workers.options, p.graph);
   must(session->run({}, {}, {"init"}, actors::within_a_minute()));
   CHECK(update(*session, -1).code() == Code::kInvalidArgument);

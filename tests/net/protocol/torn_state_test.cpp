@@ -15,21 +15,20 @@ Status why(int step) { return error(Code::kInternal, "step {} failed", step); }
 
 TEST_CASE("smoke: state that is whole may be updated") {
   const TornState state(false);
-  for (Effect effect : {Effect::kReads, Effect::kUpdates, Effect::kRestoresAll})
+  for (Effect effect : {Effect::kReads, Effect::kUpdates})
     CHECK(state.check(effect).ok());
 }
 
-TEST_CASE("smoke: torn state is read and restored, but not updated") {
+TEST_CASE("smoke: torn state is read, but not updated") {
   TornState state(false);
   state.on_torn(why(3));
   CHECK(state.is_torn());
   CHECK(state.check(Effect::kReads).ok());
-  CHECK(state.check(Effect::kRestoresAll).ok());
   const Status status = state.check(Effect::kUpdates);
   CHECK(status.code() == Code::kFailedPrecondition);
   CHECK(status.message() ==
         "[run] the state of the workers is torn, so it is not updated until "
-        "all of it is restored or reset: step 3 failed");
+        "all of it is reset: step 3 failed");
 }
 
 TEST_CASE("smoke: the first reason is told") {
