@@ -31,30 +31,36 @@ class CommitGate {
 
   // False if the step has been answered.
   bool enter() noexcept {
-    uint32_t inside = word_.load(std::memory_order_relaxed);
+    uint32_t word = word_.load(std::memory_order_relaxed);
     do {
-      if (inside & kClosed) return false;
-    } while (!word_.compare_exchange_weak(inside, inside + 1,
+      if (word & kClosed) return false;
+    } while (!word_.compare_exchange_weak(word, (word + 1) | kUsed,
                                           std::memory_order_acquire,
                                           std::memory_order_relaxed));
     return true;
   }
   void leave() {
-    if (word_.fetch_sub(1, std::memory_order_acq_rel) == kClosed + 1)
+    if (word_.fetch_sub(1, std::memory_order_acq_rel) == (kClosed | kUsed) + 1)
       drained_();
   }
   // Whether somebody is inside.
   bool is_entered() const noexcept {
-    return (word_.load(std::memory_order_relaxed) & ~kClosed) != 0;
+    return (word_.load(std::memory_order_relaxed) & kInside) != 0;
+  }
+  // Whether somebody is inside, or has been.
+  bool was_entered() const noexcept {
+    return (word_.load(std::memory_order_relaxed) & kUsed) != 0;
   }
   // Whether nobody is inside. REQUIRES: called once.
   bool close() {
-    return word_.fetch_or(kClosed, std::memory_order_acq_rel) == 0;
+    return (word_.fetch_or(kClosed, std::memory_order_acq_rel) & kInside) == 0;
   }
 
  private:
   static constexpr uint32_t kClosed = 1u << 31;
-  std::atomic<uint32_t> word_{0};  // how many are inside, and the closed mark
+  static constexpr uint32_t kUsed = 1u << 30;  // somebody has entered
+  static constexpr uint32_t kInside = kUsed - 1;
+  std::atomic<uint32_t> word_{0};  // how many are inside, and the two marks
   const std::function<void()> drained_;
 };
 

@@ -476,7 +476,7 @@ Status Service::try_start_step(const Run& run,
     // Closes the gate of changes.
     over.answer(std::vector<Tensor>());
     end_step(over.info.step_id, std::move(answer), stats, registered->fetches,
-             registered->executable->updates_state());
+             over.info.commits->was_entered());
   };
   Status cause;
   {

@@ -77,7 +77,7 @@ struct Workers {
 };
 
 // "bad" updates a variable of task 0, and fails on task 1 before it updates
-// another one there.
+// another one there, if x is -1; if x is -2, it fails before both updates.
 struct TwoVariables : actors::Program {
   TwoVariables() {
     const Scope here = s.with_device("/job:worker/task:0");
@@ -90,7 +90,10 @@ struct TwoVariables : actors::Program {
                {ops::assign(here, v, ops::constant(here, 0)),
                 ops::assign(there, w, ops::constant(there, 0))});
     const Output x = input("x", DataType::kInt32);
-    const Output first = ops::assign_add(here, v, x);
+    const Output early = ops::assert_(
+        here, ops::not_equal(here, x, ops::constant(here, -2)), {"too early"});
+    const Output first =
+        ops::assign_add(here.with_control_dependencies({early}), v, x);
     const Output sent =
         ops::identity(here.with_control_dependencies({first}), x);
     const Output check = ops::assert_(
@@ -242,6 +245,15 @@ TEST_CASE("a worker that does not end its part in time is given up") {
   CHECK(later.code() == Code::kUnavailable);
   CHECK(contains(later.message(),
                  "/job:worker/task:0 is lost: it did not abort step"));
+}
+
+TEST_CASE("a step that fails before it updates anything tears nothing") {
+  const TwoVariables p;
+  const Workers workers;
+  const auto session = actors::make_session(workers.options, p.graph);
+  must(session->run({}, {}, {"init"}, actors::within_a_minute()));
+  CHECK(update(*session, -2).code() == Code::kInvalidArgument);
+  must(update(*session, 1));
 }
 
 TEST_CASE("a cluster may tolerate state that is torn") {
