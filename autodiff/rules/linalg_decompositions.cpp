@@ -108,7 +108,7 @@ void qr_rule(RuleContext& r) {
     of_u = first_columns(r, of_u, count);
     by_v = product(r, v, of_v, {.of_b = true});
   }
-  Output m, inner;
+  Output m;
   if (of_u.valid()) m = product(r, of_u, u, {.of_b = true});
   if (by_v.valid()) m = ops::sub(s, m, by_v);
   if (of_q.valid())
