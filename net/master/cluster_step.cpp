@@ -119,8 +119,10 @@ void ClusterStep::on_failed(Member& member, const Status& status) {
 
 void ClusterStep::on_report(Member& member, const Report& report) {
   Lock lock(mutex_);
+  // The program may have gone with the answer.
+  if (!machine_.is_running()) return;
   const size_t index = index_of(member.index());
-  if (!machine_.is_running() || index == program_.parts.size()) return;
+  if (index == program_.parts.size()) return;
   MasterStep::Actions actions;
   waits_[index] = report.waits;
   perform(watch_.on_report(index, {uint32_t(report.round),

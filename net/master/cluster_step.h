@@ -44,8 +44,9 @@ class ClusterStep : public std::enable_shared_from_this<ClusterStep> {
   // that of MasterStep::Answer.
   using OnAnswer = std::function<void(Done, bool tears)>;
 
-  // `clock` calls it when workers that do not abort are to be given up. It and
-  // the program outlive the step. REQUIRES: the program has parts
+  // `clock` calls it when workers that do not abort are to be given up, and
+  // outlives the step. The program is used until the answer. REQUIRES: it has
+  // parts
   ClusterStep(uint64_t number, const ClusterProgram& program, IoThread& clock,
               Duration grace, OnAnswer on_answer);
 
