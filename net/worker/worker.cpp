@@ -119,8 +119,13 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
                  if (self->options_.on_refused)
                    self->options_.on_refused(reason);
                }}));
-  TAGFLOW_ASSIGN(impl->service_, impl->start_service(kept.port));
-  impl->port_ = impl->service_->port();
+  TAGFLOW_ASSIGN(auto service, impl->start_service(kept.port));
+  impl->port_ = service->port();
+  {
+    // Peers that it lets in may ask for load() already.
+    const std::lock_guard lock(impl->mutex_);
+    impl->service_ = std::move(service);
+  }
   TAGFLOW_RETURN_IF_ERROR(guarded("net", [&] {
     impl->thread_ = std::thread([self = impl.get()] { self->serve(); });
   }));
