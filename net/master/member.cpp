@@ -81,7 +81,7 @@ Status Member::run(Run run,
       TAGFLOW_RETURN_IF_ERROR(
           sender.put(tensor, fmt::format("feed {}", index), feed.value));
     }
-    return channel_.send(run);
+    return sender.send(run);
   });
 }
 

@@ -16,13 +16,15 @@ namespace tagflow::net {
 // What a message may have of tensors, in bytes; more are objects.
 inline constexpr uint64_t kMostInlineBytes = uint64_t{512} << 10;
 
-// Puts tensors into one message to the channel. Thread-compatible.
+// Puts tensors into one message to the channel. Nothing goes before the message
+// does: the receiver would keep objects that no message names.
+// Thread-compatible.
 class ValueSender {
  public:
   explicit ValueSender(Channel& channel) : channel_(channel) {}
 
-  // Sets `value`, a std::variant, to the tensor or to its object, which is
-  // sent. Unimplemented naming the tensor if it cannot leave the process.
+  // Sets `value`, a std::variant, to the tensor or to its object.
+  // Unimplemented naming the tensor if it cannot leave the process.
   template <class Value>
   Status put(const Tensor& tensor, std::string_view name, Value& value) {
     TAGFLOW_RETURN_IF_ERROR(check_sendable(tensor.dtype(), name));
@@ -33,14 +35,23 @@ class ValueSender {
       return {};
     }
     const ObjectId object = channel_.next_object();
-    channel_.send(object_of(object, tensor));
+    objects_.push_back(object_of(object, tensor));
     value = object;
+    return {};
+  }
+  // Sends the message, and the objects of its values; nothing if the message
+  // cannot be a frame, which is an error. REQUIRES: it is called once.
+  template <class Message>
+  Status send(const Message& message) {
+    TAGFLOW_RETURN_IF_ERROR(channel_.send(message));
+    for (BulkLink::Object& object : objects_) channel_.send(std::move(object));
     return {};
   }
 
  private:
   Channel& channel_;
   uint64_t left_ = kMostInlineBytes;
+  std::vector<BulkLink::Object> objects_;
 };
 
 // Calls then(Result<std::vector<std::pair<uint32_t, Tensor>>>), now or later,

@@ -572,8 +572,8 @@ Status Service::send_done(const WorkerSteps::TellDone& tell,
             .sent = counts.sent,
             .received = counts.received,
             .stats = numbers_of(stats)};
+  ValueSender sender(*master_);
   if (answer.ok()) {
-    ValueSender sender(*master_);
     for (uint32_t i = 0; i < answer->size(); ++i) {
       if (!(*answer)[i].valid()) continue;
       Done::Fetch& fetch = done.fetches.emplace_back();
@@ -582,7 +582,7 @@ Status Service::send_done(const WorkerSteps::TellDone& tell,
           sender.put((*answer)[i], fetches[i], fetch.value));
     }
   }
-  return master_->send(done);
+  return sender.send(done);
 }
 
 }  // namespace tagflow::net
