@@ -50,7 +50,7 @@ void Membership::on_time(Time now, uint64_t random, Actions& actions) {
     case State::kJoining:
       if (now < next_) return;
       end(error(Code::kUnavailable,
-                "[membership] the master has not answered for {} ms",
+                "[membership] the directory has not answered for {} ms",
                 whole_milliseconds(kPatience)),
           now, random, actions);
       return;
@@ -61,7 +61,7 @@ void Membership::on_time(Time now, uint64_t random, Actions& actions) {
   if (verdict == Life::Verdict::kPing) actions.push_back(Ping{});
   if (verdict == Life::Verdict::kLost)
     end(error(Code::kUnavailable,
-              "[membership] the master was silent for {} ms",
+              "[membership] the directory was silent for {} ms",
               whole_milliseconds(rules_.interval * rules_.most_missed)),
         now, random, actions);
 }

@@ -1,4 +1,4 @@
-// Membership: a worker's view of its master.
+// Membership: a worker's view of the directory of its cluster.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -15,7 +15,7 @@ namespace tagflow::net {
 bool may_join_later(Code code);
 
 // A worker asks to join until it is accepted, and joins anew whenever it has
-// lost its master:
+// lost the directory:
 //
 //    waiting --(time)--> joining --(accepted)--> joined
 //       ^                   |                       |
@@ -23,13 +23,13 @@ bool may_join_later(Code code);
 //
 // Invariants:
 //   1. Every attempt has an incarnation of its own. It cannot know whether the
-//      master has accepted an attempt that failed on this side, and has lost
-//      it.
-//   2. Between two attempts there is a Clear: an incarnation ends with all its
-//      links, steps, executables and resources, so a new one has none of them.
+//      directory has accepted an attempt that failed on this side, and has
+//      lost it.
+//   2. Between two attempts there is a Clear: what belongs to an incarnation
+//      ends with it, so a new one has none of it.
 //   3. The pauses between failed attempts double from kFirstPause to
-//      kLongestPause, less a random half, so that the workers of a master that
-//      comes back do not ask all at once.
+//      kLongestPause, less a random half, so that the workers of a directory
+//      that comes back do not ask all at once.
 //
 // `random`: 64 random bits, which are drawn anew for each call.
 // One per worker process. Thread-safe: no.
@@ -42,18 +42,18 @@ class Membership {
 
   enum class State : uint8_t { kWaiting, kJoining, kJoined, kGivenUp };
 
-  // Connect to the master, and say hello under this incarnation.
+  // Connect to the directory, and say hello under this incarnation.
   struct Join {
     Incarnation incarnation{};
   };
-  // Close all links of the incarnation, fail its steps, drop all it has.
+  // Close the links of the incarnation, and end all that belongs to it.
   struct Clear {
     Incarnation incarnation{};
     Status reason;
   };
-  // Ask the master for a sign of life.
+  // Ask the directory for a sign of life.
   struct Ping {};
-  // The master will never accept this process.
+  // The directory will never accept this process.
   struct GiveUp {
     Status reason;
   };
@@ -63,13 +63,13 @@ class Membership {
   explicit Membership(Time now, LifeRules rules = {})
       : rules_(rules), next_(now) {}
 
-  // The master's verdict on the hello of an incarnation. Verdicts on older
+  // The directory's verdict on the hello of an incarnation. Verdicts on older
   // incarnations have no effect.
   void on_accepted(Incarnation incarnation, Time now);
   void on_refused(Incarnation incarnation, const Status& why, Time now,
                   uint64_t random, Actions& actions);
   void on_heard(Incarnation incarnation);
-  // The link to the master has ended, or could not be made.
+  // The link to the directory has ended, or could not be made.
   void on_lost(Incarnation incarnation, const Status& why, Time now,
                uint64_t random, Actions& actions);
 

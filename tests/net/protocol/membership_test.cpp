@@ -1,4 +1,4 @@
-// A worker's view of its master.
+// A worker's view of the directory of its cluster.
 #include "net/protocol/membership.h"
 
 #include <doctest/doctest.h>
@@ -61,8 +61,8 @@ TEST_CASE_FIXTURE(Fixture, "smoke: the number is never 0") {
   CHECK(membership.incarnation() == Incarnation{1});
 }
 
-TEST_CASE_FIXTURE(Fixture,
-                  "smoke: a worker that loses its master clears, then joins") {
+TEST_CASE_FIXTURE(
+    Fixture, "smoke: a worker that loses the directory clears, then joins") {
   join(0, 42);
   lose(42, 1000);
   REQUIRE(actions.size() == 1);
@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(actions.empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "smoke: a master that does not answer is left") {
+TEST_CASE_FIXTURE(Fixture, "smoke: a directory that does not answer is left") {
   time(0, 42);
   CHECK(membership.next() == at(2000));
   time(1999, 43);
@@ -101,12 +101,13 @@ TEST_CASE_FIXTURE(Fixture, "smoke: a master that does not answer is left") {
   time(2000, 0);
   REQUIRE(actions.size() == 1);
   CHECK(std::get<Membership::Clear>(actions[0]).reason.message() ==
-        "[membership] the master has not answered for 2000 ms");
+        "[membership] the directory has not answered for 2000 ms");
   time(2100, 43);
   CHECK(std::get<Membership::Join>(actions[0]).incarnation == Incarnation{43});
 }
 
-TEST_CASE_FIXTURE(Fixture, "smoke: a silent master is asked, and then lost") {
+TEST_CASE_FIXTURE(Fixture,
+                  "smoke: a silent directory is asked, and then lost") {
   join(0, 42);
   for (int ms = 300; ms < 1500; ms += 300) {
     CHECK(membership.next() == at(ms));
@@ -117,11 +118,11 @@ TEST_CASE_FIXTURE(Fixture, "smoke: a silent master is asked, and then lost") {
   time(1500, 0);
   REQUIRE(actions.size() == 1);
   CHECK(std::get<Membership::Clear>(actions[0]).reason.message() ==
-        "[membership] the master was silent for 1500 ms");
+        "[membership] the directory was silent for 1500 ms");
   CHECK(membership.state() == State::kWaiting);
 }
 
-TEST_CASE_FIXTURE(Fixture, "smoke: a master that is heard is kept") {
+TEST_CASE_FIXTURE(Fixture, "smoke: a directory that is heard is kept") {
   join(0, 42);
   for (int ms = 300; ms < 6000; ms += 300) {
     membership.on_heard(Incarnation{42});
