@@ -160,7 +160,13 @@ Status Cluster::Impl::join_again(size_t task) {
   if (steps->lost(members[task]->index()).ok()) return {};
   TAGFLOW_ASSIGN(Member* const member, join(task, {}));
   members[task] = member;
-  TAGFLOW_ASSIGN(const auto devices, member->devices());
+  const auto said = member->devices();
+  if (!said.ok()) {
+    // Otherwise the next graph would be sent to devices that nobody has seen.
+    member->close(said.status());
+    return said.status();
+  }
+  const std::vector<graph::DeviceInfo>& devices = *said;
   const auto number_of = [&](const graph::DeviceInfo& info) {
     const auto found = device_named.find(info.name.to_string());
     return found == device_named.end() ? infos.size() : found->second;
