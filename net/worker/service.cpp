@@ -115,14 +115,17 @@ Status Service::run() {
     // While steps follow each other, none of them wakes this thread.
     while (is_looking_ && !changed_.wait_for(lock, kLook, is_called)) {
       is_looking_ = !running_.empty();
-      look_at_steps();
+      // Without memory, the next look tells.
+      static_cast<void>(guarded([this] { look_at_steps(); }));
     }
     if (is_closed_) return reason_;
     if (jobs_.empty()) continue;
     const std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    job();
+    // The master would wait for the answer of a job that was not done.
+    if (Status failed = guarded("net", job); !failed.ok())
+      close(std::move(failed));
     lock.lock();
   }
 }

@@ -177,10 +177,14 @@ void Worker::Impl::serve() {
     ended.reset();
     if (!was_closed) warn(std::string(why.message()));
     lock.lock();
+    std::string warned;  // once for each reason, not for each attempt
     while (!is_closed_ && service_ == nullptr) {
       lock.unlock();
-      auto next = start_service(port_);
-      if (!next.ok()) warn(std::string(next.status().message()));
+      auto next = guarded("net", [this] { return start_service(port_); });
+      if (!next.ok() && next.status().message() != warned) {
+        warned = next.status().message();
+        warn(warned);
+      }
       lock.lock();
       if (next.ok()) {
         service_ = std::move(*next);
