@@ -407,21 +407,23 @@ Status Service::on_frame(const Frame& frame) {
 // --- Steps ------------------------------------------------------------------
 
 Status Service::on_run(Run run) {
+  Status refused;  // the step alone: the link has others
   {
     const std::lock_guard lock(mutex_);
     if (is_closed_) return reason_;
-    if (running_.size() >= kMostSteps)
-      return error(Code::kResourceExhausted,
-                   "[net] a worker runs {} steps at a time", kMostSteps);
     WorkerSteps::Actions actions;
     TAGFLOW_RETURN_IF_ERROR(parts_.on_run(run.step, actions));
+    if (running_.size() >= kMostSteps)
+      refused = error(Code::kResourceExhausted,
+                      "[net] a worker runs {} steps at a time", kMostSteps);
     running_.emplace(run.step, Running());
     if (!std::exchange(is_looking_, true)) changed_.notify_all();
   }
   auto feeds = std::exchange(run.feeds, {});
   collect_values(feeds_, std::move(feeds),
-                 [this, run = std::move(run)](
+                 [this, run = std::move(run), refused](
                      Result<std::vector<std::pair<uint32_t, Tensor>>> values) {
+                   if (!refused.ok()) values = refused;
                    start_step(run, std::move(values));
                  });
   return {};
