@@ -70,6 +70,14 @@ Result<BulkLink::Destination> TensorInputs::begin(const Begin& begin) {
   {
     const std::lock_guard lock(mutex_);
     TAGFLOW_RETURN_IF_ERROR(closed_);
+    // Taken as over, the link would still write to it.
+    if (arrived_.contains(uint64_t(begin.object)) ||
+        sizes_.contains(uint64_t(begin.object)))
+      return error(Code::kDataLoss, "[net] object {} begins twice",
+                   uint64_t(begin.object));
+    if (sizes_.size() >= kMostTensors)
+      return error(Code::kResourceExhausted,
+                   "[net] {} tensors wait already, the limit", kMostTensors);
     if (begin.bytes > kMostBytes - bytes_)
       return error(Code::kResourceExhausted,
                    "[net] tensors of {} bytes wait already; {} more are above "

@@ -48,6 +48,7 @@ class TensorInputs {
   using Then = std::function<void(Result<std::vector<Tensor>>)>;
   // Bytes of tensors that no message has asked for yet.
   static constexpr uint64_t kMostBytes = kLargestObject;
+  static constexpr size_t kMostTensors = size_t{1} << 16;
 
   // For the handlers of a bulk link.
   Result<BulkLink::Destination> begin(const Begin& begin);

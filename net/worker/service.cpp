@@ -17,7 +17,8 @@ namespace {
 // What a master may have here at a time.
 constexpr size_t kMostExecutables = 4096;
 constexpr size_t kMostSteps = 4096;
-constexpr uint64_t kLargestRegister = uint64_t{1} << 31;  // bytes
+// Of an incarnation; those that were lost count, since they stay.
+constexpr size_t kMostSessions = 1024;
 // Between two looks at the steps that run.
 constexpr std::chrono::milliseconds kLook{50};
 
@@ -186,7 +187,7 @@ void Service::resume_step(uint64_t step) {
   send_report({.step = step}, found->second);
 }
 
-void Service::take_register(const std::string& bytes) {
+void Service::take_register(std::string_view bytes) {
   uint64_t request = 0;
   const auto made =
       guarded("net", [&]() -> Result<std::shared_ptr<Registered>> {
@@ -290,6 +291,9 @@ Status Service::admit(const Greeting& peer) {
   const std::lock_guard lock(mutex_);
   if (peer.role == Role::kMaster && master_ != nullptr)
     return error(Code::kFailedPrecondition, "the worker has another master");
+  if (peer.role == Role::kWorker && num_sessions_ >= kMostSessions)
+    return error(Code::kResourceExhausted,
+                 "{} workers have connected, the limit", kMostSessions);
   return {};
 }
 
@@ -349,6 +353,7 @@ void Service::adopt_peer(Pairing::Pair pair) {
   });
   const std::lock_guard lock(mutex_);
   sessions_[{session->name(), incarnation}].push_back(std::move(session));
+  ++num_sessions_;
   changed_.notify_all();
 }
 
@@ -356,25 +361,14 @@ void Service::adopt_peer(Pairing::Pair pair) {
 
 Result<BulkLink::Destination> Service::on_begin(const Begin& begin) {
   if (begin.kind == ObjectKind::kTensor) return feeds_.begin(begin);
-  if (begin.bytes > kLargestRegister)
-    return error(Code::kResourceExhausted,
-                 "[net] a registration of {} bytes is larger than {}",
-                 begin.bytes, kLargestRegister);
-  auto bytes = std::make_shared<std::string>(begin.bytes, '\0');
-  const std::lock_guard lock(mutex_);
-  registers_[uint64_t(begin.object)] = bytes;
-  return BulkLink::Destination{{bytes->data(), bytes->size()}, bytes};
+  return registers_.begin(begin);
 }
 
 void Service::on_end(ObjectId object, const Status& status) {
-  std::shared_ptr<std::string> bytes;
-  {
-    const std::lock_guard lock(mutex_);
-    if (auto node = registers_.extract(uint64_t(object)); !node.empty())
-      bytes = std::move(node.mapped());
-  }
+  auto bytes = registers_.end(object);
   if (bytes == nullptr) return feeds_.end(object, status);
-  if (status.ok()) post([this, bytes] { take_register(*bytes); });
+  if (status.ok())
+    post([this, bytes = std::move(bytes)] { take_register(bytes->view()); });
 }
 
 Status Service::on_frame(const Frame& frame) {

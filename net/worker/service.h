@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "net/transfer/pairing.h"
 #include "net/transfer/parts.h"
 #include "net/transfer/peer_session.h"
+#include "net/worker/register_inputs.h"
 #include "net/worker/registration.h"
 #include "net/worker/worker.h"
 
@@ -109,7 +111,7 @@ class Service {
   // On the thread of run().
   // Reports parts that have been quiet for long. REQUIRES: the lock is held
   void look_at_steps();
-  void take_register(const std::string& bytes);
+  void take_register(std::string_view bytes);
   void take_reset(const Reset& reset);
   Result<std::shared_ptr<Registered>> make(const Register& registration);
   // The sessions with all peers, which are made if they are not there.
@@ -124,6 +126,7 @@ class Service {
   Identity identity_;
   Parts parts_;
   TensorInputs feeds_;
+  RegisterInputs registers_;
 
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
@@ -131,13 +134,13 @@ class Service {
   Status reason_;
   std::deque<std::function<void()>> jobs_;
   Pairing pairing_;
-  std::map<uint64_t, std::shared_ptr<std::string>> registers_;  // by object
   std::map<uint64_t, std::shared_ptr<Registered>> executables_;
   std::map<uint64_t, Running> running_;  // by step
   uint64_t num_finished_ = 0;            // steps
   bool is_looking_ = false;              // run() looks at steps now and then
   // Those that were lost stay: executables name them.
   std::map<PeerId, std::vector<std::unique_ptr<PeerSession>>> sessions_;
+  size_t num_sessions_ = 0;
   // Set once. Destroyed, with the sessions, before what their handlers use.
   std::unique_ptr<Channel> master_;
   std::unique_ptr<Listener> listener_;
