@@ -124,9 +124,11 @@ Status Cluster::Impl::connect(ClusterOptions cluster_options) {
     TAGFLOW_ASSIGN(const auto devices, members[i]->devices());
     for (const graph::DeviceInfo& info : devices) {
       if (info.name.job != members[i]->task().job ||
-          info.name.task != int(members[i]->task().index) ||
-          !device_named.emplace(info.name.to_string(), infos.size()).second)
+          info.name.task != int(members[i]->task().index))
         return error(Code::kFailedPrecondition, "[net] {} has a device {}",
+                     members[i]->name(), info.name.to_string());
+      if (!device_named.emplace(info.name.to_string(), infos.size()).second)
+        return error(Code::kFailedPrecondition, "[net] {} has {} twice",
                      members[i]->name(), info.name.to_string());
       infos.push_back(info);
       incarnations.push_back(info.incarnation);
@@ -295,6 +297,17 @@ Result<actors::Backend::Made> Cluster::make(
   for (const graph::Partition& partition : partitions)
     TAGFLOW_RETURN_IF_ERROR(
         impl_->join_again(impl_->task_of[partition.device]));
+  ClusterProgram program;
+  program.fetches.resize(fetches.size());
+  for (const graph::Partition& partition : partitions)
+    for (size_t i = 0; i < fetches.size(); ++i) {
+      const graph::Endpoint& from = partition.program.fetches[i];
+      if (from.node == nullptr) continue;
+      program.fetches[i] = {
+          TaskIndex(impl_->task_of[partition.device]),
+          remove_ref(from.node->output_dtypes()[size_t(from.port)]),
+          from.node->output_shape(from.port)};
+    }
   TAGFLOW_ASSIGN(auto all, impl_->split(std::move(partitions), fetches));
   const uint64_t number = ++impl_->requests;
   std::vector<size_t> used;
@@ -315,7 +328,6 @@ Result<actors::Backend::Made> Cluster::make(
     TAGFLOW_RETURN_IF_ERROR(impl_->members[i]->send(registration));
   }
   Made made;
-  ClusterProgram program{.num_fetches = fetches.size()};
   for (const size_t i : used) {
     Member* const member = impl_->members[i];
     TAGFLOW_ASSIGN(Reply reply, member->reply(number, budget));

@@ -42,7 +42,7 @@ ClusterStep::ClusterStep(uint64_t number, const ClusterProgram& program,
                {.grace = grace}),
       watch_(program.parts.size()),
       waits_(program.parts.size()),
-      fetches_(program.num_fetches) {}
+      fetches_(program.fetches.size()) {}
 
 // --- Events -----------------------------------------------------------------
 
@@ -93,9 +93,17 @@ Status ClusterStep::on_done(Member& member, const net::Done& done,
   }
   if (said.status.ok())
     for (auto& [index, tensor] : *fetches) {
-      if (index >= fetches_.size())
-        return error(Code::kDataLoss, "[net] {} gives fetch {} of {}",
-                     member.name(), index, fetches_.size());
+      if (index >= fetches_.size() ||
+          program_.fetches[index].task != member.index())
+        return error(Code::kDataLoss, "[net] {} gives fetch {}, not its own",
+                     member.name(), index);
+      const ClusterProgram::Fetch& wanted = program_.fetches[index];
+      if (tensor.dtype() != wanted.dtype ||
+          !wanted.shape.accepts(tensor.shape()))
+        return error(Code::kDataLoss,
+                     "[net] {} gives {} for fetch {}, not {}{}", member.name(),
+                     tensor.describe(), index, dtype_name(wanted.dtype),
+                     wanted.shape.to_string());
       fetches_[index] = std::move(tensor);
     }
   actors::add_stats(stats_of(done.stats), stats_);

@@ -30,7 +30,12 @@ struct ClusterPart {
 struct ClusterProgram {
   std::vector<ClusterPart> parts;
   std::vector<MasterStep::Pair> pairs;  // of parts that exchange tokens
-  size_t num_fetches = 0;
+  struct Fetch {
+    TaskIndex task{};  // whose part has it
+    DataType dtype = DataType::kInvalid;
+    PartialShape shape;
+  };
+  std::vector<Fetch> fetches;
 
   bool updates_state() const;
 };
