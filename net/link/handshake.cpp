@@ -17,10 +17,7 @@ void Handshake::start(std::chrono::steady_clock::duration time,
   on_done_ = std::move(on_done);
   timer_.expires_after(time);
   timer_.async_wait([self = shared_from_this()](const ErrorCode& error) {
-    if (!error)
-      self->fail(tagflow::error(Code::kDeadlineExceeded,
-                                "[net|hello] {}: the peer is too slow",
-                                self->who_));
+    if (!error) self->fail(lost(self->who_, "the peer is too slow"));
   });
 }
 

@@ -41,7 +41,7 @@ Result<std::vector<graph::DeviceInfo>> Member::devices() {
                     [this] { return has_devices_ || !lost_.ok(); });
   TAGFLOW_RETURN_IF_ERROR(lost_);
   if (!has_devices_)
-    return error(Code::kDeadlineExceeded, "[net] {} does not name its devices",
+    return error(Code::kUnavailable, "[net] {} does not name its devices",
                  name());
   return devices_;
 }
