@@ -1,5 +1,8 @@
 // tagflow cluster: a cluster of this machine, for a try.
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -45,6 +48,7 @@ class ClusterFiles {
     std::error_code ignored;
     if (has_file_) fs::remove(file_, ignored);
     if (has_secret_) fs::remove(secret(), ignored);
+    if (lock_ >= 0) ::close(lock_);
   }
 
   // Chooses the paths, and writes the secret.
@@ -56,8 +60,14 @@ class ClusterFiles {
       file_ = folder_->path() / "cluster.json";
     }
     TAGFLOW_RETURN_IF_ERROR(io::check_writable(file_));
+    // The file of a cluster that was killed is free.
+    if (!lock_secret())
+      return error(Code::kFailedPrecondition,
+                   "[cluster] {:?} belongs to a cluster that runs",
+                   file_.string());
     TAGFLOW_RETURN_IF_ERROR(net::write_new_secret(secret()));
     has_secret_ = true;
+    lock_secret();
     return {};
   }
   Status write(const net::ClusterFile& cluster) {
@@ -71,9 +81,17 @@ class ClusterFiles {
   fs::path secret() const { return file_.string() + ".secret"; }
 
  private:
+  // Whether nobody else has locked the file, if there is one.
+  bool lock_secret() {
+    if (lock_ >= 0) ::close(lock_);
+    lock_ = ::open(secret().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    return lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) == 0;
+  }
+
   std::optional<io::PrivateFolder> folder_;  // none: the user's
   fs::path file_;
   bool has_file_ = false, has_secret_ = false;
+  int lock_ = -1;  // the descriptor of the secret
 };
 
 LocalWorkersOptions options_of(const StartCommand& command,

@@ -102,7 +102,10 @@ Failure make_options(const WorkerCommand& command,
   options.beyond_loopback = command.is_insecure;
   options.devices = engine.devices;
   options.workers = engine.workers;
-  options.print_sink = print_to_stderr;
+  // A stranger's text does not reach the terminal's own language.
+  options.print_sink = [](devices::PrintStream stream, std::string_view text) {
+    print_to_stderr(stream, printable(text));
+  };
   options.on_warning = [task = options.task.to_string(),
                         is_quiet = command.is_quiet](const std::string& text) {
     if (!is_quiet) spdlog::info("{}: {}", task, text);

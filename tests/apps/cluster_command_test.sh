@@ -171,6 +171,8 @@ expect 1 - 'PermissionDenied: .*c.json": others than its owner may use it' \
   tagflow "${run[@]}" --cluster open.json
 expect 3 - '\[secret\] "no": No such file' \
   tagflow "${run[@]}" --cluster c.json --secret-file no
+expect 1 - 'c.json" belongs to a cluster that runs' \
+  tagflow cluster start 1 --file c.json
 (umask 077 && echo wrong >"$work/wrong")
 expect 1 - 'Unauthenticated: .*task:0: .*as it does if the secrets differ' \
   tagflow "${run[@]}" --cluster c.json --secret-file wrong

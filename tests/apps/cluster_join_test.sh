@@ -45,7 +45,10 @@ serve 2 --join "$address"
 second=$pid
 wait_for 3
 
-# As docs/processes.md has them.
+# As docs/processes.md has them, where workers have other ports:
+#   ready: localhost:4000
+#   ready: localhost:43801
+#   y = float[] 48.0
 expect 0 '^/job:worker/task:2 .* free, 0 steps running, 0 finished' - \
   tagflow cluster status --cluster "$address" --secret-file secret
 expect 0 '^y = float\[\] 48.0$' - tagflow run "$two" --feed n=5 --feed x=1.5 \
