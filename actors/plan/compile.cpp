@@ -99,8 +99,12 @@ Result<std::unique_ptr<Plan>> plan_partition(Compiled& compiled,
   plan->device = partition.device;
   const graph::DeviceName& name = device.info().name;
   plan->device_name = name.to_string();
-  plan->device_label =
-      graph::DeviceName{.type = name.type, .id = name.id}.to_string();
+  graph::DeviceName label{.type = name.type, .id = name.id};
+  if (name.job != "localhost") {
+    label.job = name.job;
+    label.task = name.task;
+  }
+  plan->device_label = label.to_string();
   if (devices::Accelerator* accelerator = device.accelerator())
     TAGFLOW_RETURN_IF_ERROR(upload_constants(*plan, *accelerator));
   return plan;

@@ -47,9 +47,8 @@ Status check_place(const std::string& name, const EngineOptions& engine) {
       std::ranges::find(kOverCluster, name) != std::end(kOverCluster);
   return fits ? Status()
               : invalid_argument(
-                    "[--cluster] {} measures this process; over a cluster "
-                    "there are {}",
-                    name, fmt::join(kOverCluster, ", "));
+                    "[--cluster] {} does not run there; what does is {}", name,
+                    fmt::join(kOverCluster, ", "));
 }
 
 Failure run_workload(const Workload& workload, BenchOptions options) {
