@@ -10,6 +10,7 @@
 #include "actors/runtime/iteration_view.h"
 #include "actors/runtime/tag_text.h"
 #include "graph/counted.h"
+#include "graph/partition/transfer_name.h"
 
 namespace tagflow::actors {
 namespace {
@@ -149,9 +150,14 @@ class DeathWalk {
       return fmt::format("the call \"{}\" returned a dead value",
                          item.node->name());
     if (item.kind == NodeKind::kRecv &&
-        !step_.sender_of(*spot.iteration, spot.origin.index).has_value())
-      return fmt::format("Recv \"{}\" received a dead token",
-                         item.node->name());
+        !step_.sender_of(*spot.iteration, spot.origin.index).has_value()) {
+      const auto name = graph::transfer_name_of(*item.node);
+      return fmt::format(
+          "Recv \"{}\" received a dead token{}", item.node->name(),
+          name.ok()
+              ? fmt::format(" of \"{}\" from {}", name->tensor, name->sender)
+              : "");
+    }
     return {};
   }
 

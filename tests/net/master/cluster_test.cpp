@@ -108,6 +108,33 @@ TEST_CASE("an error at one worker ends the parts of all, which run again") {
   actors::processes::check_errors(over_sockets);
 }
 
+TEST_CASE(
+    "an error of a part names its task, and a dead fetch what came dead") {
+  actors::Program p;
+  const Scope here = p.s.with_device("/job:worker/task:0");
+  const Scope there = p.s.with_device("/job:worker/task:1");
+  const Output x = p.input("x", DataType::kInt32);
+  ops::floor_div(there.named("quotient"), ops::add(here, x, 1), 0);
+  const auto [on_false, on_true] = ops::switch_(
+      here.named("way"), x, ops::greater(here, x, ops::constant(here, 0)));
+  ops::identity(there.named("taken"), on_true);
+  must(p.s.status());
+  actors::SessionOptions options;
+  options.backend = std::make_shared<Sockets>(2, "cpu:1", 1);
+  options.passes = PassSet::none();
+  const auto session = actors::make_session(options, p.graph);
+  const auto fails_with = [&](const std::string& fetch, std::string_view part) {
+    const Status status =
+        session->run({{"x", Tensor::scalar<int32_t>(-1)}}, {fetch}).status();
+    CHECK_MESSAGE(status.message().find(part) != std::string::npos,
+                  status.to_string());
+  };
+  fails_with("quotient", "device /job:worker/task:1/device:CPU:0)");
+  fails_with("taken",
+             "received a dead token of \"way:1\" from "
+             "/job:worker/replica:0/task:0/device:CPU:0");
+}
+
 TEST_CASE("a variable of one worker keeps its value from step to step") {
   actors::processes::check_variables(over_sockets);
 }
