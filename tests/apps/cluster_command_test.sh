@@ -130,7 +130,7 @@ for switches in "--devices cpu:2" "--workers 2" --mailbox-only --through-wire \
   expect 2 - "leave out ${switches%% *}: it is for runs in this process" \
     tagflow "${run[@]}" --cluster c.json $switches
 done
-expect 2 - 'checkpoint measures this process; over a cluster there are loop,' \
+expect 2 - 'checkpoint does not run there; what does is loop,' \
   tagflow bench checkpoint --cluster c.json
 expect 2 - 'requires --cluster' tagflow "${run[@]}" --secret-file c.json.secret
 expect 1 - 'node "text" has the op ReadFile, which uses files' tagflow run \
