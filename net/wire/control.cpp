@@ -4,6 +4,7 @@
 
 #include "graph/fault.h"
 #include "net/wire/greeting.h"
+#include "net/wire/lists.h"
 
 namespace tagflow::net {
 namespace {
@@ -23,16 +24,6 @@ Status check_length(std::string_view name, size_t bytes) {
   return error(Code::kResourceExhausted,
                "[net|{}] it has {} bytes, more than {}", name, bytes,
                kLongestControl);
-}
-
-template <class T, class F>
-std::vector<T> read_each(Reader& reader, uint64_t least_bytes, F read_one) {
-  std::vector<T> list;
-  const uint64_t count = reader.count(least_bytes, sizeof(T));
-  list.reserve(count);
-  for (uint64_t i = 0; i < count && reader.ok(); ++i)
-    list.push_back(read_one(reader));
-  return list;
 }
 
 Load::Link read_link(Reader& reader) {
@@ -64,7 +55,7 @@ CatalogueEntry CatalogueEntry::read(Reader& reader) {
   entry.host = read_name(reader);
   entry.port = reader.fixed<uint16_t>();
   entry.incarnation = reader.fixed<uint64_t>();
-  entry.devices = read_each<std::string>(
+  entry.devices = read_list<std::string>(
       reader, 1, [](Reader& from) { return read_name(from); });
   return entry;
 }
@@ -76,7 +67,7 @@ void Catalogue::write(Writer& writer) const {
 
 Catalogue Catalogue::read(Reader& reader) {
   constexpr uint64_t kLeast = 14;  // four bytes of lengths, and 2 and 8 bytes
-  return {read_each<CatalogueEntry>(reader, kLeast, CatalogueEntry::read)};
+  return {read_list<CatalogueEntry>(reader, kLeast, CatalogueEntry::read)};
 }
 
 void Load::write(Writer& writer) const {
@@ -104,7 +95,7 @@ Load Load::read(Reader& reader) {
        {&load.steps_running, &load.steps_finished, &load.executables,
         &load.tensor_bytes, &load.memory_bytes})
     *number = reader.varint();
-  load.links = read_each<Load::Link>(reader, 4, read_link);
+  load.links = read_list<Load::Link>(reader, 4, read_link);
   return load;
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "graph/status_text.h"
+#include "net/wire/lists.h"
 
 namespace tagflow::net {
 namespace {
@@ -94,18 +95,6 @@ Outcome read_outcome(Reader& reader) {
 void write_texts(Writer& writer, const std::vector<std::string>& texts) {
   writer.varint(texts.size());
   for (const std::string& text : texts) writer.text(text);
-}
-
-// Calls read_one(reader) as often as a count says. Each element has
-// `least_bytes` or more.
-template <class T, class F>
-std::vector<T> read_list(Reader& reader, uint64_t least_bytes, F read_one) {
-  std::vector<T> list;
-  const uint64_t count = reader.count(least_bytes, sizeof(T));
-  list.reserve(count);
-  for (uint64_t i = 0; i < count && reader.ok(); ++i)
-    list.push_back(read_one(reader));
-  return list;
 }
 
 // The form of a value and, if it is not dead, the tensor or where it is.
