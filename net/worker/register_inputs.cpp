@@ -1,31 +1,21 @@
 #include "net/worker/register_inputs.h"
 
-#include <atomic>
 #include <utility>
 
 namespace tagflow::net {
 
-// How many bytes are held.
-struct RegisterInputs::Held {
-  std::atomic<uint64_t> bytes{0};
-};
-
-std::shared_ptr<RegisterInputs::Held> RegisterInputs::make_held() {
-  return std::make_shared<Held>();
-}
-
-RegisterInputs::Bytes::Bytes(std::shared_ptr<Held> held, size_t size)
+RegisterInputs::Bytes::Bytes(std::shared_ptr<Count> held, size_t size)
     : held_(std::move(held)),
       size_(size),
       data_(std::make_unique_for_overwrite<char[]>(size)) {
-  held_->bytes += size_;
+  *held_ += size_;
 }
 
-RegisterInputs::Bytes::~Bytes() { held_->bytes -= size_; }
+RegisterInputs::Bytes::~Bytes() { *held_ -= size_; }
 
 Result<BulkLink::Destination> RegisterInputs::begin(const Begin& begin) {
   const std::lock_guard lock(mutex_);
-  const uint64_t others = held_->bytes;
+  const uint64_t others = *held_;
   if (begin.bytes > kMostBytes - others)
     return error(Code::kResourceExhausted,
                  "[net] registrations of {} bytes are here; {} more are above "

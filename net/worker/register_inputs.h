@@ -1,6 +1,7 @@
 // RegisterInputs: registrations that come over the bulk link.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -29,17 +30,16 @@ class RegisterInputs {
   std::shared_ptr<const Bytes> end(ObjectId object);
 
  private:
-  struct Held;
-  const std::shared_ptr<Held> held_ = make_held();
-  static std::shared_ptr<Held> make_held();
+  using Count = std::atomic<uint64_t>;
 
+  const std::shared_ptr<Count> held_ = std::make_shared<Count>(0);  // bytes
   std::mutex mutex_;  // guards the below
   std::map<uint64_t, std::shared_ptr<Bytes>> begun_;
 };
 
 class RegisterInputs::Bytes {
  public:
-  Bytes(std::shared_ptr<Held> held, size_t size);
+  Bytes(std::shared_ptr<Count> held, size_t size);
   ~Bytes();
   Bytes(const Bytes&) = delete;
   Bytes& operator=(const Bytes&) = delete;
@@ -48,7 +48,7 @@ class RegisterInputs::Bytes {
   std::string_view view() const { return {data_.get(), size_}; }
 
  private:
-  const std::shared_ptr<Held> held_;
+  const std::shared_ptr<Count> held_;
   const size_t size_;
   const std::unique_ptr<char[]> data_;
 };

@@ -291,7 +291,9 @@ Status Service::admit(const Greeting& peer) {
   const std::lock_guard lock(mutex_);
   if (peer.role == Role::kMaster && master_ != nullptr)
     return error(Code::kFailedPrecondition, "the worker has another master");
-  if (peer.role == Role::kWorker && num_sessions_ >= kMostSessions)
+  size_t num_sessions = 0;
+  for (const auto& [id, sessions] : sessions_) num_sessions += sessions.size();
+  if (peer.role == Role::kWorker && num_sessions >= kMostSessions)
     return error(Code::kResourceExhausted,
                  "{} workers have connected, the limit", kMostSessions);
   return {};
@@ -353,7 +355,6 @@ void Service::adopt_peer(Pairing::Pair pair) {
   });
   const std::lock_guard lock(mutex_);
   sessions_[{session->name(), incarnation}].push_back(std::move(session));
-  ++num_sessions_;
   changed_.notify_all();
 }
 

@@ -140,7 +140,6 @@ class Service {
   bool is_looking_ = false;              // run() looks at steps now and then
   // Those that were lost stay: executables name them.
   std::map<PeerId, std::vector<std::unique_ptr<PeerSession>>> sessions_;
-  size_t num_sessions_ = 0;
   // Set once. Destroyed, with the sessions, before what their handlers use.
   std::unique_ptr<Channel> master_;
   std::unique_ptr<Listener> listener_;
