@@ -60,15 +60,12 @@ class ClusterFiles {
       file_ = folder_->path() / "cluster.json";
     }
     TAGFLOW_RETURN_IF_ERROR(io::check_writable(file_));
-    // The file of a cluster that was killed is free.
-    if (!lock_secret())
-      return error(Code::kFailedPrecondition,
-                   "[cluster] {:?} belongs to a cluster that runs",
-                   file_.string());
+    // The secret of a cluster that was killed is free; the new one is another
+    // file.
+    TAGFLOW_RETURN_IF_ERROR(lock_secret());
     TAGFLOW_RETURN_IF_ERROR(net::write_new_secret(secret()));
     has_secret_ = true;
-    lock_secret();
-    return {};
+    return lock_secret();
   }
   Status write(const net::ClusterFile& cluster) {
     TAGFLOW_RETURN_IF_ERROR(
@@ -81,11 +78,14 @@ class ClusterFiles {
   fs::path secret() const { return file_.string() + ".secret"; }
 
  private:
-  // Whether nobody else has locked the file, if there is one.
-  bool lock_secret() {
+  // Takes the file, if there is one.
+  Status lock_secret() {
     if (lock_ >= 0) ::close(lock_);
     lock_ = ::open(secret().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    return lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) == 0;
+    if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) == 0) return {};
+    return error(Code::kFailedPrecondition,
+                 "[cluster] {:?} belongs to a cluster that runs",
+                 file_.string());
   }
 
   std::optional<io::PrivateFolder> folder_;  // none: the user's
