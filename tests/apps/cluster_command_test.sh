@@ -9,23 +9,6 @@ cp "$graphs/line_x.json" "$graphs/line_y.json" "$work"
 started=()
 trap 'kill "${started[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT
 
-# serve FILE ARGUMENTS...: starts tagflow in the background, with its streams in
-# FILE.out and FILE.err, and waits until it is ready. `pid` is its process.
-serve() {
-  local file=$work/$1
-  shift
-  cases=$((cases + 1))
-  rm -f "$file.out" "$file.err"
-  (cd "$work" && exec "$bin/tagflow" "$@" >"$file.out" 2>"$file.err" \
-    </dev/null) &
-  pid=$!
-  started+=("$pid")
-  until grep -qs '^ready: ' "$file.out"; do
-    kill -0 "$pid" 2>/dev/null || { complain "it is not ready" tagflow "$@"
-      cat "$file.err"; return; }
-    sleep 0.05
-  done
-}
 # ends SIGNAL CODE PID WHAT: the process ends with the code.
 ends() {
   cases=$((cases + 1))
@@ -43,7 +26,7 @@ is_gone() {
 }
 
 # --- A cluster of this machine ------------------------------------------------
-serve cluster cluster start 3 --devices cpu:2 --file c.json
+start cluster tagflow cluster start 3 --devices cpu:2 --file c.json
 cluster=$pid
 [ "$(cat "$work/cluster.out")" = "ready: c.json" ] ||
   complain "stdout is not the name of the file" cluster start
@@ -232,19 +215,19 @@ is_gone "${workers[@]}"
 
 # All ends well by either signal, and with the parent if that is killed.
 for signal in INT TERM; do
-  serve other cluster start 2
+  start other tagflow cluster start 2
   file=$(sed 's/^ready: //' "$work/other.out")
   ends "$signal" 0 "$pid" "cluster start"
   [ ! -e "$(dirname "$file")" ] || complain "a folder is left" cluster start
 done
-serve killed cluster start 2 --file k.json
+start killed tagflow cluster start 2 --file k.json
 mapfile -t workers < <(pgrep -P "$pid")
 ends KILL 137 "$pid" "cluster start"
 is_gone "${workers[@]}"
 
 # --- One worker ---------------------------------------------------------------
 (umask 077 && echo a secret >"$work/s")
-serve worker worker --secret-file s --job ps --task 3
+start worker tagflow worker --secret-file s --job ps --task 3
 port=$(sed 's/^ready: localhost://' "$work/worker.out")
 printf '{"secret_file": "s", "tasks": [{"job": "ps", "task": 3, "address": "localhost:%s", "devices": "cpu:2"}]}' \
   "$port" >"$work/one.json"
@@ -253,7 +236,7 @@ expect 0 '^device +/job:ps/replica:0/task:3/device:CPU:0' - \
 expect 1 - "cannot listen at localhost port $port: Address already in use" \
   tagflow worker --cluster one.json --job ps --task 3
 ends TERM 0 "$pid" worker
-serve worker worker --cluster one.json --job ps --task 3 \
+start worker tagflow worker --cluster one.json --job ps --task 3 \
   --allow-ops Placeholder,Const
 expect 1 - 'has the op Enter, which the list of allowed ops' \
   tagflow "${run[@]}" --cluster one.json --passes none
@@ -261,17 +244,17 @@ expect 0 '^device +/job:ps/replica:0/task:3/device:CPU:1' - \
   tagflow place "$loop" --cluster one.json
 ends INT 0 "$pid" worker
 expect 4 - 'ps/task:3: .*Connection refused' tagflow "${run[@]}" --cluster one.json
-serve worker worker --secret-file s --listen 0.0.0.0:0 --insecure
+start worker tagflow worker --secret-file s --listen 0.0.0.0:0 --insecure
 grep -q 'warning: \[--insecure\] whoever is on the path' "$work/worker.err" ||
   complain "there is no warning" --insecure
 ends TERM 0 "$pid" worker
 mkdir "$work/files"
 echo text >"$work/files/a"
-serve worker worker --cluster one.json --job ps --task 3 --file-root files
+start worker tagflow worker --cluster one.json --job ps --task 3 --file-root files
 expect 0 '^text = string\[\] "text' - tagflow run "$graphs/read_file.pbtxt" \
   --feed 'path="a"' --fetch text --cluster one.json
 ends TERM 0 "$pid" worker
-serve worker worker --cluster one.json --job ps --task 3
+start worker tagflow worker --cluster one.json --job ps --task 3
 mkdir "$work/endless"
 expect 0 - - tagflow run "$graphs/arithmetic.pbtxt" --feed p=true --fetch p:0 \
   --out endless/case

@@ -11,19 +11,8 @@ trap 'kill -CONT "${started[@]}" 2>/dev/null
 # serve TASK ARGUMENTS...: starts a worker, and waits until it is ready. `pid`
 # is its process, and `address` where it listens.
 serve() {
-  local file=$work/$1
-  cases=$((cases + 1))
-  rm -f "$file.out" "$file.err"
-  (cd "$work" && exec "$bin/tagflow" worker --task "$1" --secret-file secret \
-    "${@:2}" >"$file.out" 2>"$file.err" </dev/null) &
-  pid=$!
-  started+=("$pid")
-  until grep -qs '^ready: ' "$file.out"; do
-    kill -0 "$pid" 2>/dev/null || { complain "it is not ready" worker "$@"
-      cat "$file.err"; return; }
-    sleep 0.01
-  done
-  address=$(sed -n 's/^ready: //p' "$file.out")
+  start "$1" tagflow worker --task "$1" --secret-file secret "${@:2}"
+  address=$(sed -n 's/^ready: //p' "$work/$1.out")
 }
 # members: how many the directory knows.
 members() {

@@ -26,6 +26,25 @@ expect() {
   fi
 }
 
+# start FILE PROGRAM ARGUMENTS...: starts the program in the background, in the
+# folder $work, with its streams in FILE.out and FILE.err, and waits until it is
+# ready. `pid` is its process, which is added to `started`.
+start() {
+  local file=$work/$1 name=$2
+  shift 2
+  cases=$((cases + 1))
+  rm -f "$file.out" "$file.err"
+  (cd "$work" && exec "$bin/$name" "$@" >"$file.out" 2>"$file.err" \
+    </dev/null) &
+  pid=$!
+  started+=("$pid")
+  until grep -qs '^ready: ' "$file.out"; do
+    kill -0 "$pid" 2>/dev/null || { complain "it is not ready" "$name" "$@"
+      cat "$file.err"; return; }
+    sleep 0.01
+  done
+}
+
 matches() {
   case $2 in
     "") return 0 ;;
