@@ -13,6 +13,7 @@
 #include "net/control/client.h"
 #include "net/worker/worker.h"
 #include "tests/net/link/loopback.h"
+#include "tests/net/local_worker.h"
 
 namespace tagflow::net {
 
@@ -43,12 +44,8 @@ struct Joined {
 };
 
 inline WorkerOptions joining(uint32_t task, Address join = {}) {
-  WorkerOptions options;
-  options.task = {"worker", task};
-  options.cluster = "test";
-  options.secret = "a secret of this test";
+  WorkerOptions options = local_worker(task);
   options.devices = "cpu:1:memory=64MiB";
-  options.workers = 1;
   options.join = std::move(join);
   return options;
 }
@@ -66,7 +63,7 @@ inline Joined start_worker(WorkerOptions options) {
 }
 
 inline ClusterAccess access_by(Address address) {
-  return {std::move(address), "test", "a secret of this test"};
+  return {std::move(address), kTestCluster, kTestSecret};
 }
 
 // Waits until it is so, or fails.

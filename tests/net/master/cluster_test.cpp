@@ -7,8 +7,8 @@
 #include <limits>
 #include <thread>
 
-#include "net/worker/worker.h"
 #include "tests/actors/process_cases.h"
+#include "tests/net/local_worker.h"
 
 namespace tagflow::net {
 namespace {
@@ -17,22 +17,14 @@ using namespace tagflow::graph;  // NOLINT: for tests
 using graph::testing::contains;
 using graph::testing::must;
 
-constexpr char kSecret[] = "a secret of this test";
-
 // Workers, and their master, which goes first.
 class Sockets final : public actors::Backend {
  public:
   Sockets(int count, const std::string& devices, int threads) {
-    options_.name = "test";
-    options_.secret = kSecret;
     for (uint32_t task = 0; task < uint32_t(count); ++task) {
-      WorkerOptions worker;
-      worker.task = {"worker", task};
-      worker.cluster = "test";
-      worker.secret = kSecret;
+      WorkerOptions worker = local_worker(task);
       worker.devices = devices;
       worker.workers = threads;
-      worker.on_warning = [](const std::string&) {};
       workers_.push_back(must(Worker::start(std::move(worker))));
       options_.members.push_back(
           {{"worker", task}, {"localhost", workers_.back()->port()}});
@@ -66,7 +58,7 @@ class Sockets final : public actors::Backend {
   }
 
  private:
-  ClusterOptions options_;
+  ClusterOptions options_ = local_cluster();
   std::vector<std::unique_ptr<Worker>> workers_;
   std::shared_ptr<Cluster> cluster_;
 };

@@ -172,6 +172,15 @@ std::pair<Status, double> harmed(actors::Session& session, const Work& work,
           std::chrono::duration<double, std::milli>(end - begin).count()};
 }
 
+// Three workers, and a session that has run a short step over them.
+struct ShortStep {
+  ShortStep() { must(session->run({}, {work->out}, {}, patient())); }
+
+  WorkerProcesses processes{3};
+  const std::unique_ptr<Work> work = short_step({0, 1, 2});
+  std::unique_ptr<actors::Session> session = work->session(processes);
+};
+
 }  // namespace
 
 TEST_CASE("a worker for other test cases" * doctest::skip()) {
@@ -197,17 +206,14 @@ TEST_CASE("a worker for other test cases" * doctest::skip()) {
 }
 
 TEST_CASE("a worker that is killed before a step fails it at once") {
-  WorkerProcesses processes(3);
-  const auto work = short_step({0, 1, 2});
-  const auto session = work->session(processes);
-  must(session->run({}, {work->out}, {}, patient()));
-  processes.workers[1]->kill();
-  check_lost(run(*session, *work), 1);
-  check_lost(run(*session, *work), 1);
+  const ShortStep step;
+  step.processes.workers[1]->kill();
+  check_lost(run(*step.session, *step.work), 1);
+  check_lost(run(*step.session, *step.work), 1);
   // Nor does it register anything.
   const auto other = short_step({1, 0});
-  check_lost(run(*other->session(processes), *other), 1);
-  check_survivors(processes, 1);
+  check_lost(run(*other->session(step.processes), *other), 1);
+  check_survivors(step.processes, 1);
 }
 
 TEST_CASE("a worker that is killed in any phase of a step is named") {
@@ -230,25 +236,18 @@ TEST_CASE("a worker that is killed in any phase of a step is named") {
 }
 
 TEST_CASE("a session whose worker was killed releases what it had") {
-  WorkerProcesses processes(3);
-  const auto work = short_step({0, 1, 2});
-  {
-    const auto session = work->session(processes);
-    must(session->run({}, {work->out}, {}, patient()));
-    processes.workers[2]->kill();
-  }
-  check_survivors(processes, 2);
+  ShortStep step;
+  step.processes.workers[2]->kill();
+  step.session.reset();
+  check_survivors(step.processes, 2);
 }
 
 TEST_CASE("a process that follows a killed worker is used by new steps") {
-  WorkerProcesses processes(3);
-  const auto work = short_step({0, 1, 2});
-  const auto session = work->session(processes);
-  must(session->run({}, {work->out}, {}, patient()));
-  processes.workers[1]->kill();
-  check_lost(run(*session, *work), 1);
-  processes.restart(1);
-  check_return(processes);
+  ShortStep step;
+  step.processes.workers[1]->kill();
+  check_lost(run(*step.session, *step.work), 1);
+  step.processes.restart(1);
+  check_return(step.processes);
 }
 
 TEST_CASE("a worker that is stopped is named, and commits nothing afterwards") {

@@ -7,10 +7,9 @@
 #include <optional>
 #include <thread>
 
-#include "net/master/cluster.h"
-#include "net/worker/worker.h"
 #include "tests/actors/process_cases.h"
 #include "tests/actors/test_op.h"
+#include "tests/net/local_worker.h"
 #include "tests/reference/odd_loops.h"
 
 namespace tagflow::net {
@@ -19,8 +18,6 @@ namespace {
 using namespace tagflow::graph;  // NOLINT: for tests
 using graph::testing::contains;
 using graph::testing::must;
-
-constexpr char kSecret[] = "a secret of this test";
 
 // Holds its step until it is let go, whatever becomes of the step.
 class HoldKernel final : public devices::Kernel {
@@ -53,18 +50,9 @@ const bool kHasOps = (actors::add_test_op<HoldKernel>("TestHold"),
 
 // Two workers, and the options of a session on them.
 struct Workers {
-  explicit Workers(ClusterOptions cluster = {}) {
-    cluster.name = "test";
-    cluster.secret = kSecret;
+  explicit Workers(ClusterOptions cluster = local_cluster()) {
     for (uint32_t task = 0; task < 2; ++task) {
-      WorkerOptions worker;
-      worker.task = {"worker", task};
-      worker.cluster = "test";
-      worker.secret = kSecret;
-      worker.devices = "cpu:1";
-      worker.workers = 1;
-      worker.on_warning = [](const std::string&) {};
-      workers.push_back(must(Worker::start(std::move(worker))));
+      workers.push_back(must(Worker::start(local_worker(task))));
       cluster.members.push_back(
           {{"worker", task}, {"localhost", workers.back()->port()}});
     }
@@ -225,7 +213,7 @@ TEST_CASE("a worker that does not end its part in time is given up") {
   const Output ok = there.op("TestAwait", {p.input("ok", DataType::kBool)})[0];
   ops::assert_(there.named("check"), ok, {"a bad number"});
   must(p.s.status());
-  ClusterOptions cluster;
+  ClusterOptions cluster = local_cluster();
   cluster.grace = std::chrono::milliseconds(100);
   const Workers workers(cluster);
   const auto session = actors::make_session(workers.options, p.graph);
@@ -258,7 +246,7 @@ TEST_CASE("a step that fails before it updates anything tears nothing") {
 
 TEST_CASE("a cluster may tolerate state that is torn") {
   const TwoVariables p;
-  ClusterOptions cluster;
+  ClusterOptions cluster = local_cluster();
   cluster.tolerates_torn_state = true;
   const Workers workers(cluster);
   const auto session = actors::make_session(workers.options, p.graph);

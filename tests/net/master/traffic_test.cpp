@@ -6,10 +6,9 @@
 #include <list>
 
 #include "autodiff/gradients.h"
-#include "net/master/cluster.h"
-#include "net/worker/worker.h"
 #include "tests/actors/pending.h"
 #include "tests/actors/program.h"
+#include "tests/net/local_worker.h"
 #include "tests/net/master/tap.h"
 
 namespace tagflow::net {
@@ -25,17 +24,9 @@ constexpr char kThere[] = "/job:worker/task:1";
 // Two workers with taps before their ports, and their master.
 struct Tapped {
   Tapped() {
-    ClusterOptions options;
-    options.name = "test";
-    options.secret = "a secret of this test";
+    ClusterOptions options = local_cluster();
     for (uint32_t task = 0; task < 2; ++task) {
-      WorkerOptions worker;
-      worker.task = {"worker", task};
-      worker.cluster = options.name;
-      worker.secret = options.secret;
-      worker.workers = 1;
-      worker.on_warning = [](const std::string&) {};
-      workers.push_back(must(Worker::start(std::move(worker))));
+      workers.push_back(must(Worker::start(local_worker(task))));
       taps.emplace_back(workers.back()->port(), traffic);
       options.members.push_back(
           {{"worker", task}, {"localhost", taps.back().port()}});

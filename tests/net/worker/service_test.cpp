@@ -6,16 +6,13 @@
 #include <future>
 
 #include "net/transfer/identity.h"
+#include "tests/net/local_worker.h"
 
 namespace tagflow::net {
 
 TEST_CASE("a step above the limit of a worker is refused without its link") {
   constexpr uint64_t kMost = 4096;
-  WorkerOptions options;
-  options.task = {"worker", 0};
-  options.cluster = "test";
-  options.secret = "a secret of this test";
-  options.on_warning = [](const std::string&) {};
+  const WorkerOptions options = local_worker(0);
   const auto worker = std::move(*Worker::start(options));
   const IoThreads threads = std::move(*IoThreads::start());
   const Identity identity = *make_identity(Role::kMaster, {"master", 0},
