@@ -227,8 +227,6 @@ void Run::write(Writer& writer) const {
   writer.varint(executable);
   writer.varint(step);
   writer.fixed(seed);
-  writer.fixed(seed2);
-  writer.varint(time_left_ns);
   writer.fixed(uint8_t(has_trace));
   writer.fixed(uint8_t(has_stats));
   writer.varint(feeds.size());
@@ -243,8 +241,6 @@ Run Run::read(Reader& reader) {
   run.executable = reader.varint();
   run.step = reader.varint();
   run.seed = reader.fixed<uint64_t>();
-  run.seed2 = reader.fixed<uint64_t>();
-  run.time_left_ns = reader.varint();
   run.has_trace = reader.flag();
   run.has_stats = reader.flag();
   run.feeds = read_list<Feed>(reader, 3, read_feed);
@@ -456,6 +452,10 @@ Reset Reset::read(Reader& reader) {
   return reset;
 }
 
+void Release::write(Writer& writer) const { writer.varint(executable); }
+
+Release Release::read(Reader& reader) { return {reader.varint()}; }
+
 void Reply::write(Writer& writer) const {
   writer.varint(request);
   write_outcome(writer, outcome);
@@ -551,6 +551,7 @@ Register Register::read(Reader& reader) {
   Register registration;
   registration.executable = reader.varint();
   registration.parts = read_list<Part>(reader, 2, read_part);
+  if (registration.parts.empty()) reader.fail("it has no parts");
   registration.peers = read_list<Peer>(reader, kLeastPeer, read_peer);
   const uint64_t peers = registration.peers.size();
   std::string_view last;
