@@ -208,6 +208,7 @@ Result<Member*> Cluster::Impl::join(size_t task,
                                     graph::Budget* budget) {
   const ClusterOptions::Member& at = options.members[task];
   const std::string name = at.task.to_string();
+  if (budget != nullptr) budget->begin(fmt::format("{} was awaited", name));
   auto pair =
       connect_pair(*threads.bulk, at.address, identity, 0, patience, budget);
   if (!pair.ok())
@@ -381,6 +382,8 @@ Result<actors::Backend::Made> Cluster::make(
   Made made;
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i].registration) continue;
+    if (budget != nullptr)
+      budget->begin(fmt::format("{} compiled its part", members[i]->name()));
     TAGFLOW_ASSIGN(Reply reply,
                    members[i]->reply(registered->number(), budget));
     program.parts.push_back({members[i], registered->number(),

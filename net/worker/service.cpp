@@ -109,16 +109,23 @@ void Service::post(std::function<void()> job) {
 
 Status Service::run() {
   const auto is_called = [this] { return is_closed_ || !jobs_.empty(); };
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point next_look;
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return is_looking_ || is_called(); });
     // While steps follow each other, none of them wakes this thread.
-    while (is_looking_ && !changed_.wait_for(lock, kLook, is_called)) {
+    if (!is_looking_) {
+      changed_.wait(lock, [&] { return is_looking_ || is_called(); });
+      next_look = Clock::now() + kLook;
+    }
+    if (is_looking_) changed_.wait_until(lock, next_look, is_called);
+    if (is_closed_) return reason_;
+    if (is_looking_ && Clock::now() >= next_look) {
       is_looking_ = !running_.empty();
       // Without memory, the next look tells.
       static_cast<void>(guarded([this] { look_at_steps(); }));
+      next_look = Clock::now() + kLook;
     }
-    if (is_closed_) return reason_;
     if (jobs_.empty()) continue;
     const std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
