@@ -23,6 +23,14 @@ namespace {
 
 constexpr char kSenderIncarnation[] = "send_device_incarnation";
 
+Register::Settings settings_of(const actors::SessionOptions& options) {
+  return {.window = uint32_t(options.window),
+          .max_call_depth = uint32_t(options.max_call_depth),
+          .max_open_calls = uint32_t(options.max_open_calls),
+          .compile_edges = options.passes.has(graph::Pass::kEdges),
+          .hand_off = uint8_t(options.hand_off)};
+}
+
 // One after the other. Thread-safe.
 class Turns {
  public:
@@ -350,7 +358,7 @@ const graph::KernelCatalog& Cluster::kernels() const { return impl_->kernels; }
 
 Result<actors::Backend::Made> Cluster::make(
     std::vector<graph::Partition> partitions, std::vector<std::string> fetches,
-    graph::Budget* budget) {
+    const actors::SessionOptions& options, graph::Budget* budget) {
   TAGFLOW_ASSIGN(auto turn, impl_->turns.begin(budget));
   for (const graph::Partition& partition : partitions)
     TAGFLOW_RETURN_IF_ERROR(
@@ -373,6 +381,7 @@ Result<actors::Backend::Made> Cluster::make(
       std::make_shared<AtWorkers>(impl_, ++impl_->requests, all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i].registration) continue;
+    all[i].registration->settings = settings_of(options);
     for (const size_t peer : all[i].peers)
       all[i].registration->peers.push_back(members[peer]->as_peer());
     TAGFLOW_RETURN_IF_ERROR(

@@ -53,6 +53,7 @@ class Cluster final : public actors::Backend {
   const graph::KernelCatalog& kernels() const override;
   Result<Made> make(std::vector<graph::Partition> partitions,
                     std::vector<std::string> fetches,
+                    const actors::SessionOptions& options,
                     graph::Budget* budget) override;
   // Of the workers that are not lost. Mends torn state if the default container
   // is among them.

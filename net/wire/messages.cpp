@@ -200,6 +200,21 @@ Devices::Device read_device(Reader& reader) {
   return device;
 }
 
+Register::Settings read_settings(Reader& reader) {
+  const auto number = [&] {
+    return uint32_t(reader.varint_to(INT32_MAX, "a setting"));
+  };
+  Register::Settings settings;
+  settings.window = number();
+  settings.max_call_depth = number();
+  settings.max_open_calls = number();
+  settings.compile_edges = reader.flag();
+  settings.hand_off = reader.fixed<uint8_t>();
+  if (settings.hand_off > Register::Settings::kMostHandOff)
+    reader.fail(fmt::format("there is no hand-off {}", settings.hand_off));
+  return settings;
+}
+
 Register::Part read_part(Reader& reader) {
   Register::Part part;
   part.device = read_text(reader);
@@ -524,6 +539,11 @@ Cancel Cancel::read(Reader& reader) {
 
 void Register::write(Writer& writer) const {
   writer.varint(executable);
+  writer.varint(settings.window);
+  writer.varint(settings.max_call_depth);
+  writer.varint(settings.max_open_calls);
+  writer.fixed(uint8_t(settings.compile_edges));
+  writer.fixed(settings.hand_off);
   writer.varint(parts.size());
   for (const Part& part : parts) {
     writer.text(part.device);
@@ -550,6 +570,7 @@ Register Register::read(Reader& reader) {
   constexpr uint64_t kLeastPeer = 13;  // two lengths, an index, 10 bytes
   Register registration;
   registration.executable = reader.varint();
+  registration.settings = read_settings(reader);
   registration.parts = read_list<Part>(reader, 2, read_part);
   if (registration.parts.empty()) reader.fail("it has no parts");
   registration.peers = read_list<Peer>(reader, kLeastPeer, read_peer);
