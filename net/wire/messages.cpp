@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "graph/status_text.h"
+#include "net/wire/cases.h"
 #include "net/wire/lists.h"
 
 namespace tagflow::net {
@@ -22,13 +23,6 @@ enum Form : uint8_t {
   kElsewhere = 2,
   kDeadElsewhere = 3,
 };
-
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <class... Fs>
-Overloaded(Fs...) -> Overloaded<Fs...>;
 
 void write_id(Writer& writer, ObjectId id) { writer.varint(uint64_t(id)); }
 ObjectId read_id(Reader& reader) { return ObjectId(reader.varint()); }
@@ -102,19 +96,18 @@ template <class... Ts, class F>
 void write_value(Writer& writer, const std::variant<Ts...>& value,
                  F write_elsewhere) {
   std::visit(
-      Overloaded{
-          [&](const Tensor& tensor) {
-            writer.fixed(uint8_t(kInline));
-            write_tensor(writer, tensor);
-          },
-          [&](const auto& other) {
-            if constexpr (std::is_empty_v<std::decay_t<decltype(other)>>) {
-              writer.fixed(uint8_t(kDead));
-            } else {
-              writer.fixed(uint8_t(kElsewhere));
-              write_elsewhere(other);
-            }
-          }},
+      Cases{[&](const Tensor& tensor) {
+              writer.fixed(uint8_t(kInline));
+              write_tensor(writer, tensor);
+            },
+            [&](const auto& other) {
+              if constexpr (std::is_empty_v<std::decay_t<decltype(other)>>) {
+                writer.fixed(uint8_t(kDead));
+              } else {
+                writer.fixed(uint8_t(kElsewhere));
+                write_elsewhere(other);
+              }
+            }},
       value);
 }
 

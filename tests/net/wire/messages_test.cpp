@@ -263,9 +263,9 @@ TEST_CASE("fields that a peer made up are refused by what is wrong") {
   CHECK(has(
       error_of<Register>("01 00 00 00 00 00 01 01 61 01 62 00 01 01 61 00 01"),
       "there is no peer 0"));
-  CHECK(has(error_of<Register>(
-                "01 00 00 00 00 00 01 01 61 01 62 01 01 77 01 05 00 00 00 00 00 00 00 01 68"
-                "90 1f 02 01 62 00 01 01 61 00 00"),
+  CHECK(has(error_of<Register>("01 00 00 00 00 00 01 01 61 01 62 01 01 77 01 "
+                               "05 00 00 00 00 00 00 00 01 68"
+                               "90 1f 02 01 62 00 01 01 61 00 00"),
             "the names of transfers do not ascend"));
   CHECK(has(error_of<Register>("01 00 00 00 00 00 00 00 00 00"),
             "it has no parts"));
