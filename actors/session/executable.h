@@ -30,6 +30,8 @@ class Executable {
   // Whether the variables that it reads may become constants: Note [Frozen
   // variables].
   virtual bool can_be_frozen() const = 0;
+  // Whether no step can run any more: a process that has a part is lost.
+  virtual bool is_lost() const { return false; }
   // Starts a step, which gives the answer. If `lend`, the calling thread runs
   // the first quantum. If `count`, the answer of a run that was not aborted
   // includes its statistics. After an error, the step was not started, and

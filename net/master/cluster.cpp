@@ -69,6 +69,7 @@ class ClusterRuns final : public actors::RemotePart {
         steps_(steps),
         program_(std::move(program)) {}
 
+  bool is_lost() const override { return steps_.is_lost(program_); }
   std::string describe_wait(uint64_t step) const override {
     return steps_.describe_wait(program_, step);
   }
@@ -219,8 +220,14 @@ Result<Member*> Cluster::Impl::join(size_t task,
   if (budget != nullptr) budget->begin(fmt::format("{} was awaited", name));
   auto pair =
       connect_pair(*threads.bulk, at.address, identity, 0, patience, budget);
-  if (!pair.ok())
-    return std::move(pair).status().with_prefix(fmt::format("{}: ", name));
+  if (!pair.ok()) {
+    Status status = std::move(pair).status();
+    if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
+    // A time-out of the connector: it is not one of the run.
+    if (status.code() == Code::kDeadlineExceeded)
+      status = error(Code::kUnavailable, "{}", status.message());
+    return std::move(status).with_prefix(fmt::format("{}: ", name));
+  }
   if (pair->peer.task != at.task)
     return error(Code::kFailedPrecondition, "[net] {} is at {}:{}, not {}",
                  pair->peer.task.to_string(), at.address.host, at.address.port,
@@ -234,8 +241,13 @@ Result<Member*> Cluster::Impl::join(size_t task,
 }
 
 Status Cluster::Impl::join_again(size_t task, graph::Budget* budget) {
-  if (steps->lost(members[task]->index()).ok()) return {};
-  TAGFLOW_ASSIGN(Member* const member, join(task, {}, budget));
+  const Status lost = steps->lost(members[task]->index());
+  if (lost.ok()) return {};
+  const auto joined = join(task, {}, budget);
+  if (!joined.ok())
+    return error(joined.status().code(), "{}; its last process: {}",
+                 joined.status().message(), lost.message());
+  Member* const member = *joined;
   members[task] = member;
   const auto said = member->devices();
   if (!said.ok()) {

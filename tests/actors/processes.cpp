@@ -241,6 +241,7 @@ class Processes::LocalPart final : public RemotePart {
         executable_(std::move(executable)),
         process_(process) {}
 
+  bool is_lost() const override { return false; }
   std::string describe_wait(uint64_t /*step*/) const override {
     return "the part of " + task_;
   }
