@@ -12,6 +12,7 @@
 #include "graph/function.h"
 #include "graph/functions/extended.h"
 #include "graph/functions/lower.h"
+#include "graph/functions/remote_call.h"
 #include "graph/program.h"
 
 namespace tagflow::autodiff {
@@ -298,6 +299,8 @@ Status lower_calls(Graph& graph, std::span<const Endpoint> xs,
         return is_call(graph, *node);
       }))
     return {};
+  // A call alone does not know its target.
+  TAGFLOW_RETURN_IF_ERROR(graph::localize_remote_calls(graph));
   const Users users = users_of(graph);
   // An x that is the output of a call does not make the call lowered.
   std::vector<const Node*> readers;

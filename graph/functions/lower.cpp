@@ -7,6 +7,7 @@
 #include "graph/functions/inlined_size.h"
 #include "graph/functions/lowering.h"
 #include "graph/functions/ports.h"
+#include "graph/functions/remote_call.h"
 #include "graph/node_name.h"
 #include "graph/op_registry.h"
 
@@ -14,15 +15,11 @@ namespace tagflow::graph {
 namespace {
 
 constexpr std::string_view kFunctionalOps[] = {
-    "PartitionedCall",
-    "StatefulPartitionedCall",
-    "If",
-    "StatelessIf",
-    "Case",
-    "StatelessCase",
-    "While",
-    "StatelessWhile",
-    "For",
+    "PartitionedCall",  "StatefulPartitionedCall",
+    "RemoteCall",       "If",
+    "StatelessIf",      "Case",
+    "StatelessCase",    "While",
+    "StatelessWhile",   "For",
     "SymbolicGradient",
 };
 
@@ -184,6 +181,7 @@ bool Lowering::is_replaced(const Node& node) const {
 
 Status Lowering::run() {
   for (;;) {
+    TAGFLOW_RETURN_IF_ERROR(localize_remote_calls(graph_));
     std::vector<Node*> round;
     for (Node* node : graph_.nodes())
       if (is_replaced(*node)) round.push_back(node);

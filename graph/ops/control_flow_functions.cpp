@@ -62,6 +62,11 @@ void register_calls(OpRegistry& registry) {
   };
   add(OpDefBuilder("PartitionedCall"));
   add(OpDefBuilder("StatefulPartitionedCall").stateful());
+  // The target is the name of a device.
+  registry.add(
+      with_ports(OpDefBuilder("RemoteCall").stateful().input("target: string"),
+                 "args: Tin")
+          .attr("f: func"));
   // For f(x) = y: takes x and the gradients of y, returns those of x.
   registry.add(with_ports(OpDefBuilder("SymbolicGradient"), "input: Tin")
                    .attr("f: func")

@@ -1,6 +1,7 @@
 #include "net/master/cluster.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -22,16 +23,53 @@ namespace {
 
 constexpr char kSenderIncarnation[] = "send_device_incarnation";
 
+Register::Settings settings_of(const actors::SessionOptions& options) {
+  return {.window = uint32_t(options.window),
+          .max_call_depth = uint32_t(options.max_call_depth),
+          .max_open_calls = uint32_t(options.max_open_calls),
+          .compile_edges = options.passes.has(graph::Pass::kEdges),
+          .hand_off = uint8_t(options.hand_off)};
+}
+
+// One after the other. Thread-safe.
+class Turns {
+ public:
+  struct End {
+    void operator()(Turns* turns) const {
+      const std::lock_guard lock(turns->mutex_);
+      turns->is_taken_ = false;
+      turns->changed_.notify_one();
+    }
+  };
+  // Waits for the turn, which lasts as long as the result. Errors of the
+  // budget.
+  Result<std::unique_ptr<Turns, End>> begin(graph::Budget* budget) {
+    std::unique_lock lock(mutex_);
+    while (is_taken_) {
+      if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
+      changed_.wait_for(lock, kBudgetLook);
+    }
+    is_taken_ = true;
+    return std::unique_ptr<Turns, End>(this);
+  }
+
+ private:
+  std::mutex mutex_;  // guards the below
+  std::condition_variable changed_;
+  bool is_taken_ = false;
+};
+
 // Runs a signature on all workers that have parts of it.
 class ClusterRuns final : public actors::RemotePart {
  public:
-  // The steps and the program's members live as long as `cluster`.
-  ClusterRuns(std::shared_ptr<void> cluster, Steps& steps,
+  // The steps and the program's members live as long as `registered`.
+  ClusterRuns(std::shared_ptr<void> registered, Steps& steps,
               ClusterProgram program)
-      : cluster_(std::move(cluster)),
+      : registered_(std::move(registered)),
         steps_(steps),
         program_(std::move(program)) {}
 
+  bool is_lost() const override { return steps_.is_lost(program_); }
   std::string describe_wait(uint64_t step) const override {
     return steps_.describe_wait(program_, step);
   }
@@ -46,7 +84,7 @@ class ClusterRuns final : public actors::RemotePart {
   }
 
  private:
-  const std::shared_ptr<void> cluster_;
+  const std::shared_ptr<void> registered_;
   Steps& steps_;
   const ClusterProgram program_;
 };
@@ -74,11 +112,11 @@ class Cluster::Impl {
   Result<std::vector<Part>> split(
       std::vector<graph::Partition> partitions,
       const std::vector<std::string>& fetches) const;
-  void release(uint64_t executable, const std::vector<Member*>& of) noexcept;
   // Connects to the worker of a task; if it has been lost, to the process that
   // follows it.
-  Result<Member*> join(size_t task, std::chrono::milliseconds patience);
-  Status join_again(size_t task);
+  Result<Member*> join(size_t task, std::chrono::milliseconds patience,
+                       graph::Budget* budget);
+  Status join_again(size_t task, graph::Budget* budget);
 
   IoThreads threads;  // destroyed last
   ClusterOptions options;
@@ -94,9 +132,44 @@ class Cluster::Impl {
   // another process takes over a task.
   std::vector<uint64_t> incarnations;
   const devices::RegisteredKernels kernels;
-  std::mutex mutex;  // one request at a time; guards the members and the below
+  Turns turns;  // guard the members and the below
   uint64_t requests = 0;
 };
+
+namespace {
+
+// What is registered under a number, until it is released by the end of this.
+class AtWorkers {
+ public:
+  // At so many workers at most, which live as long as `cluster`.
+  AtWorkers(std::shared_ptr<void> cluster, uint64_t number, size_t most)
+      : cluster_(std::move(cluster)), number_(number) {
+    members_.reserve(most);
+  }
+  ~AtWorkers() {
+    // Without memory, the worker keeps it until its master leaves.
+    for (Member* const member : members_)
+      static_cast<void>(
+          guarded("net", [&] { return member->release(number_); }));
+  }
+  AtWorkers(const AtWorkers&) = delete;
+  AtWorkers& operator=(const AtWorkers&) = delete;
+
+  uint64_t number() const { return number_; }
+  Status send(Member& member, Register& registration) {
+    registration.executable = number_;
+    TAGFLOW_RETURN_IF_ERROR(member.send(registration));
+    members_.push_back(&member);
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<void> cluster_;
+  const uint64_t number_;
+  std::vector<Member*> members_;
+};
+
+}  // namespace
 
 Status Cluster::Impl::connect(ClusterOptions cluster_options) {
   options = std::move(cluster_options);
@@ -117,7 +190,7 @@ Status Cluster::Impl::connect(ClusterOptions cluster_options) {
       *threads.bulk,
       Steps::Options{names, options.tolerates_torn_state, options.grace});
   for (size_t i = 0; i < names.size(); ++i) {
-    TAGFLOW_ASSIGN(Member* const member, join(i, options.patience));
+    TAGFLOW_ASSIGN(Member* const member, join(i, options.patience, nullptr));
     members.push_back(member);
   }
   for (size_t i = 0; i < members.size(); ++i) {
@@ -140,12 +213,21 @@ Status Cluster::Impl::connect(ClusterOptions cluster_options) {
 }
 
 Result<Member*> Cluster::Impl::join(size_t task,
-                                    std::chrono::milliseconds patience) {
+                                    std::chrono::milliseconds patience,
+                                    graph::Budget* budget) {
   const ClusterOptions::Member& at = options.members[task];
   const std::string name = at.task.to_string();
-  auto pair = connect_pair(*threads.bulk, at.address, identity, 0, patience);
-  if (!pair.ok())
-    return std::move(pair).status().with_prefix(fmt::format("{}: ", name));
+  if (budget != nullptr) budget->begin(fmt::format("{} was awaited", name));
+  auto pair =
+      connect_pair(*threads.bulk, at.address, identity, 0, patience, budget);
+  if (!pair.ok()) {
+    Status status = std::move(pair).status();
+    if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
+    // A time-out of the connector: it is not one of the run.
+    if (status.code() == Code::kDeadlineExceeded)
+      status = error(Code::kUnavailable, "{}", status.message());
+    return std::move(status).with_prefix(fmt::format("{}: ", name));
+  }
   if (pair->peer.task != at.task)
     return error(Code::kFailedPrecondition, "[net] {} is at {}:{}, not {}",
                  pair->peer.task.to_string(), at.address.host, at.address.port,
@@ -158,9 +240,14 @@ Result<Member*> Cluster::Impl::join(size_t task,
   return all_members.back().get();
 }
 
-Status Cluster::Impl::join_again(size_t task) {
-  if (steps->lost(members[task]->index()).ok()) return {};
-  TAGFLOW_ASSIGN(Member* const member, join(task, {}));
+Status Cluster::Impl::join_again(size_t task, graph::Budget* budget) {
+  const Status lost = steps->lost(members[task]->index());
+  if (lost.ok()) return {};
+  const auto joined = join(task, {}, budget);
+  if (!joined.ok())
+    return error(joined.status().code(), "{}; its last process: {}",
+                 joined.status().message(), lost.message());
+  Member* const member = *joined;
   members[task] = member;
   const auto said = member->devices();
   if (!said.ok()) {
@@ -252,15 +339,6 @@ Result<std::vector<Cluster::Impl::Part>> Cluster::Impl::split(
   return all;
 }
 
-void Cluster::Impl::release(uint64_t executable,
-                            const std::vector<Member*>& of) noexcept {
-  // Without memory, the worker keeps it until its master leaves.
-  for (Member* const member : of)
-    static_cast<void>(guarded("net", [&] {
-      return member->send(Register{.executable = executable});
-    }));
-}
-
 Cluster::Cluster(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Cluster::~Cluster() = default;
@@ -292,11 +370,12 @@ const graph::KernelCatalog& Cluster::kernels() const { return impl_->kernels; }
 
 Result<actors::Backend::Made> Cluster::make(
     std::vector<graph::Partition> partitions, std::vector<std::string> fetches,
-    graph::Budget* budget) {
-  const std::lock_guard lock(impl_->mutex);
+    const actors::SessionOptions& options, graph::Budget* budget) {
+  TAGFLOW_ASSIGN(auto turn, impl_->turns.begin(budget));
   for (const graph::Partition& partition : partitions)
     TAGFLOW_RETURN_IF_ERROR(
-        impl_->join_again(impl_->task_of[partition.device]));
+        impl_->join_again(impl_->task_of[partition.device], budget));
+  const std::vector<Member*> members = impl_->members;
   ClusterProgram program;
   program.fetches.resize(fetches.size());
   for (const graph::Partition& partition : partitions)
@@ -309,30 +388,27 @@ Result<actors::Backend::Made> Cluster::make(
           from.node->output_shape(from.port)};
     }
   TAGFLOW_ASSIGN(auto all, impl_->split(std::move(partitions), fetches));
-  const uint64_t number = ++impl_->requests;
-  std::vector<size_t> used;
-  for (size_t i = 0; i < all.size(); ++i)
-    if (all[i].registration) used.push_back(i);
-  std::vector<Member*> members;
-  for (const size_t i : used) members.push_back(impl_->members[i]);
   // Whoever has the executable keeps it at the workers.
-  const std::shared_ptr<void> registered(
-      nullptr, [impl = impl_, number, members](void*) {
-        impl->release(number, members);
-      });
-  for (const size_t i : used) {
-    Register& registration = *all[i].registration;
-    registration.executable = number;
+  const auto registered =
+      std::make_shared<AtWorkers>(impl_, ++impl_->requests, all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].registration) continue;
+    all[i].registration->settings = settings_of(options);
     for (const size_t peer : all[i].peers)
-      registration.peers.push_back(impl_->members[peer]->as_peer());
-    TAGFLOW_RETURN_IF_ERROR(impl_->members[i]->send(registration));
+      all[i].registration->peers.push_back(members[peer]->as_peer());
+    TAGFLOW_RETURN_IF_ERROR(
+        registered->send(*members[i], *all[i].registration));
   }
+  turn.reset();
   Made made;
-  for (const size_t i : used) {
-    Member* const member = impl_->members[i];
-    TAGFLOW_ASSIGN(Reply reply, member->reply(number, budget));
-    program.parts.push_back(
-        {member, number, std::move(all[i].feeds), reply.updates_state});
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].registration) continue;
+    if (budget != nullptr)
+      budget->begin(fmt::format("{} compiled its part", members[i]->name()));
+    TAGFLOW_ASSIGN(Reply reply,
+                   members[i]->reply(registered->number(), budget));
+    program.parts.push_back({members[i], registered->number(),
+                             std::move(all[i].feeds), reply.updates_state});
     for (const size_t peer : all[i].peers)
       if (i < peer) program.pairs.emplace_back(TaskIndex(i), TaskIndex(peer));
     made.warnings.insert(made.warnings.end(), reply.warnings.begin(),
@@ -348,17 +424,22 @@ Result<actors::Backend::Made> Cluster::make(
 }
 
 Status Cluster::reset(const std::vector<std::string>& containers) {
-  const std::lock_guard lock(impl_->mutex);
+  TAGFLOW_ASSIGN(auto turn, impl_->turns.begin(nullptr));
   const uint64_t number = ++impl_->requests;
   const uint64_t num_torn = impl_->steps->num_torn();
-  // A worker that is lost has no state any more.
-  std::vector<Member*> members;
-  for (Member* const member : impl_->members)
-    if (member->lost().ok()) members.push_back(member);
-  for (Member* const member : members)
-    TAGFLOW_RETURN_IF_ERROR(member->send(Reset{number, containers}));
+  const std::vector<Member*> members = impl_->members;
+  turn.reset();
+  std::vector<Member*> asked;
   Status first;
-  for (Member* const member : members)
+  for (Member* const member : members) {
+    if (!member->lost().ok()) continue;  // it has no state any more
+    if (Status status = member->send(Reset{number, containers}); status.ok()) {
+      asked.push_back(member);
+    } else if (first.ok()) {
+      first = std::move(status);
+    }
+  }
+  for (Member* const member : asked)
     if (Status status = member->reply(number, nullptr).status();
         !status.ok() && first.ok())
       first = std::move(status);

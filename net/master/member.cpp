@@ -49,25 +49,46 @@ Result<std::vector<graph::DeviceInfo>> Member::devices() {
 Status Member::send(const Register& registration) {
   TAGFLOW_ASSIGN(std::string bytes, bytes_of(registration));
   const auto owner = std::make_shared<const std::string>(std::move(bytes));
+  expect(registration.executable);
   const Begin begin{
       channel_.next_object(), ObjectKind::kRegister, owner->size(), {}};
   channel_.send(BulkLink::Object{begin, *owner, owner});
   return {};
 }
 
+Status Member::send(const Reset& reset) {
+  expect(reset.request);
+  return channel_.send(reset);
+}
+
+void Member::expect(uint64_t request) {
+  const std::lock_guard lock(mutex_);
+  replies_.emplace(request, std::nullopt);
+}
+
 Result<Reply> Member::reply(uint64_t request, graph::Budget* budget) {
-  constexpr std::chrono::milliseconds kLook{20};
   std::unique_lock lock(mutex_);
-  for (;;) {
-    if (auto node = replies_.extract(request); !node.empty()) {
-      Reply& reply = node.mapped();
-      TAGFLOW_RETURN_IF_ERROR(status_of(reply.outcome));
-      return std::move(reply);
-    }
-    TAGFLOW_RETURN_IF_ERROR(lost_);
-    if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
-    changed_.wait_for(lock, kLook);
+  const auto awaited = replies_.find(request);
+  Status end;
+  while (!awaited->second) {
+    end = lost_;
+    if (end.ok() && budget != nullptr) end = budget->look();
+    if (!end.ok()) break;
+    changed_.wait_for(lock, kBudgetLook);
   }
+  const auto node = replies_.extract(awaited);
+  TAGFLOW_RETURN_IF_ERROR(end);
+  Reply& reply = *node.mapped();
+  TAGFLOW_RETURN_IF_ERROR(status_of(reply.outcome));
+  return std::move(reply);
+}
+
+Status Member::release(uint64_t executable) {
+  {
+    const std::lock_guard lock(mutex_);
+    replies_.erase(executable);
+  }
+  return channel_.send(Release{executable});
 }
 
 Status Member::run(Run run,
@@ -127,7 +148,9 @@ Status Member::on_frame(const Frame& frame) {
     case FrameKind::kReply: {
       TAGFLOW_ASSIGN(Reply reply, parse_body<Reply>(frame.body));
       const std::lock_guard lock(mutex_);
-      replies_.insert_or_assign(reply.request, std::move(reply));
+      const auto awaited = replies_.find(reply.request);
+      if (awaited == replies_.end()) return {};  // nobody waits any more
+      awaited->second = std::move(reply);
       changed_.notify_all();
       return {};
     }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,10 +70,13 @@ class Member {
 
   // Sends a registration, or a Reset, to whose request reply() has the answer.
   Status send(const Register& registration);
-  Status send(const Reset& reset) { return channel_.send(reset); }
-  // Waits for the answer to a request. Unavailable if the worker is lost
-  // before; the error of the budget if that ends before.
+  Status send(const Reset& reset);
+  // Waits for the answer to a request, which is called once. Unavailable if the
+  // worker is lost before; the error of the budget if that ends before.
   Result<Reply> reply(uint64_t request, graph::Budget* budget);
+  // The registration is not needed any more; nor is the answer, if it has not
+  // come. Called once after each send() of one.
+  Status release(uint64_t executable);
 
   // Starts a part, whose Done comes unless this is an error. REQUIRES: the
   // numbers of steps grow.
@@ -85,6 +89,8 @@ class Member {
   void await_end(std::chrono::steady_clock::time_point end);
 
  private:
+  // The answer to a request will be taken.
+  void expect(uint64_t request);
   Status on_frame(const Frame& frame);
   void on_done(Done done);
   void on_lost(const Status& status);
@@ -101,7 +107,8 @@ class Member {
   Status lost_;
   bool has_devices_ = false;
   std::vector<graph::DeviceInfo> devices_;
-  std::map<uint64_t, Reply> replies_;
+  // By request: those that are awaited, and what has come of them.
+  std::map<uint64_t, std::optional<Reply>> replies_;
   // Destroyed first.
   Channel channel_;
 };

@@ -12,8 +12,8 @@ namespace tagflow::net {
 
 Result<Connection> connect(IoThread& thread, const Address& address,
                            const Identity& identity, Purpose purpose,
-                           uint64_t wanted_incarnation) {
-  return guarded("net", [&] {
+                           uint64_t wanted_incarnation, graph::Budget* budget) {
+  return guarded("net", [&]() -> Result<Connection> {
     std::promise<Result<Connection>> promise;
     std::future<Result<Connection>> answer = promise.get_future();
     const Connector connector(thread,
@@ -24,6 +24,8 @@ Result<Connection> connect(IoThread& thread, const Address& address,
                               identity, [&](Result<Connection> connection) {
                                 promise.set_value(std::move(connection));
                               });
+    while (answer.wait_for(kBudgetLook) != std::future_status::ready)
+      if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
     return answer.get();
   });
 }
@@ -32,12 +34,14 @@ namespace {
 
 Result<Pairing::Pair> connect_once(IoThread& thread, const Address& address,
                                    const Identity& identity,
-                                   uint64_t wanted_incarnation) {
+                                   uint64_t wanted_incarnation,
+                                   graph::Budget* budget) {
   Pairing pairing;
   std::optional<Pairing::Pair> pair;
   for (const Purpose purpose : {Purpose::kSmall, Purpose::kBulk}) {
-    TAGFLOW_ASSIGN(Connection connection, connect(thread, address, identity,
-                                                  purpose, wanted_incarnation));
+    TAGFLOW_ASSIGN(Connection connection,
+                   connect(thread, address, identity, purpose,
+                           wanted_incarnation, budget));
     // Both are those of one process, which may have started anew meanwhile.
     connection.peer.purpose = purpose;
     wanted_incarnation = connection.peer.incarnation;
@@ -51,12 +55,15 @@ Result<Pairing::Pair> connect_once(IoThread& thread, const Address& address,
 Result<Pairing::Pair> connect_pair(IoThread& thread, const Address& address,
                                    const Identity& identity,
                                    uint64_t wanted_incarnation,
-                                   std::chrono::milliseconds patience) {
+                                   std::chrono::milliseconds patience,
+                                   graph::Budget* budget) {
   constexpr std::chrono::milliseconds kFirstPause{5}, kLongestPause{200};
   const auto end = std::chrono::steady_clock::now() + patience;
   for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
-    auto pair = connect_once(thread, address, identity, wanted_incarnation);
+    auto pair =
+        connect_once(thread, address, identity, wanted_incarnation, budget);
     if (pair.ok() || std::chrono::steady_clock::now() >= end) return pair;
+    if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
     std::this_thread::sleep_for(pause);
   }
 }

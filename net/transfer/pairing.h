@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "graph/budget.h"
 #include "net/link/connection.h"
 #include "net/link/hello.h"
 #include "net/link/io_thread.h"
@@ -49,11 +50,15 @@ struct Address {
   uint16_t port = 0;
 };
 
-// Connects once. Blocks up to kHelloTime. Errors of Connector. REQUIRES: the
-// thread is not an io thread.
+// How often the budget is looked at while something else is waited for.
+inline constexpr std::chrono::milliseconds kBudgetLook{20};
+
+// Connects once. Blocks up to kHelloTime. Errors of Connector, and of the
+// budget. REQUIRES: the thread is not an io thread.
 Result<Connection> connect(IoThread& thread, const Address& address,
                            const Identity& identity, Purpose purpose,
-                           uint64_t wanted_incarnation = 0);
+                           uint64_t wanted_incarnation = 0,
+                           graph::Budget* budget = nullptr);
 // Connects both connections of a channel, one after the other. Tries again
 // while the patience lasts, whatever the error is: a worker that has just lost
 // its master refuses another one for a moment. Blocks up to twice kHelloTime
@@ -61,6 +66,7 @@ Result<Connection> connect(IoThread& thread, const Address& address,
 Result<Pairing::Pair> connect_pair(IoThread& thread, const Address& address,
                                    const Identity& identity,
                                    uint64_t wanted_incarnation,
-                                   std::chrono::milliseconds patience = {});
+                                   std::chrono::milliseconds patience = {},
+                                   graph::Budget* budget = nullptr);
 
 }  // namespace tagflow::net

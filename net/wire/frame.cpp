@@ -56,6 +56,8 @@ std::string_view kind_name(FrameKind kind) {
       return "Reply";
     case FrameKind::kPairLost:
       return "PairLost";
+    case FrameKind::kRelease:
+      return "Release";
     case FrameKind::kBegin:
       return "Begin";
     case FrameKind::kChunk:

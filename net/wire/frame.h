@@ -36,6 +36,7 @@ enum class FrameKind : uint8_t {
   kReset = 13,
   kReply = 14,
   kPairLost = 15,
+  kRelease = 16,
   kBegin = 32,
   kChunk = 33,
   kCancel = 34,

@@ -67,8 +67,6 @@ struct Run {
   uint64_t executable = 0;
   uint64_t step = 0;
   uint64_t seed = 0;
-  uint64_t seed2 = 0;
-  uint64_t time_left_ns = 0;  // 0: no time-out
   bool has_trace = false;
   bool has_stats = false;
   std::vector<Feed> feeds;
@@ -260,6 +258,16 @@ struct Reset {
   static Reset read(Reader& reader);
 };
 
+// From the master: an executable is not needed any more. It follows each
+// Register, but may overtake it.
+struct Release {
+  static constexpr FrameKind kKind = FrameKind::kRelease;
+  uint64_t executable = 0;
+
+  void write(Writer& writer) const;
+  static Release read(Reader& reader);
+};
+
 // To the master: what became of a Reset, or of a Register, whose executable is
 // the number of the request.
 struct Reply {
@@ -316,8 +324,18 @@ struct Cancel {
 };
 
 // From the master, as an object: the parts of an executable that are this
-// worker's. Without parts: the executable is not needed any more.
+// worker's.
 struct Register {
+  // Of actors::SessionOptions.
+  struct Settings {
+    uint32_t window = 0;
+    uint32_t max_call_depth = 0;
+    uint32_t max_open_calls = 0;
+    bool compile_edges = false;  // the pass "edges"
+    uint8_t hand_off = 0;        // the number of actors::HandOff
+
+    static constexpr uint8_t kMostHandOff = 2;
+  };
   struct Part {
     std::string device;   // its full name
     std::string program;  // a serialized graph::Partition
@@ -334,7 +352,8 @@ struct Register {
     bool is_sent = false;
   };
   uint64_t executable = 0;
-  std::vector<Part> parts;
+  Settings settings;
+  std::vector<Part> parts;  // not empty
   std::vector<Peer> peers;
   std::vector<Transfer> transfers;
   std::vector<std::string> fetches;  // names of all, for errors

@@ -10,9 +10,22 @@
 namespace tagflow::net {
 namespace {
 
+actors::SessionOptions options_of(const Register::Settings& settings) {
+  static_assert(uint8_t(actors::HandOff::kRandom) ==
+                Register::Settings::kMostHandOff);
+  actors::SessionOptions options;
+  options.window = int(settings.window);
+  options.max_call_depth = int(settings.max_call_depth);
+  options.max_open_calls = int(settings.max_open_calls);
+  if (!settings.compile_edges)
+    options.passes = options.passes.without(graph::Pass::kEdges);
+  options.hand_off = actors::HandOff(settings.hand_off);
+  return options;
+}
+
 Result<std::vector<graph::Partition>> read_parts(
     const Register& registration, const actors::DeviceSet& devices,
-    const graph::OpPolicy& policy) {
+    const graph::OpPolicy& policy, graph::Budget& budget) {
   std::vector<graph::Partition> partitions;
   for (const Register::Part& part : registration.parts) {
     const auto infos = devices.infos();
@@ -24,7 +37,8 @@ Result<std::vector<graph::Partition>> read_parts(
                    part.device);
     graph::Partition partition;
     partition.device = uint32_t(info - infos.begin());
-    TAGFLOW_ASSIGN(partition.program, graph::read_program(part.program));
+    TAGFLOW_ASSIGN(partition.program,
+                   graph::read_program(part.program, {.budget = &budget}));
     TAGFLOW_RETURN_IF_ERROR(policy.check(partition.program.graph));
     for (const auto& body : partition.program.bodies)
       TAGFLOW_RETURN_IF_ERROR(policy.check(body->graph));
@@ -89,10 +103,12 @@ Result<std::shared_ptr<Registered>> compile_registration(
     const std::shared_ptr<actors::DeviceSet>& devices,
     const graph::OpPolicy& policy,
     const std::shared_ptr<const devices::HostAccess>& host_access,
-    const std::vector<PeerSession*>& sessions, Parts& parts) {
+    const std::vector<PeerSession*>& sessions, Parts& parts,
+    graph::Budget& budget) {
   auto registered = std::make_shared<Registered>();
   registered->fetches = registration.fetches;
-  TAGFLOW_ASSIGN(auto partitions, read_parts(registration, *devices, policy));
+  TAGFLOW_ASSIGN(auto partitions,
+                 read_parts(registration, *devices, policy, budget));
   find_feeds(partitions, *registered);
 
   auto routes = std::make_shared<Routes>();
@@ -116,8 +132,8 @@ Result<std::shared_ptr<Registered>> compile_registration(
       .describe_wait = [names] { return "what comes from " + names; }};
   TAGFLOW_ASSIGN(auto made,
                  actors::make_local(std::move(partitions), registration.fetches,
-                                    actors::SessionOptions(), devices,
-                                    host_access, std::move(peers), nullptr));
+                                    options_of(registration.settings), devices,
+                                    host_access, std::move(peers), &budget));
   registered->executable = std::move(made.executable);
   registered->warnings = std::move(made.warnings);
   return registered;

@@ -8,6 +8,7 @@
 
 #include "actors/runtime/device_set.h"
 #include "actors/session/executable.h"
+#include "graph/budget.h"
 #include "graph/op_policy.h"
 #include "net/transfer/linked_port.h"
 #include "net/wire/messages.h"
@@ -32,12 +33,13 @@ struct Registered {
 // Reads, checks and compiles the parts. `sessions` are those with the peers, in
 // their order, and `parts` outlives the executable. InvalidArgument if the
 // transfers, devices or programs do not fit each other; PermissionDenied by the
-// policy; and errors of read_program() and compile().
+// policy; and errors of read_program(), compile() and the budget.
 Result<std::shared_ptr<Registered>> compile_registration(
     const Register& registration,
     const std::shared_ptr<actors::DeviceSet>& devices,
     const graph::OpPolicy& policy,
     const std::shared_ptr<const devices::HostAccess>& host_access,
-    const std::vector<PeerSession*>& sessions, Parts& parts);
+    const std::vector<PeerSession*>& sessions, Parts& parts,
+    graph::Budget& budget);
 
 }  // namespace tagflow::net

@@ -15,7 +15,6 @@ namespace tagflow::net {
 namespace {
 
 // What a master may have here at a time.
-constexpr size_t kMostExecutables = 4096;
 constexpr size_t kMostSteps = 4096;
 // Of an incarnation; those that were lost count, since they stay.
 constexpr size_t kMostSessions = 1024;
@@ -110,16 +109,23 @@ void Service::post(std::function<void()> job) {
 
 Status Service::run() {
   const auto is_called = [this] { return is_closed_ || !jobs_.empty(); };
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point next_look;
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return is_looking_ || is_called(); });
     // While steps follow each other, none of them wakes this thread.
-    while (is_looking_ && !changed_.wait_for(lock, kLook, is_called)) {
+    if (!is_looking_) {
+      changed_.wait(lock, [&] { return is_looking_ || is_called(); });
+      next_look = Clock::now() + kLook;
+    }
+    if (is_looking_) changed_.wait_until(lock, next_look, is_called);
+    if (is_closed_) return reason_;
+    if (is_looking_ && Clock::now() >= next_look) {
       is_looking_ = !running_.empty();
       // Without memory, the next look tells.
       static_cast<void>(guarded([this] { look_at_steps(); }));
+      next_look = Clock::now() + kLook;
     }
-    if (is_closed_) return reason_;
     if (jobs_.empty()) continue;
     const std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
@@ -188,55 +194,43 @@ void Service::resume_step(uint64_t step) {
 }
 
 void Service::take_register(std::string_view bytes) {
-  uint64_t request = 0;
-  const auto made =
-      guarded("net", [&]() -> Result<std::shared_ptr<Registered>> {
-        TAGFLOW_ASSIGN(const Register registration, parse_register(bytes));
-        request = registration.executable;
-        if (registration.parts.empty()) {
-          std::unique_lock lock(mutex_);
-          auto released = executables_.extract(request);
-          lock.unlock();
-          return std::shared_ptr<Registered>();
-        }
-        return make(registration);
-      });
-  Reply reply{.request = request};
-  if (!made.ok()) {
-    reply.outcome = outcome_of(made.status(), options_.task.to_string());
-  } else if (*made == nullptr) {
-    return;
-  } else {
-    reply.updates_state = (*made)->executable->updates_state();
-    reply.warnings = (*made)->warnings;
-    const std::lock_guard lock(mutex_);
-    executables_[request] = *made;
+  const auto registration = parse_register(bytes);
+  if (!registration.ok()) return master_->close(registration.status());
+  const uint64_t number = registration->executable;
+  const Result<bool> is_wanted = executables_.begin(number);
+  if (is_wanted.ok() && !*is_wanted) return;
+  Reply reply{.request = number};
+  Status status = is_wanted.status();
+  if (status.ok()) {
+    graph::Budget budget({.is_cancelled = [this, number] {
+      return executables_.is_released(number);
+    }});
+    const auto made =
+        guarded("net", [&] { return make(*registration, budget); });
+    if (!executables_.end(number, made.ok() ? *made : nullptr)) return;
+    status = made.status();
+    if (made.ok()) {
+      reply.updates_state = (*made)->executable->updates_state();
+      reply.warnings = (*made)->warnings;
+    }
   }
+  if (!status.ok())
+    reply.outcome = outcome_of(status, options_.task.to_string());
   if (!master_->send(reply).ok()) {  // it is too long
     reply.warnings.clear();
     static_cast<void>(master_->send(reply));
   }
 }
 
-Result<std::shared_ptr<Registered>> Service::make(
-    const Register& registration) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (executables_.size() >= kMostExecutables)
-      return error(Code::kResourceExhausted,
-                   "[net] a worker keeps {} executables at most",
-                   kMostExecutables);
-    if (executables_.contains(registration.executable))
-      return error(Code::kAlreadyExists, "[net] executable {} is registered",
-                   registration.executable);
-  }
-  TAGFLOW_ASSIGN(const auto sessions, sessions_of(registration));
+Result<std::shared_ptr<Registered>> Service::make(const Register& registration,
+                                                  graph::Budget& budget) {
+  TAGFLOW_ASSIGN(const auto sessions, sessions_of(registration, budget));
   return compile_registration(registration, devices_, options_.policy,
-                              host_access_, sessions, parts_);
+                              host_access_, sessions, parts_, budget);
 }
 
 Result<std::vector<PeerSession*>> Service::sessions_of(
-    const Register& registration) {
+    const Register& registration, graph::Budget& budget) {
   const std::string self = options_.task.to_string();
   const auto session_with = [this](const PeerId& id) -> PeerSession* {
     const auto found = sessions_.find(id);
@@ -253,7 +247,7 @@ Result<std::vector<PeerSession*>> Service::sessions_of(
       if (session_with(id) != nullptr) continue;
     }
     auto pair = connect_pair(*threads_.bulk, {peer.host, peer.port}, identity_,
-                             peer.incarnation);
+                             peer.incarnation, {}, &budget);
     if (!pair.ok())
       return std::move(pair).status().with_prefix(
           fmt::format("[net] {}: ", id.first));
@@ -265,13 +259,16 @@ Result<std::vector<PeerSession*>> Service::sessions_of(
   std::unique_lock lock(mutex_);
   for (const Register::Peer& peer : registration.peers) {
     const PeerId id{peer.task.to_string(), peer.incarnation};
-    const bool is_there = changed_.wait_until(
-        lock, end, [&] { return is_closed_ || session_with(id) != nullptr; });
-    if (is_closed_) return reason_;
-    if (!is_there)
-      return error(Code::kUnavailable, "[net] {} did not connect to {}",
-                   id.first, self);
-    sessions.push_back(session_with(id));
+    PeerSession* session = nullptr;
+    while ((session = session_with(id)) == nullptr) {
+      if (is_closed_) return reason_;
+      TAGFLOW_RETURN_IF_ERROR(budget.look());
+      if (std::chrono::steady_clock::now() >= end)
+        return error(Code::kUnavailable, "[net] {} did not connect to {}",
+                     id.first, self);
+      changed_.wait_for(lock, kBudgetLook);
+    }
+    sessions.push_back(session);
   }
   return sessions;
 }
@@ -388,6 +385,10 @@ Status Service::on_frame(const Frame& frame) {
       on_ask(ask);
       return {};
     }
+    case FrameKind::kRelease: {
+      TAGFLOW_ASSIGN(const Release release, parse_body<Release>(frame.body));
+      return on_release(release);
+    }
     case FrameKind::kReset: {
       TAGFLOW_ASSIGN(Reset reset, parse_body<Reset>(frame.body));
       post([this, reset = std::move(reset)] { take_reset(reset); });
@@ -435,15 +436,10 @@ void Service::start_step(
 
 Status Service::try_start_step(const Run& run,
                                std::vector<std::pair<uint32_t, Tensor>> feeds) {
-  std::shared_ptr<Registered> registered;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = executables_.find(run.executable);
-    if (found == executables_.end())
-      return error(Code::kFailedPrecondition,
-                   "[net] executable {} is not registered", run.executable);
-    registered = found->second;
-  }
+  const auto registered = executables_.find(run.executable);
+  if (registered == nullptr)
+    return error(Code::kFailedPrecondition,
+                 "[net] executable {} is not registered", run.executable);
   std::vector<Tensor> all(registered->num_feeds);
   for (auto& [index, tensor] : feeds) {
     if (index >= all.size())
@@ -523,6 +519,13 @@ void Service::on_ask(const Ask& ask) {
   found->second.quiet.on_asked();
   report.round = ask.round;
   send_report(report, found->second);
+}
+
+Status Service::on_release(const Release& release) {
+  TAGFLOW_ASSIGN(auto released, executables_.release(release.executable));
+  // It may be large, and is destroyed on the thread of run().
+  if (released != nullptr) post([released = std::move(released)] {});
+  return {};
 }
 
 void Service::fail_step(uint64_t step, const Status& status) {

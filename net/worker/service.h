@@ -24,6 +24,7 @@
 #include "net/transfer/pairing.h"
 #include "net/transfer/parts.h"
 #include "net/transfer/peer_session.h"
+#include "net/worker/executables.h"
 #include "net/worker/register_inputs.h"
 #include "net/worker/registration.h"
 #include "net/worker/worker.h"
@@ -86,6 +87,7 @@ class Service {
   Status on_run(Run run);
   void on_abort(const Abort& abort);
   void on_ask(const Ask& ask);
+  Status on_release(const Release& release);
 
   void start_step(const Run& run,
                   Result<std::vector<std::pair<uint32_t, Tensor>>> feeds);
@@ -113,9 +115,11 @@ class Service {
   void look_at_steps();
   void take_register(std::string_view bytes);
   void take_reset(const Reset& reset);
-  Result<std::shared_ptr<Registered>> make(const Register& registration);
+  Result<std::shared_ptr<Registered>> make(const Register& registration,
+                                           graph::Budget& budget);
   // The sessions with all peers, which are made if they are not there.
-  Result<std::vector<PeerSession*>> sessions_of(const Register& registration);
+  Result<std::vector<PeerSession*>> sessions_of(const Register& registration,
+                                                graph::Budget& budget);
 
   const WorkerOptions& options_;
   const IoThreads& threads_;
@@ -127,6 +131,7 @@ class Service {
   Parts parts_;
   TensorInputs feeds_;
   RegisterInputs registers_;
+  Executables executables_;
 
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
@@ -134,7 +139,6 @@ class Service {
   Status reason_;
   std::deque<std::function<void()>> jobs_;
   Pairing pairing_;
-  std::map<uint64_t, std::shared_ptr<Registered>> executables_;
   std::map<uint64_t, Running> running_;  // by step
   uint64_t num_finished_ = 0;            // steps
   bool is_looking_ = false;              // run() looks at steps now and then

@@ -14,7 +14,7 @@ Load Service::load() {
   const std::lock_guard lock(mutex_);
   load.steps_running = running_.size();
   load.steps_finished = num_finished_;
-  load.executables = executables_.size();
+  load.executables = executables_.count();
   const auto add = [&load](std::string peer, const Traffic& traffic) {
     load.links.push_back({std::move(peer), traffic.round_trip_ns,
                           traffic.bytes_in, traffic.bytes_out});

@@ -40,6 +40,21 @@ TEST_CASE("a call has tangents, by primitives in its place") {
   CHECK(numbers(s, {z, by_x, by_y, by_both}) == Doubles{45, 30, 9, 6});
 }
 
+TEST_CASE("a RemoteCall is differentiated on its target") {
+  Graph graph;
+  const Scope s(graph);
+  define_f(s);
+  const Output x = ops::constant(s, 3.0), y = ops::constant(s, 5.0);
+  const Output target = ops::constant(s, "/device:CPU:0");
+  const std::vector<DataType> in(2, DataType::kDouble), out{DataType::kDouble};
+  const Output z =
+      s.named("z").op("RemoteCall", {target, x, y},
+                      {{"Tin", in}, {"Tout", out}, {"f", FunctionRef{"f"}}});
+  const Outputs first = dense_gradients(s, {z}, {x, y});
+  CHECK(numbers(s, {z, first[0], first[1]}) == Doubles{45, 30, 9});
+  CHECK(numbers(s, jvp(s, {z}, {x}, {ops::constant(s, 1.0)})) == Doubles{30});
+}
+
 TEST_CASE("a call's result may be an x, and depend on another x") {
   Graph graph;
   const Scope s(graph);

@@ -76,6 +76,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case FrameKind::kReset:
       check<Reset>(body);
       break;
+    case FrameKind::kRelease:
+      check<Release>(body);
+      break;
     case FrameKind::kReply:
       check<Reply>(body);
       break;

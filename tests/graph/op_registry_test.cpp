@@ -105,7 +105,6 @@ TEST_CASE("an op that TensorFlow has and we do not comes with advice") {
   CHECK(advice("ParseExampleV2").find("readers") != std::string::npos);
   CHECK(advice("TensorArrayWriteV2").find("TensorArrayV3 and related ops") !=
         std::string::npos);
-  CHECK(advice("RemoteCall").find("other machines") != std::string::npos);
   CHECK(advice("Iffy") == "Unimplemented: [ops] unknown op \"Iffy\"");
 }
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <chrono>
 #include <limits>
 #include <thread>
@@ -37,8 +38,11 @@ class Sockets final : public actors::Backend {
   }
   const KernelCatalog& kernels() const override { return cluster_->kernels(); }
   Result<Made> make(std::vector<Partition> partitions,
-                    std::vector<std::string> fetches, Budget* budget) override {
-    return cluster_->make(std::move(partitions), std::move(fetches), budget);
+                    std::vector<std::string> fetches,
+                    const actors::SessionOptions& options,
+                    Budget* budget) override {
+    return cluster_->make(std::move(partitions), std::move(fetches), options,
+                          budget);
   }
   Status reset(const std::vector<std::string>& containers) override {
     return cluster_->reset(containers);
@@ -125,6 +129,88 @@ TEST_CASE(
   fails_with("taken",
              "received a dead token of \"way:1\" from "
              "/job:worker/replica:0/task:0/device:CPU:0");
+}
+
+TEST_CASE("a RemoteCall runs at the worker that its target names") {
+  actors::Program p;
+  define_function(p.s,
+                  {.name = "quotient",
+                   .args = {{"a", DataType::kInt32, {}}},
+                   .results = {{DataType::kInt32, {}}},
+                   .body = [](const Scope& in, const Outputs& a) -> Outputs {
+                     return ops::floor_div(in, 12, a[0]);
+                   }});
+  const Scope here = p.s.with_device("/job:worker/task:0");
+  const Output x = p.input("x", DataType::kInt32);
+  const Output target = ops::constant(here, "/job:worker/task:1/device:CPU:0");
+  const std::vector<DataType> types{DataType::kInt32};
+  here.named("y").op(
+      "RemoteCall", {target, x},
+      {{"Tin", types}, {"Tout", types}, {"f", FunctionRef{"quotient"}}});
+  must(p.s.status());
+  actors::SessionOptions options;
+  options.backend = std::make_shared<Sockets>(2, "cpu:1", 1);
+  const auto session = actors::make_session(options, p.graph);
+  const auto four = Tensor::scalar<int32_t>(4);
+  CHECK(identical(actors::must_run(*session, {{"x", four}}, {"y"})[0],
+                  Tensor::scalar<int32_t>(3)));
+  const Status by_zero =
+      session->run({{"x", Tensor::scalar<int32_t>(0)}}, {"y"}).status();
+  CHECK_MESSAGE(
+      contains(by_zero.message(), "device /job:worker/task:1/device:CPU:0)"),
+      by_zero.to_string());
+}
+
+TEST_CASE("a worker obeys the limits and the hand-off of the session") {
+  actors::Program p;
+  define_function(
+      p.s,
+      {.name = "down",
+       .args = {{"n", DataType::kInt32, {}}},
+       .results = {{DataType::kInt32, {}}},
+       .body = [](const Scope& in, const Outputs& a) -> Outputs {
+         return cond(
+             in, ops::less(in, a[0], 1),
+             [&](const Scope& s) -> Outputs { return ops::identity(s, a[0]); },
+             [&](const Scope& s) -> Outputs {
+               return call(s, "down", {ops::sub(s, a[0], 1)});
+             });
+       }});
+  const Output x = p.input("x", DataType::kInt32);
+  const Scope there = p.s.with_device("/job:worker/task:1");
+  ops::identity(there.named("y"), call(there, "down", {x})[0]);
+  must(p.s.status());
+  const auto backend = std::make_shared<Sockets>(2, "cpu:1", 1);
+  for (const auto hand_off :
+       {actors::HandOff::kDirect, actors::HandOff::kMailbox}) {
+    actors::SessionOptions options;
+    options.backend = backend;
+    options.hand_off = hand_off;
+    options.max_call_depth = 20;
+    const auto session = actors::make_session(options, p.graph);
+    CHECK(session->run({{"x", Tensor::scalar(10)}}, {"y"}).ok());
+    const Status deep =
+        session->run({{"x", Tensor::scalar(30)}}, {"y"}).status();
+    CHECK_MESSAGE(deep.code() == Code::kResourceExhausted, deep.to_string());
+  }
+}
+
+TEST_CASE("a lossy transfer between workers carries 16 bits") {
+  actors::Program p;
+  const Output x = p.input("x", DataType::kFloat);
+  const Output one = ops::neg(p.s.with_device("/job:worker/task:0"), x);
+  ops::neg(p.s.with_device("/job:worker/task:1").named("y"), one);
+  must(p.s.status());
+  actors::SessionOptions options;
+  options.backend = std::make_shared<Sockets>(2, "cpu:1", 1);
+  options.passes = PassSet::none();
+  options.lossy = {"*"};
+  const auto session = actors::make_session(options, p.graph);
+  const auto fed = Tensor::vector<float>({1.F / 3, 1.5F});
+  const auto cut = Tensor::vector<float>(
+      {std::bit_cast<float>(std::bit_cast<uint32_t>(1.F / 3) & 0xffff0000U),
+       1.5F});
+  CHECK(identical(actors::must_run(*session, {{"x", fed}}, {"y"})[0], cut));
 }
 
 TEST_CASE("a variable of one worker keeps its value from step to step") {

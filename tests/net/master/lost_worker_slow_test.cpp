@@ -94,6 +94,8 @@ TEST_CASE("a process that follows a killed worker is used by new steps") {
   check_lost(run(*step.session, *step.work), 1);
   step.processes.restart(1);
   check_return(step.processes);
+  const Status again = run(*step.session, *step.work);
+  CHECK_MESSAGE(again.ok(), again.to_string());
 }
 
 TEST_CASE("a worker that is stopped is named, and commits nothing afterwards") {

@@ -44,9 +44,24 @@ class AwaitKernel final : public devices::Kernel {
   }
 };
 
+// Is not made until it is let go.
+class LateKernel final : public devices::Kernel {
+ public:
+  explicit LateKernel(const devices::KernelInfo& /*info*/) {
+    while (holds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  Status compute(devices::KernelContext& context) const override {
+    context.set_output(0, context.input(0));
+    return {};
+  }
+
+  static inline std::atomic<bool> holds{true};
+};
+
 // In all processes of this program, whose digests are compared.
 const bool kHasOps = (actors::add_test_op<HoldKernel>("TestHold"),
-                      actors::add_test_op<AwaitKernel>("TestAwait"), true);
+                      actors::add_test_op<AwaitKernel>("TestAwait"),
+                      actors::add_test_op<LateKernel>("TestLate"), true);
 
 // Two workers, and the options of a session on them.
 struct Workers {
@@ -146,6 +161,34 @@ TEST_CASE("a time-out names what waits, and the worker on which it does") {
   CHECK(contains(status.message(),
                  "/job:worker/task:1: QueueDequeueV2 \"take\" in the root "
                  "frame has not answered"));
+}
+
+TEST_CASE("a time-out names the worker that compiles, and others go on") {
+  actors::Program p;
+  const Output x = p.input("x", DataType::kInt32);
+  const Scope here = p.s.with_device("/job:worker/task:0");
+  const Scope there = p.s.with_device("/job:worker/task:1");
+  there.named("late").op("TestLate", {x});
+  ops::neg(here.named("here"), x);
+  ops::neg(there.named("there"), x);
+  must(p.s.status());
+  const Workers workers;
+  const auto session = actors::make_session(workers.options, p.graph);
+  const std::vector<actors::Feed> feeds{{"x", Tensor::scalar(1)}};
+  actors::RunOptions soon;
+  soon.timeout = std::chrono::milliseconds(200);
+  const Status status = session->run(feeds, {"late"}, {}, soon).status();
+  INFO(status.to_string());
+  CHECK(status.code() == Code::kDeadlineExceeded);
+  CHECK(contains(status.message(),
+                 "the time-out of 0.2 s passed while /job:worker/task:1 "
+                 "compiled its part"));
+  const auto negated = [&](const char* fetch) {
+    return session->run(feeds, {fetch}, {}, actors::within_a_minute());
+  };
+  CHECK(identical(must(negated("here"))[0], Tensor::scalar(-1)));
+  LateKernel::holds = false;
+  CHECK(identical(must(negated("there"))[0], Tensor::scalar(-1)));
 }
 
 TEST_CASE("a session is stalled if its run waits for a queue of a worker") {

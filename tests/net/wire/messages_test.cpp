@@ -60,18 +60,11 @@ const TensorInfo kInfo{DataType::kFloat, {64, 64}, 16384};
 constexpr std::string_view kInfoBytes = "01 02 40 40 80 80 01";
 
 TEST_CASE("Run has its bytes") {
-  check_golden(Run{1,
-                   2,
-                   3,
-                   4,
-                   300,
-                   true,
-                   false,
-                   {{0, Tensor::scalar(1.5f)}, {1, ObjectId(9)}}},
-               "01 02 03 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00"
-               "ac 02 01 00 02"
-               "00 01 01 00 04 00 00 c0 3f"
-               "01 02 09");
+  check_golden(
+      Run{1, 2, 3, true, false, {{0, Tensor::scalar(1.5f)}, {1, ObjectId(9)}}},
+      "01 02 03 00 00 00 00 00 00 00 01 00 02"
+      "00 01 01 00 04 00 00 c0 3f"
+      "01 02 09");
 }
 
 TEST_CASE("Done has its bytes") {
@@ -147,17 +140,19 @@ TEST_CASE("Begin, Chunk and Cancel have their bytes") {
 
 TEST_CASE("Register has its bytes") {
   check_golden(Register{1,
+                        {2, 3, 300, true, 1},
                         {{"CPU", "p"}},
                         {{{"w", 1}, 5, "h", 8080}},
                         {{"a", 0, true}, {"b", 0, false}},
                         {"f"}},
-               "01 01 03 43 50 55 01 70"
+               "01 02 03 ac 02 01 01"
+               "01 03 43 50 55 01 70"
                "01 01 77 01 05 00 00 00 00 00 00 00 01 68 90 1f"
                "02 01 61 00 01 01 62 00 00"
                "01 01 66");
 }
 
-TEST_CASE("Devices, Reset and Reply have their bytes") {
+TEST_CASE("Devices, Reset, Release and Reply have their bytes") {
   Devices devices;
   devices.devices = {{"d", 5, true, 2, 3, 1.0, 0, 0, 0, 0}};
   check_golden(devices,
@@ -166,6 +161,7 @@ TEST_CASE("Devices, Reset and Reply have their bytes") {
                "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
                "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00");
   check_golden(Reset{7, {"c"}}, "07 01 01 63");
+  check_golden(Release{300}, "ac 02");
   check_golden(Reply{7, {Code::kCancelled}, true, {"w"}},
                "07 01 00 00 00 00 00 01 01 01 77");
 }
@@ -201,6 +197,7 @@ TEST_CASE("messages of steps are read as they were written") {
   check_round_trips<Report>();
   check_round_trips<Ask>();
   check_round_trips<PairLost>();
+  check_round_trips<Release>();
 }
 
 TEST_CASE("messages of peers are read as they were written") {
@@ -244,11 +241,11 @@ TEST_CASE("the values of tokens are those that were sent") {
 TEST_CASE("fields that a peer made up are refused by what is wrong") {
   CHECK(has(error_of<Done>("02 11 00 00 00 00 00 00 00"),
             "[net|Done] byte 2 of 9: 17 is not the number of an error"));
-  CHECK(has(error_of<Run>("01 02 03 00 00 00 00 00 00 00 04 00 00 00 00 00 00"
-                          "00 00 02 00 00"),
+  CHECK(has(error_of<Run>("01 02 03 00 00 00 00 00 00 00"
+                          "02 00 00"),
             "a flag is 2"));
-  CHECK(has(error_of<Run>("01 02 03 00 00 00 00 00 00 00 04 00 00 00 00 00 00"
-                          "00 00 00 00 01 00 00 00"),
+  CHECK(has(error_of<Run>("01 02 03 00 00 00 00 00 00 00"
+                          "00 00 01 00 00 00"),
             "0 is not the form of a value"));
   CHECK(has(error_of<Begin>("09 04 00"), "4 is not a kind of object"));
   CHECK(has(error_of<Pull>("02" + std::string(kInstanceBytes) +
@@ -263,11 +260,15 @@ TEST_CASE("fields that a peer made up are refused by what is wrong") {
             "an iteration's distance is 1, more than 0"));
   CHECK(has(error_of<Tokens>("02 ff ff ff ff 0f"),
             "4294967295 elements are more than 0 bytes can hold"));
-  CHECK(
-      has(error_of<Register>("01 00 00 01 01 61 00 01"), "there is no peer 0"));
-  CHECK(has(error_of<Register>("01 00 01 01 77 01 05 00 00 00 00 00 00 00 01 68"
+  CHECK(has(
+      error_of<Register>("01 00 00 00 00 00 01 01 61 01 62 00 01 01 61 00 01"),
+      "there is no peer 0"));
+  CHECK(has(error_of<Register>("01 00 00 00 00 00 01 01 61 01 62 01 01 77 01 "
+                               "05 00 00 00 00 00 00 00 01 68"
                                "90 1f 02 01 62 00 01 01 61 00 00"),
             "the names of transfers do not ascend"));
+  CHECK(has(error_of<Register>("01 00 00 00 00 00 00 00 00 00"),
+            "it has no parts"));
 }
 
 TEST_CASE("counts take no more memory than the budget") {
@@ -291,13 +292,11 @@ TEST_CASE("texts for users are sent shortened if they are endless") {
 
 TEST_CASE("a message with a tensor that cannot be sent is not sent") {
   const Tensor tensor = Tensor::make(DataType::kResource, {1});
-  CHECK(frame_of(Run{1, 2, 3, 4, 0, false, false, {{0, tensor}}})
-            .status()
-            .code() == Code::kUnimplemented);
+  CHECK(frame_of(Run{1, 2, 3, false, false, {{0, tensor}}}).status().code() ==
+        Code::kUnimplemented);
   const Tensor large = Tensor::make(DataType::kUInt8, {int64_t{2} << 20});
-  CHECK(frame_of(Run{1, 2, 3, 4, 0, false, false, {{0, large}}})
-            .status()
-            .code() == Code::kResourceExhausted);
+  CHECK(frame_of(Run{1, 2, 3, false, false, {{0, large}}}).status().code() ==
+        Code::kResourceExhausted);
 }
 
 }  // namespace

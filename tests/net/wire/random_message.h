@@ -39,8 +39,6 @@ inline void fill(std::mt19937_64& random, Run& run) {
   run.executable = random_number(random);
   run.step = random_number(random);
   run.seed = random();
-  run.seed2 = random();
-  run.time_left_ns = random_number(random);
   run.has_trace = random() % 2 == 0;
   run.has_stats = random() % 2 == 0;
   for (auto count = random() % 5; count > 0; --count) {
@@ -170,6 +168,9 @@ inline void fill(std::mt19937_64& random, Reset& reset) {
   for (auto count = random() % 3; count > 0; --count)
     reset.containers.push_back(random_text(random));
 }
+inline void fill(std::mt19937_64& random, Release& release) {
+  release = {random_number(random)};
+}
 inline void fill(std::mt19937_64& random, Reply& reply) {
   reply = {
       random_number(random), random_outcome(random), random() % 2 == 0, {}};
@@ -179,9 +180,12 @@ inline void fill(std::mt19937_64& random, Reply& reply) {
 
 inline void fill(std::mt19937_64& random, Register& registration) {
   registration.executable = random_number(random);
+  registration.settings = {
+      uint32_t(random() % INT32_MAX), uint32_t(random() % INT32_MAX),
+      uint32_t(random() % 300), random() % 2 == 0, uint8_t(random() % 3)};
   for (auto count = random() % 3; count > 0; --count)
     registration.fetches.push_back(random_text(random));
-  for (auto count = random() % 3; count > 0; --count)
+  for (auto count = 1 + random() % 3; count > 0; --count)
     registration.parts.push_back({random_text(random), random_text(random)});
   for (auto count = random() % 3; count > 0; --count)
     registration.peers.push_back(

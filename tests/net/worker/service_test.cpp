@@ -3,49 +3,114 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "net/transfer/identity.h"
 #include "tests/net/local_worker.h"
 
 namespace tagflow::net {
 
+namespace {
+
+// A master that is nothing but its links to one worker.
+class BareMaster {
+ public:
+  using OnFrame = std::function<Status(const Frame&)>;
+  using OnLost = std::function<void(const Status&)>;
+
+  BareMaster(const WorkerOptions& options, uint16_t port, OnFrame on_frame,
+             OnLost on_lost)
+      : threads_(std::move(*IoThreads::start())) {
+    const Identity identity = *make_identity(Role::kMaster, {"master", 0},
+                                             options.cluster, options.secret);
+    auto pair = connect_pair(*threads_.bulk, {"localhost", port}, identity, 0);
+    REQUIRE(pair.ok());
+    links_.emplace(threads_, std::move(pair->small), std::move(pair->bulk),
+                   "the worker");
+    links_->start(
+        {.on_frame = std::move(on_frame), .on_lost = std::move(on_lost)});
+  }
+
+  Channel& links() { return *links_; }
+  void send(const Register& registration) {
+    const auto bytes =
+        std::make_shared<const std::string>(*bytes_of(registration));
+    const Begin begin{
+        links_->next_object(), ObjectKind::kRegister, bytes->size(), {}};
+    links_->send(BulkLink::Object{begin, *bytes, bytes});
+  }
+
+ private:
+  IoThreads threads_;
+  std::optional<Channel> links_;
+};
+
+}  // namespace
+
 TEST_CASE("a step above the limit of a worker is refused without its link") {
   constexpr uint64_t kMost = 4096;
   const WorkerOptions options = local_worker(0);
   const auto worker = std::move(*Worker::start(options));
-  const IoThreads threads = std::move(*IoThreads::start());
-  const Identity identity = *make_identity(Role::kMaster, {"master", 0},
-                                           options.cluster, options.secret);
-  auto pair =
-      connect_pair(*threads.bulk, {"localhost", worker->port()}, identity, 0);
-  REQUIRE(pair.ok());
   std::promise<Result<Done>> promise;
   std::atomic<bool> is_first{true};
   std::future<Result<Done>> answer = promise.get_future();
-  Channel master(threads, std::move(pair->small), std::move(pair->bulk),
-                 "the worker");
-  master.start({.on_frame =
-                    [&](const Frame& frame) {
-                      if (frame.kind == FrameKind::kDone &&
-                          is_first.exchange(false))
-                        promise.set_value(parse_body<Done>(frame.body));
-                      return Status();
-                    },
-                .on_lost =
-                    [&](const Status& status) {
-                      if (is_first.exchange(false)) promise.set_value(status);
-                    }});
+  BareMaster master(
+      options, worker->port(),
+      [&](const Frame& frame) {
+        if (frame.kind == FrameKind::kDone && is_first.exchange(false))
+          promise.set_value(parse_body<Done>(frame.body));
+        return Status();
+      },
+      [&](const Status& status) {
+        if (is_first.exchange(false)) promise.set_value(status);
+      });
   // They wait for feeds that do not come.
   for (uint64_t step = 1; step <= kMost; ++step)
-    REQUIRE(
-        master.send(Run{.step = step, .feeds = {{0, ObjectId(step)}}}).ok());
-  REQUIRE(master.send(Run{.step = kMost + 1}).ok());
+    REQUIRE(master.links()
+                .send(Run{.step = step, .feeds = {{0, ObjectId(step)}}})
+                .ok());
+  REQUIRE(master.links().send(Run{.step = kMost + 1}).ok());
   const Result<Done> done = answer.get();
   REQUIRE(done.ok());
   CHECK(done->step == kMost + 1);
   CHECK(done->outcome.message == "[net] a worker runs 4096 steps at a time");
-  CHECK(master.lost().ok());
+  CHECK(master.links().lost().ok());
+}
+
+TEST_CASE(
+    "a released registration does not wait for a peer that is not there") {
+  const WorkerOptions options = local_worker(1);
+  const auto worker = std::move(*Worker::start(options));
+  std::promise<Result<Reply>> promise;
+  std::atomic<bool> is_first{true};
+  std::future<Result<Reply>> answer = promise.get_future();
+  BareMaster master(
+      options, worker->port(),
+      [&](const Frame& frame) {
+        if (frame.kind == FrameKind::kReply && is_first.exchange(false))
+          promise.set_value(parse_body<Reply>(frame.body));
+        return Status();
+      },
+      [&](const Status& status) {
+        if (is_first.exchange(false)) promise.set_value(status);
+      });
+  Register registration{.executable = 1,
+                        .parts = {{"nothing", "nothing"}},
+                        .peers = {{{"worker", 0}, 1, "localhost", 1}}};
+  master.send(registration);
+  REQUIRE(master.links().send(Release{1}).ok());
+  registration.executable = 2;
+  registration.peers.clear();
+  master.send(registration);
+  // Otherwise the first answer is that the peer of the first did not connect.
+  const Result<Reply> reply = answer.get();
+  REQUIRE(reply.ok());
+  CHECK(reply->request == 2);
+  CHECK(reply->outcome.code == Code::kNotFound);
 }
 
 }  // namespace tagflow::net
