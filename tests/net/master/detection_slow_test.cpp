@@ -1,11 +1,12 @@
 // How soon a step ends when a worker is killed, stopped or cut off: with
 // Unavailable and the right name, and the others go on. TAGFLOW_DETECTIONS=N
 // does each N times; the last lines are the rows of the table in
-// docs/cluster.md.
+// docs/processes.md.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <random>
 
@@ -44,10 +45,9 @@ std::vector<Loss> losses() {
   };
 }
 
-// The element below which such a part of the sorted times is.
+// The least time that such a part of them does not exceed.
 double quantile(const std::vector<double>& sorted, double part) {
-  return sorted[std::min(sorted.size() - 1,
-                         size_t(part * double(sorted.size())))];
+  return sorted[size_t(std::ceil(part * double(sorted.size()))) - 1];
 }
 
 // `next`: of the step of the others that follows.

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <iterator>
 #include <map>
 #include <random>
@@ -178,7 +179,10 @@ class Schedule {
   }
 
   std::string describe() const {
-    std::string text = fmt::format("phase {}", int(phase_));
+    constexpr std::array<const char*, size_t(Phase::kNumPhases)> kNames = {
+        "register", "start",  "loop",    "wait",
+        "fetch",    "update", "release", "close"};
+    std::string text = kNames[size_t(phase_)];
     for (const Harm& harm : harms_) text += ", " + harm.describe();
     return text;
   }
@@ -469,6 +473,7 @@ TEST_CASE("random losses fail only the steps of those that are lost") {
   uint64_t seed = 1;
   if (const char* text = std::getenv("TAGFLOW_KILLS"))
     std::istringstream(text) >> count >> seed;
+  // Without a network, workers are only killed and stopped.
   const auto made = Network::make(4);
   Network* const network = made.ok() ? made->get() : nullptr;
   if (!made.ok()) MESSAGE(made.status().message());
@@ -478,10 +483,13 @@ TEST_CASE("random losses fail only the steps of those that are lost") {
   const std::string descriptors = descriptors_of(processes);
   double longest_kill = 0, longest = 0;
   for (int i = 0; i < count; ++i) {
-    CAPTURE(seed + uint64_t(i));
     Schedule schedule(seed + uint64_t(i), processes, network);
-    CAPTURE(schedule.describe());
+    const std::string text =
+        fmt::format("seed {}: {}", seed + uint64_t(i), schedule.describe());
+    CAPTURE(text);
+    std::cerr << text << std::flush;  // before it could hang
     const double took = schedule.run();
+    std::cerr << fmt::format(": over after {:.0f} ms\n", took);
     double& most = schedule.kills_only() ? longest_kill : longest;
     most = std::max(most, took);
   }
