@@ -158,7 +158,9 @@ Result<Shape> BatchMatMulKernel::match_batches(const KernelContext& context,
   return shape;
 }
 
-const std::vector<DataType> kProductTypes = {
+// Initialised before any code runs: the first user of the registry may be the
+// initialiser of a variable in another file.
+constexpr std::initializer_list<DataType> kProductTypes = {
     DataType::kFloat,   DataType::kDouble,    DataType::kHalf,
     DataType::kInt16,   DataType::kInt32,     DataType::kInt64,
     DataType::kUInt8,   DataType::kUInt16,    DataType::kUInt32,
