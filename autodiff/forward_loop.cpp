@@ -169,10 +169,8 @@ Result<Endpoint> ForwardLoop::saved(const Endpoint& value,
 Result<Endpoint> ForwardLoop::stacked(const Endpoint& value,
                                       const std::vector<Guard>& guards) {
   const DataType dtype = value.node->output_dtypes()[size_t(value.port)];
-  Endpoint& empty = empty_[int(dtype)];
-  if (empty.node == nullptr) {
-    TAGFLOW_ASSIGN(empty, source("PersistentStack", {{"elem_type", dtype}}));
-  }
+  TAGFLOW_ASSIGN(const Endpoint empty,
+                 source("PersistentStack", {{"elem_type", dtype}}));
   const std::string name = value.node->name();
   TAGFLOW_ASSIGN(const Carrier::Variable stack, add_variable(name, empty));
   TAGFLOW_ASSIGN(

@@ -101,7 +101,6 @@ class ForwardLoop {
   Node* anchor_ = nullptr;
   using Table = std::unordered_map<Endpoint, Endpoint, graph::EndpointHash>;
   Table saved_, saved_every_, listed_, last_;
-  std::unordered_map<int, Endpoint> empty_;  // stacks, by type
 };
 
 }  // namespace tagflow::autodiff

@@ -207,8 +207,11 @@ std::vector<Leaf> Backprop::next_sums(const Scope& in,
                                       const std::vector<Leaf>& sums,
                                       const Outputs& before,
                                       const Gradient& grad) {
-  if (!grad.is_sparse())
-    return {{sums[0].path, ops::add_n(in, {before[0], grad.values})}};
+  if (!grad.is_sparse()) {
+    // Where the terms are: then only the sum goes elsewhere, and only once.
+    const Scope here = in.with_device(grad.values.node()->device());
+    return {{sums[0].path, ops::add_n(here, {before[0], grad.values})}};
+  }
   const auto appended = [&](size_t i, const Output& rows) -> Leaf {
     return {sums[i].path, in.op("TensorListPushBack", {before[i], rows},
                                 {{"element_dtype", rows.dtype()}})};

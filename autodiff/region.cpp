@@ -51,9 +51,10 @@ Output Region::dense(const Scope& s, const Endpoint& like,
 }
 
 Output Region::zeros(const Endpoint& tensor, DataType dtype) {
+  const Scope s = scope_.with_device(tensor.node->device());
   DataType own = remove_ref(tensor.node->output_dtypes()[size_t(tensor.port)]);
   if (analysis_.is_container(tensor)) {
-    const Output none = scope_.op("ZeroVariant", {});
+    const Output none = s.op("ZeroVariant", {});
     // One empty variant for several containers may become several, as in sums.
     if (none.has_tensor())
       analysis_.graph().set_output_shape(none.node(), none.port(),
@@ -79,7 +80,7 @@ Output Region::zeros(const Endpoint& tensor, DataType dtype) {
   if (known.has_rank() && known.rank() == 0 &&
       tensor.node->output_dtypes()[size_t(tensor.port)] != DataType::kResource)
     return zero;
-  return ops::fill(scope_, shape(tensor), zero);
+  return ops::fill(s, shape(tensor), zero);
 }
 
 Output Region::ones(const Endpoint& tensor) {

@@ -2,7 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <map>
+#include <mutex>
 
+#include "actors/watch/observer.h"
 #include "tests/autodiff/evaluate.h"
 #include "tests/autodiff/programs.h"
 
@@ -28,6 +31,22 @@ struct Program : ScalarProgram {
   Outputs grad(const Output& y, const Outputs& xs) {
     return dense_gradients(s, {y}, xs, {.zeros_if_unconnected = true});
   }
+};
+
+// Counts what iterations receive from other devices, and on how many devices
+// each op has run.
+struct Crossings : actors::Observer {
+  void on_fired(const actors::Location& location, const Node& node,
+                std::span<const Tensor> outputs) override {
+    const std::lock_guard lock(mutex);
+    ++fired[node.op()][std::string(location.device)];
+    if (node.op() == "_Recv" && !location.frame.empty())
+      ++received[outputs[0].dtype()];
+  }
+
+  std::map<std::string, std::map<std::string, int>, std::less<>> fired;
+  std::map<DataType, int> received;
+  std::mutex mutex;
 };
 
 }  // namespace
@@ -62,6 +81,54 @@ TEST_CASE("an inner loop saves its values for each outer iteration") {
   const Output first = p.grad(y, {w})[0];
   const Output second = p.grad(first, {w})[0];
   CHECK(numbers(p.s, {y, first, second}) == Doubles{64, 192, 480});
+}
+
+TEST_CASE("the gradient of a loop over devices saves and adds where it is") {
+  Program p;
+  const auto at = [](const Scope& in, size_t k) {
+    return in.with_device(fmt::format("/cpu:{}", k));
+  };
+  const Tensor twos = Tensor::of<float>({2, 2}, {2, 2, 2, 2});
+  Outputs first{ops::constant(at(p.s, 0), 0)}, weights;
+  for (size_t k = 0; k < 2; ++k) {
+    const Scope here = at(p.s, k);
+    const Output w = ops::placeholder_with_default(
+        here, ops::constant(here, twos), PartialShape({2, 2}));
+    first.push_back(ops::neg(here, w));
+    weights.push_back(w);
+  }
+  const Outputs last = while_loop(
+      p.s,
+      [&](const Scope& in, const Outputs& v) {
+        return ops::less(at(in, 0), v[0], 3);
+      },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(at(in, 0), v[0], 1),
+                ops::matmul(at(in, 0), v[1], weights[0]),
+                ops::matmul(at(in, 1), v[2], weights[1])};
+      },
+      first);
+  const Outputs grads =
+      p.grad(ops::add(p.s, ops::reduce_sum(at(p.s, 0), last[1], {0, 1}),
+                      ops::reduce_sum(at(p.s, 1), last[2], {0, 1})),
+             weights);
+  actors::SessionOptions options;
+  options.devices = "cpu:2";
+  const auto session = actors::Session::create(options).value();
+  REQUIRE(session->extend(p.s.graph()).ok());
+  Crossings crossings;
+  actors::RunOptions watched;
+  watched.observer = &crossings;
+  const auto results =
+      session->run({}, {grads[0].name(), grads[1].name()}, {}, watched);
+  REQUIRE_MESSAGE(results.ok(), results.status().to_string());
+  for (const Tensor& grad : *results)
+    CHECK(identical(grad, Tensor::of<float>({2, 2}, {-256, -256, -256, -256})));
+  CHECK(crossings.received[DataType::kBool] > 0);  // the predicates
+  CHECK(crossings.received[DataType::kFloat] == 0);
+  CHECK(crossings.received[DataType::kVariant] == 0);
+  CHECK(crossings.fired["PersistentStackPush"].size() == 2);
+  CHECK(crossings.fired["_ProductSumAdd"].size() == 2);
 }
 
 TEST_CASE("a loop on a branch that is not taken has a gradient of zero") {
