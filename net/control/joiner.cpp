@@ -143,14 +143,16 @@ void Joiner::connect(const Address& to) {
       Connector::Options{
           .host = to.host, .port = to.port, .purpose = Purpose::kControl},
       identity,
-      [self = JoinerBase(this), attempt,
+      [self = JoinerBase(this), attempt, actor = id(),
        &system = options_.system](Result<Connection> connection) {
         if (!connection.ok()) {
           caf::anon_send(self, caf::connect_atom_v, attempt,
                          to_caf(connection.status()));
           return;
         }
-        auto [id, scribe] = system.adopt(std::move(*connection));
+        auto [id, scribe] =
+            system.adopt(std::move(*connection),
+                         ControlSystem::Side::kConnector, actor);
         caf::anon_send(self, caf::connect_atom_v, attempt, int64_t(id),
                        std::move(scribe));
       });
