@@ -70,7 +70,8 @@ Result<std::unique_ptr<DirectoryClient>> DirectoryClient::connect(
 Status DirectoryClient::ask(const Identity& identity) {
   TAGFLOW_ASSIGN(Connection connection,
                  net::connect(*thread_, at_, identity, Purpose::kControl));
-  auto [id, scribe] = control_->adopt(std::move(connection));
+  auto [id, scribe] = control_->adopt(
+      std::move(connection), ControlSystem::Side::kConnector, self_->id());
   Status status;
   const auto fail = [&](const caf::error& failure) {
     status = from_caf(control_->system(), failure);

@@ -15,9 +15,11 @@ namespace tagflow::net {
 
 class Control::Impl {
  public:
-  Impl(IoThread& thread, ControlOptions options,
+  Impl(IoThread& io_thread, ControlOptions options,
        std::unique_ptr<ControlSystem> control_system)
-      : on_warning(options.on_warning), control(std::move(control_system)) {
+      : thread(io_thread),
+        on_warning(options.on_warning),
+        control(std::move(control_system)) {
     caf::actor_system& system = control->system();
     options.identity.node = control->node();
     if (options.join.host.empty()) {
@@ -42,6 +44,7 @@ class Control::Impl {
   // CAF names actors within a process by ports, of which it has one.
   static constexpr uint16_t kPublished = 1;
 
+  IoThread& thread;
   const std::function<void(const std::string&)> on_warning;
   const std::unique_ptr<ControlSystem> control;
   caf::actor actor;             // a DirectoryActor or a WorkerActor
@@ -55,7 +58,7 @@ Control::~Control() = default;
 Result<std::unique_ptr<Control>> Control::start(IoThread& thread,
                                                 ControlOptions options) {
   return guarded("net|control", [&]() -> Result<std::unique_ptr<Control>> {
-    TAGFLOW_ASSIGN(auto system, ControlSystem::start());
+    TAGFLOW_ASSIGN(auto system, ControlSystem::start(options.on_warning));
     return std::unique_ptr<Control>(new Control(
         std::make_unique<Impl>(thread, std::move(options), std::move(system))));
   });
@@ -68,6 +71,9 @@ Status Control::admit(const Greeting& peer) const {
     return error(Code::kFailedPrecondition, "the connector has no CAF node");
   if (peer.node == node())
     return error(Code::kFailedPrecondition, "a process speaks with itself");
+  if (impl_->control->num_connections() >= ControlSystem::kMostConnections)
+    return error(Code::kResourceExhausted, "{} processes are connected",
+                 ControlSystem::kMostConnections);
   return {};
 }
 
@@ -81,7 +87,9 @@ void Control::take(Connection connection) {
         other->greeting.task.to_string(), connection.peer.task.to_string()));
     return;
   }
-  auto [id, scribe] = impl_->control->adopt(std::move(connection));
+  auto [id, scribe] = impl_->control->adopt(
+      std::move(connection), ControlSystem::Side::kAcceptor, impl_->actor.id());
+  impl_->control->watch(impl_->thread, id);
   caf::anon_send(impl_->control->broker(), caf::publish_atom_v,
                  std::move(scribe), Impl::kPublished,
                  caf::actor_cast<caf::strong_actor_ptr>(impl_->actor),

@@ -5,12 +5,15 @@
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/io/scribe.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "graph/status.h"
+#include "net/control/actors.h"
 #include "net/link/connection.h"
+#include "net/link/io_thread.h"
 
 namespace tagflow::net {
 
@@ -24,8 +27,10 @@ namespace tagflow::net {
 //   - Its handle is a number that is never used again. CAF's is the descriptor:
 //     the clean-up of a connection that has ended, which may come late, would
 //     hit a new one that the system gave the same descriptor.
-//   - It never reads more than 1 MiB at once. A longer message ends the
-//     connection.
+//   - It gives CAF whole messages that a filter has read before: see Note [What
+//     reaches CAF] in net/control/basp_filter.h. Any other one ends the
+//     connection with a warning, as does a peer that says nothing, or reads no
+//     answers.
 //
 // CAF knows a process by the id of its node, which two containers may share: it
 // is made of the machine and the number of the process. BASP would mix them up,
@@ -38,14 +43,24 @@ class ControlSystem {
  public:
   // Of a connection that CAF has; never used again.
   enum class ConnectionId : int64_t { kNone = 0 };
+  enum class Side { kAcceptor, kConnector };
   struct Peer {
     ConnectionId id{};
     Greeting greeting;
     std::string host;  // the address that the connection comes from
   };
 
+  using OnWarning = std::function<void(const std::string&)>;
+  // Connections at a time; a cluster has one for each of its members.
+  static constexpr size_t kMostConnections = 4096;
+  // How long a peer may say nothing: longer than one waits for an answer.
+  static constexpr std::chrono::milliseconds kMostSilent = 3 * kAnswerTime;
+
   // ResourceExhausted if the system gives no threads or descriptors.
-  static Result<std::unique_ptr<ControlSystem>> start();
+  // `on_warning` is told why a connection was ended, by any thread; it may be
+  // empty.
+  static Result<std::unique_ptr<ControlSystem>> start(
+      OnWarning on_warning = {});
   // REQUIRES: its actors were told to quit; the caller is none of its threads.
   ~ControlSystem();
   ControlSystem(const ControlSystem&) = delete;
@@ -59,8 +74,16 @@ class ControlSystem {
   // That of another node's.
   static uint64_t hash_of(const caf::node_id& node);
 
-  // Makes a scribe of the connection, for the broker. May throw std::bad_alloc.
-  std::pair<ConnectionId, caf::io::scribe_ptr> adopt(Connection connection);
+  // Makes a scribe of the connection, for the broker. The peer may speak to
+  // that actor only. May throw std::bad_alloc.
+  std::pair<ConnectionId, caf::io::scribe_ptr> adopt(Connection connection,
+                                                     Side side,
+                                                     caf::actor_id actor);
+  // Ends the connection if the peer says nothing for kMostSilent. The thread
+  // outlives this. May throw std::bad_alloc.
+  void watch(IoThread& thread, ConnectionId id);
+  // Connections that have not ended.
+  size_t num_connections() const;
   // The peer with that node, if it is connected.
   std::optional<Peer> find(uint64_t node) const;
   // Ends a connection, if it has not ended: whoever monitors actors at its
@@ -74,7 +97,7 @@ class ControlSystem {
     Config();
   };
 
-  ControlSystem();
+  explicit ControlSystem(OnWarning on_warning);
 
   const std::shared_ptr<Table> table_;
   Config config_;

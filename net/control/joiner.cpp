@@ -21,13 +21,6 @@ uint64_t draw_random() {
   return number.ok() ? *number : 1;
 }
 
-// Whether another attempt would end in the same way. Not if the secrets differ:
-// that looks like a hello that the other side has ended for want of room.
-bool is_final(const Status& status) {
-  return status.code() == Code::kFailedPrecondition ||
-         status.code() == Code::kInvalidArgument;
-}
-
 }  // namespace
 
 Joiner::Joiner(caf::actor_config& config, Options options)
@@ -99,12 +92,15 @@ void Joiner::step(uint64_t attempt, F&& f) {
 void Joiner::fail(uint64_t attempt, const Status& status) {
   if (!is_current(attempt)) return;
   const Time now = std::chrono::steady_clock::now();
-  if (is_final(status)) {
-    machine_->on_refused(Incarnation{attempt}, status, now, draw_random(),
-                         actions_);
-  } else {
+  if (retries_.may_help(status)) {
     machine_->on_lost(Incarnation{attempt}, status, now, draw_random(),
                       actions_);
+  } else {
+    // Also of a task that is still taken.
+    machine_->on_refused(
+        Incarnation{attempt},
+        error(Code::kFailedPrecondition, "{}", status.message()), now,
+        draw_random(), actions_);
   }
   perform();
 }
@@ -143,14 +139,15 @@ void Joiner::connect(const Address& to) {
       Connector::Options{
           .host = to.host, .port = to.port, .purpose = Purpose::kControl},
       identity,
-      [self = JoinerBase(this), attempt,
+      [self = JoinerBase(this), attempt, actor = id(),
        &system = options_.system](Result<Connection> connection) {
         if (!connection.ok()) {
           caf::anon_send(self, caf::connect_atom_v, attempt,
                          to_caf(connection.status()));
           return;
         }
-        auto [id, scribe] = system.adopt(std::move(*connection));
+        auto [id, scribe] = system.adopt(
+            std::move(*connection), ControlSystem::Side::kConnector, actor);
         caf::anon_send(self, caf::connect_atom_v, attempt, int64_t(id),
                        std::move(scribe));
       });
@@ -210,7 +207,10 @@ void Joiner::join(uint64_t attempt) {
           [this, attempt](caf::ok_atom) {
             machine_->on_accepted(Incarnation{attempt},
                                   std::chrono::steady_clock::now());
-            if (is_current(attempt)) warned_.clear();
+            if (is_current(attempt)) {
+              warned_.clear();
+              retries_ = {};
+            }
             perform();
           },
           [this, attempt](const caf::error& failure) {

@@ -13,6 +13,7 @@
 #include "net/control/control_system.h"
 #include "net/control/ticks.h"
 #include "net/link/listener.h"
+#include "net/link/retries.h"
 #include "net/protocol/membership.h"
 #include "net/transfer/pairing.h"
 #include "net/wire/control.h"
@@ -82,6 +83,7 @@ class Joiner final : public Annotated<JoinerBase::base> {
 
   Address directory_at_;  // where it is, or was
   bool asks_any_ = true;
+  Retries retries_;     // since it was a member
   std::string warned_;  // the last warning, since it was a member
 };
 

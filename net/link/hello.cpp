@@ -152,7 +152,9 @@ Status Hello::take_verdict(std::string_view frame) {
   wants_ = Wants::kNothing;
   const std::string_view reason = field.substr(0, field.find('\0'));
   if (reason.empty()) return {};
-  return misfit(fmt::format("{} refuses: {}", peer_.task.to_string(), reason));
+  // What does not fit for ever, this side has found by itself.
+  return error(Code::kAborted, "[net|hello] {} refuses: {}",
+               peer_.task.to_string(), reason);
 }
 
 Status Hello::check_peer() const {

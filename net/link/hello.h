@@ -37,8 +37,8 @@ struct Identity {
 // try secrets, and no reason. Both check the other's greeting, each with the
 // same result: so the connector learns what differs even if it has another
 // secret. Errors are FailedPrecondition for what does not fit together,
-// Unauthenticated for a wrong secret, and DataLoss for what is no hello.
-// Thread-compatible.
+// Aborted for what the acceptor refuses for reasons of its own, Unauthenticated
+// for a wrong secret, and DataLoss for what is no hello. Thread-compatible.
 class Hello {
  public:
   // Whether a peer that has proved itself is welcome; the message of the error

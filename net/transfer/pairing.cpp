@@ -7,6 +7,7 @@
 
 #include "graph/fault.h"
 #include "net/link/listener.h"
+#include "net/link/retries.h"
 
 namespace tagflow::net {
 
@@ -59,10 +60,13 @@ Result<Pairing::Pair> connect_pair(IoThread& thread, const Address& address,
                                    graph::Budget* budget) {
   constexpr std::chrono::milliseconds kFirstPause{5}, kLongestPause{200};
   const auto end = std::chrono::steady_clock::now() + patience;
+  Retries retries;
   for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     auto pair =
         connect_once(thread, address, identity, wanted_incarnation, budget);
-    if (pair.ok() || std::chrono::steady_clock::now() >= end) return pair;
+    if (pair.ok() || std::chrono::steady_clock::now() >= end ||
+        !retries.may_help(pair.status()))
+      return pair;
     if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
     std::this_thread::sleep_for(pause);
   }

@@ -60,7 +60,7 @@ Result<Connection> connect(IoThread& thread, const Address& address,
                            uint64_t wanted_incarnation = 0,
                            graph::Budget* budget = nullptr);
 // Connects both connections of a channel, one after the other. Tries again
-// while the patience lasts, whatever the error is: a worker that has just lost
+// while the patience lasts and Retries has hope: a worker that has just lost
 // its master refuses another one for a moment. Blocks up to twice kHelloTime
 // more. REQUIRES: the thread is not an io thread.
 Result<Pairing::Pair> connect_pair(IoThread& thread, const Address& address,

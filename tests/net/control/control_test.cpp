@@ -132,14 +132,17 @@ TEST_CASE("a worker that does not fit is told so, and asks no more") {
   const Joined directory = start_worker(joining(0));
   std::promise<Status> refused;
   WorkerOptions options = joining(1, directory.address());
-  options.cluster = "another";
+  SUBCASE("cluster") { options.cluster = "another"; }
+  SUBCASE("secret") { options.secret = "another"; }
+  const bool is_secret = options.secret == "another";
   options.on_refused = [&](const Status& status) { refused.set_value(status); };
   const Joined worker = start_worker(options);
   auto answer = refused.get_future();
   REQUIRE(answer.wait_for(kNever) == std::future_status::ready);
   const Status status = answer.get();
   CHECK(status.code() == Code::kFailedPrecondition);
-  CHECK(mentions(status, "is of another cluster"));
+  CHECK(mentions(status, is_secret ? "as it does if the secrets differ"
+                                   : "is of another cluster"));
 }
 
 TEST_CASE("who asks a cluster must have its secret and its name") {
