@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/shared/program/command_line.h"
@@ -29,28 +31,41 @@ using Members = std::vector<net::MemberStatus>;
 // What the directory at the address knows, or why nothing.
 Result<Members> ask(const NamedCluster& cluster) {
   if (cluster.any) return net::status_of(cluster.access(*cluster.any));
-  // The workers of a file may have joined each other, or not.
+  // The workers of a file may have joined each other, or not. So the first one
+  // may know all; if it does not, a few are asked at a time, since each that is
+  // not there takes a time-out.
+  constexpr size_t kMostAtOnce = 32;
+  using Entry = net::ClusterFile::Entry;
   Members all;
-  for (const net::ClusterFile::Entry& entry : cluster.tasks) {
-    const auto is_known = [&all](const net::Task& task) {
-      return std::ranges::count(all, task, [](const net::MemberStatus& member) {
-               return member.member.task;
-             }) > 0;
-    };
-    if (is_known(entry.task)) continue;
-    auto found = net::status_of(cluster.access(entry.address));
-    if (found.ok())
-      for (net::MemberStatus& member : *found)
-        if (!is_known(member.member.task)) all.push_back(std::move(member));
-    if (is_known(entry.task)) continue;
-    net::MemberStatus& missing = all.emplace_back();
-    missing.member.task = entry.task;
-    missing.member.host = entry.address.host;
-    missing.member.port = entry.address.port;
-    missing.status = found.ok()
-                         ? error(Code::kUnavailable,
-                                 "[net|control] another task is at its address")
-                         : found.status();
+  const auto is_known = [&all](const net::Task& task) {
+    return std::ranges::find(all, task, [](const net::MemberStatus& member) {
+             return member.member.task;
+           }) != all.end();
+  };
+  size_t next = 0;
+  for (size_t at_once = 1; next < cluster.tasks.size(); at_once = kMostAtOnce) {
+    std::vector<std::pair<const Entry*, std::future<Result<Members>>>> asked;
+    for (; next < cluster.tasks.size() && asked.size() < at_once; ++next) {
+      const Entry& entry = cluster.tasks[next];
+      if (is_known(entry.task)) continue;
+      asked.emplace_back(&entry, std::async(std::launch::async, net::status_of,
+                                            cluster.access(entry.address)));
+    }
+    for (auto& [entry, answer] : asked) {
+      auto found = answer.get();
+      if (found.ok())
+        for (net::MemberStatus& member : *found)
+          if (!is_known(member.member.task)) all.push_back(std::move(member));
+      if (is_known(entry->task)) continue;
+      net::MemberStatus& missing = all.emplace_back();
+      missing.member.task = entry->task;
+      missing.member.host = entry->address.host;
+      missing.member.port = entry->address.port;
+      missing.status =
+          found.ok() ? error(Code::kUnavailable,
+                             "[net|control] another task is at its address")
+                     : found.status();
+    }
   }
   return all;
 }

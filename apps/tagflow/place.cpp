@@ -66,7 +66,7 @@ Result<MeasuredRuns> measure_runs(Prepared& prepared, int runs,
 
 Result<PlacementReport> explain_placement(
     const Prepared& prepared, const std::optional<MeasuredRuns>& measured,
-    bool has_file) {
+    const SignatureOptions& options) {
   std::vector<std::string> feeds;
   for (const auto& [port, value] : prepared.feeds) feeds.push_back(port);
   TAGFLOW_ASSIGN(
@@ -82,9 +82,13 @@ Result<PlacementReport> explain_placement(
                              counted(size_t(measured->runs), "run"))
       : prepared.has_costs
           ? "times are from the file of --costs, or estimates where it has none"
-      : has_file ? "times are estimates from shapes, since the file of --costs "
-                   "has none of a node of this graph"
-                 : "times are estimates from shapes; --measure measures them");
+      : !options.costs.empty()
+          ? "times are estimates from shapes, since the file of --costs has "
+            "none of a node of this graph"
+      // Workers are not measured.
+      : !options.engine.cluster.empty()
+          ? "times are estimates from shapes"
+          : "times are estimates from shapes; --measure measures them");
   return report;
 }
 
@@ -120,7 +124,7 @@ Failure place_graph(const PlaceOptions& options) {
     if (!saved.ok()) return run_time_error(std::move(saved));
   }
   const Result<PlacementReport> report =
-      explain_placement(prepared, measured, !options.signature.costs.empty());
+      explain_placement(prepared, measured, options.signature);
   if (!report.ok())
     return run_time_error(name_file(report.status(), options.signature.graph));
   print_text(options.json ? format_placement_json(*report)

@@ -61,7 +61,11 @@ Failure read_cluster(WorkerCommand& command) {
   command.name = file->name;
   if (command.listen.empty())
     command.listen = net::format_address(entry->address);
-  if (engine.devices.empty()) engine.devices = entry->devices;
+  const std::string named = entry->devices.empty() ? "cpu" : entry->devices;
+  if (engine.devices.empty()) engine.devices = named;
+  if (engine.devices != named)
+    spdlog::warn("[--devices] {} has {:?}, and {:?} in \"{}\"",
+                 task.to_string(), engine.devices, named, engine.cluster);
   if (engine.secret_file.empty())
     engine.secret_file = file->secret_file.string();
   return {};

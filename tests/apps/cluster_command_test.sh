@@ -51,6 +51,9 @@ for seed in 1 2 3; do
 done
 expect 0 '/job:worker/replica:0/task:2/device:CPU:1: ' - \
   tagflow place "$loop" --cluster c.json --scatter 1
+cases=$((cases + 1))
+grep -q -- --measure "$work/stdout" &&
+  complain "it names an option that clusters do not have" tagflow place
 expect 0 '"devices": \[\]' - \
   tagflow run "$loop" --feed n=5 --fetch Exit --cluster c.json --json
 expect 0 '"name":"devices_loop"' - \
@@ -225,6 +228,11 @@ start killed tagflow cluster start 2 --file k.json
 mapfile -t workers < <(pgrep -P "$pid")
 ends KILL 137 "$pid" "cluster start"
 is_gone "${workers[@]}"
+# Its files are taken over.
+start again tagflow cluster start 1 --file k.json
+ends TERM 0 "$pid" "cluster start"
+[ -e "$work/k.json" ] || [ -e "$work/k.json.secret" ] &&
+  complain "the files of a killed one stay" cluster start
 
 # --- One worker ---------------------------------------------------------------
 (umask 077 && echo a secret >"$work/s")
@@ -251,7 +259,10 @@ grep -q 'warning: \[--insecure\] whoever is on the path' "$work/worker.err" ||
 ends TERM 0 "$pid" worker
 mkdir "$work/files"
 echo text >"$work/files/a"
-start worker tagflow worker --cluster one.json --job ps --task 3 --file-root files
+start worker tagflow worker --cluster one.json --job ps --task 3 \
+  --file-root files --devices cpu:3
+grep -q 'task:3 has "cpu:3", and "cpu:2" in "one.json"' "$work/worker.err" ||
+  complain "there is no warning of other devices" --devices
 expect 0 '^text = string\[\] "text' - tagflow run "$graphs/read_file.pbtxt" \
   --feed 'path="a"' --fetch text --cluster one.json
 ends TERM 0 "$pid" worker

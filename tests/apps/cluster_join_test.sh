@@ -57,13 +57,19 @@ wait_for 2
 serve 2 --join "$directory"
 wait_for 3
 
-# A worker of another cluster is refused for good.
-(cd "$work" && "$bin/tagflow" worker --task 3 --secret-file \
-  secret --name other --join "$directory" >"$work/stdout" 2>"$work/stderr")
-code=$?
-cases=$((cases + 1))
-[ "$code" = 1 ] && grep -q 'is of another cluster' "$work/stderr" ||
-  complain "exit code $code, not 1 and the reason" worker --name other
+# refused REASON ARGUMENTS...: a worker that joins so is refused for good.
+refused() {
+  cases=$((cases + 1))
+  (cd "$work" && "$bin/tagflow" worker "${@:2}" --join "$directory" \
+    >"$work/stdout" 2>"$work/stderr")
+  local code=$?
+  [ "$code" = 1 ] && grep -q "$1" "$work/stderr" ||
+    complain "exit code $code, not 1 and the reason" worker "${@:2}"
+}
+(umask 077 && echo "another secret" >"$work/other")
+refused 'is of another cluster' --task 3 --secret-file secret --name other
+refused 'as it does if the secrets differ' --task 3 --secret-file other
+refused 'task:1 is a member already' --task 1 --secret-file secret
 expect 2 - 'has no port' tagflow worker --secret-file secret --join localhost
 expect 2 - 'has no host' tagflow worker --secret-file secret --join :1
 expect 4 - 'Connection refused' \

@@ -111,8 +111,8 @@ class PlacementReporter {
     if (frames_.frames().size() > 1)
       report_.notes.push_back(
           fmt::format("a loop counts as {} iterations, one after another, or, "
-                      "after --measure, as many as it made; a transfer in it "
-                      "counts once",
+                      "if it was measured, as many as it made; a transfer in "
+                      "it counts once",
                       graph::CostModel::kAssumedTrips));
     std::map<std::string, size_t> bodies;
     for (const graph::Partition& partition : distribution_.partitions)

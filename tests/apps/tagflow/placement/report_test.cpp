@@ -137,8 +137,8 @@ TEST_CASE("a report says of loops how often they count") {
   CHECK(node_of(report, "while/add").frame == "while");
   CHECK(report.notes ==
         std::vector<std::string>{
-            "a loop counts as 10 iterations, one after another, or, after "
-            "--measure, as many as it made; a transfer in it counts once"});
+            "a loop counts as 10 iterations, one after another, or, if it "
+            "was measured, as many as it made; a transfer in it counts once"});
 }
 
 TEST_CASE("the schedule has a track for each device and each link in use") {
