@@ -59,6 +59,12 @@ target_link_libraries(tagflow_apps_common
 tagflow_precompile(tagflow_apps_common
   ${TAGFLOW_COMMON_PCH} <nlohmann/json.hpp>)
 
+# Without optimisation, GCC 12 takes its own intrinsics for optimised code after
+# precompiled headers with {fmt}, and then refuses those of Eigen.
+set_source_files_properties(
+  "${apps}/examples/kmeans/reference.cpp" "${apps}/examples/stacked_rnn.cpp"
+  PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+
 # By itself, since the quickstart builds it first: no gradients, no models.
 tagflow_apps_library(tagflow_kmeans examples/kmeans)
 target_link_libraries(tagflow_kmeans PUBLIC tagflow_apps_program)

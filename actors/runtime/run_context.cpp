@@ -9,7 +9,7 @@
 namespace tagflow::actors {
 
 std::unique_ptr<RunContext> RunContext::make(
-    const DeviceSet& devices, const CallLimits& limits,
+    const DeviceSet& devices, const RunSettings& settings,
     std::span<const std::unique_ptr<Plan>> plans,
     const std::vector<Transfer>& transfers,
     const SpawnRendezvous& spawn_rendezvous) {
@@ -20,13 +20,13 @@ std::unique_ptr<RunContext> RunContext::make(
   context->handles.reserve(plans.size() + 1);
   if (!transfers.empty()) {
     context->handles.push_back(spawn_rendezvous(
-        engine.system(), engine.hand_off(), transfers, &context->batches));
+        engine.system(), settings.hand_off, transfers, &context->batches));
     context->rendezvous = actor_pointer<Rendezvous>(context->handles.back());
   }
   for (const auto& plan : plans) {
     auto run = std::make_unique<PartitionRun>();
     run->plan = plan.get();
-    run->policy = engine.hand_off();
+    run->policy = settings.hand_off;
     run->workers = engine.workers();
     devices::Device& device = devices.device(plan->device);
     run->device = devices.actor(plan->device);
@@ -36,8 +36,8 @@ std::unique_ptr<RunContext> RunContext::make(
     if (devices::MemoryLedger* ledger = device.ledger();
         ledger != nullptr && ledger->limit() > 0 && !may_wait)
       run->memory = ledger;
-    run->max_call_depth = limits.max_depth;
-    run->max_open_calls = limits.max_open;
+    run->max_call_depth = settings.max_call_depth;
+    run->max_open_calls = settings.max_open_calls;
     run->batches = &context->batches;
     run->rendezvous = context->rendezvous;
     context->handles.push_back(spawn_actor<PartitionActor, caf::lazy_init>(

@@ -17,10 +17,11 @@
 
 namespace tagflow::actors {
 
-// The limits of recursion in a run: see SessionOptions.
-struct CallLimits {
-  int max_depth = 0;
-  int max_open = 0;
+// How an executable runs: see SessionOptions.
+struct RunSettings {
+  int max_call_depth = 0;
+  int max_open_calls = 0;
+  HandOff hand_off = HandOff::kDirect;
 };
 
 // Only its executable, and the step that it runs, access it.
@@ -28,7 +29,7 @@ struct RunContext {
   // Makes one partition per plan, and a rendezvous if there are transfers.
   // Both must outlive the context. The caller must call supervise().
   static std::unique_ptr<RunContext> make(
-      const DeviceSet& devices, const CallLimits& limits,
+      const DeviceSet& devices, const RunSettings& settings,
       std::span<const std::unique_ptr<Plan>> plans,
       const std::vector<Transfer>& transfers,
       const SpawnRendezvous& spawn_rendezvous);

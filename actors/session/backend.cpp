@@ -9,10 +9,10 @@
 
 namespace tagflow::actors {
 
-LocalBackend::LocalBackend(SessionOptions options,
+LocalBackend::LocalBackend(std::shared_ptr<SharedState> state,
                            std::shared_ptr<DeviceSet> devices,
                            std::shared_ptr<const devices::HostAccess> host)
-    : options_(std::move(options)),
+    : state_(std::move(state)),
       devices_(std::move(devices)),
       host_(std::move(host)) {}
 
@@ -23,8 +23,8 @@ const graph::KernelCatalog& LocalBackend::kernels() const {
 
 Result<Backend::Made> LocalBackend::make(
     std::vector<graph::Partition> partitions, std::vector<std::string> fetches,
-    graph::Budget* budget) {
-  return make_local(std::move(partitions), std::move(fetches), options_,
+    const SessionOptions& options, graph::Budget* budget) {
+  return make_local(std::move(partitions), std::move(fetches), options,
                     devices_, host_, std::nullopt, budget);
 }
 
@@ -40,13 +40,15 @@ Result<Backend::Made> make_local(
     made.warnings.insert(made.warnings.end(), plan->warnings.begin(),
                          plan->warnings.end());
   made.executable = std::make_shared<LocalExecutable>(
-      devices, CallLimits{options.max_call_depth, options.max_open_calls},
+      devices,
+      RunSettings{options.max_call_depth, options.max_open_calls,
+                  options.hand_off},
       std::move(plans), std::move(fetches), std::move(host), std::move(peers));
   return made;
 }
 
 Status LocalBackend::reset(const std::vector<std::string>& containers) {
-  options_.state->resources().reset(containers);
+  state_->resources().reset(containers);
   return {};
 }
 

@@ -40,10 +40,12 @@ class Backend {
     std::shared_ptr<Executable> executable;
     std::vector<std::string> warnings;  // about the graph
   };
-  // Compiles the partitions of a signature with fetches of these names. Errors
-  // as compile() in actors/plan/compile.h; others say which process is lost.
+  // Compiles the partitions of a signature with fetches of these names. Of the
+  // options it uses those that make_local() does. Errors as compile() in
+  // actors/plan/compile.h; others say which process is lost.
   virtual Result<Made> make(std::vector<graph::Partition> partitions,
                             std::vector<std::string> fetches,
+                            const SessionOptions& options,
                             graph::Budget* budget) = 0;
   // Removes the resources in these containers: see Session::reset().
   virtual Status reset(const std::vector<std::string>& containers) = 0;
@@ -51,18 +53,20 @@ class Backend {
 
 // Compiles partitions for the devices of this process; with `peers`, the part
 // of one that belongs to a cluster. `host` is what kernels may reach. Of the
-// options it uses those of compile(), and the limits of calls.
+// options it uses those of compile(), the limits of calls, and `hand_off`,
+// which is not that of the actors of devices: that is the engine's.
 Result<Backend::Made> make_local(
     std::vector<graph::Partition> partitions, std::vector<std::string> fetches,
     const SessionOptions& options, const std::shared_ptr<DeviceSet>& devices,
     std::shared_ptr<const devices::HostAccess> host, std::optional<Peers> peers,
     graph::Budget* budget);
 
-// The devices of this process. Keeps the options' state alive.
+// The devices of this process.
 class LocalBackend final : public Backend {
  public:
-  // The options have a state. `host`: what kernels may reach.
-  LocalBackend(SessionOptions options, std::shared_ptr<DeviceSet> devices,
+  // `host`: what kernels may reach.
+  LocalBackend(std::shared_ptr<SharedState> state,
+               std::shared_ptr<DeviceSet> devices,
                std::shared_ptr<const devices::HostAccess> host);
 
   std::span<const graph::DeviceInfo> devices() const override {
@@ -71,11 +75,12 @@ class LocalBackend final : public Backend {
   const graph::KernelCatalog& kernels() const override;
   Result<Made> make(std::vector<graph::Partition> partitions,
                     std::vector<std::string> fetches,
+                    const SessionOptions& options,
                     graph::Budget* budget) override;
   Status reset(const std::vector<std::string>& containers) override;
 
  private:
-  const SessionOptions options_;
+  const std::shared_ptr<SharedState> state_;
   const std::shared_ptr<DeviceSet> devices_;
   const std::shared_ptr<const devices::HostAccess> host_;
 };

@@ -16,11 +16,11 @@ constexpr std::chrono::microseconds kLentQuantum{200};
 }  // namespace
 
 LocalExecutable::LocalExecutable(
-    std::shared_ptr<DeviceSet> devices, const CallLimits& limits,
+    std::shared_ptr<DeviceSet> devices, const RunSettings& settings,
     std::vector<std::unique_ptr<Plan>> plans, std::vector<std::string> fetches,
     std::shared_ptr<const devices::HostAccess> host, std::optional<Peers> peers)
     : devices_(std::move(devices)),
-      limits_(limits),
+      settings_(settings),
       plans_(std::move(plans)),
       fetches_(std::move(fetches)),
       has_fetch_(fetches_.size(), !peers),
@@ -84,7 +84,7 @@ void LocalExecutable::number_transfers() {
 std::unique_ptr<RunContext> LocalExecutable::make_context() {
   const SpawnRendezvous& spawn_rendezvous =
       peers_ ? peers_->spawn_rendezvous : devices_->engine().spawn_rendezvous();
-  auto context = RunContext::make(*devices_, limits_, plans_, transfers_,
+  auto context = RunContext::make(*devices_, settings_, plans_, transfers_,
                                   spawn_rendezvous);
   context->resources.set_host_access(host_access_);
   try {
@@ -182,7 +182,7 @@ Status LocalExecutable::start(const std::shared_ptr<Step>& step,
   context.release();
   step->keep_alive();
   step->add_activity();  // the start itself
-  Runner runner(nullptr, engine.hand_off(), kLentQuantum, step->info.step_id);
+  Runner runner(nullptr, settings_.hand_off, kLentQuantum, step->info.step_id);
   try {
     if (peers_ && !raw->partitions.empty()) {
       raw->peers.emplace(*step, raw->partitions.size(), peers_->describe_wait);

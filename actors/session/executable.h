@@ -30,6 +30,8 @@ class Executable {
   // Whether the variables that it reads may become constants: Note [Frozen
   // variables].
   virtual bool can_be_frozen() const = 0;
+  // Whether no step can run any more: a process that has a part is lost.
+  virtual bool is_lost() const { return false; }
   // Starts a step, which gives the answer. If `lend`, the calling thread runs
   // the first quantum. If `count`, the answer of a run that was not aborted
   // includes its statistics. After an error, the step was not started, and
@@ -59,7 +61,8 @@ class LocalExecutable final
   // One plan per partition, with the same feeds and fetches. `fetches` are
   // names. `host`: what kernels may reach; null: everything. With `peers`, a
   // Send whose Recv is in no plan, or the other way round, is one to a peer.
-  LocalExecutable(std::shared_ptr<DeviceSet> devices, const CallLimits& limits,
+  LocalExecutable(std::shared_ptr<DeviceSet> devices,
+                  const RunSettings& settings,
                   std::vector<std::unique_ptr<Plan>> plans,
                   std::vector<std::string> fetches,
                   std::shared_ptr<const devices::HostAccess> host = nullptr,
@@ -97,7 +100,7 @@ class LocalExecutable final
   void number_transfers();
 
   const std::shared_ptr<DeviceSet> devices_;
-  const CallLimits limits_;
+  const RunSettings settings_;
   std::vector<std::unique_ptr<Plan>> plans_;
   std::vector<Transfer> transfers_;  // by number
   const std::vector<std::string> fetches_;

@@ -1,6 +1,7 @@
 // JoinedExecutable: runs a signature whose parts are in other processes.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <span>
@@ -20,6 +21,8 @@ class RemotePart {
  public:
   virtual ~RemotePart() = default;
 
+  // Whether it can never run again, since its process is lost.
+  virtual bool is_lost() const = 0;
   // What a step waits for that has begun here: "the part of
   // /job:worker/task:1".
   virtual std::string describe_wait(uint64_t step) const = 0;
@@ -64,6 +67,10 @@ class JoinedExecutable final
   bool updates_state() const override { return updates_state_; }
   // The values of variables are not here.
   bool can_be_frozen() const override { return false; }
+  bool is_lost() const override {
+    return std::ranges::any_of(
+        parts_, [](const auto& part) { return part->is_lost(); });
+  }
   // Ignores `lend`.
   Status start(const std::shared_ptr<Step>& step, std::span<const Tensor> feeds,
                bool lend, bool count) override;

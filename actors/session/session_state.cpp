@@ -28,7 +28,7 @@ std::shared_ptr<Backend> backend_of(const SessionOptions& options,
                                     const std::shared_ptr<DeviceSet>& devices) {
   if (options.backend != nullptr) return options.backend;
   return std::make_shared<LocalBackend>(
-      options, devices,
+      options.state, devices,
       std::make_shared<devices::HostAccess>(options.policy,
                                             options.print_sink));
 }
@@ -242,7 +242,7 @@ Result<std::shared_ptr<Prepared>> SessionState::compile(
   warn_once(distribution.placement.warnings);
   TAGFLOW_ASSIGN(Backend::Made made,
                  backend_->make(std::move(distribution.partitions),
-                                signature.fetches, &budget));
+                                signature.fetches, options_, &budget));
   warn_once(made.warnings);
   auto prepared = std::make_shared<Prepared>();
   prepared->feeds = request.feeds;

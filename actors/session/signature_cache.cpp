@@ -5,11 +5,15 @@
 namespace tagflow::actors {
 
 std::shared_ptr<const Prepared> SignatureCache::find(const std::string& key) {
+  Entries dropped;  // destroyed without the mutex
   std::lock_guard lock(mutex_);
   const auto it = by_key_.find(key);
   if (it == by_key_.end()) return nullptr;
   entries_.splice(entries_.begin(), entries_, it->second);
-  return it->second->prepared;
+  if (!it->second->prepared->executable->is_lost()) return it->second->prepared;
+  by_key_.erase(it);
+  dropped.splice(dropped.begin(), entries_, entries_.begin());
+  return nullptr;
 }
 
 void SignatureCache::add(const std::string& key,

@@ -38,7 +38,7 @@ class SignatureCache {
   // REQUIRES: most > 0
   explicit SignatureCache(size_t most) : most_(most) {}
 
-  // Null if it is not cached.
+  // Null if it is not cached, or can never run again: then it is dropped.
   std::shared_ptr<const Prepared> find(const std::string& key);
   // Drops the least recently used ones beyond the limit. Their runs and
   // Callables keep them alive.

@@ -23,6 +23,14 @@ namespace {
 
 constexpr char kSenderIncarnation[] = "send_device_incarnation";
 
+Register::Settings settings_of(const actors::SessionOptions& options) {
+  return {.window = uint32_t(options.window),
+          .max_call_depth = uint32_t(options.max_call_depth),
+          .max_open_calls = uint32_t(options.max_open_calls),
+          .compile_edges = options.passes.has(graph::Pass::kEdges),
+          .hand_off = uint8_t(options.hand_off)};
+}
+
 // One after the other. Thread-safe.
 class Turns {
  public:
@@ -38,8 +46,10 @@ class Turns {
   Result<std::unique_ptr<Turns, End>> begin(graph::Budget* budget) {
     std::unique_lock lock(mutex_);
     while (is_taken_) {
-      if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
       changed_.wait_for(lock, kBudgetLook);
+      lock.unlock();
+      if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
+      lock.lock();
     }
     is_taken_ = true;
     return std::unique_ptr<Turns, End>(this);
@@ -61,6 +71,7 @@ class ClusterRuns final : public actors::RemotePart {
         steps_(steps),
         program_(std::move(program)) {}
 
+  bool is_lost() const override { return steps_.is_lost(program_); }
   std::string describe_wait(uint64_t step) const override {
     return steps_.describe_wait(program_, step);
   }
@@ -211,8 +222,14 @@ Result<Member*> Cluster::Impl::join(size_t task,
   if (budget != nullptr) budget->begin(fmt::format("{} was awaited", name));
   auto pair =
       connect_pair(*threads.bulk, at.address, identity, 0, patience, budget);
-  if (!pair.ok())
-    return std::move(pair).status().with_prefix(fmt::format("{}: ", name));
+  if (!pair.ok()) {
+    Status status = std::move(pair).status();
+    if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
+    // A time-out of the connector: it is not one of the run.
+    if (status.code() == Code::kDeadlineExceeded)
+      status = error(Code::kUnavailable, "{}", status.message());
+    return std::move(status).with_prefix(fmt::format("{}: ", name));
+  }
   if (pair->peer.task != at.task)
     return error(Code::kFailedPrecondition, "[net] {} is at {}:{}, not {}",
                  pair->peer.task.to_string(), at.address.host, at.address.port,
@@ -226,8 +243,13 @@ Result<Member*> Cluster::Impl::join(size_t task,
 }
 
 Status Cluster::Impl::join_again(size_t task, graph::Budget* budget) {
-  if (steps->lost(members[task]->index()).ok()) return {};
-  TAGFLOW_ASSIGN(Member* const member, join(task, {}, budget));
+  const Status lost = steps->lost(members[task]->index());
+  if (lost.ok()) return {};
+  const auto joined = join(task, {}, budget);
+  if (!joined.ok())
+    return error(joined.status().code(), "{}; its last process: {}",
+                 joined.status().message(), lost.message());
+  Member* const member = *joined;
   members[task] = member;
   const auto said = member->devices();
   if (!said.ok()) {
@@ -350,7 +372,7 @@ const graph::KernelCatalog& Cluster::kernels() const { return impl_->kernels; }
 
 Result<actors::Backend::Made> Cluster::make(
     std::vector<graph::Partition> partitions, std::vector<std::string> fetches,
-    graph::Budget* budget) {
+    const actors::SessionOptions& options, graph::Budget* budget) {
   TAGFLOW_ASSIGN(auto turn, impl_->turns.begin(budget));
   for (const graph::Partition& partition : partitions)
     TAGFLOW_RETURN_IF_ERROR(
@@ -373,6 +395,7 @@ Result<actors::Backend::Made> Cluster::make(
       std::make_shared<AtWorkers>(impl_, ++impl_->requests, all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i].registration) continue;
+    all[i].registration->settings = settings_of(options);
     for (const size_t peer : all[i].peers)
       all[i].registration->peers.push_back(members[peer]->as_peer());
     TAGFLOW_RETURN_IF_ERROR(

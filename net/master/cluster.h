@@ -37,10 +37,10 @@ struct ClusterOptions {
 // of the workers, "/job:NAME/replica:0/task:N/device:CPU:0". It is their master
 // until it is destroyed.
 //
-// If a worker is lost, the steps that use it fail with Unavailable naming it,
-// and so do later ones of what was compiled for it. What is compiled later uses
-// the process that listens at its address then, if there is one: its variables
-// have gone. Thread-safe.
+// If a worker is lost, the steps that use it fail with Unavailable naming it.
+// Later runs of a session compile again what they need, and then use the
+// process that listens at its address, if there is one: its variables have
+// gone. A Callable stays with the worker that was lost. Thread-safe.
 class Cluster final : public actors::Backend {
  public:
   // Connects to all members. InvalidArgument if there is no member, or a task
@@ -53,6 +53,7 @@ class Cluster final : public actors::Backend {
   const graph::KernelCatalog& kernels() const override;
   Result<Made> make(std::vector<graph::Partition> partitions,
                     std::vector<std::string> fetches,
+                    const actors::SessionOptions& options,
                     graph::Budget* budget) override;
   // Of the workers that are not lost. Mends torn state if the default container
   // is among them.

@@ -7,6 +7,7 @@
 
 #include "actors/runtime/step.h"
 #include "net/transfer/reports.h"
+#include "net/wire/cases.h"
 
 namespace tagflow::net {
 namespace {
@@ -20,11 +21,6 @@ std::vector<MasterStep::Part> parts_of(const ClusterProgram& program) {
                      part.member->name(), part.updates_state});
   return parts;
 }
-
-template <class... F>
-struct Cases : F... {
-  using F::operator()...;
-};
 
 }  // namespace
 

@@ -65,12 +65,22 @@ void Steps::on_mended(uint64_t num_torn) {
 
 // --- Steps ------------------------------------------------------------------
 
-Status Steps::check(const ClusterProgram& program) const {
+Status Steps::check_members(const ClusterProgram& program) const {
   for (const ClusterPart& part : program.parts) {
     const TaskIndex task = part.member->index();
     if (members_.incarnation(task) != part.member->incarnation())
       return lost_[size_t(task)];
   }
+  return {};
+}
+
+bool Steps::is_lost(const ClusterProgram& program) const {
+  const std::lock_guard lock(mutex_);
+  return !check_members(program).ok();
+}
+
+Status Steps::check(const ClusterProgram& program) const {
+  TAGFLOW_RETURN_IF_ERROR(check_members(program));
   return torn_.check(program.updates_state() ? TornState::Effect::kUpdates
                                              : TornState::Effect::kReads);
 }

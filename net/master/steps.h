@@ -40,6 +40,8 @@ class Steps final : public MemberEvents {
   // the program is lost, or if it updates torn state.
   void start(const ClusterProgram& program,
              const actors::RemotePart::Order& order, Done done);
+  // Whether a worker of the program is lost.
+  bool is_lost(const ClusterProgram& program) const;
   // As the functions of RemotePart, of a step that start() got.
   void stop(const ClusterProgram& program, uint64_t step, const Status& cause);
   std::string describe_wait(const ClusterProgram& program, uint64_t step) const;
@@ -65,6 +67,8 @@ class Steps final : public MemberEvents {
     uint64_t id = 0;
   };
 
+  // REQUIRES for these two: the lock is held
+  Status check_members(const ClusterProgram& program) const;
   Status check(const ClusterProgram& program) const;
   void on_answer(uint64_t number, bool tears, const Status& status);
   std::shared_ptr<ClusterStep> find(uint64_t number) const;

@@ -2,17 +2,13 @@
 
 #include <bit>
 #include <cmath>
-#include <limits>
 
-#include "graph/status_text.h"
+#include "net/wire/cases.h"
+#include "net/wire/fields.h"
 #include "net/wire/lists.h"
 
 namespace tagflow::net {
 namespace {
-
-// Of a text for users, in bytes: more than shorten_message() leaves.
-constexpr size_t kLongestWords = size_t{2} * kLongestMessage;
-constexpr uint64_t kMaxU32 = std::numeric_limits<uint32_t>::max();
 
 // The alternatives of a value, in the order of each variant; the last one is of
 // an announcement.
@@ -23,23 +19,9 @@ enum Form : uint8_t {
   kDeadElsewhere = 3,
 };
 
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <class... Fs>
-Overloaded(Fs...) -> Overloaded<Fs...>;
-
-void write_id(Writer& writer, ObjectId id) { writer.varint(uint64_t(id)); }
-ObjectId read_id(Reader& reader) { return ObjectId(reader.varint()); }
-
 int64_t read_iteration(Reader& reader) {
   return int64_t(reader.varint_to(INT64_MAX, "an iteration"));
 }
-uint32_t read_index(Reader& reader) {
-  return uint32_t(reader.varint_to(kMaxU32, "an index"));
-}
-
 void write_instance(Writer& writer, const FrameInstance& instance) {
   writer.fixed(instance.high);
   writer.fixed(instance.low);
@@ -52,69 +34,23 @@ FrameInstance read_instance(Reader& reader) {
   return instance;
 }
 
-std::string read_text(Reader& reader) { return std::string(reader.text()); }
-
-// A sentence or a name of a user, which may be of any length.
-void write_words(Writer& writer, std::string_view text) {
-  if (text.size() > kLongestWords) return writer.text(shorten_message(text));
-  writer.text(text);
-}
-
-std::string read_words(Reader& reader) {
-  const std::string_view text = reader.text();
-  if (text.size() <= kLongestWords) return std::string(text);
-  reader.fail(fmt::format("a text has {} bytes, more than {}", text.size(),
-                          kLongestWords));
-  return {};
-}
-
-bool is_code(uint8_t number) {
-  return number <= uint8_t(Code::kUnauthenticated) ||
-         number == uint8_t(Code::kDeadlock);
-}
-
-void write_outcome(Writer& writer, const Outcome& outcome) {
-  writer.fixed(uint8_t(outcome.code));
-  for (const std::string* text : {&outcome.message, &outcome.task,
-                                  &outcome.device, &outcome.node, &outcome.tag})
-    write_words(writer, *text);
-}
-
-Outcome read_outcome(Reader& reader) {
-  Outcome outcome;
-  const auto number = reader.fixed<uint8_t>();
-  if (!is_code(number))
-    reader.fail(fmt::format("{} is not the number of an error", number));
-  outcome.code = Code(number);
-  for (std::string* text : {&outcome.message, &outcome.task, &outcome.device,
-                            &outcome.node, &outcome.tag})
-    *text = read_words(reader);
-  return outcome;
-}
-
-void write_texts(Writer& writer, const std::vector<std::string>& texts) {
-  writer.varint(texts.size());
-  for (const std::string& text : texts) writer.text(text);
-}
-
 // The form of a value and, if it is not dead, the tensor or where it is.
 template <class... Ts, class F>
 void write_value(Writer& writer, const std::variant<Ts...>& value,
                  F write_elsewhere) {
   std::visit(
-      Overloaded{
-          [&](const Tensor& tensor) {
-            writer.fixed(uint8_t(kInline));
-            write_tensor(writer, tensor);
-          },
-          [&](const auto& other) {
-            if constexpr (std::is_empty_v<std::decay_t<decltype(other)>>) {
-              writer.fixed(uint8_t(kDead));
-            } else {
-              writer.fixed(uint8_t(kElsewhere));
-              write_elsewhere(other);
-            }
-          }},
+      Cases{[&](const Tensor& tensor) {
+              writer.fixed(uint8_t(kInline));
+              write_tensor(writer, tensor);
+            },
+            [&](const auto& other) {
+              if constexpr (std::is_empty_v<std::decay_t<decltype(other)>>) {
+                writer.fixed(uint8_t(kDead));
+              } else {
+                writer.fixed(uint8_t(kElsewhere));
+                write_elsewhere(other);
+              }
+            }},
       value);
 }
 
@@ -198,23 +134,6 @@ Devices::Device read_device(Reader& reader) {
       reader.fail("a property of a device is negative or not finite");
   }
   return device;
-}
-
-Register::Part read_part(Reader& reader) {
-  Register::Part part;
-  part.device = read_text(reader);
-  part.program = read_text(reader);
-  return part;
-}
-
-Register::Peer read_peer(Reader& reader) {
-  Register::Peer peer;
-  peer.task.job = read_text(reader);
-  peer.task.index = read_index(reader);
-  peer.incarnation = reader.fixed<uint64_t>();
-  peer.host = read_text(reader);
-  peer.port = reader.fixed<uint16_t>();
-  return peer;
 }
 
 }  // namespace
@@ -470,121 +389,6 @@ Reply Reply::read(Reader& reader) {
   reply.updates_state = reader.flag();
   reply.warnings = read_list<std::string>(reader, 1, read_text);
   return reply;
-}
-
-void Begin::write(Writer& writer) const {
-  write_id(writer, object);
-  writer.fixed(uint8_t(kind));
-  if (kind == ObjectKind::kTensor) {
-    write_info(writer, tensor);
-  } else if (kind == ObjectKind::kRegister) {
-    writer.varint(bytes);
-  }
-}
-
-Begin Begin::read(Reader& reader) {
-  Begin begin;
-  begin.object = read_id(reader);
-  const auto kind = reader.fixed<uint8_t>();
-  begin.kind = ObjectKind(kind);
-  if (begin.kind == ObjectKind::kTensor) {
-    begin.tensor = read_info(reader);
-    begin.bytes = begin.tensor.bytes;
-  } else if (begin.kind == ObjectKind::kRegister) {
-    begin.bytes = reader.varint();
-  } else if (begin.kind != ObjectKind::kDead) {
-    reader.fail(fmt::format("{} is not a kind of object", kind));
-  }
-  return begin;
-}
-
-void Chunk::write(Writer& writer) const {
-  writer.fixed(uint64_t(object));
-  writer.fixed(offset);
-}
-
-Chunk Chunk::read(Reader& reader) {
-  Chunk chunk;
-  chunk.object = ObjectId(reader.fixed<uint64_t>());
-  chunk.offset = reader.fixed<uint64_t>();
-  return chunk;
-}
-
-void Cancel::write(Writer& writer) const {
-  write_id(writer, object);
-  write_outcome(writer, cause);
-}
-
-Cancel Cancel::read(Reader& reader) {
-  Cancel cancel;
-  cancel.object = read_id(reader);
-  cancel.cause = read_outcome(reader);
-  return cancel;
-}
-
-void Register::write(Writer& writer) const {
-  writer.varint(executable);
-  writer.varint(parts.size());
-  for (const Part& part : parts) {
-    writer.text(part.device);
-    writer.text(part.program);
-  }
-  writer.varint(peers.size());
-  for (const Peer& peer : peers) {
-    writer.text(peer.task.job);
-    writer.varint(peer.task.index);
-    writer.fixed(peer.incarnation);
-    writer.text(peer.host);
-    writer.fixed(peer.port);
-  }
-  writer.varint(transfers.size());
-  for (const Transfer& transfer : transfers) {
-    writer.text(transfer.name);
-    writer.varint(transfer.peer);
-    writer.fixed(uint8_t(transfer.is_sent));
-  }
-  write_texts(writer, fetches);
-}
-
-Register Register::read(Reader& reader) {
-  constexpr uint64_t kLeastPeer = 13;  // two lengths, an index, 10 bytes
-  Register registration;
-  registration.executable = reader.varint();
-  registration.parts = read_list<Part>(reader, 2, read_part);
-  if (registration.parts.empty()) reader.fail("it has no parts");
-  registration.peers = read_list<Peer>(reader, kLeastPeer, read_peer);
-  const uint64_t peers = registration.peers.size();
-  std::string_view last;
-  registration.transfers =
-      read_list<Transfer>(reader, 3, [&](Reader& from) -> Transfer {
-        const std::string_view name = from.text();
-        const auto peer = read_index(from);
-        if (peer >= peers) from.fail(fmt::format("there is no peer {}", peer));
-        if (last.data() != nullptr && name <= last)
-          from.fail("the names of transfers do not ascend");
-        last = name;
-        return {std::string(name), peer, from.flag()};
-      });
-  registration.fetches = read_list<std::string>(reader, 1, read_text);
-  return registration;
-}
-
-Result<std::string> bytes_of(const Register& registration) {
-  return guarded("net", [&]() -> Result<std::string> {
-    Writer writer;
-    registration.write(writer);
-    TAGFLOW_RETURN_IF_ERROR(writer.status());
-    return std::move(writer.bytes());
-  });
-}
-
-Result<Register> parse_register(std::string_view bytes) {
-  return guarded("net", [&]() -> Result<Register> {
-    Reader reader(bytes, "Register");
-    Register registration = Register::read(reader);
-    TAGFLOW_RETURN_IF_ERROR(reader.finish());
-    return registration;
-  });
 }
 
 }  // namespace tagflow::net

@@ -326,6 +326,16 @@ struct Cancel {
 // From the master, as an object: the parts of an executable that are this
 // worker's.
 struct Register {
+  // Of actors::SessionOptions.
+  struct Settings {
+    uint32_t window = 0;
+    uint32_t max_call_depth = 0;
+    uint32_t max_open_calls = 0;
+    bool compile_edges = false;  // the pass "edges"
+    uint8_t hand_off = 0;        // the number of actors::HandOff
+
+    static constexpr uint8_t kMostHandOff = 2;
+  };
   struct Part {
     std::string device;   // its full name
     std::string program;  // a serialized graph::Partition
@@ -342,6 +352,7 @@ struct Register {
     bool is_sent = false;
   };
   uint64_t executable = 0;
+  Settings settings;
   std::vector<Part> parts;  // not empty
   std::vector<Peer> peers;
   std::vector<Transfer> transfers;

@@ -10,6 +10,19 @@
 namespace tagflow::net {
 namespace {
 
+actors::SessionOptions options_of(const Register::Settings& settings) {
+  static_assert(uint8_t(actors::HandOff::kRandom) ==
+                Register::Settings::kMostHandOff);
+  actors::SessionOptions options;
+  options.window = int(settings.window);
+  options.max_call_depth = int(settings.max_call_depth);
+  options.max_open_calls = int(settings.max_open_calls);
+  if (!settings.compile_edges)
+    options.passes = options.passes.without(graph::Pass::kEdges);
+  options.hand_off = actors::HandOff(settings.hand_off);
+  return options;
+}
+
 Result<std::vector<graph::Partition>> read_parts(
     const Register& registration, const actors::DeviceSet& devices,
     const graph::OpPolicy& policy, graph::Budget& budget) {
@@ -119,7 +132,7 @@ Result<std::shared_ptr<Registered>> compile_registration(
       .describe_wait = [names] { return "what comes from " + names; }};
   TAGFLOW_ASSIGN(auto made,
                  actors::make_local(std::move(partitions), registration.fetches,
-                                    actors::SessionOptions(), devices,
+                                    options_of(registration.settings), devices,
                                     host_access, std::move(peers), &budget));
   registered->executable = std::move(made.executable);
   registered->warnings = std::move(made.warnings);

@@ -199,21 +199,23 @@ void Service::take_register(std::string_view bytes) {
   const uint64_t number = registration->executable;
   const Result<bool> is_wanted = executables_.begin(number);
   if (is_wanted.ok() && !*is_wanted) return;
-  Result<std::shared_ptr<Registered>> made = is_wanted.status();
-  if (is_wanted.ok()) {
+  Reply reply{.request = number};
+  Status status = is_wanted.status();
+  if (status.ok()) {
     graph::Budget budget({.is_cancelled = [this, number] {
       return executables_.is_released(number);
     }});
-    made = guarded("net", [&] { return make(*registration, budget); });
+    const auto made =
+        guarded("net", [&] { return make(*registration, budget); });
     if (!executables_.end(number, made.ok() ? *made : nullptr)) return;
+    status = made.status();
+    if (made.ok()) {
+      reply.updates_state = (*made)->executable->updates_state();
+      reply.warnings = (*made)->warnings;
+    }
   }
-  Reply reply{.request = number};
-  if (made.ok()) {
-    reply.updates_state = (*made)->executable->updates_state();
-    reply.warnings = (*made)->warnings;
-  } else {
-    reply.outcome = outcome_of(made.status(), options_.task.to_string());
-  }
+  if (!status.ok())
+    reply.outcome = outcome_of(status, options_.task.to_string());
   if (!master_->send(reply).ok()) {  // it is too long
     reply.warnings.clear();
     static_cast<void>(master_->send(reply));

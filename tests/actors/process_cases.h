@@ -42,12 +42,14 @@ class CountingBackend final : public Backend {
   }
   Result<Made> make(std::vector<graph::Partition> partitions,
                     std::vector<std::string> fetches,
+                    const SessionOptions& options,
                     graph::Budget* budget) override {
     std::set<int> tasks;
     for (const graph::Partition& partition : partitions)
       tasks.insert(devices()[partition.device].name.task.value());
     parts_ = int(tasks.size());
-    return backend_->make(std::move(partitions), std::move(fetches), budget);
+    return backend_->make(std::move(partitions), std::move(fetches), options,
+                          budget);
   }
   Status reset(const std::vector<std::string>& containers) override {
     return backend_->reset(containers);

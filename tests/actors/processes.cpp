@@ -241,6 +241,7 @@ class Processes::LocalPart final : public RemotePart {
         executable_(std::move(executable)),
         process_(process) {}
 
+  bool is_lost() const override { return false; }
   std::string describe_wait(uint64_t /*step*/) const override {
     return "the part of " + task_;
   }
@@ -309,6 +310,7 @@ Processes::Processes(int count, const std::string& devices, int workers,
 
 Result<Backend::Made> Processes::make(std::vector<graph::Partition> partitions,
                                       std::vector<std::string> fetches,
+                                      const SessionOptions& session,
                                       graph::Budget* budget) {
   const auto devices_each = uint32_t(infos_.size() / processes_.size());
   std::vector<std::vector<graph::Partition>> of(processes_.size());
@@ -318,7 +320,7 @@ Result<Backend::Made> Processes::make(std::vector<graph::Partition> partitions,
     of[process].push_back(std::move(partition));
   }
   Made made;
-  SessionOptions options;
+  SessionOptions options = session;
   options.through_wire = true;  // as what goes to another process does
   std::vector<std::shared_ptr<RemotePart>> parts;
   bool updates_state = false;

@@ -42,6 +42,7 @@ class Processes final : public Backend {
   const graph::KernelCatalog& kernels() const override { return kernels_; }
   Result<Made> make(std::vector<graph::Partition> partitions,
                     std::vector<std::string> fetches,
+                    const SessionOptions& options,
                     graph::Budget* budget) override;
   Status reset(const std::vector<std::string>& containers) override;
 

@@ -96,6 +96,8 @@ mkdir "$work/cases"
 (cd "$work/cases" && cmake -E tar xf "$here/conform_cases/control_flow.tar.xz")
 expect 0 '^274 passed, 0 failed, 0 skipped$' '' \
   tagflow conform "$work/cases" --cluster c.json --scatter 5 --timeout 500
+expect 0 '^274 passed, 0 failed, 0 skipped$' '' tagflow conform "$work/cases" \
+  --cluster c.json --scatter 5 --mailbox-only --window 2 --timeout 500
 
 # --- What is refused ----------------------------------------------------------
 run=(run "$loop" --feed n=1 --fetch Exit)
@@ -107,8 +109,7 @@ expect 2 - "--learn $watched" \
   tagflow "${run[@]}" --costs x --learn --cluster c.json
 expect 2 - "--measure $watched" \
   tagflow place "$loop" --feed n=1 --measure 1 --cluster c.json
-for switches in "--devices cpu:2" "--workers 2" --mailbox-only --through-wire \
-  "--file-root ."; do
+for switches in "--devices cpu:2" "--workers 2" --through-wire "--file-root ."; do
   # shellcheck disable=SC2086
   expect 2 - "leave out ${switches%% *}: it is for runs in this process" \
     tagflow "${run[@]}" --cluster c.json $switches

@@ -14,7 +14,6 @@ Status check_switches(const EngineOptions& options) {
   const std::pair<const char*, bool> here[] = {
       {"--devices", !options.devices.empty()},
       {"--workers", options.workers != 0},
-      {"--mailbox-only", options.mailbox_only},
       {"--through-wire", options.through_wire},
       {"--file-root", !options.file_root.empty()}};
   for (const auto& [name, is_given] : here)

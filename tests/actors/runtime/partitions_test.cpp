@@ -101,7 +101,7 @@ std::vector<NodeDef> partition_b() {
 }
 
 // How much recursion the executables here may do: there is none.
-constexpr CallLimits kLimits{1, 1};
+constexpr RunSettings kSettings{1, 1};
 
 struct Cut {
   explicit Cut(const SessionOptions& options)
@@ -186,7 +186,7 @@ TEST_CASE("smoke: a loop cut over two partitions gives the uncut result") {
         {"send_cond", "send_x"}, options));
     plans.push_back(cut.plan(cut.b, {}, {}, {"send_y"}, options));
     auto executable = std::make_shared<LocalExecutable>(
-        cut.devices, kLimits, std::move(plans),
+        cut.devices, kSettings, std::move(plans),
         std::vector<std::string>{"exit", "sum"});
     for (int trips : {0, 1, 2, 10}) {
       auto out =
@@ -205,7 +205,7 @@ TEST_CASE("smoke: a Recv that nobody serves is a deadlock, and is named") {
     std::vector<std::unique_ptr<Plan>> plans;
     plans.push_back(cut.plan(cut.b, {}, {}, {"send_y"}, options));
     auto executable = std::make_shared<LocalExecutable>(
-        cut.devices, kLimits, std::move(plans), std::vector<std::string>());
+        cut.devices, kSettings, std::move(plans), std::vector<std::string>());
     auto out = cut.run(*executable, {});
     REQUIRE(!out.ok());
     CHECK(out.status().code() == Code::kDeadlock);
@@ -233,7 +233,7 @@ TEST_CASE("actors end with their executable") {
           {{cut.a.find("exit_x"), 0}}, {"send_cond", "send_x"}, options));
       plans.push_back(cut.plan(cut.b, {}, {}, {"send_y"}, options));
       auto executable = std::make_shared<LocalExecutable>(
-          cut.devices, kLimits, std::move(plans),
+          cut.devices, kSettings, std::move(plans),
           std::vector<std::string>{"exit"});
       const auto out =
           cut.run(*executable, {Tensor::scalar(3), Tensor::scalar(1.f)});

@@ -88,8 +88,9 @@ TEST_CASE("objects without a name count as long as there is a handle") {
         {"shape", PartialShape::scalar()},
         {"shared_name", anonymous}}},
   };
-  for (const auto& [op, attrs] : kinds) {
-    CAPTURE(op);
+  for (const auto& kind : kinds) {
+    const auto& [op, attrs] = kind;
+    CAPTURE(kind.first);
     Limited limited(10'000);
     const TestedOp make(op, {}, attrs);
     std::vector<Tensor> handles;

@@ -112,8 +112,9 @@ TEST_CASE("each mistake in a cluster file is named") {
                    ok),
        "/job:a/task:0 and /job:b/task:3 have one address, h:1"},
   };
-  for (const auto& [text, what] : mistakes) {
-    CAPTURE(text);
+  for (const auto& mistake : mistakes) {
+    const auto& [text, what] = mistake;
+    CAPTURE(mistake.first);
     const Status status = parse_cluster_file(text).status();
     CHECK(status.code() == Code::kInvalidArgument);
     CHECK(mentions(status, "[cluster_file] "));
@@ -128,8 +129,9 @@ TEST_CASE("an address is a host and a port") {
       {"127.0.0.1:65535", {"127.0.0.1", 65535}},
       {"[::1]:4000", {"::1", 4000}},
       {"a.b-c.d:1", {"a.b-c.d", 1}}};
-  for (const auto& [text, expected] : addresses) {
-    CAPTURE(text);
+  for (const auto& each : addresses) {
+    const auto& [text, expected] = each;
+    CAPTURE(each.first);
     const auto address = parse_address(text);
     REQUIRE(address.ok());
     CHECK(address->host == expected.host);

@@ -41,8 +41,11 @@ class Sockets final : public actors::Backend {
   }
   const KernelCatalog& kernels() const override { return cluster_->kernels(); }
   Result<Made> make(std::vector<Partition> partitions,
-                    std::vector<std::string> fetches, Budget* budget) override {
-    return cluster_->make(std::move(partitions), std::move(fetches), budget);
+                    std::vector<std::string> fetches,
+                    const actors::SessionOptions& options,
+                    Budget* budget) override {
+    return cluster_->make(std::move(partitions), std::move(fetches), options,
+                          budget);
   }
   Status reset(const std::vector<std::string>& containers) override {
     return cluster_->reset(containers);
@@ -271,6 +274,40 @@ TEST_CASE("a RemoteCall runs at the worker that its target names") {
   CHECK_MESSAGE(
       contains(by_zero.message(), "device /job:worker/task:1/device:CPU:0)"),
       by_zero.to_string());
+}
+
+TEST_CASE("a worker obeys the limits and the hand-off of the session") {
+  actors::Program p;
+  define_function(
+      p.s,
+      {.name = "down",
+       .args = {{"n", DataType::kInt32, {}}},
+       .results = {{DataType::kInt32, {}}},
+       .body = [](const Scope& in, const Outputs& a) -> Outputs {
+         return cond(
+             in, ops::less(in, a[0], 1),
+             [&](const Scope& s) -> Outputs { return ops::identity(s, a[0]); },
+             [&](const Scope& s) -> Outputs {
+               return call(s, "down", {ops::sub(s, a[0], 1)});
+             });
+       }});
+  const Output x = p.input("x", DataType::kInt32);
+  const Scope there = p.s.with_device("/job:worker/task:1");
+  ops::identity(there.named("y"), call(there, "down", {x})[0]);
+  must(p.s.status());
+  const auto backend = std::make_shared<Sockets>(2, "cpu:1", 1);
+  for (const auto hand_off :
+       {actors::HandOff::kDirect, actors::HandOff::kMailbox}) {
+    actors::SessionOptions options;
+    options.backend = backend;
+    options.hand_off = hand_off;
+    options.max_call_depth = 20;
+    const auto session = actors::make_session(options, p.graph);
+    CHECK(session->run({{"x", Tensor::scalar(10)}}, {"y"}).ok());
+    const Status deep =
+        session->run({{"x", Tensor::scalar(30)}}, {"y"}).status();
+    CHECK_MESSAGE(deep.code() == Code::kResourceExhausted, deep.to_string());
+  }
 }
 
 TEST_CASE("a lossy transfer between workers carries 16 bits") {

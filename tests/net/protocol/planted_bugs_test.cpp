@@ -10,6 +10,7 @@ using namespace tagflow::net::simulated;
 namespace {
 
 // The seed of the first of `most` schedules that finds the bug; 0 if none does.
+// Compilers draw the numbers of a schedule in orders of their own.
 uint64_t found_at(Planted planted, uint64_t most) {
   for (uint64_t seed = 1; seed <= most; ++seed)
     if (!run_schedule(seed, planted).violation.empty()) return seed;
@@ -37,7 +38,7 @@ TEST_CASE("smoke: bugs in who is a member are found") {
 TEST_CASE("smoke: bugs in the end of a step are found") {
   CHECK_FOUND(kDoneBeforeRest);
   CHECK_FOUND(kLossAfterDone);
-  CHECK_FOUND(kPairLossByParts);
+  CHECK_FOUND(kPairLossByParts, 3000);
   CHECK_FOUND(kConsequenceWins);
   CHECK_FOUND(kNoEviction, 1500);
   CHECK_FOUND(kCommitsUntold);
