@@ -8,12 +8,19 @@
 //                     window 1: one round trip
 //   cluster_step      one NoOp on each worker
 //   cluster_transfer  a step that takes 64 MiB from one worker to the other
+//
+// One is compared with the same in this process:
+//
+//   cluster_lstm      one run of an LSTM of two layers, each on a worker: the
+//                     loss, and, to --train, gradients and updates
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "apps/bench/building.h"
 #include "apps/bench/compare_entries.h"
+#include "apps/bench/gradient_graphs.h"
 #include "apps/bench/local_cluster.h"
 #include "apps/bench/loopback.h"
 #include "apps/bench/stopwatch.h"
@@ -192,39 +199,119 @@ Result<Measurement> measure(const ClusterWorkload& workload,
 // Seconds of all trips, or of one step, on workers that live as long as the
 // function.
 std::function<Result<double>(const BenchOptions&)> own_seconds(
-    const ClusterWorkload& workload) {
-  return [&workload, ready = std::shared_ptr<ReadyRun>()](
+    std::function<Result<BenchGraph>()> make, int trips, int inner) {
+  return [make = std::move(make), trips, inner,
+          ready = std::shared_ptr<ReadyRun>()](
              const BenchOptions& options) mutable -> Result<double> {
     if (ready == nullptr) {
-      TAGFLOW_ASSIGN(const BenchGraph graph, workload.make(workload.window));
+      TAGFLOW_ASSIGN(const BenchGraph graph, make());
       TAGFLOW_ASSIGN(ready, make_ready(graph, options));
     }
     TAGFLOW_ASSIGN(const double seconds, median_of(options.repeats, [&] {
-                     return seconds_once(ready->run, workload.trips,
-                                         workload.inner);
+                     return seconds_once(ready->run, trips, inner);
                    }));
-    return seconds * std::max(workload.trips, 1);
+    return seconds * std::max(trips, 1);
   };
+}
+
+ComparePlan plan_of(std::string name, std::string what, int trips, int inner,
+                    double scale, std::string unit,
+                    std::function<Result<BenchGraph>()> make) {
+  ComparePlan plan;
+  plan.entry.name = std::move(name);
+  plan.entry.what = std::move(what);
+  plan.entry.workers = kWorkers;
+  plan.entry.trips = trips;
+  plan.entry.units = std::max(trips, 1);
+  plan.entry.scale = scale;
+  plan.entry.unit = std::move(unit);
+  plan.entry.inner = inner;
+  plan.entry.most_repeats = 1;
+  plan.entry.own = own_seconds(make, trips, inner);
+  plan.make = std::move(make);
+  return plan;
+}
+
+// --- An LSTM ----------------------------------------------------------------
+
+LstmSize layered_size(const BenchOptions& options) {
+  BenchOptions sizes = options;
+  if (sizes.units == 0) sizes.units = 512;
+  return lstm_size(sizes);
+}
+
+Result<BenchGraph> make_cluster_lstm(
+    const LstmSize& size, bool train,
+    std::span<const char* const> devices = kTasks) {
+  return make_layered_lstm(size, devices,
+                           train ? StepPart::kUpdates : StepPart::kLoss);
+}
+
+// TensorFlow reads the graph of the forward pass, and builds its own gradients.
+ComparePlan lstm_plan(int batch, bool train) {
+  LstmSize size = layered_size({});
+  size.batch = batch;
+  ComparePlan plan = plan_of(
+      "cluster_lstm",
+      fmt::format("{}LSTM of {} units, a layer on each worker, batch {}, {} "
+                  "steps",
+                  train ? "train step: " : "", size.units, size.batch,
+                  size.steps),
+      0, 1, 1e3, "ms", [=] { return make_cluster_lstm(size, train); });
+  if (!train) return plan;
+  plan.entry.program = "cluster_lstm_train";
+  plan.entry.sizes = {{"batch", size.batch},
+                      {"steps", size.steps},
+                      {"inputs", size.inputs},
+                      {"units", size.units}};
+  return plan;
 }
 
 }  // namespace
 
 void add_cluster_plans(std::vector<ComparePlan>& plans) {
-  for (const ClusterWorkload& workload : kWorkloads) {
-    ComparePlan plan;
-    plan.entry.name = workload.name;
-    plan.entry.what = workload.what;
-    plan.entry.workers = kWorkers;
-    plan.entry.trips = workload.trips;
-    plan.entry.units = std::max(workload.trips, 1);
-    plan.entry.scale = workload.scale;
-    plan.entry.unit = workload.unit;
-    plan.entry.inner = workload.inner;
-    plan.entry.most_repeats = 1;
-    plan.entry.own = own_seconds(workload);
-    plan.make = [&workload] { return workload.make(workload.window); };
-    plans.push_back(std::move(plan));
+  for (const ClusterWorkload& workload : kWorkloads)
+    plans.push_back(
+        plan_of(workload.name, workload.what, workload.trips, workload.inner,
+                workload.scale, workload.unit,
+                [&workload] { return workload.make(workload.window); }));
+  for (const int batch : {1, 32})
+    for (const bool train : {false, true})
+      plans.push_back(lstm_plan(batch, train));
+}
+
+Result<Measurement> measure_cluster_lstm(const BenchOptions& options) {
+  const LstmSize size = layered_size(options);
+  TAGFLOW_ASSIGN(const BenchGraph graph,
+                 make_cluster_lstm(size, options.train));
+  TAGFLOW_ASSIGN(const auto ready, make_ready(graph, options));
+  TAGFLOW_ASSIGN(actors::SessionOptions session,
+                 to_session_options(options.engine));
+  constexpr const char* kAnywhere[kWorkers] = {"", ""};
+  TAGFLOW_ASSIGN(const BenchGraph uncut,
+                 make_cluster_lstm(size, options.train, kAnywhere));
+  TAGFLOW_ASSIGN(PreparedRun whole, PreparedRun::make(uncut, session));
+  std::vector<double> seconds, ones, ratios;
+  for (int i = 0; i <= options.repeats; ++i) {
+    TAGFLOW_ASSIGN(const double one, whole.time({}));
+    TAGFLOW_ASSIGN(const double cut, ready->run.time({}));
+    if (i == 0) continue;
+    ones.push_back(one);
+    seconds.push_back(cut);
+    ratios.push_back(cut / one);
   }
+  return Measurement{"cluster_lstm",
+                     median(seconds) * 1e3,
+                     "ms",
+                     {{"batch", size.batch},
+                      {"steps", size.steps},
+                      {"inputs", size.inputs},
+                      {"units", size.units},
+                      {"train", options.train},
+                      {"workers", options.engine.workers},
+                      {"repeats", options.repeats},
+                      {"one_process", median(ones) * 1e3},
+                      {"ratio", median(ratios)}}};
 }
 
 Result<Measurement> measure_cluster_loop(const BenchOptions& options) {

@@ -23,8 +23,8 @@ gRPC servers that this script starts; 0 stands for this process alone. Sessions
 cannot choose the threads of such servers.
 
 Where `program` is not empty, the graph is not read but built here, with
-`sizes`, by the function of that name: loop_grad, map_fn_grad, lstm_train, mlp
-or cnn. All of these have gradients. Those that we make have ops of ours, and
+`sizes`, by the function of that name: loop_grad, map_fn_grad, lstm_train, mlp,
+cnn or cluster_lstm_train. All of these have gradients. Those that we make have ops of ours, and
 TensorFlow cannot make its own for a loop that it has read from a file, where
 the loop is no more than its nodes. The programs are those of
 gradient_graphs.cpp, op for op, with the same numbers. What both sides must
@@ -201,8 +201,10 @@ class Weights:
     def zeros(self, size):
         return self.get(np.zeros(size, np.float32))
 
-    def train_step(self, loss):
-        gradients = tf.gradients(loss, self.variables)
+    def train_step(self, loss, beside_forward_ops=False):
+        gradients = tf.gradients(
+            loss, self.variables,
+            colocate_gradients_with_ops=beside_forward_ops)
         updates = [
             variable.assign_sub(gradient * LEARNING_RATE, read_value=False)
             for variable, gradient in zip(self.variables, gradients)]
@@ -232,6 +234,57 @@ def lstm_train(batch, steps, inputs, units):
         lambda time, outputs, c, h: time < steps, body,
         (0, outputs, zeros, zeros), parallel_iterations=32)
     return weights.train_step(tf.reduce_mean(tf.square(outputs.stack())))
+
+
+TASKS = ["/job:worker/task:0", "/job:worker/task:1"]
+
+
+def beside_inputs(op):
+    """The device of an op that has none: of a loop's variable, for example."""
+    devices = [op.device] + [x.op.device for x in op.inputs]
+    return next((device for device in devices if device), "")
+
+
+def cluster_lstm_train(batch, steps, inputs, units):
+    weights = Weights()
+    kernels, biases, state = [], [], []
+    for task in TASKS:
+        with tf.device(task):
+            rows = units + (units if state else inputs)
+            kernels.append(weights.of_layer((rows, 4 * units), units))
+            biases.append(weights.zeros(4 * units))
+            state += [tf.zeros((batch, units)), tf.zeros((batch, units))]
+    with tf.device(TASKS[0]):
+        x = opaque(pseudo_random((steps, batch, inputs)))
+        start = tf.constant(0)
+    with tf.device(TASKS[-1]):
+        nothing = tf.constant(0.0)
+
+    def goes_on(time, *_):
+        with tf.device(TASKS[0]):
+            return time < steps
+
+    def body(time, loss, *state):
+        with tf.device(TASKS[0]):
+            seen, following = tf.gather(x, time), [time + 1]
+        new = []
+        for task, kernel, bias, c, h in zip(TASKS, kernels, biases,
+                                            state[::2], state[1::2]):
+            with tf.device(task):
+                joined = tf.concat([seen, h], 1)
+                gates = tf.nn.bias_add(tf.matmul(joined, kernel), bias)
+                i, j, f, o = tf.split(gates, 4, 1)
+                c = tf.sigmoid(f + 1.0) * c + tf.sigmoid(i) * tf.tanh(j)
+                seen = tf.sigmoid(o) * tf.tanh(c)
+            new += [c, seen]
+        with tf.device(TASKS[-1]):
+            loss += tf.reduce_mean(tf.square(seen))
+        return following + [loss] + new
+
+    with tf.device(beside_inputs):
+        _, loss, *_ = tf.while_loop(goes_on, body, [start, nothing] + state,
+                                    parallel_iterations=32)
+        return weights.train_step(loss, beside_forward_ops=True)
 
 
 def cross_entropy(logits, batch):
@@ -267,7 +320,8 @@ def cnn(batch):
 
 
 PROGRAMS = {program.__name__: program
-            for program in (loop_grad, map_fn_grad, lstm_train, mlp, cnn)}
+            for program in (loop_grad, map_fn_grad, lstm_train, mlp, cnn,
+                            cluster_lstm_train)}
 
 
 # --- Measurements -------------------------------------------------------------

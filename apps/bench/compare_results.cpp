@@ -1,8 +1,10 @@
 #include "apps/bench/compare_results.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "apps/bench/largest_difference.h"
+#include "apps/bench/local_cluster.h"
 #include "apps/bench/stopwatch.h"
 #include "apps/shared/io/npy.h"
 
@@ -16,8 +18,13 @@ Result<double> compare_results(const CompareEntry& entry,
                                const std::string& results,
                                const EngineOptions& options) {
   const std::vector<std::string>& names = entry.graph.compared;
-  TAGFLOW_ASSIGN(const actors::SessionOptions session,
-                 to_session_options(options));
+  TAGFLOW_ASSIGN(actors::SessionOptions session, to_session_options(options));
+  std::optional<LocalCluster> cluster;
+  if (entry.workers > 0) {
+    TAGFLOW_ASSIGN(cluster,
+                   LocalCluster::start(entry.workers, options.workers));
+    session.backend = cluster->master();
+  }
   TAGFLOW_ASSIGN(PreparedRun run, PreparedRun::make(entry.graph, session));
   TAGFLOW_ASSIGN(actors::Callable call,
                  run.session().make_callable(entry.graph.feeds, names, {}));

@@ -250,6 +250,13 @@ Result<BenchGraph> train_step(Building& building, const VariableScope& vars,
   return with_compared(building.done({}, {loss}, targets, {init}), results);
 }
 
+// So a loop's variables are where their values are, for all who read the graph.
+void put_beside_inputs(Graph& graph) {
+  for (Node* node : graph.nodes())
+    if (node->device().empty() && node->num_inputs() > 0)
+      graph.set_device(node, node->inputs()[0].node->device());
+}
+
 }  // namespace
 
 Result<BenchGraph> make_lstm_train(const LstmSize& size, StepPart part) {
@@ -263,6 +270,63 @@ Result<BenchGraph> make_lstm_train(const LstmSize& size, StepPart part) {
                                      x, {.time_major = true});
   const Output loss = ops::reduce_mean(s, ops::square(s, last.outputs));
   return train_step(building, vars, loss, part);
+}
+
+Result<BenchGraph> make_layered_lstm(const LstmSize& size,
+                                     std::span<const char* const> devices,
+                                     StepPart part) {
+  constexpr size_t kFirstState = 2;  // after the time and the loss
+  Building building;
+  const Scope& s = building.scope();
+  const auto below = [&](const Scope& in) {
+    return in.with_device(devices.front());
+  };
+  const auto above = [&](const Scope& in) {
+    return in.with_device(devices.back());
+  };
+  const VariableScope vars = VariableScope().with_initializer(
+      pseudo_random_within(1 / std::sqrt(double(size.units))));
+  const int inputs = size.inputs > 0 ? size.inputs : size.units;
+  const Output x =
+      opaque(below(s), pseudo_random({size.steps, size.batch, inputs}));
+  std::vector<CellFn> layers;
+  Outputs first{ops::constant(below(s), 0), ops::constant(above(s), 0.0f)};
+  for (size_t k = 0; k < devices.size(); ++k) {
+    const Scope here = s.with_device(devices[k]);
+    const RnnCellPtr cell = lstm_cell({.units = size.units});
+    layers.push_back(
+        cell->build(here, vars.sub_scope(fmt::format("layer_{}", k)),
+                    k == 0 ? inputs : size.units, DataType::kFloat));
+    for (const Output& zeros :
+         cell->zero_state(here, size.batch, DataType::kFloat))
+      first.push_back(zeros);
+  }
+  const Outputs last = while_loop(
+      s,
+      [&](const Scope& in, const Outputs& v) {
+        return ops::less(below(in), v[0], size.steps);
+      },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        Output seen = ops::gather(below(in), x, v[0]);
+        Outputs state;
+        for (size_t k = 0; k < layers.size(); ++k) {
+          const size_t at = kFirstState + 2 * k;
+          const CellStep step =
+              layers[k](in.with_device(devices[k]), seen, {v[at], v[at + 1]});
+          for (const Output& part : step.state) state.push_back(part);
+          seen = step.output;
+        }
+        const Output squares = ops::square(above(in), seen);
+        Outputs next{
+            ops::add(below(in), v[0], 1),
+            ops::add(above(in), v[1], ops::reduce_mean(above(in), squares))};
+        for (const Output& part : state) next.push_back(part);
+        return next;
+      },
+      first, {.parallel_iterations = 32});
+  TAGFLOW_RETURN_IF_ERROR(s.status());
+  put_beside_inputs(s.graph());
+  return train_step(building, vars, last[1], part);
 }
 
 Result<BenchGraph> make_mlp(int batch) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "apps/bench/graphs.h"
 #include "graph/builder/control_flow.h"
@@ -46,6 +47,11 @@ inline constexpr int kClasses = 10;
 // The mean of the squares of the outputs of make_lstm().
 Result<BenchGraph> make_lstm_train(const LstmSize& size,
                                    StepPart part = StepPart::kUpdates);
+// As many layers as there are devices, each on its own, in one loop over time:
+// the sum of the means of the squares of what the last one has at each step.
+Result<BenchGraph> make_layered_lstm(const LstmSize& size,
+                                     std::span<const char* const> devices,
+                                     StepPart part);
 // The cross entropy of relu(x v + a) w + b: 784 inputs, 512 units, 10 classes.
 Result<BenchGraph> make_mlp(int batch);
 // The cross entropy for images of 28 x 28 x 1: two 3 x 3 convolutions (32 and
