@@ -41,6 +41,7 @@ test_packages=(
   clang-format-14
   doctest-dev
   git
+  iproute2
   libclang-rt-14-dev
   librapidcheck-dev
   python3

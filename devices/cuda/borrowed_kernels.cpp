@@ -7,7 +7,9 @@ namespace {
 
 using Runs = CudaKernel::Runs;
 
-const std::vector<DataType> kIntegers = {DataType::kInt32, DataType::kInt64};
+std::vector<DataType> integers() {
+  return {DataType::kInt32, DataType::kInt64};
+}
 
 // Kernels of shapes, and those that pass tensors on.
 void register_on_host(KernelRegistry& registry) {
@@ -34,7 +36,7 @@ void register_on_host(KernelRegistry& registry) {
   // If one of many elements can be invalid, a GPU would detect it too late.
   for (const char* op : {"Div", "FloorDiv", "TruncateDiv", "FloorMod", "Mod",
                          "TruncateMod", "Pow"})
-    add(op, Steering::everything(), {{"T", kIntegers}});
+    add(op, Steering::everything(), {{"T", integers()}});
 }
 
 // Kernels that only move elements, and products.
@@ -61,7 +63,7 @@ void register_by_mover(KernelRegistry& registry) {
   // cuBLAS reads only the GPU's memory.
   for (const char* op : {"MatMul", "BatchMatMul", "BatchMatMulV2"})
     add_borrowed(registry, op,
-                 {.types = {{"T", kCudaFloats}}, .takes_values = false});
+                 {.types = {{"T", cuda_floats()}}, .takes_values = false});
 }
 
 }  // namespace

@@ -94,12 +94,16 @@ struct Steering {
   std::vector<bool> of(int num_inputs) const;
 };
 
-// The types that GPU kernels compute with.
-inline const std::vector<DataType> kCudaFloats = {
-    DataType::kFloat, DataType::kDouble, DataType::kHalf, DataType::kBFloat16};
-inline const std::vector<DataType> kCudaNumbers = {
-    DataType::kFloat,    DataType::kDouble, DataType::kHalf,
-    DataType::kBFloat16, DataType::kInt32,  DataType::kInt64};
+// The types that GPU kernels compute with. Functions, since kernels may be
+// registered before the variables of a source are initialised.
+inline std::vector<DataType> cuda_floats() {
+  return {DataType::kFloat, DataType::kDouble, DataType::kHalf,
+          DataType::kBFloat16};
+}
+inline std::vector<DataType> cuda_numbers() {
+  return {DataType::kFloat,    DataType::kDouble, DataType::kHalf,
+          DataType::kBFloat16, DataType::kInt32,  DataType::kInt64};
+}
 
 // How a CPU kernel is run for a GPU.
 struct Borrowing {

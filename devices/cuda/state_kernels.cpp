@@ -10,7 +10,7 @@ namespace {
 // Types that may be in a container: those that a GPU can add, since contents
 // may be summed, and those that are never added.
 std::vector<DataType> held_types() {
-  std::vector<DataType> types = kCudaNumbers;
+  std::vector<DataType> types = cuda_numbers();
   types.insert(types.end(), {DataType::kBool, DataType::kVariant});
   return types;
 }
@@ -36,7 +36,7 @@ struct RegisterOptimizers {
       if (const auto* def = graph::OpRegistry::global().find_or_null(op))
         add_borrowed(registry, op,
                      {.steering = {.inputs = scalars_of(*def)},
-                      .types = {{"T", kCudaFloats}},
+                      .types = {{"T", cuda_floats()}},
                       .takes_handles = true});
     }
   }
@@ -118,9 +118,9 @@ void register_cuda_variable_kernels(KernelRegistry& registry) {
         "ReadVariableOp", "_Dereference", "Assign", "AssignVariableOp"})
     add(op);
   for (const char* op : {"AssignAdd", "AssignSub"})
-    add(op, {{"T", kCudaNumbers}});
+    add(op, {{"T", cuda_numbers()}});
   for (const char* op : {"AssignAddVariableOp", "AssignSubVariableOp"})
-    add(op, {{"dtype", kCudaNumbers}});
+    add(op, {{"dtype", cuda_numbers()}});
   rules::visit_all(RegisterOptimizers{registry});
 }
 

@@ -2,7 +2,8 @@
 //
 // Merges nodes with the same op, attributes, inputs, control inputs and device:
 // since their inputs are the same, they are in the same frame, and dead
-// together.
+// together. New containers stay apart, since all that begins as one container
+// has to be on one device.
 #include <algorithm>
 #include <bit>
 #include <boost/container/small_vector.hpp>
@@ -17,6 +18,15 @@
 
 namespace tagflow::graph {
 namespace {
+
+// A container that begins with constants, or with nothing.
+bool makes_container(const Node& node) {
+  return !node.is_const() && node.num_outputs() == 1 &&
+         node.output_dtypes()[0] == DataType::kVariant &&
+         std::ranges::all_of(node.inputs(), [](const Endpoint& input) {
+           return input.node->is_const();
+         });
+}
 
 // Large tensors whose hashes do not include all elements. Those with equal
 // beginnings must be hashed completely: otherwise they would be compared
@@ -75,7 +85,7 @@ class Sharing {
       if (node->is_const()) long_tensors_.expect(*known_constant({node, 0}));
     std::vector<Node*> gone;
     for (Node* node : order) {
-      if (!is_pure(*node)) continue;
+      if (!is_pure(*node) || makes_container(*node)) continue;
       Node* same = find_or_keep(expression(node));
       if (same == nullptr) continue;
       for (int i = 0; i < node->num_outputs(); ++i)

@@ -134,6 +134,7 @@ bool BulkLink::State::end() {
 
 void BulkLink::State::lose(const Status& status) {
   const Status cause = name_peer(status, options.peer);
+  if (!is_over) reset_at_close(stream.native_handle());
   if (!end()) return;
   failure = cause;
   const Status told = guarded("net|link", [&] {

@@ -268,6 +268,7 @@ bool SmallLink::State::end() {
 
 void SmallLink::State::lose(const Status& status) {
   const Status cause = name_peer(status, options.peer);
+  if (!is_over) reset_at_close(stream.native_handle());
   if (end() && handlers.on_lost)
     static_cast<void>(guarded([&] { handlers.on_lost(cause); }));
 }

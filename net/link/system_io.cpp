@@ -54,4 +54,9 @@ Result<std::optional<size_t>> read_some(int socket, std::span<iovec> to,
   return lost_by_errno(who);
 }
 
+void reset_at_close(int socket) {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
 }  // namespace tagflow::net

@@ -30,6 +30,11 @@ Result<size_t> write_some(int socket, std::span<iovec> from,
 Result<std::optional<size_t>> read_some(int socket, std::span<iovec> to,
                                         std::string_view who);
 
+// Its close() will drop what is not sent, and tell the peer at once. Otherwise
+// the end comes after all that was sent before: never, if the peer does not
+// read, or if what it acknowledges is lost on its way.
+void reset_at_close(int socket);
+
 inline iovec part(std::string_view bytes) {
   return {const_cast<char*>(bytes.data()), bytes.size()};
 }

@@ -46,8 +46,10 @@ class Turns {
   Result<std::unique_ptr<Turns, End>> begin(graph::Budget* budget) {
     std::unique_lock lock(mutex_);
     while (is_taken_) {
-      if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
       changed_.wait_for(lock, kBudgetLook);
+      lock.unlock();
+      if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
+      lock.lock();
     }
     is_taken_ = true;
     return std::unique_ptr<Turns, End>(this);

@@ -72,9 +72,13 @@ Result<Reply> Member::reply(uint64_t request, graph::Budget* budget) {
   Status end;
   while (!awaited->second) {
     end = lost_;
-    if (end.ok() && budget != nullptr) end = budget->look();
     if (!end.ok()) break;
     changed_.wait_for(lock, kBudgetLook);
+    if (budget == nullptr) continue;
+    lock.unlock();  // whoever cancels may have locks that are taken before this
+    end = budget->look();
+    lock.lock();
+    if (!end.ok()) break;
   }
   const auto node = replies_.extract(awaited);
   TAGFLOW_RETURN_IF_ERROR(end);

@@ -54,7 +54,7 @@ class BiasAddCudaKernel final : public CudaKernel {
 void register_cuda_bias_kernels(KernelRegistry& registry) {
   for (const char* op : {"BiasAdd", "BiasAddV1"})
     add_cuda_kernel(
-        registry, op, {{"T", kCudaNumbers}},
+        registry, op, {{"T", cuda_numbers()}},
         [](const KernelInfo& info,
            std::unique_ptr<Kernel> cpu) -> Result<std::unique_ptr<Kernel>> {
           TAGFLOW_ASSIGN(const bool first, channels_first(info));

@@ -67,7 +67,7 @@ void register_cuda_loss_kernels(KernelRegistry& registry) {
         registry,
         sparse ? "SparseSoftmaxCrossEntropyWithLogits"
                : "SoftmaxCrossEntropyWithLogits",
-        {{"T", kCudaFloats}},
+        {{"T", cuda_floats()}},
         [sparse](const KernelInfo& info, std::unique_ptr<Kernel> cpu)
             -> Result<std::unique_ptr<Kernel>> {
           return std::unique_ptr<Kernel>(

@@ -15,9 +15,11 @@ using cuda::Binary;
 using cuda::Element;
 using cuda::Unary;
 
-const std::vector<DataType> kTypes = {
-    DataType::kFloat, DataType::kDouble, DataType::kHalf, DataType::kBFloat16,
-    DataType::kInt32, DataType::kInt64,  DataType::kBool};
+std::vector<DataType> all_types() {
+  return {DataType::kFloat,    DataType::kDouble, DataType::kHalf,
+          DataType::kBFloat16, DataType::kInt32,  DataType::kInt64,
+          DataType::kBool};
+}
 
 Status launched(const KernelContext& context, cudaError_t result) {
   return cuda_status(result, "launching " + context.node().op());
@@ -178,7 +180,7 @@ class AddNCudaKernel final : public CudaKernel {
 template <class Has>
 std::vector<DataType> types_with(Has has) {
   std::vector<DataType> types;
-  for (const DataType type : kTypes)
+  for (const DataType type : all_types())
     if (has(*element_of(type))) types.push_back(type);
   return types;
 }
@@ -315,7 +317,7 @@ void register_binary(KernelRegistry& registry) {
 void register_cuda_elementwise_kernels(KernelRegistry& registry) {
   register_unary(registry);
   register_binary(registry);
-  std::vector<DataType> castable = kTypes;
+  std::vector<DataType> castable = all_types();
   castable.insert(castable.end(), {DataType::kInt8, DataType::kUInt8});
   add_cuda_kernel(
       registry, "Cast", {{"SrcT", castable}, {"DstT", castable}},

@@ -158,25 +158,28 @@ Result<Shape> BatchMatMulKernel::match_batches(const KernelContext& context,
   return shape;
 }
 
-const std::vector<DataType> kProductTypes = {
-    DataType::kFloat,   DataType::kDouble,    DataType::kHalf,
-    DataType::kInt16,   DataType::kInt32,     DataType::kInt64,
-    DataType::kUInt8,   DataType::kUInt16,    DataType::kUInt32,
-    DataType::kUInt64,  DataType::kComplex64, DataType::kComplex128,
-    DataType::kBFloat16};
+// A function, since kernels may be registered before the variables of this
+// source are initialised.
+std::vector<DataType> product_types() {
+  return {DataType::kFloat,   DataType::kDouble,    DataType::kHalf,
+          DataType::kInt16,   DataType::kInt32,     DataType::kInt64,
+          DataType::kUInt8,   DataType::kUInt16,    DataType::kUInt32,
+          DataType::kUInt64,  DataType::kComplex64, DataType::kComplex128,
+          DataType::kBFloat16};
+}
 
 }  // namespace
 
 void register_dense_kernels(KernelRegistry& registry) {
-  registry.add<MatMulKernel>("MatMul", {{"T", kProductTypes}});
+  registry.add<MatMulKernel>("MatMul", {{"T", product_types()}});
   for (const char* op : {"BatchMatMul", "BatchMatMulV2"})
-    registry.add<BatchMatMulKernel>(op, {{"T", kProductTypes}});
+    registry.add<BatchMatMulKernel>(op, {{"T", product_types()}});
   const auto add_mixed = [&](std::vector<DataType> a, std::vector<DataType> b,
                              DataType out) {
     registry.add<BatchMatMulKernel>("BatchMatMulV3",
                                     {{"Ta", a}, {"Tb", b}, {"Tout", {out}}});
   };
-  for (DataType dtype : kProductTypes) add_mixed({dtype}, {dtype}, dtype);
+  for (DataType dtype : product_types()) add_mixed({dtype}, {dtype}, dtype);
   const std::vector<DataType> bytes = {DataType::kInt8, DataType::kUInt8};
   const DataType brain = DataType::kBFloat16;
   add_mixed(bytes, bytes, DataType::kInt32);

@@ -201,7 +201,7 @@ void add_reduction(KernelRegistry& registry, const char* op,
                    Reduction reduction) {
   TypeLimits limits;
   if (reduction != Reduction::kAll && reduction != Reduction::kAny)
-    limits = {{"T", kCudaNumbers}};
+    limits = {{"T", cuda_numbers()}};
   add_cuda_kernel(
       registry, op, limits,
       [reduction](const KernelInfo& info, std::unique_ptr<Kernel> cpu) -> Made {
@@ -222,13 +222,13 @@ void register_cuda_reduction_kernels(KernelRegistry& registry) {
   add_reduction(registry, "All", Reduction::kAll);
   add_reduction(registry, "Any", Reduction::kAny);
   add_cuda_kernel(
-      registry, "L2Loss", {{"T", kCudaFloats}},
+      registry, "L2Loss", {{"T", cuda_floats()}},
       [](const KernelInfo& info, std::unique_ptr<Kernel> cpu) -> Made {
         return std::unique_ptr<Kernel>(std::make_unique<L2LossCudaKernel>(
             std::move(cpu), input_element(info)));
       });
   add_cuda_kernel(
-      registry, "BiasAddGrad", {{"T", kCudaNumbers}},
+      registry, "BiasAddGrad", {{"T", cuda_numbers()}},
       [](const KernelInfo& info, std::unique_ptr<Kernel> cpu) -> Made {
         TAGFLOW_ASSIGN(const bool first, channels_first(info));
         return std::unique_ptr<Kernel>(std::make_unique<BiasAddGradCudaKernel>(
@@ -236,7 +236,7 @@ void register_cuda_reduction_kernels(KernelRegistry& registry) {
       });
   for (const bool logarithm : {false, true})
     add_cuda_kernel(
-        registry, logarithm ? "LogSoftmax" : "Softmax", {{"T", kCudaFloats}},
+        registry, logarithm ? "LogSoftmax" : "Softmax", {{"T", cuda_floats()}},
         [logarithm](const KernelInfo& info,
                     std::unique_ptr<Kernel> cpu) -> Made {
           return std::unique_ptr<Kernel>(std::make_unique<SoftmaxCudaKernel>(
@@ -245,7 +245,7 @@ void register_cuda_reduction_kernels(KernelRegistry& registry) {
   for (const bool least : {false, true})
     add_cuda_kernel(
         registry, least ? "ArgMin" : "ArgMax",
-        {{"T", kCudaNumbers},
+        {{"T", cuda_numbers()},
          {"output_type", {DataType::kInt32, DataType::kInt64}}},
         [least](const KernelInfo& info, std::unique_ptr<Kernel> cpu) -> Made {
           return std::unique_ptr<Kernel>(std::make_unique<ArgCudaKernel>(

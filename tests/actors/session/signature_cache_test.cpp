@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <new>
+#include <utility>
 
 #include "tests/failing_new.h"
 
@@ -11,8 +13,26 @@ using namespace tagflow::actors;
 
 namespace {
 
-std::shared_ptr<const Prepared> some() {
-  return std::make_shared<const Prepared>();
+class Nothing final : public Executable {
+ public:
+  size_t num_fetches() const override { return 0; }
+  bool updates_state() const override { return false; }
+  bool can_be_frozen() const override { return false; }
+  bool is_lost() const override { return lost; }
+  Status start(const std::shared_ptr<Step>& /*step*/,
+               std::span<const Tensor> /*feeds*/, bool /*lend*/,
+               bool /*count*/) override {
+    return {};
+  }
+
+  bool lost = false;
+};
+
+std::shared_ptr<const Prepared> some(
+    std::shared_ptr<Nothing> executable = std::make_shared<Nothing>()) {
+  auto prepared = std::make_shared<Prepared>();
+  prepared->executable = std::move(executable);
+  return prepared;
 }
 
 }  // namespace
@@ -41,6 +61,19 @@ TEST_CASE("signatures that differ in anything have keys that differ") {
   for (const Signature& a : signatures)
     for (const Signature& b : signatures)
       CHECK((SignatureCache::key(a) == SignatureCache::key(b)) == (&a == &b));
+}
+
+TEST_CASE("a signature whose process is lost is dropped") {
+  SignatureCache cache(2);
+  const auto executable = std::make_shared<Nothing>();
+  cache.add("a", some(executable));
+  CHECK(cache.find("a") != nullptr);
+  executable->lost = true;
+  CHECK(cache.find("a") == nullptr);
+  CHECK(cache.size() == 0);
+  const auto anew = some();
+  cache.add("a", anew);
+  CHECK(cache.find("a") == anew);
 }
 
 TEST_CASE("the signature that was used longest ago is dropped first") {

@@ -44,6 +44,21 @@ TEST_CASE("cse: nodes that differ in attributes or inputs are not shared") {
   CHECK(!run_pass(share_subexpressions, program));
 }
 
+TEST_CASE("cse: containers that begin alike can be on devices of their own") {
+  Graph graph;
+  const AttrMap floats{{"elem_type", DataType::kFloat}};
+  add(graph, "a", "PersistentStack", {}, floats);
+  add(graph, "b", "PersistentStack", {}, floats);
+  Node* shape = number(graph, "shape", -1);
+  Node* size = number(graph, "size", 4);
+  const AttrMap list{{"element_dtype", DataType::kFloat},
+                     {"shape_type", DataType::kInt32}};
+  add(graph, "c", "TensorListReserve", {{shape, 0}, {size, 0}}, list);
+  add(graph, "d", "TensorListReserve", {{shape, 0}, {size, 0}}, list);
+  Program program = program_of(graph, {"a", "b", "c", "d"});
+  CHECK(!run_pass(share_subexpressions, program));
+}
+
 TEST_CASE("cse: the order of inputs is ignored for commutative ops only") {
   const auto is_one = [](const std::string& op, DataType type) {
     Graph graph;

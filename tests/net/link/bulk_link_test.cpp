@@ -327,6 +327,8 @@ TEST_CASE("a silent peer of a bulk link is lost, also in an object") {
   CHECK(mentions(end.losses.take(), "the peer is silent"));
   CHECK(mentions(end.ended.take().status, "the peer is silent"));
   CHECK(mentions(end.sent.take().status, "the peer is silent"));
+  // It learns it now, and not when it has read all that.
+  CHECK(is_reset(ours));
 }
 
 TEST_CASE("an idle bulk link pings and answers pings") {

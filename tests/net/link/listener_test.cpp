@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
+#include <filesystem>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -80,6 +83,26 @@ TEST_CASE("connections are handed on with who is there, and what for") {
     while (byte.empty()) byte = read_exactly(accepted.socket, 1);
     CHECK(byte == "x");
   }
+}
+
+// How many sockets a process would have that this one started.
+size_t num_inherited() {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    if (std::error_code error; std::filesystem::is_socket(entry, error))
+      if ((::fcntl(std::stoi(entry.path().filename()), F_GETFD) & FD_CLOEXEC) ==
+          0)
+        ++count;
+  return count;
+}
+
+TEST_CASE("a process that is started has neither the port nor a connection") {
+  const size_t before = num_inherited();
+  Port port;
+  const auto connection = connect(identity_of(7), port);
+  REQUIRE(connection.ok());
+  const Connection accepted = port.peers.take();
+  CHECK(num_inherited() == before);
 }
 
 TEST_CASE("a port that is taken is an error that names it") {

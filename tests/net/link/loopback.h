@@ -6,9 +6,11 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -121,6 +123,18 @@ inline std::string read_exactly(const Socket& socket, size_t count) {
 // Waits until the other end has closed; what it sent before.
 inline std::string read_to_end(const Socket& socket) {
   return read_exactly(socket, size_t{1} << 20);
+}
+
+// Waits until the other end has reset the connection, and reads nothing.
+inline bool is_reset(const Socket& socket) {
+  pollfd poll{socket.descriptor(), 0, 0};
+  constexpr std::chrono::milliseconds kMost = kNever;
+  int error = 0;
+  socklen_t size = sizeof(error);
+  return ::poll(&poll, 1, int(kMost.count())) == 1 &&
+         ::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error,
+                      &size) == 0 &&
+         error == ECONNRESET;
 }
 
 // The next frame that is not a Ping, as a Pong.

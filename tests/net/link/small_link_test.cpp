@@ -277,6 +277,8 @@ TEST_CASE("a silent peer is lost, whether it reads or not") {
       if (end.link->send(*frame) == Sent::kLost) break;
     }
     CHECK(mentions(end.losses.take(), "the peer is silent"));
+    // It learns it now, and not when it has read all that.
+    CHECK(is_reset(ours));
   }
 }
 

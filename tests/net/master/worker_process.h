@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,33 +12,42 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "net/master/cluster.h"
+#include "tests/net/master/network.h"
 
 namespace tagflow::net {
 
-// "TASK PORT DESCRIPTOR": what the process is told by its environment.
+// "TASK PORT HOST DESCRIPTOR": what the process is told by its environment.
 inline constexpr char kWorkerVariable[] = "TAGFLOW_TEST_WORKER";
 inline constexpr char kWorkerCase[] = "a worker for other test cases";
 inline constexpr char kProcessSecret[] = "a secret of these processes";
 
 // Runs the test case kWorkerCase of this program, which listens at that port
-// (0: one that is free), as /job:worker/task:N. Ends with its owner.
+// (0: one that is free), as /job:worker/task:N; on loopback, or at host N of a
+// network. Ends with its owner.
 class WorkerProcess {
  public:
-  explicit WorkerProcess(uint32_t task, uint16_t port = 0) {
+  explicit WorkerProcess(uint32_t task, uint16_t port = 0,
+                         const Network* network = nullptr) {
     std::array<int, 2> pipe;
     REQUIRE(::pipe2(pipe.data(), O_CLOEXEC) == 0);
     const std::string filter = std::string("--test-case=") + kWorkerCase;
     std::array<const char*, 4> arguments = {"worker", filter.c_str(),
                                             "--no-skip", nullptr};
-    const std::string told = fmt::format("{} {} {}", task, port, pipe[1]);
+    const std::string told = fmt::format(
+        "{} {} {} {}", task, port,
+        network == nullptr ? "localhost" : network->address(task), pipe[1]);
     REQUIRE(::setenv(kWorkerVariable, told.c_str(), 1) == 0);
     process_ = ::fork();
     if (process_ == 0) {
       ::fcntl(pipe[1], F_SETFD, 0);
+      if (network != nullptr &&
+          ::setns(network->descriptor(task), CLONE_NEWNET) != 0)
+        ::_exit(1);
       ::execv("/proc/self/exe", const_cast<char**>(arguments.data()));
       ::_exit(1);
     }
@@ -53,6 +63,7 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
+  pid_t process() const { return process_; }
   uint16_t port() const { return port_; }
   void signal(int number) const { ::kill(process_, number); }
   void kill() {
@@ -67,29 +78,40 @@ class WorkerProcess {
   uint16_t port_ = 0;
 };
 
-// So many workers, and their master in this process.
+// So many workers, and their master in this process; on loopback, or at the
+// hosts of a network, of which the master has the last one.
 struct WorkerProcesses {
-  explicit WorkerProcesses(uint32_t count, bool tolerates_torn_state = false) {
+  explicit WorkerProcesses(uint32_t count, const Network* hosts = nullptr)
+      : network(hosts) {
     options.name = "processes";
     options.secret = kProcessSecret;
-    options.tolerates_torn_state = tolerates_torn_state;
     for (uint32_t task = 0; task < count; ++task) {
-      workers.push_back(std::make_unique<WorkerProcess>(task));
-      options.members.push_back(
-          {{"worker", task}, {"localhost", workers.back()->port()}});
+      workers.push_back(std::make_unique<WorkerProcess>(task, 0, network));
+      options.members.push_back({{"worker", task}, address(task)});
     }
-    auto connected = Cluster::connect(options);
-    INFO(connected.status().to_string());
-    REQUIRE(connected.ok());
-    cluster = std::move(*connected);
+    std::optional<Result<std::shared_ptr<Cluster>>> connected;
+    at_master([&] { connected = Cluster::connect(options); });
+    INFO(connected->status().to_string());
+    REQUIRE(connected->ok());
+    cluster = std::move(**connected);
+  }
+  Address address(uint32_t task) const {
+    return {network == nullptr ? "localhost" : network->address(task),
+            workers[task]->port()};
+  }
+  // Calls it on a thread of the master's host. REQUIRES: f does not throw
+  void at_master(const std::function<void()>& f) const {
+    if (network == nullptr) return f();
+    network->call(uint32_t(options.members.size()), f);
   }
   // A process that was killed is followed by another one.
   void restart(uint32_t task) {
     const uint16_t port = workers[task]->port();
     workers[task] = nullptr;
-    workers[task] = std::make_unique<WorkerProcess>(task, port);
+    workers[task] = std::make_unique<WorkerProcess>(task, port, network);
   }
 
+  const Network* const network;
   ClusterOptions options;
   std::vector<std::unique_ptr<WorkerProcess>> workers;
   std::shared_ptr<Cluster> cluster;
