@@ -71,7 +71,8 @@ class JoinedExecutable final
     return std::ranges::any_of(
         parts_, [](const auto& part) { return part->is_lost(); });
   }
-  // Ignores `lend`.
+  // Ignores `lend`. Unimplemented if the step has an observer or a trace, which
+  // the parts would not tell anything.
   Status start(const std::shared_ptr<Step>& step, std::span<const Tensor> feeds,
                bool lend, bool count) override;
 

@@ -35,7 +35,8 @@ struct ClusterOptions {
 
 // Sessions whose SessionOptions::backend it is run their graphs on the devices
 // of the workers, "/job:NAME/replica:0/task:N/device:CPU:0". It is their master
-// until it is destroyed.
+// until it is destroyed. RunStats are sums over the workers. A run with an
+// observer or a trace is Unimplemented, since these are local to a process.
 //
 // If a worker is lost, the steps that use it fail with Unavailable naming it.
 // Later runs of a session compile again what they need, and then use the

@@ -8,6 +8,8 @@
 #include <limits>
 #include <thread>
 
+#include "actors/watch/observer.h"
+#include "actors/watch/trace.h"
 #include "autodiff/gradients.h"
 #include "autodiff/train/optimizers.h"
 #include "graph/builder/rnn_cell.h"
@@ -76,17 +78,19 @@ std::shared_ptr<actors::Backend> over_sockets(int count,
   return std::make_shared<Sockets>(count, devices, workers);
 }
 
-// A loop on task 0 that adds 1 to a number on task 1, with a window of 32.
+// A loop on one device that adds 1 to a number on another one, with a window
+// of 32.
 struct Trips : actors::Program {
-  explicit Trips(int trips) {
+  explicit Trips(int trips, const std::string& home = "/job:worker/task:0",
+                 const std::string& away = "/job:worker/task:1") {
     out = while_loop(
         s.named("loop"),
-        [trips](const Scope& in, const Outputs& v) {
-          return ops::less(in.with_device("/job:worker/task:0"), v[0], trips);
+        [&](const Scope& in, const Outputs& v) {
+          return ops::less(in.with_device(home), v[0], trips);
         },
-        [](const Scope& in, const Outputs& v) -> Outputs {
-          const Scope here = in.with_device("/job:worker/task:0");
-          const Scope there = in.with_device("/job:worker/task:1");
+        [&](const Scope& in, const Outputs& v) -> Outputs {
+          const Scope here = in.with_device(home);
+          const Scope there = in.with_device(away);
           return {ops::add(here, v[0], 1),
                   ops::identity(here, ops::add(there, v[1], 1.f))};
         },
@@ -388,6 +392,49 @@ TEST_CASE("10,000 trips of a loop cross two workers with a window of 32") {
   const auto session = actors::make_session(options, p.graph);
   const auto results = actors::must_run(*session, {}, {p.out.name()});
   CHECK(must(results[0].item<float>()) == 10'001.f);
+}
+
+TEST_CASE("statistics of a step over workers are the sums of all its parts") {
+  const auto stats_of = [](const Trips& p, int workers, const char* devices) {
+    actors::SessionOptions options;
+    options.backend = std::make_shared<Sockets>(workers, devices, 1);
+    options.passes = PassSet::none();
+    const auto session = actors::make_session(options, p.graph);
+    actors::RunStats stats;
+    must(session->run({}, {p.out.name()}, {}, actors::within_a_minute(),
+                      &stats));
+    return stats;
+  };
+  const auto together = stats_of(Trips(10, "/job:worker/task:0/device:CPU:0",
+                                       "/job:worker/task:0/device:CPU:1"),
+                                 1, "cpu:2");
+  const auto apart = stats_of(Trips(10), 2, "cpu:1");
+  CHECK(apart.fired == together.fired);
+  CHECK(apart.dead == together.dead);
+  CHECK(apart.frames == together.frames);
+  CHECK(apart.iterations == together.iterations);
+  CHECK(together.iterations >= 20);
+}
+
+TEST_CASE("an observer or a trace of a run over workers is refused as local") {
+  const Trips p(3);
+  actors::SessionOptions options;
+  options.backend = std::make_shared<Sockets>(2, "cpu:1", 1);
+  const auto session = actors::make_session(options, p.graph);
+  const auto refusal = [&](const actors::RunOptions& run) {
+    const Status status = session->run({}, {p.out.name()}, {}, run).status();
+    CHECK(status.code() == Code::kUnimplemented);
+    return std::string(status.message());
+  };
+  actors::RunOptions run = actors::within_a_minute();
+  actors::Trace trace;
+  run.trace = &trace;
+  CHECK(contains(refusal(run), "a trace is local"));
+  actors::Observer observer;
+  run.observer = &observer;
+  CHECK(contains(refusal(run), "an observer is local"));
+  const auto results = actors::must_run(*session, {}, {p.out.name()});
+  CHECK(must(results[0].item<float>()) == 4.f);
 }
 
 TEST_CASE("an LSTM with a layer at each worker learns as in one process") {
