@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "net/transfer/identity.h"
@@ -19,11 +19,8 @@ namespace {
 // A master that is nothing but its links to one worker.
 class BareMaster {
  public:
-  using OnFrame = std::function<Status(const Frame&)>;
-  using OnLost = std::function<void(const Status&)>;
-
-  BareMaster(const WorkerOptions& options, uint16_t port, OnFrame on_frame,
-             OnLost on_lost)
+  // `answer` is the kind of the frame that it waits for.
+  BareMaster(const WorkerOptions& options, uint16_t port, FrameKind answer)
       : threads_(std::move(*IoThreads::start())) {
     const Identity identity = *make_identity(Role::kMaster, {"master", 0},
                                              options.cluster, options.secret);
@@ -31,10 +28,21 @@ class BareMaster {
     REQUIRE(pair.ok());
     links_.emplace(threads_, std::move(pair->small), std::move(pair->bulk),
                    "the worker");
-    links_->start(
-        {.on_frame = std::move(on_frame), .on_lost = std::move(on_lost)});
+    links_->start({.on_frame =
+                       [this, answer](const Frame& frame) {
+                         if (frame.kind == answer)
+                           tell(std::string(frame.body));
+                         return Status();
+                       },
+                   .on_lost = [this](const Status& status) { tell(status); }});
   }
 
+  // The first answer. Called once.
+  template <class Message>
+  Result<Message> wait() {
+    TAGFLOW_ASSIGN(const std::string body, promise_.get_future().get());
+    return parse_body<Message>(body);
+  }
   Channel& links() { return *links_; }
   void send(const Register& registration) {
     const auto bytes =
@@ -45,6 +53,12 @@ class BareMaster {
   }
 
  private:
+  void tell(Result<std::string> answer) {
+    if (is_first_.exchange(false)) promise_.set_value(std::move(answer));
+  }
+
+  std::promise<Result<std::string>> promise_;
+  std::atomic<bool> is_first_{true};
   IoThreads threads_;
   std::optional<Channel> links_;
 };
@@ -55,26 +69,14 @@ TEST_CASE("a step above the limit of a worker is refused without its link") {
   constexpr uint64_t kMost = 4096;
   const WorkerOptions options = local_worker(0);
   const auto worker = std::move(*Worker::start(options));
-  std::promise<Result<Done>> promise;
-  std::atomic<bool> is_first{true};
-  std::future<Result<Done>> answer = promise.get_future();
-  BareMaster master(
-      options, worker->port(),
-      [&](const Frame& frame) {
-        if (frame.kind == FrameKind::kDone && is_first.exchange(false))
-          promise.set_value(parse_body<Done>(frame.body));
-        return Status();
-      },
-      [&](const Status& status) {
-        if (is_first.exchange(false)) promise.set_value(status);
-      });
+  BareMaster master(options, worker->port(), FrameKind::kDone);
   // They wait for feeds that do not come.
   for (uint64_t step = 1; step <= kMost; ++step)
     REQUIRE(master.links()
                 .send(Run{.step = step, .feeds = {{0, ObjectId(step)}}})
                 .ok());
   REQUIRE(master.links().send(Run{.step = kMost + 1}).ok());
-  const Result<Done> done = answer.get();
+  const auto done = master.wait<Done>();
   REQUIRE(done.ok());
   CHECK(done->step == kMost + 1);
   CHECK(done->outcome.message == "[net] a worker runs 4096 steps at a time");
@@ -85,19 +87,7 @@ TEST_CASE(
     "a released registration does not wait for a peer that is not there") {
   const WorkerOptions options = local_worker(1);
   const auto worker = std::move(*Worker::start(options));
-  std::promise<Result<Reply>> promise;
-  std::atomic<bool> is_first{true};
-  std::future<Result<Reply>> answer = promise.get_future();
-  BareMaster master(
-      options, worker->port(),
-      [&](const Frame& frame) {
-        if (frame.kind == FrameKind::kReply && is_first.exchange(false))
-          promise.set_value(parse_body<Reply>(frame.body));
-        return Status();
-      },
-      [&](const Status& status) {
-        if (is_first.exchange(false)) promise.set_value(status);
-      });
+  BareMaster master(options, worker->port(), FrameKind::kReply);
   Register registration{.executable = 1,
                         .parts = {{"nothing", "nothing"}},
                         .peers = {{{"worker", 0}, 1, "localhost", 1}}};
@@ -107,7 +97,7 @@ TEST_CASE(
   registration.peers.clear();
   master.send(registration);
   // Otherwise the first answer is that the peer of the first did not connect.
-  const Result<Reply> reply = answer.get();
+  const auto reply = master.wait<Reply>();
   REQUIRE(reply.ok());
   CHECK(reply->request == 2);
   CHECK(reply->outcome.code == Code::kNotFound);
