@@ -8,11 +8,13 @@
 #include "apps/shared/io/file.h"
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
+#include "apps/shared/runs/engine_options.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/gradients_report.h"
 #include "apps/tagflow/model/model.h"
 #include "apps/tagflow/model/op_libraries.h"
 #include "apps/tagflow/signature.h"
+#include "graph/budget.h"
 #include "graph/file/graphdef.h"
 #include "graph/node_name.h"
 #include "graph/op_registry.h"
@@ -32,6 +34,7 @@ struct GradientsCommand {
   bool forward = false;
   std::vector<std::string> tangents;  // of the xs
   std::string out;
+  double timeout = 0;  // seconds; 0: none
   bool explain = false;
   bool json = false;
 };
@@ -144,12 +147,13 @@ Status write_and_print(const GradientsCommand& command,
   return {};
 }
 
-Status extend_forward(const GradientsCommand& command, graph::Graph& graph) {
+Status extend_forward(const GradientsCommand& command, graph::Graph& graph,
+                      const graph::Limits& limits) {
   TAGFLOW_RETURN_IF_ERROR(
       find_outputs(graph, command.tangents, "[--tangent] ").status());
   const TangentRequest request = tangent_request(command);
   const size_t nodes_before = graph.size();
-  auto tangents = add_tangents(graph, request);
+  auto tangents = add_tangents(graph, request, limits);
   if (!tangents.ok()) return name_file(tangents.status(), command.graph);
   const TangentsReport report{request, *std::move(tangents), nodes_before,
                               graph.size()};
@@ -157,14 +161,15 @@ Status extend_forward(const GradientsCommand& command, graph::Graph& graph) {
                          tangents_json(report));
 }
 
-Status extend_and_write(const GradientsCommand& command, graph::Graph& graph) {
+Status extend_and_write(const GradientsCommand& command, graph::Graph& graph,
+                        const graph::Limits& limits) {
   const GradientRequest& request = command.request;
   TAGFLOW_RETURN_IF_ERROR(find_outputs(graph, request.ys, "[--y] ").status());
   TAGFLOW_RETURN_IF_ERROR(find_outputs(graph, request.xs, "[--x] ").status());
-  if (command.forward) return extend_forward(command, graph);
+  if (command.forward) return extend_forward(command, graph, limits);
   const size_t nodes_before = graph.size();
   KeptValues kept;
-  auto gradients = add_gradients(graph, request, &kept);
+  auto gradients = add_gradients(graph, request, &kept, limits);
   if (!gradients.ok()) return name_file(gradients.status(), command.graph);
   const GradientsReport report{request,         *std::move(gradients),
                                nodes_before,    graph.size(),
@@ -176,6 +181,8 @@ Status extend_and_write(const GradientsCommand& command, graph::Graph& graph) {
 Failure write_gradients(GradientsCommand& command) {
   Status request = read_checkpoints(command);
   if (request.ok()) request = check_request(command);
+  const auto timeout = to_timeout(command.timeout);
+  if (request.ok()) request = timeout.status();
   if (!request.ok()) return usage_error(std::move(request));
   if (!command.out.empty() && !writes_model(command)) {
     Status out = io::check_writable(command.out);
@@ -184,11 +191,14 @@ Failure write_gradients(GradientsCommand& command) {
   }
   Failure failure = load_op_libraries(command.op_libraries);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  Result<Model> model = load_model(command.graph);
+  graph::Budget budget({.timeout = *timeout});
+  const graph::Limits limits{.budget = &budget};
+  Result<Model> model = load_model(command.graph, limits);
   if (!model.ok()) return file_error(std::move(model).status());
   Status names = find_names(*model, command);
   if (!names.ok()) return run_time_error(std::move(names));
-  Status written = extend_and_write(command, model->graph);
+  budget.begin("the graph was differentiated");
+  Status written = extend_and_write(command, model->graph, limits);
   return written.ok() ? Failure() : run_time_error(std::move(written));
 }
 
@@ -253,6 +263,9 @@ void add_gradients_command(CLI::App& app, ExitCode& exit_code) {
       "what was added; of a SavedModel, another name than *.pb is a new "
       "folder, for a SavedModel with the same variables, signatures and "
       "assets; without it, print the graph as text");
+  add_timeout_option(*gradients, command->timeout,
+                     "seconds after which reading the graph and making the "
+                     "derivatives end; 0: none");
   gradients
       ->add_flag("--explain", command->explain,
                  "also print which values of loops the gradient of the last "

@@ -256,4 +256,21 @@ expect 1 - 'node "y" has 65536 inputs, but nodes run with up to 65535 only' \
 for file in not_utf8.pb wide.pb; do
   [ ! -e "$work/$file" ] || complain "$file is left" tagflow gradients
 done
+# --- Time ---------------------------------------------------------------------
+python3 - >"$work/chain.pbtxt" <<'END'
+print('node { name: "x" op: "Placeholder" '
+      'attr { key: "dtype" value { type: DT_FLOAT } } '
+      'attr { key: "shape" value { shape { } } } }')
+for i in range(100_000):
+    print(f'node {{ name: "s{i}" op: "Sin" input: "{f"s{i - 1}" if i else "x"}" '
+          'attr { key: "T" value { type: DT_FLOAT } } }')
+END
+for mode in "--order 2" --forward; do
+  # shellcheck disable=SC2086
+  expect 1 - 'chain.pbtxt: .*the time-out of 0\.01 s passed while' \
+    tagflow gradients "$work/chain.pbtxt" --y s99999 --x x $mode \
+    --out late.pb --timeout 0.01
+done
+expect 2 - '--timeout\] "nan" is not a number' \
+  tagflow gradients "$work/chain.pbtxt" --y s99999 --x x --timeout nan
 finish

@@ -78,6 +78,21 @@ void print_to_stderr(devices::PrintStream, std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+CLI::Option* add_timeout_option(CLI::App& app, double& seconds,
+                                const std::string& help) {
+  return app.add_option("--timeout", seconds, help)
+      ->check(CLI::Range(0.0, 1e9));
+}
+
+// A range check accepts "nan"; and a time that rounds to 0 must not mean no
+// time-out.
+Result<std::chrono::nanoseconds> to_timeout(double seconds) {
+  if (std::isnan(seconds))
+    return invalid_argument("[--timeout] \"nan\" is not a number of seconds");
+  return std::chrono::ceil<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(seconds));
+}
+
 void add_policy_options(CLI::App& app, EngineOptions& options) {
   const std::string group = "Policy";
   const auto add_ops = [&](const char* name, std::vector<std::string>& ops,
@@ -163,10 +178,9 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
       ->check(kSeed)
       ->type_name("SEED")
       ->group(group);
-  app.add_option("--timeout", options.timeout,
-                 "seconds after which reading the graph, preparing the run, or "
-                 "a run ends; 0: none")
-      ->check(CLI::Range(0.0, 1e9))
+  add_timeout_option(app, options.timeout,
+                     "seconds after which reading the graph, preparing the "
+                     "run, or a run ends; 0: none")
       ->group(group);
   app.add_option("--max-nodes", options.max_nodes,
                  "the most nodes of the graph, and of what runs, with its "
@@ -208,12 +222,7 @@ Result<actors::SessionOptions> to_session_options(
   TAGFLOW_ASSIGN(session.policy, to_policy(options));
   if (options.keeps_stdout) session.print_sink = print_to_stderr;
   if (options.mailbox_only) session.hand_off = actors::HandOff::kMailbox;
-  // A range check accepts "nan"; and a time that rounds to 0 must not mean no
-  // time-out.
-  if (std::isnan(options.timeout))
-    return invalid_argument("[--timeout] \"nan\" is not a number of seconds");
-  session.timeout = std::chrono::ceil<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(options.timeout));
+  TAGFLOW_ASSIGN(session.timeout, to_timeout(options.timeout));
   return session;
 }
 

@@ -1,6 +1,7 @@
 // The engine's switches, which several subcommands share.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,7 +15,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace tagflow::apps {
 
@@ -51,6 +53,12 @@ struct EngineOptions {
 // footer; `options` must outlive the parsing. Values out of range are usage
 // errors.
 void add_engine_options(CLI::App& app, EngineOptions& options);
+
+// One of them, for commands that run nothing; and what it says. InvalidArgument
+// for what is not a number.
+CLI::Option* add_timeout_option(CLI::App& app, double& seconds,
+                                const std::string& help);
+Result<std::chrono::nanoseconds> to_timeout(double seconds);
 
 // Some of them, for workers: what graphs may do.
 void add_policy_options(CLI::App& app, EngineOptions& options);

@@ -75,7 +75,8 @@ Result<Outputs> tangents_of_xs(const Scope& scope,
 // Invalid ones if a y depends on no x.
 Result<Outputs> tangents_of_order(const Scope& scope,
                                   const TangentRequest& request,
-                                  const Outputs& of_xs) {
+                                  const Outputs& of_xs,
+                                  const graph::Limits& limits) {
   TAGFLOW_ASSIGN(Outputs last,
                  find_outputs(scope.graph(), request.ys, kTangentError));
   TAGFLOW_ASSIGN(const Outputs xs,
@@ -85,7 +86,7 @@ Result<Outputs> tangents_of_order(const Scope& scope,
     for (const Output& y : last)
       if (y.valid()) connected.push_back(y);
     if (connected.empty()) break;
-    TAGFLOW_RETURN_IF_ERROR(limit_graph(scope, {}));
+    TAGFLOW_RETURN_IF_ERROR(limit_graph(scope, limits));
     const Outputs made = autodiff::jvp(scope, connected, xs, of_xs);
     TAGFLOW_RETURN_IF_ERROR(scope.status());
     Outputs next;
@@ -100,13 +101,14 @@ Result<Outputs> tangents_of_order(const Scope& scope,
 }  // namespace
 
 Result<NamedTangents> add_tangents(graph::Graph& graph,
-                                   const TangentRequest& request) {
+                                   const TangentRequest& request,
+                                   const graph::Limits& limits) {
   TAGFLOW_RETURN_IF_ERROR(check_names(graph, request));
   const Scope scope(graph);
   NamedTangents named;
   TAGFLOW_ASSIGN(named.of_xs, tangents_of_xs(scope, request));
   TAGFLOW_ASSIGN(const Outputs tangents,
-                 tangents_of_order(scope, request, named.of_xs));
+                 tangents_of_order(scope, request, named.of_xs, limits));
   TAGFLOW_ASSIGN(const Outputs ys,
                  find_outputs(graph, request.ys, kTangentError));
   for (size_t i = 0; i < ys.size(); ++i) {

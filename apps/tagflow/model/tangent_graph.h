@@ -34,6 +34,7 @@ struct NamedTangents {
 // add_gradients() and those of autodiff::jvp(), and InvalidArgument if a
 // Placeholder is needed for a variable of unknown type.
 Result<NamedTangents> add_tangents(graph::Graph& graph,
-                                   const TangentRequest& request);
+                                   const TangentRequest& request,
+                                   const graph::Limits& limits = {});
 
 }  // namespace tagflow::apps
