@@ -300,18 +300,11 @@ Result<Measurement> measure_cluster_lstm(const BenchOptions& options) {
     seconds.push_back(cut);
     ratios.push_back(cut / one);
   }
-  return Measurement{"cluster_lstm",
-                     median(seconds) * 1e3,
-                     "ms",
-                     {{"batch", size.batch},
-                      {"steps", size.steps},
-                      {"inputs", size.inputs},
-                      {"units", size.units},
-                      {"train", options.train},
-                      {"workers", options.engine.workers},
-                      {"repeats", options.repeats},
-                      {"one_process", median(ones) * 1e3},
-                      {"ratio", median(ratios)}}};
+  Measurement measured{"cluster_lstm", median(seconds) * 1e3, "ms",
+                       lstm_config(size, options)};
+  measured.config["one_process"] = median(ones) * 1e3;
+  measured.config["ratio"] = median(ratios);
+  return measured;
 }
 
 Result<Measurement> measure_cluster_loop(const BenchOptions& options) {

@@ -24,9 +24,9 @@ cannot choose the threads of such servers.
 
 Where `program` is not empty, the graph is not read but built here, with
 `sizes`, by the function of that name: loop_grad, map_fn_grad, lstm_train, mlp,
-cnn or cluster_lstm_train. All of these have gradients. Those that we make have ops of ours, and
-TensorFlow cannot make its own for a loop that it has read from a file, where
-the loop is no more than its nodes. The programs are those of
+cnn or cluster_lstm_train. All of these have gradients. Those that we make have
+ops of ours, and TensorFlow cannot make its own for a loop that it has read from
+a file, where the loop is no more than its nodes. The programs are those of
 gradient_graphs.cpp, op for op, with the same numbers. What both sides must
 agree in, the loss and the gradients before the first update, is written to
 files: `results` + ".0.npy" and so on.

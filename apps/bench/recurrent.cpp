@@ -54,6 +54,13 @@ LstmSize lstm_size(const BenchOptions& options, int inputs) {
   return size;
 }
 
+nlohmann::json lstm_config(const LstmSize& size, const BenchOptions& options) {
+  return {{"batch", size.batch},       {"steps", size.steps},
+          {"inputs", size.inputs},     {"units", size.units},
+          {"train", options.train},    {"workers", options.engine.workers},
+          {"repeats", options.repeats}};
+}
+
 Result<Measurement> measure_lstm(const BenchOptions& options) {
   const LstmSize size = lstm_size(options);
   TAGFLOW_ASSIGN(const BenchGraph graph,
@@ -62,16 +69,7 @@ Result<Measurement> measure_lstm(const BenchOptions& options) {
                  to_session_options(options.engine));
   TAGFLOW_ASSIGN(PreparedRun run, PreparedRun::make(graph, session));
   TAGFLOW_ASSIGN(const double seconds, run.seconds({}, options.repeats));
-  return Measurement{"lstm",
-                     seconds * 1e3,
-                     "ms",
-                     {{"batch", size.batch},
-                      {"steps", size.steps},
-                      {"inputs", size.inputs},
-                      {"units", size.units},
-                      {"train", options.train},
-                      {"workers", options.engine.workers},
-                      {"repeats", options.repeats}}};
+  return Measurement{"lstm", seconds * 1e3, "ms", lstm_config(size, options)};
 }
 
 Result<Measurement> measure_prefetch(const BenchOptions& options) {

@@ -63,6 +63,8 @@ Result<double> seconds_per_trip(const Result<BenchGraph>& graph,
 // The size in the options, with the defaults of lstm for what they leave open;
 // `inputs` as in LstmSize.
 LstmSize lstm_size(const BenchOptions& options, int inputs = 0);
+// What a measurement says of itself: the size, and the options that count.
+nlohmann::json lstm_config(const LstmSize& size, const BenchOptions& options);
 
 // Like to_session_options(), with one engine for all sessions made from the
 // result: the engine of the process, unless the options set workers or the

@@ -33,9 +33,8 @@ Status localize(Graph& graph, Node& call) {
                                    call.inputs().end());
   const std::vector<Node*> controls(call.control_inputs().begin(),
                                     call.control_inputs().end());
-  AttrMap attrs = call.attrs();
   TAGFLOW_RETURN_IF_ERROR(graph.become(&call, "StatefulPartitionedCall", args,
-                                       std::move(attrs), controls));
+                                       call.attrs(), controls));
   if (!target.empty()) graph.set_device(&call, std::move(target));
   return {};
 }

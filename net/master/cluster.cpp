@@ -61,6 +61,37 @@ class Turns {
   bool is_taken_ = false;
 };
 
+// What is registered under a number, until it is released by the end of this.
+class AtWorkers {
+ public:
+  // At so many workers at most, which live as long as `cluster`.
+  AtWorkers(std::shared_ptr<void> cluster, uint64_t number, size_t most)
+      : cluster_(std::move(cluster)), number_(number) {
+    members_.reserve(most);
+  }
+  ~AtWorkers() {
+    // Without memory, the worker keeps it until its master leaves.
+    for (Member* const member : members_)
+      static_cast<void>(
+          guarded("net", [&] { return member->release(number_); }));
+  }
+  AtWorkers(const AtWorkers&) = delete;
+  AtWorkers& operator=(const AtWorkers&) = delete;
+
+  uint64_t number() const { return number_; }
+  Status send(Member& member, Register& registration) {
+    registration.executable = number_;
+    TAGFLOW_RETURN_IF_ERROR(member.send(registration));
+    members_.push_back(&member);
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<void> cluster_;
+  const uint64_t number_;
+  std::vector<Member*> members_;
+};
+
 // Runs a signature on all workers that have parts of it.
 class ClusterRuns final : public actors::RemotePart {
  public:
@@ -137,41 +168,6 @@ class Cluster::Impl {
   Turns turns;  // guard the members and the below
   uint64_t requests = 0;
 };
-
-namespace {
-
-// What is registered under a number, until it is released by the end of this.
-class AtWorkers {
- public:
-  // At so many workers at most, which live as long as `cluster`.
-  AtWorkers(std::shared_ptr<void> cluster, uint64_t number, size_t most)
-      : cluster_(std::move(cluster)), number_(number) {
-    members_.reserve(most);
-  }
-  ~AtWorkers() {
-    // Without memory, the worker keeps it until its master leaves.
-    for (Member* const member : members_)
-      static_cast<void>(
-          guarded("net", [&] { return member->release(number_); }));
-  }
-  AtWorkers(const AtWorkers&) = delete;
-  AtWorkers& operator=(const AtWorkers&) = delete;
-
-  uint64_t number() const { return number_; }
-  Status send(Member& member, Register& registration) {
-    registration.executable = number_;
-    TAGFLOW_RETURN_IF_ERROR(member.send(registration));
-    members_.push_back(&member);
-    return {};
-  }
-
- private:
-  const std::shared_ptr<void> cluster_;
-  const uint64_t number_;
-  std::vector<Member*> members_;
-};
-
-}  // namespace
 
 Status Cluster::Impl::connect(ClusterOptions cluster_options) {
   options = std::move(cluster_options);

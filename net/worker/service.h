@@ -76,7 +76,6 @@ class Service {
   // Connections, on the thread of the listener.
   Status admit(const Greeting& peer);
   void on_connection(Connection connection);
-  void adopt(Pairing::Pair pair);
   void adopt_master(Pairing::Pair pair);
   void adopt_peer(Pairing::Pair pair);
 
