@@ -1,7 +1,5 @@
 #include "net/link/handshake.h"
 
-#include <fcntl.h>
-
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
@@ -25,9 +23,7 @@ void Handshake::start(std::chrono::steady_clock::duration time,
 
 void Handshake::exchange(Hello hello) {
   hello_.emplace(std::move(hello));
-  // A process that this one starts would keep the connection open: the peer
-  // would not learn that it has been closed. Asio sets no such flag itself.
-  ::fcntl(socket_.native_handle(), F_SETFD, FD_CLOEXEC);
+  close_at_exec(socket_.native_handle());
   ErrorCode ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   send(hello_->first());

@@ -1,7 +1,5 @@
 #include "net/link/listener.h"
 
-#include <fcntl.h>
-
 #include <atomic>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -44,8 +42,7 @@ std::vector<tcp::endpoint> addresses_of(asio::io_context& context,
 Status listen_at(tcp::acceptor& acceptor, const tcp::endpoint& address) {
   ErrorCode error;
   acceptor.open(address.protocol(), error);
-  // A process that this one starts would keep the port.
-  if (!error) ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
+  if (!error) close_at_exec(acceptor.native_handle());
   if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   // Of "all addresses", those of IPv4 are a part.
   if (!error && address.protocol() == tcp::v6())

@@ -1,5 +1,6 @@
 #include "net/link/system_io.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -58,5 +59,7 @@ void reset_at_close(int socket) {
   const linger at_once{.l_onoff = 1, .l_linger = 0};
   ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
+
+void close_at_exec(int socket) { ::fcntl(socket, F_SETFD, FD_CLOEXEC); }
 
 }  // namespace tagflow::net

@@ -34,6 +34,10 @@ Result<std::optional<size_t>> read_some(int socket, std::span<iovec> to,
 // the end comes after all that was sent before: never, if the peer does not
 // read, or if what it acknowledges is lost on its way.
 void reset_at_close(int socket);
+// No process that this one starts gets it: that would keep a port or a
+// connection, and a peer would not learn that it has been closed. Asio sets no
+// such flag itself.
+void close_at_exec(int socket);
 
 inline iovec part(std::string_view bytes) {
   return {const_cast<char*>(bytes.data()), bytes.size()};
