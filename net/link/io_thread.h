@@ -24,8 +24,11 @@ namespace tagflow::net {
 // Thread-safe.
 class IoThread {
  public:
+  // The thread polls for up to `look` before it sleeps, while its waits are
+  // that short; see Note [Looking for messages] in io_thread.cpp.
   // ResourceExhausted if the system gives no thread, or no descriptors.
-  static Result<std::unique_ptr<IoThread>> start(const std::string& name);
+  static Result<std::unique_ptr<IoThread>> start(
+      const std::string& name, std::chrono::nanoseconds look = {});
   // Ends the thread, and what is posted is forgotten. REQUIRES: another thread
   // calls it, and all links, listeners and connectors on it have gone.
   ~IoThread();

@@ -4,9 +4,16 @@
 
 namespace tagflow::net {
 
+namespace {
+
+// Four times the waking of a processor.
+constexpr std::chrono::microseconds kLook{100};
+
+}  // namespace
+
 Result<IoThreads> IoThreads::start() {
   IoThreads threads;
-  TAGFLOW_ASSIGN(threads.small, IoThread::start("tagflow small"));
+  TAGFLOW_ASSIGN(threads.small, IoThread::start("tagflow small", kLook));
   TAGFLOW_ASSIGN(threads.bulk, IoThread::start("tagflow bulk"));
   return threads;
 }
