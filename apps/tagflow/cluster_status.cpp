@@ -92,10 +92,13 @@ std::string text_of(const Members& members) {
         devices::bytes_text(int64_t(load.tensor_bytes)),
         devices::bytes_text(int64_t(load.memory_bytes)));
     for (const net::Load::Link& link : load.links)
-      text += fmt::format("    {}: round trip {:.0f} us, {} in, {} out\n",
-                          link.peer, double(link.round_trip_ns) / 1e3,
-                          devices::bytes_text(int64_t(link.bytes_in)),
-                          devices::bytes_text(int64_t(link.bytes_out)));
+      text += fmt::format(
+          "    {}: round trip {}, {} in, {} out\n", link.peer,
+          link.round_trip_ns == 0
+              ? "not measured yet"
+              : fmt::format("{:.0f} us", double(link.round_trip_ns) / 1e3),
+          devices::bytes_text(int64_t(link.bytes_in)),
+          devices::bytes_text(int64_t(link.bytes_out)));
   }
   return text;
 }

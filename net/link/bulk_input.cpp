@@ -18,8 +18,9 @@ Status status_of(const Outcome& cause) {
 
 }  // namespace
 
-BulkInput::BulkInput(Handlers handlers)
+BulkInput::BulkInput(Handlers handlers, ChunkSums sums)
     : handlers_(std::move(handlers)),
+      sums_(sums),
       stage_(kStageBytes, '\0'),
       wanted_(kChunkHead) {}
 
@@ -56,8 +57,8 @@ std::span<char> BulkInput::chunk_space() {
 
 // The bytes are in chunk_space().
 Status BulkInput::take_chunk_bytes(size_t count) {
-  chunk_checksum_ =
-      extend_checksum(chunk_checksum_, {chunk_space().data(), count});
+  chunk_checksum_ = extend_checksum(
+      chunk_checksum_, summed(sums_, {chunk_space().data(), count}));
   Incoming& object = incoming_.find(chunk_object_)->second;
   object.got += count;
   chunk_left_ -= count;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "graph/status.h"
+#include "net/link/chunk_sums.h"
 #include "net/wire/messages.h"
 
 namespace tagflow::net {
@@ -45,7 +46,7 @@ class BulkInput {
   // Objects that may come at a time; more are an error.
   static constexpr size_t kMostObjects = 4096;
 
-  explicit BulkInput(Handlers handlers);
+  explicit BulkInput(Handlers handlers, ChunkSums sums = ChunkSums::kAll);
 
   // Where the next bytes go; there is room for one at least. Valid until the
   // next call. REQUIRES: add() has never failed
@@ -83,6 +84,7 @@ class BulkInput {
   void end_object(ObjectId object, const Status& status);
 
   Handlers handlers_;
+  ChunkSums sums_;
   bool is_stopped_ = false;
   std::array<iovec, 2> space_{};
   size_t chunk_room_ = 0;  // bytes of space_ that are of the chunk

@@ -1,5 +1,7 @@
 #include "net/link/bulk_link.h"
 
+#include <sys/socket.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -20,6 +22,11 @@ namespace {
 
 // Reads or writes in a row: then the other direction has its turn.
 constexpr int kTurn = 16;
+
+ChunkSums sums_of(const Socket& socket) {
+  return family_of(socket) == AF_UNIX ? ChunkSums::kWithoutBytes
+                                      : ChunkSums::kAll;
+}
 
 }  // namespace
 
@@ -57,7 +64,8 @@ struct BulkLink::State : std::enable_shared_from_this<State> {
   Silence silence;
   bool is_over = false;
   bool is_gone = false;  // its owner has destroyed the link
-  Status failure;        // why it is over
+  TrafficCount traffic;
+  Status failure;  // why it is over
   int descriptor = -1;
   Descriptor stream;
   asio::steady_timer timer;
@@ -80,7 +88,9 @@ BulkLink::State::State(IoThread& io_thread, Socket socket, Options link_options)
              [this](ObjectId object, const Status& status) {
                if (handlers.on_end) handlers.on_end(object, status);
              },
-             [this](const Frame& frame) { return take(frame); }}) {
+             [this](const Frame& frame) { return take(frame); }},
+            sums_of(socket)),
+      output(sums_of(socket)) {
   failure = prepare_socket(socket);
   ErrorCode error;
   if (failure.ok()) stream.assign(socket.descriptor(), error);
@@ -162,6 +172,7 @@ Status BulkLink::State::read() {
       return {};
     }
     silence.hear();
+    traffic.receive(*count);
     TAGFLOW_RETURN_IF_ERROR(input.add(*count));
     if (is_over) return {};
   }
@@ -174,7 +185,7 @@ Status BulkLink::State::read() {
 Status BulkLink::State::take(const Frame& frame) {
   TAGFLOW_ASSIGN(
       const bool is_taken,
-      take_life_sign(frame, options.peer, [this](const auto& message) {
+      take_life_sign(frame, options.peer, traffic, [this](const auto& message) {
         return send_message(message);
       }));
   if (is_taken) return {};
@@ -240,6 +251,7 @@ Status BulkLink::State::write() {
       wait_writable();
       return {};
     }
+    traffic.send(count);
     if (const auto ended = output.add(count)) tell_sent(*ended, {});
     if (is_over) return {};
   }
@@ -294,7 +306,7 @@ void BulkLink::drop(ObjectId object) {
 
 Traffic BulkLink::traffic() const {
   const std::lock_guard lock(state_->closing);
-  return state_->is_closed ? Traffic() : traffic_of(state_->descriptor);
+  return state_->is_closed ? Traffic() : state_->traffic.get();
 }
 
 }  // namespace tagflow::net

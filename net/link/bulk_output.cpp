@@ -55,7 +55,7 @@ Result<bool> BulkOutput::begin_next() {
     head_ = std::move(frames_.front());
     frames_.pop_front();
   }
-  number_frame(head_, sequence_++, body_);
+  number_frame(head_, sequence_++, summed(sums_, body_));
   return true;
 }
 
@@ -87,7 +87,7 @@ std::vector<ObjectId> BulkOutput::clear() {
   std::vector<ObjectId> forgotten;
   if (ends_) forgotten.push_back(*ends_);
   for (const Outgoing& outgoing : objects_) forgotten.push_back(outgoing.id);
-  *this = BulkOutput();
+  *this = BulkOutput(sums_);
   return forgotten;
 }
 

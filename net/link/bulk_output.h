@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "graph/status.h"
+#include "net/link/chunk_sums.h"
 #include "net/wire/messages.h"
 
 namespace tagflow::net {
@@ -35,6 +36,10 @@ class BulkOutput {
   // receiver is at work on one while the next one is made. Measured over
   // loopback, half and twice as many were slower.
   static constexpr size_t kChunkBytes = size_t{128} << 10;
+
+  // What the checksums of chunks cover: those of the BulkInput at the other
+  // side.
+  explicit BulkOutput(ChunkSums sums = ChunkSums::kAll) : sums_(sums) {}
 
   // An error if its Begin cannot be sent. REQUIRES: its id is not that of
   // another object that is here, and bytes.size() == begin.bytes
@@ -67,6 +72,7 @@ class BulkOutput {
   Result<bool> begin_next();
   Status begin_chunk();
 
+  ChunkSums sums_;
   std::deque<std::string> frames_;
   std::deque<Outgoing> objects_;  // the next one first
   uint32_t sequence_ = 0;

@@ -1,7 +1,7 @@
 // Handshake: a Hello over a socket, with a deadline.
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
@@ -12,6 +12,9 @@
 #include "net/link/hello.h"
 
 namespace tagflow::net {
+
+// Of TCP, or within the machine: see Note [The local door].
+using StreamSocket = boost::asio::generic::stream_protocol::socket;
 
 // For listeners and connectors. Belongs to its io thread. Handlers that wait in
 // Asio own it.
@@ -24,7 +27,7 @@ class Handshake : public std::enable_shared_from_this<Handshake> {
       : socket_(context), timer_(context), who_(std::move(who)) {}
 
   // The socket, to be connected before exchange().
-  boost::asio::ip::tcp::socket& socket() { return socket_; }
+  StreamSocket& socket() { return socket_; }
   // The deadline of all that follows. At its end, on_done has DeadlineExceeded.
   void start(std::chrono::steady_clock::duration time, OnDone on_done);
   // Says hello, and calls on_done once.
@@ -40,7 +43,7 @@ class Handshake : public std::enable_shared_from_this<Handshake> {
   void take();
   void done(Result<Connection> result);
 
-  boost::asio::ip::tcp::socket socket_;
+  StreamSocket socket_;
   boost::asio::steady_timer timer_;
   std::string who_;
   OnDone on_done_;

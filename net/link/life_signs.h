@@ -7,24 +7,31 @@
 #include "net/link/clock.h"
 #include "net/link/silence.h"
 #include "net/link/system_io.h"
+#include "net/link/traffic.h"
 #include "net/wire/messages.h"
 
 namespace tagflow::net {
 
 // Takes a Ping, a Pong or a Bye; false if the frame is another one. A Bye is an
-// error: the link is lost. `send` sends a message, and returns a Status.
+// error: the link is lost. `send` sends a message, and returns a Status; a Pong
+// is told to `traffic`.
 template <class Send>
 Result<bool> take_life_sign(const Frame& frame, const std::string& peer,
-                            const Send& send) {
+                            TrafficCount& traffic, const Send& send) {
   switch (frame.kind) {
     case FrameKind::kPing: {
       TAGFLOW_ASSIGN(const Ping ping, parse_body<Ping>(frame.body));
       TAGFLOW_RETURN_IF_ERROR(send(Pong{ping.nonce, ping.time_ns, clock_ns()}));
       return true;
     }
-    case FrameKind::kPong:
-      TAGFLOW_RETURN_IF_ERROR(parse_body<Pong>(frame.body).status());
+    case FrameKind::kPong: {
+      TAGFLOW_ASSIGN(const Pong pong, parse_body<Pong>(frame.body));
+      // The peer may have made it up.
+      const uint64_t now = clock_ns();
+      if (pong.ping_time_ns < now)
+        traffic.take_round_trip(now - pong.ping_time_ns);
       return true;
+    }
     case FrameKind::kBye: {
       TAGFLOW_ASSIGN(const Bye bye, parse_body<Bye>(frame.body));
       return lost(peer, "the peer leaves: " + bye.reason);

@@ -1,6 +1,7 @@
 #include "net/link/listener.h"
 
 #include <atomic>
+#include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
@@ -11,6 +12,7 @@
 
 #include "graph/fault.h"
 #include "net/link/handshake.h"
+#include "net/link/local_door.h"
 #include "net/link/system_io.h"
 
 namespace tagflow::net {
@@ -18,6 +20,8 @@ namespace tagflow::net {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using ErrorCode = boost::system::error_code;
+using StreamProtocol = asio::generic::stream_protocol;
+using Acceptor = asio::basic_socket_acceptor<StreamProtocol>;
 
 namespace {
 
@@ -39,21 +43,45 @@ std::vector<tcp::endpoint> addresses_of(asio::io_context& context,
   return found;
 }
 
-Status listen_at(tcp::acceptor& acceptor, const tcp::endpoint& address) {
+// A place at which a listener accepts.
+struct Door {
+  explicit Door(asio::io_context& context)
+      : acceptor(context), pause(context) {}
+
+  Status open(const StreamProtocol::endpoint& address,
+              std::optional<bool> only_v6 = {});
+  void close();
+
+  Acceptor acceptor;
+  asio::steady_timer pause;
+};
+
+Status Door::open(const StreamProtocol::endpoint& address,
+                  std::optional<bool> only_v6) {
   ErrorCode error;
   acceptor.open(address.protocol(), error);
   if (!error) close_at_exec(acceptor.native_handle());
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  // Of "all addresses", those of IPv4 are a part.
-  if (!error && address.protocol() == tcp::v6())
-    acceptor.set_option(asio::ip::v6_only(!address.address().is_unspecified()),
-                        error);
+  if (!error) acceptor.set_option(Acceptor::reuse_address(true), error);
+  if (!error && only_v6)
+    acceptor.set_option(asio::ip::v6_only(*only_v6), error);
   if (!error) acceptor.bind(address, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (!error) return {};
+  close();
+  return tagflow::error(Code::kUnavailable, "{}", error.message());
+}
+
+void Door::close() {
   ErrorCode ignored;
   acceptor.close(ignored);
-  return tagflow::error(Code::kUnavailable, "{}", error.message());
+  pause.cancel(ignored);
+}
+
+Status open_tcp(Door& door, const tcp::endpoint& address) {
+  // Of "all addresses", those of IPv4 are a part.
+  if (address.protocol() == tcp::v6())
+    return door.open(address, !address.address().is_unspecified());
+  return door.open(address);
 }
 
 }  // namespace
@@ -65,12 +93,13 @@ struct Listener::State : std::enable_shared_from_this<State> {
   State(IoThread& io_thread, Options listener_options)
       : thread(io_thread),
         options(std::move(listener_options)),
-        acceptor(thread.context()),
-        pause(thread.context()) {}
+        tcp_door(thread.context()),
+        local_door(thread.context()) {}
 
   Status open();
-  void accept();
-  void serve(tcp::socket socket);
+  Status open_at(tcp::endpoint address);
+  void accept(Door& door);
+  void serve(StreamSocket socket);
   void close();
 
   IoThread& thread;
@@ -78,8 +107,8 @@ struct Listener::State : std::enable_shared_from_this<State> {
   Identity identity;
   Hello::Admit admit;
   OnConnection on_connection;
-  tcp::acceptor acceptor;
-  asio::steady_timer pause;
+  Door tcp_door;
+  Door local_door;  // see Note [The local door]
   Pending pending;  // the oldest first
   std::atomic<size_t> num_pending{0};
   bool is_closed = false;
@@ -92,37 +121,45 @@ Status Listener::State::open() {
   Status status = tagflow::error(Code::kUnavailable, "{}",
                                  error ? error.message() : "no address");
   for (const tcp::endpoint& address : addresses) {
-    const bool is_allowed =
-        !options.only_loopback || address.address().is_loopback();
-    status = is_allowed ? listen_at(acceptor, address)
-                        : tagflow::error(Code::kPermissionDenied,
-                                         "{} is not a loopback address",
-                                         address.address().to_string());
-    if (!status.ok()) continue;
-    identity.port = acceptor.local_endpoint(error).port();
-    return {};
+    status = open_at(address);
+    if (status.ok()) return {};
   }
   return std::move(status).with_prefix(fmt::format(
       "[net|listener] cannot listen at {} port {}: ",
       options.host.empty() ? "any address" : options.host, options.port));
 }
 
-void Listener::State::accept() {
-  acceptor.async_accept(
-      [self = shared_from_this()](const ErrorCode& error, tcp::socket socket) {
-        if (self->is_closed) return;
-        if (!error) {
-          static_cast<void>(guarded([&] { self->serve(std::move(socket)); }));
-          return self->accept();
-        }
-        self->pause.expires_after(kPause);
-        self->pause.async_wait([self](const ErrorCode&) {
-          if (!self->is_closed) self->accept();
-        });
-      });
+Status Listener::State::open_at(tcp::endpoint address) {
+  const bool is_loopback = address.address().is_loopback();
+  if (options.only_loopback && !is_loopback)
+    return tagflow::error(Code::kPermissionDenied,
+                          "{} is not a loopback address",
+                          address.address().to_string());
+  TAGFLOW_RETURN_IF_ERROR(open_tcp(tcp_door, address));
+  identity.port = port_of(tcp_door.acceptor.native_handle());
+  if (!is_loopback || !options.has_local_door) return {};
+  address.port(identity.port);
+  Status status = local_door.open(local_door_of(address));
+  if (!status.ok()) tcp_door.close();
+  return std::move(status).with_prefix("the local door: ");
 }
 
-void Listener::State::serve(tcp::socket socket) {
+void Listener::State::accept(Door& door) {
+  door.acceptor.async_accept([self = shared_from_this(), &door](
+                                 const ErrorCode& error, StreamSocket socket) {
+    if (self->is_closed) return;
+    if (!error) {
+      static_cast<void>(guarded([&] { self->serve(std::move(socket)); }));
+      return self->accept(door);
+    }
+    door.pause.expires_after(kPause);
+    door.pause.async_wait([self, &door](const ErrorCode&) {
+      if (!self->is_closed) self->accept(door);
+    });
+  });
+}
+
+void Listener::State::serve(StreamSocket socket) {
   Result<Hello> hello = Hello::acceptor(identity, admit);
   if (!hello.ok()) return;
   if (pending.size() >= options.most_pending && !pending.empty())
@@ -144,9 +181,8 @@ void Listener::State::serve(tcp::socket socket) {
 
 void Listener::State::close() {
   is_closed = true;
-  ErrorCode ignored;
-  acceptor.close(ignored);
-  pause.cancel(ignored);
+  tcp_door.close();
+  local_door.close();
   for (const auto& handshake : pending) handshake->close();
   pending.clear();
   num_pending = 0;
@@ -167,7 +203,11 @@ Result<std::unique_ptr<Listener>> Listener::start(IoThread& thread,
     state->on_connection = std::move(on_connection);
     TAGFLOW_RETURN_IF_ERROR(state->open());
     std::unique_ptr<Listener> listener(new Listener(state));
-    thread.post([state] { state->accept(); });
+    thread.post([state] {
+      state->accept(state->tcp_door);
+      if (state->local_door.acceptor.is_open())
+        state->accept(state->local_door);
+    });
     return listener;
   });
 }
@@ -230,10 +270,17 @@ void Connector::State::resolve() {
 }
 
 void Connector::State::connect(tcp::resolver::results_type addresses) {
+  std::vector<StreamProtocol::endpoint> doors;
+  for (const auto& entry : addresses) {
+    const tcp::endpoint address = entry.endpoint();
+    if (address.address().is_loopback() && options.purpose != Purpose::kControl)
+      doors.emplace_back(local_door_of(address));
+    doors.emplace_back(address);
+  }
   asio::async_connect(
-      handshake->socket(), addresses,
+      handshake->socket(), doors,
       [self = shared_from_this()](const ErrorCode& error,
-                                  const tcp::endpoint&) {
+                                  const StreamProtocol::endpoint&) {
         if (self->is_closed) return;
         if (!error) return self->handshake->exchange(std::move(*self->hello));
         self->handshake->fail(lost(

@@ -30,6 +30,9 @@ class Listener {
     uint16_t port = 0;  // 0: one that is free
     // Other addresses than those of loopback are refused.
     bool only_loopback = false;
+    // Whether processes of this machine may come by a local door, which is
+    // faster than TCP; see Note [The local door]. At loopback only.
+    bool has_local_door = true;
     size_t most_pending = 64;
     std::chrono::milliseconds hello_time = kHelloTime;
   };

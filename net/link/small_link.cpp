@@ -72,6 +72,7 @@ struct SmallLink::State : std::enable_shared_from_this<State> {
   uint32_t last_sequence = 0;  // at the end of the last interval
   bool is_over = false;
   bool is_gone = false;  // its owner has destroyed the link
+  TrafficCount traffic;
   Stream stream;
   asio::steady_timer timer;
 
@@ -98,6 +99,7 @@ Sent SmallLink::State::send(std::string& frame) {
     const auto taken = write_some(descriptor, {&whole, 1}, options.peer);
     if (!taken.ok()) return fail(taken.status());
     count = *taken;
+    traffic.send(count);
     if (count == frame.size()) return Sent::kWritten;
     written = count;
   }
@@ -139,6 +141,7 @@ Status SmallLink::State::write_queue() {
     TAGFLOW_ASSIGN(size_t taken,
                    write_some(descriptor, {parts.data(), count}, options.peer));
     if (taken == 0) return {};
+    traffic.send(taken);
     queued -= taken;
     written += taken;
     while (!queue.empty() && written >= queue.front().size()) {
@@ -202,6 +205,7 @@ Status SmallLink::State::receive(const ErrorCode& error, size_t count) {
     return lost(options.peer, "the peer closed the connection");
   if (error) return lost(options.peer, error.message());
   silence.hear();
+  traffic.receive(count);
   input.add(count);
   while (true) {
     TAGFLOW_ASSIGN(const auto frame, input.next());
@@ -216,7 +220,7 @@ Status SmallLink::State::receive(const ErrorCode& error, size_t count) {
 Status SmallLink::State::take(const Frame& frame) {
   TAGFLOW_ASSIGN(
       const bool is_taken,
-      take_life_sign(frame, options.peer, [this](const auto& message) {
+      take_life_sign(frame, options.peer, traffic, [this](const auto& message) {
         return send_message(message);
       }));
   return is_taken ? Status() : handlers.on_frame(frame);
@@ -308,7 +312,7 @@ size_t SmallLink::queued() const {
 
 Traffic SmallLink::traffic() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->is_open ? traffic_of(state_->descriptor) : Traffic();
+  return state_->is_open ? state_->traffic.get() : Traffic();
 }
 
 }  // namespace tagflow::net

@@ -1,6 +1,7 @@
 // Socket: owns the descriptor of a connection.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 #include "graph/status.h"
@@ -33,5 +34,8 @@ class Socket {
 Status prepare_socket(const Socket& socket);
 // Its address family: AF_INET, and so on; AF_UNSPEC if it has none.
 int family_of(const Socket& socket);
+
+// The port of its own address; 0 if it has none.
+uint16_t port_of(int socket);
 
 }  // namespace tagflow::net

@@ -47,7 +47,7 @@ struct Load {
   // A channel to another process.
   struct Link {
     std::string peer;            // "/job:worker/task:1", or "the master"
-    uint64_t round_trip_ns = 0;  // as TCP measures it
+    uint64_t round_trip_ns = 0;  // of the last Ping; 0: none yet
     uint64_t bytes_in = 0;       // since the channel was made
     uint64_t bytes_out = 0;
   };

@@ -64,7 +64,8 @@ Result<std::unique_ptr<Service>> Service::start(
                      *threads.bulk,
                      {.host = options.host,
                       .port = port,
-                      .only_loopback = !options.beyond_loopback},
+                      .only_loopback = !options.beyond_loopback,
+                      .has_local_door = options.has_local_door},
                      service->identity_,
                      [self](const Greeting& peer) { return self->admit(peer); },
                      [self](Connection connection) {

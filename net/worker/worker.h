@@ -24,6 +24,9 @@ struct WorkerOptions {
   // Whether it may listen at other addresses than those of loopback, where
   // whoever is on the path can read and change what is sent.
   bool beyond_loopback = false;
+  // Whether processes of this machine may connect to an address of loopback by
+  // a Unix socket, which is faster than TCP. What they say is the same.
+  bool has_local_door = true;
   // Of any member of the cluster that is to be joined. An empty host: this
   // worker is the directory of its cluster, which others join.
   Address join;

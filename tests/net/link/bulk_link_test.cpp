@@ -86,8 +86,9 @@ BulkLink::Options quiet() {
 
 // Two links of one connection, on threads of their own.
 struct Pair {
-  explicit Pair(BulkLink::Options options = {}) {
-    auto [first, second] = connected_sockets();
+  explicit Pair(BulkLink::Options options = {},
+                std::pair<Socket, Socket> (*connect)() = connected_sockets) {
+    auto [first, second] = connect();
     a.emplace(*thread, std::move(first), options);
     b.emplace(*other, std::move(second), options);
   }
@@ -96,42 +97,47 @@ struct Pair {
 };
 
 TEST_CASE("an object of 64 MiB arrives in both directions at once") {
-  Pair pair;
-  const Bytes there = random_bytes(size_t{64} << 20, 1);
-  const Bytes back = random_bytes((size_t{64} << 20) + 13, 2);
-  pair.a->link->send(object_of(1, there));
-  pair.b->link->send(object_of(1, back));
-  CHECK(pair.b->ended.take().status.ok());
-  CHECK(pair.a->ended.take().status.ok());
-  CHECK((*pair.b->object(1) == *there));
-  CHECK((*pair.a->object(1) == *back));
-  CHECK(pair.a->sent.take().status.ok());
-  CHECK(pair.b->sent.take().status.ok());
+  over_each_kind_of_socket([](const auto& connect) {
+    Pair pair({}, connect);
+    const Bytes there = random_bytes(size_t{64} << 20, 1);
+    const Bytes back = random_bytes((size_t{64} << 20) + 13, 2);
+    pair.a->link->send(object_of(1, there));
+    pair.b->link->send(object_of(1, back));
+    CHECK(pair.b->ended.take().status.ok());
+    CHECK(pair.a->ended.take().status.ok());
+    CHECK((*pair.b->object(1) == *there));
+    CHECK((*pair.a->object(1) == *back));
+    CHECK(pair.a->sent.take().status.ok());
+    CHECK(pair.b->sent.take().status.ok());
+  });
 }
 
 TEST_CASE("objects of any size arrive, many at a time") {
-  constexpr size_t kChunk = BulkOutput::kChunkBytes;
-  Pair pair;
-  std::vector<Bytes> all;
-  for (size_t size :
-       {size_t{0}, size_t{1}, size_t{31}, size_t{32}, size_t{33}, kChunk - 1,
-        kChunk, kChunk + 1, 2 * kChunk, 3 * kChunk + 5, size_t{70'000}})
-    for (int i = 0; i < 5; ++i)
-      all.push_back(random_bytes(size, size + size_t(i)));
-  for (uint64_t id = 0; id < all.size(); ++id) {
-    pair.a->link->send(object_of(id, all[id]));
-    pair.b->link->send(object_of(id, all[all.size() - 1 - id]));
-  }
-  for (size_t i = 0; i < all.size(); ++i) {
-    const Ended at_b = pair.b->ended.take(), at_a = pair.a->ended.take();
-    CHECK(at_b.status.ok());
-    CHECK(at_a.status.ok());
-    CHECK((*pair.b->object(at_b.object) == *all[at_b.object]));
-    CHECK((*pair.a->object(at_a.object) == *all[all.size() - 1 - at_a.object]));
-    CHECK(pair.a->sent.take().status.ok());
-    CHECK(pair.b->sent.take().status.ok());
-  }
-  CHECK(pair.a->ended.size() + pair.b->ended.size() == 0);
+  over_each_kind_of_socket([](const auto& connect) {
+    constexpr size_t kChunk = BulkOutput::kChunkBytes;
+    Pair pair({}, connect);
+    std::vector<Bytes> all;
+    for (size_t size :
+         {size_t{0}, size_t{1}, size_t{31}, size_t{32}, size_t{33}, kChunk - 1,
+          kChunk, kChunk + 1, 2 * kChunk, 3 * kChunk + 5, size_t{70'000}})
+      for (int i = 0; i < 5; ++i)
+        all.push_back(random_bytes(size, size + size_t(i)));
+    for (uint64_t id = 0; id < all.size(); ++id) {
+      pair.a->link->send(object_of(id, all[id]));
+      pair.b->link->send(object_of(id, all[all.size() - 1 - id]));
+    }
+    for (size_t i = 0; i < all.size(); ++i) {
+      const Ended at_b = pair.b->ended.take(), at_a = pair.a->ended.take();
+      CHECK(at_b.status.ok());
+      CHECK(at_a.status.ok());
+      CHECK((*pair.b->object(at_b.object) == *all[at_b.object]));
+      CHECK(
+          (*pair.a->object(at_a.object) == *all[all.size() - 1 - at_a.object]));
+      CHECK(pair.a->sent.take().status.ok());
+      CHECK(pair.b->sent.take().status.ok());
+    }
+    CHECK(pair.a->ended.size() + pair.b->ended.size() == 0);
+  });
 }
 
 TEST_CASE("a short object does not wait for a long one") {

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
+#include <sys/un.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -121,6 +123,62 @@ TEST_CASE("a port that is taken is an error that names it") {
                                  admit_all, [](Connection) {})
                      .status(),
                  "cannot listen at no such host.invalid port"));
+}
+
+bool is_local(const Connection& connection) {
+  return family_of(connection.socket) == AF_UNIX;
+}
+
+TEST_CASE("processes of one machine meet at a local door, if there is one") {
+  Port port;
+  for (const char* host : {"localhost", "127.0.0.1"}) {
+    const auto connection =
+        connect(identity_of(7), {host, port.listener->port()});
+    REQUIRE(connection.ok());
+    CHECK(is_local(*connection));
+    CHECK(is_local(port.peers.take()));
+  }
+  // The address of a member is that from which it came.
+  const auto control = connect(identity_of(7), port, Purpose::kControl);
+  REQUIRE(control.ok());
+  CHECK_FALSE(is_local(*control));
+
+  Listener::Options options;
+  options.has_local_door = false;
+  const Port tcp(options);
+  const auto connection = connect(identity_of(7), tcp);
+  REQUIRE(connection.ok());
+  CHECK_FALSE(is_local(*connection));
+}
+
+TEST_CASE("another process at the local door keeps a listener from its port") {
+  uint16_t port = 0;
+  {
+    const Port free;
+    port = free.listener->port();
+  }
+  const Socket taken(::socket(AF_UNIX, SOCK_STREAM, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = fmt::format("tagflow 127.0.0.1 {}", port);
+  name.copy(address.sun_path + 1, name.size());
+  REQUIRE(
+      ::bind(taken.descriptor(), reinterpret_cast<const sockaddr*>(&address),
+             socklen_t(offsetof(sockaddr_un, sun_path) + 1 + name.size())) ==
+      0);
+  const auto thread = start_thread();
+  Listener::Options options;
+  options.host = "127.0.0.1";
+  options.port = port;
+  const auto start = [&] {
+    return Listener::start(*thread, options, identity_of(1), admit_all,
+                           [](Connection) {})
+        .status();
+  };
+  CHECK(start().code() == Code::kUnavailable);
+  CHECK(mentions(start(), "the local door: Address already in use"));
+  options.has_local_door = false;
+  CHECK(start().ok());
 }
 
 TEST_CASE("a listener of all addresses is found by name and by address") {

@@ -95,6 +95,22 @@ inline std::pair<Socket, Socket> connected_sockets() {
   return {std::move(first), std::move(second)};
 }
 
+// Both ends of a connection by a local door.
+inline std::pair<Socket, Socket> local_sockets() {
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  return {Socket(ends[0]), Socket(ends[1])};
+}
+
+// Calls a test with both kinds of connections.
+template <class F>
+void over_each_kind_of_socket(F&& test) {
+  for (const auto connect : {connected_sockets, local_sockets}) {
+    CAPTURE((connect == local_sockets));
+    test(connect);
+  }
+}
+
 // Writes all of it; whether the other end took it. For a socket that waits.
 inline bool write_all(const Socket& socket, std::string_view bytes) {
   while (!bytes.empty()) {

@@ -65,46 +65,50 @@ Status loss_by(std::string_view bytes, bool closes = false) {
 }
 
 TEST_CASE("frames arrive in order, both ways, of many threads at once") {
-  constexpr int kThreads = 4, kFrames = 2000;
-  const auto thread = start_thread(), other = start_thread();
-  auto [first, second] = connected_sockets();
-  End a(*thread, std::move(first)), b(*other, std::move(second));
-  std::vector<std::thread> senders;
-  for (const End* end : {&a, &b})
-    for (uint64_t t = 0; t < kThreads; ++t)
-      senders.emplace_back([end, t] {
-        for (uint64_t i = 0; i < kFrames; ++i) end->send({t << 32 | i});
-      });
-  for (std::thread& sender : senders) sender.join();
-  for (End* end : {&a, &b}) {
-    std::vector<uint64_t> next(kThreads);
-    int out_of_order = 0;
-    for (int i = 0; i < kThreads * kFrames; ++i) {
-      const uint64_t value = bytes_of(end->bodies.take());
-      if (next[value >> 32]++ != (value & 0xffffffff)) ++out_of_order;
+  over_each_kind_of_socket([](const auto& connect) {
+    constexpr int kThreads = 4, kFrames = 2000;
+    const auto thread = start_thread(), other = start_thread();
+    auto [first, second] = connect();
+    End a(*thread, std::move(first)), b(*other, std::move(second));
+    std::vector<std::thread> senders;
+    for (const End* end : {&a, &b})
+      for (uint64_t t = 0; t < kThreads; ++t)
+        senders.emplace_back([end, t] {
+          for (uint64_t i = 0; i < kFrames; ++i) end->send({t << 32 | i});
+        });
+    for (std::thread& sender : senders) sender.join();
+    for (End* end : {&a, &b}) {
+      std::vector<uint64_t> next(kThreads);
+      int out_of_order = 0;
+      for (int i = 0; i < kThreads * kFrames; ++i) {
+        const uint64_t value = bytes_of(end->bodies.take());
+        if (next[value >> 32]++ != (value & 0xffffffff)) ++out_of_order;
+      }
+      CHECK(out_of_order == 0);
     }
-    CHECK(out_of_order == 0);
-  }
+  });
 }
 
 TEST_CASE("frames of any length arrive, also through a full socket") {
-  const auto thread = start_thread(), other = start_thread();
-  auto [first, second] = connected_sockets();
-  End a(*thread, std::move(first)), b(*other, std::move(second));
-  for (int i = 0; i < 40; ++i) {
-    Run run;
-    run.step = uint64_t(i);
-    run.feeds = {{0, Tensor::make(DataType::kUInt8, {i * 25'000})}};
-    auto frame = frame_of(run);
-    const std::string body = frame->substr(kFrameHeader);
-    CHECK(a.link->send(*frame) != Sent::kLost);
-    if (i % 10 == 9) CHECK(body.size() > 200'000);
-  }
-  for (int i = 0; i < 40; ++i) {
-    const auto run = parse_body<Run>(b.bodies.take());
-    CHECK(run->step == uint64_t(i));
-    CHECK(std::get<Tensor>(run->feeds[0].value).dim(0) == i * 25'000);
-  }
+  over_each_kind_of_socket([](const auto& connect) {
+    const auto thread = start_thread(), other = start_thread();
+    auto [first, second] = connect();
+    End a(*thread, std::move(first)), b(*other, std::move(second));
+    for (int i = 0; i < 40; ++i) {
+      Run run;
+      run.step = uint64_t(i);
+      run.feeds = {{0, Tensor::make(DataType::kUInt8, {i * 25'000})}};
+      auto frame = frame_of(run);
+      const std::string body = frame->substr(kFrameHeader);
+      CHECK(a.link->send(*frame) != Sent::kLost);
+      if (i % 10 == 9) CHECK(body.size() > 200'000);
+    }
+    for (int i = 0; i < 40; ++i) {
+      const auto run = parse_body<Run>(b.bodies.take());
+      CHECK(run->step == uint64_t(i));
+      CHECK(std::get<Tensor>(run->feeds[0].value).dim(0) == i * 25'000);
+    }
+  });
 }
 
 TEST_CASE("a sender is told when the peer reads too slowly, and when it has") {

@@ -26,11 +26,13 @@ using graph::testing::must;
 // Workers, and their master, which goes first.
 class Sockets final : public actors::Backend {
  public:
-  Sockets(int count, const std::string& devices, int threads) {
+  Sockets(int count, const std::string& devices, int threads,
+          bool has_local_door = true) {
     for (uint32_t task = 0; task < uint32_t(count); ++task) {
       WorkerOptions worker = local_worker(task);
       worker.devices = devices;
       worker.workers = threads;
+      worker.has_local_door = has_local_door;
       workers_.push_back(must(Worker::start(std::move(worker))));
       options_.members.push_back(
           {{"worker", task}, {"localhost", workers_.back()->port()}});
@@ -76,6 +78,11 @@ std::shared_ptr<actors::Backend> over_sockets(int count,
                                               const std::string& devices,
                                               int workers, uint64_t /*seed*/) {
   return std::make_shared<Sockets>(count, devices, workers);
+}
+
+std::shared_ptr<actors::Backend> over_tcp(int count, const std::string& devices,
+                                          int workers, uint64_t /*seed*/) {
+  return std::make_shared<Sockets>(count, devices, workers, false);
 }
 
 // A loop on one device that adds 1 to a number on another one, with a window
@@ -217,10 +224,12 @@ struct Decided : actors::Program {
 
 TEST_CASE("random graphs over workers agree with the reference") {
   actors::processes::check_random_graphs(over_sockets);
+  actors::processes::check_random_graphs(over_tcp);
 }
 
 TEST_CASE("an error at one worker ends the parts of all, which run again") {
   actors::processes::check_errors(over_sockets);
+  actors::processes::check_errors(over_tcp);
 }
 
 TEST_CASE(
