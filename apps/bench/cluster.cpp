@@ -9,10 +9,12 @@
 //   cluster_step      one NoOp on each worker
 //   cluster_transfer  a step that takes 64 MiB from one worker to the other
 //
-// One is compared with the same in this process:
+// Two are compared with the same in this process:
 //
 //   cluster_lstm      one run of an LSTM of two layers, each on a worker: the
 //                     loss, and, to --train, gradients and updates
+//   cluster_register  all that precedes the first run of a graph, which the
+//                     workers get then
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -35,6 +37,7 @@ constexpr int kWorkers = 2;
 constexpr int kTrips = 2'000;       // TensorFlow takes a millisecond for each
 constexpr int kRoundTrips = 2'000;  // of a floor
 constexpr int kSteps = 100;         // of a measurement of cluster_step
+constexpr int64_t kNodes = 10'000;  // of cluster_register
 constexpr int64_t kElements = int64_t{16} << 20;
 constexpr size_t kBytes = size_t(kElements) * sizeof(float);
 
@@ -97,6 +100,19 @@ Result<BenchGraph> make_cluster_transfer() {
   const Output element =
       ops::slice(there, ops::read(here, v), {int64_t{7}}, {int64_t{1}});
   return building.done({}, {element}, {}, {init});
+}
+
+// x + 1 + 1 ..., in runs of 100 sums that are on the devices in turns.
+Result<BenchGraph> make_cluster_register(int64_t nodes,
+                                         std::span<const char* const> devices) {
+  constexpr int64_t kRun = 100;
+  Building building;
+  Output sum = opaque(building.scope(), Tensor::scalar(0.5f));
+  for (int64_t i = 0; i < nodes; ++i) {
+    const char* const device = devices[size_t(i / kRun) % devices.size()];
+    sum = ops::add(building.scope().with_device(device), sum, 1.0f);
+  }
+  return building.done({}, {sum});
 }
 
 struct ClusterWorkload {
@@ -305,6 +321,35 @@ Result<Measurement> measure_cluster_lstm(const BenchOptions& options) {
   measured.config["one_process"] = median(ones) * 1e3;
   measured.config["ratio"] = median(ratios);
   return measured;
+}
+
+Result<Measurement> measure_cluster_register(const BenchOptions& options) {
+  TAGFLOW_ASSIGN(const LocalCluster cluster,
+                 LocalCluster::start(kWorkers, options.engine.workers));
+  const int64_t nodes = options.nodes > 0 ? options.nodes : kNodes;
+  TAGFLOW_ASSIGN(actors::SessionOptions session,
+                 to_session_options(options.engine));
+  const auto seconds = [&](std::span<const char* const> devices) {
+    return median_of(options.repeats, [&]() -> Result<double> {
+      TAGFLOW_ASSIGN(const BenchGraph graph,
+                     make_cluster_register(nodes, devices));
+      return seconds_of(
+          [&] { return PreparedRun::make(graph, session).status(); });
+    });
+  };
+  constexpr const char* kHere[] = {"/device:CPU:0", "/device:CPU:1"};
+  session.devices = "cpu:2";
+  TAGFLOW_ASSIGN(const double one, seconds(kHere));
+  session.devices = {};
+  session.backend = cluster.master();
+  TAGFLOW_ASSIGN(const double cut, seconds(kTasks));
+  return Measurement{"cluster_register",
+                     cut * 1e3,
+                     "ms",
+                     {{"nodes", nodes},
+                      {"one_process", one * 1e3},
+                      {"repeats", options.repeats},
+                      {"workers", options.engine.workers}}};
 }
 
 Result<Measurement> measure_cluster_loop(const BenchOptions& options) {

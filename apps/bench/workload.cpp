@@ -34,6 +34,8 @@ constexpr Workload kWorkloads[] = {
     {"cluster_lstm",
      "an LSTM with a layer on each of two workers, as lstm (512 --units)",
      measure_cluster_lstm},
+    {"cluster_register", "preparing a graph of --nodes nodes for two workers",
+     measure_cluster_register},
     {"place", "placing and cutting a graph of --nodes nodes", measure_place},
     {"kmeans_scaling",
      "2 CPU devices over 1, --trips of k-means (--nodes points)",

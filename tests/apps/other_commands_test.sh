@@ -131,6 +131,8 @@ expect 0 '"unit":"us"' - tagflow bench cluster_step --repeats 1
 expect 0 '"tcp_stream":[0-9.]+' - tagflow bench cluster_transfer --repeats 1
 expect 0 '"one_process":[0-9.]+' - tagflow bench cluster_lstm --train \
   --batch 2 --steps 3 --units 8 --repeats 1
+expect 0 '"nodes":1000,"one_process":[0-9.]+' - \
+  tagflow bench cluster_register --nodes 1000 --repeats 1
 expect 0 '"raw_write":[0-9.]+' - \
   tagflow bench checkpoint --bytes 100000 --repeats 1
 # Nothing but what the reader asked for, and nothing at all, is copied.
