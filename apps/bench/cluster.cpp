@@ -242,7 +242,8 @@ ComparePlan plan_of(std::string name, std::string what, int trips, int inner,
   plan.entry.scale = scale;
   plan.entry.unit = std::move(unit);
   plan.entry.inner = inner;
-  plan.entry.most_repeats = 1;
+  // A loop is many measurements of a trip, but a step is one.
+  plan.entry.most_repeats = trips > 0 ? 1 : 5;
   plan.entry.own = own_seconds(make, trips, inner);
   plan.make = std::move(make);
   return plan;
