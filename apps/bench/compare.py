@@ -19,8 +19,9 @@ the ops out whose time is asked for. `threads` is how many threads run ops, and
 how many run parts of one op; 0 stands for as many as the machine has. Since a
 process has the threads of its first session, it is asked only for entries whose
 `threads` are the same. `workers` is how many processes run a graph, which are
-gRPC servers that this script starts; 0 stands for this process alone. Sessions
-cannot choose the threads of such servers.
+gRPC servers that this script starts; 0 stands for this process alone. The ways
+are others then: servers as they come, servers that share the cores, and each of
+them with the graph optimisers off.
 
 Where `program` is not empty, the graph is not read but built here, with
 `sizes`, by the function of that name: loop_grad, map_fn_grad, lstm_train, mlp,
@@ -66,22 +67,36 @@ WAYS = {
 }
 
 
+# The same over servers: whether they share the cores, and the optimisers.
+SERVER_WAYS = {
+    "default": (False, True),
+    "not optimised": (False, False),
+    "cores shared": (True, True),
+    "cores shared, not optimised": (True, False),
+}
+
+
 # A worker, which ends with the script that has started it.
 WORKER = """
 import json, os, sys
 import tensorflow.compat.v1 as tf
 addresses, task = json.loads(sys.argv[1]), int(sys.argv[2])
-server = tf.train.Server({"worker": addresses}, "worker", task)
+threads = int(sys.argv[3])
+server = tf.train.Server({"worker": addresses}, "worker", task,
+                         config=tf.ConfigProto(
+                             inter_op_parallelism_threads=threads,
+                             intra_op_parallelism_threads=threads))
 print("ready", flush=True)
 sys.stdin.read()
 os._exit(0)
 """
 
 
-class Workers:
-    """So many servers on this machine."""
+class Servers:
+    """So many servers on this machine, with the threads of each; 0: TensorFlow
+    chooses."""
 
-    def __init__(self, count):
+    def __init__(self, count, threads):
         listening = [socket.create_server(("localhost", 0))
                      for _ in range(count)]
         addresses = [f"localhost:{s.getsockname()[1]}" for s in listening]
@@ -90,7 +105,8 @@ class Workers:
         self.target = f"grpc://{addresses[0]}"
         self.processes = [
             subprocess.Popen(
-                [sys.executable, "-c", WORKER, json.dumps(addresses), str(i)],
+                [sys.executable, "-c", WORKER, json.dumps(addresses), str(i),
+                 str(threads)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL)
             for i in range(count)]
@@ -99,11 +115,15 @@ class Workers:
 
 
 @functools.cache
-def workers(count):
-    return Workers(count)
+def servers(count, share_cores):
+    share = max(1, os.cpu_count() // count)
+    return Servers(count, share if share_cores else 0)
 
 
-def make_session(graph, entry, threads, optimised):
+def make_session(graph, entry, way, optimised):
+    """A session; `way` is a number of threads, or whether servers share the
+    cores."""
+    threads = 0 if entry["workers"] else way
     config = tf.ConfigProto(
         device_count={"CPU": entry["devices"]},
         inter_op_parallelism_threads=threads or entry["threads"],
@@ -111,7 +131,8 @@ def make_session(graph, entry, threads, optimised):
     if not optimised:
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         config.graph_options.optimizer_options.opt_level = -1
-    target = workers(entry["workers"]).target if entry["workers"] else ""
+    target = (servers(entry["workers"], way).target if entry["workers"]
+              else "")
     return tf.Session(target, graph=graph, config=config)
 
 
@@ -339,11 +360,10 @@ def make_calls(entry):
         signature = (PROGRAMS[entry["program"]](**entry["sizes"])
                      if entry["program"] else read(entry))
     calls = {}
-    for way, (threads, optimised) in WAYS.items():
-        if entry["workers"] and threads:
-            continue
+    ways = SERVER_WAYS if entry["workers"] else WAYS
+    for way, (setting, optimised) in ways.items():
         if not (optimised and entry["as_written"]):
-            session = make_session(graph, entry, threads, optimised)
+            session = make_session(graph, entry, setting, optimised)
             session.run(signature.init)
             if not calls and signature.compared:
                 write_results(session, signature, entry)

@@ -15,7 +15,8 @@ Result<LocalCluster> LocalCluster::start(int count, int threads) {
   workers.count = count;
   workers.cluster = "bench";
   workers.secret_file = folder.path() / "secret";
-  workers.arguments = {"--quiet", "--workers", std::to_string(threads)};
+  workers.threads = threads;
+  workers.arguments = {"--quiet"};
   TAGFLOW_RETURN_IF_ERROR(net::write_new_secret(workers.secret_file));
   net::ClusterOptions options{.name = workers.cluster};
   TAGFLOW_ASSIGN(options.secret, net::read_secret(workers.secret_file));

@@ -12,8 +12,8 @@ namespace tagflow::apps {
 // They end with it, or with its process. Thread-compatible.
 class LocalCluster {
  public:
-  // Starts "/job:worker/task:0" and so on, with so many threads each; 0: one
-  // per core. Returns errors of LocalWorkers and of net::Cluster.
+  // Starts "/job:worker/task:0" and so on, with so many threads each; 0: the
+  // cores are shared. Returns errors of LocalWorkers and of net::Cluster.
   static Result<LocalCluster> start(int count, int threads);
 
   // Its master, for SessionOptions::backend.

@@ -102,7 +102,7 @@ LocalWorkersOptions options_of(const StartCommand& command,
   options.cluster = cluster.name;
   options.secret_file = files.secret();
   options.devices = command.devices;
-  options.arguments = {"--workers", std::to_string(command.workers)};
+  options.threads = command.workers;
   for (const std::string& library : command.op_libraries)
     options.arguments.insert(options.arguments.end(),
                              {"--op-library", library});
@@ -163,7 +163,8 @@ void add_cluster_command(CLI::App& app, ExitCode& exit_code) {
   add_output_option(*start, "--file", command->file,
                     "where to write the cluster file, for --cluster; default: "
                     "in a new folder; its secret is FILE.secret");
-  add_workers_option(*start, command->workers);
+  add_workers_option(*start, command->workers)
+      ->description("threads of each; 0: its share of the cores");
   start
       ->add_option("--op-library", command->op_libraries,
                    "as that of \"tagflow worker\"")

@@ -21,6 +21,7 @@ struct LocalWorkersOptions {
   std::string cluster;  // its name
   std::filesystem::path secret_file;
   std::string devices;                 // of each
+  int threads = 0;                     // of each; 0: its share of the cores
   std::vector<std::string> arguments;  // further ones of "tagflow worker"
 };
 
