@@ -240,7 +240,8 @@ start worker tagflow worker --secret-file s --job ps --task 3
 port=$(sed 's/^ready: localhost://' "$work/worker.out")
 printf '{"secret_file": "s", "tasks": [{"job": "ps", "task": 3, "address": "localhost:%s", "devices": "cpu:2"}]}' \
   "$port" >"$work/one.json"
-expect 0 '^device +/job:ps/replica:0/task:3/device:CPU:0' - \
+expect 0 '^device +/job:ps/replica:0/task:3/device:CPU:0' \
+  '\[--cluster\] /job:ps/task:3 has "cpu:1", and "cpu:2" in "one.json"' \
   tagflow place "$loop" --cluster one.json
 expect 1 - "cannot listen at localhost port $port: Address already in use" \
   tagflow worker --cluster one.json --job ps --task 3
@@ -263,7 +264,8 @@ start worker tagflow worker --cluster one.json --job ps --task 3 \
   --file-root files --devices cpu:3
 grep -q 'task:3 has "cpu:3", and "cpu:2" in "one.json"' "$work/worker.err" ||
   complain "there is no warning of other devices" --devices
-expect 0 '^text = string\[\] "text' - tagflow run "$graphs/read_file.pbtxt" \
+expect 0 '^text = string\[\] "text' 'has "cpu:3", and "cpu:2" in' \
+  tagflow run "$graphs/read_file.pbtxt" \
   --feed 'path="a"' --fetch text --cluster one.json
 ends TERM 0 "$pid" worker
 start worker tagflow worker --cluster one.json --job ps --task 3
