@@ -27,10 +27,10 @@ class Control::Impl {
           Directory::Options{*control, std::move(options.load), on_warning}));
       types = system.message_types(caf::detail::type_list<DirectoryActor>());
     } else {
-      actor = caf::actor_cast<caf::actor>(system.spawn<Joiner>(
-          Joiner::Options{*control, thread, std::move(options.identity),
-                          std::move(options.join), std::move(options.load),
-                          on_warning, std::move(options.on_refused)}));
+      actor = caf::actor_cast<caf::actor>(system.spawn<Joiner>(Joiner::Options{
+          *control, thread, std::move(options.identity),
+          std::move(options.join), std::move(options.load), on_warning,
+          std::move(options.on_joined), std::move(options.on_refused)}));
       types = system.message_types(caf::detail::type_list<WorkerActor>());
     }
     // Another thread may be the one that destroys it.

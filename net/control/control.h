@@ -20,9 +20,11 @@ struct ControlOptions {
   // Of any member of the cluster that is to be joined. An empty host: this
   // process is the directory of its cluster.
   Address join;
-  // Both on the thread of the control plane, until the end of the Control.
+  // All on the thread of the control plane, until the end of the Control.
   std::function<Load()> load;
   std::function<void(const std::string&)> on_warning;
+  // The cluster that is to be joined knows what was announced. May be empty.
+  std::function<void()> on_joined;
   // The cluster will never take this process; called once.
   std::function<void(const Status&)> on_refused;
 };
