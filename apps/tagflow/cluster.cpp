@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -38,6 +39,42 @@ struct StartCommand {
   std::string file_root;
 };
 
+constexpr char kFile[] = "cluster.json";  // in a new folder
+
+fs::path secret_of(const fs::path& file) { return file.string() + ".secret"; }
+
+// The lock of a folder of this user, which ends with its process. -1 if there
+// is no such folder, or if another one has it and the mode has LOCK_NB.
+int lock_folder(const fs::path& folder, int mode) {
+  const int lock =
+      ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat found {};
+  if (lock < 0 || (::fstat(lock, &found) == 0 && found.st_uid == geteuid() &&
+                   ::flock(lock, mode) == 0))
+    return lock;
+  ::close(lock);
+  return -1;
+}
+
+// Removes what clusters without --file have left that were killed. A folder of
+// something else has no such file.
+void remove_left() {
+  std::error_code end, ignored;
+  for (fs::directory_iterator at(fs::temp_directory_path(end), end);
+       !end && at != fs::directory_iterator(); at.increment(end)) {
+    const fs::path& folder = at->path();
+    if (!folder.filename().string().starts_with(io::PrivateFolder::kPrefix))
+      continue;
+    const int lock = lock_folder(folder, LOCK_EX | LOCK_NB);
+    if (lock < 0) continue;
+    if (fs::remove(secret_of(folder / kFile), ignored)) {
+      fs::remove(folder / kFile, ignored);
+      fs::remove(folder, ignored);  // if it is empty
+    }
+    ::close(lock);
+  }
+}
+
 // The files of a cluster, which are removed with it.
 class ClusterFiles {
  public:
@@ -49,15 +86,19 @@ class ClusterFiles {
     if (has_file_) fs::remove(file_, ignored);
     if (has_secret_) fs::remove(secret(), ignored);
     if (lock_ >= 0) ::close(lock_);
+    if (folder_lock_ >= 0) ::close(folder_lock_);
   }
 
   // Chooses the paths, and writes the secret.
   Status make(const std::string& file) {
     file_ = file;
     if (file.empty()) {
+      remove_left();
       TAGFLOW_ASSIGN(io::PrivateFolder folder, io::PrivateFolder::make());
       folder_.emplace(std::move(folder));
-      file_ = folder_->path() / "cluster.json";
+      // Before there is a secret.
+      folder_lock_ = lock_folder(folder_->path(), LOCK_EX);
+      file_ = folder_->path() / kFile;
     }
     TAGFLOW_RETURN_IF_ERROR(io::check_writable(file_));
     // The secret of a cluster that was killed is free; the new one is another
@@ -75,7 +116,7 @@ class ClusterFiles {
   }
 
   const fs::path& file() const { return file_; }
-  fs::path secret() const { return file_.string() + ".secret"; }
+  fs::path secret() const { return secret_of(file_); }
 
  private:
   // Takes the file, if there is one.
@@ -92,6 +133,7 @@ class ClusterFiles {
   fs::path file_;
   bool has_file_ = false, has_secret_ = false;
   int lock_ = -1;  // the descriptor of the secret
+  int folder_lock_ = -1;
 };
 
 LocalWorkersOptions options_of(const StartCommand& command,

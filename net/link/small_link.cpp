@@ -12,6 +12,7 @@
 #include "graph/fault.h"
 #include "net/link/life_signs.h"
 #include "net/link/system_io.h"
+#include "net/protocol/life.h"
 
 namespace tagflow::net {
 
@@ -49,7 +50,7 @@ struct SmallLink::State : std::enable_shared_from_this<State> {
   void read();
   Status receive(const ErrorCode& error, size_t count);
   Status take(const Frame& frame);
-  void wait_interval();
+  void wait_interval(Time end);
   Status end_interval();
   template <class Message>
   Status send_message(const Message& message);
@@ -186,7 +187,7 @@ void SmallLink::State::begin(Handlers link_handlers) {
     return lose(status);
   }
   step([&] {
-    wait_interval();
+    wait_interval(std::chrono::steady_clock::now() + options.life.interval);
     read();
   });
 }
@@ -226,8 +227,8 @@ Status SmallLink::State::take(const Frame& frame) {
   return is_taken ? Status() : handlers.on_frame(frame);
 }
 
-void SmallLink::State::wait_interval() {
-  timer.expires_after(options.life.interval);
+void SmallLink::State::wait_interval(Time end) {
+  timer.expires_at(end);
   timer.async_wait([self = shared_from_this()](const ErrorCode& error) {
     if (!error) self->step([&] { return self->end_interval(); });
   });
@@ -243,7 +244,8 @@ Status SmallLink::State::end_interval() {
   TAGFLOW_RETURN_IF_ERROR(net::end_interval(
       silence, sent, last_sequence, options.peer,
       [this](const Ping& ping) { return send_message(ping); }));
-  wait_interval();
+  wait_interval(next_look(timer.expiry(), std::chrono::steady_clock::now(),
+                          options.life.interval));
   return {};
 }
 

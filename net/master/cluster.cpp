@@ -1,15 +1,14 @@
 #include "net/master/cluster.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "actors/runtime/reaper.h"
 #include "actors/session/joined_executable.h"
+#include "actors/session/turns.h"
 #include "devices/kernel_catalog.h"
 #include "graph/fault.h"
 #include "graph/file/program_file.h"
@@ -30,36 +29,6 @@ Register::Settings settings_of(const actors::SessionOptions& options) {
           .compile_edges = options.passes.has(graph::Pass::kEdges),
           .hand_off = uint8_t(options.hand_off)};
 }
-
-// One after the other. Thread-safe.
-class Turns {
- public:
-  struct End {
-    void operator()(Turns* turns) const {
-      const std::lock_guard lock(turns->mutex_);
-      turns->is_taken_ = false;
-      turns->changed_.notify_one();
-    }
-  };
-  // Waits for the turn, which lasts as long as the result. Errors of the
-  // budget.
-  Result<std::unique_ptr<Turns, End>> begin(graph::Budget* budget) {
-    std::unique_lock lock(mutex_);
-    while (is_taken_) {
-      changed_.wait_for(lock, kBudgetLook);
-      lock.unlock();
-      if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
-      lock.lock();
-    }
-    is_taken_ = true;
-    return std::unique_ptr<Turns, End>(this);
-  }
-
- private:
-  std::mutex mutex_;  // guards the below
-  std::condition_variable changed_;
-  bool is_taken_ = false;
-};
 
 // What is registered under a number, until it is released by the end of this.
 class AtWorkers {
@@ -165,7 +134,7 @@ class Cluster::Impl {
   // another process takes over a task.
   std::vector<uint64_t> incarnations;
   const devices::RegisteredKernels kernels;
-  Turns turns;  // guard the members and the below
+  actors::Turns turns;  // guard the members and the below
   uint64_t requests = 0;
 };
 

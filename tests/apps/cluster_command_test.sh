@@ -102,6 +102,27 @@ expect 0 '^274 passed, 0 failed, 0 skipped$' '' \
 expect 0 '^274 passed, 0 failed, 0 skipped$' '' tagflow conform "$work/cases" \
   --cluster c.json --scatter 5 --mailbox-only --window 2 --timeout 500
 
+# Accelerators are the workers': the process that asks has none.
+start accelerated tagflow cluster start 2 --devices cpu:1,stream:1 --file a.json
+sed 's|/device:CPU:0|/job:worker/task:0/device:STREAM:0|
+  s|/device:CPU:1|/job:worker/task:1/device:STREAM:0|' \
+  "$graphs/two_devices.pbtxt" >"$work/two_streams.pbtxt"
+expect 0 '^y = float\[\] 48.0$' - tagflow run two_streams.pbtxt \
+  --feed n=5 --feed x=1.5 --fetch y --cluster a.json
+layers=("$graphs/layers.pbtxt" --feed x=1 --fetch y)
+expect 0 '^y = ' - tagflow run "${layers[@]}" --devices stream:1
+cp "$work/stdout" "$work/here"
+expect 0 '^y = ' - tagflow run "${layers[@]}" --cluster a.json
+cmp -s "$work/here" "$work/stdout" ||
+  complain "an accelerator of a worker gives something else" tagflow run layers
+expect 0 '"launched": [1-9]' - tagflow run "${layers[@]}" --cluster a.json \
+  --scatter 1 --json
+mkdir "$work/few"
+mv "$work"/cases/while_v2_test__* "$work/few"
+expect 0 '^[1-9][0-9]* passed, 0 failed, 0 skipped$' '' \
+  tagflow conform few --cluster a.json --scatter 6 --timeout 500
+ends TERM 0 "$pid" "cluster start"
+
 # --- What is refused ----------------------------------------------------------
 run=(run "$loop" --feed n=1 --fetch Exit)
 watched='is not supported there yet: it sees the nodes of this process only'
@@ -234,13 +255,40 @@ ends TERM 0 "$pid" "cluster start"
 [ -e "$work/k.json" ] || [ -e "$work/k.json.secret" ] &&
   complain "the files of a killed one stay" cluster start
 
+# Without --file, the next one removes the folder of a killed one, and no other.
+export TMPDIR=$work/temporary
+mkdir -p "$TMPDIR/tagflow-models" "$TMPDIR/other"
+touch "$TMPDIR/tagflow-models/"{cluster.json,model} "$TMPDIR/other/cluster.json"
+# folder_of FILE: of the cluster that was started so.
+folder_of() {
+  dirname "$(sed 's/^ready: //' "$work/$1.out")"
+}
+start killed tagflow cluster start 1
+mapfile -t workers < <(pgrep -P "$pid")
+ends KILL 137 "$pid" "cluster start"
+is_gone "${workers[@]}"
+start alive tagflow cluster start 1
+alive=$pid
+start again tagflow cluster start 1
+ends TERM 0 "$pid" "cluster start"
+[ -e "$(folder_of killed)" ] &&
+  complain "the folder of a killed one stays" cluster start
+expect 0 '^Exit = int32\[\] 1$' - \
+  tagflow "${run[@]}" --cluster "$(folder_of alive)/cluster.json"
+ends TERM 0 "$alive" "cluster start"
+[ "$(cd "$TMPDIR" && find . -type f | sort | xargs)" = \
+  "./other/cluster.json ./tagflow-models/cluster.json ./tagflow-models/model" ] ||
+  complain "other files are gone, or left" cluster start
+unset TMPDIR
+
 # --- One worker ---------------------------------------------------------------
 (umask 077 && echo a secret >"$work/s")
 start worker tagflow worker --secret-file s --job ps --task 3
 port=$(sed 's/^ready: localhost://' "$work/worker.out")
 printf '{"secret_file": "s", "tasks": [{"job": "ps", "task": 3, "address": "localhost:%s", "devices": "cpu:2"}]}' \
   "$port" >"$work/one.json"
-expect 0 '^device +/job:ps/replica:0/task:3/device:CPU:0' - \
+expect 0 '^device +/job:ps/replica:0/task:3/device:CPU:0' \
+  '\[--cluster\] /job:ps/task:3 has "cpu:1", and "cpu:2" in "one.json"' \
   tagflow place "$loop" --cluster one.json
 expect 1 - "cannot listen at localhost port $port: Address already in use" \
   tagflow worker --cluster one.json --job ps --task 3
@@ -263,7 +311,8 @@ start worker tagflow worker --cluster one.json --job ps --task 3 \
   --file-root files --devices cpu:3
 grep -q 'task:3 has "cpu:3", and "cpu:2" in "one.json"' "$work/worker.err" ||
   complain "there is no warning of other devices" --devices
-expect 0 '^text = string\[\] "text' - tagflow run "$graphs/read_file.pbtxt" \
+expect 0 '^text = string\[\] "text' 'has "cpu:3", and "cpu:2" in' \
+  tagflow run "$graphs/read_file.pbtxt" \
   --feed 'path="a"' --fetch text --cluster one.json
 ends TERM 0 "$pid" worker
 start worker tagflow worker --cluster one.json --job ps --task 3

@@ -1,10 +1,18 @@
 #include "apps/shared/runs/cluster_connection.h"
 
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
 #include <chrono>
+#include <map>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "apps/shared/runs/named_cluster.h"
+#include "devices/device_registry.h"
+#include "net/config/cluster_file.h"
 #include "net/master/cluster.h"
 
 namespace tagflow::apps {
@@ -23,13 +31,54 @@ Status check_switches(const EngineOptions& options) {
   return {};
 }
 
-Failure read_options(const EngineOptions& options, net::ClusterOptions& found) {
+using Counts = std::map<std::string, int>;  // by keyword of a device type
+
+std::string spec_of(const Counts& counts) {
+  std::string spec;
+  for (const auto& [keyword, count] : counts)
+    spec += fmt::format("{}{}:{}", spec.empty() ? "" : ",", keyword, count);
+  return spec;
+}
+
+// Warns of each task whose worker has more or fewer devices than the file says.
+// It is no error: the worker was told so, and the graph is placed on what it
+// has.
+Status compare_devices(const std::string& file,
+                       const std::vector<net::ClusterFile::Entry>& tasks,
+                       std::span<const graph::DeviceInfo> infos) {
+  const auto types = devices::DeviceRegistry::global().types();
+  for (const net::ClusterFile::Entry& entry : tasks) {
+    TAGFLOW_ASSIGN(const auto specs,
+                   devices::parse_device_specs(entry.devices));
+    Counts named, reported;
+    for (const devices::DeviceSpec& spec : specs)
+      named[spec.keyword] += spec.count;
+    named.emplace("cpu", 1);
+    for (const graph::DeviceInfo& info : infos) {
+      if (info.name.job != entry.task.job ||
+          info.name.task != int(entry.task.index))
+        continue;
+      const auto type =
+          std::ranges::find(types, info.name.type, &devices::DeviceType::type);
+      ++reported[type == types.end() ? *info.name.type : type->keyword];
+    }
+    if (named != reported)
+      spdlog::warn("[--cluster] {} has {:?}, and {:?} in \"{}\"",
+                   entry.task.to_string(), spec_of(reported), spec_of(named),
+                   file);
+  }
+  return {};
+}
+
+Failure read_options(const EngineOptions& options, net::ClusterOptions& found,
+                     std::vector<net::ClusterFile::Entry>& tasks) {
   NamedCluster cluster;
   Failure failure =
       read_named_cluster(options.cluster, options.secret_file, cluster);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  for (auto& [task, address, devices] : cluster.tasks)
-    found.members.push_back({std::move(task), std::move(address)});
+  for (const auto& [task, address, devices] : cluster.tasks)
+    found.members.push_back({task, address});
+  tasks = std::move(cluster.tasks);
   if (cluster.any) {
     auto members = net::members_of(cluster.access(*cluster.any));
     if (!members.ok())
@@ -54,12 +103,17 @@ Failure connect_cluster(EngineOptions& options) {
   if (!usage.ok()) return usage_error(std::move(usage));
   net::ClusterOptions found;
   found.patience = kPatience;
-  Failure failure = read_options(options, found);
+  std::vector<net::ClusterFile::Entry> tasks;
+  Failure failure = read_options(options, found, tasks);
   if (failure.exit_code != ExitCode::kOk) return failure;
   auto cluster = net::Cluster::connect(std::move(found));
   if (!cluster.ok())
     return run_time_error(
         std::move(cluster).status().with_prefix("[--cluster] "));
+  Status compared =
+      compare_devices(options.cluster, tasks, (*cluster)->devices());
+  if (!compared.ok())
+    return run_time_error(std::move(compared).with_prefix("[--cluster] "));
   options.backend = *std::move(cluster);
   return {};
 }
