@@ -219,6 +219,10 @@ Status SmallLink::State::receive(const ErrorCode& error, size_t count) {
 }
 
 Status SmallLink::State::take(const Frame& frame) {
+  if (frame.kind == FrameKind::kPong && handlers.on_pong) {
+    TAGFLOW_ASSIGN(const Pong pong, parse_body<Pong>(frame.body));
+    handlers.on_pong(pong);
+  }
   TAGFLOW_ASSIGN(
       const bool is_taken,
       take_life_sign(frame, options.peer, traffic, [this](const auto& message) {
