@@ -35,8 +35,10 @@ struct ClusterOptions {
 
 // Sessions whose SessionOptions::backend it is run their graphs on the devices
 // of the workers, "/job:NAME/replica:0/task:N/device:CPU:0". It is their master
-// until it is destroyed. RunStats are sums over the workers. A run with an
-// observer or a trace is Unimplemented, since these are local to a process.
+// until it is destroyed. RunStats are sums over the workers. The trace of a run
+// gets what the workers have recorded, at their devices, with the times of this
+// process's clock; of a worker that was lost it has nothing. A run with an
+// observer is Unimplemented, since that is local to a process.
 //
 // If a worker is lost, the steps that use it fail with Unavailable naming it.
 // Later runs of a session compile again what they need, and then use the

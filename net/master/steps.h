@@ -52,8 +52,8 @@ class Steps final : public MemberEvents {
   uint64_t num_torn() const;
   void on_mended(uint64_t num_torn);
 
-  Status on_done(Member& member, const net::Done& done,
-                 Result<Fetches> fetches) override;
+  Status on_done(Member& member, const net::Done& done, Result<Fetches> fetches,
+                 actors::TracePart* trace) override;
   void on_failed(Member& member, uint64_t step, Status status) override;
   void on_report(Member& member, const Report& report) override;
   void on_pair_lost(Member& member, const PairLost& lost) override;
