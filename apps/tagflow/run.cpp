@@ -171,10 +171,8 @@ ExitCode run_graph(const RunOptions& options) {
         Code::kUnimplemented, "[--logdir] event files are not supported yet")));
   }
   Status usage = StepCheckpoints::check(options.checkpoints, options.steps > 0);
-  const bool is_watched = !options.trace.empty() || options.learn;
-  if (usage.ok() && is_watched)
-    usage = refuse_watching_cluster(options.signature.engine,
-                                    options.learn ? "--learn" : "--trace");
+  if (usage.ok() && options.learn)
+    usage = refuse_watching_cluster(options.signature.engine, "--learn");
   if (!usage.ok()) return report(usage_error(std::move(usage)));
   Prepared prepared = prepare(options.signature);
   Failure failure = prepared.failure;

@@ -63,6 +63,53 @@ expect 0 '' - \
 expect 0 '^grad_0 = float\[\] 27.0$' - tagflow run slopes.pb --feed n=3 \
   --feed x=2 --feed w=3 --fetch grad_0 --cluster c.json --scatter 4
 
+# One trace has all workers, with the tokens between them. check_two FILE: it
+# has two processes, with arrows both ways.
+check_two() {
+  cases=$((cases + 1))
+  python3 "$here/check_trace.py" "$work/$1" loop/ ||
+    complain "the trace is not sound" "$1"
+  python3 - "$work/$1" <<'END' || complain "it lacks a process or a token" "$1"
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+task = {e["pid"]: e["args"]["name"] for e in events
+        if e["name"] == "process_name"}
+assert sorted(task.values()) == ["tagflow /job:worker/task:0 CPU:0",
+                                 "tagflow /job:worker/task:1 CPU:0"], task
+begun = {e["id"]: task[e["pid"]] for e in events if e["ph"] == "s"}
+ways = {(begun[e["id"]], task[e["pid"]]) for e in events if e["ph"] == "f"}
+assert len([way for way in ways if way[0] != way[1]]) == 2, ways
+fired = {task[e["pid"]] for e in events if e["name"] == "loop/double"}
+assert fired == {"tagflow /job:worker/task:1 CPU:0"}, fired
+END
+}
+two_run=(run "$two" --feed x=1.5 --fetch y --cluster c.json)
+expect 0 '^y = float\[\] 48.0$' - \
+  tagflow "${two_run[@]}" --feed n=5 --passes none --trace t.json
+check_two t.json
+expect 0 '' '' tagflow "${two_run[@]}" --feed n=5 --repeat 3 --trace t.json
+check_two t.json
+
+# As docs/processes.md has it.
+step=(step "$two" --feed n=1 --feed x=1.5 --fetch y --cluster c.json)
+expect 0 '^ +[0-9]+  .* on /job:worker/task:1 CPU:0/0  Mul "loop/double"$' - \
+  tagflow "${step[@]}" --brief --nodes loop/double
+grep -qE 'CPU:0/1  Mul "loop/double" is skipped: dead$' "$work/stdout" ||
+  complain "nothing is skipped" "${step[@]}"
+grep -qxF 'y = float[] 3.0' "$work/stdout" ||
+  complain "there is no result" "${step[@]}"
+expect 0 '"kind":"arrive"' - tagflow "${step[@]}" --json --trace t.json
+check_two t.json
+expect 0 '^ +5  ' 'steps after the first 5 are left out' \
+  tagflow "${step[@]}" --limit 5
+for option in --html --plan; do
+  arguments=("$option")
+  [ "$option" = --html ] && arguments+=(page.html)
+  expect 2 - "step $option is not supported there yet" \
+    tagflow "${step[@]}" "${arguments[@]}"
+done
+expect 2 - 'leave out --workers' tagflow "${step[@]}" --workers 2
+
 # Variables live at the workers until the master ends, and can be saved.
 line=("$graphs/line.pbtxt" --feed x=@line_x.json --feed y=@line_y.json
   --target train --fetch loss --seed 7)
@@ -126,9 +173,6 @@ ends TERM 0 "$pid" "cluster start"
 # --- What is refused ----------------------------------------------------------
 run=(run "$loop" --feed n=1 --fetch Exit)
 watched='is not supported there yet: it sees the nodes of this process only'
-expect 2 - "step $watched" \
-  tagflow step "$loop" --feed n=1 --fetch Exit --cluster c.json
-expect 2 - "--trace $watched" tagflow "${run[@]}" --trace t --cluster c.json
 expect 2 - "--learn $watched" \
   tagflow "${run[@]}" --costs x --learn --cluster c.json
 expect 2 - "--measure $watched" \
@@ -154,7 +198,10 @@ node { name: "d" op: "QueueDequeueV2" input: "q" device: "/job:worker/task:1"
   attr { key: "component_types" value { list { type: DT_FLOAT } } } }
 END
 expect 5 - 'worker/task:1: what comes from no other worker, QueueDequeueV2 "d"' \
-  tagflow run empty.pbtxt --fetch d --cluster c.json
+  tagflow run empty.pbtxt --fetch d --cluster c.json --trace t.json
+cases=$((cases + 1))
+grep -q '"name": "d", "ph": "X"' "$work/t.json" ||
+  complain "the trace of a run that fails is lost" --trace
 
 # Cluster files; each mistake has a test beside net/config/cluster_file.h.
 expect 3 - '\[--cluster\] \[cluster_file\] "no.json": No such file' \

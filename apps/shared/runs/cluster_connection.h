@@ -17,8 +17,8 @@ namespace tagflow::apps {
 // the errors of the files, of net::members_of() and net::Cluster::connect().
 Failure connect_cluster(EngineOptions& options);
 
-// A usage error if a cluster is named, for what needs to see every node fire,
-// as "--trace".
+// A usage error if a cluster is named, for what needs to see more of every node
+// that fires than a trace has, as "--learn".
 Status refuse_watching_cluster(const EngineOptions& options,
                                std::string_view what);
 
