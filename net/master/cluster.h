@@ -61,6 +61,7 @@ class Cluster final : public actors::Backend {
   // Of the workers that are not lost. Mends torn state if the default container
   // is among them.
   Status reset(const std::vector<std::string>& containers) override;
+  bool has_local_files() const override { return false; }
 
   class Impl;
 

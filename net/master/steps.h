@@ -79,7 +79,9 @@ class Steps final : public MemberEvents {
   IoThread& clock_;
   const std::vector<std::string> names_;
   const Duration grace_;
-  std::mutex order_mutex_;  // held while Runs are sent; guards the next
+  // Held while Runs are sent, which waits for no connection: a link keeps what
+  // its socket does not take, and is lost if that is too much. Guards the next.
+  std::mutex order_mutex_;
   uint64_t last_number_ = 0;
   mutable std::mutex mutex_;  // guards the below; locked after the other
   Members members_;

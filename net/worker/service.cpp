@@ -361,7 +361,11 @@ void Service::adopt_peer(Pairing::Pair pair) {
 
 Result<BulkLink::Destination> Service::on_begin(const Begin& begin) {
   if (begin.kind == ObjectKind::kTensor) return feeds_.begin(begin);
-  return registers_.begin(begin);
+  auto to = registers_.begin(begin);
+  // No Reply would come: what it answers is in the bytes that are dropped.
+  if (!to.ok())
+    static_cast<void>(master_->send(Bye{std::string(to.status().message())}));
+  return to;
 }
 
 void Service::on_end(ObjectId object, const Status& status) {

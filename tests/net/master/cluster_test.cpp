@@ -53,6 +53,7 @@ class Sockets final : public actors::Backend {
   Status reset(const std::vector<std::string>& containers) override {
     return cluster_->reset(containers);
   }
+  bool has_local_files() const override { return false; }
   void close_worker(size_t task) { workers_[task].reset(); }
   const ClusterOptions& options() const { return options_; }
   // Another master takes the place of the present one, when the workers have
