@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/watch/trace.h"
+#include "net/link/silence.h"
 #include "tests/net/master/works.h"
 #include "tests/skip.h"
 
@@ -119,7 +120,8 @@ TEST_CASE("a trace of a run that has lost a worker has the parts of others") {
   Trace trace;
   const auto [status, took] = harmed(
       [&] { return record(*session, *work, trace); },
-      std::chrono::milliseconds(200), [&] { processes.workers[1]->kill(); });
+      std::chrono::milliseconds(200 * kSlowness),
+      [&] { processes.workers[1]->kill(); });
   CHECK(status.code() == Code::kUnavailable);
   CHECK(firings(trace, 0, "Less").contains(1));
   CHECK(firings(trace, 2, "AddV2").contains(0));
