@@ -37,6 +37,7 @@ struct StartCommand {
   int workers = 0;
   std::vector<std::string> op_libraries;
   std::string file_root;
+  bool respawns = false;
 };
 
 constexpr char kFile[] = "cluster.json";  // in a new folder
@@ -145,6 +146,7 @@ LocalWorkersOptions options_of(const StartCommand& command,
   options.secret_file = files.secret();
   options.devices = command.devices;
   options.threads = command.workers;
+  options.respawns = command.respawns;
   for (const std::string& library : command.op_libraries)
     options.arguments.insert(options.arguments.end(),
                              {"--op-library", library});
@@ -175,9 +177,13 @@ Failure start_cluster(const StartCommand& command) {
   written = flush_stdout();
   if (!written.ok()) return run_time_error(std::move(written));
   size_t num_lost = 0;
-  (*workers)->wait([&num_lost](const std::string& sentence) {
-    ++num_lost;
-    spdlog::error("[cluster] {}", sentence);
+  (*workers)->wait([&num_lost](const std::string& sentence, bool is_followed) {
+    if (is_followed) {
+      spdlog::warn("[cluster] {}; another one follows it", sentence);
+    } else {
+      ++num_lost;
+      spdlog::error("[cluster] {}", sentence);
+    }
   });
   if (num_lost == 0) return {};
   return run_time_error(error(Code::kUnavailable, "[cluster] {} of {} lost",
@@ -218,6 +224,8 @@ void add_cluster_command(CLI::App& app, ExitCode& exit_code) {
                    "as that of \"tagflow worker\"; by default graphs use no "
                    "files")
       ->type_name("DIR");
+  start->add_flag("--respawn", command->respawns,
+                  "start another worker in the place of one that has ended");
   add_cluster_status_command(*sub, exit_code);
   start->callback(
       [command, &exit_code] { exit_code = report(start_cluster(*command)); });

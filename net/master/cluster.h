@@ -31,6 +31,9 @@ struct ClusterOptions {
   std::chrono::milliseconds grace{10'000 * kSlowness};
   // How long connect() tries again to reach each member, or to be its master.
   std::chrono::milliseconds patience{0};
+  // connect() goes on without members that it cannot reach, unless it reaches
+  // none. Otherwise each is an error.
+  bool leaves_out_lost = false;
 };
 
 // Sessions whose SessionOptions::backend it is run their graphs on the devices
@@ -46,12 +49,15 @@ struct ClusterOptions {
 // gone. A Callable stays with the worker that was lost. Thread-safe.
 class Cluster final : public actors::Backend {
  public:
-  // Connects to all members. InvalidArgument if there is no member, or a task
-  // twice; errors of Connector, with the task.
+  // Connects to the members. InvalidArgument if there is no member, or a task
+  // twice; errors of Connector, with the task: Unavailable if a member cannot
+  // be reached.
   static Result<std::shared_ptr<Cluster>> connect(ClusterOptions options);
   // REQUIRES: no session uses it any more.
   ~Cluster() override;
 
+  // Those that connect() has left out, in the order of the options.
+  const std::vector<Task>& left_out() const;
   std::span<const graph::DeviceInfo> devices() const override;
   const graph::KernelCatalog& kernels() const override;
   Result<Made> make(std::vector<graph::Partition> partitions,

@@ -20,6 +20,8 @@ class Option;
 
 namespace tagflow::apps {
 
+struct Reconnection;  // apps/shared/runs/cluster_connection.h
+
 // As given on the command line.
 struct EngineOptions {
   int workers = 0;  // 0: one per core
@@ -47,6 +49,8 @@ struct EngineOptions {
   bool keeps_stdout = false;
   // The workers of the cluster, from connect_cluster(). Not a switch.
   std::shared_ptr<actors::Backend> backend;
+  // If the command survives the loss of workers. Not a switch.
+  std::shared_ptr<Reconnection> reconnection;
 };
 
 // Declares the switches on `app`, and appends a paragraph about devices to its
