@@ -145,6 +145,7 @@ BackupSteps Replicas::minimize_first(const Scope& s, int enough,
   std::vector<Output> accumulators(bases_.size());
   std::vector<ops::Queue> tokens;
   BackupSteps steps;
+  Outputs begin;
   for (size_t k = 0; k < copies_.size() && in.ok(); ++k) {
     const Scope here = at(in, k);
     tokens.push_back(ops::fifo_queue(here.named("tokens"), {DataType::kInt64},
@@ -176,10 +177,15 @@ BackupSteps Replicas::minimize_first(const Scope& s, int enough,
     const Outputs token =
         ops::dequeue(here.with_control_dependencies(given), tokens[k]);
     // The step is read before the variables, which so are of it or newer.
-    const Output now =
-        counter.read(at_counter(in).with_control_dependencies({token[0]}));
-    Outputs copied = copy_to(in, k, values(in, now));
-    copied.push_back(own_step.assign(here, now));
+    const auto copy_after = [&](const Outputs& before) {
+      const Output now =
+          counter.read(at_counter(in).with_control_dependencies(before));
+      Outputs copied = copy_to(in, k, values(in, now));
+      copied.push_back(own_step.assign(here, now));
+      return copied;
+    };
+    for (const Output& one : copy_after({})) begin.push_back(one);
+    const Outputs copied = copy_after({token[0]});
     steps.replicas.push_back(ops::group(at(s, k), copied));
   }
 
@@ -205,6 +211,7 @@ BackupSteps Replicas::minimize_first(const Scope& s, int enough,
   for (size_t k = 0; k < copies_.size(); ++k)
     sent.push_back(ops::enqueue(at(in, k), tokens[k], {next}));
   steps.update = ops::group(s, sent);
+  steps.begin = ops::group(in, begin);
   return in.ok() ? steps : BackupSteps();
 }
 

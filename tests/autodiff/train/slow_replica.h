@@ -46,6 +46,8 @@ class SlowReplica {
   void open(const actors::SessionOptions& options) {
     w_ = vars.trainable_variables()[0].read(s).name();
     steps_ = counter_.read(s).name();
+    restore = graph::ops::group(s, {vars.trainable_variables()[0].assign(s, 20),
+                                    counter_.assign(s, 50)});
     replicas->initialize(s.named("init"));
     session_.emplace(s, options);
     session_->run("init");
@@ -65,6 +67,8 @@ class SlowReplica {
   graph::Scope s{graph};
   graph::VariableScope vars;
   std::optional<Replicas> replicas;
+  // Sets w to 20, and the number of steps to 50.
+  Output restore;
 
  private:
   const size_t slow_;
@@ -104,6 +108,7 @@ inline void check_backup(const std::vector<std::string>& devices,
   const BackupSteps steps =
       p.replicas->minimize_first(p.s, 2, p.make, p.options());
   p.open(options);
+  p.start(steps.begin).get();
   const auto update_by = [&](size_t a, size_t b) {
     auto one = p.start(steps.replicas[a]);
     auto other = p.start(steps.replicas[b]);
@@ -123,6 +128,11 @@ inline void check_backup(const std::vector<std::string>& devices,
   update_by(2, 0);
   CHECK(p.w() == 10 - 3 - 25.5);
   CHECK(p.steps() == 3);
+  // As after a restore: tokens are lost, and copies are of any step.
+  p.start(p.restore).get();
+  p.start(steps.begin).get();
+  update_by(0, 1);
+  CHECK(p.w() == 20 - 1.5);
 }
 
 }  // namespace tagflow::autodiff::testing
