@@ -291,6 +291,9 @@ void Trace::add_part(std::string_view process, TracePart part) {
     event.end = std::max<int64_t>(event.end + later, 0);
   };
   const std::lock_guard lock(mutex_);
+  // Events and frames point into them, so they stay if there is no memory for
+  // the rest.
+  part_plans_.push_back(std::move(part.plans));
   for (TracePart::Track& track : part.tracks) {
     for (TraceEvent& event : track.events) shift(event);
     auto& all = part_tracks_[{std::string(process), track.thread}];
@@ -305,7 +308,6 @@ void Trace::add_part(std::string_view process, TracePart part) {
     launches_.push_back(std::move(launch));
   }
   frames_.insert(frames_.end(), part.frames.begin(), part.frames.end());
-  part_plans_.push_back(std::move(part.plans));
   part_dropped_ += part.dropped;
 }
 

@@ -57,8 +57,16 @@ int lock_folder(const fs::path& folder, int mode) {
   return -1;
 }
 
+// Locks a secret, and sets the descriptor: -1 if there is no secret. False if a
+// cluster that runs has the lock.
+bool lock_free_secret(const fs::path& secret, int& lock) {
+  lock = ::open(secret.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  return lock < 0 || ::flock(lock, LOCK_EX | LOCK_NB) == 0;
+}
+
 // Removes what clusters without --file have left that were killed. A folder of
-// something else has no such file.
+// something else has no such file; one that runs with --file may be in a folder
+// of such a name.
 void remove_left() {
   std::error_code end, ignored;
   for (fs::directory_iterator at(fs::temp_directory_path(end), end);
@@ -68,10 +76,13 @@ void remove_left() {
       continue;
     const int lock = lock_folder(folder, LOCK_EX | LOCK_NB);
     if (lock < 0) continue;
-    if (fs::remove(secret_of(folder / kFile), ignored)) {
+    const fs::path secret = secret_of(folder / kFile);
+    int secret_lock = -1;
+    if (lock_free_secret(secret, secret_lock) && fs::remove(secret, ignored)) {
       fs::remove(folder / kFile, ignored);
       fs::remove(folder, ignored);  // if it is empty
     }
+    if (secret_lock >= 0) ::close(secret_lock);
     ::close(lock);
   }
 }
@@ -123,8 +134,7 @@ class ClusterFiles {
   // Takes the file, if there is one.
   Status lock_secret() {
     if (lock_ >= 0) ::close(lock_);
-    lock_ = ::open(secret().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) == 0) return {};
+    if (lock_free_secret(secret(), lock_)) return {};
     return error(Code::kFailedPrecondition,
                  "[cluster] {:?} belongs to a cluster that runs",
                  file_.string());

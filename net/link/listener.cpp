@@ -1,11 +1,14 @@
 #include "net/link/listener.h"
 
+#include <sys/socket.h>
+
 #include <atomic>
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <iterator>
 #include <list>
 #include <optional>
 #include <vector>
@@ -231,8 +234,12 @@ struct Connector::State : std::enable_shared_from_this<State> {
             fmt::format("{} port {}", options.host, options.port))) {}
 
   void start(Result<Hello> first_hello, OnDone on_done);
+  using Doors = std::vector<StreamProtocol::endpoint>;
+
   void resolve();
   void connect(tcp::resolver::results_type addresses);
+  // Tries this door, and then those after it.
+  void try_doors(Doors::const_iterator first);
   void close();
 
   IoThread& thread;
@@ -240,6 +247,7 @@ struct Connector::State : std::enable_shared_from_this<State> {
   tcp::resolver resolver;
   std::shared_ptr<Handshake> handshake;
   std::optional<Hello> hello;
+  Doors doors;  // of the peer, the best first
   bool is_closed = false;
 };
 
@@ -270,22 +278,30 @@ void Connector::State::resolve() {
 }
 
 void Connector::State::connect(tcp::resolver::results_type addresses) {
-  std::vector<StreamProtocol::endpoint> doors;
   for (const auto& entry : addresses) {
     const tcp::endpoint address = entry.endpoint();
+    // CAF has to see the address of its peer.
     if (address.address().is_loopback() && options.purpose != Purpose::kControl)
       doors.emplace_back(local_door_of(address));
     doors.emplace_back(address);
   }
+  try_doors(doors.cbegin());
+}
+
+void Connector::State::try_doors(Doors::const_iterator first) {
   asio::async_connect(
-      handshake->socket(), doors,
+      handshake->socket(), first, doors.cend(),
       [self = shared_from_this()](const ErrorCode& error,
-                                  const StreamProtocol::endpoint&) {
+                                  Doors::const_iterator door) {
         if (self->is_closed) return;
-        if (!error) return self->handshake->exchange(std::move(*self->hello));
-        self->handshake->fail(lost(
-            fmt::format("{} port {}", self->options.host, self->options.port),
-            error.message()));
+        if (error)
+          return self->handshake->fail(lost(
+              fmt::format("{} port {}", self->options.host, self->options.port),
+              error.message()));
+        if (door->protocol().family() == AF_UNIX &&
+            !is_of_this_user(self->handshake->socket().native_handle()))
+          return self->try_doors(std::next(door));
+        self->handshake->exchange(std::move(*self->hello));
       });
 }
 

@@ -16,7 +16,10 @@ namespace tagflow::net {
 //
 // The name is an abstract one of Linux: it belongs to the network namespace, as
 // the address does, and ends with the listener. If another process has taken
-// it, the listener does not start, as if the port were taken.
+// it, the listener does not start, as if the port were taken. A listener
+// without a door leaves the name to anybody, who could stand between the two
+// and read and change what they say; of TCP, only root can. So a connector
+// passes by the door of another user.
 inline boost::asio::local::stream_protocol::endpoint local_door_of(
     const boost::asio::ip::tcp::endpoint& address) {
   return std::string(1, '\0') + "tagflow " + address.address().to_string() +

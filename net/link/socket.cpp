@@ -72,6 +72,13 @@ int family_of(const Socket& socket) {
   return address_of(socket.descriptor()).ss_family;
 }
 
+bool is_of_this_user(int socket) {
+  ucred listener{};
+  socklen_t size = sizeof(listener);
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0 &&
+         listener.uid == ::geteuid();
+}
+
 uint16_t port_of(int socket) {
   const sockaddr_storage address = address_of(socket);
   if (address.ss_family == AF_INET) return ntohs(v4(address).sin_port);

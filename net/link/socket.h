@@ -35,6 +35,10 @@ Status prepare_socket(const Socket& socket);
 // Its address family: AF_INET, and so on; AF_UNSPEC if it has none.
 int family_of(const Socket& socket);
 
+// Whether a process of this user listens at the other end of a Unix socket that
+// has connected; false if the system does not say.
+bool is_of_this_user(int socket);
+
 // The port of its own address; 0 if it has none.
 uint16_t port_of(int socket);
 

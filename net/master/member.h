@@ -38,8 +38,8 @@ class MemberEvents {
 
   virtual ~MemberEvents() = default;
   // A Done, whose fetches are there: or an error instead of them. `trace` is
-  // what the part has recorded, by the clock of this process, which may be
-  // taken out of it; null: nothing.
+  // what the part has recorded, with the times of this process's clock. The
+  // callee may move it away. Null: nothing was recorded.
   virtual Status on_done(Member& member, const Done& done,
                          Result<Fetches> fetches, actors::TracePart* trace) = 0;
   virtual void on_failed(Member& member, uint64_t step, Status status) = 0;

@@ -50,10 +50,13 @@ class PartWriter {
   std::string write(uint64_t most) {
     Writer names;
     write_names(names);
-    // What may come besides: three counts, each of 10 bytes.
-    constexpr uint64_t kCounts = 30;
-    if (names.bytes().size() + kCounts > most) return write_empty();
-    uint64_t room = most - names.bytes().size() - kCounts;
+    // What comes besides events: two counts, and of each track the thread and a
+    // count.
+    constexpr uint64_t kCount = 10, kTrack = 8 + kCount;
+    const uint64_t least =
+        names.bytes().size() + 2 * kCount + kTrack * part_.tracks.size();
+    if (least > most) return write_empty();
+    uint64_t room = most - least;
     uint64_t dropped = part_.dropped;
     Writer tracks;
     for (const TracePart::Track& track : part_.tracks)
@@ -130,14 +133,12 @@ class PartWriter {
     write_texts(writer, plan.exits);
   }
 
-  // Takes its bytes from the room.
+  // Takes the bytes of its events from the room.
   void write_track(Writer& writer, const TracePart::Track& track,
                    uint64_t& room, uint64_t& dropped) {
-    constexpr uint64_t kHead = 18;  // the thread, a count
     Writer events;
     size_t count = 0;
     int64_t last = 0;
-    room -= std::min(room, kHead);
     for (const TraceEvent& event : track.events) {
       const size_t before = events.bytes().size();
       write_event(events, event, last);

@@ -316,6 +316,9 @@ ends KILL 137 "$pid" "cluster start"
 is_gone "${workers[@]}"
 start alive tagflow cluster start 1
 alive=$pid
+mkdir "$TMPDIR/tagflow-mine"
+start mine tagflow cluster start 1 --file "$TMPDIR/tagflow-mine/cluster.json"
+mine=$pid
 start again tagflow cluster start 1
 ends TERM 0 "$pid" "cluster start"
 [ -e "$(folder_of killed)" ] &&
@@ -323,6 +326,9 @@ ends TERM 0 "$pid" "cluster start"
 expect 0 '^Exit = int32\[\] 1$' - \
   tagflow "${run[@]}" --cluster "$(folder_of alive)/cluster.json"
 ends TERM 0 "$alive" "cluster start"
+expect 0 '^Exit = int32\[\] 1$' - \
+  tagflow "${run[@]}" --cluster "$TMPDIR/tagflow-mine/cluster.json"
+ends TERM 0 "$mine" "cluster start"
 [ "$(cd "$TMPDIR" && find . -type f | sort | xargs)" = \
   "./other/cluster.json ./tagflow-models/cluster.json ./tagflow-models/model" ] ||
   complain "other files are gone, or left" cluster start

@@ -52,10 +52,12 @@ Status compare_devices(const std::string& file,
                        std::span<const graph::DeviceInfo> infos) {
   const auto types = devices::DeviceRegistry::global().types();
   for (const net::ClusterFile::Entry& entry : tasks) {
-    TAGFLOW_ASSIGN(const auto specs,
-                   devices::parse_device_specs(entry.devices));
+    auto specs = devices::parse_device_specs(entry.devices);
+    if (!specs.ok())
+      return std::move(specs).status().with_prefix(
+          fmt::format("{}: {}: ", file, entry.task.to_string()));
     Counts named, reported;
-    for (const devices::DeviceSpec& spec : specs)
+    for (const devices::DeviceSpec& spec : *specs)
       named[spec.keyword] += spec.count;
     named.emplace("cpu", 1);
     for (const graph::DeviceInfo& info : infos) {

@@ -2,10 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "actors/watch/trace.h"
+#include "tests/failing_new.h"
 
 namespace tagflow::actors {
 namespace {
@@ -90,6 +92,31 @@ TEST_CASE("a trace has room for its words, less the events of its parts") {
   CHECK(trace.room() == 0);
   trace.add_part("a", TracePart::missing());
   CHECK(trace.dropped() == 8);
+}
+
+TEST_CASE("a trace has the names of all that it keeps of a part, if any") {
+  bool has_failed = true;
+  for (int64_t k = 1; has_failed; ++k) {
+    CAPTURE(k);
+    Trace trace(1);
+    {
+      TracePart part = part_of("A", steady_clock::now(), 1, {0, 10});
+      part.launches.push_back({"A", {}, "n", 0, 3, 4});
+      FailAllocation fail(k);
+      try {
+        trace.add_part("a", std::move(part));
+      } catch (const std::bad_alloc&) {
+      }
+      fail.stop();
+      has_failed = fail.failed();
+    }
+    // It would take the place of a plan that has gone.
+    const TracePart other = part_of("B", steady_clock::now(), 1, {0});
+    for (const auto& track : trace.tracks())
+      for (const TraceEvent& event : track) CHECK(event.device == "A");
+    for (const TraceFrame& frame : trace.frames())
+      CHECK(frame.plan->device == "A");
+  }
 }
 
 }  // namespace tagflow::actors

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <filesystem>
@@ -151,13 +152,9 @@ TEST_CASE("processes of one machine meet at a local door, if there is one") {
   CHECK_FALSE(is_local(*connection));
 }
 
-TEST_CASE("another process at the local door keeps a listener from its port") {
-  uint16_t port = 0;
-  {
-    const Port free;
-    port = free.listener->port();
-  }
-  const Socket taken(::socket(AF_UNIX, SOCK_STREAM, 0));
+// A socket with the name of the local door at 127.0.0.1 and that port.
+Socket take_door(uint16_t port) {
+  Socket taken(::socket(AF_UNIX, SOCK_STREAM, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string name = fmt::format("tagflow 127.0.0.1 {}", port);
@@ -166,6 +163,34 @@ TEST_CASE("another process at the local door keeps a listener from its port") {
       ::bind(taken.descriptor(), reinterpret_cast<const sockaddr*>(&address),
              socklen_t(offsetof(sockaddr_un, sun_path) + 1 + name.size())) ==
       0);
+  return taken;
+}
+
+TEST_CASE("a connector passes by the local door of another user") {
+  if (::geteuid() != 0) return skip_test_case("only root can be another user");
+  Listener::Options options;
+  options.host = "127.0.0.1";
+  options.has_local_door = false;
+  const Port port(options);
+  const Socket taken = take_door(port.listener->port());
+  constexpr int kStranger = 12345, kWaiting = 10;
+  REQUIRE(::seteuid(kStranger) == 0);
+  const int listening = ::listen(taken.descriptor(), kWaiting);
+  REQUIRE(::seteuid(0) == 0);
+  REQUIRE(listening == 0);
+  const auto connection =
+      connect(identity_of(7), {"127.0.0.1", port.listener->port()});
+  REQUIRE(connection.ok());
+  CHECK_FALSE(is_local(*connection));
+}
+
+TEST_CASE("another process at the local door keeps a listener from its port") {
+  uint16_t port = 0;
+  {
+    const Port free;
+    port = free.listener->port();
+  }
+  const Socket taken = take_door(port);
   const auto thread = start_thread();
   Listener::Options options;
   options.host = "127.0.0.1";

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "tests/actors/program.h"
 #include "tests/net/wire/hex.h"
@@ -146,6 +147,22 @@ TEST_CASE("a trace that is too long lacks its last events, which it counts") {
     last = count(*part);
   }
   CHECK(last == all);
+}
+
+TEST_CASE("a trace of many threads is no longer than it may be") {
+  TracePart part = small_part();
+  constexpr size_t kThreads = 20;
+  const std::vector<TraceEvent> events = part.tracks[0].events;
+  part.tracks.clear();
+  for (size_t thread = 0; thread < kThreads; ++thread)
+    part.tracks.push_back({thread, events});
+  const size_t length = write_trace(part).size();
+  for (size_t most = 100; most <= length; ++most) {
+    CAPTURE(most);
+    const std::string bytes = write_trace(part, most);
+    CHECK(bytes.size() <= most);
+    CHECK(parse_trace(bytes).ok());
+  }
 }
 
 TEST_CASE("bytes of a trace that a peer made up are refused") {
