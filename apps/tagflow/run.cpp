@@ -133,7 +133,8 @@ Results run_prepared(const RunOptions& options, const Prepared& prepared,
 
 // Connects to the workers that there are now, which know nothing of the run
 // that has ended, and goes on from the last checkpoint.
-Results restart(const RunOptions& options, Prepared& prepared) {
+Results restart(const RunOptions& options, Prepared& prepared,
+                const std::shared_ptr<actors::Trace>& trace) {
   // Its workers obey one master at a time.
   prepared = {};
   SignatureOptions signature = options.signature;
@@ -141,8 +142,9 @@ Results restart(const RunOptions& options, Prepared& prepared) {
   prepared = prepare(signature);
   Results results;
   results.failure = prepared.failure;
+  prepared.session.keep(trace);
   if (results.failure.exit_code == ExitCode::kOk)
-    results = run_prepared(options, prepared, nullptr, nullptr);
+    results = run_prepared(options, prepared, trace.get(), nullptr);
   // Such as a node that has no place without them.
   const std::vector<std::string>& lost = signature.engine.reconnection->lost;
   if (results.failure.exit_code == ExitCode::kRunTimeError && !lost.empty())
@@ -156,15 +158,16 @@ Results restart(const RunOptions& options, Prepared& prepared) {
 // As run_prepared(), but goes on after the loss of workers, as often as the
 // options say.
 Results run_with_restarts(const RunOptions& options, Prepared& prepared,
-                          actors::Trace* trace, actors::CostRecorder* costs) {
+                          const std::shared_ptr<actors::Trace>& trace,
+                          actors::CostRecorder* costs) {
   Results results;
   (void)actors::run_with_restarts(options.restarts, [&](int number) {
     if (number == 0) {
-      results = run_prepared(options, prepared, trace, costs);
+      results = run_prepared(options, prepared, trace.get(), costs);
     } else {
       spdlog::warn("[--restarts] {}; restart {} of {}",
                    results.failure.status.message(), number, options.restarts);
-      results = restart(options, prepared);
+      results = restart(options, prepared, trace);
     }
     return results.failure.status;
   });
@@ -231,8 +234,7 @@ ExitCode run_graph(const RunOptions& options) {
   if (options.learn)
     costs = std::make_shared<actors::CostRecorder>(prepared.session->devices());
   prepared.session.keep(costs);
-  Results results =
-      run_with_restarts(options, prepared, trace.get(), costs.get());
+  Results results = run_with_restarts(options, prepared, trace, costs.get());
   failure = std::move(results.failure);
   if (failure.exit_code == ExitCode::kOk)
     failure = print_results(options, prepared.names, results);

@@ -93,12 +93,14 @@ restart_cluster() {
 
 # The graph names no devices, so two workers can do it.
 restart_cluster
-run left --steps 4000 --restarts 1 --restart-wait 0.3
+run left --steps 4000 --restarts 1 --restart-wait 0.3 --trace left.json
 reaches left 1000
 kill -KILL "$(worker 1)"
 ends 0 left
 is_said left '/job:worker/task:1 has not come back: the run goes on without it'
 expect 0 - - tagflow checkpoint diff undisturbed left
+cases=$((cases + 1))
+grep -q '"name":' "$work/left.json" || complain "there is no trace" run left
 
 # A node that names the worker has no place, unless placement is soft.
 sed '0,/name: "slope" op: "VarHandleOp"/s||& device: "/job:worker/task:2"|' \

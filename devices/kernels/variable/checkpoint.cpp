@@ -48,11 +48,13 @@ class ListStateKernel final : public CheapKernel {
       if (key.kind == Variable::kKind || key.kind == Variable::kReferenceKind ||
           key.kind == kMutexKind || object.has_ended())
         return;
+      // _SaveActor or _SaveTable can read it.
+      const bool is_saved = dynamic_cast<SavedContents*>(&object) != nullptr &&
+                            (dynamic_cast<StateActor*>(&object) != nullptr ||
+                             key.kind == Table::kKind);
       texts.insert(texts.end(),
                    {key.kind, key.container, key.name,
-                    dynamic_cast<SavedContents*>(&object) == nullptr
-                        ? "it is not of a kind that is saved"
-                        : ""});
+                    is_saved ? "" : "it is not of a kind that is saved"});
     });
     context.set_output(0, strings(texts));
     texts.clear();
