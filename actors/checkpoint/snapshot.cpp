@@ -135,6 +135,9 @@ Result<Snapshot> Snapshots::take(std::chrono::nanoseconds timeout) try {
   TAGFLOW_ASSIGN(auto values, parts_->session->run({}, reads, {}, run));
   for (size_t i = 0; i < names.size(); ++i)
     snapshot.variables.emplace(std::move(names[i]), std::move(values[i]));
+  // A process that has followed a lost one answers, too, and has nothing.
+  if (const auto& backend = parts_->session->options().backend)
+    TAGFLOW_RETURN_IF_ERROR(backend->check_state());
   parts_->tasks->take(std::span(values).subspan(names.size()), snapshot);
   return snapshot;
 } catch (...) {

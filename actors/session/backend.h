@@ -51,6 +51,9 @@ class Backend {
   virtual Status reset(const std::vector<std::string>& containers) = 0;
   // Whether ops at all of the devices use the files of this process.
   virtual bool has_local_files() const = 0;
+  // Whether what its processes hold belongs together, so that a snapshot of it
+  // means something; else Unavailable with what was lost.
+  virtual Status check_state() const { return {}; }
 };
 
 // Compiles partitions for the devices of this process; with `peers`, the part

@@ -42,6 +42,10 @@ void add_variable_reasons(RuleTable& table) {
               "DeleteSessionTensor GetSessionHandle GetSessionHandleV2 "
               "GetSessionTensor",
               "what is kept may have come in any step");
+  no_gradient(table,
+              "_ListState _RestoreRunCounts _RestoreState _RunCounts "
+              "_SaveActor _SaveTable _StateHandle",
+              "it belongs to a checkpoint");
 }
 
 }  // namespace

@@ -425,6 +425,8 @@ Result<actors::Backend::Made> Cluster::make(
   return made;
 }
 
+Status Cluster::check_state() const { return impl_->steps->check_state(); }
+
 Status Cluster::reset(const std::vector<std::string>& containers) {
   TAGFLOW_ASSIGN(auto turn, impl_->turns.begin(nullptr));
   const uint64_t number = ++impl_->requests;

@@ -68,6 +68,7 @@ class Cluster final : public actors::Backend {
   // is among them.
   Status reset(const std::vector<std::string>& containers) override;
   bool has_local_files() const override { return false; }
+  Status check_state() const override;
 
   class Impl;
 

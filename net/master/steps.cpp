@@ -53,6 +53,12 @@ void Steps::on_lost(Member& member, const Status& why) {
         step->on_lost(lost->task, lost->incarnation, lost->reason);
 }
 
+Status Steps::check_state() const {
+  const std::lock_guard lock(mutex_);
+  const Status status = torn_.check(TornState::Effect::kUpdates);
+  return status.ok() ? status : Status(Code::kUnavailable, status.message());
+}
+
 uint64_t Steps::num_torn() const {
   const std::lock_guard lock(mutex_);
   return torn_.num_torn();

@@ -132,6 +132,8 @@ class SaveActorKernel final : public ActorKernel {
 class SaveTableKernel final : public StateKernel {
  public:
   explicit SaveTableKernel(const KernelInfo& info) : key_(key_in(info)) {}
+  // How large it is, only its lock tells.
+  double cost(const KernelContext&) const override { return kHeavyNanoseconds; }
   Status claim(const KernelContext& context, StateClaim& claim) const override {
     TAGFLOW_ASSIGN(Table * table, handle_input<Table>(context, 0));
     claim.add(table->lock(), StateLock::Mode::kShared, *table);
@@ -149,6 +151,7 @@ class SaveTableKernel final : public StateKernel {
 class RestoreStateKernel final : public UpdateKernel {
  public:
   explicit RestoreStateKernel(const KernelInfo&) {}
+  double cost(const KernelContext&) const override { return 0; }
   Status claim(const KernelContext&, StateClaim&) const override { return {}; }
 
  protected:
@@ -182,6 +185,10 @@ class RunCountsKernel final : public CheapKernel {
 class RestoreRunCountsKernel final : public UpdateKernel {
  public:
   explicit RestoreRunCountsKernel(const KernelInfo&) {}
+  double cost(const KernelContext& context) const override {
+    constexpr double kPerName = 200;  // a node of a map
+    return kPerName * double(context.input(0).num_elements());
+  }
   Status claim(const KernelContext&, StateClaim&) const override { return {}; }
 
  protected:

@@ -118,10 +118,10 @@ TEST_CASE("a trace of a run that has lost a worker has the parts of others") {
   const auto work = endless_loop();
   const auto session = work->session(processes);
   Trace trace;
-  const auto [status, took] = harmed(
-      [&] { return record(*session, *work, trace); },
-      std::chrono::milliseconds(200 * kSlowness),
-      [&] { processes.workers[1]->kill(); });
+  const auto [status, took] =
+      harmed([&] { return record(*session, *work, trace); },
+             std::chrono::milliseconds(200 * kSlowness),
+             [&] { processes.workers[1]->kill(); });
   CHECK(status.code() == Code::kUnavailable);
   CHECK(firings(trace, 0, "Less").contains(1));
   CHECK(firings(trace, 2, "AddV2").contains(0));
