@@ -1,7 +1,10 @@
 #include "net/master/member.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <memory>
+#include <utility>
 
 #include "graph/budget.h"
 #include "graph/fault.h"
@@ -191,22 +194,34 @@ Status Member::on_frame(const Frame& frame) {
 }
 
 void Member::on_done(Done done) {
-  auto fetches = std::exchange(done.fetches, {});
-  collect_values(fetches_, std::move(fetches),
-                 [this, done = std::move(done)](
-                     Result<MemberEvents::Fetches> values) mutable {
-                   on_fetches(std::move(done), std::move(values));
-                 });
-}
-
-void Member::on_fetches(Done done, Result<MemberEvents::Fetches> fetches) {
-  if (std::holds_alternative<Done::Dead>(done.trace))
-    return tell(done, std::move(fetches), nullptr);
-  std::vector<Done::Fetch> traces = {{0, std::exchange(done.trace, {})}};
+  struct Coming {
+    Done done;
+    Result<MemberEvents::Fetches> fetches = MemberEvents::Fetches();
+    Result<MemberEvents::Fetches> trace = MemberEvents::Fetches();
+    std::atomic<int> left = 2;
+  };
+  const auto coming = std::make_shared<Coming>();
+  coming->done = std::move(done);
+  const bool has_trace =
+      !std::holds_alternative<Done::Dead>(coming->done.trace);
+  const auto on_part = [this, coming, has_trace] {
+    if (--coming->left > 0) return;
+    if (!has_trace)
+      return tell(coming->done, std::move(coming->fetches), nullptr);
+    on_trace(coming->done, std::move(coming->fetches), coming->trace);
+  };
+  // Both are named now: what is not named is forgotten after a while.
+  std::vector<Done::Fetch> traces;
+  if (has_trace) traces = {{0, std::exchange(coming->done.trace, {})}};
   collect_values(fetches_, std::move(traces),
-                 [this, done = std::move(done), fetches = std::move(fetches)](
-                     const Result<MemberEvents::Fetches>& trace) mutable {
-                   on_trace(done, std::move(fetches), trace);
+                 [coming, on_part](Result<MemberEvents::Fetches> values) {
+                   coming->trace = std::move(values);
+                   on_part();
+                 });
+  collect_values(fetches_, std::exchange(coming->done.fetches, {}),
+                 [coming, on_part](Result<MemberEvents::Fetches> values) {
+                   coming->fetches = std::move(values);
+                   on_part();
                  });
 }
 

@@ -98,7 +98,6 @@ class Member {
   void expect(uint64_t request);
   Status on_frame(const Frame& frame);
   void on_done(Done done);
-  void on_fetches(Done done, Result<MemberEvents::Fetches> fetches);
   void on_trace(const Done& done, Result<MemberEvents::Fetches> fetches,
                 const Result<MemberEvents::Fetches>& trace);
   void tell(const Done& done, Result<MemberEvents::Fetches> fetches,

@@ -560,10 +560,14 @@ void Service::end_step(uint64_t step, actors::Step::Answer answer,
     const Status sent = guarded(
         "net", [&] { return send_done(*tell, counts, answer, findings); });
     if (sent.ok()) continue;
-    WorkerSteps::TellDone failed = *tell;
-    failed.done.status = sent;
-    failed.done.is_cause = true;
-    static_cast<void>(send_done(failed, counts, sent, {}));
+    const Status told = guarded("net", [&] {
+      WorkerSteps::TellDone failed = *tell;
+      failed.done.status = sent;
+      failed.done.is_cause = true;
+      return send_done(failed, counts, sent, {});
+    });
+    // The master waits for it.
+    if (!told.ok()) close(told);
   }
   const std::lock_guard lock(mutex_);
   running_.erase(step);
