@@ -60,6 +60,8 @@ class AllReduce {
           shape(i).num_elements() * int64_t(dtype_size(dtype));
       if (gradient.is_sparse()) {
         gather_rows(i);
+      } else if (bytes >= options.ring_bytes && count() == 2) {
+        exchange(i);
       } else if (bytes >= options.ring_bytes) {
         go_around(i);
       } else {
@@ -98,6 +100,13 @@ class AllReduce {
         "[all_reduce] the gradients by \"{}\" and \"{}\" are not of one kind "
         "and shape",
         first.variable.name(), one.variable.name());
+  }
+
+  void exchange(size_t i) {
+    const Output first = gradient(0, i).values, second = gradient(1, i).values;
+    for (size_t k = 0; k < 2; ++k)
+      gradient(k,
+               i) = {ops::real_div(at(k), ops::add(at(k), first, second), 2)};
   }
 
   void go_around(size_t i) {

@@ -12,10 +12,12 @@
 // So each device sends to the next one only, 2 (n - 1) / n of the bytes of a
 // gradient (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for
 // clusters of workstations", 2009), and may do so while other gradients are
-// still computed. Small gradients are packed into one tensor, which device 0
-// sums: a message to it and one from it take less time than 2 (n - 1) hops.
+// still computed. Two devices exchange whole gradients, which are as many bytes
+// in half of the hops. Small gradients are packed into one tensor, which device
+// 0 sums: a message to it and one from it take less time than 2 (n - 1) hops.
 //
-// Each sum is computed once, and copied, so all devices have the same bits.
+// All devices get the same bits, since each sum is computed once and copied, or
+// is one of two terms.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ expect 2 - '"often" is neither a number of steps' \
   train_images mlp --save-every often
 expect 2 - 'the path is empty' train_images mlp --save ''
 expect 3 - 'dataset-fashion-mnist' train_images mlp --data nowhere
-expect 2 - '--style' train_images mlp --style star
+expect 2 - '--style: star not in {ring,ps,async,backup}' train_images mlp --style star
 expect 2 - '--replicas' train_images mlp --replicas 0
 expect 3 - '\[--cluster\] .*nowhere.json' \
   train_images mlp --cluster nowhere.json

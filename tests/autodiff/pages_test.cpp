@@ -9,6 +9,7 @@
 #include "autodiff/train/layer.h"
 #include "autodiff/train/loss.h"
 #include "autodiff/train/optimizers.h"
+#include "autodiff/train/replicas.h"
 #include "graph/builder/builder.h"
 #include "graph/builder/rnn.h"
 #include "graph/builder/variable_scope.h"
@@ -98,4 +99,26 @@ TEST_CASE("cells are run over time") {
                                   {.sequence_length = lengths});
   CHECK(s.status().to_string() == "OK");
   CHECK(r.outputs.shape() == PartialShape({2, 5, 64}));
+}
+
+TEST_CASE("the page's replicas are built") {
+  Graph graph;
+  const Scope s(graph);
+  const VariableScope vars;
+  const Outputs part = {ops::constant(s, 1.f), ops::constant(s, 2.f)};
+  const auto loss_of = [](const Scope& in, const VariableScope& own,
+                          const Output& x) {
+    return ops::square(in, ops::sub(in, own.get(in, "w", {}).read(in), x));
+  };
+  const Replicas replicas(
+      s, vars, {.devices = {"/job:worker/task:0", "/job:worker/task:1"}},
+      [&](const Replica& r) { return loss_of(r.s, r.vars, part[r.index]); });
+  const auto make = [](const VariableScope& own) {
+    return optimizers::adam(own, 0.001);
+  };
+  replicas.minimize(s.named("step"), make);
+  replicas.initialize(s.named("init"));
+  CHECK_MESSAGE(s.ok(), s.status().to_string());
+  for (const char* name : {"step", "init", "w", "replica_1/w"})
+    CHECK(graph.find(name) != nullptr);
 }

@@ -3,8 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "actors/session/backend.h"
 #include "apps/examples/train_images/task.h"
@@ -22,12 +23,19 @@ using namespace tagflow::apps;  // NOLINT
 using train_images::Model;
 using train_images::Task;
 
+constexpr std::pair<const char*, train_images::Style> kStyles[] = {
+    {"ring", train_images::Style::kRing},
+    {"ps", train_images::Style::kServer},
+    {"async", train_images::Style::kAsync},
+    {"backup", train_images::Style::kBackup}};
+
 struct Options {
   train_images::TaskOptions task;
   training::TrainerOptions trainer;
   std::string data = io::kFashionMnist;
   int64_t pictures = 0;  // 0: all
   int replicas = 0;      // 0: one for each device of the cluster
+  std::string style = kStyles[0].first;
   EngineOptions engine;
   bool json = false;
 };
@@ -106,6 +114,8 @@ Failure train_model(Options& options) {
   auto devices = find_devices(options);
   if (!devices.ok()) return usage_error(std::move(devices).status());
   options.task.devices = *std::move(devices);
+  for (const auto& [name, style] : kStyles)
+    if (options.style == name) options.task.style = style;
   Result<Task> task = load_task(options);
   if (!task.ok()) {
     Failure failure = file_error(std::move(task).status());
@@ -131,8 +141,9 @@ Failure train_model(Options& options) {
 }
 
 void add_replica_options(CLI::App& command, Options& options) {
-  using train_images::Style;
   const char* const group = "Over several devices";
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : kStyles) names.emplace_back(name);
   command
       .add_option("--cluster", options.engine.cluster,
                   "train on the workers of this cluster file, or of the "
@@ -152,16 +163,12 @@ void add_replica_options(CLI::App& command, Options& options) {
       ->check(CLI::Range(1, 1024))
       ->group(group);
   command
-      .add_option("--style", options.task.style,
+      .add_option("--style", options.style,
                   "ring: each replica has the variables; ps: the first device "
                   "has them; async: the same, and replicas do not wait for "
                   "each other; backup: steps do not wait for the last replicas")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Style>{{"ring", Style::kRing},
-                                       {"ps", Style::kServer},
-                                       {"async", Style::kAsync},
-                                       {"backup", Style::kBackup}}))
-      ->default_str("ring")
+      ->capture_default_str()
+      ->check(CLI::IsMember(names))
       ->group(group);
   command
       .add_option("--backups", options.task.backups,

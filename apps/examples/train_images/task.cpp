@@ -237,8 +237,8 @@ class TrainSide {
 
 // InvalidArgument unless the replicas are possible.
 Status check_replicas(const TaskOptions& options) {
-  const auto replicas = int64_t(options.devices.size());
-  if (replicas > 1 && options.batch % replicas != 0)
+  const auto replicas = std::max<int64_t>(1, int64_t(options.devices.size()));
+  if (options.batch % replicas != 0)
     return invalid_argument(
         "[train_images] {} replicas cannot have equal parts of a batch of {}",
         replicas, options.batch);

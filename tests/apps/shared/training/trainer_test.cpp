@@ -51,8 +51,14 @@ struct Line {
     const Output target = ops::add(s, ops::mul(s, x, 3), noise);
     const Output loss = autodiff::losses::mean_squared_error(
         s.named("loss"), ops::mul(s, x, w), target);
-    autodiff::optimizers::momentum(vars, rate, {.momentum = 0.5})
-        .minimize(s.named("train"), loss, vars.trainable_variables());
+    const Output update =
+        autodiff::optimizers::momentum(vars, rate, {.momentum = 0.5})
+            .minimize(s.named("train"), loss, vars.trainable_variables());
+    // A step that waits for what a run beside it gives.
+    const ops::Queue queue =
+        ops::fifo_queue(s, {DataType::kFloat}, {.capacity = 1});
+    ops::enqueue(s.named("give"), queue, {x});
+    ops::group(s.named("take"), {update, ops::dequeue(s, queue)[0]});
     const Output error = ops::abs(s, ops::sub(s, w, 3));
     vars.initialize(s.named("init"));
     REQUIRE_MESSAGE(s.ok(), s.status().to_string());
@@ -134,6 +140,38 @@ TEST_CASE("training: a signal ends it after the current step, and saves") {
   const fs::path whole = folder.path / "whole";
   check_ok(Line().train(whole, 4));
   CHECK(history_of(folder.path) == history_of(whole));
+}
+
+TEST_CASE("runs beside the steps of a training begin with its next step") {
+  const TempFolder folder;
+  for (const int64_t first : {1, 6}) {
+    Line line;
+    line.trainee.train = "take";
+    std::vector<int64_t> indices;
+    line.trainee.beside = {{{"x"}, {"give"}, [&](int64_t index) {
+                              indices.push_back(index);
+                              return std::vector{Tensor::vector<float>({1})};
+                            }}};
+    check_ok(line.train(folder.path, 2, first + 4));
+    REQUIRE(indices.size() >= 5);
+    for (size_t i = 0; i < indices.size(); ++i)
+      CHECK(indices[i] == first + int64_t(i));
+  }
+}
+
+TEST_CASE("an error of a run beside its steps ends a training") {
+  const TempFolder folder;
+  Line line;
+  line.trainee.train = "take";
+  line.trainee.beside = {
+      {{"x"}, {"give"}, [](int64_t index) -> Result<std::vector<Tensor>> {
+         if (index > 3) return invalid_argument("there are no more batches");
+         return std::vector{Tensor::vector<float>({1})};
+       }}};
+  const Outcome outcome = line.train(folder.path, 4);
+  CHECK(outcome.step == 3);
+  CHECK(outcome.failure.exit_code == apps::ExitCode::kRunTimeError);
+  CHECK(outcome.failure.status.message() == "there are no more batches");
 }
 
 TEST_CASE("checkpoints are made after so many steps, reports or not") {
