@@ -205,6 +205,10 @@ Result<actors::SessionOptions> to_session_options(
         "with --devices");
   actors::SessionOptions session;
   session.backend = options.backend;
+  // The logger makes it printable: a warning may have the names of a peer.
+  session.on_warning = [](const std::string& text) {
+    spdlog::warn("{}", text);
+  };
   Result<graph::PassSet> passes = graph::PassSet::parse(options.passes);
   if (!passes.ok())
     return std::move(passes).status().with_prefix("[--passes] ");
