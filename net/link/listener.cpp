@@ -27,6 +27,7 @@ namespace {
 
 // After an accept that failed, as for want of descriptors.
 constexpr std::chrono::milliseconds kPause{20};
+constexpr std::chrono::seconds kBetweenRefusals{1};
 
 // The addresses at which a process may listen.
 std::vector<tcp::endpoint> addresses_of(asio::io_context& context,
@@ -100,6 +101,7 @@ struct Listener::State : std::enable_shared_from_this<State> {
   Status open_at(tcp::endpoint address);
   void accept(Door& door);
   void serve(StreamSocket socket);
+  void tell_refused(const Status& status);
   void close();
 
   IoThread& thread;
@@ -112,6 +114,8 @@ struct Listener::State : std::enable_shared_from_this<State> {
   Pending pending;  // the oldest first
   std::atomic<size_t> num_pending{0};
   bool is_closed = false;
+  std::string refused;  // the last reason that was told, and when
+  std::chrono::steady_clock::time_point refused_at;
 };
 
 Status Listener::State::open() {
@@ -165,8 +169,9 @@ void Listener::State::serve(StreamSocket socket) {
   if (pending.size() >= options.most_pending && !pending.empty())
     pending.front()->fail(
         tagflow::error(Code::kResourceExhausted, "[net|hello] too many"));
-  const auto handshake =
-      std::make_shared<Handshake>(thread.context(), "a stranger");
+  const std::string host = peer_host_of(socket.native_handle());
+  const auto handshake = std::make_shared<Handshake>(
+      thread.context(), host.empty() ? "a stranger" : "a stranger at " + host);
   handshake->socket() = std::move(socket);
   const auto place = pending.insert(pending.end(), handshake);
   num_pending = pending.size();
@@ -174,9 +179,24 @@ void Listener::State::serve(StreamSocket socket) {
                    [this, place](Result<Connection> connection) {
                      pending.erase(place);
                      num_pending = pending.size();
-                     if (connection.ok()) on_connection(std::move(*connection));
+                     if (!connection.ok())
+                       return tell_refused(connection.status());
+                     on_connection(std::move(*connection));
                    });
-  handshake->exchange(std::move(*hello));
+  handshake->exchange(std::move(*hello), identity.tls,
+                      TlsSession::Side::kAcceptor);
+}
+
+// Whoever sends garbage can make up any number of reasons.
+void Listener::State::tell_refused(const Status& status) {
+  if (!options.on_refused || !status.message().starts_with("[net|tls]")) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (status.message() == refused ||
+      (!refused.empty() && now - refused_at < kBetweenRefusals))
+    return;
+  refused = status.message();
+  refused_at = now;
+  options.on_refused(status);
 }
 
 void Listener::State::close() {
@@ -222,9 +242,11 @@ size_t Listener::pending() const { return state_->num_pending; }
 
 // Belongs to the io thread once it has started.
 struct Connector::State : std::enable_shared_from_this<State> {
-  State(IoThread& io_thread, Options connector_options)
+  State(IoThread& io_thread, Options connector_options,
+        std::shared_ptr<Tls> session_maker)
       : thread(io_thread),
         options(std::move(connector_options)),
+        tls(std::move(session_maker)),
         resolver(thread.context()),
         handshake(std::make_shared<Handshake>(
             thread.context(),
@@ -237,6 +259,7 @@ struct Connector::State : std::enable_shared_from_this<State> {
 
   IoThread& thread;
   const Options options;
+  const std::shared_ptr<Tls> tls;
   tcp::resolver resolver;
   std::shared_ptr<Handshake> handshake;
   std::optional<Hello> hello;
@@ -282,7 +305,10 @@ void Connector::State::connect(tcp::resolver::results_type addresses) {
       [self = shared_from_this()](const ErrorCode& error,
                                   const StreamProtocol::endpoint&) {
         if (self->is_closed) return;
-        if (!error) return self->handshake->exchange(std::move(*self->hello));
+        if (!error)
+          return self->handshake->exchange(std::move(*self->hello), self->tls,
+                                           TlsSession::Side::kConnector,
+                                           self->options.host);
         self->handshake->fail(lost(
             fmt::format("{} port {}", self->options.host, self->options.port),
             error.message()));
@@ -297,7 +323,8 @@ void Connector::State::close() {
 
 Connector::Connector(IoThread& thread, Options options,
                      const Identity& identity, OnDone on_done)
-    : state_(std::make_shared<State>(thread, std::move(options))) {
+    : state_(
+          std::make_shared<State>(thread, std::move(options), identity.tls)) {
   thread.post([state = state_,
                hello = Hello::connector(identity, state_->options.purpose,
                                         state_->options.wanted_incarnation),
