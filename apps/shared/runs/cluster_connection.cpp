@@ -25,8 +25,8 @@ Status check_switches(const EngineOptions& options) {
 
 Failure read_options(const EngineOptions& options, net::ClusterOptions& found) {
   NamedCluster cluster;
-  Failure failure =
-      read_named_cluster(options.cluster, options.secret_file, cluster);
+  Failure failure = read_named_cluster(options.cluster, options.secret_file,
+                                       options.tls, cluster);
   if (failure.exit_code != ExitCode::kOk) return failure;
   for (auto& [task, address, devices] : cluster.tasks)
     found.members.push_back({std::move(task), std::move(address)});
@@ -41,6 +41,7 @@ Failure read_options(const EngineOptions& options, net::ClusterOptions& found) {
   }
   found.name = std::move(cluster.name);
   found.secret = std::move(cluster.secret);
+  found.tls = std::move(cluster.tls);
   return {};
 }
 

@@ -123,6 +123,11 @@ Status LocalWorkers::start_all(const LocalWorkersOptions& options) {
         "--workers",     std::to_string(threads)};
     if (!options.devices.empty())
       arguments.insert(arguments.end(), {"--devices", options.devices});
+    if (!options.tls.empty())
+      arguments.insert(arguments.end(),
+                       {"--tls-ca", options.tls.ca.string(), "--tls-cert",
+                        options.tls.certificate.string(), "--tls-key",
+                        options.tls.key.string()});
     arguments.insert(arguments.end(), options.arguments.begin(),
                      options.arguments.end());
     Process process;
