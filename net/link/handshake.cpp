@@ -139,7 +139,10 @@ void Handshake::read() {
     if (!count.ok()) return fail(describe(count.status()));
     if (!*count) return wait(StreamSocket::wait_read, &Handshake::read);
     count_ += **count;
-    if (tls_ == nullptr && is_tls(std::string_view(bytes_).substr(0, count_)))
+    // Only a greeting has a first byte that is known: proofs begin with any.
+    const bool is_greeting = bytes_.size() == Greeting::kBytes;
+    if (tls_ == nullptr && is_greeting &&
+        is_tls(std::string_view(bytes_).substr(0, count_)))
       return refuse_kind();
   }
   take();

@@ -170,6 +170,21 @@ TEST_CASE("a process without TLS and one with it tell each other so") {
                  Code::kFailedPrecondition);
 }
 
+TEST_CASE("a proof may begin as a message of TLS does") {
+  const auto thread = start_thread();
+  const auto listener =
+      Listener::start(*thread, {}, identity_of(0, Role::kMaster), admit_all,
+                      [](const Connection&) {});
+  REQUIRE(listener.ok());
+  const Socket socket = dial((*listener)->port());
+  const auto hello = Hello::connector(identity_of(7), Purpose::kSmall);
+  write_all(socket, hello->first());
+  CHECK(read_exactly(socket, Greeting::kBytes).size() == Greeting::kBytes);
+  write_all(socket, "\x16\x03" + std::string(30, 'p'));
+  // It is wrong, as another one would be: the connection ends without an alert.
+  CHECK(read_to_end(socket).empty());
+}
+
 TEST_CASE("a stranger at a port with TLS is told nothing but an alert") {
   const auto thread = start_thread();
   FrameInbox<Connection> accepted;
