@@ -15,8 +15,6 @@ namespace {
 
 // What one call encrypts: a chunk of a bulk link, and its head.
 constexpr size_t kMostAtOnce = size_t{160} << 10;
-// Many records come with one read of the socket.
-constexpr size_t kReadAhead = size_t{128} << 10;
 constexpr size_t kBinding = 32;
 
 struct SubjectNames {
@@ -460,8 +458,9 @@ Result<OwnedContext> context_of(const TlsTexts& texts) {
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  // One read takes a record and its head. A buffer of several records would
+  // cost more: OpenSSL moves what is left to its beginning after each of them.
   SSL_CTX_set_read_ahead(context, 1);
-  SSL_CTX_set_default_read_buffer_len(context, kReadAhead);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
                      verify);
 
