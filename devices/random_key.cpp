@@ -43,6 +43,10 @@ uint64_t seed_of(const graph::Node& node, std::string_view name) {
 
 }  // namespace
 
+bool counts_runs(const graph::Node& node) {
+  return node.op_def().is_stateful && node.attrs().contains("seed2");
+}
+
 RandomKey random_key(const KernelContext& context) {
   const graph::Node& node = context.node();
   const StepInfo& step = context.step();

@@ -42,5 +42,7 @@ struct RandomKey {
 // The key of this execution of a node with attributes `seed` and `seed2`; a
 // missing attribute counts as 0. Thread-safe.
 RandomKey random_key(const KernelContext& context);
+// Whether the node's numbers depend on how often it has run: it is a random op.
+bool counts_runs(const graph::Node& node);
 
 }  // namespace tagflow::devices

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "devices/files/tensor_file.h"
+#include "devices/state/saved_contents.h"
 #include "graph/file/object_graph.h"
 
 namespace tagflow::actors {
@@ -15,6 +16,7 @@ constexpr std::string_view kOurs = "_tagflow/";
 constexpr std::string_view kSeed = "_tagflow/seed";
 constexpr std::string_view kRuns = "_tagflow/runs/";
 constexpr std::string_view kUnset = "_tagflow/unset/";
+constexpr std::string_view kContents = "_tagflow/contents/";
 // Every file of tf.train.Checkpoint.save() has this tensor: the number of
 // saves.
 constexpr std::string_view kSaveCounter =
@@ -141,6 +143,19 @@ Status load_counts(const checkpoint::TensorFile& file, Checkpoint& into) {
   return {};
 }
 
+// Loads the contents of queues, tables and the like.
+Status load_contents(const checkpoint::TensorFile& file, Snapshot& into) {
+  for (const checkpoint::TensorInfo& info : file.tensors()) {
+    if (!info.name.starts_with(kContents)) continue;
+    TAGFLOW_ASSIGN(Tensor contents, file.read(info.name));
+    if (!devices::packed_key(contents).ok())
+      return error(Code::kDataLoss, "[checkpoint] \"{}\" of \"{}\" is {}",
+                   info.name, file.path(), contents.describe());
+    into.contents.push_back(std::move(contents));
+  }
+  return {};
+}
+
 // Loads one file completely.
 Result<LoadedCheckpoint> load_file(const checkpoint::TensorFile& file,
                                    std::span<const GraphVariable> variables,
@@ -167,6 +182,7 @@ Result<LoadedCheckpoint> load_file(const checkpoint::TensorFile& file,
                                                  std::move(value));
   }
   TAGFLOW_RETURN_IF_ERROR(load_counts(file, loaded.checkpoint));
+  TAGFLOW_RETURN_IF_ERROR(load_contents(file, loaded.checkpoint.snapshot));
   loaded.restored.step = loaded.checkpoint.step;
   loaded.restored.counts_steps = file.find(kStepKey) != nullptr;
   return loaded;
@@ -210,6 +226,11 @@ Result<std::unique_ptr<checkpoint::BundleWriter>> prepare_checkpoint(
   for (const auto& [node, runs] : snapshot.run_counts)
     TAGFLOW_RETURN_IF_ERROR(
         writer->add(fmt::format("{}{}", kRuns, node), Tensor::scalar(runs)));
+  for (size_t i = 0; i < snapshot.contents.size(); ++i) {
+    TAGFLOW_RETURN_IF_ERROR(
+        writer->add(fmt::format("{}{}", kContents, i), snapshot.contents[i]));
+    snapshot.contents[i].reset();
+  }
   TAGFLOW_RETURN_IF_ERROR(writer->finish());
   return writer;
 }

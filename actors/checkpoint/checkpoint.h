@@ -29,6 +29,9 @@ namespace tagflow::actors {
 //   _tagflow/seed         uint64   of random ops without one of their own
 //   _tagflow/runs/NODE    int64    in how many runs a random op took part
 //   _tagflow/unset/NAME   bool     of a variable that had no value
+//   _tagflow/contents/N   string   of a queue, a table and the like: Note
+//   [Saved
+//                                  contents] in devices/state/saved_contents.h
 //
 // Without "unset", a restore could not distinguish a variable that had no value
 // from a variable of another model.

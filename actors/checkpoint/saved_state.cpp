@@ -4,6 +4,7 @@
 
 #include "actors/checkpoint/saved_model.h"
 #include "actors/checkpoint/saved_values.h"
+#include "actors/session/backend.h"
 #include "devices/files/scoped_files.h"
 #include "graph/beneath.h"
 #include "graph/fault.h"
@@ -175,7 +176,9 @@ Status load_saved_state(Session& session, const SavedState& described,
                         const fs::path& model, const RunOptions& options) try {
   SavedState state = described;
   // In other processes, the graph's own saver would read their files.
-  if (session.options().backend != nullptr) state.saver_restore.clear();
+  const Backend* const backend = session.options().backend.get();
+  if (backend != nullptr && !backend->has_local_files())
+    state.saver_restore.clear();
   const Files files = files_of(model);
   TAGFLOW_ASSIGN(const std::vector<Feed> feeds,
                  feeds_of(session, state.assets, files.folder));

@@ -66,6 +66,10 @@ class Saver::Parts {
     std::lock_guard lock(mutex_);
     return saved_step_;
   }
+  std::vector<std::string> left_out() const {
+    std::lock_guard lock(mutex_);
+    return left_out_;
+  }
 
  private:
   void write_all();
@@ -96,6 +100,7 @@ class Saver::Parts {
   bool is_closed_ = false;
   Status error_;
   std::optional<int64_t> saved_step_;
+  std::vector<std::string> left_out_;
 
   SavedList list_;  // used by the writer only, while it writes
   // Used by the writer, too, as long as there is one.
@@ -178,6 +183,7 @@ Status Saver::Parts::save_alone(int64_t step) {
   last_step_ = step;
   last_time_ = now();
   std::lock_guard lock(mutex_);
+  left_out_ = std::move(checkpoint.snapshot.left_out);
   next_ = std::move(checkpoint);
   changed_.notify_all();
   return {};
@@ -282,5 +288,7 @@ Status Saver::close() { return parts_->close(); }
 std::optional<int64_t> Saver::saved_step() const {
   return parts_->saved_step();
 }
+
+std::vector<std::string> Saver::left_out() const { return parts_->left_out(); }
 
 }  // namespace tagflow::actors

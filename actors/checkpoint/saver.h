@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "actors/checkpoint/restore.h"
 #include "graph/status.h"
@@ -58,7 +59,8 @@ struct SaverOptions {
 };
 
 // Saves snapshots: all variables that the graph has when this is made, at one
-// moment between steps, and the counts of random ops. A thread of its own
+// moment between steps, the counts of random ops, and the contents of queues,
+// tables and the like. A thread of its own
 // writes them while further steps run. It writes files with temporary names,
 // and renames them when all data is on the disk, so that a checkpoint is
 // complete or absent, whenever the process ends. The checkpoints are
@@ -69,7 +71,8 @@ struct SaverOptions {
 // checkpoint is written, and less than 1 MiB. A snapshot shares the variables'
 // buffers, so it needs memory only for variables that steps change meanwhile,
 // and for those that are copied at once: variables on accelerators, or with
-// sparse updates. There is one snapshot at a time.
+// sparse updates. The contents of queues and the like are copied at once, too,
+// while steps wait. There is one snapshot at a time.
 //
 // The next call returns an error of the writer. Nothing is lost: earlier
 // checkpoints and the variables are kept.
@@ -117,6 +120,9 @@ class Saver {
   // The step of the last checkpoint that was restored, or written without an
   // error.
   std::optional<int64_t> saved_step() const;
+  // The queues and the like that the last snapshot lacks, each with the reason:
+  // Snapshot::left_out.
+  std::vector<std::string> left_out() const;
 
  private:
   class Parts;

@@ -5,6 +5,7 @@
 
 #include "actors/checkpoint/alone_at_border.h"
 #include "actors/checkpoint/graph_variables.h"
+#include "actors/checkpoint/task_state.h"
 #include "actors/runtime/device_set.h"
 #include "actors/session/session.h"
 #include "actors/shared_state.h"
@@ -61,6 +62,7 @@ void add_nodes(const Entry& entry, std::vector<graph::NodeDef>& nodes) {
 struct Snapshots::Parts {
   std::shared_ptr<SharedState> state;
   std::unique_ptr<Session> session;  // its own, with the same state
+  std::unique_ptr<TaskState> tasks;
   Entries entries;
   std::optional<uint64_t> seed;  // of the original session
 };
@@ -96,6 +98,7 @@ Result<std::unique_ptr<Snapshots>> Snapshots::create(
   std::vector<graph::NodeDef> nodes;
   for (const auto& [name, entry] : parts->entries) add_nodes(entry, nodes);
   TAGFLOW_RETURN_IF_ERROR(parts->session->extend(nodes));
+  TAGFLOW_ASSIGN(parts->tasks, TaskState::create(*parts->session));
   return std::unique_ptr<Snapshots>(new Snapshots(std::move(parts)));
 } catch (...) {
   return current_fault("snapshot");
@@ -106,6 +109,8 @@ Result<Snapshot> Snapshots::take(std::chrono::nanoseconds timeout) try {
   std::vector<std::string> looks;
   for (const auto& [name, entry] : parts_->entries)
     looks.push_back(entry.node("is_initialized"));
+  const std::vector<std::string> of_tasks = parts_->tasks->looks();
+  looks.insert(looks.end(), of_tasks.begin(), of_tasks.end());
   AloneAtBorder alone(parts_->state->border());
   if (!alone.wait(deadline))
     return error(Code::kDeadlineExceeded,
@@ -117,19 +122,20 @@ Result<Snapshot> Snapshots::take(std::chrono::nanoseconds timeout) try {
       deadline - std::chrono::steady_clock::now(), std::chrono::seconds(1));
   Snapshot snapshot;
   snapshot.seed = parts_->seed.value_or(parts_->state->seed());
-  snapshot.run_counts = parts_->state->run_counts().all();
-  TAGFLOW_ASSIGN(const auto initialized,
-                 parts_->session->run({}, looks, {}, run));
+  TAGFLOW_ASSIGN(const auto looked, parts_->session->run({}, looks, {}, run));
   std::vector<std::string> names, reads;
   size_t number = 0;
   for (const auto& [name, entry] : parts_->entries)
-    if (initialized[number++].scalar_value<bool>()) {
+    if (looked[number++].scalar_value<bool>()) {
       names.push_back(name);
       reads.push_back(entry.node("read"));
     }
+  TAGFLOW_RETURN_IF_ERROR(
+      parts_->tasks->plan(std::span(looked).subspan(number), snapshot, reads));
   TAGFLOW_ASSIGN(auto values, parts_->session->run({}, reads, {}, run));
   for (size_t i = 0; i < names.size(); ++i)
     snapshot.variables.emplace(std::move(names[i]), std::move(values[i]));
+  parts_->tasks->take(std::span(values).subspan(names.size()), snapshot);
   return snapshot;
 } catch (...) {
   return current_fault("snapshot");
@@ -166,7 +172,11 @@ Status Snapshots::restore(const Snapshot& snapshot,
   auto run_counts = snapshot.run_counts;
   if (!targets.empty())
     TAGFLOW_RETURN_IF_ERROR(parts_->session->run(feeds, {}, targets).status());
+  TAGFLOW_RETURN_IF_ERROR(parts_->tasks->restore_contents(snapshot));
   if (snapshot.seed) {
+    // Other processes have counts of their own.
+    if (parts_->session->options().backend != nullptr)
+      TAGFLOW_RETURN_IF_ERROR(parts_->tasks->restore_counts(snapshot));
     parts_->state->set_seed(*snapshot.seed);
     parts_->state->run_counts().restore(std::move(run_counts));
   }

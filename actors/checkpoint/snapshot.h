@@ -27,6 +27,11 @@ struct Snapshot {
   // the numbers of the session.
   std::optional<uint64_t> seed;
   std::map<std::string, int64_t, std::less<>> run_counts;
+  // The contents of queues, tables, accumulators, staging areas and barriers
+  // that have a name: Note [Saved contents] in devices/state/saved_contents.h.
+  std::vector<Tensor> contents;
+  // The others of these, each with the reason.
+  std::vector<std::string> left_out;
 };
 
 // Takes and restores snapshots of the variables that a session's graph has when
@@ -37,8 +42,8 @@ struct Snapshot {
 // the variables, others wait for it. Steps without updates continue. A dense
 // variable on the host is shared, not copied, until the next update needs a
 // buffer of its own; a variable that is on an accelerator, or was updated
-// sparsely, is copied. So a snapshot needs at most as much memory as the
-// variables. Thread-safe.
+// sparsely, is copied; so are the contents of queues, tables and the like. So a
+// snapshot needs at most as much memory as all of these. Thread-safe.
 class Snapshots {
  public:
   // Errors as of Session::create(). InvalidArgument if two variables of
@@ -53,7 +58,9 @@ class Snapshots {
   Result<Snapshot> take(
       std::chrono::nanoseconds timeout = std::chrono::minutes(1));
   // Assigns all variables of the snapshot in one step, and then, if the
-  // snapshot has a seed, the seed and counts of the state. A concurrent step
+  // snapshot has a seed, the seed and counts of the state. Queues and the like
+  // that the snapshot has are removed, and get its contents when a node makes
+  // them again; others are kept. A concurrent step
   // may see some of these changes and not the others, so run none. A session
   // that has a seed of its own (SessionOptions::seed) keeps it. Variables of
   // the graph that the snapshot does not have are not changed: `missing`, if

@@ -246,7 +246,8 @@ class Distributor {
         groups_ =
             &found_groups_.emplace(session_.graph, infos_, session_.kernels);
       homes_ = options_.state->resources().homes();
-      TAGFLOW_ASSIGN(warnings_, pin_state(program_, *groups_, infos_, homes_));
+      TAGFLOW_ASSIGN(warnings_, pin_state(program_, *groups_, infos_, homes_,
+                                          options_.soft_placement));
     }
     TAGFLOW_ASSIGN(
         const std::vector<std::string> resolved,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "devices/random_key.h"
 #include "devices/state/resource_op.h"
 #include "graph/analysis/class_labels.h"
 #include "graph/device_name.h"
@@ -20,22 +21,44 @@ const std::string* find_home(const Homes& homes, const ResourceKey& key) {
   return it == homes.end() ? nullptr : &it->second;
 }
 
+bool are_in_one_task(std::span<const graph::DeviceInfo> devices) {
+  return std::ranges::all_of(devices, [&](const graph::DeviceInfo& info) {
+    return graph::in_one_task(info.name, devices[0].name);
+  });
+}
+
+// Of the count of a random op: Note [Homes of counts].
+ResourceKey count_key(const graph::Node& node) {
+  return {"", "count of runs", node.name()};
+}
+
+bool has_count(const graph::Node& node) {
+  return devices::counts_runs(node) && !devices::makes_resource(node);
+}
+
 // Pins the makers of one program.
 class Pinning {
  public:
   Pinning(const StateGroups& groups, std::span<const graph::DeviceInfo> devices,
-          const Homes& homes)
-      : groups_(groups), devices_(devices), homes_(homes) {}
+          const Homes& homes, bool is_soft)
+      : groups_(groups),
+        devices_(devices),
+        homes_(homes),
+        is_soft_(is_soft),
+        pins_counts_(!are_in_one_task(devices)) {}
 
   Status pin(graph::Graph& graph) {
     for (graph::Node* node : graph.nodes()) {
+      if (pins_counts_ && has_count(*node))
+        TAGFLOW_RETURN_IF_ERROR(pin_count(graph, node));
       if (!devices::makes_resource(*node)) continue;
-      TAGFLOW_ASSIGN(const auto asked,
-                     graph::DeviceName::parse(node->device()));
-      // A request of a device that does not exist is reported elsewhere.
+      TAGFLOW_ASSIGN(auto asked, graph::DeviceName::parse(node->device()));
+      // A request of a device that does not exist is reported elsewhere. Soft
+      // placement drops it.
       const bool exists = std::ranges::any_of(
           devices_, [&](const auto& info) { return asked.matches(info.name); });
-      if (!exists) continue;
+      if (!exists && !is_soft_) continue;
+      if (!exists) asked = {};
       const ResourceKey key = devices::resource_key(*node);
       const StateGroups::Group* group = groups_.of(key);
       if (const std::string* home = find_home(homes_, key)) {
@@ -57,6 +80,20 @@ class Pinning {
   std::vector<std::string> take_warnings() { return std::move(warnings_); }
 
  private:
+  Status pin_count(graph::Graph& graph, graph::Node* node) const {
+    const std::string* const home = find_home(homes_, count_key(*node));
+    if (home == nullptr) return {};
+    TAGFLOW_ASSIGN(graph::DeviceName task, graph::DeviceName::parse(*home));
+    task.type.reset();
+    task.id.reset();
+    TAGFLOW_ASSIGN(const auto asked, graph::DeviceName::parse(node->device()));
+    // What the graph requests comes first.
+    if (node->attrs().contains(graph::kClassAttr)) return {};
+    if (const auto both = asked.merged(task); both.ok())
+      graph.set_device(node, both->to_string());
+    return {};
+  }
+
   Status join(graph::Graph& graph, graph::Node* node,
               const graph::DeviceName& asked, const StateGroups::Group& group) {
     for (const ResourceKey& other : group.resources)
@@ -136,6 +173,8 @@ class Pinning {
   const StateGroups& groups_;
   const std::span<const graph::DeviceInfo> devices_;
   const Homes& homes_;
+  const bool is_soft_;
+  const bool pins_counts_;
   std::vector<std::string> warnings_;
 };
 
@@ -144,10 +183,20 @@ class Claiming {
  public:
   Claiming(const StateGroups& groups,
            std::span<const graph::DeviceInfo> devices, const Homes& homes)
-      : groups_(groups), devices_(devices), homes_(homes) {}
+      : groups_(groups),
+        devices_(devices),
+        homes_(homes),
+        pins_counts_(!are_in_one_task(devices)) {}
 
   // Adds a node that is placed on a device.
   Status add(const graph::Node& node, uint32_t device) {
+    if (pins_counts_ && has_count(node)) {
+      ResourceKey count = count_key(node);
+      if (!homes_.contains(count))
+        wanted_.try_emplace(std::move(count),
+                            devices_[device].name.to_string());
+      return {};
+    }
     if (!devices::makes_resource(node)) return {};
     ResourceKey key = devices::resource_key(node);
     if (const std::string* home = find_home(homes_, key)) {
@@ -208,6 +257,7 @@ class Claiming {
   const StateGroups& groups_;
   const std::span<const graph::DeviceInfo> devices_;
   const Homes& homes_;
+  const bool pins_counts_;
   std::map<ResourceKey, std::string> wanted_;
   Status conflict_;  // the first, if any
 };
@@ -216,9 +266,10 @@ class Claiming {
 
 Result<std::vector<std::string>> pin_state(
     graph::Program& program, const StateGroups& groups,
-    std::span<const graph::DeviceInfo> devices, const Homes& homes) {
+    std::span<const graph::DeviceInfo> devices, const Homes& homes,
+    bool is_soft) {
   if (devices.size() < 2) return std::vector<std::string>();
-  Pinning pinning(groups, devices, homes);
+  Pinning pinning(groups, devices, homes, is_soft);
   TAGFLOW_RETURN_IF_ERROR(pinning.pin(program.graph));
   for (const auto& body : program.bodies)
     TAGFLOW_RETURN_IF_ERROR(pinning.pin(body->graph));

@@ -49,6 +49,8 @@ class Backend {
                             graph::Budget* budget) = 0;
   // Removes the resources in these containers: see Session::reset().
   virtual Status reset(const std::vector<std::string>& containers) = 0;
+  // Whether ops at all of the devices use the files of this process.
+  virtual bool has_local_files() const = 0;
 };
 
 // Compiles partitions for the devices of this process; with `peers`, the part
@@ -78,6 +80,7 @@ class LocalBackend final : public Backend {
                     const SessionOptions& options,
                     graph::Budget* budget) override;
   Status reset(const std::vector<std::string>& containers) override;
+  bool has_local_files() const override { return true; }
 
  private:
   const std::shared_ptr<SharedState> state_;

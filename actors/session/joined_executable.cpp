@@ -105,11 +105,10 @@ class JoinedExecutable::PartWait final : public devices::CancelHook {
 Status JoinedExecutable::start(const std::shared_ptr<Step>& step,
                                std::span<const Tensor> feeds, bool /*lend*/,
                                bool count) {
-  if (step->observer != nullptr || step->trace != nullptr)
+  if (step->observer != nullptr)
     return error(Code::kUnimplemented,
-                 "[session] {} is local: it would see no node of a run over "
-                 "other processes",
-                 step->observer != nullptr ? "an observer" : "a trace");
+                 "[session] an observer is local: it would see no node of a "
+                 "run over other processes");
   std::vector<std::shared_ptr<PartWait>> waits;
   const auto joint = std::make_shared<Joint>();
   try {

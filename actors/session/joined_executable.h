@@ -30,7 +30,8 @@ class RemotePart {
   // processes. Else empty.
   virtual std::string describe_stall(uint64_t step) const = 0;
 
-  // What it needs of a step. Valid during start().
+  // What it needs of a step. Valid during start(). The step's trace, if there
+  // is one, gets what was recorded in other processes before `done` is called.
   struct Order {
     const Step& step;
     std::span<const Tensor> feeds;  // of the signature
@@ -71,8 +72,8 @@ class JoinedExecutable final
     return std::ranges::any_of(
         parts_, [](const auto& part) { return part->is_lost(); });
   }
-  // Ignores `lend`. Unimplemented if the step has an observer or a trace, which
-  // the parts would not tell anything.
+  // Ignores `lend`. Unimplemented if the step has an observer, which the parts
+  // would not tell anything.
   Status start(const std::shared_ptr<Step>& step, std::span<const Tensor> feeds,
                bool lend, bool count) override;
 

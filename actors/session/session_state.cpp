@@ -45,25 +45,19 @@ SessionState::SessionState(SessionOptions options,
 
 class SessionState::CompileLock {
  public:
-  // REQUIRES: is_compiling_ was set for it.
-  explicit CompileLock(SessionState& session) : session_(&session) {
+  CompileLock(SessionState& session, Turns::Turn turn)
+      : session_(session), turn_(std::move(turn)) {
     session.compiling_thread_.store(std::this_thread::get_id());
   }
-  CompileLock(CompileLock&& other) noexcept
-      : session_(std::exchange(other.session_, nullptr)) {}
+  CompileLock(CompileLock&&) = default;
   CompileLock& operator=(CompileLock&&) = delete;
   ~CompileLock() {
-    if (session_ == nullptr) return;
-    session_->compiling_thread_.store({});
-    {
-      std::lock_guard lock(session_->compile_mutex_);
-      session_->is_compiling_ = false;
-    }
-    session_->compiling_ended_.notify_one();
+    if (turn_ != nullptr) session_.compiling_thread_.store({});
   }
 
  private:
-  SessionState* session_;
+  SessionState& session_;
+  Turns::Turn turn_;  // null: it was moved from
 };
 
 Result<SessionState::CompileLock> SessionState::lock_compiling(
@@ -74,15 +68,8 @@ Result<SessionState::CompileLock> SessionState::lock_compiling(
                  "called this session while it compiled or extended its graph");
   if (is_closed()) return closed_session();
   graph::begin_stage(budget, "another signature of the session was compiled");
-  std::unique_lock lock(compile_mutex_);
-  while (is_compiling_) {
-    if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
-    constexpr std::chrono::milliseconds kBetweenLooks(10);
-    compiling_ended_.wait_for(lock, kBetweenLooks);
-  }
-  is_compiling_ = true;
-  lock.unlock();
-  return CompileLock(*this);
+  TAGFLOW_ASSIGN(Turns::Turn turn, compiling_.begin(budget));
+  return CompileLock(*this, std::move(turn));
 }
 
 Status SessionState::extend(std::span<const graph::NodeDef> nodes) {

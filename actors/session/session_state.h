@@ -23,6 +23,7 @@
 #include "actors/session/forms.h"
 #include "actors/session/session.h"
 #include "actors/session/signature_cache.h"
+#include "actors/session/turns.h"
 #include "graph/analysis/validate.h"
 #include "graph/budget.h"
 #include "graph/graph.h"
@@ -37,8 +38,8 @@ namespace tagflow::actors {
 // ended and each `done` has returned. It does not wait on a thread that the
 // runs may need.
 
-// Thread-safe. Lock order: a CompileLock before graph_mutex_; compile_mutex_
-// before steps_mutex_, and that before the mutexes of a step.
+// Thread-safe. Lock order: a CompileLock before graph_mutex_; steps_mutex_
+// before the mutexes of a step.
 class SessionState : public std::enable_shared_from_this<SessionState> {
  public:
   using Clock = graph::Budget::Clock;
@@ -201,9 +202,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   const std::shared_ptr<DeviceSet> devices_;
   const std::shared_ptr<Backend> backend_;
   SignatureCache cache_;
-  std::mutex compile_mutex_;  // guards is_compiling_; held briefly
-  std::condition_variable compiling_ended_;
-  bool is_compiling_ = false;                      // there is a CompileLock
+  Turns compiling_;                                // of CompileLocks
   std::atomic<std::thread::id> compiling_thread_;  // that has it
   std::shared_mutex graph_mutex_;
   graph::Graph graph_;

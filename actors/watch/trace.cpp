@@ -275,18 +275,74 @@ Trace::Moment Trace::now() {
   return moment;
 }
 
+TracePart TracePart::missing() {
+  TracePart part;
+  part.start = std::chrono::steady_clock::now();
+  part.dropped = 1;
+  return part;
+}
+
+void Trace::add_part(std::string_view process, TracePart part) {
+  const int64_t later = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                            part.start - start_.time)
+                            .count();
+  const auto shift = [later](auto& event) {
+    event.begin = std::max<int64_t>(event.begin + later, 0);
+    event.end = std::max<int64_t>(event.end + later, 0);
+  };
+  const std::lock_guard lock(mutex_);
+  for (TracePart::Track& track : part.tracks) {
+    for (TraceEvent& event : track.events) shift(event);
+    auto& all = part_tracks_[{std::string(process), track.thread}];
+    const auto middle = ptrdiff_t(all.size());
+    all.insert(all.end(), track.events.begin(), track.events.end());
+    std::ranges::inplace_merge(all, all.begin() + middle, {},
+                               &TraceEvent::begin);
+    part_events_ += track.events.size();
+  }
+  for (TraceLaunch& launch : part.launches) {
+    shift(launch);
+    launches_.push_back(std::move(launch));
+  }
+  frames_.insert(frames_.end(), part.frames.begin(), part.frames.end());
+  part_plans_.push_back(std::move(part.plans));
+  part_dropped_ += part.dropped;
+}
+
+size_t Trace::room() const {
+  const std::lock_guard lock(mutex_);
+  const size_t words = num_blocks_ * TraceBuffer::kBlock;
+  return words - std::min(words, part_events_);
+}
+
+TracePart Trace::part() const {
+  const std::lock_guard lock(mutex_);
+  const double ns_per_tick = this->ns_per_tick();
+  TracePart part;
+  part.start = start_.time;
+  part.frames = frames_;
+  part.launches = launches_;
+  for (const auto& [id, buffer] : buffers_)
+    part.tracks.push_back(
+        {std::hash<std::thread::id>()(id), decode(*buffer, ns_per_tick)});
+  part.dropped = count_dropped();
+  return part;
+}
+
+double Trace::ns_per_tick() const {
+  const Moment end = now();
+  if (end.ticks <= start_.ticks) return 1;
+  const std::chrono::duration<double, std::nano> time = end.time - start_.time;
+  return time.count() / double(end.ticks - start_.ticks);
+}
+
 std::vector<std::vector<TraceEvent>> Trace::tracks() const {
   const std::lock_guard lock(mutex_);
-  const Moment end = now();
-  double ns_per_tick = 1;
-  if (end.ticks > start_.ticks) {
-    const std::chrono::duration<double, std::nano> time =
-        end.time - start_.time;
-    ns_per_tick = time.count() / double(end.ticks - start_.ticks);
-  }
+  const double ns_per_tick = this->ns_per_tick();
   std::vector<std::vector<TraceEvent>> tracks;
   for (const auto& [id, buffer] : buffers_)
     tracks.push_back(decode(*buffer, ns_per_tick));
+  for (const auto& [thread, events] : part_tracks_) tracks.push_back(events);
   return tracks;
 }
 
@@ -303,7 +359,11 @@ std::vector<TraceEvent> Trace::decode(const TraceBuffer& buffer,
 
 uint64_t Trace::dropped() const {
   const std::lock_guard lock(mutex_);
-  uint64_t dropped = dropped_launches_;
+  return count_dropped();
+}
+
+uint64_t Trace::count_dropped() const {
+  uint64_t dropped = dropped_launches_ + part_dropped_;
   for (const auto& [id, buffer] : buffers_) dropped += buffer->dropped_;
   return dropped;
 }

@@ -24,6 +24,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -172,9 +173,32 @@ struct TraceLaunch {
   int64_t end = 0;
 };
 
+// What one process recorded. Frames and events point into `plans`, or into the
+// trace that gave it.
+struct TracePart {
+  struct Track {
+    uint64_t thread = 0;             // no two of a process have the same
+    std::vector<TraceEvent> events;  // in the order of their beginnings
+  };
+  std::chrono::steady_clock::time_point start;  // its time 0
+  std::vector<TracePlan> plans;
+  std::vector<TraceFrame> frames;
+  std::vector<Track> tracks;
+  std::vector<TraceLaunch> launches;
+  uint64_t dropped = 0;
+
+  // One of which nothing is known, as if one event had been dropped.
+  static TracePart missing();
+  TracePart() = default;
+  TracePart(TracePart&&) = default;
+  TracePart& operator=(TracePart&&) = default;
+};
+
 // Records runs whose options name it (RunOptions::trace). It keeps the first
-// `max_words` words, and one launch per sixteen words. Thread-safe, except for
-// the last four methods, which must not be called while a run is active.
+// `max_words` words, and one launch per sixteen words. Of a run in other
+// processes it gets what each of them has recorded, which keeps as many words
+// as there is room for here. Thread-safe, except for part() and what follows,
+// which must not be called while a run is active.
 class Trace {
  public:
   static constexpr size_t kMaxWords = size_t{1} << 20;
@@ -194,13 +218,25 @@ class Trace {
   void add_activity(std::string_view device,
                     const devices::AcceleratorActivity& activity);
 
+  // Adds what a process of this name has recorded, with its start on the clock
+  // of this process. What would be before this trace was made has its time 0.
+  // A thread has one track in all parts of a process. REQUIRES: times are at
+  // most kMaxTime, and the start is within as much of now
+  static constexpr int64_t kMaxTime = int64_t{1} << 60;
+  void add_part(std::string_view process, TracePart part);
+  // How many words the parts leave of `max_words`: each of their events is one.
+  size_t room() const;
+
+  // What this process has recorded. This must outlive it.
+  TracePart part() const;
   const std::vector<TraceFrame>& frames() const { return frames_; }
   // Those of each stream are in the order of their ends.
   const std::vector<TraceLaunch>& launches() const { return launches_; }
   // Each thread's events, in the order of their beginnings; an activity comes
   // before the events inside it.
   std::vector<std::vector<TraceEvent>> tracks() const;
-  // How many words and launches were dropped for lack of room.
+  // How many words and launches were dropped for lack of room, or events of
+  // other processes.
   uint64_t dropped() const;
 
  private:
@@ -216,6 +252,8 @@ class Trace {
   uint32_t* take_block();
   TraceBuffer& find_buffer();
   const TracePlan* copy_of(const FramePlan& plan, std::string_view device);
+  double ns_per_tick() const;      // since the trace was made
+  uint64_t count_dropped() const;  // REQUIRES: the lock is held
   std::vector<TraceEvent> decode(const TraceBuffer& buffer,
                                  double ns_per_tick) const;
 
@@ -234,6 +272,12 @@ class Trace {
   std::vector<TraceFrame> frames_;
   std::vector<TraceLaunch> launches_;
   uint64_t dropped_launches_ = 0;
+  // Of other processes.
+  std::vector<std::vector<TracePlan>> part_plans_;
+  std::map<std::pair<std::string, uint64_t>, std::vector<TraceEvent>>
+      part_tracks_;  // by process and thread
+  size_t part_events_ = 0;
+  uint64_t part_dropped_ = 0;
 };
 
 }  // namespace tagflow::actors

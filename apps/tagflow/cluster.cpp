@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -42,8 +43,45 @@ struct StartCommand {
   int workers = 0;
   std::vector<std::string> op_libraries;
   std::string file_root;
+  bool respawns = false;
   bool tls = false;
 };
+
+constexpr char kFile[] = "cluster.json";  // in a new folder
+
+fs::path secret_of(const fs::path& file) { return file.string() + ".secret"; }
+
+// The lock of a folder of this user, which ends with its process. -1 if there
+// is no such folder, or if another one has it and the mode has LOCK_NB.
+int lock_folder(const fs::path& folder, int mode) {
+  const int lock =
+      ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat found {};
+  if (lock < 0 || (::fstat(lock, &found) == 0 && found.st_uid == geteuid() &&
+                   ::flock(lock, mode) == 0))
+    return lock;
+  ::close(lock);
+  return -1;
+}
+
+// Removes what clusters without --file have left that were killed. A folder of
+// something else has no such file.
+void remove_left() {
+  std::error_code end, ignored;
+  for (fs::directory_iterator at(fs::temp_directory_path(end), end);
+       !end && at != fs::directory_iterator(); at.increment(end)) {
+    const fs::path& folder = at->path();
+    if (!folder.filename().string().starts_with(io::PrivateFolder::kPrefix))
+      continue;
+    const int lock = lock_folder(folder, LOCK_EX | LOCK_NB);
+    if (lock < 0) continue;
+    if (fs::remove(secret_of(folder / kFile), ignored)) {
+      fs::remove(folder / kFile, ignored);
+      fs::remove(folder, ignored);  // if it is empty
+    }
+    ::close(lock);
+  }
+}
 
 // The files of a cluster, which are removed with it.
 class ClusterFiles {
@@ -58,15 +96,19 @@ class ClusterFiles {
     for (const fs::path& each : certificates_) fs::remove(each, ignored);
     if (!certificates_.empty()) fs::remove(folder(), ignored);
     if (lock_ >= 0) ::close(lock_);
+    if (folder_lock_ >= 0) ::close(folder_lock_);
   }
 
   // Chooses the paths, and writes the secret.
   Status make(const std::string& file) {
     file_ = file;
     if (file.empty()) {
+      remove_left();
       TAGFLOW_ASSIGN(io::PrivateFolder folder, io::PrivateFolder::make());
       folder_.emplace(std::move(folder));
-      file_ = folder_->path() / "cluster.json";
+      // Before there is a secret.
+      folder_lock_ = lock_folder(folder_->path(), LOCK_EX);
+      file_ = folder_->path() / kFile;
     }
     TAGFLOW_RETURN_IF_ERROR(io::check_writable(file_));
     // The secret of a cluster that was killed is free; the new one is another
@@ -96,7 +138,7 @@ class ClusterFiles {
   }
 
   const fs::path& file() const { return file_; }
-  fs::path secret() const { return file_.string() + ".secret"; }
+  fs::path secret() const { return secret_of(file_); }
   // Of the certificates.
   fs::path folder() const { return file_.string() + ".certs"; }
 
@@ -116,6 +158,7 @@ class ClusterFiles {
   bool has_file_ = false, has_secret_ = false;
   std::vector<fs::path> certificates_;
   int lock_ = -1;  // the descriptor of the secret
+  int folder_lock_ = -1;
 };
 
 LocalWorkersOptions options_of(const StartCommand& command,
@@ -128,6 +171,7 @@ LocalWorkersOptions options_of(const StartCommand& command,
   if (command.tls) options.tls = net::certificates_in(files.folder());
   options.devices = command.devices;
   options.threads = command.workers;
+  options.respawns = command.respawns;
   for (const std::string& library : command.op_libraries)
     options.arguments.insert(options.arguments.end(),
                              {"--op-library", library});
@@ -163,9 +207,13 @@ Failure start_cluster(const StartCommand& command) {
   written = flush_stdout();
   if (!written.ok()) return run_time_error(std::move(written));
   size_t num_lost = 0;
-  (*workers)->wait([&num_lost](const std::string& sentence) {
-    ++num_lost;
-    spdlog::error("[cluster] {}", sentence);
+  (*workers)->wait([&num_lost](const std::string& sentence, bool is_followed) {
+    if (is_followed) {
+      spdlog::warn("[cluster] {}; another one follows it", sentence);
+    } else {
+      ++num_lost;
+      spdlog::error("[cluster] {}", sentence);
+    }
   });
   if (num_lost == 0) return {};
   return run_time_error(error(Code::kUnavailable, "[cluster] {} of {} lost",
@@ -206,6 +254,8 @@ void add_cluster_command(CLI::App& app, ExitCode& exit_code) {
                    "as that of \"tagflow worker\"; by default graphs use no "
                    "files")
       ->type_name("DIR");
+  start->add_flag("--respawn", command->respawns,
+                  "start another worker in the place of one that has ended");
   start->add_flag("--tls", command->tls,
                   "connect them by TLS; its certificates are in FILE.certs");
   add_cluster_status_command(*sub, exit_code);

@@ -1,4 +1,5 @@
 // tagflow run: one graph, one signature, once, or in many steps.
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/checkpoint/training_loop.h"
 #include "actors/watch/cost_recorder.h"
 #include "apps/shared/io/file.h"
 #include "apps/shared/program/command_line.h"
@@ -33,6 +35,8 @@ struct RunOptions {
   CheckpointOptions checkpoints;
   int repeat = 1;
   int64_t steps = 0;  // 0: none; it runs `repeat` times
+  int restarts = 0;
+  double restart_wait = 10;  // seconds
   std::string out;
   std::string trace;
   std::string logdir;
@@ -127,6 +131,46 @@ Results run_prepared(const RunOptions& options, const Prepared& prepared,
   return results;
 }
 
+// Connects to the workers that there are now, which know nothing of the run
+// that has ended, and goes on from the last checkpoint.
+Results restart(const RunOptions& options, Prepared& prepared) {
+  // Its workers obey one master at a time.
+  prepared = {};
+  SignatureOptions signature = options.signature;
+  signature.op_libraries.clear();  // they are loaded
+  prepared = prepare(signature);
+  Results results;
+  results.failure = prepared.failure;
+  if (results.failure.exit_code == ExitCode::kOk)
+    results = run_prepared(options, prepared, nullptr, nullptr);
+  // Such as a node that has no place without them.
+  const std::vector<std::string>& lost = signature.engine.reconnection->lost;
+  if (results.failure.exit_code == ExitCode::kRunTimeError && !lost.empty())
+    results.failure = {ExitCode::kPeerLost,
+                       std::move(results.failure.status)
+                           .with_prefix(fmt::format("[--restarts] without {}: ",
+                                                    fmt::join(lost, ", ")))};
+  return results;
+}
+
+// As run_prepared(), but goes on after the loss of workers, as often as the
+// options say.
+Results run_with_restarts(const RunOptions& options, Prepared& prepared,
+                          actors::Trace* trace, actors::CostRecorder* costs) {
+  Results results;
+  (void)actors::run_with_restarts(options.restarts, [&](int number) {
+    if (number == 0) {
+      results = run_prepared(options, prepared, trace, costs);
+    } else {
+      spdlog::warn("[--restarts] {}; restart {} of {}",
+                   results.failure.status.message(), number, options.restarts);
+      results = restart(options, prepared);
+    }
+    return results.failure.status;
+  });
+  return results;
+}
+
 Failure print_results(const RunOptions& options,
                       const std::vector<FetchName>& names,
                       const Results& results) {
@@ -171,10 +215,8 @@ ExitCode run_graph(const RunOptions& options) {
         Code::kUnimplemented, "[--logdir] event files are not supported yet")));
   }
   Status usage = StepCheckpoints::check(options.checkpoints, options.steps > 0);
-  const bool is_watched = !options.trace.empty() || options.learn;
-  if (usage.ok() && is_watched)
-    usage = refuse_watching_cluster(options.signature.engine,
-                                    options.learn ? "--learn" : "--trace");
+  if (usage.ok() && options.learn)
+    usage = refuse_watching_cluster(options.signature.engine, "--learn");
   if (!usage.ok()) return report(usage_error(std::move(usage)));
   Prepared prepared = prepare(options.signature);
   Failure failure = prepared.failure;
@@ -189,7 +231,8 @@ ExitCode run_graph(const RunOptions& options) {
   if (options.learn)
     costs = std::make_shared<actors::CostRecorder>(prepared.session->devices());
   prepared.session.keep(costs);
-  Results results = run_prepared(options, prepared, trace.get(), costs.get());
+  Results results =
+      run_with_restarts(options, prepared, trace.get(), costs.get());
   failure = std::move(results.failure);
   if (failure.exit_code == ExitCode::kOk)
     failure = print_results(options, prepared.names, results);
@@ -225,6 +268,19 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 53))
       ->excludes(repeat);
   add_checkpoint_options(*run, options->checkpoints);
+  CLI::Option* restarts =
+      run->add_option("--restarts", options->restarts,
+                      "how many times to go on from the last checkpoint after "
+                      "the loss of workers")
+          ->check(CLI::Range(0, 1'000'000))
+          ->needs(run->get_option("--save"))
+          ->needs(run->get_option("--cluster"));
+  run->add_option("--restart-wait", options->restart_wait,
+                  "for how many seconds to wait then for a worker that is not "
+                  "there, before the run goes on without it")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6))
+      ->needs(restarts);
   add_output_option(
       *run, "--out", options->out,
       "write each fetch to DIR/NAME_PORT.npy, or an output of the "
@@ -247,6 +303,11 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   run->callback([options, &exit_code] {
     options->signature.makes_costs = options->learn;
     options->signature.engine.keeps_stdout = options->json;
+    if (options->restarts > 0) {
+      options->signature.engine.reconnection = std::make_shared<Reconnection>();
+      options->signature.engine.reconnection->wait =
+          std::chrono::milliseconds(int64_t(options->restart_wait * 1000));
+    }
     exit_code = run_graph(*options);
   });
 }

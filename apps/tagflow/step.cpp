@@ -1,4 +1,4 @@
-// tagflow step: one run, token by token.
+// tagflow step: one run, token by token; over a cluster, firing by firing.
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +21,7 @@
 #include "apps/tagflow/signature.h"
 #include "apps/tagflow/stepper/recorder.h"
 #include "apps/tagflow/stepper/text.h"
+#include "apps/tagflow/stepper/trace_recording.h"
 
 namespace tagflow::apps {
 namespace {
@@ -35,6 +36,8 @@ struct StepOptions {
   stepper::StepFilter filter;
   bool plan = false;
   bool json = false;
+
+  bool is_elsewhere() const { return !signature.engine.cluster.empty(); }
 };
 
 // Runs on the session's one worker only: a lent thread would leave heavy
@@ -77,6 +80,11 @@ stepper::Frontispiece describe_run(const StepOptions& options,
     front.notes.push_back(
         "with several workers the order differs from run to run");
   }
+  if (options.is_elsewhere()) {
+    front.notes.push_back(
+        "the steps of all processes are in the order of their times; what "
+        "tokens have is not known here (\"?\")");
+  }
   if (recording.is_full) {
     front.notes.push_back(
         fmt::format("the run was stopped after {} steps (--limit); it has no "
@@ -117,8 +125,8 @@ Result<stepper::PlanListing> list_plans(const Prepared& prepared) {
 }
 
 struct Steps {
-  std::shared_ptr<stepper::Recorder> recorder;
-  std::shared_ptr<actors::Trace> trace;  // or null
+  std::shared_ptr<stepper::Recorder> recorder;  // or null, if only a trace is
+  std::shared_ptr<actors::Trace> trace;         // or null
   std::vector<Tensor> fetched;
   Failure failure;  // of the run
 };
@@ -128,9 +136,12 @@ Steps record_run(Prepared& prepared, const StepOptions& options) {
   for (const auto& [port, value] : prepared.feeds) fed.push_back(port);
   const WatchedRun watched(*prepared.session);
   Steps steps;
-  steps.recorder =
-      std::make_shared<stepper::Recorder>(options.limit, fed, watched.token());
-  if (!options.trace.empty()) steps.trace = std::make_shared<actors::Trace>();
+  // An observer sees the nodes of this process only.
+  if (!options.is_elsewhere())
+    steps.recorder = std::make_shared<stepper::Recorder>(options.limit, fed,
+                                                         watched.token());
+  if (!options.trace.empty() || options.is_elsewhere())
+    steps.trace = std::make_shared<actors::Trace>();
   prepared.session.keep(steps.recorder);
   prepared.session.keep(steps.trace);
   actors::RunOptions run;
@@ -163,6 +174,28 @@ Failure show_steps(const StepOptions& options,
   return run_time_error(write_page(options.html, recording, front));
 }
 
+stepper::Recording recording_of(const Steps& steps,
+                                const StepOptions& options) {
+  if (steps.recorder != nullptr) return steps.recorder->take();
+  auto [recording, omitted] =
+      stepper::record_trace(*steps.trace, options.limit);
+  if (omitted > 0)
+    spdlog::warn("{} steps after the first {} are left out (--limit)", omitted,
+                 recording.steps.size());
+  return std::move(recording);
+}
+
+// What a trace does not have.
+Status check_cluster(const StepOptions& options) {
+  for (const auto& [name, is_given] :
+       {std::pair("step --html", !options.html.empty()),
+        std::pair("step --plan", options.plan)})
+    if (is_given)
+      TAGFLOW_RETURN_IF_ERROR(
+          refuse_watching_cluster(options.signature.engine, name));
+  return {};
+}
+
 Status check_filter(const StepOptions& options) {
   const stepper::StepFilter& filter = options.filter;
   if (filter.first > filter.last)
@@ -180,8 +213,7 @@ Status check_filter(const StepOptions& options) {
 
 ExitCode step_graph(const StepOptions& options) {
   Status chosen = check_filter(options);
-  if (chosen.ok())
-    chosen = refuse_watching_cluster(options.signature.engine, "step");
+  if (chosen.ok()) chosen = check_cluster(options);
   if (!chosen.ok()) return report(usage_error(std::move(chosen)));
   Prepared prepared = prepare(options.signature);
   Failure failure = prepared.failure;
@@ -209,7 +241,7 @@ ExitCode step_graph(const StepOptions& options) {
         "runs");
     return steps.failure.exit_code;
   }
-  const stepper::Recording recording = steps.recorder->take();
+  const stepper::Recording recording = recording_of(steps, options);
   ExitCode code = ExitCode::kOk;
   const auto note = [&code](const Failure& wrong) {
     const ExitCode its = report(wrong);
@@ -221,7 +253,7 @@ ExitCode step_graph(const StepOptions& options) {
                     std::move(plans)));
   // A full recording ended the run.
   if (!recording.is_full) note(steps.failure);
-  if (steps.trace == nullptr) return code;
+  if (options.trace.empty()) return code;
   (void)flush_stdout();
   note(run_time_error(
       end_and_write_trace(prepared.session, *steps.trace, options.trace)));
@@ -241,7 +273,8 @@ void add_step_command(CLI::App& app, ExitCode& exit_code) {
                     "write a page for a browser that draws the graph and steps "
                     "through the run; needs Graphviz");
   step->add_option("--limit", options->limit,
-                   "stop the run after so many steps")
+                   "stop the run after so many steps; a run on a cluster goes "
+                   "on, and the others are left out")
       ->check(CLI::Range(size_t{1}, kMaxSteps))
       ->capture_default_str();
   add_output_option(*step, "--trace", options->trace,
@@ -278,6 +311,9 @@ void add_step_command(CLI::App& app, ExitCode& exit_code) {
                  "object");
   step->callback([options, &exit_code] {
     options->signature.engine.keeps_stdout = options->json;
+    // The order of a cluster's workers is that of their times.
+    if (options->is_elsewhere() && options->signature.engine.workers == 1)
+      options->signature.engine.workers = 0;
     exit_code = step_graph(*options);
   });
 }

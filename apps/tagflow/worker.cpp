@@ -2,16 +2,17 @@
 #include "net/worker/worker.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <csignal>
-#include <future>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/shared/program/command_line.h"
@@ -124,6 +125,40 @@ Failure make_options(const WorkerCommand& command,
   return {};
 }
 
+// Whether the worker is a member of the cluster that it joins. Thread-safe.
+class JoinEvents {
+ public:
+  JoinEvents() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  JoinEvents(const JoinEvents&) = delete;
+  JoinEvents& operator=(const JoinEvents&) = delete;
+  ~JoinEvents() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  // Readable from the first call of these two on; -1 if the system gives none.
+  int descriptor() const { return descriptor_; }
+  void on_joined() { eventfd_write(descriptor_, 1); }
+  void on_refused(const Status& reason) {
+    {
+      const std::lock_guard lock(mutex_);
+      refused_ = reason;
+    }
+    eventfd_write(descriptor_, 1);
+  }
+  // Why it will never be one; OK if that is not so.
+  Status take() {
+    eventfd_t ignored;
+    eventfd_read(descriptor_, &ignored);
+    const std::lock_guard lock(mutex_);
+    return refused_;
+  }
+
+ private:
+  const int descriptor_;
+  std::mutex mutex_;  // guards the below
+  Status refused_;
+};
+
 // Why the worker did not start. No peer was lost, whatever the code says.
 Failure describe(const Status& status, bool is_insecure) {
   const bool is_usage = status.code() == Code::kInvalidArgument;
@@ -132,6 +167,11 @@ Failure describe(const Status& status, bool is_insecure) {
   return {is_usage ? ExitCode::kUsage : ExitCode::kRunTimeError,
           error(status.code(), "[worker] {}{}", status.message(),
                 is_refused ? "; certificates or --insecure allow it" : "")};
+}
+
+Status print_now(const std::string& text) {
+  print_text(text);
+  return flush_stdout();
 }
 
 Failure serve(WorkerCommand command) {
@@ -148,30 +188,39 @@ Failure serve(WorkerCommand command) {
         "change what is sent");
   const bool is_insecure = command.is_insecure;
   const std::string host = options.host;
-  std::promise<Status> refused;
-  options.on_refused = [&refused](const Status& reason) {
-    refused.set_value(reason);
-    // Nobody else looks for signals.
-    kill(getpid(), SIGTERM);
+  const bool joins = !options.join.host.empty();
+  JoinEvents events;
+  options.on_joined = [&events] { events.on_joined(); };
+  options.on_refused = [&events](const Status& reason) {
+    events.on_refused(reason);
   };
   std::unique_ptr<net::Worker> worker;
+  Status refused;
   {
     const EndSignals signals;
+    if (events.descriptor() < 0 || signals.descriptor() < 0)
+      return run_time_error(error(Code::kResourceExhausted,
+                                  "[worker] the system gives no descriptors"));
     auto started = net::Worker::start(std::move(options));
     if (!started.ok()) return describe(started.status(), is_insecure);
     worker = *std::move(started);
-    print_text(fmt::format("ready: {}\n",
-                           net::format_address({host, worker->port()})));
-    Status printed = flush_stdout();
+    const std::string ready =
+        fmt::format("ready: {}\n", net::format_address({host, worker->port()}));
+    Status printed;
+    bool is_ready = !joins;
+    if (is_ready) printed = print_now(ready);
+    while (printed.ok() && refused.ok() &&
+           signals.take(events.descriptor()) == 0) {
+      refused = events.take();
+      if (refused.ok() && !std::exchange(is_ready, true))
+        printed = print_now(ready);
+    }
     if (!printed.ok()) return run_time_error(std::move(printed));
-    signals.take();
   }
   // Another signal ends the process at once.
   worker.reset();
-  auto reason = refused.get_future();
-  if (reason.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
-    return {};
-  return run_time_error(reason.get().with_prefix("[--join] "));
+  if (refused.ok()) return {};
+  return run_time_error(std::move(refused).with_prefix("[--join] "));
 }
 
 }  // namespace

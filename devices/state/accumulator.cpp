@@ -167,6 +167,55 @@ Status ConditionalAccumulator::take_rows(KernelContext& context) {
   return {};
 }
 
+// Numbers: step and gradients; then, of a sparse one, the shape of rows, and
+// index and gradients of each row.
+Result<std::vector<Tensor>> ConditionalAccumulator::save() const {
+  std::vector<Tensor> saved = {numbers_tensor({{step_, count()}})};
+  if (!spec_.is_sparse) {
+    if (count() > 0) saved.push_back(sum_);
+    return saved;
+  }
+  saved.push_back(numbers_tensor(row_shape_.dims()));
+  std::vector<int64_t> rows;
+  for (const auto& [index, row] : rows_)
+    rows.insert(rows.end(), {index, row.count});
+  saved.push_back(numbers_tensor(rows));
+  for (const auto& [index, row] : rows_) saved.push_back(row.sum);
+  return saved;
+}
+
+Status ConditionalAccumulator::restore(const KernelContext& context,
+                                       std::span<const Tensor> saved) {
+  ContentsReader reader(context, saved);
+  TAGFLOW_ASSIGN(const std::vector<int64_t> numbers, reader.numbers(2));
+  const auto check = [&](const Tensor& sum, bool fits) -> Status {
+    if (sum.dtype() == spec_.dtype && fits) return {};
+    return context.fail(
+        "what was saved of {} has sums of {}, not those of a {}", describe(),
+        sum.describe(), spec_.describe());
+  };
+  if (spec_.is_sparse) {
+    TAGFLOW_ASSIGN(const std::vector<int64_t> dims, reader.numbers());
+    TAGFLOW_ASSIGN(row_shape_, Shape::make(dims));
+    TAGFLOW_ASSIGN(const std::vector<int64_t> rows, reader.numbers());
+    TAGFLOW_ASSIGN(const auto sums, reader.tensors(rows.size() / 2));
+    TAGFLOW_RETURN_IF_ERROR(
+        context.count(charge_, sums.size() * (kNodeBytes + sizeof(Row)),
+                      [this] { return describe(); }));
+    for (size_t i = 0; i < sums.size(); ++i) {
+      TAGFLOW_RETURN_IF_ERROR(check(sums[i], sums[i].shape() == row_shape_));
+      rows_.insert_or_assign(rows[2 * i], Row{sums[i], rows[2 * i + 1]});
+    }
+  } else if (numbers[1] > 0) {
+    TAGFLOW_ASSIGN(const auto sum, reader.tensors(1));
+    TAGFLOW_RETURN_IF_ERROR(check(sum[0], spec_.shape.accepts(sum[0].shape())));
+    sum_ = sum[0];
+  }
+  step_ = numbers[0];
+  count_.store(numbers[1], std::memory_order_relaxed);
+  return reader.end();
+}
+
 void ConditionalAccumulator::clear() noexcept {
   sum_.reset();
   rows_.clear();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "devices/state/actor_kernel.h"
+#include "devices/state/saved_contents.h"
 
 namespace tagflow::devices {
 
@@ -22,7 +23,7 @@ struct AccumulatorSpec {
 // A gradient comes with the step that it was computed for. A gradient of an
 // earlier step than the accumulator's is dropped; taking the result begins the
 // next step.
-class ConditionalAccumulator final : public StateActor {
+class ConditionalAccumulator final : public StateActor, public SavedContents {
  public:
   static constexpr std::string_view kKind = "accumulator";
 
@@ -47,6 +48,9 @@ class ConditionalAccumulator final : public StateActor {
                   const Tensor& values);
   // Sets output 0, or the three outputs of a sparse one.
   Status take(KernelContext& context);
+  Result<std::vector<Tensor>> save() const override;
+  Status restore(const KernelContext& context,
+                 std::span<const Tensor> saved) override;
 
  protected:
   void clear() noexcept override;

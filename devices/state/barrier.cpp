@@ -138,6 +138,75 @@ void Barrier::close(bool drops_incomplete) noexcept {
   publish();
 }
 
+// Numbers: of insertions and completions, how it is closed, and of each tuple
+// those of its insertion and its completion, which is -1 if it is incomplete;
+// then the keys, and the parts of each tuple.
+Result<std::vector<Tensor>> Barrier::save() const {
+  std::vector<int64_t> numbers = {insertions_, completions_, is_closed_ ? 1 : 0,
+                                  drops_incomplete_ ? 1 : 0};
+  std::vector<std::string> keys;
+  std::vector<Tensor> saved(2);
+  for (const auto& [order, tuple] : ready_) {
+    numbers.insert(numbers.end(), {order.first, order.second});
+    keys.push_back(tuple.key);
+    saved.insert(saved.end(), tuple.parts.begin(), tuple.parts.end());
+  }
+  for (const auto& [key, tuple] : incomplete_) {
+    numbers.insert(numbers.end(), {tuple.insertion, -1});
+    keys.push_back(key);
+    saved.insert(saved.end(), tuple.parts.begin(), tuple.parts.end());
+  }
+  saved[0] = numbers_tensor(numbers);
+  saved[1] = Tensor::of<std::string>({int64_t(keys.size())}, keys);
+  return saved;
+}
+
+Status Barrier::restore(const KernelContext& context,
+                        std::span<const Tensor> saved) {
+  constexpr size_t kOwn = 4;
+  ContentsReader reader(context, saved);
+  TAGFLOW_ASSIGN(const std::vector<int64_t> numbers, reader.numbers(kOwn));
+  TAGFLOW_ASSIGN(const auto keys, reader.tensors(1));
+  if (keys[0].dtype() != DataType::kString ||
+      2 * keys[0].num_elements() != int64_t(numbers.size() - kOwn))
+    return damaged_contents(context);
+  size_t bytes = 0;
+  for (size_t i = 0; i < size_t(keys[0].num_elements()); ++i) {
+    const std::string& key = keys[0].data<std::string>()[i];
+    TAGFLOW_ASSIGN(const auto tensors, reader.tensors(spec_.types.size()));
+    std::vector<Tensor> parts(tensors.begin(), tensors.end());
+    size_t missing = 0;
+    for (size_t part = 0; part < parts.size(); ++part) {
+      if (!parts[part].valid()) {
+        ++missing;
+      } else if (parts[part].dtype() != spec_.types[part] ||
+                 parts[part].shape() != spec_.shapes[part]) {
+        return context.fail("what was saved of {} has {} as component {}",
+                            describe(), parts[part].describe(), part);
+      }
+    }
+    bytes += bytes_of_tuple(key);
+    TAGFLOW_RETURN_IF_ERROR(
+        context.count(charge_, bytes, [this] { return describe(); }));
+    const int64_t insertion = numbers[kOwn + 2 * i];
+    const int64_t completion = numbers[kOwn + 2 * i + 1];
+    if ((completion < 0) != (missing > 0)) return damaged_contents(context);
+    if (missing > 0) {
+      incomplete_.insert_or_assign(
+          key, Incomplete{insertion, missing, std::move(parts)});
+    } else {
+      ready_.insert_or_assign(Order(insertion, completion),
+                              Ready{key, std::move(parts)});
+    }
+  }
+  insertions_ = numbers[0];
+  completions_ = numbers[1];
+  is_closed_ = numbers[2] != 0;
+  drops_incomplete_ = numbers[3] != 0;
+  publish();
+  return reader.end();
+}
+
 void Barrier::publish() noexcept {
   num_ready_.store(int64_t(ready_.size()), std::memory_order_relaxed);
   num_incomplete_.store(int64_t(incomplete_.size()), std::memory_order_relaxed);

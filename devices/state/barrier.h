@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "devices/state/actor_kernel.h"
+#include "devices/state/saved_contents.h"
 
 namespace tagflow::devices {
 
@@ -23,7 +24,7 @@ struct BarrierSpec {
 // Life cycle: open; closed: rejects new keys, but accepts parts of incomplete
 // tuples, unless it was closed in a way that drops these; ended, with its
 // container.
-class Barrier final : public StateActor {
+class Barrier final : public StateActor, public SavedContents {
  public:
   static constexpr std::string_view kKind = "barrier";
 
@@ -52,6 +53,9 @@ class Barrier final : public StateActor {
   // parts. REQUIRES: so many are ready.
   Status take(KernelContext& context, int64_t count);
   void close(bool drops_incomplete) noexcept;
+  Result<std::vector<Tensor>> save() const override;
+  Status restore(const KernelContext& context,
+                 std::span<const Tensor> saved) override;
 
  protected:
   void clear() noexcept override;

@@ -241,6 +241,39 @@ void Queue::close() {
   publish();
 }
 
+// --- In checkpoints ---------------------------------------------------------
+
+// Numbers: whether it is closed, the width, and those of the elements.
+Result<std::vector<Tensor>> Queue::save() const {
+  std::vector<int64_t> numbers = elements_->numbers();
+  numbers.insert(numbers.begin(),
+                 {is_closed() ? 1 : 0, int64_t(element_.size())});
+  std::vector<Tensor> saved = elements_->all();
+  saved.insert(saved.begin(), numbers_tensor(numbers));
+  return saved;
+}
+
+Status Queue::restore(const KernelContext& context,
+                      std::span<const Tensor> saved) {
+  ContentsReader reader(context, saved);
+  TAGFLOW_ASSIGN(const std::vector<int64_t> numbers, reader.numbers(2));
+  const size_t width = element_.size();
+  if (numbers[1] != int64_t(width))
+    return context.fail("what was saved of {} has elements of {}, not of {}",
+                        describe(), counted(size_t(numbers[1]), "component"),
+                        width);
+  for (size_t left = (saved.size() - 1) / width; left > 0; --left) {
+    TAGFLOW_ASSIGN(const auto element, reader.tensors(width));
+    TAGFLOW_RETURN_IF_ERROR(check_values(context, element, /*many=*/false));
+    TAGFLOW_RETURN_IF_ERROR(put(context, element));
+  }
+  if (!elements_->set_numbers(std::span(numbers).subspan(2)))
+    return context.fail("{} was saved with another order of its elements",
+                        describe());
+  if (numbers[0] != 0) close();
+  return reader.end();
+}
+
 void Queue::clear() noexcept {
   elements_->clear();
   publish();

@@ -8,6 +8,7 @@
 
 #include "devices/state/actor_kernel.h"
 #include "devices/state/queue_elements.h"
+#include "devices/state/saved_contents.h"
 
 namespace tagflow::devices {
 
@@ -44,7 +45,7 @@ struct QueueSpec {
 //      *reserved* for it: they count neither as size nor against the capacity.
 //      So it can get more than the capacity, and a cancellation returns them
 //      without any action.
-class Queue final : public StateActor {
+class Queue final : public StateActor, public SavedContents {
  public:
   static constexpr std::string_view kKind = "queue";
 
@@ -80,6 +81,9 @@ class Queue final : public StateActor {
   // Takes `count` of them out, batched.
   Status take_many(KernelContext& context, int64_t count);
   void close();
+  Result<std::vector<Tensor>> save() const override;
+  Status restore(const KernelContext& context,
+                 std::span<const Tensor> saved) override;
 
  protected:
   void clear() noexcept override;

@@ -55,6 +55,13 @@ void FifoElements::clear() noexcept {
   first_ = size_ = 0;
 }
 
+std::vector<Tensor> FifoElements::all() const {
+  std::vector<Tensor> tensors;
+  for (int64_t i = 0; i < size_; ++i)
+    tensors.insert(tensors.end(), at(i), at(i) + width());
+  return tensors;
+}
+
 // --- In any order -----------------------------------------------------------
 
 uint32_t ShuffledElements::draw() {
@@ -82,6 +89,27 @@ void ShuffledElements::pop(Tensor* element) noexcept {
   std::move(picked, picked + width(), element);
   if (picked != last) std::move(last, last + width(), picked);
   tensors_.resize(tensors_.size() - width());
+}
+
+// The position in the random numbers, and those of the block that is used.
+std::vector<int64_t> ShuffledElements::numbers() const {
+  std::vector<int64_t> numbers = {
+      int64_t(random_.key()), int64_t(random_.counter_low()),
+      int64_t(random_.counter_high()), int64_t(used_)};
+  numbers.insert(numbers.end(), numbers_.begin(), numbers_.end());
+  return numbers;
+}
+
+bool ShuffledElements::set_numbers(std::span<const int64_t> numbers) {
+  if (numbers.size() != 4 + numbers_.size() || numbers[3] < 0 ||
+      size_t(numbers[3]) > numbers_.size())
+    return false;
+  random_ =
+      Philox(uint64_t(numbers[0]), uint64_t(numbers[1]), uint64_t(numbers[2]));
+  used_ = size_t(numbers[3]);
+  for (size_t i = 0; i < numbers_.size(); ++i)
+    numbers_[i] = uint32_t(numbers[4 + i]);
+  return true;
 }
 
 // --- By priority ------------------------------------------------------------
@@ -112,6 +140,15 @@ void PriorityElements::pop(Tensor* element) noexcept {
   Tensor* const tensors = tensors_.data() + place * width();
   std::move(tensors, tensors + width(), element);
   free_.push_back(place);
+}
+
+std::vector<Tensor> PriorityElements::all() const {
+  std::vector<Tensor> tensors;
+  for (const Entry& entry : heap_) {
+    const Tensor* const first = tensors_.data() + entry.place * width();
+    tensors.insert(tensors.end(), first, first + width());
+  }
+  return tensors;
 }
 
 void PriorityElements::clear() noexcept {

@@ -48,6 +48,15 @@ class QueueElements {
   // Frees unused memory. Nothing can be put back afterwards.
   virtual void trim() noexcept {}
   virtual void clear() noexcept = 0;
+  // The tensors of all elements: if they are pushed in this order, and the
+  // numbers are set, elements come out as they would from here.
+  virtual std::vector<Tensor> all() const = 0;
+  // What the order of removal depends on beside that.
+  virtual std::vector<int64_t> numbers() const { return {}; }
+  // False if they are not the numbers of such elements.
+  virtual bool set_numbers(std::span<const int64_t> numbers) {
+    return numbers.empty();
+  }
 
  protected:
   // Each place takes so many bytes `beside` the tensors of its element.
@@ -84,6 +93,7 @@ class FifoElements final : public QueueElements {
   void unpop(Tensor* element) noexcept override;
   void trim() noexcept override;
   void clear() noexcept override;
+  std::vector<Tensor> all() const override;
 
  private:
   Tensor* at(int64_t i) const {
@@ -107,6 +117,9 @@ class ShuffledElements final : public QueueElements {
   void pop(Tensor* element) noexcept override;
   void unpop(Tensor* element) noexcept override { push(element); }
   void clear() noexcept override;
+  std::vector<Tensor> all() const override { return tensors_; }
+  std::vector<int64_t> numbers() const override;
+  bool set_numbers(std::span<const int64_t> numbers) override;
 
  private:
   void grow(int64_t places) override {
@@ -132,6 +145,8 @@ class PriorityElements final : public QueueElements {
   void pop(Tensor* element) noexcept override;
   void unpop(Tensor* element) noexcept override { push(element); }
   void clear() noexcept override;
+  // In the order of the heap, which the same pushes make again.
+  std::vector<Tensor> all() const override;
 
  private:
   struct Entry {

@@ -40,13 +40,41 @@ ResourceManager::~ResourceManager() {
 }
 
 Result<Ref<StateObject>> ResourceManager::find_or_make(const ResourceKey& key,
-                                                       const Make& make) {
+                                                       const Make& make,
+                                                       const Restore& restore) {
   std::lock_guard lock(mutex_);
   Entry& entry = table_[key];
   if (!entry.object || entry.object->has_ended()) {
-    TAGFLOW_ASSIGN(entry.object, make());
+    TAGFLOW_ASSIGN(Ref<StateObject> made, make());
+    if (entry.saved.valid() && restore) {
+      TAGFLOW_RETURN_IF_ERROR(restore(*made, entry.saved));
+      entry.saved.reset();
+    }
+    entry.object = std::move(made);
   }
   return entry.object;
+}
+
+void ResourceManager::restore_later(const ResourceKey& key, Tensor saved) {
+  Status reason =
+      error(Code::kCancelled, "[state] {} is gone: its contents were restored",
+            key.describe());
+  Ref<StateObject> object;
+  {
+    std::lock_guard lock(mutex_);
+    Entry& entry = table_[key];
+    entry.saved = std::move(saved);
+    object = std::exchange(entry.object, {});
+  }
+  if (object) object->end(std::move(reason));
+}
+
+std::vector<Tensor> ResourceManager::left_to_restore() const {
+  std::lock_guard lock(mutex_);
+  std::vector<Tensor> left;
+  for (const auto& [key, entry] : table_)
+    if (entry.saved.valid()) left.push_back(entry.saved);
+  return left;
 }
 
 Ref<StateObject> ResourceManager::find(const ResourceKey& key) const {
@@ -76,9 +104,10 @@ void ResourceManager::reset(std::span<const std::string> containers) {
     std::lock_guard lock(mutex_);
     std::vector<Ref<StateObject>*> found;
     for (auto& [key, entry] : table_) {
-      if (!entry.object ||
-          std::ranges::find(containers, key.container) == containers.end())
+      if (std::ranges::find(containers, key.container) == containers.end())
         continue;
+      entry.saved.reset();
+      if (!entry.object) continue;
       gone.emplace_back(
           error(Code::kCancelled, "[state] {} is gone: its container was reset",
                 key.describe()),

@@ -15,6 +15,7 @@
 #include "graph/handle.h"
 #include "graph/memory_charge.h"
 #include "graph/status.h"
+#include "graph/tensor.h"
 
 namespace tagflow::devices {
 
@@ -84,14 +85,23 @@ class ResourceManager {
 
   // The resource of that key; if it does not exist, `make` makes it, once even
   // for concurrent calls.
+  // Then `restore` gets what restore_later() left for it; after an error of it,
+  // the resource does not exist. Without `restore`, that stays.
+  using Restore = std::function<Status(StateObject&, const Tensor& saved)>;
   Result<Ref<StateObject>> find_or_make(const ResourceKey& key,
-                                        const Make& make);
+                                        const Make& make,
+                                        const Restore& restore = nullptr);
+  // Removes the resource, and keeps the contents for the next one of the key:
+  // Note [Saved contents] in devices/state/saved_contents.h.
+  void restore_later(const ResourceKey& key, Tensor saved);
+  // What restore_later() has left, and no resource has got yet.
+  std::vector<Tensor> left_to_restore() const;
   // Null if it does not exist.
   Ref<StateObject> find(const ResourceKey& key) const;
   // Removes it from the table, and ends it. False if it does not exist.
   bool remove(const ResourceKey& key, Status reason);
   // Empties the containers, of all kinds: "" is the default one. Operations
-  // that wait in them end as Cancelled.
+  // that wait in them end as Cancelled. Saved contents go, too.
   void reset(std::span<const std::string> containers);
   // Calls `visit` with each, in the order of their keys. It must not call this.
   void for_each(
@@ -118,6 +128,7 @@ class ResourceManager {
  private:
   struct Entry {
     Ref<StateObject> object;  // null: only its home is known
+    Tensor saved;             // of the next object, if it is valid
     std::string home;
   };
   using Table = std::map<ResourceKey, Entry>;

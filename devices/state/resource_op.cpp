@@ -1,5 +1,8 @@
 #include "devices/state/resource_op.h"
 
+#include <vector>
+
+#include "devices/state/saved_contents.h"
 #include "devices/state/state_kind.h"
 
 namespace tagflow::devices {
@@ -18,6 +21,15 @@ ResourceKey key_of(std::string_view op, const std::string& node,
   if (name.empty()) name = node;
   return {text_attr(attrs, "container"), std::string(kind_of(op)),
           std::move(name)};
+}
+
+Status restore_contents(const KernelContext& context, StateObject& made,
+                        const Tensor& saved) {
+  TAGFLOW_ASSIGN(const std::vector<Tensor> contents,
+                 unpack_contents(context, saved));
+  auto* const object = dynamic_cast<SavedContents*>(&made);
+  return object == nullptr ? damaged_contents(context)
+                           : object->restore(context, contents);
 }
 
 }  // namespace
@@ -62,7 +74,11 @@ Result<Ref<StateObject>> ResourceOp::find_or_make(
                  context.node().op());
   std::lock_guard lock(mutex_);
   if (!known_ || manager_ != manager || known_->has_ended()) {
-    TAGFLOW_ASSIGN(known_, manager->find_or_make(key_, make));
+    TAGFLOW_ASSIGN(
+        known_,
+        manager->find_or_make(key_, make, [&](auto& made, const Tensor& saved) {
+          return restore_contents(context, made, saved);
+        }));
     manager_ = manager;
   }
   return known_;

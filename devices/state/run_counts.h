@@ -37,6 +37,8 @@ class NumberedRun final : public RandomRuns {
   // `counts` must outlive this.
   explicit NumberedRun(RunCounts& counts) : counts_(counts) {}
   int64_t earlier_runs(const std::string& node_name) override;
+  // Those of all runs.
+  RunCounts& counts() const { return counts_; }
 
  private:
   RunCounts& counts_;

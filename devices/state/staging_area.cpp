@@ -101,6 +101,29 @@ void StagingList::clear() noexcept {
   note(0, 0);
 }
 
+// Numbers: of tensors, tuple by tuple.
+Result<std::vector<Tensor>> StagingList::save() const {
+  std::vector<int64_t> widths;
+  std::vector<Tensor> saved(1);
+  for (const Tuple& tuple : tuples_) {
+    widths.push_back(int64_t(tuple.size()));
+    saved.insert(saved.end(), tuple.begin(), tuple.end());
+  }
+  saved[0] = numbers_tensor(widths);
+  return saved;
+}
+
+Status StagingList::restore(const KernelContext& context,
+                            std::span<const Tensor> saved) {
+  ContentsReader reader(context, saved);
+  TAGFLOW_ASSIGN(const std::vector<int64_t> widths, reader.numbers());
+  for (const int64_t width : widths) {
+    TAGFLOW_ASSIGN(const auto tuple, reader.tensors(size_t(width)));
+    TAGFLOW_RETURN_IF_ERROR(put(context, tuple));
+  }
+  return reader.end();
+}
+
 // --- By key -----------------------------------------------------------------
 
 bool StagingMap::may_put(int64_t key, int64_t bytes) const {
@@ -174,6 +197,38 @@ void StagingMap::take(int64_t key, std::span<const int32_t> indices) noexcept {
 
 void StagingMap::count(int64_t more_bytes) {
   note(int64_t(complete_.size()), bytes() + more_bytes);
+}
+
+// Numbers: key, width, and whether it is complete, tuple by tuple.
+Result<std::vector<Tensor>> StagingMap::save() const {
+  std::vector<int64_t> numbers;
+  std::vector<Tensor> saved(1);
+  for (const auto* tuples : {&complete_, &incomplete_})
+    for (const auto& [key, tuple] : *tuples) {
+      numbers.insert(numbers.end(), {key, int64_t(tuple.size()),
+                                     tuples == &complete_ ? 1 : 0});
+      saved.insert(saved.end(), tuple.begin(), tuple.end());
+    }
+  saved[0] = numbers_tensor(numbers);
+  return saved;
+}
+
+Status StagingMap::restore(const KernelContext& context,
+                           std::span<const Tensor> saved) {
+  ContentsReader reader(context, saved);
+  TAGFLOW_ASSIGN(const std::vector<int64_t> numbers, reader.numbers());
+  int64_t kept_bytes = 0;
+  for (size_t i = 0; i + 2 < numbers.size(); i += 3) {
+    TAGFLOW_ASSIGN(const auto tensors, reader.tensors(size_t(numbers[i + 1])));
+    Tuple tuple(tensors.begin(), tensors.end());
+    TAGFLOW_RETURN_IF_ERROR(count_kept(context, tuple));
+    TAGFLOW_RETURN_IF_ERROR(count_tuple(context, tuple.size()));
+    kept_bytes += bytes_of(tuple);
+    auto& tuples = numbers[i + 2] != 0 ? complete_ : incomplete_;
+    tuples.insert_or_assign(numbers[i], std::move(tuple));
+  }
+  count(kept_bytes);
+  return reader.end();
 }
 
 void StagingMap::clear() noexcept {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "devices/state/actor_kernel.h"
+#include "devices/state/saved_contents.h"
 
 namespace tagflow::devices {
 
@@ -19,7 +20,7 @@ struct StagingLimits {
 
 // The common part of both kinds: they count their contents. Waiting operations
 // are served as soon as possible, in any order.
-class StagingArea : public StateActor {
+class StagingArea : public StateActor, public SavedContents {
  public:
   StagingArea(std::string name, const StagingLimits& limits)
       : name_(std::move(name)), limits_(limits) {}
@@ -72,6 +73,9 @@ class StagingList final : public StagingArea {
   // REQUIRES: there is one.
   Tuple pop() noexcept;
   void clear() noexcept override;
+  Result<std::vector<Tensor>> save() const override;
+  Status restore(const KernelContext& context,
+                 std::span<const Tensor> saved) override;
 
  private:
   std::deque<Tuple> tuples_;
@@ -100,6 +104,9 @@ class StagingMap final : public StagingArea {
   // they exist.
   void take(int64_t key, std::span<const int32_t> indices) noexcept;
   void clear() noexcept override;
+  Result<std::vector<Tensor>> save() const override;
+  Status restore(const KernelContext& context,
+                 std::span<const Tensor> saved) override;
 
  private:
   void count(int64_t more_bytes);

@@ -533,4 +533,34 @@ void Table::clear() noexcept {
   capacity_ = size_ = 0;
 }
 
+// --- In checkpoints ---------------------------------------------------------
+
+// Whether it was filled, and all keys and values, in the order of their rows.
+Result<std::vector<Tensor>> Table::save() const {
+  TAGFLOW_RETURN_IF_ERROR(ended());
+  const auto rows = [this](const Tensor& all, DataType dtype,
+                           Shape shape) -> Result<Tensor> {
+    const int64_t each = shape.num_elements();
+    shape.insert_dim(0, size_);
+    TAGFLOW_ASSIGN(Tensor copy, Tensor::allocate(dtype, shape));
+    if (size_ > 0) copy_elements(all, 0, copy, 0, size_ * each);
+    return copy;
+  };
+  TAGFLOW_ASSIGN(Tensor keys, rows(keys_, spec_.key, spec_.key_shape));
+  TAGFLOW_ASSIGN(Tensor values, rows(values_, spec_.value, spec_.value_shape));
+  return std::vector<Tensor>{numbers_tensor({{is_filled_ ? 1 : 0}}),
+                             std::move(keys), std::move(values)};
+}
+
+Status Table::restore(const KernelContext& context,
+                      std::span<const Tensor> saved) {
+  ContentsReader reader(context, saved);
+  TAGFLOW_ASSIGN(const std::vector<int64_t> numbers, reader.numbers(1));
+  TAGFLOW_ASSIGN(const auto entries, reader.tensors(2));
+  TAGFLOW_RETURN_IF_ERROR(reader.end());
+  // One that was not filled waits for its first initialization.
+  if (!is_initialized() && numbers[0] == 0) return {};
+  return import_all(context, entries[0], entries[1]);
+}
+
 }  // namespace tagflow::devices

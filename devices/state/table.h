@@ -6,6 +6,7 @@
 
 #include "devices/kernel.h"
 #include "devices/state/guarded_state.h"
+#include "devices/state/saved_contents.h"
 #include "devices/state/table_index.h"
 #include "graph/tensor.h"
 
@@ -40,7 +41,7 @@ struct TableSpec {
 // Life cycle: made by the first node of its name, empty; one of kFixed is
 // filled by the first initialisation, and not usable before; ended by a reset
 // of its container, or with its manager.
-class Table final : public GuardedState {
+class Table final : public GuardedState, public SavedContents {
  public:
   static constexpr std::string_view kKind = "table";
 
@@ -63,6 +64,7 @@ class Table final : public GuardedState {
               const Tensor& defaults) const;
   // Outputs 0 and 1: all keys and values.
   Status export_to(KernelContext& context) const;
+  Result<std::vector<Tensor>> save() const override;
 
   // --- REQUIRES: the lock is held exclusively. A long change is made first,
   // which a cancellation interrupts, and then committed, which takes no time;
@@ -83,6 +85,8 @@ class Table final : public GuardedState {
   Status fill(const KernelContext& context, const Tensor& keys,
               const Tensor& values);
   void clear() noexcept override;
+  Status restore(const KernelContext& context,
+                 std::span<const Tensor> saved) override;
 
  private:
   // The number of keys in the tensor.

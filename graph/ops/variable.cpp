@@ -253,6 +253,7 @@ void register_variable_ops(OpRegistry& registry) {
   register_handles(registry);
   register_variable_scatter_ops(registry);
   register_variable_session_ops(registry);
+  register_variable_checkpoint_ops(registry);
 }
 
 }  // namespace tagflow::graph

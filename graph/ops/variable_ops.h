@@ -9,6 +9,7 @@ namespace tagflow::graph {
 
 void register_variable_scatter_ops(OpRegistry& registry);
 void register_variable_session_ops(OpRegistry& registry);
+void register_variable_checkpoint_ops(OpRegistry& registry);
 
 // For an op that returns a reference to a handle: a vector of two strings.
 Status handle_reference_shape(ShapeContext& c);

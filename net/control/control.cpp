@@ -19,6 +19,7 @@ class Control::Impl {
        std::unique_ptr<ControlSystem> control_system)
       : thread(io_thread),
         on_warning(options.on_warning),
+        most_connections(options.most_connections),
         control(std::move(control_system)) {
     caf::actor_system& system = control->system();
     options.identity.node = control->node();
@@ -27,10 +28,10 @@ class Control::Impl {
           Directory::Options{*control, std::move(options.load), on_warning}));
       types = system.message_types(caf::detail::type_list<DirectoryActor>());
     } else {
-      actor = caf::actor_cast<caf::actor>(system.spawn<Joiner>(
-          Joiner::Options{*control, thread, std::move(options.identity),
-                          std::move(options.join), std::move(options.load),
-                          on_warning, std::move(options.on_refused)}));
+      actor = caf::actor_cast<caf::actor>(system.spawn<Joiner>(Joiner::Options{
+          *control, thread, std::move(options.identity),
+          std::move(options.join), std::move(options.load), on_warning,
+          std::move(options.on_joined), std::move(options.on_refused)}));
       types = system.message_types(caf::detail::type_list<WorkerActor>());
     }
     // Another thread may be the one that destroys it.
@@ -46,6 +47,7 @@ class Control::Impl {
 
   IoThread& thread;
   const std::function<void(const std::string&)> on_warning;
+  const size_t most_connections;
   const std::unique_ptr<ControlSystem> control;
   caf::actor actor;             // a DirectoryActor or a WorkerActor
   std::set<std::string> types;  // of its messages
@@ -71,9 +73,9 @@ Status Control::admit(const Greeting& peer) const {
     return error(Code::kFailedPrecondition, "the connector has no CAF node");
   if (peer.node == node())
     return error(Code::kFailedPrecondition, "a process speaks with itself");
-  if (impl_->control->num_connections() >= ControlSystem::kMostConnections)
+  if (impl_->control->num_connections() >= impl_->most_connections)
     return error(Code::kResourceExhausted, "{} processes are connected",
-                 ControlSystem::kMostConnections);
+                 impl_->most_connections);
   return {};
 }
 

@@ -1,6 +1,7 @@
 // Control: a worker's part in the control plane of its cluster.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,15 +17,21 @@
 namespace tagflow::net {
 
 struct ControlOptions {
+  // At a time; a cluster has one for each of its members.
+  static constexpr size_t kMostConnections = 4096;
+
   Identity identity;  // its incarnation is not used
   // Of any member of the cluster that is to be joined. An empty host: this
   // process is the directory of its cluster.
   Address join;
-  // Both on the thread of the control plane, until the end of the Control.
+  // All on the thread of the control plane, until the end of the Control.
   std::function<Load()> load;
   std::function<void(const std::string&)> on_warning;
+  // The cluster that is to be joined knows what was announced. May be empty.
+  std::function<void()> on_joined;
   // The cluster will never take this process; called once.
   std::function<void(const Status&)> on_refused;
+  size_t most_connections = kMostConnections;
 };
 
 // Life: started; announced, again with each incarnation of the worker; gone,

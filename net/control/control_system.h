@@ -51,8 +51,6 @@ class ControlSystem {
   };
 
   using OnWarning = std::function<void(const std::string&)>;
-  // Connections at a time; a cluster has one for each of its members.
-  static constexpr size_t kMostConnections = 4096;
   // How long a peer may say nothing: longer than one waits for an answer.
   static constexpr std::chrono::milliseconds kMostSilent = 3 * kAnswerTime;
 

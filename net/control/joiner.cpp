@@ -216,6 +216,7 @@ void Joiner::join(uint64_t attempt) {
             if (is_current(attempt)) {
               warned_.clear();
               retries_ = {};
+              if (options_.on_joined) options_.on_joined();
             }
             perform();
           },
@@ -231,7 +232,10 @@ void Joiner::leave(const Status& reason) {
   options_.system.cut(std::exchange(connection_, {}));
   if (reason.message() == warned_) return;
   warned_ = reason.message();
-  options_.on_warning(warned_);
+  const bool is_away = reason.code() == Code::kUnavailable ||
+                       reason.code() == Code::kDeadlineExceeded;
+  options_.on_warning(is_away ? warned_ + "; it waits for the directory"
+                              : warned_);
 }
 
 void Joiner::ping() {

@@ -40,6 +40,7 @@ class Joiner final : public Annotated<JoinerBase::base> {
     Address any;        // of any member of the cluster
     std::function<Load()> load;
     std::function<void(const std::string&)> on_warning;
+    std::function<void()> on_joined;
     std::function<void(const Status&)> on_refused;  // for good
   };
   Joiner(caf::actor_config& config, Options options);

@@ -12,6 +12,7 @@
 #include "net/link/life_signs.h"
 #include "net/link/system_io.h"
 #include "net/link/tls.h"
+#include "net/protocol/life.h"
 
 namespace tagflow::net {
 
@@ -41,7 +42,7 @@ struct BulkLink::State : std::enable_shared_from_this<State> {
   template <class F>
   void step(F&& f);
   void begin(Handlers link_handlers);
-  void wait_interval();
+  void wait_interval(Time end);
   Status end_interval();
   // Closes the socket; whether that was still to do.
   bool end();
@@ -116,14 +117,14 @@ void BulkLink::State::begin(Handlers link_handlers) {
     is_over = false;  // it may have ended when nobody could be told
     return lose(failure);
   }
-  wait_interval();
+  wait_interval(std::chrono::steady_clock::now() + options.life.interval);
   // The hello may have left bytes in the session of TLS.
   step([this] { return read(); });
   wake_writer();
 }
 
-void BulkLink::State::wait_interval() {
-  timer.expires_after(options.life.interval);
+void BulkLink::State::wait_interval(Time end) {
+  timer.expires_at(end);
   timer.async_wait([self = shared_from_this()](const ErrorCode& error) {
     if (!error) self->step([&] { return self->end_interval(); });
   });
@@ -133,7 +134,8 @@ Status BulkLink::State::end_interval() {
   TAGFLOW_RETURN_IF_ERROR(net::end_interval(
       silence, output.sequence(), last_sequence, options.peer,
       [this](const Ping& ping) { return send_message(ping); }));
-  wait_interval();
+  wait_interval(next_look(timer.expiry(), std::chrono::steady_clock::now(),
+                          options.life.interval));
   return {};
 }
 

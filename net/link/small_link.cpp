@@ -13,6 +13,7 @@
 #include "net/link/life_signs.h"
 #include "net/link/system_io.h"
 #include "net/link/tls.h"
+#include "net/protocol/life.h"
 
 namespace tagflow::net {
 
@@ -56,7 +57,7 @@ struct SmallLink::State : std::enable_shared_from_this<State> {
   // As write_some(). REQUIRES: the lock is held
   Result<size_t> write(std::span<iovec> from);
   Status take(const Frame& frame);
-  void wait_interval();
+  void wait_interval(Time end);
   Status end_interval();
   template <class Message>
   Status send_message(const Message& message);
@@ -198,7 +199,7 @@ void SmallLink::State::begin(Handlers link_handlers) {
     return lose(status);
   }
   step([&] {
-    wait_interval();
+    wait_interval(std::chrono::steady_clock::now() + options.life.interval);
     // The hello may have left bytes in the session.
     if (tls) return receive_tls();
     read();
@@ -258,6 +259,10 @@ Status SmallLink::State::take_input(size_t count) {
 }
 
 Status SmallLink::State::take(const Frame& frame) {
+  if (frame.kind == FrameKind::kPong && handlers.on_pong) {
+    TAGFLOW_ASSIGN(const Pong pong, parse_body<Pong>(frame.body));
+    handlers.on_pong(pong);
+  }
   TAGFLOW_ASSIGN(
       const bool is_taken,
       take_life_sign(frame, options.peer, traffic, [this](const auto& message) {
@@ -266,8 +271,8 @@ Status SmallLink::State::take(const Frame& frame) {
   return is_taken ? Status() : handlers.on_frame(frame);
 }
 
-void SmallLink::State::wait_interval() {
-  timer.expires_after(options.life.interval);
+void SmallLink::State::wait_interval(Time end) {
+  timer.expires_at(end);
   timer.async_wait([self = shared_from_this()](const ErrorCode& error) {
     if (!error) self->step([&] { return self->end_interval(); });
   });
@@ -283,7 +288,8 @@ Status SmallLink::State::end_interval() {
   TAGFLOW_RETURN_IF_ERROR(net::end_interval(
       silence, sent, last_sequence, options.peer,
       [this](const Ping& ping) { return send_message(ping); }));
-  wait_interval();
+  wait_interval(next_look(timer.expiry(), std::chrono::steady_clock::now(),
+                          options.life.interval));
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "net/link/socket.h"
 #include "net/link/traffic.h"
 #include "net/wire/frame.h"
+#include "net/wire/messages.h"
 
 namespace tagflow::net {
 
@@ -41,6 +42,8 @@ class SmallLink {
     std::function<void(const Status&)> on_lost;
     // Called when nothing waits any more, after a kOverLimit; may be empty.
     std::function<void()> on_room;
+    // A Pong; may be empty.
+    std::function<void(const Pong&)> on_pong;
   };
   struct Options {
     std::string peer = "the peer";  // in errors

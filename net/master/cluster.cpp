@@ -1,15 +1,14 @@
 #include "net/master/cluster.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "actors/runtime/reaper.h"
 #include "actors/session/joined_executable.h"
+#include "actors/session/turns.h"
 #include "devices/kernel_catalog.h"
 #include "graph/fault.h"
 #include "graph/file/program_file.h"
@@ -21,6 +20,8 @@
 namespace tagflow::net {
 namespace {
 
+// Within which a worker notices that its master has left.
+constexpr std::chrono::milliseconds kLeaveTime{2'000 * kSlowness};
 constexpr char kSenderIncarnation[] = "send_device_incarnation";
 
 Register::Settings settings_of(const actors::SessionOptions& options) {
@@ -30,36 +31,6 @@ Register::Settings settings_of(const actors::SessionOptions& options) {
           .compile_edges = options.passes.has(graph::Pass::kEdges),
           .hand_off = uint8_t(options.hand_off)};
 }
-
-// One after the other. Thread-safe.
-class Turns {
- public:
-  struct End {
-    void operator()(Turns* turns) const {
-      const std::lock_guard lock(turns->mutex_);
-      turns->is_taken_ = false;
-      turns->changed_.notify_one();
-    }
-  };
-  // Waits for the turn, which lasts as long as the result. Errors of the
-  // budget.
-  Result<std::unique_ptr<Turns, End>> begin(graph::Budget* budget) {
-    std::unique_lock lock(mutex_);
-    while (is_taken_) {
-      changed_.wait_for(lock, kBudgetLook);
-      lock.unlock();
-      if (budget != nullptr) TAGFLOW_RETURN_IF_ERROR(budget->look());
-      lock.lock();
-    }
-    is_taken_ = true;
-    return std::unique_ptr<Turns, End>(this);
-  }
-
- private:
-  std::mutex mutex_;  // guards the below
-  std::condition_variable changed_;
-  bool is_taken_ = false;
-};
 
 // What is registered under a number, until it is released by the end of this.
 class AtWorkers {
@@ -135,6 +106,8 @@ class Cluster::Impl {
     for (Member* const member : members) member->await_end(end);
   }
 
+  // Unavailable if members cannot be reached: `unreached`, and all of them if
+  // the options leave out lost ones.
   Status connect(ClusterOptions cluster_options);
   // The part of each worker of a signature: by task.
   struct Part {
@@ -153,6 +126,8 @@ class Cluster::Impl {
 
   IoThreads threads;  // destroyed last
   ClusterOptions options;
+  std::vector<Task> left_out;
+  std::vector<Task> unreached;
   Identity identity;
   std::unique_ptr<Steps> steps;
   // Those that were lost stay: executables name them.
@@ -165,7 +140,7 @@ class Cluster::Impl {
   // another process takes over a task.
   std::vector<uint64_t> incarnations;
   const devices::RegisteredKernels kernels;
-  Turns turns;  // guard the members and the below
+  actors::Turns turns;  // guard the members and the below
   uint64_t requests = 0;
 };
 
@@ -188,10 +163,19 @@ Status Cluster::Impl::connect(ClusterOptions cluster_options) {
   steps = std::make_unique<Steps>(
       *threads.bulk,
       Steps::Options{names, options.tolerates_torn_state, options.grace});
+  Status last;
   for (size_t i = 0; i < names.size(); ++i) {
-    TAGFLOW_ASSIGN(Member* const member, join(i, options.patience, nullptr));
-    members.push_back(member);
+    const auto member = join(i, options.patience, nullptr);
+    if (member.ok()) {
+      members.push_back(*member);
+      continue;
+    }
+    last = member.status();
+    if (last.code() != Code::kUnavailable) return last;
+    unreached.push_back(options.members[i].task);
+    if (!options.leaves_out_lost) return last;
   }
+  TAGFLOW_RETURN_IF_ERROR(last);
   for (size_t i = 0; i < members.size(); ++i) {
     TAGFLOW_ASSIGN(const auto devices, members[i]->devices());
     for (const graph::DeviceInfo& info : devices) {
@@ -344,22 +328,42 @@ Cluster::~Cluster() = default;
 
 Result<std::shared_ptr<Cluster>> Cluster::connect(ClusterOptions options) {
   return guarded("net", [&]() -> Result<std::shared_ptr<Cluster>> {
-    TAGFLOW_ASSIGN(IoThreads threads, IoThreads::start());
-    // The last step of a session may end on a thread of the links, and with it
-    // the cluster: then another thread ends these threads.
-    const std::shared_ptr<Impl> impl(
-        new Impl(std::move(threads)), [](Impl* last) {
-          if (last->threads.small->is_current() ||
-              last->threads.bulk->is_current()) {
-            actors::destroy_elsewhere([last] { delete last; });
-          } else {
-            delete last;
-          }
+    std::vector<Task> left_out;
+    for (;;) {
+      TAGFLOW_ASSIGN(IoThreads threads, IoThreads::start());
+      // The last step of a session may end on a thread of the links, and with
+      // it the cluster: then another thread ends these threads.
+      const std::shared_ptr<Impl> impl(
+          new Impl(std::move(threads)), [](Impl* last) {
+            if (last->threads.small->is_current() ||
+                last->threads.bulk->is_current()) {
+              actors::destroy_elsewhere([last] { delete last; });
+            } else {
+              delete last;
+            }
+          });
+      Status connected = impl->connect(options);
+      if (connected.ok()) {
+        impl->left_out = std::move(left_out);
+        return std::shared_ptr<Cluster>(new Cluster(impl));
+      }
+      const std::vector<Task>& lost = impl->unreached;
+      if (!options.leaves_out_lost || lost.empty() ||
+          lost.size() == options.members.size())
+        return connected;
+      // The others, which have had a master meanwhile, need a moment.
+      options.patience = std::max(options.patience, kLeaveTime);
+      for (const Task& task : lost) {
+        left_out.push_back(task);
+        std::erase_if(options.members, [&](const ClusterOptions::Member& at) {
+          return at.task == task;
         });
-    TAGFLOW_RETURN_IF_ERROR(impl->connect(std::move(options)));
-    return std::shared_ptr<Cluster>(new Cluster(impl));
+      }
+    }
   });
 }
+
+const std::vector<Task>& Cluster::left_out() const { return impl_->left_out; }
 
 std::span<const graph::DeviceInfo> Cluster::devices() const {
   return impl_->infos;

@@ -35,12 +35,17 @@ struct ClusterOptions {
   std::chrono::milliseconds grace{10'000 * kSlowness};
   // How long connect() tries again to reach each member, or to be its master.
   std::chrono::milliseconds patience{0};
+  // connect() goes on without members that it cannot reach, unless it reaches
+  // none. Otherwise each is an error.
+  bool leaves_out_lost = false;
 };
 
 // Sessions whose SessionOptions::backend it is run their graphs on the devices
 // of the workers, "/job:NAME/replica:0/task:N/device:CPU:0". It is their master
-// until it is destroyed. RunStats are sums over the workers. A run with an
-// observer or a trace is Unimplemented, since these are local to a process.
+// until it is destroyed. RunStats are sums over the workers. The trace of a run
+// gets what the workers have recorded, at their devices, with the times of this
+// process's clock; of a worker that was lost it has nothing. A run with an
+// observer is Unimplemented, since that is local to a process.
 //
 // If a worker is lost, the steps that use it fail with Unavailable naming it.
 // Later runs of a session compile again what they need, and then use the
@@ -48,12 +53,15 @@ struct ClusterOptions {
 // gone. A Callable stays with the worker that was lost. Thread-safe.
 class Cluster final : public actors::Backend {
  public:
-  // Connects to all members. InvalidArgument if there is no member, or a task
-  // twice; errors of Connector, with the task.
+  // Connects to the members. InvalidArgument if there is no member, or a task
+  // twice; errors of Connector, with the task: Unavailable if a member cannot
+  // be reached.
   static Result<std::shared_ptr<Cluster>> connect(ClusterOptions options);
   // REQUIRES: no session uses it any more.
   ~Cluster() override;
 
+  // Those that connect() has left out, in the order of the options.
+  const std::vector<Task>& left_out() const;
   std::span<const graph::DeviceInfo> devices() const override;
   const graph::KernelCatalog& kernels() const override;
   Result<Made> make(std::vector<graph::Partition> partitions,
@@ -63,6 +71,7 @@ class Cluster final : public actors::Backend {
   // Of the workers that are not lost. Mends torn state if the default container
   // is among them.
   Status reset(const std::vector<std::string>& containers) override;
+  bool has_local_files() const override { return false; }
 
   class Impl;
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/runtime/step.h"
+#include "graph/fault.h"
 #include "net/transfer/reports.h"
 #include "net/wire/cases.h"
 
@@ -45,6 +46,7 @@ ClusterStep::ClusterStep(uint64_t number, const ClusterProgram& program,
 void ClusterStep::begin(const actors::RemotePart::Order& order) {
   Lock lock(mutex_);
   order_ = &order;
+  trace_ = order.step.trace;
   is_begun_ = true;
   MasterStep::Actions actions;
   machine_.begin(actions);
@@ -77,9 +79,12 @@ std::string ClusterStep::describe_stall() const {
 }
 
 Status ClusterStep::on_done(Member& member, const net::Done& done,
-                            Result<MemberEvents::Fetches> fetches) {
+                            Result<MemberEvents::Fetches> fetches,
+                            actors::TracePart* trace) {
   Lock lock(mutex_);
   if (machine_.is_answered()) return {};
+  // Of a part that has failed, too.
+  if (trace != nullptr) add_to_trace(member, std::move(*trace));
   MasterStep::Done said{.status = status_of(done.outcome),
                         .is_cause = done.is_cause,
                         .has_committed = done.has_committed};
@@ -235,10 +240,22 @@ Status ClusterStep::send_run(const ClusterPart& part) {
   Run run{.executable = part.executable, .step = number_};
   run.seed = step.info.seed;
   run.has_stats = order_->count;
+  if (trace_ != nullptr) {
+    run.trace_words = trace_->room();
+    if (run.trace_words == 0)
+      add_to_trace(*part.member, actors::TracePart::missing());
+  }
   std::vector<std::pair<uint32_t, Tensor>> feeds;
   for (const uint32_t feed : part.feeds)
     feeds.emplace_back(feed, order_->feeds[feed]);
   return part.member->run(std::move(run), feeds);
+}
+
+void ClusterStep::add_to_trace(const Member& member, actors::TracePart part) {
+  if (trace_ == nullptr) return;
+  // Without memory, the trace lacks some of it.
+  static_cast<void>(
+      guarded([&] { trace_->add_part(member.name(), std::move(part)); }));
 }
 
 size_t ClusterStep::index_of(TaskIndex task) const {

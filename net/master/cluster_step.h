@@ -67,7 +67,8 @@ class ClusterStep : public std::enable_shared_from_this<ClusterStep> {
 
   // What workers say. An error ends the link of the worker.
   Status on_done(Member& member, const net::Done& done,
-                 Result<MemberEvents::Fetches> fetches);
+                 Result<MemberEvents::Fetches> fetches,
+                 actors::TracePart* trace);
   void on_failed(Member& member, const Status& status);
   void on_report(Member& member, const Report& report);
   void on_pair_lost(Member& member, TaskIndex peer, Incarnation incarnation,
@@ -90,6 +91,8 @@ class ClusterStep : public std::enable_shared_from_this<ClusterStep> {
   void perform(const MasterStep::Action& action, Rest& rest);
   void perform(DeadlockWatch::Decision decision, MasterStep::Actions& actions);
   Status send_run(const ClusterPart& part);
+  // REQUIRES: the lock is held, and there is no answer yet
+  void add_to_trace(const Member& member, actors::TracePart part);
   void on_time();
   size_t index_of(TaskIndex task) const;
   const ClusterPart& part_of(TaskIndex task) const;
@@ -102,6 +105,7 @@ class ClusterStep : public std::enable_shared_from_this<ClusterStep> {
   // A loss before is found when the Run is sent.
   bool is_begun_ = false;
   const actors::RemotePart::Order* order_ = nullptr;  // during begin()
+  actors::Trace* trace_ = nullptr;  // of the step; used until the answer
   MasterStep machine_;
   DeadlockWatch watch_;
   std::vector<std::string> waits_;  // for other runs, by part

@@ -1,14 +1,27 @@
 #include "net/master/member.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "graph/budget.h"
 #include "graph/fault.h"
+#include "net/link/clock.h"
 #include "net/link/listener.h"
 #include "net/transfer/reports.h"
+#include "net/transfer/trace_bytes.h"
 #include "net/transfer/values.h"
 
 namespace tagflow::net {
+namespace {
+
+// After a traced part, one after the other: the first one wakes the threads of
+// the links, and the others measure links that are awake.
+constexpr int kPings = 32;
+// Other Pings count frames.
+constexpr uint64_t kClockNonce = uint64_t{1} << 32;
+
+}  // namespace
+
 Member::Member(const IoThreads& threads, Pairing::Pair pair, Address address,
                Task task, TaskIndex index, MemberEvents& events)
     : task_(std::move(task)),
@@ -23,7 +36,8 @@ Member::Member(const IoThreads& threads, Pairing::Pair pair, Address address,
        .on_begin = [this](const Begin& begin) { return fetches_.begin(begin); },
        .on_end = [this](ObjectId object,
                         const Status& status) { fetches_.end(object, status); },
-       .on_lost = [this](const Status& status) { on_lost(status); }});
+       .on_lost = [this](const Status& status) { on_lost(status); },
+       .on_pong = [this](const Pong& pong) { on_pong(pong); }});
 }
 
 Register::Peer Member::as_peer() const {
@@ -181,10 +195,74 @@ void Member::on_done(Done done) {
   collect_values(fetches_, std::move(fetches),
                  [this, done = std::move(done)](
                      Result<MemberEvents::Fetches> values) mutable {
-                   const Status status =
-                       events_.on_done(*this, done, std::move(values));
-                   if (!status.ok()) close(status);
+                   on_fetches(std::move(done), std::move(values));
                  });
+}
+
+void Member::on_fetches(Done done, Result<MemberEvents::Fetches> fetches) {
+  if (std::holds_alternative<Done::Dead>(done.trace))
+    return tell(done, std::move(fetches), nullptr);
+  std::vector<Done::Fetch> traces = {{0, std::exchange(done.trace, {})}};
+  collect_values(fetches_, std::move(traces),
+                 [this, done = std::move(done), fetches = std::move(fetches)](
+                     const Result<MemberEvents::Fetches>& trace) mutable {
+                   on_trace(done, std::move(fetches), trace);
+                 });
+}
+
+void Member::on_trace(const Done& done, Result<MemberEvents::Fetches> fetches,
+                      const Result<MemberEvents::Fetches>& trace) {
+  Result<actors::TracePart> read =
+      trace.ok() ? part_of((*trace)[0].second)
+                 : Result<actors::TracePart>(trace.status());
+  // The run must not fail by that.
+  if (!read.ok()) read = actors::TracePart::missing();
+  const auto part = std::make_shared<actors::TracePart>(std::move(*read));
+  {
+    const std::lock_guard lock(mutex_);
+    at_clock_.push_back([this, done, fetches = std::move(fetches), part] {
+      move_to_local(*part);
+      tell(done, fetches, part.get());
+    });
+    if (pings_ > 0) return;
+    pings_ = kPings;
+  }
+  ping();
+}
+
+void Member::ping() {
+  // A link that is lost ends the wait for the Pong, too.
+  static_cast<void>(channel_.send(Ping{kClockNonce, clock_ns()}));
+}
+
+void Member::on_pong(const Pong& pong) {
+  std::vector<std::function<void()>> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    clock_.add(pong.ping_time_ns, pong.time_ns, clock_ns());
+    if (pong.nonce != kClockNonce || pings_ == 0) return;
+    if (--pings_ == 0) ready = std::exchange(at_clock_, {});
+  }
+  if (ready.empty()) return ping();
+  for (const auto& tell_it : ready) tell_it();
+}
+
+void Member::tell(const Done& done, Result<MemberEvents::Fetches> fetches,
+                  actors::TracePart* trace) {
+  const Status status = events_.on_done(*this, done, std::move(fetches), trace);
+  if (!status.ok()) close(status);
+}
+
+void Member::move_to_local(actors::TracePart& part) const {
+  using std::chrono::nanoseconds;
+  const auto there =
+      uint64_t(nanoseconds(part.start.time_since_epoch()).count());
+  const std::lock_guard lock(mutex_);
+  // What a peer made up is not after now.
+  const uint64_t now = clock_ns();
+  const uint64_t here = std::min(clock_.to_local(there).value_or(now), now);
+  part.start =
+      std::chrono::steady_clock::time_point(nanoseconds(int64_t(here)));
 }
 
 void Member::on_lost(const Status& status) {
@@ -193,6 +271,7 @@ void Member::on_lost(const Status& status) {
   {
     const std::lock_guard lock(mutex_);
     lost_ = lost;
+    at_clock_.clear();
     changed_.notify_all();
   }
   events_.on_lost(*this, lost);

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "actors/watch/trace.h"
 #include "graph/placement/device_info.h"
+#include "net/protocol/clock_offset.h"
 #include "net/protocol/ids.h"
 #include "net/transfer/channel.h"
 #include "net/transfer/object_tensor.h"
@@ -34,9 +37,11 @@ class MemberEvents {
   using Fetches = std::vector<std::pair<uint32_t, Tensor>>;
 
   virtual ~MemberEvents() = default;
-  // A Done, whose fetches are there: or an error instead of them.
+  // A Done, whose fetches are there: or an error instead of them. `trace` is
+  // what the part has recorded, by the clock of this process, which may be
+  // taken out of it; null: nothing.
   virtual Status on_done(Member& member, const Done& done,
-                         Result<Fetches> fetches) = 0;
+                         Result<Fetches> fetches, actors::TracePart* trace) = 0;
   virtual void on_failed(Member& member, uint64_t step, Status status) = 0;
   virtual void on_report(Member& member, const Report& report) = 0;
   virtual void on_pair_lost(Member& member, const PairLost& lost) = 0;
@@ -93,6 +98,16 @@ class Member {
   void expect(uint64_t request);
   Status on_frame(const Frame& frame);
   void on_done(Done done);
+  void on_fetches(Done done, Result<MemberEvents::Fetches> fetches);
+  void on_trace(const Done& done, Result<MemberEvents::Fetches> fetches,
+                const Result<MemberEvents::Fetches>& trace);
+  void tell(const Done& done, Result<MemberEvents::Fetches> fetches,
+            actors::TracePart* trace);
+  void ping();
+  void on_pong(const Pong& pong);
+  // Sets the start, which is by the clock of the worker, to that of this
+  // process.
+  void move_to_local(actors::TracePart& part) const;
   void on_lost(const Status& status);
 
   const Task task_;
@@ -105,6 +120,9 @@ class Member {
   mutable std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
   Status lost_;
+  ClockOffset clock_;
+  int pings_ = 0;  // whose Pongs are to come before at_clock_ is called
+  std::vector<std::function<void()>> at_clock_;
   bool has_devices_ = false;
   std::vector<graph::DeviceInfo> devices_;
   // By request: those that are awaited, and what has come of them.

@@ -133,10 +133,10 @@ void Steps::on_answer(uint64_t number, bool tears, const Status& status) {
 }
 
 Status Steps::on_done(Member& member, const net::Done& done,
-                      Result<Fetches> fetches) {
+                      Result<Fetches> fetches, actors::TracePart* trace) {
   const auto step = find(done.step);
-  return step == nullptr ? Status()
-                         : step->on_done(member, done, std::move(fetches));
+  if (step == nullptr) return {};
+  return step->on_done(member, done, std::move(fetches), trace);
 }
 
 void Steps::on_failed(Member& member, uint64_t number, Status status) {

@@ -52,8 +52,8 @@ class Steps final : public MemberEvents {
   uint64_t num_torn() const;
   void on_mended(uint64_t num_torn);
 
-  Status on_done(Member& member, const net::Done& done,
-                 Result<Fetches> fetches) override;
+  Status on_done(Member& member, const net::Done& done, Result<Fetches> fetches,
+                 actors::TracePart* trace) override;
   void on_failed(Member& member, uint64_t step, Status status) override;
   void on_report(Member& member, const Report& report) override;
   void on_pair_lost(Member& member, const PairLost& lost) override;
@@ -79,7 +79,9 @@ class Steps final : public MemberEvents {
   IoThread& clock_;
   const std::vector<std::string> names_;
   const Duration grace_;
-  std::mutex order_mutex_;  // held while Runs are sent; guards the next
+  // Held while Runs are sent, which waits for no connection: a link keeps what
+  // its socket does not take, and is lost if that is too much. Guards the next.
+  std::mutex order_mutex_;
   uint64_t last_number_ = 0;
   mutable std::mutex mutex_;  // guards the below; locked after the other
   Members members_;

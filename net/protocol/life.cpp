@@ -1,11 +1,17 @@
 #include "net/protocol/life.h"
 
+#include <algorithm>
+
 namespace tagflow::net {
+
+Time next_look(Time due, Time now, Duration interval) {
+  // Not from `due` alone: after a long stop, a look counts once.
+  return std::max(due + interval, now + interval - interval / 4);
+}
 
 Life::Verdict Life::on_time(Time now) {
   if (now < next_) return Verdict::kNothing;
-  // From now, not from next_: a late look counts once.
-  next_ = now + rules_.interval;
+  next_ = next_look(next_, now, rules_.interval);
   if (was_heard_) {
     was_heard_ = false;
     missed_ = 0;

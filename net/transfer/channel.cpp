@@ -29,7 +29,8 @@ Channel::Channel(const IoThreads& threads, Socket small, Socket bulk,
 void Channel::start(Handlers handlers) {
   on_lost_ = std::move(handlers.on_lost);
   small_.start({.on_frame = std::move(handlers.on_frame),
-                .on_lost = [this](const Status& status) { lose(status); }});
+                .on_lost = [this](const Status& status) { lose(status); },
+                .on_pong = std::move(handlers.on_pong)});
   bulk_.start({.on_begin = std::move(handlers.on_begin),
                .on_end = std::move(handlers.on_end),
                .on_lost = [this](const Status& status) { lose(status); }});

@@ -33,6 +33,8 @@ class Channel {
     std::function<void(ObjectId, const Status&)> on_end;
     // On either, or by close(); called once.
     std::function<void(const Status&)> on_lost;
+    // On the small link's, by its Pongs; may be empty.
+    std::function<void(const Pong&)> on_pong;
   };
 
   Channel(const IoThreads& threads, Socket small, Socket bulk,

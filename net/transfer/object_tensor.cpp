@@ -1,6 +1,7 @@
 #include "net/transfer/object_tensor.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "graph/fault.h"
@@ -67,44 +68,78 @@ Result<Tensor> TensorInput::finish() {
 }
 
 Result<BulkLink::Destination> TensorInputs::begin(const Begin& begin) {
+  Status refused;
   {
     const std::lock_guard lock(mutex_);
     TAGFLOW_RETURN_IF_ERROR(closed_);
     // Taken as over, the link would still write to it.
-    if (arrived_.contains(uint64_t(begin.object)) ||
-        sizes_.contains(uint64_t(begin.object)))
+    if (arrived_.contains(uint64_t(begin.object)))
       return error(Code::kDataLoss, "[net] object {} begins twice",
                    uint64_t(begin.object));
-    if (sizes_.size() >= kMostTensors)
-      return error(Code::kResourceExhausted,
-                   "[net] {} tensors wait already, the limit", kMostTensors);
-    if (begin.bytes > kMostBytes - bytes_)
-      return error(Code::kResourceExhausted,
-                   "[net] tensors of {} bytes wait already; {} more are above "
-                   "the limit of {}",
-                   bytes_, begin.bytes, kMostBytes);
-    bytes_ += begin.bytes;
-    sizes_.emplace(uint64_t(begin.object), begin.bytes);
+    forget_old(Clock::now());
+    refused = add(begin);
   }
-  auto input = TensorInput::begin(begin);
-  if (!input.ok()) {
-    // Whoever takes it is told.
-    end(begin.object, input.status());
-    return input.status();
+  if (refused.ok()) {
+    auto input = TensorInput::begin(begin);
+    if (input.ok()) {
+      const std::lock_guard lock(mutex_);
+      // It may have been closed meanwhile.
+      if (const auto found = arrived_.find(uint64_t(begin.object));
+          found != arrived_.end())
+        found->second.input = *input;
+      return TensorInput::destination(*input);
+    }
+    refused = input.status();
   }
-  const std::lock_guard lock(mutex_);
-  arrived_[uint64_t(begin.object)].input = *input;
-  return TensorInput::destination(*input);
+  // The link tells nobody.
+  end(begin.object, refused);
+  return refused;
+}
+
+Status TensorInputs::add(const Begin& begin) {
+  if (arrived_.size() >= kMostTensors) {
+    gone_ = std::max(gone_, uint64_t(begin.object));
+    return error(Code::kResourceExhausted,
+                 "[net] {} tensors wait already, the limit", kMostTensors);
+  }
+  Arrived& added = arrived_[uint64_t(begin.object)];
+  added.begun = Clock::now();
+  if (begin.bytes > kMostBytes - bytes_)
+    return error(Code::kResourceExhausted,
+                 "[net] tensors of {} bytes wait already; {} more are above "
+                 "the limit of {}",
+                 bytes_, begin.bytes, kMostBytes);
+  added.bytes = begin.bytes;
+  bytes_ += begin.bytes;
+  return {};
+}
+
+void TensorInputs::forget_old(Clock::time_point now) {
+  if (now < next_look_) return;
+  next_look_ = now + patience_;
+  std::unordered_set<uint64_t> named;
+  for (const Waiting& waiting : waiting_)
+    for (const ObjectId object : waiting.objects)
+      named.insert(uint64_t(object));
+  std::erase_if(arrived_, [&](const auto& entry) {
+    const auto& [object, arrived] = entry;
+    if (now < arrived.begun + patience_ || named.contains(object)) return false;
+    bytes_ -= arrived.bytes;
+    gone_ = std::max(gone_, object);
+    return true;
+  });
 }
 
 void TensorInputs::end(ObjectId object, const Status& status) {
   std::vector<std::pair<Then, Result<std::vector<Tensor>>>> ready;
   {
     const std::lock_guard lock(mutex_);
-    if (!closed_.ok()) return;
-    Arrived& arrived = arrived_[uint64_t(object)];
-    arrived.is_over = true;
-    arrived.status = status;
+    // Unless it was not kept.
+    if (const auto found = arrived_.find(uint64_t(object));
+        found != arrived_.end()) {
+      found->second.is_over = true;
+      found->second.status = status;
+    }
     std::erase_if(waiting_, [&](Waiting& waiting) {
       if (!is_ready(waiting)) return false;
       ready.emplace_back(std::move(waiting.then), collect(waiting));
@@ -130,23 +165,24 @@ void TensorInputs::take(std::vector<ObjectId> objects, Then then) {
 bool TensorInputs::is_ready(const Waiting& waiting) const {
   return std::ranges::all_of(waiting.objects, [this](ObjectId object) {
     const auto found = arrived_.find(uint64_t(object));
-    return found != arrived_.end() && found->second.is_over;
+    return found == arrived_.end() ? uint64_t(object) <= gone_
+                                   : found->second.is_over;
   });
 }
 
-// REQUIRES: they are ready, and the lock is held
 Result<std::vector<Tensor>> TensorInputs::collect(const Waiting& waiting) {
   std::vector<Tensor> tensors;
   Status failure;
   for (const ObjectId object : waiting.objects) {
     auto node = arrived_.extract(uint64_t(object));
-    if (const auto size = sizes_.find(uint64_t(object)); size != sizes_.end()) {
-      bytes_ -= size->second;
-      sizes_.erase(size);
-    }
+    if (!node.empty()) bytes_ -= node.mapped().bytes;
     if (!failure.ok()) continue;
     if (node.empty()) {
-      failure = error(Code::kDataLoss, "[net] a tensor is named twice");
+      failure = uint64_t(object) <= gone_
+                    ? error(Code::kResourceExhausted,
+                            "[net] a tensor was not kept: too many waited, or "
+                            "the message that names it came too late")
+                    : error(Code::kDataLoss, "[net] a tensor is named twice");
     } else if (!node.mapped().status.ok()) {
       failure = node.mapped().status;
     } else {

@@ -1,6 +1,7 @@
 // Tensors as objects of the bulk link.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "graph/tensor.h"
 #include "net/link/bulk_link.h"
+#include "net/link/silence.h"
 
 namespace tagflow::net {
 
@@ -42,13 +44,24 @@ class TensorInput {
 };
 
 // Tensors that a message refers to, which may come before or after it.
+//
+// A sender sends the message first, so nearly every object is named when it
+// begins. One that no message has named for `patience` belongs to a fault of
+// the peer: it is forgotten when another one begins. A tensor that is refused
+// for a limit, or forgotten, is an error of the message that names it.
 // Thread-safe.
 class TensorInputs {
  public:
   using Then = std::function<void(Result<std::vector<Tensor>>)>;
-  // Bytes of tensors that no message has asked for yet.
+  using Clock = std::chrono::steady_clock;
+  // Bytes, and tensors, that no `then` has been given yet.
   static constexpr uint64_t kMostBytes = kLargestObject;
   static constexpr size_t kMostTensors = size_t{1} << 16;
+  // Longer than a message takes to a process that is busy.
+  static constexpr std::chrono::seconds kPatience{30 * kSlowness};
+
+  explicit TensorInputs(Clock::duration patience = kPatience)
+      : patience_(patience) {}
 
   // For the handlers of a bulk link.
   Result<BulkLink::Destination> begin(const Begin& begin);
@@ -66,17 +79,28 @@ class TensorInputs {
     Then then;
   };
   struct Arrived {
+    uint64_t bytes = 0;  // that count
+    Clock::time_point begun;
     std::shared_ptr<TensorInput> input;
     bool is_over = false;
     Status status;
   };
+  // REQUIRES for these four: the lock is held.
+  // Adds an object that begins; an error if it is refused.
+  Status add(const Begin& begin);
+  void forget_old(Clock::time_point now);
   bool is_ready(const Waiting& waiting) const;
+  // REQUIRES: they are ready
   Result<std::vector<Tensor>> collect(const Waiting& waiting);
 
+  const Clock::duration patience_;
   std::mutex mutex_;  // guards the below
   std::unordered_map<uint64_t, Arrived> arrived_;
-  uint64_t bytes_ = 0;  // of those that are not over, or not taken
-  std::unordered_map<uint64_t, uint64_t> sizes_;
+  uint64_t bytes_ = 0;  // of all that arrived
+  // Objects up to this one that have not arrived will not: so those that are
+  // not kept take no memory.
+  uint64_t gone_ = 0;
+  Clock::time_point next_look_;  // for what is to be forgotten
   std::vector<Waiting> waiting_;
   Status closed_;
 };

@@ -14,7 +14,7 @@
 namespace tagflow::net {
 
 // The version of docs/wire.md.
-inline constexpr uint16_t kWireVersion = 3;
+inline constexpr uint16_t kWireVersion = 4;
 
 enum class Role : uint8_t { kMaster = 1, kWorker = 2 };
 

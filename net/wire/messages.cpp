@@ -72,19 +72,21 @@ Run::Feed read_feed(Reader& reader) {
   return feed;
 }
 
+std::variant<Done::Dead, Tensor, ObjectId> read_result(Reader& reader) {
+  switch (read_form(reader, kDead, kElsewhere)) {
+    case kInline:
+      return read_tensor(reader);
+    case kElsewhere:
+      return read_id(reader);
+    default:
+      return Done::Dead();
+  }
+}
+
 Done::Fetch read_fetch(Reader& reader) {
   Done::Fetch fetch;
   fetch.index = read_index(reader);
-  switch (read_form(reader, kDead, kElsewhere)) {
-    case kInline:
-      fetch.value = read_tensor(reader);
-      break;
-    case kElsewhere:
-      fetch.value = read_id(reader);
-      break;
-    default:
-      break;
-  }
+  fetch.value = read_result(reader);
   return fetch;
 }
 
@@ -146,7 +148,7 @@ void Run::write(Writer& writer) const {
   writer.varint(executable);
   writer.varint(step);
   writer.fixed(seed);
-  writer.fixed(uint8_t(has_trace));
+  writer.varint(trace_words);
   writer.fixed(uint8_t(has_stats));
   writer.varint(feeds.size());
   for (const Feed& feed : feeds) {
@@ -160,7 +162,7 @@ Run Run::read(Reader& reader) {
   run.executable = reader.varint();
   run.step = reader.varint();
   run.seed = reader.fixed<uint64_t>();
-  run.has_trace = reader.flag();
+  run.trace_words = reader.varint();
   run.has_stats = reader.flag();
   run.feeds = read_list<Feed>(reader, 3, read_feed);
   return run;
@@ -175,11 +177,12 @@ void Done::write(Writer& writer) const {
   writer.varint(received);
   writer.varint(stats.size());
   for (uint64_t value : stats) writer.varint(value);
+  const auto write_object = [&](ObjectId id) { write_id(writer, id); };
+  write_value(writer, trace, write_object);
   writer.varint(fetches.size());
   for (const Fetch& fetch : fetches) {
     writer.varint(fetch.index);
-    write_value(writer, fetch.value,
-                [&](ObjectId id) { write_id(writer, id); });
+    write_value(writer, fetch.value, write_object);
   }
 }
 
@@ -193,6 +196,7 @@ Done Done::read(Reader& reader) {
   done.received = reader.varint();
   done.stats = read_list<uint64_t>(reader, 1,
                                    [](Reader& from) { return from.varint(); });
+  done.trace = read_result(reader);
   done.fetches = read_list<Fetch>(reader, 2, read_fetch);
   return done;
 }

@@ -67,7 +67,7 @@ struct Run {
   uint64_t executable = 0;
   uint64_t step = 0;
   uint64_t seed = 0;
-  bool has_trace = false;
+  uint64_t trace_words = 0;  // that the part may record; 0: no trace
   bool has_stats = false;
   std::vector<Feed> feeds;
 
@@ -92,6 +92,9 @@ struct Done {
   uint64_t sent = 0;           // messages for peers: see Report
   uint64_t received = 0;
   std::vector<uint64_t> stats;  // in the order of the registration
+  // The bytes of what the part has recorded (net/transfer/trace_bytes.h), as a
+  // tensor of uint8; dead: none.
+  std::variant<Dead, Tensor, ObjectId> trace;
   std::vector<Fetch> fetches;
 
   void write(Writer& writer) const;

@@ -9,6 +9,7 @@
 #include "graph/fault.h"
 #include "net/transfer/identity.h"
 #include "net/transfer/reports.h"
+#include "net/transfer/trace_bytes.h"
 #include "net/transfer/values.h"
 
 namespace tagflow::net {
@@ -365,7 +366,11 @@ void Service::adopt_peer(Pairing::Pair pair) {
 
 Result<BulkLink::Destination> Service::on_begin(const Begin& begin) {
   if (begin.kind == ObjectKind::kTensor) return feeds_.begin(begin);
-  return registers_.begin(begin);
+  auto to = registers_.begin(begin);
+  // No Reply would come: what it answers is in the bytes that are dropped.
+  if (!to.ok())
+    static_cast<void>(master_->send(Bye{std::string(to.status().message())}));
+  return to;
 }
 
 void Service::on_end(ObjectId object, const Status& status) {
@@ -437,7 +442,7 @@ void Service::start_step(
     TAGFLOW_RETURN_IF_ERROR(feeds.status());
     return try_start_step(run, std::move(*feeds));
   });
-  if (!status.ok()) end_step(run.step, status, {}, {}, false);
+  if (!status.ok()) end_step(run.step, status, {}, false);
 }
 
 Status Service::try_start_step(const Run& run,
@@ -471,13 +476,20 @@ Status Service::try_start_step(const Run& run,
   };
   const auto hook = std::make_shared<FailureHook>(*this, *step);
   step->info.cancels->add(hook);
-  step->on_over = [this, registered, hook](actors::Step& over,
-                                           actors::Step::Answer answer,
-                                           const actors::RunStats& stats) {
+  std::shared_ptr<actors::Trace> trace;
+  if (run.trace_words > 0)
+    trace = std::make_shared<actors::Trace>(
+        size_t(std::min(run.trace_words, kMostTraceWords)));
+  step->trace = trace.get();
+  step->on_over = [this, registered, hook, trace](
+                      actors::Step& over, actors::Step::Answer answer,
+                      const actors::RunStats& stats) {
     hook->claim();
     // Closes the gate of changes.
     over.answer(std::vector<Tensor>());
-    end_step(over.info.step_id, std::move(answer), stats, registered->fetches,
+    end_step(over.info.step_id, std::move(answer),
+             {stats, registered->fetches,
+              trace == nullptr ? std::nullopt : tensor_of(*trace)},
              over.info.commits->was_entered());
   };
   Status cause;
@@ -501,7 +513,7 @@ void Service::on_abort(const Abort& abort) {
   parts_.on_abort(abort.step, cause, actions);
   for (const WorkerSteps::Action& action : actions) {
     if (const auto* tell = std::get_if<WorkerSteps::TellDone>(&action))
-      static_cast<void>(send_done(*tell, {}, tell->done.status, {}, {}));
+      static_cast<void>(send_done(*tell, {}, tell->done.status, {}));
     if (!std::holds_alternative<WorkerSteps::Fail>(action)) continue;
     // The master knows the cause; the part says what it waited for.
     const Status stop(cause.code(), "");
@@ -544,23 +556,20 @@ void Service::fail_step(uint64_t step, const Status& status) {
 }
 
 void Service::end_step(uint64_t step, actors::Step::Answer answer,
-                       const actors::RunStats& stats,
-                       const std::vector<std::string>& fetches,
-                       bool has_committed) {
+                       const Findings& findings, bool has_committed) {
   WorkerSteps::Actions actions;
   const MessageCounts counts =
       parts_.on_over(step, answer.status(), has_committed, actions);
   for (const WorkerSteps::Action& action : actions) {
     const auto* tell = std::get_if<WorkerSteps::TellDone>(&action);
     if (tell == nullptr) continue;
-    const Status sent = guarded("net", [&] {
-      return send_done(*tell, counts, answer, stats, fetches);
-    });
+    const Status sent = guarded(
+        "net", [&] { return send_done(*tell, counts, answer, findings); });
     if (sent.ok()) continue;
     WorkerSteps::TellDone failed = *tell;
     failed.done.status = sent;
     failed.done.is_cause = true;
-    static_cast<void>(send_done(failed, counts, sent, {}, {}));
+    static_cast<void>(send_done(failed, counts, sent, {}));
   }
   const std::lock_guard lock(mutex_);
   running_.erase(step);
@@ -572,23 +581,25 @@ void Service::end_step(uint64_t step, actors::Step::Answer answer,
 Status Service::send_done(const WorkerSteps::TellDone& tell,
                           MessageCounts counts,
                           const actors::Step::Answer& answer,
-                          const actors::RunStats& stats,
-                          const std::vector<std::string>& fetches) {
+                          const Findings& findings) {
   Done done{.step = uint64_t(tell.step),
             .outcome = outcome_of(tell.done.status, options_.task.to_string()),
             .is_cause = tell.done.is_cause,
             .has_committed = tell.done.has_committed,
             .sent = counts.sent,
             .received = counts.received,
-            .stats = numbers_of(stats)};
+            .stats = numbers_of(findings.stats)};
   ValueSender sender(*master_);
+  if (findings.trace)
+    TAGFLOW_RETURN_IF_ERROR(
+        sender.put(*findings.trace, "the trace", done.trace));
   if (answer.ok()) {
     for (uint32_t i = 0; i < answer->size(); ++i) {
       if (!(*answer)[i].valid()) continue;
       Done::Fetch& fetch = done.fetches.emplace_back();
       fetch.index = i;
       TAGFLOW_RETURN_IF_ERROR(
-          sender.put((*answer)[i], fetches[i], fetch.value));
+          sender.put((*answer)[i], findings.fetches[i], fetch.value));
     }
   }
   return sender.send(done);

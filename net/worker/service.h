@@ -8,6 +8,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -96,14 +98,18 @@ class Service {
   void resume_step(uint64_t step);
   // The step has its first error.
   void fail_step(uint64_t step, const Status& status);
+  // What the Done of a step has besides its outcome.
+  struct Findings {
+    actors::RunStats stats;
+    std::span<const std::string> fetches;  // their names
+    std::optional<Tensor> trace;           // its bytes
+  };
   // The step is over, or could not be started: sends its Done.
   void end_step(uint64_t step, actors::Step::Answer answer,
-                const actors::RunStats& stats,
-                const std::vector<std::string>& fetches, bool has_committed);
+                const Findings& findings, bool has_committed);
   Status send_done(const WorkerSteps::TellDone& tell, MessageCounts counts,
                    const actors::Step::Answer& answer,
-                   const actors::RunStats& stats,
-                   const std::vector<std::string>& fetches);
+                   const Findings& findings);
   // Looks whether the part is quiet. REQUIRES for these two: the lock is held
   Report look(uint64_t step, Running& running);
   // So that what is told later is sent later.

@@ -113,6 +113,7 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
            .load = [self = impl.get()] { return self->load(); },
            .on_warning = [self = impl.get()](
                              const std::string& text) { self->warn(text); },
+           .on_joined = kept.on_joined,
            .on_refused =
                [self = impl.get()](const Status& reason) {
                  if (self->options_.on_refused)

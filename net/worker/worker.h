@@ -44,6 +44,10 @@ struct WorkerOptions {
   // Receives why a master was lost, and the like. Empty: stderr. Must be
   // thread-safe.
   std::function<void(const std::string&)> on_warning;
+  // Called when the worker has become a member of the cluster that it joins,
+  // and again after each loss of its master or of the directory. May be empty.
+  // Must be thread-safe.
+  std::function<void()> on_joined;
   // Receives why the cluster will never take this worker, such as another
   // build. Called once; may be empty. Must be thread-safe.
   std::function<void(const Status&)> on_refused;

@@ -54,6 +54,7 @@ class CountingBackend final : public Backend {
   Status reset(const std::vector<std::string>& containers) override {
     return backend_->reset(containers);
   }
+  bool has_local_files() const override { return backend_->has_local_files(); }
   // How many parts the last signature has that was made.
   int parts() const { return parts_; }
 

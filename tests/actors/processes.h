@@ -45,6 +45,7 @@ class Processes final : public Backend {
                     const SessionOptions& options,
                     graph::Budget* budget) override;
   Status reset(const std::vector<std::string>& containers) override;
+  bool has_local_files() const override { return true; }
 
  private:
   class LocalPart;

@@ -63,6 +63,53 @@ expect 0 '' - \
 expect 0 '^grad_0 = float\[\] 27.0$' - tagflow run slopes.pb --feed n=3 \
   --feed x=2 --feed w=3 --fetch grad_0 --cluster c.json --scatter 4
 
+# One trace has all workers, with the tokens between them. check_two FILE: it
+# has two processes, with arrows both ways.
+check_two() {
+  cases=$((cases + 1))
+  python3 "$here/check_trace.py" "$work/$1" loop/ ||
+    complain "the trace is not sound" "$1"
+  python3 - "$work/$1" <<'END' || complain "it lacks a process or a token" "$1"
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+task = {e["pid"]: e["args"]["name"] for e in events
+        if e["name"] == "process_name"}
+assert sorted(task.values()) == ["tagflow /job:worker/task:0 CPU:0",
+                                 "tagflow /job:worker/task:1 CPU:0"], task
+begun = {e["id"]: task[e["pid"]] for e in events if e["ph"] == "s"}
+ways = {(begun[e["id"]], task[e["pid"]]) for e in events if e["ph"] == "f"}
+assert len([way for way in ways if way[0] != way[1]]) == 2, ways
+fired = {task[e["pid"]] for e in events if e["name"] == "loop/double"}
+assert fired == {"tagflow /job:worker/task:1 CPU:0"}, fired
+END
+}
+two_run=(run "$two" --feed x=1.5 --fetch y --cluster c.json)
+expect 0 '^y = float\[\] 48.0$' - \
+  tagflow "${two_run[@]}" --feed n=5 --passes none --trace t.json
+check_two t.json
+expect 0 '' '' tagflow "${two_run[@]}" --feed n=5 --repeat 3 --trace t.json
+check_two t.json
+
+# As docs/processes.md has it.
+step=(step "$two" --feed n=1 --feed x=1.5 --fetch y --cluster c.json)
+expect 0 '^ +[0-9]+  .* on /job:worker/task:1 CPU:0/0  Mul "loop/double"$' - \
+  tagflow "${step[@]}" --brief --nodes loop/double
+grep -qE 'CPU:0/1  Mul "loop/double" is skipped: dead$' "$work/stdout" ||
+  complain "nothing is skipped" "${step[@]}"
+grep -qxF 'y = float[] 3.0' "$work/stdout" ||
+  complain "there is no result" "${step[@]}"
+expect 0 '"kind":"arrive"' - tagflow "${step[@]}" --json --trace t.json
+check_two t.json
+expect 0 '^ +5  ' 'steps after the first 5 are left out' \
+  tagflow "${step[@]}" --limit 5
+for option in --html --plan; do
+  arguments=("$option")
+  [ "$option" = --html ] && arguments+=(page.html)
+  expect 2 - "step $option is not supported there yet" \
+    tagflow "${step[@]}" "${arguments[@]}"
+done
+expect 2 - 'leave out --workers' tagflow "${step[@]}" --workers 2
+
 # Variables live at the workers until the master ends, and can be saved.
 line=("$graphs/line.pbtxt" --feed x=@line_x.json --feed y=@line_y.json
   --target train --fetch loss --seed 7)
@@ -102,12 +149,30 @@ expect 0 '^274 passed, 0 failed, 0 skipped$' '' \
 expect 0 '^274 passed, 0 failed, 0 skipped$' '' tagflow conform "$work/cases" \
   --cluster c.json --scatter 5 --mailbox-only --window 2 --timeout 500
 
+# Accelerators are the workers': the process that asks has none.
+start accelerated tagflow cluster start 2 --devices cpu:1,stream:1 --file a.json
+sed 's|/device:CPU:0|/job:worker/task:0/device:STREAM:0|
+  s|/device:CPU:1|/job:worker/task:1/device:STREAM:0|' \
+  "$graphs/two_devices.pbtxt" >"$work/two_streams.pbtxt"
+expect 0 '^y = float\[\] 48.0$' - tagflow run two_streams.pbtxt \
+  --feed n=5 --feed x=1.5 --fetch y --cluster a.json
+layers=("$graphs/layers.pbtxt" --feed x=1 --fetch y)
+expect 0 '^y = ' - tagflow run "${layers[@]}" --devices stream:1
+cp "$work/stdout" "$work/here"
+expect 0 '^y = ' - tagflow run "${layers[@]}" --cluster a.json
+cmp -s "$work/here" "$work/stdout" ||
+  complain "an accelerator of a worker gives something else" tagflow run layers
+expect 0 '"launched": [1-9]' - tagflow run "${layers[@]}" --cluster a.json \
+  --scatter 1 --json
+mkdir "$work/few"
+mv "$work"/cases/while_v2_test__* "$work/few"
+expect 0 '^[1-9][0-9]* passed, 0 failed, 0 skipped$' '' \
+  tagflow conform few --cluster a.json --scatter 6 --timeout 500
+ends TERM 0 "$pid" "cluster start"
+
 # --- What is refused ----------------------------------------------------------
 run=(run "$loop" --feed n=1 --fetch Exit)
 watched='is not supported there yet: it sees the nodes of this process only'
-expect 2 - "step $watched" \
-  tagflow step "$loop" --feed n=1 --fetch Exit --cluster c.json
-expect 2 - "--trace $watched" tagflow "${run[@]}" --trace t --cluster c.json
 expect 2 - "--learn $watched" \
   tagflow "${run[@]}" --costs x --learn --cluster c.json
 expect 2 - "--measure $watched" \
@@ -133,7 +198,10 @@ node { name: "d" op: "QueueDequeueV2" input: "q" device: "/job:worker/task:1"
   attr { key: "component_types" value { list { type: DT_FLOAT } } } }
 END
 expect 5 - 'worker/task:1: what comes from no other worker, QueueDequeueV2 "d"' \
-  tagflow run empty.pbtxt --fetch d --cluster c.json
+  tagflow run empty.pbtxt --fetch d --cluster c.json --trace t.json
+cases=$((cases + 1))
+grep -q '"name": "d", "ph": "X"' "$work/t.json" ||
+  complain "the trace of a run that fails is lost" --trace
 
 # Cluster files; each mistake has a test beside net/config/cluster_file.h.
 expect 3 - '\[--cluster\] \[cluster_file\] "no.json": No such file' \
@@ -234,13 +302,40 @@ ends TERM 0 "$pid" "cluster start"
 [ -e "$work/k.json" ] || [ -e "$work/k.json.secret" ] &&
   complain "the files of a killed one stay" cluster start
 
+# Without --file, the next one removes the folder of a killed one, and no other.
+export TMPDIR=$work/temporary
+mkdir -p "$TMPDIR/tagflow-models" "$TMPDIR/other"
+touch "$TMPDIR/tagflow-models/"{cluster.json,model} "$TMPDIR/other/cluster.json"
+# folder_of FILE: of the cluster that was started so.
+folder_of() {
+  dirname "$(sed 's/^ready: //' "$work/$1.out")"
+}
+start killed tagflow cluster start 1
+mapfile -t workers < <(pgrep -P "$pid")
+ends KILL 137 "$pid" "cluster start"
+is_gone "${workers[@]}"
+start alive tagflow cluster start 1
+alive=$pid
+start again tagflow cluster start 1
+ends TERM 0 "$pid" "cluster start"
+[ -e "$(folder_of killed)" ] &&
+  complain "the folder of a killed one stays" cluster start
+expect 0 '^Exit = int32\[\] 1$' - \
+  tagflow "${run[@]}" --cluster "$(folder_of alive)/cluster.json"
+ends TERM 0 "$alive" "cluster start"
+[ "$(cd "$TMPDIR" && find . -type f | sort | xargs)" = \
+  "./other/cluster.json ./tagflow-models/cluster.json ./tagflow-models/model" ] ||
+  complain "other files are gone, or left" cluster start
+unset TMPDIR
+
 # --- One worker ---------------------------------------------------------------
 (umask 077 && echo a secret >"$work/s")
 start worker tagflow worker --secret-file s --job ps --task 3
 port=$(sed 's/^ready: localhost://' "$work/worker.out")
 printf '{"secret_file": "s", "tasks": [{"job": "ps", "task": 3, "address": "localhost:%s", "devices": "cpu:2"}]}' \
   "$port" >"$work/one.json"
-expect 0 '^device +/job:ps/replica:0/task:3/device:CPU:0' - \
+expect 0 '^device +/job:ps/replica:0/task:3/device:CPU:0' \
+  '\[--cluster\] /job:ps/task:3 has "cpu:1", and "cpu:2" in "one.json"' \
   tagflow place "$loop" --cluster one.json
 expect 1 - "cannot listen at localhost port $port: Address already in use" \
   tagflow worker --cluster one.json --job ps --task 3
@@ -263,7 +358,8 @@ start worker tagflow worker --cluster one.json --job ps --task 3 \
   --file-root files --devices cpu:3
 grep -q 'task:3 has "cpu:3", and "cpu:2" in "one.json"' "$work/worker.err" ||
   complain "there is no warning of other devices" --devices
-expect 0 '^text = string\[\] "text' - tagflow run "$graphs/read_file.pbtxt" \
+expect 0 '^text = string\[\] "text' 'has "cpu:3", and "cpu:2" in' \
+  tagflow run "$graphs/read_file.pbtxt" \
   --feed 'path="a"' --fetch text --cluster one.json
 ends TERM 0 "$pid" worker
 start worker tagflow worker --cluster one.json --job ps --task 3

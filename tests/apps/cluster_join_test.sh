@@ -25,14 +25,22 @@ wait_for() {
   until [ "$(members)" = "$1" ]; do sleep 0.01; done
 }
 
+# are_members COUNT: so many are members already.
+are_members() {
+  cases=$((cases + 1))
+  local actual
+  actual=$(members)
+  [ "$actual" = "$1" ] || complain "$actual members, not $1" worker --join
+}
+
 serve 0
 directory=$address
 serve 1 --join "$directory"
 first=$pid
-wait_for 2
+are_members 2
 serve 2 --join "$address"
 second=$pid
-wait_for 3
+are_members 3
 
 # As docs/processes.md has them, where workers have other ports:
 #   ready: localhost:4000
@@ -55,7 +63,7 @@ wait_for 3
 kill -KILL "$second"
 wait_for 2
 serve 2 --join "$directory"
-wait_for 3
+are_members 3
 
 # refused REASON ARGUMENTS...: a worker that joins so is refused for good.
 refused() {
@@ -65,6 +73,8 @@ refused() {
   local code=$?
   [ "$code" = 1 ] && grep -q "$1" "$work/stderr" ||
     complain "exit code $code, not 1 and the reason" worker "${@:2}"
+  [ -s "$work/stdout" ] &&
+    complain "it says that it is ready" worker "${@:2}"
 }
 (umask 077 && echo "another secret" >"$work/other")
 refused 'is of another cluster' --task 3 --secret-file secret --name other
@@ -84,5 +94,26 @@ cat >"$work/c.json" <<END
 END
 expect 4 '^/job:worker/task:9  localhost:1  Unavailable: .*refused' \
   '1 of 4 does not answer' tagflow cluster status --cluster c.json
+
+# One whose directory is not there waits, says so, and is ready when it is a
+# member.
+serve 3
+directory=$address
+kill "$pid"
+wait "$pid"
+(cd "$work" && exec "$bin/tagflow" worker --task 4 --secret-file secret \
+  --join "$directory" >early.out 2>early.err </dev/null) &
+started+=("$!")
+cases=$((cases + 1))
+until grep -qs 'refused; it waits for the directory' "$work/early.err"; do
+  sleep 0.01
+done
+[ -s "$work/early.out" ] &&
+  complain "it is ready without a directory" worker --join
+serve 3 --listen "$directory"
+until grep -q '^ready: ' "$work/early.out"; do sleep 0.01; done
+are_members 2
+[ "$(grep -c 'it waits for' "$work/early.err")" = 1 ] ||
+  complain "it does not say once that it waits" worker --join
 
 finish

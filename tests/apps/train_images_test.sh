@@ -23,6 +23,10 @@ expect 2 - '"often" is neither a number of steps' \
   train_images mlp --save-every often
 expect 2 - 'the path is empty' train_images mlp --save ''
 expect 3 - 'dataset-fashion-mnist' train_images mlp --data nowhere
+expect 2 - '--style' train_images mlp --style star
+expect 2 - '--replicas' train_images mlp --replicas 0
+expect 3 - '\[--cluster\] .*nowhere.json' \
+  train_images mlp --cluster nowhere.json
 
 if [ ! -d "$data" ]; then
   finish
@@ -75,6 +79,51 @@ expect 0 '^step: 5 of 20$' '' \
 [ ! -e "$work/ended_TERM/model.ckpt-20.index" ] ||
   complain "an old checkpoint is left" train_images --fresh
 expect 1 - 'is of another model' train_images cnn $few --save mlp
+
+# --- Over several devices -----------------------------------------------------
+expect 1 - '3 replicas cannot have equal parts of a batch of 32' \
+  train_images mlp $few --replicas 3
+expect 1 - 'of 2 replicas, 2 cannot be backups' \
+  train_images mlp $few --replicas 2 --style backup --backups 2
+started=()
+trap 'kill "${started[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT
+start cluster tagflow cluster start 2 --file c.json
+expect 2 - 'leave out --workers' \
+  train_images mlp $few --cluster c.json --workers 1
+expect 2 - 'the cluster has 2 devices, and 3 replicas' \
+  train_images mlp $few --cluster c.json --replicas 3
+for style in ring ps; do
+  expect 0 '^step: 20 of 20$' '' \
+    train_images mlp $few --replicas 2 --style $style --save here_$style
+  expect 0 '^step: 7 of 20$' '' train_images mlp $few --cluster c.json \
+    --style $style --save there_$style --stop-at 7
+  expect 0 '^step: 20 of 20$' 'resumed after step 7' \
+    train_images mlp $few --cluster c.json --style $style --save there_$style
+  cmp -s "$work/here_$style/history.csv" "$work/there_$style/history.csv" ||
+    complain "workers come to something else" $style
+done
+expect 0 '^step: 20 of 20$' '' \
+  train_images cnn $few --cluster c.json --save cnn_ring
+# Replicas that do not wait for each other come to something else each time.
+for style in async backup; do
+  expect 0 '^step: 7 of 20$' '' train_images mlp $few --cluster c.json \
+    --style $style --save $style --stop-at 7
+  expect 0 '^test accuracy: 0\.' 'resumed after step 7' \
+    train_images mlp $few --cluster c.json --style $style --save $style
+done
+# A lost worker ends a training, whichever runs notice it.
+mapfile -t workers < <(pgrep -P "$pid")
+cases=$((cases + 1))
+(cd "$work" && exec "$bin/train_images" mlp --pictures 320 --epochs 100000 \
+  --cluster c.json --style async --save lost --report-every 1 2>lost.err >/dev/null) &
+training=$!
+until grep -q 'step [3-9] of' "$work/lost.err" 2>/dev/null ||
+  ! kill -0 $training 2>/dev/null; do sleep 0.01; done
+kill -KILL "${workers[1]}"
+wait $training
+code=$?
+[ $code = 4 ] && grep -q 'worker/task:' "$work/lost.err" ||
+  complain "exit code $code after a worker was lost" train_images
 
 # --- Damaged ------------------------------------------------------------------
 cp -r "$work/part_mlp" "$work/damaged"

@@ -2,13 +2,17 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
 #include <string>
 
+#include "actors/session/backend.h"
 #include "apps/examples/train_images/task.h"
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/owned_session.h"
 #include "apps/shared/program/program.h"
 #include "apps/shared/program/terminal.h"
+#include "apps/shared/runs/cluster_connection.h"
 #include "apps/shared/training/trainer_options.h"
 
 namespace {
@@ -23,9 +27,33 @@ struct Options {
   training::TrainerOptions trainer;
   std::string data = io::kFashionMnist;
   int64_t pictures = 0;  // 0: all
-  int workers = 0;
+  int replicas = 0;      // 0: one for each device of the cluster
+  EngineOptions engine;
   bool json = false;
 };
+
+// The devices of the replicas: the first ones of the cluster, or CPUs of this
+// process, which are made for them.
+Result<std::vector<std::string>> find_devices(Options& options) {
+  std::vector<std::string> devices;
+  if (options.engine.backend == nullptr) {
+    for (int k = 0; k < options.replicas; ++k)
+      devices.push_back(fmt::format("/device:CPU:{}", k));
+    options.engine.devices =
+        fmt::format("cpu:{}", std::max<size_t>(1, devices.size()));
+    return devices;
+  }
+  const auto all = options.engine.backend->devices();
+  if (options.replicas > int(all.size()))
+    return invalid_argument(
+        "[--replicas] the cluster has {} devices, and {} replicas are to be on "
+        "them",
+        all.size(), options.replicas);
+  const size_t count =
+      options.replicas == 0 ? all.size() : size_t(options.replicas);
+  for (size_t k = 0; k < count; ++k) devices.push_back(all[k].name.to_string());
+  return devices;
+}
 
 Result<Task> load_task(const Options& options) {
   TAGFLOW_ASSIGN(io::ImageSet train,
@@ -70,9 +98,14 @@ void print_results(const Options& options, const Task& task,
   print_text(text);
 }
 
-Failure train_model(const Options& options) {
+Failure train_model(Options& options) {
   Status usage = StepCheckpoints::check(options.trainer.checkpoints, true);
   if (!usage.ok()) return usage_error(std::move(usage));
+  Failure connection = connect_cluster(options.engine);
+  if (connection.exit_code != ExitCode::kOk) return connection;
+  auto devices = find_devices(options);
+  if (!devices.ok()) return usage_error(std::move(devices).status());
+  options.task.devices = *std::move(devices);
   Result<Task> task = load_task(options);
   if (!task.ok()) {
     Failure failure = file_error(std::move(task).status());
@@ -83,15 +116,59 @@ Failure train_model(const Options& options) {
     return failure;
   }
   OwnedSession session;
-  Failure failure = open_session(
-      task->graph, {.workers = options.workers, .seed = options.task.seed},
-      session);
+  actors::SessionOptions session_options;
+  session_options.backend = options.engine.backend;
+  session_options.workers = options.engine.workers;
+  session_options.devices = options.engine.devices;
+  session_options.seed = options.task.seed;
+  Failure failure = open_session(task->graph, session_options, session);
   if (failure.exit_code != ExitCode::kOk) return failure;
   training::Outcome outcome =
       training::train(*session, task->trainee, options.trainer);
   if (outcome.failure.exit_code == ExitCode::kOk)
     print_results(options, *task, outcome);
   return std::move(outcome.failure);
+}
+
+void add_replica_options(CLI::App& command, Options& options) {
+  using train_images::Style;
+  const char* const group = "Over several devices";
+  command
+      .add_option("--cluster", options.engine.cluster,
+                  "train on the workers of this cluster file, or of the "
+                  "cluster that a worker at this address has joined")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--secret-file", options.engine.secret_file,
+                  "the secret of the cluster; default: the file that the "
+                  "cluster file names")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--replicas", options.replicas,
+                  "so many devices each train with a part of every batch; "
+                  "default: all of the cluster, else one")
+      ->check(CLI::Range(1, 1024))
+      ->group(group);
+  command
+      .add_option("--style", options.task.style,
+                  "ring: each replica has the variables; ps: the first device "
+                  "has them; async: the same, and replicas do not wait for "
+                  "each other; backup: steps do not wait for the last replicas")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Style>{{"ring", Style::kRing},
+                                       {"ps", Style::kServer},
+                                       {"async", Style::kAsync},
+                                       {"backup", Style::kBackup}}))
+      ->default_str("ring")
+      ->group(group);
+  command
+      .add_option("--backups", options.task.backups,
+                  "replicas that a step does not wait for, with --style backup")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1023))
+      ->group(group);
 }
 
 // The subcommand of a model, with its defaults.
@@ -128,7 +205,8 @@ void add_model(CLI::App& app, Model model, Options& options,
       ->add_option("--seed", options.task.seed,
                    "seed of first weights, batches and what is dropped")
       ->capture_default_str();
-  add_workers_option(*command, options.workers);
+  add_workers_option(*command, options.engine.workers);
+  add_replica_options(*command, options);
   training::add_json_option(*command, options.json);
   command->callback(
       [&options, &exit_code] { exit_code = report(train_model(options)); });

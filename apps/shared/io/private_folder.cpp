@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 Result<PrivateFolder> PrivateFolder::make() {
   std::error_code code;
   const fs::path all = fs::temp_directory_path(code);
-  std::string pattern = (all / "tagflow-XXXXXX").string();
+  std::string pattern = (all / kPrefix).string() + "XXXXXX";
   if (!code && mkdtemp(pattern.data()) != nullptr)
     return PrivateFolder(pattern);
   return error(Code::kPermissionDenied,

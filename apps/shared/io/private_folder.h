@@ -12,6 +12,9 @@ namespace tagflow::io {
 // Thread-compatible.
 class PrivateFolder {
  public:
+  // Of its name.
+  static constexpr char kPrefix[] = "tagflow-";
+
   // In the system's folder for temporary files. PermissionDenied naming that if
   // it cannot be made there.
   static Result<PrivateFolder> make();

@@ -41,6 +41,9 @@ class TraceWriter {
                            numbers_.size());
       add_process(device);
     }
+    for (const TraceTrack& track : tracks)
+      track_tasks_.push_back(track.empty() ? std::string_view()
+                                           : task_of(track.front().device));
     for (const TraceLaunch& launch : launches) {
       add_process(launch.device);
       accelerators_.insert(launch.device);
@@ -62,21 +65,27 @@ class TraceWriter {
  private:
   void add_process(std::string_view device) {
     processes_.try_emplace(device, getpid() + int(processes_.size()));
+    tasks_.insert(task_of(device));
   }
 
-  // A process for each device, with all threads in it, and with the streams of
-  // an accelerator.
+  std::string name_of_process(std::string_view device) const {
+    if (processes_.size() == 1) return "tagflow";
+    if (tasks_.size() > 1) return "tagflow " + cluster_device_name(device);
+    return fmt::format("tagflow {}", graph::short_device_name(device));
+  }
+
+  // A process for each device, with all threads of its task in it, and with the
+  // streams of an accelerator.
   void write_process(std::string_view device, int process) {
-    const std::string name =
-        processes_.size() == 1
-            ? "tagflow"
-            : fmt::format("tagflow {}", graph::short_device_name(device));
+    const std::string name = name_of_process(device);
     text_ += fmt::format(
         "{}{{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": {}, "
         "\"args\": {{\"name\": {}}}}}",
         text_.ends_with("[\n") ? "" : ",\n", process, io::json_string(name));
+    int threads = 0;
     for (size_t t = 0; t < tracks_.size(); ++t)
-      write_thread(process, int(t), fmt::format("worker {}", t + 1));
+      if (tasks_.size() <= 1 || track_tasks_[t] == task_of(device))
+        write_thread(process, int(t), fmt::format("worker {}", ++threads));
     if (accelerators_.contains(device))
       for (const auto& [stream, stream_name] : kStreams)
         write_thread(process, track_of(stream), stream_name);
@@ -188,7 +197,8 @@ class TraceWriter {
     }
     for (const auto& [source, hop] : by_source) {
       const auto& [arrival, count] = hop;
-      const int64_t sent = std::max(source->begin, source->end - 1);
+      const int64_t sent =
+          std::max(source->begin, std::min(source->end - 1, to.end));
       // At the start, outside kernels' slices, since the iteration receives it.
       const int64_t received = std::max(to.begin, sent);
       ++last_hop_;
@@ -288,6 +298,8 @@ class TraceWriter {
   LaunchFinder fired_;
   std::set<std::string_view> accelerators_;
   std::map<std::string_view, int> processes_;  // by device
+  std::set<std::string_view> tasks_;
+  std::vector<std::string_view> track_tasks_;  // of a track without events: ""
   std::string text_;
   int64_t last_hop_ = 0;
   std::unordered_map<const TraceNode*, std::string> names_;
@@ -296,6 +308,13 @@ class TraceWriter {
 };
 
 }  // namespace
+
+std::string cluster_device_name(std::string_view full) {
+  const auto name = graph::DeviceName::parse(full);
+  if (!name.ok() || !name->is_full()) return std::string(full);
+  return fmt::format("/job:{}/task:{} {}", *name->job, *name->task,
+                     name->short_name());
+}
 
 std::string format_trace(const actors::Trace& trace) {
   const std::vector<TraceTrack> tracks = trace.tracks();

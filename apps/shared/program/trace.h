@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 #include "actors/watch/trace.h"
 #include "apps/shared/program/owned_session.h"
@@ -9,7 +11,11 @@
 
 namespace tagflow::apps {
 
-// Chrome trace JSON. It has a process per device, with a track per thread.
+// "/job:worker/task:1 CPU:0": a device of a cluster, by its full name.
+std::string cluster_device_name(std::string_view full);
+
+// Chrome trace JSON. It has a process per device, with a track per thread of
+// the process that has the device: of a cluster, it is named by its task, too.
 // Slices on a track are iterations, for as long as the thread is busy with one,
 // and in them the nodes that fire, each with its frame, instance and iteration.
 // Arrows are tokens that move from one iteration to another, by Enter, Exit,

@@ -19,6 +19,20 @@ const TraceActivity* last_before(const Map& lists, const Key& key,
   return after == it->second.begin() ? nullptr : &*std::prev(after);
 }
 
+// The last that began before `time`, for what another process has sent: its
+// clock is known to some microseconds only, so that the end may seem to be
+// after the arrival.
+template <class Map, class Key>
+const TraceActivity* begun_before(const Map& lists, const Key& key,
+                                  int64_t time) {
+  const auto it = lists.find(key);
+  if (it == lists.end()) return nullptr;
+  const TraceActivity* last = nullptr;
+  for (const TraceActivity& activity : it->second)
+    if (activity.begin <= time) last = &activity;
+  return last;
+}
+
 }  // namespace
 
 HopFinder::HopFinder(const std::vector<TraceTrack>& tracks,
@@ -63,9 +77,14 @@ const TraceActivity* HopFinder::source_of(const TraceEvent& arrival) const {
   const actors::TraceNode& node = *arrival.node;
   const std::string_view device = arrival.device;
   // The same iteration on other devices.
-  if (!node.sender.empty())
-    return last_before(of_iterations_, scope_of(node.sender, arrival.tag),
-                       arrival.begin);
+  if (!node.sender.empty()) {
+    const TraceScope scope = scope_of(node.sender, arrival.tag);
+    const TraceActivity* source =
+        last_before(of_iterations_, scope, arrival.begin);
+    if (source == nullptr && task_of(node.sender) != task_of(device))
+      source = begun_before(of_iterations_, scope, arrival.begin);
+    return source;
+  }
   if (node.is_next_iteration) {
     devices::Tag before = arrival.tag;
     --before.iteration;

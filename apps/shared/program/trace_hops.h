@@ -26,6 +26,11 @@ inline TraceScope scope_of(std::string_view device, const devices::Tag& tag) {
   return {instance_of(device, tag), tag.iteration};
 }
 
+// The process of a device, "/job:worker/replica:0/task:1", of its full name.
+inline std::string_view task_of(std::string_view device) {
+  return device.substr(0, device.find("/device:"));
+}
+
 // A time span in which a thread is busy with an iteration, and its track.
 struct TraceActivity {
   int64_t begin = 0, end = 0;
@@ -42,7 +47,7 @@ class HopFinder {
             const std::vector<actors::TraceFrame>& frames);
 
   // The activity that sent the token of `arrival`; null if that is unknown,
-  // as for a feed. Lives as long as this.
+  // as for a feed. It began before the token arrived. Lives as long as this.
   const TraceActivity* source_of(const actors::TraceEvent& arrival) const;
 
  private:

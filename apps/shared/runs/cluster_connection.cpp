@@ -1,14 +1,26 @@
 #include "apps/shared/runs/cluster_connection.h"
 
-#include <chrono>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <map>
+#include <span>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "apps/shared/runs/named_cluster.h"
+#include "devices/device_registry.h"
+#include "net/config/cluster_file.h"
 #include "net/master/cluster.h"
 
 namespace tagflow::apps {
 namespace {
+
+// Enough for a worker to notice that its last master has left.
+constexpr std::chrono::seconds kPatience{2};
 
 Status check_switches(const EngineOptions& options) {
   const std::pair<const char*, bool> here[] = {
@@ -23,13 +35,54 @@ Status check_switches(const EngineOptions& options) {
   return {};
 }
 
-Failure read_options(const EngineOptions& options, net::ClusterOptions& found) {
+using Counts = std::map<std::string, int>;  // by keyword of a device type
+
+std::string spec_of(const Counts& counts) {
+  std::string spec;
+  for (const auto& [keyword, count] : counts)
+    spec += fmt::format("{}{}:{}", spec.empty() ? "" : ",", keyword, count);
+  return spec;
+}
+
+// Warns of each task whose worker has more or fewer devices than the file says.
+// It is no error: the worker was told so, and the graph is placed on what it
+// has.
+Status compare_devices(const std::string& file,
+                       const std::vector<net::ClusterFile::Entry>& tasks,
+                       std::span<const graph::DeviceInfo> infos) {
+  const auto types = devices::DeviceRegistry::global().types();
+  for (const net::ClusterFile::Entry& entry : tasks) {
+    TAGFLOW_ASSIGN(const auto specs,
+                   devices::parse_device_specs(entry.devices));
+    Counts named, reported;
+    for (const devices::DeviceSpec& spec : specs)
+      named[spec.keyword] += spec.count;
+    named.emplace("cpu", 1);
+    for (const graph::DeviceInfo& info : infos) {
+      if (info.name.job != entry.task.job ||
+          info.name.task != int(entry.task.index))
+        continue;
+      const auto type =
+          std::ranges::find(types, info.name.type, &devices::DeviceType::type);
+      ++reported[type == types.end() ? *info.name.type : type->keyword];
+    }
+    if (named != reported)
+      spdlog::warn("[--cluster] {} has {:?}, and {:?} in \"{}\"",
+                   entry.task.to_string(), spec_of(reported), spec_of(named),
+                   file);
+  }
+  return {};
+}
+
+Failure read_options(const EngineOptions& options, net::ClusterOptions& found,
+                     std::vector<net::ClusterFile::Entry>& tasks) {
   NamedCluster cluster;
   Failure failure = read_named_cluster(options.cluster, options.secret_file,
                                        options.tls, cluster);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  for (auto& [task, address, devices] : cluster.tasks)
-    found.members.push_back({std::move(task), std::move(address)});
+  for (const auto& [task, address, devices] : cluster.tasks)
+    found.members.push_back({task, address});
+  tasks = std::move(cluster.tasks);
   if (cluster.any) {
     auto members = net::members_of(cluster.access(*cluster.any));
     if (!members.ok())
@@ -45,24 +98,99 @@ Failure read_options(const EngineOptions& options, net::ClusterOptions& found) {
   return {};
 }
 
+std::vector<std::string> names_of(const net::ClusterOptions& cluster) {
+  std::vector<std::string> names;
+  for (const auto& member : cluster.members)
+    names.push_back(member.task.to_string());
+  return names;
+}
+
+struct Connected {
+  Failure failure;
+  std::vector<net::Task> left_out;
+};
+
+Connected connect(net::ClusterOptions found,
+                  const std::vector<net::ClusterFile::Entry>& tasks,
+                  EngineOptions& options) {
+  auto cluster = net::Cluster::connect(std::move(found));
+  if (!cluster.ok())
+    return {
+        run_time_error(std::move(cluster).status().with_prefix("[--cluster] ")),
+        {}};
+  Connected connected;
+  connected.left_out = (*cluster)->left_out();
+  if (connected.left_out.empty()) {
+    Status compared =
+        compare_devices(options.cluster, tasks, (*cluster)->devices());
+    if (!compared.ok())
+      return {run_time_error(std::move(compared).with_prefix("[--cluster] ")),
+              {}};
+  }
+  options.backend = *std::move(cluster);
+  return connected;
+}
+
+// Waits until all tasks are there, or as long as the reconnection says. What
+// names them is read each time: a new process may have another address.
+Failure connect_again(EngineOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPause{100};
+  Reconnection& reconnection = *options.reconnection;
+  const auto end = Clock::now() + reconnection.wait;
+  for (bool is_over = false;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        end - Clock::now());
+    is_over = left.count() <= 0;
+    net::ClusterOptions found;
+    found.patience = is_over
+                         ? std::chrono::milliseconds(0)
+                         : std::min<std::chrono::milliseconds>(left, kPatience);
+    found.leaves_out_lost = is_over;
+    std::vector<net::ClusterFile::Entry> tasks;
+    Failure failure = read_options(options, found, tasks);
+    reconnection.lost.clear();
+    if (failure.exit_code == ExitCode::kOk) {
+      const std::vector<std::string> there = names_of(found);
+      for (const std::string& task : reconnection.tasks)
+        if (std::ranges::count(there, task) == 0)
+          reconnection.lost.push_back(task);
+      if (is_over || reconnection.lost.empty()) {
+        Connected connected = connect(std::move(found), tasks, options);
+        failure = std::move(connected.failure);
+        for (const net::Task& task : connected.left_out)
+          reconnection.lost.push_back(task.to_string());
+        if (failure.exit_code == ExitCode::kOk) break;
+      }
+    }
+    const Code code = failure.status.code();
+    if (is_over || (code != Code::kOk && code != Code::kUnavailable &&
+                    code != Code::kDeadlineExceeded))
+      return failure;
+    std::this_thread::sleep_for(kPause);
+  }
+  if (!reconnection.lost.empty())
+    spdlog::warn("[--cluster] {} has not come back: the run goes on without it",
+                 fmt::join(reconnection.lost, ", "));
+  return {};
+}
+
 }  // namespace
 
 Failure connect_cluster(EngineOptions& options) {
   if (options.cluster.empty()) return {};
-  // Enough for a worker to notice that its last master has left.
-  constexpr std::chrono::seconds kPatience{2};
   Status usage = check_switches(options);
   if (!usage.ok()) return usage_error(std::move(usage));
+  if (options.reconnection != nullptr && !options.reconnection->tasks.empty())
+    return connect_again(options);
   net::ClusterOptions found;
   found.patience = kPatience;
-  Failure failure = read_options(options, found);
+  std::vector<net::ClusterFile::Entry> tasks;
+  Failure failure = read_options(options, found, tasks);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  auto cluster = net::Cluster::connect(std::move(found));
-  if (!cluster.ok())
-    return run_time_error(
-        std::move(cluster).status().with_prefix("[--cluster] "));
-  options.backend = *std::move(cluster);
-  return {};
+  if (options.reconnection != nullptr)
+    options.reconnection->tasks = names_of(found);
+  return connect(std::move(found), tasks, options).failure;
 }
 
 Status refuse_watching_cluster(const EngineOptions& options,

@@ -1,9 +1,11 @@
 #include "apps/shared/runs/end_signals.h"
 
+#include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <iterator>
 
 namespace tagflow::apps {
 
@@ -23,8 +25,14 @@ EndSignals::~EndSignals() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-int EndSignals::take() const {
+int EndSignals::take(int event) const {
   int signal = 0;
+  if (event >= 0) {
+    pollfd ends[] = {{descriptor_, POLLIN, 0}, {event, POLLIN, 0}};
+    while (poll(ends, std::size(ends), -1) < 0 && errno == EINTR) {
+    }
+    if (ends[0].revents == 0) return 0;
+  }
   while (sigwait(&signals_, &signal) == EINTR) {
   }
   return signal;

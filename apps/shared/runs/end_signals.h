@@ -18,8 +18,10 @@ class EndSignals {
 
   // Readable if there is one; -1 if the system gives none.
   int descriptor() const { return descriptor_; }
-  // Waits for a signal, and returns its number.
-  int take() const;
+  // Waits for a signal, and returns its number; or 0 if `event`, which is
+  // another descriptor, or -1 for none, is readable before. REQUIRES: there is
+  // a descriptor() if there is an event
+  int take(int event = -1) const;
 
  private:
   sigset_t signals_;

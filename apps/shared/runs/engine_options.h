@@ -20,6 +20,8 @@ class Option;
 
 namespace tagflow::apps {
 
+struct Reconnection;  // apps/shared/runs/cluster_connection.h
+
 // Files in PEM, as given on the command line; empty: those that the cluster
 // file names.
 struct TlsSwitches {
@@ -54,6 +56,8 @@ struct EngineOptions {
   bool keeps_stdout = false;
   // The workers of the cluster, from connect_cluster(). Not a switch.
   std::shared_ptr<actors::Backend> backend;
+  // If the command survives the loss of workers. Not a switch.
+  std::shared_ptr<Reconnection> reconnection;
 };
 
 // Declares the switches on `app`, and appends a paragraph about devices to its

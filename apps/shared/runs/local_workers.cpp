@@ -87,17 +87,17 @@ Result<std::unique_ptr<LocalWorkers>> LocalWorkers::start(
   if (signals != nullptr && signals->descriptor() < 0)
     return error(Code::kResourceExhausted,
                  "[cluster] there is no descriptor for signals");
-  std::unique_ptr<LocalWorkers> workers(new LocalWorkers(signals));
-  TAGFLOW_RETURN_IF_ERROR(workers->start_all(options));
+  std::unique_ptr<LocalWorkers> workers(new LocalWorkers(options, signals));
+  TAGFLOW_RETURN_IF_ERROR(workers->start_all());
   const auto deadline = Clock::now() + kStartTime;
   while (!std::ranges::all_of(workers->processes_, &Process::is_ready)) {
-    std::vector<std::string> ended;
+    std::vector<End> ended;
     const Woken woken = workers->wait_for_change(deadline, &ended);
     if (woken == Woken::kBySignal)
       return error(Code::kCancelled, "[cluster] a signal ended the start");
     if (!ended.empty())
       return error(Code::kUnavailable, "[cluster] {} before it was ready",
-                   ended.front());
+                   ended.front().sentence);
     if (woken == Woken::kByTime)
       return error(Code::kDeadlineExceeded,
                    "[cluster] not all workers were ready in time");
@@ -105,36 +105,47 @@ Result<std::unique_ptr<LocalWorkers>> LocalWorkers::start(
   return workers;
 }
 
-Status LocalWorkers::start_all(const LocalWorkersOptions& options) {
+Status LocalWorkers::start_all() {
+  for (int i = 0; i < options_.count; ++i) {
+    processes_.emplace_back();
+    tasks_.push_back({{"worker", uint32_t(i)}, {}, options_.devices});
+    TAGFLOW_RETURN_IF_ERROR(start_one(size_t(i)));
+  }
+  return {};
+}
+
+Status LocalWorkers::start_one(size_t index) {
   // Each would start a thread for every core, and they would get into each
   // other's way: two matrix products at a time took 1.5 times as long.
   const int share =
-      std::max(1, int(std::thread::hardware_concurrency()) / options.count);
-  const int threads = options.threads > 0 ? options.threads : share;
-  for (int i = 0; i < options.count; ++i) {
-    const net::Task task{"worker", uint32_t(i)};
-    std::vector<std::string> arguments = {
-        "tagflow",       "worker",
-        "--parent",      std::to_string(getpid()),
-        "--job",         task.job,
-        "--task",        std::to_string(task.index),
-        "--name",        options.cluster,
-        "--secret-file", options.secret_file.string(),
-        "--workers",     std::to_string(threads)};
-    if (!options.devices.empty())
-      arguments.insert(arguments.end(), {"--devices", options.devices});
-    if (!options.tls.empty())
-      arguments.insert(arguments.end(),
-                       {"--tls-ca", options.tls.ca.string(), "--tls-cert",
-                        options.tls.certificate.string(), "--tls-key",
-                        options.tls.key.string()});
-    arguments.insert(arguments.end(), options.arguments.begin(),
-                     options.arguments.end());
-    Process process;
-    TAGFLOW_ASSIGN(process.pid, start_self(arguments, process.output));
-    processes_.push_back(std::move(process));
-    tasks_.push_back({task, {}, options.devices});
-  }
+      std::max(1, int(std::thread::hardware_concurrency()) / options_.count);
+  const int threads = options_.threads > 0 ? options_.threads : share;
+  const net::Task& task = tasks_[index].task;
+  std::vector<std::string> arguments = {
+      "tagflow",       "worker",
+      "--parent",      std::to_string(getpid()),
+      "--job",         task.job,
+      "--task",        std::to_string(task.index),
+      "--name",        options_.cluster,
+      "--secret-file", options_.secret_file.string(),
+      "--workers",     std::to_string(threads)};
+  if (!options_.devices.empty())
+    arguments.insert(arguments.end(), {"--devices", options_.devices});
+  if (!options_.tls.empty())
+    arguments.insert(arguments.end(),
+                     {"--tls-ca", options_.tls.ca.string(), "--tls-cert",
+                      options_.tls.certificate.string(), "--tls-key",
+                      options_.tls.key.string()});
+  // One that has ended is followed at its address.
+  if (const net::Address& address = tasks_[index].address; address.port != 0)
+    arguments.insert(
+        arguments.end(),
+        {"--listen", fmt::format("{}:{}", address.host, address.port)});
+  arguments.insert(arguments.end(), options_.arguments.begin(),
+                   options_.arguments.end());
+  Process process;
+  TAGFLOW_ASSIGN(process.pid, start_self(arguments, process.output));
+  processes_[index] = std::move(process);
   return {};
 }
 
@@ -153,11 +164,17 @@ LocalWorkers::~LocalWorkers() {
   }
 }
 
-void LocalWorkers::wait(const std::function<void(const std::string&)>& on_end) {
+void LocalWorkers::wait(
+    const std::function<void(const std::string&, bool)>& on_end) {
   while (is_any_left()) {
-    std::vector<std::string> ended;
+    std::vector<End> ended;
     const Woken woken = wait_for_change(Clock::time_point::max(), &ended);
-    for (const std::string& sentence : ended) on_end(sentence);
+    for (const End& end : ended) {
+      const bool is_followed = options_.respawns && end.was_ready &&
+                               woken != Woken::kBySignal &&
+                               start_one(end.index).ok();
+      on_end(end.sentence, is_followed);
+    }
     if (woken == Woken::kBySignal) return;
   }
 }
@@ -167,8 +184,8 @@ bool LocalWorkers::is_any_left() const {
       processes_, [](const Process& process) { return process.pid > 0; });
 }
 
-LocalWorkers::Woken LocalWorkers::wait_for_change(
-    Clock::time_point deadline, std::vector<std::string>* ended) {
+LocalWorkers::Woken LocalWorkers::wait_for_change(Clock::time_point deadline,
+                                                  std::vector<End>* ended) {
   std::vector<pollfd> ends;
   for (const Process& process : processes_)
     ends.push_back({process.pid > 0 ? process.output : -1, POLLIN, 0});
@@ -190,7 +207,7 @@ LocalWorkers::Woken LocalWorkers::wait_for_change(
   return Woken::kBySignal;
 }
 
-void LocalWorkers::read_output(size_t index, std::vector<std::string>* ended) {
+void LocalWorkers::read_output(size_t index, std::vector<End>* ended) {
   Process& process = processes_[index];
   char bytes[512];
   const ssize_t count = read(process.output, bytes, sizeof(bytes));
@@ -205,8 +222,9 @@ void LocalWorkers::read_output(size_t index, std::vector<std::string>* ended) {
   const pid_t pid = std::exchange(process.pid, -1);
   const std::string end = describe_end(pid);
   if (ended != nullptr)
-    ended->push_back(fmt::format("{} (process {}) {}",
-                                 tasks_[index].task.to_string(), pid, end));
+    ended->push_back({fmt::format("{} (process {}) {}",
+                                  tasks_[index].task.to_string(), pid, end),
+                      index, process.is_ready});
 }
 
 void LocalWorkers::take_line(size_t index) {

@@ -24,6 +24,9 @@ struct LocalWorkersOptions {
   std::string devices;                 // of each
   int threads = 0;                     // of each; 0: its share of the cores
   std::vector<std::string> arguments;  // further ones of "tagflow worker"
+  // One that ends by itself, after it has listened, is followed by another
+  // process at its address.
+  bool respawns = false;
 };
 
 // The tasks 0 to N - 1 of the job "worker", which listen on loopback. They are
@@ -47,8 +50,8 @@ class LocalWorkers {
   const std::vector<net::ClusterFile::Entry>& tasks() const { return tasks_; }
 
   // Waits until a signal comes, or no worker is left. Calls `on_end` with a
-  // sentence about each that ends by itself.
-  void wait(const std::function<void(const std::string&)>& on_end);
+  // sentence about each that ends by itself, and whether another one follows.
+  void wait(const std::function<void(const std::string&, bool)>& on_end);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -60,16 +63,25 @@ class LocalWorkers {
   };
   enum class Woken { kByOutput, kBySignal, kByTime };
 
-  explicit LocalWorkers(const EndSignals* signals) : signals_(signals) {}
+  // A process that has ended.
+  struct End {
+    std::string sentence;
+    size_t index = 0;
+    bool was_ready = false;
+  };
 
-  Status start_all(const LocalWorkersOptions& options);
+  LocalWorkers(const LocalWorkersOptions& options, const EndSignals* signals)
+      : options_(options), signals_(signals) {}
+
+  Status start_all();
+  Status start_one(size_t index);
   // Waits for a change of some process. `ended` receives those that ended.
-  Woken wait_for_change(Clock::time_point deadline,
-                        std::vector<std::string>* ended);
-  void read_output(size_t index, std::vector<std::string>* ended);
+  Woken wait_for_change(Clock::time_point deadline, std::vector<End>* ended);
+  void read_output(size_t index, std::vector<End>* ended);
   void take_line(size_t index);
   bool is_any_left() const;
 
+  const LocalWorkersOptions options_;
   const EndSignals* const signals_;  // or null
   std::vector<Process> processes_;
   std::vector<net::ClusterFile::Entry> tasks_;  // as many

@@ -1,5 +1,6 @@
 #include "apps/shared/runs/step_checkpoints.h"
 
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -218,6 +219,7 @@ void StepCheckpoints::after_step(int64_t step) {
   step_ = step;
   if (saver_ == nullptr) return;
   warn(saver_->save_if_due(step));
+  warn_of_left_out();
   if (saver_->saved_step() > said_step_) is_failing_ = false;
 }
 
@@ -226,6 +228,15 @@ void StepCheckpoints::warn(const Status& status) {
   if (status.ok() || std::exchange(is_failing_, true)) return;
   said_step_ = saver_->saved_step();
   spdlog::warn("[--save] {}", status.to_string());
+}
+
+void StepCheckpoints::warn_of_left_out() {
+  if (has_said_left_out_) return;
+  const std::vector<std::string> left_out = saver_->left_out();
+  if (left_out.empty()) return;
+  has_said_left_out_ = true;
+  spdlog::warn("[--save] the checkpoints do not have {}",
+               fmt::join(left_out, ", "));
 }
 
 void StepCheckpoints::stop() {
@@ -237,6 +248,7 @@ Status StepCheckpoints::finish() {
   stop();
   Status status;
   if (saver_->saved_step() != step_) status = saver_->save(step_);
+  warn_of_left_out();
   Status closed = saver_->close();
   if (status.ok()) status = std::move(closed);
   return std::move(status).with_prefix("[--save] ");

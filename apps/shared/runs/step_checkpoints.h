@@ -78,10 +78,13 @@ class StepCheckpoints {
 
  private:
   void warn(const Status& status);
+  // Says once what the checkpoints lack.
+  void warn_of_left_out();
 
   std::unique_ptr<actors::Saver> saver_;
   int64_t step_ = 0;
-  bool is_failing_ = false;           // the last save failed, with a warning
+  bool is_failing_ = false;  // the last save failed, with a warning
+  bool has_said_left_out_ = false;
   std::optional<int64_t> said_step_;  // the last saved step at that time
 };
 

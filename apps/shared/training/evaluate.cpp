@@ -27,7 +27,8 @@ Result<std::vector<float>> run_batch(const actors::Callable& call,
   return values;
 }
 
-int64_t count_rows(std::span<const Tensor> batch) {
+int64_t count_rows(const Phase& phase, std::span<const Tensor> batch) {
+  if (phase.rows > 0) return phase.rows;
   return batch.empty() || batch[0].rank() == 0 ? 1 : batch[0].dim(0);
 }
 
@@ -43,7 +44,7 @@ Result<std::vector<float>> evaluate(actors::Session& session,
     auto values = run_batch(call, phase, batch, run);
     if (!values.ok())
       return std::move(values).status().with_prefix("[evaluation] ");
-    means.add(*values, count_rows(batch));
+    means.add(*values, count_rows(phase, batch));
   }
   return means.take();
 }

@@ -9,6 +9,7 @@
 
 #include "apps/shared/runs/step_progress.h"
 #include "apps/shared/runs/watched_run.h"
+#include "apps/shared/training/beside.h"
 #include "apps/shared/training/folder.h"
 #include "apps/shared/training/history.h"
 #include "apps/shared/training/trainer_parts.h"
@@ -40,7 +41,7 @@ class Trainer {
       : session_(session),
         trainee_(trainee),
         options_(options),
-        watched_(session, /*between_runs=*/false, kPatience),
+        watched_(session, !trainee.beside.empty(), kPatience),
         means_(trainee.step.metrics.size()) {
     run_.cancel = watched_.token();
     outcome_.steps = options.epochs * trainee.steps_per_epoch;
@@ -111,6 +112,17 @@ class Trainer {
     TAGFLOW_ASSIGN(const actors::Callable call,
                    make_callable(session_, trainee_.step, {trainee_.train}));
     first_step_ = outcome_.step;
+    if (!trainee_.begin.empty())
+      TAGFLOW_RETURN_IF_ERROR(
+          session_.run({}, {}, {trainee_.begin}, run_).status());
+    BesideRuns beside(session_, trainee_.beside, first_step_ + 1);
+    Status status = repeat_step(call);
+    // If one of them failed, the steps have waited for it in vain.
+    Status cause = beside.stop();
+    return cause.ok() ? status : cause;
+  }
+
+  Status repeat_step(const actors::Callable& call) {
     begin_ = reported_ = saved_ = Clock::now();
     while (!is_over()) {
       const int64_t step = outcome_.step + 1;
@@ -136,10 +148,10 @@ class Trainer {
       return error(Code::kOutOfRange,
                    "the {} is {}: a smaller learning rate may help",
                    trainee_.step.metrics[0].name, values[0]);
-    means_.add(values, count_rows(batch));
+    means_.add(values, count_rows(trainee_.step, batch));
     history_->add(step, History::Set::kTrain, std::move(values));
     outcome_.seconds += seconds_since(begin);
-    rows_ += count_rows(batch);
+    rows_ += count_rows(trainee_.step, batch);
     outcome_.examples_per_second = double(rows_) / outcome_.seconds;
     return {};
   }

@@ -31,6 +31,16 @@ struct Phase {
   std::vector<std::string> feeds = {};
   std::vector<Metric> metrics = {};  // the loss is the first
   BatchFn batch = {};
+  int64_t rows = 0;  // of each batch; 0: those of its first tensor
+};
+
+// A run that is repeated beside the steps, from the first to the last one. Its
+// batches are counted from 1, or, after a resumed step k, from k + 1. `batch`
+// is called by a thread of its own.
+struct BesideRun {
+  std::vector<std::string> feeds;
+  std::vector<std::string> targets;
+  BatchFn batch;
 };
 
 // The subject of a training: names in the session's graph, and its data.
@@ -38,6 +48,9 @@ struct Trainee {
   std::string init;   // the operation that initialises variables
   std::string train;  // the operation that updates them once
   Phase step;         // its batches are of the steps, counted from 1
+  std::vector<BesideRun> beside = {};
+  // The operation that is run once before steps and `beside`; empty: none.
+  std::string begin = {};
   // Has metrics of the same names. Those of the data set are the means over
   // batches 0 to evaluation_batches - 1, weighted by their rows. Without
   // batches there is no evaluation.

@@ -20,8 +20,8 @@ Result<std::vector<float>> run_batch(const actors::Callable& call,
                                      std::span<const Tensor> batch,
                                      const actors::RunOptions& run);
 
-// How many examples a batch has.
-int64_t count_rows(std::span<const Tensor> batch);
+// How many examples a batch of the phase has.
+int64_t count_rows(const Phase& phase, std::span<const Tensor> batch);
 
 // Means of metrics over batches, by the numbers of their examples.
 class Means {

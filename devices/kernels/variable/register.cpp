@@ -10,6 +10,7 @@ void register_state_gather_kernels(KernelRegistry& registry);    // gather.cpp
 void register_state_scatter_kernels(KernelRegistry& registry);   // scatter.cpp
 void register_state_slice_kernels(KernelRegistry& registry);     // slice.cpp
 void register_session_tensor_kernels(KernelRegistry& registry);  // session.cpp
+void register_checkpoint_state_kernels(KernelRegistry& registry);
 
 void register_variable_kernels(KernelRegistry& registry) {
   register_variable_value_kernels(registry);
@@ -19,6 +20,7 @@ void register_variable_kernels(KernelRegistry& registry) {
   register_state_scatter_kernels(registry);
   register_state_slice_kernels(registry);
   register_session_tensor_kernels(registry);
+  register_checkpoint_state_kernels(registry);
 }
 
 }  // namespace tagflow::devices

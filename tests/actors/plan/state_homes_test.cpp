@@ -88,7 +88,8 @@ Pinned pin(const Graph& whole, const KernelCatalog& catalog,
     targets.push_back(whole.find(name));
   Pinned result{must(extract(whole, {}, {}, targets)), {}};
   const StateGroups groups(whole, infos(), catalog);
-  result.warnings = must(pin_state(result.program, groups, infos(), homes));
+  result.warnings =
+      must(pin_state(result.program, groups, infos(), homes, false));
   return result;
 }
 
@@ -207,8 +208,9 @@ TEST_CASE("state homes: a variable that gave way does so in later signatures") {
   Program program = must(extract(whole, {}, {}, std::vector{whole.find("w")}));
   const devices::RegisteredKernels kernels;
   const StateGroups groups(whole, infos(), kernels);
-  CHECK(pin_state(program, groups, infos(), {{w, cpu}}).status().code() ==
-        Code::kInvalidArgument);
+  CHECK(
+      pin_state(program, groups, infos(), {{w, cpu}}, false).status().code() ==
+      Code::kInvalidArgument);
 }
 
 TEST_CASE("state homes: two sessions that place a group do not split it") {
@@ -314,7 +316,7 @@ TEST_CASE("state homes: ops of two generations share a name's home") {
     Program program =
         must(extract(graph, {}, {}, std::vector{graph.find(newer)}));
     const StateGroups groups(graph, infos(), devices::RegisteredKernels());
-    must(pin_state(program, groups, infos(), resources.homes()));
+    must(pin_state(program, groups, infos(), resources.homes(), false));
     CHECK(program.graph.find(newer)->device() == infos()[1].name.to_string());
   }
   devices::ResourceManager resources;

@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include "net/link/listener.h"
 #include "net/transfer/identity.h"
 #include "tests/net/control/cluster_of.h"
 
@@ -176,6 +177,36 @@ TEST_CASE("a control connection needs a CAF node of its own") {
   CHECK(read_exactly(second->socket, 1).empty());
   CHECK(directory.warnings->mention("have the same CAF node"));
   wait_for_members(directory.address(), 1);
+}
+
+TEST_CASE("as many processes as the limit have control connections at a time") {
+  const auto thread = start_thread();
+  auto identity =
+      make_identity(Role::kWorker, {"worker", 0}, kTestCluster, kTestSecret);
+  REQUIRE(identity.ok());
+  const auto control =
+      Control::start(*thread, {.identity = *identity,
+                               .load = [] { return Load(); },
+                               .on_warning = [](const std::string&) {},
+                               .most_connections = 2});
+  REQUIRE(control.ok());
+  identity->node = (*control)->node();
+  const auto listener = Listener::start(
+      *thread, {}, *identity,
+      [&](const Greeting& peer) { return (*control)->admit(peer); },
+      [&](Connection connection) { (*control)->take(std::move(connection)); });
+  REQUIRE(listener.ok());
+  const Address address{"localhost", (*listener)->port()};
+  auto first = connect_control(address, 7);
+  const auto second = connect_control(address, 8);
+  REQUIRE(first.ok());
+  REQUIRE(second.ok());
+  const Status third = connect_control(address, 9).status();
+  // It may try again.
+  CHECK(third.code() == Code::kAborted);
+  CHECK(mentions(third, "2 processes are connected"));
+  first->socket = Socket();
+  wait_until([&] { return connect_control(address, 9).ok(); });
 }
 
 TEST_CASE("garbage on a proven control connection ends it, and no more") {

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "actors/watch/observer.h"
-#include "actors/watch/trace.h"
 #include "autodiff/gradients.h"
 #include "autodiff/train/optimizers.h"
 #include "graph/builder/rnn_cell.h"
@@ -57,6 +56,7 @@ class Sockets final : public actors::Backend {
   Status reset(const std::vector<std::string>& containers) override {
     return cluster_->reset(containers);
   }
+  bool has_local_files() const override { return false; }
   void close_worker(size_t task) { workers_[task].reset(); }
   const ClusterOptions& options() const { return options_; }
   // Another master takes the place of the present one, when the workers have
@@ -438,23 +438,17 @@ TEST_CASE("statistics of a step over workers are the sums of all its parts") {
   CHECK(together.iterations >= 20);
 }
 
-TEST_CASE("an observer or a trace of a run over workers is refused as local") {
+TEST_CASE("an observer of a run over workers is refused as local") {
   const Trips p(3);
   actors::SessionOptions options;
   options.backend = std::make_shared<Sockets>(2, "cpu:1", 1);
   const auto session = actors::make_session(options, p.graph);
-  const auto refusal = [&](const actors::RunOptions& run) {
-    const Status status = session->run({}, {p.out.name()}, {}, run).status();
-    CHECK(status.code() == Code::kUnimplemented);
-    return std::string(status.message());
-  };
   actors::RunOptions run = actors::within_a_minute();
-  actors::Trace trace;
-  run.trace = &trace;
-  CHECK(contains(refusal(run), "a trace is local"));
   actors::Observer observer;
   run.observer = &observer;
-  CHECK(contains(refusal(run), "an observer is local"));
+  const Status status = session->run({}, {p.out.name()}, {}, run).status();
+  CHECK(status.code() == Code::kUnimplemented);
+  CHECK(contains(status.message(), "an observer is local"));
   const auto results = actors::must_run(*session, {}, {p.out.name()});
   CHECK(must(results[0].item<float>()) == 4.f);
 }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "net/master/cluster.h"
@@ -28,11 +29,12 @@ inline constexpr char kProcessSecret[] = "a secret of these processes";
 
 // Runs the test case kWorkerCase of this program, which listens at that port
 // (0: one that is free), as /job:worker/task:N; on loopback, or at host N of a
-// network. Ends with its owner.
+// network. Its clock is so many seconds ahead, for which it must be root's.
+// Ends with its owner.
 class WorkerProcess {
  public:
   explicit WorkerProcess(uint32_t task, uint16_t port = 0,
-                         const Network* network = nullptr) {
+                         const Network* network = nullptr, int ahead = 0) {
     std::array<int, 2> pipe;
     REQUIRE(::pipe2(pipe.data(), O_CLOEXEC) == 0);
     const std::string filter = std::string("--test-case=") + kWorkerCase;
@@ -48,6 +50,7 @@ class WorkerProcess {
       if (network != nullptr &&
           ::setns(network->descriptor(task), CLONE_NEWNET) != 0)
         ::_exit(1);
+      if (ahead != 0 && !shift_clock(ahead)) ::_exit(1);
       ::execv("/proc/self/exe", const_cast<char**>(arguments.data()));
       ::_exit(1);
     }
@@ -73,20 +76,39 @@ class WorkerProcess {
     process_ = 0;
   }
 
+  // Whether this process is in a time namespace of its own now, whose clock is
+  // so many seconds ahead. For a process that was forked: it takes no memory.
+  static bool shift_clock(int ahead) {
+    if (::unshare(CLONE_NEWTIME) != 0) return false;
+    std::array<char, 32> text;
+    const auto written =
+        fmt::format_to_n(text.data(), text.size(), "monotonic {} 0", ahead);
+    const std::string_view offset(text.data(), written.size);
+    const int offsets = ::open("/proc/self/timens_offsets", O_WRONLY);
+    const int space = ::open("/proc/self/ns/time_for_children", O_RDONLY);
+    return offsets >= 0 && space >= 0 &&
+           ::write(offsets, offset.data(), offset.size()) ==
+               ssize_t(offset.size()) &&
+           ::setns(space, CLONE_NEWTIME) == 0;
+  }
+
  private:
   pid_t process_ = 0;
   uint16_t port_ = 0;
 };
 
 // So many workers, and their master in this process; on loopback, or at the
-// hosts of a network, of which the master has the last one.
+// hosts of a network, of which the master has the last one. The clock of task N
+// is N * `ahead` seconds ahead.
 struct WorkerProcesses {
-  explicit WorkerProcesses(uint32_t count, const Network* hosts = nullptr)
+  explicit WorkerProcesses(uint32_t count, const Network* hosts = nullptr,
+                           int ahead = 0)
       : network(hosts) {
     options.name = "processes";
     options.secret = kProcessSecret;
     for (uint32_t task = 0; task < count; ++task) {
-      workers.push_back(std::make_unique<WorkerProcess>(task, 0, network));
+      workers.push_back(
+          std::make_unique<WorkerProcess>(task, 0, network, int(task) * ahead));
       options.members.push_back({{"worker", task}, address(task)});
     }
     std::optional<Result<std::shared_ptr<Cluster>>> connected;

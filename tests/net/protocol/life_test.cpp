@@ -54,6 +54,15 @@ TEST_CASE("smoke: a process that was stopped misses one look only") {
   CHECK(life.on_time(at(10'000)) == Life::Verdict::kPing);
   // What has waited in its socket.
   life.on_heard();
-  CHECK(life.next() == at(10'300));
-  CHECK(life.on_time(at(10'300)) == Life::Verdict::kNothing);
+  CHECK(life.next() == at(10'225));
+  CHECK(life.on_time(at(10'225)) == Life::Verdict::kNothing);
+}
+
+TEST_CASE("smoke: delays of looks at a silent end do not add up") {
+  Life life(at(0), kRules);
+  for (int ms = 300; ms < 1500; ms += 300) {
+    CHECK(life.next() == at(ms));
+    CHECK(life.on_time(at(ms + 75)) == Life::Verdict::kPing);
+  }
+  CHECK(life.on_time(at(1500)) == Life::Verdict::kLost);
 }

@@ -61,8 +61,8 @@ constexpr std::string_view kInfoBytes = "01 02 40 40 80 80 01";
 
 TEST_CASE("Run has its bytes") {
   check_golden(
-      Run{1, 2, 3, true, false, {{0, Tensor::scalar(1.5f)}, {1, ObjectId(9)}}},
-      "01 02 03 00 00 00 00 00 00 00 01 00 02"
+      Run{1, 2, 3, 300, false, {{0, Tensor::scalar(1.5f)}, {1, ObjectId(9)}}},
+      "01 02 03 00 00 00 00 00 00 00 ac 02 00 02"
       "00 01 01 00 04 00 00 c0 3f"
       "01 02 09");
 }
@@ -75,10 +75,11 @@ TEST_CASE("Done has its bytes") {
                     7,
                     300,
                     {5, 300},
+                    ObjectId(11),
                     {{0, Done::Dead()},
                      {1, Tensor::scalar(int32_t{7})},
                      {2, ObjectId(10)}}},
-               "02 00 00 00 00 00 00 00 01 07 ac 02 02 05 ac 02 03"
+               "02 00 00 00 00 00 00 00 01 07 ac 02 02 05 ac 02 02 0b 03"
                "00 00"
                "01 01 03 00 04 07 00 00 00"
                "02 02 0a");
@@ -242,7 +243,7 @@ TEST_CASE("fields that a peer made up are refused by what is wrong") {
   CHECK(has(error_of<Done>("02 11 00 00 00 00 00 00 00"),
             "[net|Done] byte 2 of 9: 17 is not the number of an error"));
   CHECK(has(error_of<Run>("01 02 03 00 00 00 00 00 00 00"
-                          "02 00 00"),
+                          "00 02 00"),
             "a flag is 2"));
   CHECK(has(error_of<Run>("01 02 03 00 00 00 00 00 00 00"
                           "00 00 01 00 00 00"),
@@ -292,10 +293,10 @@ TEST_CASE("texts for users are sent shortened if they are endless") {
 
 TEST_CASE("a message with a tensor that cannot be sent is not sent") {
   const Tensor tensor = Tensor::make(DataType::kResource, {1});
-  CHECK(frame_of(Run{1, 2, 3, false, false, {{0, tensor}}}).status().code() ==
+  CHECK(frame_of(Run{1, 2, 3, 0, false, {{0, tensor}}}).status().code() ==
         Code::kUnimplemented);
   const Tensor large = Tensor::make(DataType::kUInt8, {int64_t{2} << 20});
-  CHECK(frame_of(Run{1, 2, 3, false, false, {{0, large}}}).status().code() ==
+  CHECK(frame_of(Run{1, 2, 3, 0, false, {{0, large}}}).status().code() ==
         Code::kResourceExhausted);
 }
 

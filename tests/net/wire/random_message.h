@@ -39,7 +39,7 @@ inline void fill(std::mt19937_64& random, Run& run) {
   run.executable = random_number(random);
   run.step = random_number(random);
   run.seed = random();
-  run.has_trace = random() % 2 == 0;
+  run.trace_words = random_number(random);
   run.has_stats = random() % 2 == 0;
   for (auto count = random() % 5; count > 0; --count) {
     Run::Feed& feed = run.feeds.emplace_back();
@@ -61,6 +61,7 @@ inline void fill(std::mt19937_64& random, Done& done) {
   done.received = random_number(random);
   for (auto count = random() % 5; count > 0; --count)
     done.stats.push_back(random_number(random));
+  if (random() % 2 == 0) done.trace = random_object(random);
   for (auto count = random() % 5; count > 0; --count) {
     Done::Fetch& fetch = done.fetches.emplace_back();
     fetch.index = uint32_t(random_number(random));

@@ -1,6 +1,7 @@
 #include "net/worker/service.h"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <future>
@@ -81,6 +82,28 @@ TEST_CASE("a step above the limit of a worker is refused without its link") {
   CHECK(done->step == kMost + 1);
   CHECK(done->outcome.message == "[net] a worker runs 4096 steps at a time");
   CHECK(master.links().lost().ok());
+}
+
+TEST_CASE(
+    "a registration that is too long for a worker ends the master's link") {
+  const WorkerOptions options = local_worker(0);
+  const auto worker = std::move(*Worker::start(options));
+  BareMaster master(options, worker->port(), FrameKind::kReply);
+  const size_t size = RegisterInputs::kMostBytes + 1;
+  // Its pages take no memory.
+  void* const zeros =
+      ::mmap(nullptr, size, PROT_READ,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  REQUIRE(zeros != MAP_FAILED);
+  const std::shared_ptr<const void> owner(
+      zeros, [size](void* pages) { ::munmap(pages, size); });
+  master.links().send(BulkLink::Object{
+      {master.links().next_object(), ObjectKind::kRegister, size, {}},
+      {static_cast<const char*>(zeros), size},
+      owner});
+  const Status lost = master.wait<Reply>().status();
+  CHECK(lost.message().find("2147483649 more are above the limit") !=
+        std::string::npos);
 }
 
 TEST_CASE(

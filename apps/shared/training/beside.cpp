@@ -1,0 +1,40 @@
+#include "apps/shared/training/beside.h"
+
+#include <utility>
+
+namespace tagflow::training {
+
+BesideRuns::BesideRuns(actors::Session& session,
+                       const std::vector<BesideRun>& runs, int64_t first)
+    : session_(session) {
+  options_.cancel.emplace();
+  for (const BesideRun& run : runs)
+    threads_.emplace_back([this, &run, first] { repeat(run, first); });
+}
+
+Status BesideRuns::stop() {
+  is_over_ = true;
+  options_.cancel->cancel();
+  for (std::thread& thread : threads_)
+    if (thread.joinable()) thread.join();
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+void BesideRuns::repeat(const BesideRun& run, int64_t first) {
+  const auto call = session_.make_callable(run.feeds, {}, run.targets);
+  Status status = call.status();
+  for (int64_t i = first; status.ok() && !is_over_; ++i)
+    status = run_once(*call, run, i);
+  if (status.ok() || is_over_) return;
+  const std::lock_guard lock(mutex_);
+  if (error_.ok()) error_ = std::move(status);
+}
+
+Status BesideRuns::run_once(const actors::Callable& call, const BesideRun& run,
+                            int64_t index) {
+  TAGFLOW_ASSIGN(const std::vector<Tensor> batch, run.batch(index));
+  return call(batch, options_).status();
+}
+
+}  // namespace tagflow::training

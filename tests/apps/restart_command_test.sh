@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# CTest case apps/restart_command: `tagflow run --restarts`, over workers that
+# are killed while it runs.
+source "$(dirname "$0")/harness.sh"
+graphs=$here/graphs
+cp "$graphs/line_x.json" "$graphs/line_y.json" "$work"
+started=()
+trap 'kill "${started[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT
+# The noise of line.pbtxt is a random op; --scatter puts its nodes on all three.
+line=("$graphs/line.pbtxt" --init init --feed x=@line_x.json
+  --feed y=@line_y.json --target train --fetch loss --seed 7)
+
+on=(--cluster c.json)
+
+# run FILE ARGUMENTS...: starts a run in the background; `pid` is its process.
+run() {
+  (cd "$work" && exec "$bin/tagflow" run "${line[@]}" --save "$1" \
+    --save-every 50 "${on[@]}" --scatter 5 "${@:2}" >"$1.out" 2>"$1.err" \
+    </dev/null) &
+  pid=$!
+  started+=("$pid")
+}
+# reaches FILE STEP: waits until the run of that folder has done the step.
+reaches() {
+  until grep -qs "^step $2: " "$work/$1.out"; do
+    kill -0 "$pid" 2>/dev/null || { complain "it ended before step $2" run "$1"
+      cat "$work/$1.err"; return; }
+    sleep 0.01
+  done
+}
+# ends CODE FILE: the run of that folder ends with the code.
+ends() {
+  cases=$((cases + 1))
+  wait "$pid"
+  local actual=$?
+  [ "$actual" = "$1" ] && return
+  complain "exit code $actual, not $1" run "$2"
+  cat "$work/$2.err"
+}
+# is_said FILE TEXT: a line of the run's stderr has it.
+is_said() {
+  cases=$((cases + 1))
+  grep -qF -- "$2" "$work/$1.err" && return
+  complain "stderr does not have: $2" run "$1"
+  cat "$work/$1.err"
+}
+
+start cluster tagflow cluster start 3 --respawn --file c.json
+cluster=$pid
+# worker TASK: its process.
+worker() {
+  pgrep -P "$cluster" -f -- "--job worker --task $1 "
+}
+
+# As docs/survival.md has them:
+#   ready: c.json
+#   warning: [--restarts] [step 2300] [net] /job:worker/task:0 has lost its links to /job:worker/task:1: [net|link] /job:worker/task:1: the peer closed the connection; restart 1 of 3
+#   info: resumed after step 2200 from "out/model.ckpt-2200"
+expect 0 '^step 4000: ' - \
+  tagflow run "${line[@]}" --steps 4000 --save undisturbed
+run killed --steps 4000 --restarts 3
+for loss in 1 2 3; do
+  reaches killed $((loss * 900))
+  kill -KILL "$(worker $((loss % 3)))"
+  until grep -q "restart $loss of 3\$" "$work/killed.err"; do
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.01
+  done
+done
+ends 0 killed
+is_said killed '; restart 3 of 3'
+is_said killed 'resumed after step '
+expect 0 - - tagflow checkpoint diff undisturbed killed
+is_said cluster '; another one follows it'
+
+# The master is killed; the next one goes on.
+run master --steps 4000
+reaches master 500
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+run master --steps 4000
+ends 0 master
+is_said master 'resumed after step '
+expect 0 - - tagflow checkpoint diff undisturbed master
+
+# restart_cluster: with three workers, which nobody follows.
+restart_cluster() {
+  kill "$cluster"
+  wait "$cluster"
+  start cluster tagflow cluster start 3 --file c.json
+  cluster=$pid
+}
+
+# The graph names no devices, so two workers can do it.
+restart_cluster
+run left --steps 4000 --restarts 1 --restart-wait 0.3
+reaches left 1000
+kill -KILL "$(worker 1)"
+ends 0 left
+is_said left '/job:worker/task:1 has not come back: the run goes on without it'
+expect 0 - - tagflow checkpoint diff undisturbed left
+
+# A node that names the worker has no place, unless placement is soft.
+sed '0,/name: "slope" op: "VarHandleOp"/s||& device: "/job:worker/task:2"|' \
+  "$graphs/line.pbtxt" >"$work/pinned.pbtxt"
+line[0]=pinned.pbtxt
+restart_cluster
+run pinned --steps 4000 --restarts 1 --restart-wait 0.1 --soft-placement
+reaches pinned 700
+kill -KILL "$(worker 2)"
+ends 0 pinned
+expect 0 - - tagflow checkpoint diff undisturbed pinned
+restart_cluster
+run stuck --steps 4000 --restarts 2 --restart-wait 0.1
+reaches stuck 700
+kill -KILL "$(worker 2)"
+ends 4 stuck
+is_said stuck '[--restarts] without /job:worker/task:2: '
+is_said stuck 'asks for "/job:worker/task:2", and there is no such device'
+
+# A worker that joins again, at another address, is found by the directory.
+(umask 077 && echo "the secret of this test" >"$work/secret")
+on=(--secret-file secret --cluster)
+line[0]=$graphs/line.pbtxt
+start directory tagflow worker --task 0 --secret-file secret
+on+=("$(sed -n 's/^ready: //p' "$work/directory.out")")
+# joins: a worker of task 1 has joined.
+joins() {
+  start joined tagflow worker --task 1 --secret-file secret --join "${on[3]}"
+  until (cd "$work" && "$bin/tagflow" cluster status "${on[@]}" 2>/dev/null) |
+    grep -q '^/job:worker/task:1 '; do sleep 0.01; done
+}
+joins
+joined=$pid
+run found --steps 4000 --restarts 1
+master=$pid
+reaches found 700
+kill -KILL "$joined"
+joins
+pid=$master
+ends 0 found
+is_said found 'restart 1 of 1'
+expect 0 - - tagflow checkpoint diff undisturbed found
+
+expect 2 - 'requires --save' tagflow run "${line[@]}" --steps 9 --restarts 1 \
+  --cluster c.json
+expect 2 - 'requires --cluster' tagflow run "${line[@]}" --steps 9 \
+  --restarts 1 --save x
+expect 2 - 'requires --restarts' tagflow run "${line[@]}" --steps 9 \
+  --restart-wait 1
+finish
