@@ -153,8 +153,9 @@ struct ReadyRun {
 
 Result<std::shared_ptr<ReadyRun>> make_ready(const BenchGraph& graph,
                                              const BenchOptions& options) {
-  TAGFLOW_ASSIGN(LocalCluster cluster,
-                 LocalCluster::start(kWorkers, options.engine.workers));
+  TAGFLOW_ASSIGN(
+      LocalCluster cluster,
+      LocalCluster::start(kWorkers, options.engine.workers, options.tls));
   TAGFLOW_ASSIGN(actors::SessionOptions session,
                  to_session_options(options.engine));
   session.backend = cluster.master();
@@ -325,8 +326,9 @@ Result<Measurement> measure_cluster_lstm(const BenchOptions& options) {
 }
 
 Result<Measurement> measure_cluster_register(const BenchOptions& options) {
-  TAGFLOW_ASSIGN(const LocalCluster cluster,
-                 LocalCluster::start(kWorkers, options.engine.workers));
+  TAGFLOW_ASSIGN(
+      const LocalCluster cluster,
+      LocalCluster::start(kWorkers, options.engine.workers, options.tls));
   const int64_t nodes = options.nodes > 0 ? options.nodes : kNodes;
   TAGFLOW_ASSIGN(actors::SessionOptions session,
                  to_session_options(options.engine));

@@ -1,14 +1,16 @@
 #include "apps/bench/local_cluster.h"
 
+#include <chrono>
 #include <string>
 #include <utility>
 
 #include "apps/shared/io/private_folder.h"
+#include "net/config/certificate_files.h"
 #include "net/config/secret_file.h"
 
 namespace tagflow::apps {
 
-Result<LocalCluster> LocalCluster::start(int count, int threads) {
+Result<LocalCluster> LocalCluster::start(int count, int threads, bool tls) {
   // The workers have read the secret when they are ready.
   TAGFLOW_ASSIGN(const io::PrivateFolder folder, io::PrivateFolder::make());
   LocalWorkersOptions workers;
@@ -20,6 +22,17 @@ Result<LocalCluster> LocalCluster::start(int count, int threads) {
   TAGFLOW_RETURN_IF_ERROR(net::write_new_secret(workers.secret_file));
   net::ClusterOptions options{.name = workers.cluster};
   TAGFLOW_ASSIGN(options.secret, net::read_secret(workers.secret_file));
+  if (tls) {
+    net::CertificateFiles files{.folder = folder.path() / "certificates",
+                                .cluster = workers.cluster,
+                                .lasts = std::chrono::hours(24)};
+    for (int i = 0; i < count; ++i)
+      files.processes.push_back({{"worker", uint32_t(i)}, {}});
+    TAGFLOW_RETURN_IF_ERROR(net::write_certificates(files).status());
+    workers.tls = net::certificates_in(files.folder);
+    TAGFLOW_ASSIGN(options.tls,
+                   net::load_tls(workers.tls.of(net::process_name({}))));
+  }
   LocalCluster cluster;
   TAGFLOW_ASSIGN(cluster.workers_, LocalWorkers::start(workers));
   for (const auto& [task, address, devices] : cluster.workers_->tasks())

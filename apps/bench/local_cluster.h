@@ -13,8 +13,9 @@ namespace tagflow::apps {
 class LocalCluster {
  public:
   // Starts "/job:worker/task:0" and so on, with so many threads each; 0: the
-  // cores are shared. Returns errors of LocalWorkers and of net::Cluster.
-  static Result<LocalCluster> start(int count, int threads);
+  // cores are shared. With `tls`, all connections are by certificates. Returns
+  // errors of LocalWorkers and of net::Cluster.
+  static Result<LocalCluster> start(int count, int threads, bool tls = false);
 
   // Its master, for SessionOptions::backend.
   const std::shared_ptr<net::Cluster>& master() const { return master_; }

@@ -28,6 +28,7 @@ struct BenchOptions {
   int inputs = 0;
   int units = 0;
   bool train = false;
+  bool tls = false;  // of the cluster's connections
   int repeats = 9;
   EngineOptions engine;
 };

@@ -198,6 +198,7 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
                 "of lstm: a train step instead of a forward pass");
   sub->add_flag("--json", options.json,
                 "one object a line, also of compare, cluster and models");
+  sub->add_flag("--tls", bench.tls, "connections of cluster_* are by TLS");
   add_engine_options(*sub, bench.engine);
   sub->callback(
       [command, &exit_code] { exit_code = report(run_bench(*command)); });

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -19,9 +20,11 @@
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/end_signals.h"
 #include "apps/shared/runs/local_workers.h"
+#include "apps/tagflow/cluster_certs.h"
 #include "apps/tagflow/cluster_status.h"
 #include "apps/tagflow/commands.h"
 #include "graph/counted.h"
+#include "net/config/certificate_files.h"
 #include "net/config/cluster_file.h"
 #include "net/config/secret_file.h"
 
@@ -29,6 +32,9 @@ namespace tagflow::apps {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A cluster for a try does not run for longer.
+constexpr std::chrono::hours kCertificatesLast{24 * 365};
 
 struct StartCommand {
   int count = 1;
@@ -38,6 +44,7 @@ struct StartCommand {
   std::vector<std::string> op_libraries;
   std::string file_root;
   bool respawns = false;
+  bool tls = false;
 };
 
 constexpr char kFile[] = "cluster.json";  // in a new folder
@@ -97,6 +104,8 @@ class ClusterFiles {
     std::error_code ignored;
     if (has_file_) fs::remove(file_, ignored);
     if (has_secret_) fs::remove(secret(), ignored);
+    for (const fs::path& each : certificates_) fs::remove(each, ignored);
+    if (!certificates_.empty()) fs::remove(folder(), ignored);
     if (lock_ >= 0) ::close(lock_);
     if (folder_lock_ >= 0) ::close(folder_lock_);
   }
@@ -120,6 +129,18 @@ class ClusterFiles {
     has_secret_ = true;
     return lock_secret();
   }
+  // Certificates of the tasks 0 to N - 1 of the job "worker", and of masters.
+  // REQUIRES: make() was called: so those that are there are not in use.
+  Status make_certificates(const std::string& cluster, int count) {
+    net::CertificateFiles files{.folder = folder(),
+                                .cluster = cluster,
+                                .lasts = kCertificatesLast,
+                                .existing = net::Existing::kReplace};
+    for (int i = 0; i < count; ++i)
+      files.processes.push_back({{"worker", uint32_t(i)}, {}});
+    TAGFLOW_ASSIGN(certificates_, net::write_certificates(files));
+    return {};
+  }
   Status write(const net::ClusterFile& cluster) {
     TAGFLOW_RETURN_IF_ERROR(
         io::write_file(file_, net::format_cluster_file(cluster)));
@@ -129,6 +150,8 @@ class ClusterFiles {
 
   const fs::path& file() const { return file_; }
   fs::path secret() const { return secret_of(file_); }
+  // Of the certificates.
+  fs::path folder() const { return file_.string() + ".certs"; }
 
  private:
   // Takes the file, if there is one.
@@ -143,6 +166,7 @@ class ClusterFiles {
   std::optional<io::PrivateFolder> folder_;  // none: the user's
   fs::path file_;
   bool has_file_ = false, has_secret_ = false;
+  std::vector<fs::path> certificates_;
   int lock_ = -1;  // the descriptor of the secret
   int folder_lock_ = -1;
 };
@@ -154,6 +178,7 @@ LocalWorkersOptions options_of(const StartCommand& command,
   options.count = command.count;
   options.cluster = cluster.name;
   options.secret_file = files.secret();
+  if (command.tls) options.tls = net::certificates_in(files.folder());
   options.devices = command.devices;
   options.threads = command.workers;
   options.respawns = command.respawns;
@@ -173,6 +198,11 @@ Failure start_cluster(const StartCommand& command) {
   if (!made.ok()) return run_time_error(std::move(made));
   net::ClusterFile cluster;
   cluster.secret_file = files.secret().filename();
+  if (command.tls) {
+    made = files.make_certificates(cluster.name, command.count);
+    if (!made.ok()) return run_time_error(std::move(made));
+    cluster.tls = net::certificates_in(files.folder().filename());
+  }
   auto workers =
       LocalWorkers::start(options_of(command, files, cluster), &signals);
   // The worker has said why.
@@ -236,7 +266,10 @@ void add_cluster_command(CLI::App& app, ExitCode& exit_code) {
       ->type_name("DIR");
   start->add_flag("--respawn", command->respawns,
                   "start another worker in the place of one that has ended");
+  start->add_flag("--tls", command->tls,
+                  "connect them by TLS; its certificates are in FILE.certs");
   add_cluster_status_command(*sub, exit_code);
+  add_cluster_certs_command(*sub, exit_code);
   start->callback(
       [command, &exit_code] { exit_code = report(start_cluster(*command)); });
 }

@@ -12,6 +12,7 @@
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/named_cluster.h"
+#include "apps/shared/runs/tls_options.h"
 #include "apps/tagflow/model/op_libraries.h"
 #include "devices/memory_stats.h"
 #include "graph/counted.h"
@@ -22,6 +23,7 @@ namespace {
 struct StatusCommand {
   std::string cluster;
   std::string secret_file;
+  TlsSwitches tls;
   std::vector<std::string> op_libraries;
   bool is_json = false;
 };
@@ -141,7 +143,8 @@ Failure print_status(const StatusCommand& command) {
   Failure failure = load_op_libraries(command.op_libraries);
   NamedCluster cluster;
   if (failure.exit_code == ExitCode::kOk)
-    failure = read_named_cluster(command.cluster, command.secret_file, cluster);
+    failure = read_named_cluster(command.cluster, command.secret_file,
+                                 command.tls, cluster);
   if (failure.exit_code != ExitCode::kOk) return failure;
   const auto members = ask(cluster);
   if (!members.ok())
@@ -175,6 +178,7 @@ void add_cluster_status_command(CLI::App& cluster, ExitCode& exit_code) {
                   "the secret of the cluster; default: the file that the "
                   "cluster file names")
       ->type_name("FILE");
+  add_tls_options(*sub, command->tls);
   sub->add_flag("--json", command->is_json, "print JSON");
   add_op_library_option(*sub, command->op_libraries);
   sub->callback(

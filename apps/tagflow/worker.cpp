@@ -19,6 +19,7 @@
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/end_signals.h"
 #include "apps/shared/runs/engine_options.h"
+#include "apps/shared/runs/tls_options.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/model/op_libraries.h"
 #include "net/config/cluster_file.h"
@@ -35,6 +36,7 @@ struct WorkerCommand {
   std::string listen;  // empty: as the cluster file says, or a free port
   std::string join;    // empty: nobody
   std::string name = net::ClusterFile().name;
+  net::TlsFiles tls;  // that the cluster file names
   bool is_insecure = false;
   bool is_quiet = false;
   pid_t parent = 0;  // 0: none
@@ -69,6 +71,7 @@ Failure read_cluster(WorkerCommand& command) {
                  task.to_string(), engine.devices, named, engine.cluster);
   if (engine.secret_file.empty())
     engine.secret_file = file->secret_file.string();
+  command.tls = file->tls;
   return {};
 }
 
@@ -80,6 +83,10 @@ Failure make_options(const WorkerCommand& command,
         "[worker] the cluster needs a secret: add --secret-file FILE"));
   auto secret = net::read_secret(engine.secret_file);
   if (!secret.ok()) return file_error(std::move(secret).status());
+  Failure failure =
+      read_tls(engine.tls, command.tls,
+               net::process_name({command.job, command.task}), options.tls);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   if (!command.listen.empty()) {
     const auto address = net::parse_address(command.listen);
     if (!address.ok())
@@ -159,7 +166,7 @@ Failure describe(const Status& status, bool is_insecure) {
       status.code() == Code::kPermissionDenied && !is_insecure;
   return {is_usage ? ExitCode::kUsage : ExitCode::kRunTimeError,
           error(status.code(), "[worker] {}{}", status.message(),
-                is_refused ? "; --insecure allows it" : "")};
+                is_refused ? "; certificates or --insecure allow it" : "")};
 }
 
 Status print_now(const std::string& text) {
@@ -175,7 +182,7 @@ Failure serve(WorkerCommand command) {
   if (failure.exit_code == ExitCode::kOk)
     failure = make_options(command, options);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  if (command.is_insecure)
+  if (command.is_insecure && options.tls == nullptr)
     spdlog::warn(
         "[--insecure] whoever is on the path to this worker can read and "
         "change what is sent");
@@ -248,14 +255,16 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
                   "the secret of the cluster: a file that only its owner can "
                   "read")
       ->type_name("FILE");
+  add_tls_options(*sub, engine.tls);
   sub->add_option("--devices", engine.devices,
                   "its devices: KIND[:COUNT][:OPTION=VALUE]..., as those of "
                   "\"tagflow run\"; default: one CPU")
       ->type_name("SPEC");
   add_workers_option(*sub, engine.workers);
   sub->add_flag("--insecure", command->is_insecure,
-                "listen at other addresses than those of loopback, too, where "
-                "whoever is on the path can read and change what is sent");
+                "listen without TLS at other addresses than those of loopback, "
+                "too, where whoever is on the path can read and change what is "
+                "sent");
   sub->add_flag("--quiet", command->is_quiet,
                 "do not say when a master has left, and why");
   // For "tagflow cluster start".

@@ -127,6 +127,16 @@ Result<ClusterFile::Entry> parse_entry(const Json& json,
   return entry;
 }
 
+Result<TlsFiles> parse_tls(const Json& json) {
+  const std::string what = "\"tls\"";
+  TAGFLOW_RETURN_IF_ERROR(check_keys(json, what, {"ca", "cert", "key"}));
+  TlsFiles files;
+  TAGFLOW_ASSIGN(files.ca, text_of(json, what, "ca"));
+  TAGFLOW_ASSIGN(files.certificate, text_of(json, what, "cert"));
+  TAGFLOW_ASSIGN(files.key, text_of(json, what, "key"));
+  return files;
+}
+
 Status check_new(const ClusterFile& file, const ClusterFile::Entry& entry) {
   if (file.find(entry.task) != nullptr)
     return wrong("the task {} is there twice", entry.task.to_string());
@@ -183,7 +193,7 @@ Result<ClusterFile> parse_cluster_file(std::string_view text) {
   return guarded("cluster_file", [&]() -> Result<ClusterFile> {
     TAGFLOW_ASSIGN(const Json json, parse_json(text));
     TAGFLOW_RETURN_IF_ERROR(
-        check_keys(json, "the file", {"name", "secret_file", "tasks"}));
+        check_keys(json, "the file", {"name", "secret_file", "tasks", "tls"}));
     ClusterFile file;
     TAGFLOW_ASSIGN(file.name, text_of(json, "the file", "name", file.name));
     TAGFLOW_ASSIGN(file.secret_file,
@@ -196,6 +206,9 @@ Result<ClusterFile> parse_cluster_file(std::string_view text) {
                      parse_entry((*tasks)[i], fmt::format("tasks[{}]", i)));
       TAGFLOW_RETURN_IF_ERROR(check_new(file, entry));
       file.tasks.push_back(std::move(entry));
+    }
+    if (const auto tls = json.find("tls"); tls != json.end()) {
+      TAGFLOW_ASSIGN(file.tls, parse_tls(*tls));
     }
     return file;
   });
@@ -212,6 +225,10 @@ std::string format_cluster_file(const ClusterFile& file) {
                      {"address", format_address(entry.address)}});
     if (!entry.devices.empty()) tasks.back()["devices"] = entry.devices;
   }
+  if (!file.tls.empty())
+    json["tls"] = {{"ca", file.tls.ca.string()},
+                   {"cert", file.tls.certificate.string()},
+                   {"key", file.tls.key.string()}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -220,8 +237,9 @@ Result<ClusterFile> read_cluster_file(const std::filesystem::path& path) {
   if (!text.ok()) return Status(text.status()).with_prefix("[cluster_file] ");
   auto file = parse_cluster_file(*text);
   if (!file.ok()) return name_file(std::move(file).status(), path.string());
-  if (!file->secret_file.empty())
-    file->secret_file = path.parent_path() / file->secret_file;
+  for (std::filesystem::path* each : {&file->secret_file, &file->tls.ca,
+                                      &file->tls.certificate, &file->tls.key})
+    if (!each->empty()) *each = path.parent_path() / *each;
   return file;
 }
 

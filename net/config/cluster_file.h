@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/status.h"
+#include "net/config/tls_files.h"
 #include "net/transfer/pairing.h"
 #include "net/wire/messages.h"
 
@@ -16,8 +17,10 @@ namespace tagflow::net {
 // A file is JSON:
 //   {"name": "mine", "secret_file": "mine.secret",
 //    "tasks": [{"job": "worker", "task": 0, "address": "localhost:4000",
-//               "devices": "cpu:2"}]}
-// "name", "secret_file" and "devices" may be left out.
+//               "devices": "cpu:2"}],
+//    "tls": {"ca": "certs/ca.pem", "cert": "certs/{process}.pem",
+//            "key": "certs/{process}.key"}}
+// "name", "secret_file", "devices" and "tls" may be left out.
 struct ClusterFile {
   struct Entry {
     Task task;
@@ -27,6 +30,7 @@ struct ClusterFile {
   std::string name = "tagflow";       // of the cluster
   std::filesystem::path secret_file;  // empty: the file names none
   std::vector<Entry> tasks;           // at least one, no task twice
+  TlsFiles tls;  // empty: the file names none; see TlsFiles::of()
 
   // Null: the cluster has no such task.
   const Entry* find(const Task& task) const;
@@ -44,7 +48,7 @@ std::string format_address(const Address& address);
 Result<ClusterFile> parse_cluster_file(std::string_view json);
 // What parse_cluster_file() takes.
 std::string format_cluster_file(const ClusterFile& file);
-// The file at a path; a relative `secret_file` is one beside it. All errors
+// The file at a path; a relative path in it begins beside it. All errors
 // name the file: those of parse_cluster_file(), NotFound, PermissionDenied, and
 // ResourceExhausted if it has more than 1 MiB.
 Result<ClusterFile> read_cluster_file(const std::filesystem::path& path);

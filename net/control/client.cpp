@@ -51,8 +51,9 @@ Result<std::unique_ptr<DirectoryClient>> DirectoryClient::connect(
     return invalid_argument("[net] the secret of a cluster must not be empty");
   TAGFLOW_ASSIGN(auto thread, IoThread::start("tagflow control"));
   TAGFLOW_ASSIGN(auto control, ControlSystem::start());
-  TAGFLOW_ASSIGN(Identity identity, make_identity(Role::kMaster, {"master", 0},
-                                                  access.name, access.secret));
+  TAGFLOW_ASSIGN(Identity identity,
+                 make_identity(Role::kMaster, {"master", 0}, access.name,
+                               access.secret, access.tls));
   identity.node = control->node();
   std::unique_ptr<DirectoryClient> client(
       new DirectoryClient(std::move(thread), std::move(control)));
@@ -70,8 +71,9 @@ Result<std::unique_ptr<DirectoryClient>> DirectoryClient::connect(
 Status DirectoryClient::ask(const Identity& identity) {
   TAGFLOW_ASSIGN(Connection connection,
                  net::connect(*thread_, at_, identity, Purpose::kControl));
-  auto [id, scribe] = control_->adopt(
-      std::move(connection), ControlSystem::Side::kConnector, self_->id());
+  TAGFLOW_ASSIGN(ControlSystem::Adopted adopted,
+                 control_->adopt(*thread_, std::move(connection),
+                                 ControlSystem::Side::kConnector, self_->id()));
   Status status;
   const auto fail = [&](const caf::error& failure) {
     status = from_caf(control_->system(), failure);
@@ -79,7 +81,7 @@ Status DirectoryClient::ask(const Identity& identity) {
   WorkerActor worker;
   self_
       ->request(control_->broker(), kAnswerTime, caf::connect_atom_v,
-                std::move(scribe), uint16_t{0})
+                std::move(adopted.second), uint16_t{0})
       .receive(
           [&](const caf::node_id&, caf::strong_actor_ptr& peer,
               const std::set<std::string>& types) {

@@ -1,6 +1,7 @@
 // What a process that is not a member asks of the control plane of a cluster.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct ClusterAccess {
   Address any;         // of any member
   std::string name;    // of the cluster
   std::string secret;  // what its processes share
+  // Of a master, by load_tls() in net/config/tls_files.h; null: without TLS.
+  std::shared_ptr<Tls> tls = {};
 };
 
 struct MemberStatus {

@@ -89,8 +89,12 @@ void Control::take(Connection connection) {
         other->greeting.task.to_string(), connection.peer.task.to_string()));
     return;
   }
-  auto [id, scribe] = impl_->control->adopt(
-      std::move(connection), ControlSystem::Side::kAcceptor, impl_->actor.id());
+  auto adopted =
+      impl_->control->adopt(impl_->thread, std::move(connection),
+                            ControlSystem::Side::kAcceptor, impl_->actor.id());
+  if (!adopted.ok())
+    return impl_->on_warning(std::string(adopted.status().message()));
+  auto [id, scribe] = std::move(*adopted);
   impl_->control->watch(impl_->thread, id);
   caf::anon_send(impl_->control->broker(), caf::publish_atom_v,
                  std::move(scribe), Impl::kPublished,

@@ -1,6 +1,5 @@
 #include "net/control/control_system.h"
 
-#include <netdb.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "graph/fault.h"
 #include "net/control/basp_filter.h"
 #include "net/link/crypto.h"
+#include "net/link/relay.h"
 
 namespace tagflow::net {
 namespace {
@@ -23,19 +23,6 @@ namespace {
 constexpr size_t kMostUnread = size_t{16} << 20;
 // Descriptors are smaller, as are CAF's own handles.
 constexpr int64_t kFirstHandle = int64_t{1} << 32;
-
-// Empty if the system does not say.
-std::string host_of(const Socket& socket) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  auto* at = reinterpret_cast<sockaddr*>(&address);
-  char host[NI_MAXHOST] = "";
-  if (::getpeername(socket.descriptor(), at, &size) != 0 ||
-      ::getnameinfo(at, size, host, sizeof(host), nullptr, 0, NI_NUMERICHOST) !=
-          0)
-    return {};
-  return host;
-}
 
 }  // namespace
 
@@ -252,18 +239,21 @@ uint64_t ControlSystem::hash_of(const caf::node_id& node) {
   return std::max<uint64_t>(hash, 1);
 }
 
-std::pair<ControlSystem::ConnectionId, caf::io::scribe_ptr>
-ControlSystem::adopt(Connection connection, Side side, caf::actor_id actor) {
-  Peer peer{.host = host_of(connection.socket)};
+Result<ControlSystem::Adopted> ControlSystem::adopt(IoThread& thread,
+                                                    Connection connection,
+                                                    Side side,
+                                                    caf::actor_id actor) {
+  Peer peer{.host = peer_host_of(connection.socket.descriptor())};
   peer.greeting = std::move(connection.peer);
+  TAGFLOW_ASSIGN(Socket socket,
+                 without_tls(thread, std::move(connection.socket)));
   BaspFilter::Options options{.is_connector = side == Side::kConnector,
                               .node = system_.node(),
                               .peer_node = peer.greeting.node,
                               .actor = actor};
-  const auto scribe =
-      caf::make_counted<Scribe>(system_, table_, std::move(connection.socket),
-                                std::move(peer), std::move(options));
-  return {scribe->id(), scribe};
+  const auto scribe = caf::make_counted<Scribe>(
+      system_, table_, std::move(socket), std::move(peer), std::move(options));
+  return Adopted{scribe->id(), scribe};
 }
 
 std::optional<ControlSystem::Peer> ControlSystem::find(uint64_t node) const {

@@ -73,10 +73,11 @@ class ControlSystem {
   static uint64_t hash_of(const caf::node_id& node);
 
   // Makes a scribe of the connection, for the broker. The peer may speak to
-  // that actor only. May throw std::bad_alloc.
-  std::pair<ConnectionId, caf::io::scribe_ptr> adopt(Connection connection,
-                                                     Side side,
-                                                     caf::actor_id actor);
+  // that actor only. The thread, which outlives the connection, does what TLS
+  // needs. Errors of without_tls(). May throw std::bad_alloc.
+  using Adopted = std::pair<ConnectionId, caf::io::scribe_ptr>;
+  Result<Adopted> adopt(IoThread& thread, Connection connection, Side side,
+                        caf::actor_id actor);
   // Ends the connection if the peer says nothing for kMostSilent. The thread
   // outlives this. May throw std::bad_alloc.
   void watch(IoThread& thread, ConnectionId id);

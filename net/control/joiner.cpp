@@ -140,14 +140,20 @@ void Joiner::connect(const Address& to) {
           .host = to.host, .port = to.port, .purpose = Purpose::kControl},
       identity,
       [self = JoinerBase(this), attempt, actor = id(),
-       &system = options_.system](Result<Connection> connection) {
-        if (!connection.ok()) {
+       &system = options_.system,
+       &thread = options_.thread](Result<Connection> connection) {
+        auto adopted =
+            guarded("net|control", [&]() -> Result<ControlSystem::Adopted> {
+              if (!connection.ok()) return connection.status();
+              return system.adopt(thread, std::move(*connection),
+                                  ControlSystem::Side::kConnector, actor);
+            });
+        if (!adopted.ok()) {
           caf::anon_send(self, caf::connect_atom_v, attempt,
-                         to_caf(connection.status()));
+                         to_caf(adopted.status()));
           return;
         }
-        auto [id, scribe] = system.adopt(
-            std::move(*connection), ControlSystem::Side::kConnector, actor);
+        auto [id, scribe] = std::move(*adopted);
         caf::anon_send(self, caf::connect_atom_v, attempt, int64_t(id),
                        std::move(scribe));
       });

@@ -11,6 +11,7 @@
 #include "graph/fault.h"
 #include "net/link/life_signs.h"
 #include "net/link/system_io.h"
+#include "net/link/tls.h"
 #include "net/protocol/life.h"
 
 namespace tagflow::net {
@@ -25,8 +26,9 @@ namespace {
 constexpr int kTurn = 16;
 
 ChunkSums sums_of(const Socket& socket) {
-  return family_of(socket) == AF_UNIX ? ChunkSums::kWithoutBytes
-                                      : ChunkSums::kAll;
+  return family_of(socket) == AF_UNIX || socket.tls() != nullptr
+             ? ChunkSums::kWithoutBytes
+             : ChunkSums::kAll;
 }
 
 }  // namespace
@@ -68,6 +70,7 @@ struct BulkLink::State : std::enable_shared_from_this<State> {
   TrafficCount traffic;
   Status failure;  // why it is over
   int descriptor = -1;
+  const std::shared_ptr<TlsSession> tls;  // null: without
   Descriptor stream;
   asio::steady_timer timer;
   BulkInput input;
@@ -83,6 +86,7 @@ BulkLink::State::State(IoThread& io_thread, Socket socket, Options link_options)
     : thread(io_thread),
       options(std::move(link_options)),
       silence(options.life.most_silent),
+      tls(socket.tls()),
       stream(thread.context()),
       timer(thread.context()),
       input({[this](const Begin& begin) { return handlers.on_begin(begin); },
@@ -114,7 +118,8 @@ void BulkLink::State::begin(Handlers link_handlers) {
     return lose(failure);
   }
   wait_interval(std::chrono::steady_clock::now() + options.life.interval);
-  wait_readable();
+  // The hello may have left bytes in the session of TLS.
+  step([this] { return read(); });
   wake_writer();
 }
 
@@ -168,7 +173,8 @@ void BulkLink::State::wait_readable() {
 Status BulkLink::State::read() {
   for (int i = 0; i < kTurn; ++i) {
     TAGFLOW_ASSIGN(const auto count,
-                   read_some(descriptor, input.space(), options.peer));
+                   tls ? tls->read_some(input.space(), options.peer)
+                       : read_some(descriptor, input.space(), options.peer));
     if (!count) {
       wait_readable();
       return {};
@@ -248,7 +254,8 @@ Status BulkLink::State::write() {
       return {};
     }
     TAGFLOW_ASSIGN(const size_t count,
-                   write_some(descriptor, parts, options.peer));
+                   tls ? tls->write_some(parts, options.peer)
+                       : write_some(descriptor, parts, options.peer));
     if (count == 0) {
       wait_writable();
       return {};

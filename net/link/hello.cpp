@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "net/link/crypto.h"
+#include "net/link/tls.h"
 
 namespace tagflow::net {
 namespace {
@@ -44,6 +45,7 @@ std::string reason_field(std::string_view reason) {
 
 Hello::Hello(const Identity& identity, bool is_connector, Admit admit)
     : secret_(identity.secret),
+      cluster_(identity.cluster_name),
       admit_(std::move(admit)),
       is_connector_(is_connector) {
   mine_.role = identity.role;
@@ -75,6 +77,10 @@ Status Hello::greet() {
   TAGFLOW_RETURN_IF_ERROR(fill_randomly(mine_.nonce));
   TAGFLOW_ASSIGN(greeting_, mine_.write());
   return {};
+}
+
+void Hello::bind(TlsPeer peer) {
+  tls_ = std::make_shared<const TlsPeer>(std::move(peer));
 }
 
 size_t Hello::wanted() const {
@@ -167,6 +173,7 @@ Status Hello::check_peer() const {
     return misfit("both processes are masters");
   if (peer_.digest != mine_.digest)
     return misfit(fmt::format("{} is of another build", task));
+  TAGFLOW_RETURN_IF_ERROR(check_certificate());
   // Each names the incarnation that it knows, which may be a dead one.
   if (mine_.wanted_incarnation != 0 &&
       mine_.wanted_incarnation != peer_.incarnation)
@@ -177,10 +184,22 @@ Status Hello::check_peer() const {
   return {};
 }
 
+Status Hello::check_certificate() const {
+  if (tls_ == nullptr) return {};
+  const bool is_master = peer_.role == Role::kMaster;
+  const std::string name = certified_name(
+      cluster_, is_master ? "" : peer_.task.job, peer_.task.index);
+  if (std::ranges::find(tls_->names, name) != tls_->names.end()) return {};
+  return misfit(fmt::format(
+      "{} has the certificate of {}, not of {}", peer_.task.to_string(),
+      tls_->names.empty() ? "nobody" : tls_->names.front(), name));
+}
+
 Result<Digest> Hello::proof_of(std::string_view side,
                                std::string_view more) const {
-  return hmac_sha256(secret_,
-                     std::string(side) + greetings_ + std::string(more));
+  return hmac_sha256(secret_, std::string(side) + greetings_ +
+                                  (tls_ == nullptr ? "" : tls_->binding) +
+                                  std::string(more));
 }
 
 }  // namespace tagflow::net

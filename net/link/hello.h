@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,9 @@
 #include "net/wire/greeting.h"
 
 namespace tagflow::net {
+
+class Tls;       // net/link/tls.h
+struct TlsPeer;  // there
 
 // Who this process is, for all of its connections.
 struct Identity {
@@ -22,6 +26,9 @@ struct Identity {
   ClusterId cluster{};
   Digest digest{};     // of its build
   std::string secret;  // of the cluster
+  // Null: connections are without TLS.
+  std::shared_ptr<Tls> tls;
+  std::string cluster_name;  // in certificates; not used without TLS
 };
 
 // One side of one hello, without a socket and without a clock: frames go in,
@@ -38,7 +45,8 @@ struct Identity {
 // same result: so the connector learns what differs even if it has another
 // secret. Errors are FailedPrecondition for what does not fit together,
 // Aborted for what the acceptor refuses for reasons of its own, Unauthenticated
-// for a wrong secret, and DataLoss for what is no hello. Thread-compatible.
+// for a wrong secret, and DataLoss for what is no hello. Inside TLS, see Note
+// [Certificates and the hello] in net/link/tls.h. Thread-compatible.
 class Hello {
  public:
   // Whether a peer that has proved itself is welcome; the message of the error
@@ -50,6 +58,9 @@ class Hello {
                                  uint64_t wanted_incarnation = 0);
   static Result<Hello> acceptor(const Identity& identity, Admit admit);
 
+  // The frames go inside TLS: the proofs cover its channel, and the greeting of
+  // the peer is compared with its certificate. REQUIRES: no frame was taken
+  void bind(TlsPeer peer);
   // What is sent before anything is received; empty for the acceptor.
   const std::string& first() const { return first_; }
   // Whether it is the connector, and waits for the verdict about its proof.
@@ -71,6 +82,8 @@ class Hello {
   enum class Wants { kGreeting, kProof, kVerdict, kNothing };
 
   Hello(const Identity& identity, bool is_connector, Admit admit);
+  // Whether the certificate is that of the process in the greeting.
+  Status check_certificate() const;
   // Draws the nonce, and writes `greeting_`.
   Status greet();
   Result<std::string> take_greeting(std::string_view frame);
@@ -82,6 +95,8 @@ class Hello {
   Result<Digest> proof_of(std::string_view side, std::string_view more) const;
 
   std::string secret_;
+  std::string cluster_;                 // its name
+  std::shared_ptr<const TlsPeer> tls_;  // null: without TLS
   Admit admit_;
   bool is_connector_;
   Wants wants_ = Wants::kGreeting;

@@ -30,6 +30,7 @@ namespace {
 
 // After an accept that failed, as for want of descriptors.
 constexpr std::chrono::milliseconds kPause{20};
+constexpr std::chrono::seconds kBetweenRefusals{1};
 
 // The addresses at which a process may listen.
 std::vector<tcp::endpoint> addresses_of(asio::io_context& context,
@@ -103,6 +104,7 @@ struct Listener::State : std::enable_shared_from_this<State> {
   Status open_at(tcp::endpoint address);
   void accept(Door& door);
   void serve(StreamSocket socket);
+  void tell_refused(const Status& status);
   void close();
 
   IoThread& thread;
@@ -115,6 +117,8 @@ struct Listener::State : std::enable_shared_from_this<State> {
   Pending pending;  // the oldest first
   std::atomic<size_t> num_pending{0};
   bool is_closed = false;
+  std::string refused;  // the last reason that was told, and when
+  std::chrono::steady_clock::time_point refused_at;
 };
 
 Status Listener::State::open() {
@@ -168,8 +172,9 @@ void Listener::State::serve(StreamSocket socket) {
   if (pending.size() >= options.most_pending && !pending.empty())
     pending.front()->fail(
         tagflow::error(Code::kResourceExhausted, "[net|hello] too many"));
-  const auto handshake =
-      std::make_shared<Handshake>(thread.context(), "a stranger");
+  const std::string host = peer_host_of(socket.native_handle());
+  const auto handshake = std::make_shared<Handshake>(
+      thread.context(), host.empty() ? "a stranger" : "a stranger at " + host);
   handshake->socket() = std::move(socket);
   const auto place = pending.insert(pending.end(), handshake);
   num_pending = pending.size();
@@ -177,9 +182,24 @@ void Listener::State::serve(StreamSocket socket) {
                    [this, place](Result<Connection> connection) {
                      pending.erase(place);
                      num_pending = pending.size();
-                     if (connection.ok()) on_connection(std::move(*connection));
+                     if (!connection.ok())
+                       return tell_refused(connection.status());
+                     on_connection(std::move(*connection));
                    });
-  handshake->exchange(std::move(*hello));
+  handshake->exchange(std::move(*hello), identity.tls,
+                      TlsSession::Side::kAcceptor);
+}
+
+// Whoever sends garbage can make up any number of reasons.
+void Listener::State::tell_refused(const Status& status) {
+  if (!options.on_refused || !status.message().starts_with("[net|tls]")) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (status.message() == refused ||
+      (!refused.empty() && now - refused_at < kBetweenRefusals))
+    return;
+  refused = status.message();
+  refused_at = now;
+  options.on_refused(status);
 }
 
 void Listener::State::close() {
@@ -225,9 +245,11 @@ size_t Listener::pending() const { return state_->num_pending; }
 
 // Belongs to the io thread once it has started.
 struct Connector::State : std::enable_shared_from_this<State> {
-  State(IoThread& io_thread, Options connector_options)
+  State(IoThread& io_thread, Options connector_options,
+        std::shared_ptr<Tls> session_maker)
       : thread(io_thread),
         options(std::move(connector_options)),
+        tls(std::move(session_maker)),
         resolver(thread.context()),
         handshake(std::make_shared<Handshake>(
             thread.context(),
@@ -244,6 +266,7 @@ struct Connector::State : std::enable_shared_from_this<State> {
 
   IoThread& thread;
   const Options options;
+  const std::shared_ptr<Tls> tls;
   tcp::resolver resolver;
   std::shared_ptr<Handshake> handshake;
   std::optional<Hello> hello;
@@ -301,7 +324,9 @@ void Connector::State::try_doors(Doors::const_iterator first) {
         if (door->protocol().family() == AF_UNIX &&
             !is_of_this_user(self->handshake->socket().native_handle()))
           return self->try_doors(std::next(door));
-        self->handshake->exchange(std::move(*self->hello));
+        self->handshake->exchange(std::move(*self->hello), self->tls,
+                                  TlsSession::Side::kConnector,
+                                  self->options.host);
       });
 }
 
@@ -313,7 +338,8 @@ void Connector::State::close() {
 
 Connector::Connector(IoThread& thread, Options options,
                      const Identity& identity, OnDone on_done)
-    : state_(std::make_shared<State>(thread, std::move(options))) {
+    : state_(
+          std::make_shared<State>(thread, std::move(options), identity.tls)) {
   thread.post([state = state_,
                hello = Hello::connector(identity, state_->options.purpose,
                                         state_->options.wanted_incarnation),

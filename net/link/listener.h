@@ -35,6 +35,9 @@ class Listener {
     bool has_local_door = true;
     size_t most_pending = 64;
     std::chrono::milliseconds hello_time = kHelloTime;
+    // Receives why a peer was refused by TLS, with its address; may be empty.
+    // Not twice in a row the same, and at most once a second.
+    std::function<void(const Status&)> on_refused;
   };
   using OnConnection = std::function<void(Connection)>;
 

@@ -12,6 +12,7 @@
 #include "graph/fault.h"
 #include "net/link/life_signs.h"
 #include "net/link/system_io.h"
+#include "net/link/tls.h"
 #include "net/protocol/life.h"
 
 namespace tagflow::net {
@@ -29,6 +30,7 @@ struct SmallLink::State : std::enable_shared_from_this<State> {
       : thread(io_thread),
         options(std::move(link_options)),
         silence(options.life.most_silent),
+        tls(socket.tls()),
         stream(thread.context()),
         timer(thread.context()) {
     failure = prepare_socket(socket);
@@ -49,6 +51,11 @@ struct SmallLink::State : std::enable_shared_from_this<State> {
   void begin(Handlers link_handlers);
   void read();
   Status receive(const ErrorCode& error, size_t count);
+  // The same with TLS, when the socket may have bytes.
+  Status receive_tls();
+  Status take_input(size_t count);
+  // As write_some(). REQUIRES: the lock is held
+  Result<size_t> write(std::span<iovec> from);
   Status take(const Frame& frame);
   void wait_interval(Time end);
   Status end_interval();
@@ -74,6 +81,7 @@ struct SmallLink::State : std::enable_shared_from_this<State> {
   bool is_over = false;
   bool is_gone = false;  // its owner has destroyed the link
   TrafficCount traffic;
+  const std::shared_ptr<TlsSession> tls;  // null: without
   Stream stream;
   asio::steady_timer timer;
 
@@ -97,7 +105,7 @@ Sent SmallLink::State::send(std::string& frame) {
   size_t count = 0;
   if (queue.empty()) {
     iovec whole = part(std::string_view(frame));
-    const auto taken = write_some(descriptor, {&whole, 1}, options.peer);
+    const auto taken = write({&whole, 1});
     if (!taken.ok()) return fail(taken.status());
     count = *taken;
     traffic.send(count);
@@ -121,6 +129,11 @@ Sent SmallLink::State::send(std::string& frame) {
   return Sent::kOverLimit;
 }
 
+Result<size_t> SmallLink::State::write(std::span<iovec> from) {
+  return tls ? tls->write_some(from, options.peer)
+             : write_some(descriptor, from, options.peer);
+}
+
 Sent SmallLink::State::fail(Status status) {
   is_open = false;
   failure = std::move(status);
@@ -139,8 +152,7 @@ Status SmallLink::State::write_queue() {
     for (; count < std::min(kMostParts, queue.size()); ++count)
       parts[count] =
           part(std::string_view(queue[count]).substr(count == 0 ? written : 0));
-    TAGFLOW_ASSIGN(size_t taken,
-                   write_some(descriptor, {parts.data(), count}, options.peer));
+    TAGFLOW_ASSIGN(size_t taken, write({parts.data(), count}));
     if (taken == 0) return {};
     traffic.send(taken);
     queued -= taken;
@@ -188,11 +200,22 @@ void SmallLink::State::begin(Handlers link_handlers) {
   }
   step([&] {
     wait_interval(std::chrono::steady_clock::now() + options.life.interval);
+    // The hello may have left bytes in the session.
+    if (tls) return receive_tls();
     read();
+    return Status();
   });
 }
 
 void SmallLink::State::read() {
+  if (tls) {
+    stream.async_wait(Stream::wait_read,
+                      [self = shared_from_this()](const ErrorCode& error) {
+                        if (!error)
+                          self->step([&] { return self->receive_tls(); });
+                      });
+    return;
+  }
   const std::span<char> space = input.space();
   stream.async_read_some(
       asio::buffer(space.data(), space.size()),
@@ -205,6 +228,24 @@ Status SmallLink::State::receive(const ErrorCode& error, size_t count) {
   if (error == asio::error::eof)
     return lost(options.peer, "the peer closed the connection");
   if (error) return lost(options.peer, error.message());
+  TAGFLOW_RETURN_IF_ERROR(take_input(count));
+  if (!is_over) read();
+  return {};
+}
+
+Status SmallLink::State::receive_tls() {
+  do {
+    iovec space = part(input.space());
+    TAGFLOW_ASSIGN(const auto count, tls->read_some({&space, 1}, options.peer));
+    if (!count) break;
+    TAGFLOW_RETURN_IF_ERROR(take_input(*count));
+    if (is_over) return {};
+  } while (tls->has_unread());
+  read();
+  return {};
+}
+
+Status SmallLink::State::take_input(size_t count) {
   silence.hear();
   traffic.receive(count);
   input.add(count);
@@ -214,7 +255,6 @@ Status SmallLink::State::receive(const ErrorCode& error, size_t count) {
     TAGFLOW_RETURN_IF_ERROR(take(*frame));
     if (is_over) return {};
   }
-  read();
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "net/link/socket.h"
 
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -77,6 +78,18 @@ bool is_of_this_user(int socket) {
   socklen_t size = sizeof(listener);
   return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0 &&
          listener.uid == ::geteuid();
+}
+
+std::string peer_host_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  auto* at = reinterpret_cast<sockaddr*>(&address);
+  char host[NI_MAXHOST] = "";
+  if (::getpeername(socket, at, &size) != 0 || address.ss_family == AF_UNIX ||
+      ::getnameinfo(at, size, host, sizeof(host), nullptr, 0, NI_NUMERICHOST) !=
+          0)
+    return {};
+  return host;
 }
 
 uint16_t port_of(int socket) {

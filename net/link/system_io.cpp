@@ -26,6 +26,10 @@ Status lost(std::string_view who, std::string_view what) {
   return error(Code::kUnavailable, "[net|link] {}: {}", who, what);
 }
 
+Status closed_by(std::string_view who) {
+  return lost(who, "the peer closed the connection");
+}
+
 Status lost_by_errno(std::string_view who) {
   return lost(who, std::generic_category().message(errno));
 }
@@ -50,7 +54,7 @@ Result<std::optional<size_t>> read_some(int socket, std::span<iovec> to,
   msghdr message = message_of(to);
   const ssize_t count = ::recvmsg(socket, &message, MSG_DONTWAIT);
   if (count > 0) return std::optional<size_t>(size_t(count));
-  if (count == 0) return lost(who, "the peer closed the connection");
+  if (count == 0) return closed_by(who);
   if (has_to_wait()) return std::optional<size_t>();
   return lost_by_errno(who);
 }

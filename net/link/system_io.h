@@ -15,6 +15,8 @@ namespace tagflow::net {
 
 // Unavailable "[net|link] WHO: WHAT".
 Status lost(std::string_view who, std::string_view what);
+// The same of a peer that has closed the connection.
+Status closed_by(std::string_view who);
 // WHAT is the system's text for errno.
 Status lost_by_errno(std::string_view who);
 

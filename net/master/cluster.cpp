@@ -150,8 +150,9 @@ Status Cluster::Impl::connect(ClusterOptions cluster_options) {
     return invalid_argument("[net] the secret of a cluster must not be empty");
   if (options.members.empty())
     return invalid_argument("[net] the cluster has no worker");
-  TAGFLOW_ASSIGN(identity, make_identity(Role::kMaster, {"master", 0},
-                                         options.name, options.secret));
+  TAGFLOW_ASSIGN(identity,
+                 make_identity(Role::kMaster, {"master", 0}, options.name,
+                               options.secret, options.tls));
   std::vector<std::string> names;
   for (const ClusterOptions::Member& each : options.members) {
     names.push_back(each.task.to_string());

@@ -14,6 +14,8 @@
 
 namespace tagflow::net {
 
+class Tls;
+
 struct ClusterOptions {
   struct Member {
     Task task;
@@ -22,6 +24,8 @@ struct ClusterOptions {
   std::vector<Member> members;
   std::string name;    // of the cluster
   std::string secret;  // what its processes share; not empty
+  // A master's, by load_tls() in net/config/tls_files.h; null: without TLS.
+  std::shared_ptr<Tls> tls;
   // Steps may update state that is torn: Note [Torn state] in
   // net/protocol/torn_state.h. Else they are refused with FailedPrecondition
   // until a reset() of the default container, and of others that the graph has.

@@ -8,6 +8,7 @@
 #include "graph/device_name.h"
 #include "graph/op_registry.h"
 #include "net/link/crypto.h"
+#include "net/link/tls.h"
 
 namespace tagflow::net {
 namespace {
@@ -53,7 +54,8 @@ Status check_task(const Task& task) {
 }
 
 Result<Identity> make_identity(Role role, Task task, std::string_view cluster,
-                               std::string_view secret) {
+                               std::string_view secret,
+                               std::shared_ptr<Tls> tls) {
   TAGFLOW_RETURN_IF_ERROR(check_task(task));
   Identity identity;
   identity.role = role;
@@ -62,6 +64,12 @@ Result<Identity> make_identity(Role role, Task task, std::string_view cluster,
   TAGFLOW_ASSIGN(identity.incarnation, draw_incarnation());
   TAGFLOW_ASSIGN(identity.cluster, cluster_id(cluster));
   TAGFLOW_ASSIGN(identity.digest, digest_of_build());
+  if (tls == nullptr) return identity;
+  const bool is_master = role == Role::kMaster;
+  TAGFLOW_RETURN_IF_ERROR(tls->check_own(certified_name(
+      cluster, is_master ? "" : identity.task.job, identity.task.index)));
+  identity.tls = std::move(tls);
+  identity.cluster_name = cluster;
   return identity;
 }
 

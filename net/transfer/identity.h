@@ -1,6 +1,7 @@
 // Who a process of a cluster is, and what its build can run.
 #pragma once
 
+#include <memory>
 #include <string_view>
 
 #include "net/link/hello.h"
@@ -16,7 +17,10 @@ Status check_task(const Task& task);
 // the version, the ops and the kernels of this build, with those that were
 // loaded so far: a process of another build is refused. Errors of check_task(),
 // and of the cryptography.
+// FailedPrecondition if the certificate is not that of the task, or not valid
+// now.
 Result<Identity> make_identity(Role role, Task task, std::string_view cluster,
-                               std::string_view secret);
+                               std::string_view secret,
+                               std::shared_ptr<Tls> tls = {});
 
 }  // namespace tagflow::net

@@ -56,21 +56,26 @@ Result<std::unique_ptr<Service>> Service::start(
       new Service(options, threads, std::move(devices), control));
   TAGFLOW_ASSIGN(service->identity_,
                  make_identity(Role::kWorker, options.task, options.cluster,
-                               options.secret));
+                               options.secret, options.tls));
   service->identity_.node = control.node();
   Service* const self = service.get();
-  TAGFLOW_ASSIGN(service->listener_,
-                 Listener::start(
-                     *threads.bulk,
-                     {.host = options.host,
-                      .port = port,
-                      .only_loopback = !options.beyond_loopback,
-                      .has_local_door = options.has_local_door},
-                     service->identity_,
-                     [self](const Greeting& peer) { return self->admit(peer); },
-                     [self](Connection connection) {
-                       self->on_connection(std::move(connection));
-                     }));
+  TAGFLOW_ASSIGN(
+      service->listener_,
+      Listener::start(
+          *threads.bulk,
+          {.host = options.host,
+           .port = port,
+           .only_loopback = !options.beyond_loopback && options.tls == nullptr,
+           .has_local_door = options.has_local_door,
+           .on_refused =
+               [self](const Status& why) {
+                 self->options_.on_warning(std::string(why.message()));
+               }},
+          service->identity_,
+          [self](const Greeting& peer) { return self->admit(peer); },
+          [self](Connection connection) {
+            self->on_connection(std::move(connection));
+          }));
   return service;
 }
 

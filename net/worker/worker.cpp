@@ -57,13 +57,7 @@ class Worker::Impl {
   void serve();
   Result<std::unique_ptr<Service>> start_service(uint16_t port);
   Load load();
-  void warn(const std::string& text) const {
-    if (options_.on_warning) {
-      options_.on_warning(text);
-    } else {
-      std::fprintf(stderr, "%s\n", text.c_str());
-    }
-  }
+  void warn(const std::string& text) const { options_.on_warning(text); }
 
   WorkerOptions options_;
   const std::chrono::steady_clock::time_point begin_ =
@@ -86,6 +80,10 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
   TAGFLOW_RETURN_IF_ERROR(options.policy.validate());
   auto impl = std::make_unique<Impl>();
   impl->options_ = std::move(options);
+  if (!impl->options_.on_warning)
+    impl->options_.on_warning = [](const std::string& text) {
+      std::fprintf(stderr, "%s\n", text.c_str());
+    };
   // What the engine adds to the part of a graph.
   if (auto& allowed = impl->options_.policy.allowed)
     for (const std::string& op : graph::OpRegistry::global().names())
@@ -103,8 +101,9 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
   engine->scheduler().stop_polling();
   impl->devices_ = actors::DeviceSet::make(std::move(engine), std::move(made));
   TAGFLOW_ASSIGN(impl->threads_, IoThreads::start());
-  TAGFLOW_ASSIGN(Identity identity, make_identity(Role::kWorker, kept.task,
-                                                  kept.cluster, kept.secret));
+  TAGFLOW_ASSIGN(Identity identity,
+                 make_identity(Role::kWorker, kept.task, kept.cluster,
+                               kept.secret, kept.tls));
   TAGFLOW_ASSIGN(
       impl->control_,
       Control::start(

@@ -15,14 +15,19 @@
 
 namespace tagflow::net {
 
+class Tls;
+
 struct WorkerOptions {
-  Task task;                       // of the cluster
-  std::string cluster;             // its name
-  std::string secret;              // what its processes share; not empty
+  Task task;            // of the cluster
+  std::string cluster;  // its name
+  std::string secret;   // what its processes share; not empty
+  // That of the task, by load_tls() in net/config/tls_files.h; null: without
+  // TLS.
+  std::shared_ptr<Tls> tls;
   std::string host = "localhost";  // on which it listens
   uint16_t port = 0;               // 0: one that is free
-  // Whether it may listen at other addresses than those of loopback, where
-  // whoever is on the path can read and change what is sent.
+  // Whether it may listen without TLS at other addresses than those of
+  // loopback, where whoever is on the path can read and change what is sent.
   bool beyond_loopback = false;
   // Whether processes of this machine may connect to an address of loopback by
   // a Unix socket, which is faster than TCP. What they say is the same.

@@ -375,7 +375,7 @@ expect 0 - - tagflow run "$graphs/arithmetic.pbtxt" --feed p=true --fetch p:0 \
 python3 "$here/endless_case.py" "$work/endless/case"
 loses "$pid" /job:ps/task:3 conform endless --cluster one.json
 expect 2 - 'the cluster needs a secret: add --secret-file' tagflow worker
-expect 1 - '0.0.0.0 is not a loopback address; --insecure allows it' \
+expect 1 - '0.0.0.0 is not a loopback address; certificates or --insecure allow it' \
   tagflow worker --secret-file s --listen 0.0.0.0:0
 expect 2 - '\[--listen\] "localhost" has no port' \
   tagflow worker --secret-file s --listen localhost

@@ -79,8 +79,8 @@ Status compare_devices(const std::string& file,
 Failure read_options(const EngineOptions& options, net::ClusterOptions& found,
                      std::vector<net::ClusterFile::Entry>& tasks) {
   NamedCluster cluster;
-  Failure failure =
-      read_named_cluster(options.cluster, options.secret_file, cluster);
+  Failure failure = read_named_cluster(options.cluster, options.secret_file,
+                                       options.tls, cluster);
   if (failure.exit_code != ExitCode::kOk) return failure;
   for (const auto& [task, address, devices] : cluster.tasks)
     found.members.push_back({task, address});
@@ -96,6 +96,7 @@ Failure read_options(const EngineOptions& options, net::ClusterOptions& found,
   }
   found.name = std::move(cluster.name);
   found.secret = std::move(cluster.secret);
+  found.tls = std::move(cluster.tls);
   return {};
 }
 

@@ -10,6 +10,7 @@
 
 #include "actors/session/backend.h"
 #include "apps/shared/program/command_line.h"
+#include "apps/shared/runs/tls_options.h"
 #include "devices/device_registry.h"
 #include "graph/passes/passes.h"
 
@@ -174,6 +175,7 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
       ->type_name("FILE")
       ->needs(cluster)
       ->group(group);
+  add_tls_options(app, options.tls, cluster, group);
   app.add_option("--seed", options.seed, "seed of the session's random ops")
       ->check(kSeed)
       ->type_name("SEED")

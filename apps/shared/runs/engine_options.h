@@ -22,6 +22,12 @@ namespace tagflow::apps {
 
 struct Reconnection;  // apps/shared/runs/cluster_connection.h
 
+// Files in PEM, as given on the command line; empty: those that the cluster
+// file names.
+struct TlsSwitches {
+  std::string ca, certificate, key;
+};
+
 // As given on the command line.
 struct EngineOptions {
   int workers = 0;  // 0: one per core
@@ -36,7 +42,8 @@ struct EngineOptions {
   bool through_wire = false;
   // A cluster file, or the address of a member; empty: this process.
   std::string cluster;
-  std::string secret_file;       // empty: the one that the cluster file names
+  std::string secret_file;  // empty: the one that the cluster file names
+  TlsSwitches tls;
   std::optional<uint64_t> seed;  // none: drawn
   double timeout = 0;            // seconds; 0: none
   size_t max_nodes = graph::Limits().max_nodes;

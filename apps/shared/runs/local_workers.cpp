@@ -131,6 +131,11 @@ Status LocalWorkers::start_one(size_t index) {
       "--workers",     std::to_string(threads)};
   if (!options_.devices.empty())
     arguments.insert(arguments.end(), {"--devices", options_.devices});
+  if (!options_.tls.empty())
+    arguments.insert(arguments.end(),
+                     {"--tls-ca", options_.tls.ca.string(), "--tls-cert",
+                      options_.tls.certificate.string(), "--tls-key",
+                      options_.tls.key.string()});
   // One that has ended is followed at its address.
   if (const net::Address& address = tasks_[index].address; address.port != 0)
     arguments.insert(

@@ -20,6 +20,7 @@ struct LocalWorkersOptions {
   int count = 1;
   std::string cluster;  // its name
   std::filesystem::path secret_file;
+  net::TlsFiles tls;                   // of any process; empty: without
   std::string devices;                 // of each
   int threads = 0;                     // of each; 0: its share of the cores
   std::vector<std::string> arguments;  // further ones of "tagflow worker"

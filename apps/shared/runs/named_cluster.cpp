@@ -4,13 +4,14 @@
 #include <system_error>
 #include <utility>
 
+#include "apps/shared/runs/tls_options.h"
 #include "net/config/secret_file.h"
 
 namespace tagflow::apps {
 
 Failure read_named_cluster(const std::string& cluster,
                            const std::string& secret_file,
-                           NamedCluster& named) {
+                           const TlsSwitches& tls, NamedCluster& named) {
   net::ClusterFile file;
   std::error_code ignored;
   if (auto address = net::parse_address(cluster);
@@ -33,7 +34,7 @@ Failure read_named_cluster(const std::string& cluster,
   named.name = std::move(file.name);
   named.secret = *std::move(secret);
   named.tasks = std::move(file.tasks);
-  return {};
+  return read_tls(tls, file.tls, net::process_name({}), named.tls);
 }
 
 }  // namespace tagflow::apps

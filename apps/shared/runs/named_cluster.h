@@ -1,11 +1,13 @@
 // What --cluster names: a cluster file, or an address of a cluster.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/shared/program/exit_code.h"
+#include "apps/shared/runs/engine_options.h"
 #include "net/config/cluster_file.h"
 #include "net/control/client.h"
 
@@ -15,19 +17,21 @@ namespace tagflow::apps {
 struct NamedCluster {
   std::string name;
   std::string secret;
+  std::shared_ptr<net::Tls> tls;               // null: without
   std::vector<net::ClusterFile::Entry> tasks;  // of a file
   std::optional<net::Address> any;             // of any member
 
   net::ClusterAccess access(const net::Address& address) const {
-    return {address, name, secret};
+    return {address, name, secret, tls};
   }
 };
 
 // Reads the file `cluster`. If there is none, and the text is HOST:PORT, it is
 // the address of a member, of a cluster with the usual name. `secret_file` may
-// be empty for a file that names one. Errors of the files; a usage error if no
-// secret is named.
+// be empty for a file that names one, and so may `tls`. Errors of the files; a
+// usage error if no secret is named.
 Failure read_named_cluster(const std::string& cluster,
-                           const std::string& secret_file, NamedCluster& named);
+                           const std::string& secret_file,
+                           const TlsSwitches& tls, NamedCluster& named);
 
 }  // namespace tagflow::apps

@@ -17,7 +17,9 @@ constexpr char kTwoTasks[] = R"({
   "tasks": [
     {"job": "worker", "task": 1, "address": "localhost:4000",
      "devices": "cpu:2"},
-    {"job": "ps", "task": 0, "address": "[::1]:4001"}]})";
+    {"job": "ps", "task": 0, "address": "[::1]:4001"}],
+  "tls": {"ca": "certs/ca.pem", "cert": "certs/{process}.pem",
+          "key": "/keys/{process}.key"}})";
 
 // A file with one task, whose keys are these.
 std::string with_task(const std::string& keys) {
@@ -39,6 +41,10 @@ TEST_CASE("a cluster file says where each task listens, and what it has") {
   CHECK(file->tasks[1].address.host == "::1");
   CHECK(file->find({"ps", 0}) == &file->tasks[1]);
   CHECK(file->find({"ps", 1}) == nullptr);
+  const TlsFiles files = file->tls.of(process_name({"ps", 0}));
+  CHECK(files.ca == "certs/ca.pem");
+  CHECK(files.certificate == "certs/ps-0.pem");
+  CHECK(files.key == "/keys/ps-0.key");
 }
 
 TEST_CASE("a cluster file is read as it was written") {
@@ -65,7 +71,9 @@ TEST_CASE("each mistake in a cluster file is named") {
       {R"({"tasks": [7]})", "tasks[0] is not an object"},
       {R"({"task": []})",
        "the file has an unknown key \"task\"; its keys are name, secret_file, "
-       "tasks"},
+       "tasks, tls"},
+      {R"({"tasks": [{"job": "w", "task": 0, "address": "h:1"}], "tls": []})",
+       "\"tls\" is not an object"},
       {R"({"name": 1, "tasks": []})",
        "the \"name\" of the file is not a string"},
       {R"({"name": "a", "name": "b", "tasks": []})",
@@ -159,6 +167,8 @@ TEST_CASE("errors of a cluster file name it, and its secret is beside it") {
   const auto file = read_cluster_file(path);
   REQUIRE(file.ok());
   CHECK(file->secret_file == folder.path() / "mine.secret");
+  CHECK(file->tls.ca == folder.path() / "certs/ca.pem");
+  CHECK(file->tls.key == "/keys/{process}.key");
 }
 
 }  // namespace tagflow::net

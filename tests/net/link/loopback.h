@@ -23,6 +23,7 @@
 #include "net/link/io_thread.h"
 #include "net/link/socket.h"
 #include "net/wire/messages.h"
+#include "tests/net/link/test_certificates.h"
 
 namespace tagflow::net {
 
@@ -102,11 +103,40 @@ inline std::pair<Socket, Socket> local_sockets() {
   return {Socket(ends[0]), Socket(ends[1])};
 }
 
-// Calls a test with both kinds of connections.
+// Both ends of a connection with TLS.
+inline std::pair<Socket, Socket> tls_sockets() {
+  auto [first, second] = connected_sockets();
+  using Side = TlsSession::Side;
+  std::shared_ptr<TlsSession> sessions[2];
+  for (const Socket* socket : {&first, &second}) {
+    REQUIRE(prepare_socket(*socket).ok());
+    const bool is_first = socket == &first;
+    auto session =
+        (is_first ? master_tls() : worker_tls(0))
+            ->start(socket->descriptor(),
+                    is_first ? Side::kConnector : Side::kAcceptor, "localhost");
+    REQUIRE(session.ok());
+    sessions[is_first ? 0 : 1] = *session;
+  }
+  for (int done = 0; done < 2;) {
+    done = 0;
+    for (const auto& session : sessions) {
+      const auto wants = session->shake("the peer");
+      INFO(wants.status().to_string());
+      REQUIRE(wants.ok());
+      done += *wants == TlsSession::Wants::kNothing ? 1 : 0;
+    }
+  }
+  return {Socket(first.release(), sessions[0]),
+          Socket(second.release(), sessions[1])};
+}
+
+// Calls a test with each kind of connections.
 template <class F>
 void over_each_kind_of_socket(F&& test) {
-  for (const auto connect : {connected_sockets, local_sockets}) {
+  for (const auto connect : {connected_sockets, local_sockets, tls_sockets}) {
     CAPTURE((connect == local_sockets));
+    CAPTURE((connect == tls_sockets));
     test(connect);
   }
 }

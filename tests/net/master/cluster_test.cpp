@@ -13,6 +13,7 @@
 #include "autodiff/train/optimizers.h"
 #include "graph/builder/rnn_cell.h"
 #include "tests/actors/process_cases.h"
+#include "tests/net/link/test_certificates.h"
 #include "tests/net/local_worker.h"
 
 namespace tagflow::net {
@@ -26,12 +27,14 @@ using graph::testing::must;
 class Sockets final : public actors::Backend {
  public:
   Sockets(int count, const std::string& devices, int threads,
-          bool has_local_door = true) {
+          bool has_local_door = true, bool has_tls = false) {
+    if (has_tls) options_.tls = master_tls();
     for (uint32_t task = 0; task < uint32_t(count); ++task) {
       WorkerOptions worker = local_worker(task);
       worker.devices = devices;
       worker.workers = threads;
       worker.has_local_door = has_local_door;
+      if (has_tls) worker.tls = worker_tls(task);
       workers_.push_back(must(Worker::start(std::move(worker))));
       options_.members.push_back(
           {{"worker", task}, {"localhost", workers_.back()->port()}});
@@ -83,6 +86,11 @@ std::shared_ptr<actors::Backend> over_sockets(int count,
 std::shared_ptr<actors::Backend> over_tcp(int count, const std::string& devices,
                                           int workers, uint64_t /*seed*/) {
   return std::make_shared<Sockets>(count, devices, workers, false);
+}
+
+std::shared_ptr<actors::Backend> over_tls(int count, const std::string& devices,
+                                          int workers, uint64_t /*seed*/) {
+  return std::make_shared<Sockets>(count, devices, workers, true, true);
 }
 
 // A loop on one device that adds 1 to a number on another one, with a window
@@ -225,11 +233,13 @@ struct Decided : actors::Program {
 TEST_CASE("random graphs over workers agree with the reference") {
   actors::processes::check_random_graphs(over_sockets);
   actors::processes::check_random_graphs(over_tcp);
+  actors::processes::check_random_graphs(over_tls);
 }
 
 TEST_CASE("an error at one worker ends the parts of all, which run again") {
   actors::processes::check_errors(over_sockets);
   actors::processes::check_errors(over_tcp);
+  actors::processes::check_errors(over_tls);
 }
 
 TEST_CASE(
@@ -358,14 +368,17 @@ TEST_CASE("tensors of 64 MiB go to a worker, between two, and back") {
   ops::identity(p.s.with_device("/job:worker/task:1").named("y"), here);
   must(p.s.status());
   actors::SessionOptions options;
-  options.backend = std::make_shared<Sockets>(2, "cpu:1", 1);
   options.passes = PassSet::none();
-  const auto session = actors::make_session(options, p.graph);
   Tensor value = Tensor::make(DataType::kFloat, {16 << 20});
   const auto flat = value.mutable_flat<float>();
   for (size_t i = 0; i < flat.size(); ++i) flat[i] = float(i % 1000);
-  const auto results = actors::must_run(*session, {{"x", value}}, {"y"});
-  CHECK(identical(results[0], value));
+  for (const auto connect : {over_sockets, over_tls}) {
+    CAPTURE((connect == over_tls));
+    options.backend = connect(2, "cpu:1", 1, 0);
+    const auto session = actors::make_session(options, p.graph);
+    const auto results = actors::must_run(*session, {{"x", value}}, {"y"});
+    CHECK(identical(results[0], value));
+  }
 }
 
 TEST_CASE("strings, bools and scalars without elements arrive as they were") {
