@@ -56,7 +56,8 @@ void Steps::on_lost(Member& member, const Status& why) {
 Status Steps::check_state() const {
   const std::lock_guard lock(mutex_);
   const Status status = torn_.check(TornState::Effect::kUpdates);
-  return status.ok() ? status : Status(Code::kUnavailable, status.message());
+  return status.ok() ? status
+                     : error(Code::kUnavailable, "{}", status.message());
 }
 
 uint64_t Steps::num_torn() const {

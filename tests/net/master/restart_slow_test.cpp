@@ -223,6 +223,26 @@ TEST_CASE("workers that are killed at random leave a training's result as is") {
   }
 }
 
+TEST_CASE("no checkpoint is without what a lost worker has had") {
+  const Training training;
+  const Folder folder("without");
+  WorkerProcesses processes(3);
+  const auto session = must(session_on(training, processes.cluster));
+  must(session->run({}, {}, {"init"}, patient()));
+  const auto saver =
+      must(actors::Saver::create(*session, {.folder = folder.path()}));
+  must(saver->save(1));
+  must(saver->wait());
+  processes.workers[1]->kill();
+  processes.restart(1);
+  // The process that has followed it answers, and has no variable.
+  for (int64_t step = 2; step < 20; ++step) {
+    CHECK(saver->save(step).code() == Code::kUnavailable);
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  CHECK(saver->saved_step() == 1);
+}
+
 TEST_CASE("a training goes on without a worker that does not come back") {
   const Training training;
   const Folder folder("left_out");
