@@ -293,7 +293,7 @@ void Trace::add_part(std::string_view process, TracePart part) {
   const std::lock_guard lock(mutex_);
   // Events and frames point into them, so they stay if there is no memory for
   // the rest.
-  part_plans_.push_back(std::move(part.plans));
+  if (!part.plans.empty()) part_plans_.push_back(std::move(part.plans));
   for (TracePart::Track& track : part.tracks) {
     for (TraceEvent& event : track.events) shift(event);
     auto& all = part_tracks_[{std::string(process), track.thread}];

@@ -132,7 +132,7 @@ void BulkLink::State::wait_interval(Time end) {
 
 Status BulkLink::State::end_interval() {
   TAGFLOW_RETURN_IF_ERROR(net::end_interval(
-      silence, output.sequence(), last_sequence, options.peer,
+      silence, output.sequence(), last_sequence, options.peer, traffic,
       [this](const Ping& ping) { return send_message(ping); }));
   wait_interval(next_look(timer.expiry(), std::chrono::steady_clock::now(),
                           options.life.interval));

@@ -43,16 +43,19 @@ Result<bool> take_life_sign(const Frame& frame, const std::string& peer,
 
 // What follows the end of an interval; an error if the peer is silent. `sent`
 // is the number of frames that this side has sent, and `last` that of the
-// interval before.
+// interval before. A link that always has something to send asks for its round
+// trip once.
 template <class Send>
 Status end_interval(Silence& silence, uint32_t sent, uint32_t& last,
-                    const std::string& peer, const Send& send) {
+                    const std::string& peer, const TrafficCount& traffic,
+                    const Send& send) {
   switch (silence.end_interval(sent != std::exchange(last, sent))) {
     case Silence::Action::kGiveUp:
       return lost(peer, "the peer is silent");
     case Silence::Action::kPing:
       return send(Ping{sent, clock_ns()});
     case Silence::Action::kNothing:
+      if (traffic.get().round_trip_ns == 0) return send(Ping{sent, clock_ns()});
       break;
   }
   return {};

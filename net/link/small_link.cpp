@@ -286,7 +286,7 @@ Status SmallLink::State::end_interval() {
     sent = sequence;
   }
   TAGFLOW_RETURN_IF_ERROR(net::end_interval(
-      silence, sent, last_sequence, options.peer,
+      silence, sent, last_sequence, options.peer, traffic,
       [this](const Ping& ping) { return send_message(ping); }));
   wait_interval(next_look(timer.expiry(), std::chrono::steady_clock::now(),
                           options.life.interval));

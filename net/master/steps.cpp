@@ -44,7 +44,7 @@ void Steps::on_lost(Member& member, const Status& why) {
       if (const auto* lost = std::get_if<Members::Lost>(&action)) {
         lost_[size_t(lost->task)] = lost->reason;
         if (with_state_.erase(lost->incarnation) > 0)
-          torn_.on_torn(lost->reason);
+          torn_.on_lost(lost->reason);
       }
   }
   for (const Members::Action& action : actions)
@@ -55,9 +55,7 @@ void Steps::on_lost(Member& member, const Status& why) {
 
 Status Steps::check_state() const {
   const std::lock_guard lock(mutex_);
-  const Status status = torn_.check(TornState::Effect::kUpdates);
-  return status.ok() ? status
-                     : error(Code::kUnavailable, "{}", status.message());
+  return torn_.check_snapshot();
 }
 
 uint64_t Steps::num_torn() const {

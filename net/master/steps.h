@@ -48,8 +48,7 @@ class Steps final : public MemberEvents {
   std::string describe_stall(const ClusterProgram& program,
                              uint64_t step) const;
 
-  // Unavailable with the reason if the state is torn, and that is not
-  // tolerated.
+  // As TornState::check_snapshot().
   Status check_state() const;
   // All workers have dropped their state. `num_torn` is of the begin of that.
   uint64_t num_torn() const;

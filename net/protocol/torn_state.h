@@ -30,10 +30,15 @@ class TornState {
 
   explicit TornState(bool is_tolerated) : is_tolerated_(is_tolerated) {}
 
-  // REQUIRES: !why.ok()
+  // REQUIRES for these two: !why.ok()
   void on_torn(const Status& why) {
     ++num_torn_;
     if (why_.ok()) why_ = why;
+  }
+  // A worker that has state is lost.
+  void on_lost(const Status& why) {
+    on_torn(why);
+    if (lost_.ok()) lost_ = why;
   }
 
   // Whether a step of this effect may begin. FailedPrecondition, with the first
@@ -46,11 +51,22 @@ class TornState {
                  why_.message());
   }
 
+  // Whether a snapshot has all that the workers should have, which belongs
+  // together, unless that is tolerated. Unavailable, with the first reason, if
+  // not: what is lost is lost to those who tolerate torn state, too.
+  Status check_snapshot() const {
+    if (lost_.ok() && (why_.ok() || is_tolerated_)) return Status();
+    return error(Code::kUnavailable,
+                 "[run] the state of the workers is torn, so it cannot be "
+                 "saved until all of it is reset: {}",
+                 (lost_.ok() ? why_ : lost_).message());
+  }
+
   // To be kept from the begin of a reset, for on_mended().
   uint64_t num_torn() const { return num_torn_; }
   // A reset of all workers has succeeded.
   void on_mended(uint64_t num_torn_at_begin) {
-    if (num_torn_at_begin == num_torn_) why_ = Status();
+    if (num_torn_at_begin == num_torn_) why_ = lost_ = Status();
   }
 
   bool is_torn() const { return !why_.ok(); }
@@ -59,6 +75,7 @@ class TornState {
   const bool is_tolerated_;
   uint64_t num_torn_ = 0;
   Status why_;
+  Status lost_;
 };
 
 }  // namespace tagflow::net

@@ -187,6 +187,7 @@ Failure connect_cluster(EngineOptions& options) {
     return connect_again(options);
   net::ClusterOptions found;
   found.patience = kPatience;
+  found.tolerates_torn_state = options.tolerates_torn_state;
   std::vector<net::ClusterFile::Entry> tasks;
   Failure failure = read_options(options, found, tasks);
   if (failure.exit_code != ExitCode::kOk) return failure;

@@ -40,6 +40,8 @@ struct EngineOptions {
   bool no_recv_scheduling = false;
   std::vector<std::string> lossy;
   bool through_wire = false;
+  // Of a cluster: ClusterOptions::tolerates_torn_state.
+  bool tolerates_torn_state = false;
   // A cluster file, or the address of a member; empty: this process.
   std::string cluster;
   std::string secret_file;  // empty: the one that the cluster file names

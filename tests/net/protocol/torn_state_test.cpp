@@ -31,6 +31,30 @@ TEST_CASE("smoke: torn state is read, but not updated") {
         "all of it is reset: step 3 failed");
 }
 
+TEST_CASE("smoke: a snapshot of torn state is none, unless that is tolerated") {
+  TornState strict(false), tolerant(true);
+  for (TornState* state : {&strict, &tolerant}) {
+    CHECK(state->check_snapshot().ok());
+    state->on_torn(why(3));
+  }
+  CHECK(strict.check_snapshot().code() == Code::kUnavailable);
+  CHECK(tolerant.check_snapshot().ok());
+}
+
+TEST_CASE("smoke: a snapshot lacks what is lost, until a reset") {
+  for (const bool is_tolerated : {false, true}) {
+    TornState state(is_tolerated);
+    state.on_torn(why(3));
+    state.on_lost(why(4));
+    CHECK(state.check_snapshot().code() == Code::kUnavailable);
+    CHECK(state.check_snapshot().message() ==
+          "[run] the state of the workers is torn, so it cannot be saved until "
+          "all of it is reset: step 4 failed");
+    state.on_mended(state.num_torn());
+    CHECK(state.check_snapshot().ok());
+  }
+}
+
 TEST_CASE("smoke: the first reason is told") {
   TornState state(false);
   state.on_torn(why(3));
