@@ -302,13 +302,57 @@ ends TERM 0 "$pid" "cluster start"
 [ -e "$work/k.json" ] || [ -e "$work/k.json.secret" ] &&
   complain "the files of a killed one stay" cluster start
 
-# Without --file, the next one removes the folder of a killed one, and no other.
-export TMPDIR=$work/temporary
-mkdir -p "$TMPDIR/tagflow-models" "$TMPDIR/other"
-touch "$TMPDIR/tagflow-models/"{cluster.json,model} "$TMPDIR/other/cluster.json"
-# folder_of FILE: of the cluster that was started so.
-folder_of() {
-  dirname "$(sed 's/^ready: //' "$work/$1.out")"
+# Of two that start at once with the same --file, one is refused, and leaves the
+# files of the other alone.
+for round in 1 2 3; do
+  cases=$((cases + 1))
+  both=()
+  for each in 1 2; do
+    rm -f "$work/race$each.out"
+    (cd "$work" && exec "$bin/tagflow" cluster start 1 --file r.json \
+      >"race$each.out" 2>"race$each.err" </dev/null) &
+    both+=("$!")
+    started+=("$!")
+  done
+  until [ "$(cat "$work"/race?.out 2>/dev/null | grep -c '^ready: ')" = 2 ] ||
+    ! kill -0 "${both[0]}" 2>/dev/null || ! kill -0 "${both[1]}" 2>/dev/null
+  do sleep 0.01; done
+  kill -0 "${both[0]}" 2>/dev/null && winner=0 || winner=1
+  kill -0 "${both[1 - winner]}" 2>/dev/null &&
+    complain "both have the same files" cluster start "$round"
+  until grep -q '^ready: ' "$work/race$((winner + 1)).out" ||
+    ! kill -0 "${both[winner]}" 2>/dev/null; do sleep 0.01; done
+  grep -q 'r.json" belongs to a cluster that runs' \
+    "$work/race$((2 - winner)).err" ||
+    complain "the other one does not say why it ends" cluster start "$round"
+  expect 0 '^Exit = int32\[\] 1$' - tagflow "${run[@]}" --cluster r.json
+  ends TERM 0 "${both[winner]}" "cluster start"
+  kill "${both[1 - winner]}" 2>/dev/null
+done
+
+# What is no secret of this user is refused, and stays.
+mkfifo "$work/pipe.json.secret" "$work/pipe"
+ln -s c.txt "$work/link.json.secret"
+(umask 077 && echo mine >"$work/named" && ln "$work/named" "$work/n.json.secret")
+for file in pipe.json n.json; do
+  expect 1 - "$file.secret\" is there, and is not a regular file with one name" \
+    tagflow cluster start 1 --file "$file"
+done
+expect 1 - 'link.json.secret": Too many levels of symbolic links' \
+  tagflow cluster start 1 --file link.json
+expect 1 - 'pipe" is there, and is not a regular file' \
+  tagflow cluster start 1 --file pipe
+[ "$(cat "$work/named")" = mine ] && [ -p "$work/pipe.json.secret" ] &&
+  [ -p "$work/pipe" ] || complain "another's file is gone" cluster start
+
+# A file that takes no byte is as a full disk.
+cases=$((cases + 1))
+full=$(cd "$work" && trap '' XFSZ && ulimit -f 0 &&
+  "$bin/tagflow" cluster start 1 --file full.json 2>&1 | cat)
+grep -q 'ResourceExhausted: .*cannot write "full.json.secret": ' <<<"$full" ||
+  complain "a full disk is not the reason: $full" cluster start
+[ -e "$work/full.json.secret" ] && complain "a secret is left" cluster start
+
 }
 start killed tagflow cluster start 1
 mapfile -t workers < <(pgrep -P "$pid")
@@ -316,6 +360,13 @@ ends KILL 137 "$pid" "cluster start"
 is_gone "${workers[@]}"
 start alive tagflow cluster start 1
 alive=$pid
+# Without --file, the next one removes the folder of a killed one, and no other.
+export TMPDIR=$work/temporary
+mkdir -p "$TMPDIR/tagflow-models" "$TMPDIR/other"
+touch "$TMPDIR/tagflow-models/"{cluster.json,model} "$TMPDIR/other/cluster.json"
+# folder_of FILE: of the cluster that was started so.
+folder_of() {
+  dirname "$(sed 's/^ready: //' "$work/$1.out")"
 mkdir "$TMPDIR/tagflow-mine"
 start mine tagflow cluster start 1 --file "$TMPDIR/tagflow-mine/cluster.json"
 mine=$pid
