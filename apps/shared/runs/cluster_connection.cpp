@@ -86,7 +86,8 @@ Failure read_options(const EngineOptions& options, net::ClusterOptions& found,
     found.members.push_back({task, address});
   tasks = std::move(cluster.tasks);
   if (cluster.any) {
-    auto members = net::members_of(cluster.access(*cluster.any));
+    auto members =
+        net::members_of(cluster.access(*cluster.any), found.patience);
     if (!members.ok())
       return run_time_error(
           std::move(members).status().with_prefix("[--cluster] "));
