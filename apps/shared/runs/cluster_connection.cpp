@@ -193,6 +193,13 @@ Failure connect_cluster(EngineOptions& options) {
   if (failure.exit_code != ExitCode::kOk) return failure;
   if (options.reconnection != nullptr)
     options.reconnection->tasks = names_of(found);
+  // An address has named it; clusters of joined workers begin with task 0.
+  if (tasks.empty() && found.members.size() == 1 &&
+      found.members[0].task.index > 0)
+    spdlog::warn(
+        "[--cluster] {} at {} knows no other worker: if a cluster file names "
+        "more of them, use the file",
+        found.members[0].task.to_string(), options.cluster);
   return connect(std::move(found), tasks, options).failure;
 }
 
