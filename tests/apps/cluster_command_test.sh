@@ -184,6 +184,8 @@ for switches in "--devices cpu:2" "--workers 2" --through-wire "--file-root ."; 
 done
 expect 2 - 'checkpoint does not run there; what does is loop,' \
   tagflow bench checkpoint --cluster c.json
+expect 2 - 'cluster_loop starts its own workers: leave out --cluster' \
+  tagflow bench cluster_loop --cluster c.json
 sed 's|task:1|task:7|' "$two" >"$work/seventh.pbtxt"
 expect 1 - 'no such device; .*; they are those of the tasks /job:worker/task:0, /job:worker/task:1, /job:worker/task:2, and --soft' \
   tagflow run seventh.pbtxt --feed n=5 --feed x=1 --fetch y --cluster c.json
