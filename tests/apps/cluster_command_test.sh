@@ -358,13 +358,6 @@ grep -q 'ResourceExhausted: .*cannot write "full.json.secret": ' <<<"$full" ||
   complain "a full disk is not the reason: $full" cluster start
 [ -e "$work/full.json.secret" ] && complain "a secret is left" cluster start
 
-}
-start killed tagflow cluster start 1
-mapfile -t workers < <(pgrep -P "$pid")
-ends KILL 137 "$pid" "cluster start"
-is_gone "${workers[@]}"
-start alive tagflow cluster start 1
-alive=$pid
 # Without --file, the next one removes the folder of a killed one, and no other.
 export TMPDIR=$work/temporary
 mkdir -p "$TMPDIR/tagflow-models" "$TMPDIR/other"
@@ -372,6 +365,13 @@ touch "$TMPDIR/tagflow-models/"{cluster.json,model} "$TMPDIR/other/cluster.json"
 # folder_of FILE: of the cluster that was started so.
 folder_of() {
   dirname "$(sed 's/^ready: //' "$work/$1.out")"
+}
+start killed tagflow cluster start 1
+mapfile -t workers < <(pgrep -P "$pid")
+ends KILL 137 "$pid" "cluster start"
+is_gone "${workers[@]}"
+start alive tagflow cluster start 1
+alive=$pid
 mkdir "$TMPDIR/tagflow-mine"
 start mine tagflow cluster start 1 --file "$TMPDIR/tagflow-mine/cluster.json"
 mine=$pid
@@ -420,6 +420,8 @@ start worker tagflow worker --cluster one.json --job ps --task 3 \
   --file-root files --devices cpu:3
 grep -q 'task:3 has "cpu:3", and "cpu:2" in "one.json"' "$work/worker.err" ||
   complain "there is no warning of other devices" --devices
+grep -q 'warning: \[--listen\]' "$work/worker.err" &&
+  complain "it warns of the address of the file" --cluster
 expect 0 '^text = string\[\] "text' 'has "cpu:3", and "cpu:2" in' \
   tagflow run "$graphs/read_file.pbtxt" \
   --feed 'path="a"' --fetch text --cluster one.json
@@ -430,6 +432,11 @@ expect 0 - - tagflow run "$graphs/arithmetic.pbtxt" --feed p=true --fetch p:0 \
   --out endless/case
 python3 "$here/endless_case.py" "$work/endless/case"
 loses "$pid" /job:ps/task:3 conform endless --cluster one.json
+start elsewhere tagflow worker --cluster one.json --job ps --task 3 \
+  --listen 127.0.0.1:0
+grep -q "task:3 listens at \"127.0.0.1:0\", and is looked for at \"localhost:$port\"" \
+  "$work/elsewhere.err" || complain "there is no warning" --listen
+ends TERM 0 "$pid" worker
 expect 2 - 'the cluster needs a secret: add --secret-file' tagflow worker
 expect 1 - '0.0.0.0 is not a loopback address; certificates or --insecure allow it' \
   tagflow worker --secret-file s --listen 0.0.0.0:0
