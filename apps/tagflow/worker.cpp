@@ -271,7 +271,7 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
                 "too, where whoever is on the path can read and change what is "
                 "sent");
   sub->add_flag("--quiet", command->is_quiet,
-                "do not say when a master has left, and why");
+                "do not say when a master is lost, and why");
   // For "tagflow cluster start".
   sub->add_option("--parent", command->parent, "")->group("");
   add_op_library_option(*sub, command->op_libraries);

@@ -284,6 +284,8 @@ cluster["tasks"] = [t for t in cluster["tasks"] if t["task"] != 1]
 json.dump(cluster, open(sys.argv[1] + "/rest.json", "w"))
 END
 expect 0 '^Exit = int32\[\] 1$' - tagflow "${run[@]}" --cluster rest.json
+grep -q 'it is done' "$work/cluster.err" &&
+  complain "it says that a command has ended in order" cluster start
 ends TERM 4 "$cluster" "cluster start"
 grep -q "task:1 (process .*) was ended by signal 9" "$work/cluster.err" ||
   complain "the worker that was killed is not named" cluster start
