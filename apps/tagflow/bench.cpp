@@ -42,6 +42,9 @@ constexpr std::string_view kOverCluster[] = {"loop",         "nested",
 
 // A usage error if a cluster is named, and what is measured cannot run there.
 Status check_place(const std::string& name, const EngineOptions& engine) {
+  if (!engine.cluster.empty() && name.starts_with("cluster"))
+    return invalid_argument(
+        "[--cluster] {} starts its own workers: leave out --cluster", name);
   const bool fits =
       engine.cluster.empty() ||
       std::ranges::find(kOverCluster, name) != std::end(kOverCluster);

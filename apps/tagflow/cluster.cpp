@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -27,6 +28,7 @@
 #include "net/config/certificate_files.h"
 #include "net/config/cluster_file.h"
 #include "net/config/secret_file.h"
+#include "net/link/socket.h"
 
 namespace tagflow::apps {
 namespace {
@@ -64,11 +66,45 @@ int lock_folder(const fs::path& folder, int mode) {
   return -1;
 }
 
-// Locks a secret, and sets the descriptor: -1 if there is no secret. False if a
-// cluster that runs has the lock.
-bool lock_free_secret(const fs::path& secret, int& lock) {
-  lock = ::open(secret.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  return lock < 0 || ::flock(lock, LOCK_EX | LOCK_NB) == 0;
+// Whether the path names an open file.
+bool is_at(const net::Socket& file, const fs::path& path) {
+  struct stat opened {};
+  struct stat named {};
+  return ::fstat(file.descriptor(), &opened) == 0 &&
+         ::lstat(path.c_str(), &named) == 0 && named.st_dev == opened.st_dev &&
+         named.st_ino == opened.st_ino;
+}
+
+// Opens the secret of a cluster file, which is made if the flags have O_CREAT,
+// and locks it. Only who has the lock writes or removes a secret.
+// FailedPrecondition if a cluster that runs has it.
+Result<net::Socket> lock_secret(const fs::path& file, int flags) {
+  const fs::path secret = secret_of(file);
+  for (;;) {
+    // Without waiting for the other end of a pipe.
+    net::Socket lock(::open(secret.c_str(),
+                            flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                            S_IRUSR | S_IWUSR));
+    if (lock.descriptor() < 0) return net::secret_error(secret, errno);
+    struct stat opened {};
+    if (::fstat(lock.descriptor(), &opened) != 0)
+      return net::secret_error(secret, errno);
+    // Another name of the file may be that of something else.
+    if (!S_ISREG(opened.st_mode) || opened.st_uid != geteuid() ||
+        (opened.st_mode & (S_IRWXG | S_IRWXO)) != 0 || opened.st_nlink > 1)
+      return error(Code::kPermissionDenied,
+                   "[cluster] {:?} is there, and is not a regular file with "
+                   "one name that only this user may use",
+                   secret.string());
+    if (::flock(lock.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) return net::secret_error(secret, errno);
+      return error(Code::kFailedPrecondition,
+                   "[cluster] {:?} belongs to a cluster that runs",
+                   file.string());
+    }
+    // The cluster that had the lock may have removed the file meanwhile.
+    if (is_at(lock, secret)) return lock;
+  }
 }
 
 // Removes what clusters without --file have left that were killed. A folder of
@@ -83,13 +119,12 @@ void remove_left() {
       continue;
     const int lock = lock_folder(folder, LOCK_EX | LOCK_NB);
     if (lock < 0) continue;
-    const fs::path secret = secret_of(folder / kFile);
-    int secret_lock = -1;
-    if (lock_free_secret(secret, secret_lock) && fs::remove(secret, ignored)) {
+    if (const auto secret = lock_secret(folder / kFile, O_RDONLY);
+        secret.ok()) {
       fs::remove(folder / kFile, ignored);
+      fs::remove(secret_of(folder / kFile), ignored);
       fs::remove(folder, ignored);  // if it is empty
     }
-    if (secret_lock >= 0) ::close(secret_lock);
     ::close(lock);
   }
 }
@@ -101,12 +136,15 @@ class ClusterFiles {
   ClusterFiles(const ClusterFiles&) = delete;
   ClusterFiles& operator=(const ClusterFiles&) = delete;
   ~ClusterFiles() {
-    std::error_code ignored;
-    if (has_file_) fs::remove(file_, ignored);
-    if (has_secret_) fs::remove(secret(), ignored);
-    for (const fs::path& each : certificates_) fs::remove(each, ignored);
-    if (!certificates_.empty()) fs::remove(folder(), ignored);
-    if (lock_ >= 0) ::close(lock_);
+    // Otherwise the paths may be those of another cluster.
+    if (is_at(lock_, secret())) {
+      std::error_code ignored;
+      if (has_file_) fs::remove(file_, ignored);
+      for (const fs::path& each : certificates_) fs::remove(each, ignored);
+      if (!certificates_.empty()) fs::remove(folder(), ignored);
+      // Last: then the next one may begin.
+      fs::remove(secret(), ignored);
+    }
     if (folder_lock_ >= 0) ::close(folder_lock_);
   }
 
@@ -122,12 +160,15 @@ class ClusterFiles {
       file_ = folder_->path() / kFile;
     }
     TAGFLOW_RETURN_IF_ERROR(io::check_writable(file_));
-    // The secret of a cluster that was killed is free; the new one is another
-    // file.
-    TAGFLOW_RETURN_IF_ERROR(lock_secret());
-    TAGFLOW_RETURN_IF_ERROR(net::write_new_secret(secret()));
-    has_secret_ = true;
-    return lock_secret();
+    std::error_code ignored;
+    if (const fs::file_status found = fs::status(file_, ignored);
+        fs::exists(found) && !fs::is_regular_file(found))
+      return error(Code::kPermissionDenied,
+                   "[cluster] {:?} is there, and is not a regular file",
+                   file_.string());
+    // The secret of a cluster that was killed is free.
+    TAGFLOW_ASSIGN(lock_, lock_secret(file_, O_RDWR | O_CREAT));
+    return net::draw_secret(lock_, secret());
   }
   // Certificates of the tasks 0 to N - 1 of the job "worker", and of masters.
   // REQUIRES: make() was called: so those that are there are not in use.
@@ -154,20 +195,11 @@ class ClusterFiles {
   fs::path folder() const { return file_.string() + ".certs"; }
 
  private:
-  // Takes the file, if there is one.
-  Status lock_secret() {
-    if (lock_ >= 0) ::close(lock_);
-    if (lock_free_secret(secret(), lock_)) return {};
-    return error(Code::kFailedPrecondition,
-                 "[cluster] {:?} belongs to a cluster that runs",
-                 file_.string());
-  }
-
   std::optional<io::PrivateFolder> folder_;  // none: the user's
   fs::path file_;
-  bool has_file_ = false, has_secret_ = false;
+  bool has_file_ = false;
   std::vector<fs::path> certificates_;
-  int lock_ = -1;  // the descriptor of the secret
+  net::Socket lock_;  // of the secret, which is removed if it is there
   int folder_lock_ = -1;
 };
 

@@ -62,8 +62,13 @@ Failure read_cluster(WorkerCommand& command) {
     return usage_error(invalid_argument("[--cluster] \"{}\" has no task {}",
                                         engine.cluster, task.to_string()));
   command.name = file->name;
-  if (command.listen.empty())
-    command.listen = net::format_address(entry->address);
+  const std::string address = net::format_address(entry->address);
+  if (command.listen.empty()) command.listen = address;
+  if (command.listen != address)
+    spdlog::warn(
+        "[--listen] {} listens at {:?}, and is looked for at {:?} of "
+        "\"{}\"",
+        task.to_string(), command.listen, address, engine.cluster);
   const std::string named = entry->devices.empty() ? "cpu" : entry->devices;
   if (engine.devices.empty()) engine.devices = named;
   if (engine.devices != named)
@@ -266,7 +271,7 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
                 "too, where whoever is on the path can read and change what is "
                 "sent");
   sub->add_flag("--quiet", command->is_quiet,
-                "do not say when a master has left, and why");
+                "do not say when a master is lost, and why");
   // For "tagflow cluster start".
   sub->add_option("--parent", command->parent, "")->group("");
   add_op_library_option(*sub, command->op_libraries);

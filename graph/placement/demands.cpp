@@ -1,5 +1,7 @@
 #include "graph/placement/demands.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "graph/analysis/node_queries.h"
@@ -10,6 +12,27 @@ namespace {
 
 // How many devices a message lists.
 constexpr size_t kShownDevices = 8;
+
+// Whether the devices are those of other processes, which have made them.
+bool in_cluster(std::span<const DeviceInfo> devices) {
+  const auto job = DeviceName::local("CPU", 0).job;
+  return std::ranges::any_of(devices, [&job](const DeviceInfo& device) {
+    return device.name.job != job;
+  });
+}
+
+// "/job:ps/task:0, /job:worker/task:0", each once.
+std::string tasks_of(std::span<const DeviceInfo> devices) {
+  std::vector<std::string> tasks;
+  for (const DeviceInfo& device : devices) {
+    const DeviceName& name = device.name;
+    std::string task =
+        DeviceName{.job = name.job, .task = name.task}.to_string();
+    if (std::ranges::find(tasks, task) == tasks.end())
+      tasks.push_back(std::move(task));
+  }
+  return fmt::format("{}", fmt::join(tasks, ", "));
+}
 
 // Whether the caller provides its value; there is no kernel for it.
 bool gets_fed(const Node& node) {
@@ -131,9 +154,12 @@ std::string Demands::refusal(const Node& node, const Demand& demand) const {
   if (sets_.is_empty(demand.requested))
     return fmt::format(
         "node \"{}\" asks for \"{}\", and there is no such device; the "
-        "devices are {}; --devices (SessionOptions::devices) makes others, and "
-        "--soft-placement (SessionOptions::soft_placement) takes a CPU instead",
-        node.name(), node.device(), names_of(DeviceSets::kAll));
+        "devices are {}; {}, and --soft-placement "
+        "(SessionOptions::soft_placement) takes a CPU instead",
+        node.name(), node.device(), names_of(DeviceSets::kAll),
+        in_cluster(devices_)
+            ? "they are those of the tasks " + tasks_of(devices_)
+            : "--devices (SessionOptions::devices) makes others");
   return fmt::format("node \"{}\" asks for \"{}\", but its op {} {}",
                      node.name(), node.device(), node.op(), limits);
 }

@@ -27,23 +27,37 @@ Result<std::string> read_secret(const std::filesystem::path& path) {
 }
 
 Status write_new_secret(const std::filesystem::path& path) {
-  std::array<uint8_t, 32> bytes{};
-  TAGFLOW_RETURN_IF_ERROR(fill_randomly(bytes));
-  const std::string text = fmt::format("{:02x}\n", fmt::join(bytes, ""));
   // One that is there may have another mode, or be a link.
   ::unlink(path.c_str());
   const Socket file(::open(path.c_str(),
                            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                            S_IRUSR | S_IWUSR));
-  // So few bytes are written at once, or not at all.
-  const bool is_written =
-      file.descriptor() >= 0 && ::write(file.descriptor(), text.data(),
-                                        text.size()) == ssize_t(text.size());
-  if (is_written) return {};
-  return error(errno == ENOENT || errno == ENOTDIR ? Code::kNotFound
-                                                   : Code::kPermissionDenied,
+  if (file.descriptor() < 0) return secret_error(path, errno);
+  Status drawn = draw_secret(file, path);
+  if (!drawn.ok()) ::unlink(path.c_str());
+  return drawn;
+}
+
+Status draw_secret(const Socket& file, const std::filesystem::path& path) {
+  std::array<uint8_t, 32> bytes{};
+  TAGFLOW_RETURN_IF_ERROR(fill_randomly(bytes));
+  const std::string text = fmt::format("{:02x}\n", fmt::join(bytes, ""));
+  if (::ftruncate(file.descriptor(), 0) != 0) return secret_error(path, errno);
+  const ssize_t count = ::write(file.descriptor(), text.data(), text.size());
+  if (count == ssize_t(text.size())) return {};
+  // If a part of so few bytes is written, there is no room for the rest.
+  return secret_error(path, count < 0 ? errno : ENOSPC);
+}
+
+Status secret_error(const std::filesystem::path& path, int number) {
+  const bool is_missing = number == ENOENT || number == ENOTDIR;
+  const bool is_full = number == ENOSPC || number == EDQUOT ||
+                       number == EFBIG || number == EMFILE || number == ENFILE;
+  return error(is_missing ? Code::kNotFound
+               : is_full  ? Code::kResourceExhausted
+                          : Code::kPermissionDenied,
                "[secret] cannot write \"{}\": {}", path.string(),
-               std::strerror(errno));
+               std::strerror(number));
 }
 
 }  // namespace tagflow::net

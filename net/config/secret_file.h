@@ -5,6 +5,7 @@
 #include <string>
 
 #include "graph/status.h"
+#include "net/link/socket.h"
 
 namespace tagflow::net {
 
@@ -15,7 +16,15 @@ namespace tagflow::net {
 Result<std::string> read_secret(const std::filesystem::path& path);
 
 // Draws a secret, and writes it to a new file, which takes the place of one
-// that is there. PermissionDenied or NotFound if it cannot be made there.
+// that is there. If it cannot be made there, the error is that of
+// secret_error(), and nothing is left there.
 Status write_new_secret(const std::filesystem::path& path);
+// Draws a secret, and writes it to an open file in the place of what it has.
+// The path is for errors.
+Status draw_secret(const Socket& file, const std::filesystem::path& path);
+
+// Why a secret cannot be written, by errno: NotFound, ResourceExhausted or
+// PermissionDenied.
+Status secret_error(const std::filesystem::path& path, int number);
 
 }  // namespace tagflow::net

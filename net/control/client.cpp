@@ -3,14 +3,17 @@
 #include <caf/actor_cast.hpp>
 #include <caf/io/middleman.hpp>
 #include <caf/scoped_actor.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "graph/fault.h"
 #include "net/control/actors.h"
 #include "net/control/control_system.h"
+#include "net/link/retries.h"
 #include "net/transfer/identity.h"
 
 namespace tagflow::net {
@@ -153,11 +156,22 @@ Result<std::vector<MemberStatus>> DirectoryClient::status() {
 
 }  // namespace
 
-Result<std::vector<CatalogueEntry>> members_of(const ClusterAccess& access) {
-  return guarded("net|control", [&]() -> Result<std::vector<CatalogueEntry>> {
-    TAGFLOW_ASSIGN(const auto client, DirectoryClient::connect(access));
-    return client->members();
-  });
+Result<std::vector<CatalogueEntry>> members_of(
+    const ClusterAccess& access, std::chrono::milliseconds patience) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPause{100};
+  const auto end = Clock::now() + patience;
+  for (Retries retries;;) {
+    auto members =
+        guarded("net|control", [&]() -> Result<std::vector<CatalogueEntry>> {
+          TAGFLOW_ASSIGN(const auto client, DirectoryClient::connect(access));
+          return client->members();
+        });
+    if (members.ok() || Clock::now() >= end ||
+        !retries.may_help(members.status()))
+      return members;
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 Result<std::vector<MemberStatus>> status_of(const ClusterAccess& access) {

@@ -1,6 +1,7 @@
 // What a process that is not a member asks of the control plane of a cluster.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,8 +29,10 @@ struct MemberStatus {
 
 // The workers of the cluster, the directory first, each with a host. Errors of
 // Connector; DeadlineExceeded or Unavailable if the directory does not answer.
-// Blocks for a few seconds at most. Thread-safe.
-Result<std::vector<CatalogueEntry>> members_of(const ClusterAccess& access);
+// It tries again while the patience lasts and Retries has hope; each attempt
+// blocks for a few seconds at most. Thread-safe.
+Result<std::vector<CatalogueEntry>> members_of(
+    const ClusterAccess& access, std::chrono::milliseconds patience = {});
 // What each of them has to do. A member that does not answer is in its status.
 Result<std::vector<MemberStatus>> status_of(const ClusterAccess& access);
 

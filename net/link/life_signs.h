@@ -1,9 +1,13 @@
 // What both kinds of links do about the life of the other side.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "graph/status.h"
 #include "net/link/clock.h"
 #include "net/link/silence.h"
 #include "net/link/system_io.h"
@@ -11,6 +15,16 @@
 #include "net/wire/messages.h"
 
 namespace tagflow::net {
+
+// The reason of the Bye of a master that needs its workers no more.
+inline constexpr std::string_view kIsDone = "it is done";
+inline constexpr std::string_view kLeaves = "the peer leaves: ";
+
+// Whether a link was lost by the Bye for that reason.
+inline bool is_done(const Status& lost) {
+  return lost.code() == Code::kUnavailable &&
+         lost.message().ends_with(fmt::format("{}{}", kLeaves, kIsDone));
+}
 
 // Takes a Ping, a Pong or a Bye; false if the frame is another one. A Bye is an
 // error: the link is lost. `send` sends a message, and returns a Status; a Pong
@@ -34,7 +48,7 @@ Result<bool> take_life_sign(const Frame& frame, const std::string& peer,
     }
     case FrameKind::kBye: {
       TAGFLOW_ASSIGN(const Bye bye, parse_body<Bye>(frame.body));
-      return lost(peer, "the peer leaves: " + bye.reason);
+      return lost(peer, fmt::format("{}{}", kLeaves, bye.reason));
     }
     default:
       return false;

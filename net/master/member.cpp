@@ -4,11 +4,13 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "graph/budget.h"
 #include "graph/fault.h"
 #include "net/link/clock.h"
+#include "net/link/life_signs.h"
 #include "net/link/listener.h"
 #include "net/transfer/reports.h"
 #include "net/transfer/trace_bytes.h"
@@ -135,7 +137,9 @@ void Member::ask(uint64_t step, uint64_t round) {
   static_cast<void>(channel_.send(Ask{step, round}));
 }
 
-void Member::leave() { static_cast<void>(channel_.send(Bye{"it is done"})); }
+void Member::leave() {
+  static_cast<void>(channel_.send(Bye{std::string(kIsDone)}));
+}
 
 void Member::await_end(std::chrono::steady_clock::time_point end) {
   std::unique_lock lock(mutex_);

@@ -16,6 +16,7 @@
 #include "graph/fault.h"
 #include "graph/op_registry.h"
 #include "net/control/control.h"
+#include "net/link/life_signs.h"
 #include "net/transfer/identity.h"
 #include "net/worker/service.h"
 
@@ -175,7 +176,7 @@ void Worker::Impl::serve() {
     const bool was_closed = is_closed_;
     lock.unlock();
     ended.reset();
-    if (!was_closed) warn(std::string(why.message()));
+    if (!was_closed && !is_done(why)) warn(std::string(why.message()));
     lock.lock();
     std::string warned;  // once for each reason, not for each attempt
     while (!is_closed_ && service_ == nullptr) {

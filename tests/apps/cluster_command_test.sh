@@ -185,6 +185,11 @@ for switches in "--devices cpu:2" "--workers 2" --through-wire "--file-root ."; 
 done
 expect 2 - 'checkpoint does not run there; what does is loop,' \
   tagflow bench checkpoint --cluster c.json
+expect 2 - 'cluster_loop starts its own workers: leave out --cluster' \
+  tagflow bench cluster_loop --cluster c.json
+sed 's|task:1|task:7|' "$two" >"$work/seventh.pbtxt"
+expect 1 - 'no such device; .*; they are those of the tasks /job:worker/task:0, /job:worker/task:1, /job:worker/task:2, and --soft' \
+  tagflow run seventh.pbtxt --feed n=5 --feed x=1 --fetch y --cluster c.json
 expect 2 - 'requires --cluster' tagflow "${run[@]}" --secret-file c.json.secret
 expect 1 - 'node "text" has the op ReadFile, which uses files' tagflow run \
   "$graphs/read_file.pbtxt" --feed 'path="c.json"' --fetch text --cluster c.json
@@ -280,6 +285,8 @@ cluster["tasks"] = [t for t in cluster["tasks"] if t["task"] != 1]
 json.dump(cluster, open(sys.argv[1] + "/rest.json", "w"))
 END
 expect 0 '^Exit = int32\[\] 1$' - tagflow "${run[@]}" --cluster rest.json
+grep -q 'it is done' "$work/cluster.err" &&
+  complain "it says that a command has ended in order" cluster start
 ends TERM 4 "$cluster" "cluster start"
 grep -q "task:1 (process .*) was ended by signal 9" "$work/cluster.err" ||
   complain "the worker that was killed is not named" cluster start
@@ -302,6 +309,57 @@ start again tagflow cluster start 1 --file k.json
 ends TERM 0 "$pid" "cluster start"
 [ -e "$work/k.json" ] || [ -e "$work/k.json.secret" ] &&
   complain "the files of a killed one stay" cluster start
+
+# Of two that start at once with the same --file, one is refused, and leaves the
+# files of the other alone.
+for round in 1 2 3; do
+  cases=$((cases + 1))
+  both=()
+  for each in 1 2; do
+    rm -f "$work/race$each.out"
+    (cd "$work" && exec "$bin/tagflow" cluster start 1 --file r.json \
+      >"race$each.out" 2>"race$each.err" </dev/null) &
+    both+=("$!")
+    started+=("$!")
+  done
+  until [ "$(cat "$work"/race?.out 2>/dev/null | grep -c '^ready: ')" = 2 ] ||
+    ! kill -0 "${both[0]}" 2>/dev/null || ! kill -0 "${both[1]}" 2>/dev/null
+  do sleep 0.01; done
+  kill -0 "${both[0]}" 2>/dev/null && winner=0 || winner=1
+  kill -0 "${both[1 - winner]}" 2>/dev/null &&
+    complain "both have the same files" cluster start "$round"
+  until grep -q '^ready: ' "$work/race$((winner + 1)).out" ||
+    ! kill -0 "${both[winner]}" 2>/dev/null; do sleep 0.01; done
+  grep -q 'r.json" belongs to a cluster that runs' \
+    "$work/race$((2 - winner)).err" ||
+    complain "the other one does not say why it ends" cluster start "$round"
+  expect 0 '^Exit = int32\[\] 1$' - tagflow "${run[@]}" --cluster r.json
+  ends TERM 0 "${both[winner]}" "cluster start"
+  kill "${both[1 - winner]}" 2>/dev/null
+done
+
+# What is no secret of this user is refused, and stays.
+mkfifo "$work/pipe.json.secret" "$work/pipe"
+ln -s c.txt "$work/link.json.secret"
+(umask 077 && echo mine >"$work/named" && ln "$work/named" "$work/n.json.secret")
+for file in pipe.json n.json; do
+  expect 1 - "$file.secret\" is there, and is not a regular file with one name" \
+    tagflow cluster start 1 --file "$file"
+done
+expect 1 - 'link.json.secret": Too many levels of symbolic links' \
+  tagflow cluster start 1 --file link.json
+expect 1 - 'pipe" is there, and is not a regular file' \
+  tagflow cluster start 1 --file pipe
+[ "$(cat "$work/named")" = mine ] && [ -p "$work/pipe.json.secret" ] &&
+  [ -p "$work/pipe" ] || complain "another's file is gone" cluster start
+
+# A file that takes no byte is as a full disk.
+cases=$((cases + 1))
+full=$(cd "$work" && trap '' XFSZ && ulimit -f 0 &&
+  "$bin/tagflow" cluster start 1 --file full.json 2>&1 | cat)
+grep -q 'ResourceExhausted: .*cannot write "full.json.secret": ' <<<"$full" ||
+  complain "a full disk is not the reason: $full" cluster start
+[ -e "$work/full.json.secret" ] && complain "a secret is left" cluster start
 
 # Without --file, the next one removes the folder of a killed one, and no other.
 export TMPDIR=$work/temporary
@@ -365,6 +423,8 @@ start worker tagflow worker --cluster one.json --job ps --task 3 \
   --file-root files --devices cpu:3
 grep -q 'task:3 has "cpu:3", and "cpu:2" in "one.json"' "$work/worker.err" ||
   complain "there is no warning of other devices" --devices
+grep -q 'warning: \[--listen\]' "$work/worker.err" &&
+  complain "it warns of the address of the file" --cluster
 expect 0 '^text = string\[\] "text' 'has "cpu:3", and "cpu:2" in' \
   tagflow run "$graphs/read_file.pbtxt" \
   --feed 'path="a"' --fetch text --cluster one.json
@@ -375,6 +435,11 @@ expect 0 - - tagflow run "$graphs/arithmetic.pbtxt" --feed p=true --fetch p:0 \
   --out endless/case
 python3 "$here/endless_case.py" "$work/endless/case"
 loses "$pid" /job:ps/task:3 conform endless --cluster one.json
+start elsewhere tagflow worker --cluster one.json --job ps --task 3 \
+  --listen 127.0.0.1:0
+grep -q "task:3 listens at \"127.0.0.1:0\", and is looked for at \"localhost:$port\"" \
+  "$work/elsewhere.err" || complain "there is no warning" --listen
+ends TERM 0 "$pid" worker
 expect 2 - 'the cluster needs a secret: add --secret-file' tagflow worker
 expect 1 - '0.0.0.0 is not a loopback address; certificates or --insecure allow it' \
   tagflow worker --secret-file s --listen 0.0.0.0:0

@@ -86,6 +86,12 @@ expect 4 - 'Connection refused' \
   tagflow cluster status --cluster localhost:1 --secret-file secret
 expect 2 - 'names no "secret_file"' tagflow cluster status --cluster localhost:1
 
+# A worker that nobody has joined may be one of a file.
+start alone tagflow worker --task 5 --secret-file secret
+expect 0 '' 'worker/task:5 at localhost:[0-9]+ knows no other worker: if a' \
+  tagflow place "$here/graphs/loop.pbtxt" --secret-file secret \
+  --cluster "$(sed -n 's/^ready: //p' "$work/alone.out")"
+
 # A cluster file has workers that need not have joined each other.
 cat >"$work/c.json" <<END
 {"secret_file": "secret", "tasks": [

@@ -86,7 +86,8 @@ Failure read_options(const EngineOptions& options, net::ClusterOptions& found,
     found.members.push_back({task, address});
   tasks = std::move(cluster.tasks);
   if (cluster.any) {
-    auto members = net::members_of(cluster.access(*cluster.any));
+    auto members =
+        net::members_of(cluster.access(*cluster.any), found.patience);
     if (!members.ok())
       return run_time_error(
           std::move(members).status().with_prefix("[--cluster] "));
@@ -193,6 +194,13 @@ Failure connect_cluster(EngineOptions& options) {
   if (failure.exit_code != ExitCode::kOk) return failure;
   if (options.reconnection != nullptr)
     options.reconnection->tasks = names_of(found);
+  // An address has named it; clusters of joined workers begin with task 0.
+  if (tasks.empty() && found.members.size() == 1 &&
+      found.members[0].task.index > 0)
+    spdlog::warn(
+        "[--cluster] {} at {} knows no other worker: if a cluster file names "
+        "more of them, use the file",
+        found.members[0].task.to_string(), options.cluster);
   return connect(std::move(found), tasks, options).failure;
 }
 

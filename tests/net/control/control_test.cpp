@@ -162,6 +162,25 @@ TEST_CASE("who asks a cluster must have its secret and its name") {
   CHECK(status_of(access).status().code() == Code::kUnavailable);
 }
 
+TEST_CASE("who asks a cluster with patience waits for a worker to ask") {
+  Address address;
+  {
+    const Joined gone = start_worker(joining(0));
+    address = gone.address();
+  }
+  auto members = std::async(std::launch::async, [&] {
+    return members_of(access_by(address), kNever);
+  });
+  // By now it has tried, too.
+  REQUIRE(members_of(access_by(address)).status().code() == Code::kUnavailable);
+  WorkerOptions options = joining(0);
+  options.port = address.port;
+  const Joined directory = start_worker(options);
+  const auto found = members.get();
+  REQUIRE(found.ok());
+  CHECK(found->size() == 1);
+}
+
 TEST_CASE("a control connection needs a CAF node of its own") {
   const Joined directory = start_worker(joining(0));
   const Status none = connect_control(directory.address(), 0).status();
