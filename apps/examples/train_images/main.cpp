@@ -110,8 +110,9 @@ Failure train_model(Options& options) {
   Status usage = StepCheckpoints::check(options.trainer.checkpoints, true);
   if (!usage.ok()) return usage_error(std::move(usage));
   // A run of a replica that is ended leaves the state as any other moment does.
-  options.engine.tolerates_torn_state = options.task.style == Style::kAsync ||
-                                        options.task.style == Style::kBackup;
+  options.engine.tolerates_torn_state =
+      options.task.style == train_images::Style::kAsync ||
+      options.task.style == train_images::Style::kBackup;
   Failure connection = connect_cluster(options.engine);
   if (connection.exit_code != ExitCode::kOk) return connection;
   auto devices = find_devices(options);
