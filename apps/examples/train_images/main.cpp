@@ -109,6 +109,8 @@ void print_results(const Options& options, const Task& task,
 Failure train_model(Options& options) {
   Status usage = StepCheckpoints::check(options.trainer.checkpoints, true);
   if (!usage.ok()) return usage_error(std::move(usage));
+  for (const auto& [name, style] : kStyles)
+    if (options.style == name) options.task.style = style;
   // A run of a replica that is ended leaves the state as any other moment does.
   options.engine.tolerates_torn_state =
       options.task.style == train_images::Style::kAsync ||
@@ -118,8 +120,6 @@ Failure train_model(Options& options) {
   auto devices = find_devices(options);
   if (!devices.ok()) return usage_error(std::move(devices).status());
   options.task.devices = *std::move(devices);
-  for (const auto& [name, style] : kStyles)
-    if (options.style == name) options.task.style = style;
   Result<Task> task = load_task(options);
   if (!task.ok()) {
     Failure failure = file_error(std::move(task).status());
