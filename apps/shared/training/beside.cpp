@@ -29,6 +29,7 @@ void BesideRuns::repeat(const BesideRun& run, int64_t first) {
   if (status.ok() || is_over_) return;
   const std::lock_guard lock(mutex_);
   if (error_.ok()) error_ = std::move(status);
+  has_failed_ = true;
 }
 
 Status BesideRuns::run_once(const actors::Callable& call, const BesideRun& run,

@@ -22,6 +22,9 @@ class BesideRuns {
   BesideRuns& operator=(const BesideRuns&) = delete;
   ~BesideRuns() { stop(); }
 
+  // Whether one of them has ended by an error, which stop() returns.
+  // Thread-safe.
+  bool has_failed() const { return has_failed_; }
   // Cancels them, and waits. Returns the first error of those that ended by
   // themselves, which is why the others may have stalled.
   Status stop();
@@ -33,7 +36,7 @@ class BesideRuns {
 
   actors::Session& session_;
   actors::RunOptions options_;
-  std::atomic<bool> is_over_{false};
+  std::atomic<bool> is_over_{false}, has_failed_{false};
   std::mutex mutex_;  // guards the below
   Status error_;
   std::vector<std::thread> threads_;

@@ -116,15 +116,15 @@ class Trainer {
       TAGFLOW_RETURN_IF_ERROR(
           session_.run({}, {}, {trainee_.begin}, run_).status());
     BesideRuns beside(session_, trainee_.beside, first_step_ + 1);
-    Status status = repeat_step(call);
+    Status status = repeat_step(call, beside);
     // If one of them failed, the steps have waited for it in vain.
     Status cause = beside.stop();
     return cause.ok() ? status : cause;
   }
 
-  Status repeat_step(const actors::Callable& call) {
+  Status repeat_step(const actors::Callable& call, const BesideRuns& beside) {
     begin_ = reported_ = saved_ = Clock::now();
-    while (!is_over()) {
+    while (!is_over() && !beside.has_failed()) {
       const int64_t step = outcome_.step + 1;
       Status status = run_step(call, step);
       if (!status.ok())
