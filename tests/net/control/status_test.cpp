@@ -86,7 +86,10 @@ TEST_CASE("status says what each member has to do") {
     // A worker may count a step a little later than its master, and a link
     // measures its round trip when it has nothing else to do.
     wait_until([&] {
-      all = must(status_of(access_by(asked->address())));
+      auto said = status_of(access_by(asked->address()));
+      // CAF may give two systems of one process the same node.
+      if (said.status().code() == Code::kAborted) return false;
+      all = must(std::move(said));
       return all.size() == 3 && all[0].load.steps_finished == 1 &&
              all[1].load.steps_finished == 2 && all[0].load.links.size() == 2 &&
              all[0].load.links[1].round_trip_ns > 0;
