@@ -1,7 +1,11 @@
 // What a master learns of a cluster, and what status says about a running one.
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "net/control/client.h"
+#include "net/link/silence.h"
 #include "net/master/cluster.h"
 #include "tests/actors/process_cases.h"
 #include "tests/net/control/cluster_of.h"
@@ -86,10 +90,12 @@ TEST_CASE("status says what each member has to do") {
     // A worker may count a step a little later than its master, and a link
     // measures its round trip when it has nothing else to do.
     wait_until([&] {
+      // Many systems of CAF that one process makes in a row may have the same
+      // node, and then one of them is turned away.
+      std::this_thread::sleep_for(std::chrono::milliseconds(50 * kSlowness));
       auto said = status_of(access_by(asked->address()));
-      // CAF may give two systems of one process the same node.
-      if (said.status().code() == Code::kAborted) return false;
-      all = must(std::move(said));
+      if (!said.ok()) return false;
+      all = *std::move(said);
       return all.size() == 3 && all[0].load.steps_finished == 1 &&
              all[1].load.steps_finished == 2 && all[0].load.links.size() == 2 &&
              all[0].load.links[1].round_trip_ns > 0;
