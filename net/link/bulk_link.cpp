@@ -2,10 +2,10 @@
 
 #include <sys/socket.h>
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <mutex>
 #include <optional>
 
 #include "graph/fault.h"
@@ -44,8 +44,9 @@ struct BulkLink::State : std::enable_shared_from_this<State> {
   void begin(Handlers link_handlers);
   void wait_interval(Time end);
   Status end_interval();
-  // Closes the socket; whether that was still to do.
+  // Ends all that is under way, but for the socket; whether that was to do.
   bool end();
+  void close();
   void lose(const Status& status);
 
   void wait_readable();
@@ -77,9 +78,7 @@ struct BulkLink::State : std::enable_shared_from_this<State> {
   BulkOutput output;
   uint32_t last_sequence = 0;  // at the end of the last interval
   bool is_writing = false;     // the writer will come, or waits for room
-
-  std::mutex closing;  // guards the below; held to close the descriptor
-  bool is_closed = false;
+  std::atomic<bool> is_closed{false};  // for traffic(), of any thread
 };
 
 BulkLink::State::State(IoThread& io_thread, Socket socket, Options link_options)
@@ -143,24 +142,29 @@ bool BulkLink::State::end() {
   if (std::exchange(is_over, true)) return false;
   ErrorCode ignored;
   timer.cancel(ignored);
-  const std::lock_guard lock(closing);
   is_closed = true;
-  stream.close(ignored);
   return true;
 }
 
+void BulkLink::State::close() {
+  ErrorCode ignored;
+  stream.close(ignored);
+}
+
 void BulkLink::State::lose(const Status& status) {
-  const Status cause = name_peer(status, options.peer);
-  if (!is_over) reset_at_close(stream.native_handle());
   if (!end()) return;
+  const Status cause = name_peer(status, options.peer);
   failure = cause;
   const Status told = guarded("net|link", [&] {
     input.end_all(cause);
     for (ObjectId object : output.clear()) tell_sent(object, cause);
   });
   static_cast<void>(told);
+  // Before the socket is closed, as in a SmallLink.
   if (!is_gone && handlers.on_lost)
     static_cast<void>(guarded([&] { handlers.on_lost(cause); }));
+  reset_at_close(stream.native_handle());
+  close();
 }
 
 void BulkLink::State::wait_readable() {
@@ -172,9 +176,8 @@ void BulkLink::State::wait_readable() {
 
 Status BulkLink::State::read() {
   for (int i = 0; i < kTurn; ++i) {
-    TAGFLOW_ASSIGN(const auto count,
-                   tls ? tls->read_some(input.space(), options.peer)
-                       : read_some(descriptor, input.space(), options.peer));
+    TAGFLOW_ASSIGN(const auto count, read_some(tls.get(), descriptor,
+                                               input.space(), options.peer));
     if (!count) {
       wait_readable();
       return {};
@@ -191,11 +194,12 @@ Status BulkLink::State::read() {
 }
 
 Status BulkLink::State::take(const Frame& frame) {
-  TAGFLOW_ASSIGN(
-      const bool is_taken,
-      take_life_sign(frame, options.peer, traffic, [this](const auto& message) {
-        return send_message(message);
-      }));
+  TAGFLOW_ASSIGN(const bool is_taken, take_life_sign(
+                                          frame, options.peer, traffic,
+                                          [this](const auto& message) {
+                                            return send_message(message);
+                                          },
+                                          [](const Pong&) {}));
   if (is_taken) return {};
   return error(Code::kDataLoss, "[net] a bulk link carries no {}",
                kind_name(frame.kind));
@@ -254,8 +258,7 @@ Status BulkLink::State::write() {
       return {};
     }
     TAGFLOW_ASSIGN(const size_t count,
-                   tls ? tls->write_some(parts, options.peer)
-                       : write_some(descriptor, parts, options.peer));
+                   write_some(tls.get(), descriptor, parts, options.peer));
     if (count == 0) {
       wait_writable();
       return {};
@@ -276,7 +279,7 @@ BulkLink::BulkLink(IoThread& thread, Socket socket, Options options)
 BulkLink::~BulkLink() {
   state_->thread.call([this] {
     state_->is_gone = true;
-    state_->end();
+    if (state_->end()) state_->close();
     // The buffers of others go at once. Not the handlers: this may be one.
     state_->output.clear();
     state_->input.stop();
@@ -314,7 +317,6 @@ void BulkLink::drop(ObjectId object) {
 }
 
 Traffic BulkLink::traffic() const {
-  const std::lock_guard lock(state_->closing);
   return state_->is_closed ? Traffic() : state_->traffic.get();
 }
 

@@ -113,8 +113,7 @@ void Handshake::write() {
   while (count_ < bytes_.size()) {
     iovec rest = part(std::string_view(bytes_).substr(count_));
     const auto count =
-        tls_ ? tls_->write_some({&rest, 1}, who_)
-             : write_some(socket_.native_handle(), {&rest, 1}, who_);
+        write_some(tls_.get(), socket_.native_handle(), {&rest, 1}, who_);
     if (!count.ok()) return fail(count.status());
     if (*count == 0) return wait(StreamSocket::wait_write, &Handshake::write);
     count_ += *count;
@@ -134,8 +133,7 @@ void Handshake::read() {
   while (count_ < bytes_.size()) {
     iovec rest = part(std::span<char>(bytes_).subspan(count_));
     const auto count =
-        tls_ ? tls_->read_some({&rest, 1}, who_)
-             : read_some(socket_.native_handle(), {&rest, 1}, who_);
+        read_some(tls_.get(), socket_.native_handle(), {&rest, 1}, who_);
     if (!count.ok()) return fail(describe(count.status()));
     if (!*count) return wait(StreamSocket::wait_read, &Handshake::read);
     count_ += **count;

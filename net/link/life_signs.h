@@ -28,10 +28,11 @@ inline bool is_done(const Status& lost) {
 
 // Takes a Ping, a Pong or a Bye; false if the frame is another one. A Bye is an
 // error: the link is lost. `send` sends a message, and returns a Status; a Pong
-// is told to `traffic`.
-template <class Send>
+// is told to `on_pong`, and its round trip to `traffic`.
+template <class Send, class OnPong>
 Result<bool> take_life_sign(const Frame& frame, const std::string& peer,
-                            TrafficCount& traffic, const Send& send) {
+                            TrafficCount& traffic, const Send& send,
+                            const OnPong& on_pong) {
   switch (frame.kind) {
     case FrameKind::kPing: {
       TAGFLOW_ASSIGN(const Ping ping, parse_body<Ping>(frame.body));
@@ -44,6 +45,7 @@ Result<bool> take_life_sign(const Frame& frame, const std::string& peer,
       const uint64_t now = clock_ns();
       if (pong.ping_time_ns < now)
         traffic.take_round_trip(now - pong.ping_time_ns);
+      on_pong(pong);
       return true;
     }
     case FrameKind::kBye: {

@@ -25,99 +25,83 @@ class Relay : public std::enable_shared_from_this<Relay> {
  public:
   Relay(IoThread& thread, Socket peer, Socket here)
       : thread_(thread),
-        tls_(peer.tls()),
-        peer_(thread.context(), peer.release()),
-        here_(thread.context(), here.release()) {}
+        peer_(thread, std::move(peer)),
+        here_(thread, std::move(here)) {}
 
   void start() {
-    go_on(&Relay::carry_in);
-    go_on(&Relay::carry_out);
+    go_on(in_);
+    go_on(out_);
   }
 
  private:
   static constexpr std::string_view kWho = "the peer";
-  // Bytes that were read, and are not written.
-  struct Bytes {
-    std::array<char, size_t{16} << 10> all;
-    size_t begin = 0, end = 0;
 
+  struct End {
+    End(IoThread& thread, Socket socket)
+        : tls(socket.tls()), stream(thread.context(), socket.release()) {}
+
+    const std::shared_ptr<TlsSession> tls;  // null: without
+    Descriptor stream;
+  };
+  // One direction, with the bytes that were read, and are not written.
+  struct Way {
     iovec space() { return part(std::span<char>(all)); }
     iovec left() const {
       return part(std::string_view(all.data(), end).substr(begin));
     }
+
+    End& from;
+    End& to;
+    std::array<char, size_t{16} << 10> all{};
+    size_t begin = 0, end = 0;
   };
-  using Carry = Status (Relay::*)();
 
   // Either side may be busy with others: one piece at a time.
-  void go_on(Carry carry) {
-    if (!peer_.is_open()) return;
-    const Status status = guarded("net|link", [&] { return (this->*carry)(); });
+  void go_on(Way& way) {
+    if (!peer_.stream.is_open()) return;
+    const Status status = guarded("net|link", [&] { return carry(way); });
     if (status.ok()) return;
     ErrorCode ignored;
-    peer_.close(ignored);
-    here_.close(ignored);
+    peer_.stream.close(ignored);
+    here_.stream.close(ignored);
   }
-  void wait(Descriptor& descriptor, Descriptor::wait_type what, Carry carry) {
-    descriptor.async_wait(
-        what, [self = shared_from_this(), carry](const ErrorCode& error) {
-          if (!error) self->go_on(carry);
+  void wait(End& end, Descriptor::wait_type what, Way& way) {
+    end.stream.async_wait(
+        what, [self = shared_from_this(), &way](const ErrorCode& error) {
+          if (!error) self->go_on(way);
         });
   }
-  void post(Carry carry) {
-    thread_.post([self = shared_from_this(), carry] { self->go_on(carry); });
-  }
 
-  Status carry_in() {
-    if (in_.begin == in_.end) {
-      iovec space = in_.space();
-      TAGFLOW_ASSIGN(const auto count, tls_->read_some({&space, 1}, kWho));
+  Status carry(Way& way) {
+    if (way.begin == way.end) {
+      iovec space = way.space();
+      TAGFLOW_ASSIGN(
+          const auto count,
+          read_some(way.from.tls.get(), way.from.stream.native_handle(),
+                    {&space, 1}, kWho));
       if (!count) {
-        wait(peer_, Descriptor::wait_read, &Relay::carry_in);
+        wait(way.from, Descriptor::wait_read, way);
         return {};
       }
-      in_.begin = 0;
-      in_.end = *count;
+      way.begin = 0;
+      way.end = *count;
     }
-    iovec left = in_.left();
+    iovec left = way.left();
     TAGFLOW_ASSIGN(const size_t count,
-                   write_some(here_.native_handle(), {&left, 1}, kWho));
-    in_.begin += count;
+                   write_some(way.to.tls.get(), way.to.stream.native_handle(),
+                              {&left, 1}, kWho));
+    way.begin += count;
     if (count == 0) {
-      wait(here_, Descriptor::wait_write, &Relay::carry_in);
+      wait(way.to, Descriptor::wait_write, way);
     } else {
-      post(&Relay::carry_in);
-    }
-    return {};
-  }
-
-  Status carry_out() {
-    if (out_.begin == out_.end) {
-      iovec space = out_.space();
-      TAGFLOW_ASSIGN(const auto count,
-                     read_some(here_.native_handle(), {&space, 1}, kWho));
-      if (!count) {
-        wait(here_, Descriptor::wait_read, &Relay::carry_out);
-        return {};
-      }
-      out_.begin = 0;
-      out_.end = *count;
-    }
-    iovec left = out_.left();
-    TAGFLOW_ASSIGN(const size_t count, tls_->write_some({&left, 1}, kWho));
-    out_.begin += count;
-    if (count == 0) {
-      wait(peer_, Descriptor::wait_write, &Relay::carry_out);
-    } else {
-      post(&Relay::carry_out);
+      thread_.post([self = shared_from_this(), &way] { self->go_on(way); });
     }
     return {};
   }
 
   IoThread& thread_;
-  const std::shared_ptr<TlsSession> tls_;
-  Descriptor peer_;
-  Descriptor here_;
-  Bytes in_, out_;
+  End peer_, here_;
+  Way in_{peer_, here_}, out_{here_, peer_};
 };
 
 }  // namespace

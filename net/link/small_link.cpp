@@ -63,8 +63,9 @@ struct SmallLink::State : std::enable_shared_from_this<State> {
   Status send_message(const Message& message);
   // Why it is not open, if that is so.
   Status failed() const;
-  // Closes the socket; whether that was still to do.
+  // Ends all that is under way, but for the socket; whether that was to do.
   bool end();
+  void close();
   void lose(const Status& status);
 
   // Writes as much of the queue as the socket takes. REQUIRES: the lock is held
@@ -130,8 +131,7 @@ Sent SmallLink::State::send(std::string& frame) {
 }
 
 Result<size_t> SmallLink::State::write(std::span<iovec> from) {
-  return tls ? tls->write_some(from, options.peer)
-             : write_some(descriptor, from, options.peer);
+  return write_some(tls.get(), descriptor, from, options.peer);
 }
 
 Sent SmallLink::State::fail(Status status) {
@@ -259,15 +259,15 @@ Status SmallLink::State::take_input(size_t count) {
 }
 
 Status SmallLink::State::take(const Frame& frame) {
-  if (frame.kind == FrameKind::kPong && handlers.on_pong) {
-    TAGFLOW_ASSIGN(const Pong pong, parse_body<Pong>(frame.body));
-    handlers.on_pong(pong);
-  }
-  TAGFLOW_ASSIGN(
-      const bool is_taken,
-      take_life_sign(frame, options.peer, traffic, [this](const auto& message) {
-        return send_message(message);
-      }));
+  TAGFLOW_ASSIGN(const bool is_taken, take_life_sign(
+                                          frame, options.peer, traffic,
+                                          [this](const auto& message) {
+                                            return send_message(message);
+                                          },
+                                          [this](const Pong& pong) {
+                                            if (handlers.on_pong)
+                                              handlers.on_pong(pong);
+                                          }));
   return is_taken ? Status() : handlers.on_frame(frame);
 }
 
@@ -312,15 +312,23 @@ bool SmallLink::State::end() {
   is_open = false;
   queue.clear();
   queued = 0;
-  stream.close(ignored);
   return true;
 }
 
+void SmallLink::State::close() {
+  ErrorCode ignored;
+  stream.close(ignored);
+}
+
 void SmallLink::State::lose(const Status& status) {
+  if (!end()) return;
   const Status cause = name_peer(status, options.peer);
-  if (!is_over) reset_at_close(stream.native_handle());
-  if (end() && handlers.on_lost)
+  // First: a peer that sees the end of this link ends others, too, and theirs
+  // is not the cause.
+  if (handlers.on_lost)
     static_cast<void>(guarded([&] { handlers.on_lost(cause); }));
+  reset_at_close(stream.native_handle());
+  close();
 }
 
 SmallLink::SmallLink(IoThread& thread, Socket socket, Options options)
@@ -330,7 +338,7 @@ SmallLink::SmallLink(IoThread& thread, Socket socket, Options options)
 SmallLink::~SmallLink() {
   state_->thread.call([this] {
     state_->is_gone = true;
-    state_->end();
+    if (state_->end()) state_->close();
     // Not now: this may be one of the handlers.
     state_->thread.post([state = state_] { state->handlers = {}; });
   });

@@ -432,6 +432,18 @@ bool TlsSession::has_unread() const {
   return SSL_has_pending(state_->ssl.get()) == 1 || !state_->failure.ok();
 }
 
+Result<size_t> write_some(TlsSession* tls, int socket, std::span<iovec> from,
+                          std::string_view who) {
+  return tls != nullptr ? tls->write_some(from, who)
+                        : write_some(socket, from, who);
+}
+
+Result<std::optional<size_t>> read_some(TlsSession* tls, int socket,
+                                        std::span<iovec> to,
+                                        std::string_view who) {
+  return tls != nullptr ? tls->read_some(to, who) : read_some(socket, to, who);
+}
+
 // --- The certificates of a process ------------------------------------------
 
 struct Tls::Context {

@@ -90,6 +90,14 @@ class TlsSession {
   const std::unique_ptr<State> state_;
 };
 
+// Those of the session, or those of net/link/system_io.h on the socket if there
+// is none.
+Result<size_t> write_some(TlsSession* tls, int socket, std::span<iovec> from,
+                          std::string_view who);
+Result<std::optional<size_t>> read_some(TlsSession* tls, int socket,
+                                        std::span<iovec> to,
+                                        std::string_view who);
+
 // The certificates of a process. Thread-safe.
 class Tls {
  public:

@@ -95,6 +95,7 @@ Failure read_options(const EngineOptions& options, net::ClusterOptions& found,
       found.members.push_back(
           {std::move(member.task), {std::move(member.host), member.port}});
   }
+  found.tolerates_torn_state = options.tolerates_torn_state;
   found.name = std::move(cluster.name);
   found.secret = std::move(cluster.secret);
   found.tls = std::move(cluster.tls);
@@ -188,7 +189,6 @@ Failure connect_cluster(EngineOptions& options) {
     return connect_again(options);
   net::ClusterOptions found;
   found.patience = kPatience;
-  found.tolerates_torn_state = options.tolerates_torn_state;
   std::vector<net::ClusterFile::Entry> tasks;
   Failure failure = read_options(options, found, tasks);
   if (failure.exit_code != ExitCode::kOk) return failure;

@@ -2,6 +2,7 @@
 // of a training that nobody disturbs, bit for bit.
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <random>
 #include <set>
 #include <sstream>
@@ -97,6 +98,20 @@ actors::TrainingOptions options_of(const Training& training,
   options.saver.sync = false;
   options.steps = kSteps;
   return options;
+}
+
+// Calls the hook before each step, with its number.
+void call_before_steps(actors::TrainingOptions& options,
+                       const std::function<void(int64_t)>& hook) {
+  using Step = actors::TrainingOptions::Step;
+  options.make_step = [make = options.make_step,
+                       hook](actors::Session& session) -> Result<Step> {
+    TAGFLOW_ASSIGN(auto step, make(session));
+    return Step([hook, step](int64_t number) {
+      hook(number);
+      return step(number);
+    });
+  };
 }
 
 Result<std::unique_ptr<actors::Session>> session_on(
@@ -199,20 +214,13 @@ TEST_CASE("workers that are killed at random leave a training's result as is") {
       ++losses;
       killer.restart_all();
     };
-    const auto make_step = options.make_step;
     // Until the next kill, of steps that are run for the first time.
     int64_t next_kill = random() % 60 + 1;
-    options.make_step =
-        [&](actors::Session& session) -> Result<actors::TrainingOptions::Step> {
-      TAGFLOW_ASSIGN(auto step, make_step(session));
-      return actors::TrainingOptions::Step([&, step](int64_t number) {
-        if (number == next_kill && losses < 5) {
-          killer.kill(random() % 3, int(random() % 400));
-          next_kill += random() % 80 + 1;
-        }
-        return step(number);
-      });
-    };
+    call_before_steps(options, [&](int64_t number) {
+      if (number != next_kill || losses >= 5) return;
+      killer.kill(random() % 3, int(random() % 400));
+      next_kill += random() % 80 + 1;
+    });
     options.on_failed_save = [](const Status& failure) {
       CHECK(failure.code() == Code::kUnavailable);
     };
@@ -262,15 +270,9 @@ TEST_CASE("a training goes on without a worker that does not come back") {
     cluster.patience = milliseconds(100);
     cluster.leaves_out_lost = true;
   };
-  const auto make_step = options.make_step;
-  options.make_step =
-      [&](actors::Session& session) -> Result<actors::TrainingOptions::Step> {
-    TAGFLOW_ASSIGN(auto step, make_step(session));
-    return actors::TrainingOptions::Step([&, step](int64_t number) {
-      if (number == 55) processes.workers[1]->kill();
-      return step(number);
-    });
-  };
+  call_before_steps(options, [&](int64_t number) {
+    if (number == 55) processes.workers[1]->kill();
+  });
   const Status status = actors::run_training(options);
   CHECK_MESSAGE(status.ok(), status.to_string());
   REQUIRE(left_out.size() == 1);
@@ -287,15 +289,9 @@ TEST_CASE(
   options.make_session = [&] {
     return session_on(training, processes.cluster);
   };
-  const auto make_step = options.make_step;
-  options.make_step =
-      [&](actors::Session& session) -> Result<actors::TrainingOptions::Step> {
-    TAGFLOW_ASSIGN(auto step, make_step(session));
-    return actors::TrainingOptions::Step([&, step](int64_t number) {
-      if (number == 25) processes.workers[2]->kill();
-      return step(number);
-    });
-  };
+  call_before_steps(options, [&](int64_t number) {
+    if (number == 25) processes.workers[2]->kill();
+  });
   check_lost(actors::run_training(options), 2);
 }
 

@@ -102,6 +102,7 @@ TEST_CASE(
       {static_cast<const char*>(zeros), size},
       owner});
   const Status lost = master.wait<Reply>().status();
+  CAPTURE(lost.to_string());
   CHECK(lost.message().find("2147483649 more are above the limit") !=
         std::string::npos);
 }
