@@ -64,8 +64,9 @@ using OptimizerFn = std::function<Optimizer(const graph::VariableScope& vars)>;
 
 // The operations of a training with backup replicas.
 struct BackupSteps {
-  // Copies the variables to all replicas. Run it once in each session, after
-  // the variables have been initialized or restored.
+  // Copies the variables to all replicas, and drops what their queues have. Run
+  // it once in each session, before other runs, after the variables have been
+  // initialized or restored.
   Output begin;
   // Operation k computes the gradients of replica k, gives them to the servers,
   // waits until an update has used the gradients of that step, and copies the

@@ -185,6 +185,9 @@ BackupSteps Replicas::minimize_first(const Scope& s, int enough,
       return copied;
     };
     for (const Output& one : copy_after({})) begin.push_back(one);
+    // A restored queue may have tokens of steps that its replica begins again.
+    begin.push_back(ops::dequeue_many(here, tokens[k],
+                                      ops::queue_size(here, tokens[k]))[0]);
     const Outputs copied = copy_after({token[0]});
     steps.replicas.push_back(ops::group(at(s, k), copied));
   }

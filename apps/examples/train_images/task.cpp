@@ -177,6 +177,8 @@ class TrainSide {
           parts.push_back(part);
           return part.loss;
         });
+    // What the runs of a session before have reported, and no step has taken.
+    Outputs begin = ops::dequeue_many(in_, queue, ops::queue_size(in_, queue));
     Outputs steps;
     const bool is_async = options_.style == Style::kAsync;
     const int64_t enough = this->replicas() - (is_async ? 0 : options_.backups);
@@ -190,7 +192,7 @@ class TrainSide {
           replicas.minimize_first(in_, int(enough), make_, apply_options());
       steps = made.replicas;
       if (!s_.ok()) return;
-      trainee.begin = made.begin.name();
+      begin.push_back(made.begin);
       after = in_.with_control_dependencies({made.update});
       count = ops::maximum(in_, ops::queue_size(after, queue), 1);
     }
@@ -200,6 +202,7 @@ class TrainSide {
     whole.loss = ops::gather(in_.named("loss"), means, 0);
     whole.accuracy = ops::gather(in_.named("accuracy"), means, 1);
     ops::group(s_.named("step"), {means});
+    trainee.begin = ops::group(in_.named("begin"), begin).name();
     replicas.initialize(s_.named("init"));
     if (!s_.ok()) return;
     trainee.step = whole.phase([](int64_t) { return std::vector<Tensor>(); });

@@ -35,8 +35,9 @@ struct Phase {
 };
 
 // A run that is repeated beside the steps, from the first to the last one. Its
-// batches are counted from 1, or, after a resumed step k, from k + 1. `batch`
-// is called by a thread of its own.
+// batches are counted from 1, or, after a resumed step k, from k + 1: what it
+// had put into a queue ahead of step k comes again, so Trainee::begin should
+// empty that queue. `batch` is called by a thread of its own.
 struct BesideRun {
   std::vector<std::string> feeds;
   std::vector<std::string> targets;

@@ -59,6 +59,9 @@ class SlowReplica {
   }
   void go() { session_->run("go"); }
   double w() { return session_->run({w_}, {})[0].scalar_value<double>(); }
+  int32_t count(const std::string& name) {
+    return session_->run({name}, {})[0].scalar_value<int32_t>();
+  }
   int64_t steps() {
     return session_->run({steps_}, {})[0].scalar_value<int64_t>();
   }
@@ -107,6 +110,10 @@ inline void check_backup(const std::vector<std::string>& devices,
   });
   const BackupSteps steps =
       p.replicas->minimize_first(p.s, 2, p.make, p.options());
+  const std::string tokens =
+      graph::ops::queue_size(
+          p.s, {Output(p.graph.find("minimize/tokens_1")), {DataType::kInt64}})
+          .name();
   p.open(options);
   p.start(steps.begin).get();
   const auto update_by = [&](size_t a, size_t b) {
@@ -128,9 +135,11 @@ inline void check_backup(const std::vector<std::string>& devices,
   update_by(2, 0);
   CHECK(p.w() == 10 - 3 - 25.5);
   CHECK(p.steps() == 3);
-  // As after a restore: tokens are lost, and copies are of any step.
+  // As after a restore: copies are of any step, and so are tokens.
+  CHECK(p.count(tokens) == 1);
   p.start(p.restore).get();
   p.start(steps.begin).get();
+  CHECK(p.count(tokens) == 0);
   update_by(0, 1);
   CHECK(p.w() == 20 - 1.5);
 }

@@ -185,11 +185,8 @@ TEST_CASE("a connector passes by the local door of another user") {
 }
 
 TEST_CASE("another process at the local door keeps a listener from its port") {
-  uint16_t port = 0;
-  {
-    const Port free;
-    port = free.listener->port();
-  }
+  const Socket bound = bind_a_port();
+  const uint16_t port = port_of(bound.descriptor());
   const Socket taken = take_door(port);
   const auto thread = start_thread();
   Listener::Options options;
@@ -337,16 +334,12 @@ TEST_CASE("a thousand idle connections hold 64 sockets, and keep nobody out") {
 }
 
 TEST_CASE("a connector says why there is no connection") {
-  uint16_t free_port = 0;
-  {
-    const Port port;
-    free_port = port.listener->port();
-  }
-  const auto nobody = connect(identity_of(1), {"localhost", free_port});
+  const Socket bound = bind_a_port();
+  const uint16_t port = port_of(bound.descriptor());
+  const auto nobody = connect(identity_of(1), {"localhost", port});
   CHECK(nobody.status().code() == Code::kUnavailable);
-  CHECK(mentions(nobody.status(), fmt::format("localhost port {}: Connection "
-                                              "refused",
-                                              free_port)));
+  CHECK(mentions(nobody.status(),
+                 fmt::format("localhost port {}: Connection refused", port)));
   const auto nowhere = connect(identity_of(1), {"nowhere.invalid", 1});
   CHECK((nowhere.status().code() == Code::kUnavailable ||
          nowhere.status().code() == Code::kDeadlineExceeded));

@@ -72,6 +72,20 @@ inline sockaddr_in loopback_address(uint16_t port) {
   return address;
 }
 
+// A port at which nobody listens. Only a listener that asks for it by its
+// number gets it, since both let others reuse it.
+inline Socket bind_a_port() {
+  Socket bound(::socket(AF_INET, SOCK_STREAM, 0));
+  const int reuse = 1;
+  REQUIRE(::setsockopt(bound.descriptor(), SOL_SOCKET, SO_REUSEADDR, &reuse,
+                       sizeof(reuse)) == 0);
+  const sockaddr_in address = loopback_address(0);
+  REQUIRE(::bind(bound.descriptor(),
+                 reinterpret_cast<const sockaddr*>(&address),
+                 sizeof(address)) == 0);
+  return bound;
+}
+
 // A connection to the port of this machine.
 inline Socket dial(uint16_t port) {
   Socket socket(::socket(AF_INET, SOCK_STREAM, 0));

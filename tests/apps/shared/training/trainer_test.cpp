@@ -55,9 +55,11 @@ struct Line {
         autodiff::optimizers::momentum(vars, rate, {.momentum = 0.5})
             .minimize(s.named("train"), loss, vars.trainable_variables());
     // A step that waits for what a run beside it gives.
-    const ops::Queue queue =
-        ops::fifo_queue(s, {DataType::kFloat}, {.capacity = 1});
+    const ops::Queue queue = ops::fifo_queue(
+        s, {DataType::kFloat}, {.capacity = 2, .shapes = {PartialShape({1})}});
     ops::enqueue(s.named("give"), queue, {x});
+    ops::group(s.named("empty"),
+               ops::dequeue_many(s, queue, ops::queue_size(s, queue)));
     ops::group(s.named("take"), {update, ops::dequeue(s, queue)[0]});
     const Output error = ops::abs(s, ops::sub(s, w, 3));
     vars.initialize(s.named("init"));
@@ -147,6 +149,7 @@ TEST_CASE("runs beside the steps of a training begin with its next step") {
   for (const int64_t first : {1, 6}) {
     Line line;
     line.trainee.train = "take";
+    line.trainee.begin = "empty";
     std::vector<int64_t> indices;
     line.trainee.beside = {{{"x"}, {"give"}, [&](int64_t index) {
                               indices.push_back(index);
@@ -169,7 +172,9 @@ TEST_CASE("an error of a run beside its steps ends a training") {
          return std::vector{Tensor::vector<float>({1})};
        }}};
   const Outcome outcome = line.train(folder.path, 4);
-  CHECK(outcome.step == 3);
+  // Batch 4 is asked for when the queue has room for it.
+  CHECK(outcome.step >= 1);
+  CHECK(outcome.step <= 3);
   CHECK(outcome.failure.exit_code == apps::ExitCode::kRunTimeError);
   CHECK(outcome.failure.status.message() == "there are no more batches");
 }
