@@ -29,33 +29,37 @@ Identity worker_with(std::shared_ptr<Tls> tls) {
   return with_tls(identity_of(7), std::move(tls));
 }
 
-// What each side of one connection has, or says about the other one.
+// What each side of one connection has, or says about the other one. The
+// acceptor lives on, since it may be the last to hear of a refusal.
 struct Ends {
   Result<Connection> connector = error(Code::kUnknown, "nothing");
   FrameInbox<Connection> accepted;
   FrameInbox<Status> refused;
+  std::unique_ptr<IoThread> thread = start_thread();
+  std::unique_ptr<Listener> listener;
 };
 
 std::unique_ptr<Ends> meet(const Identity& acceptor, const Identity& connector,
                            const std::string& host = "localhost",
                            Purpose purpose = Purpose::kControl) {
   auto ends = std::make_unique<Ends>();
-  const auto thread = start_thread(), other = start_thread();
-  const auto listener = Listener::start(
-      *thread,
-      {.on_refused = [&](const Status& why) { ends->refused.put(why); }},
-      acceptor, admit_all, [&](Connection connection) {
-        ends->accepted.put(std::move(connection));
+  auto listener = Listener::start(
+      *ends->thread,
+      {.on_refused = [&ends =
+                          *ends](const Status& why) { ends.refused.put(why); }},
+      acceptor, admit_all, [&ends = *ends](Connection connection) {
+        ends.accepted.put(std::move(connection));
       });
   REQUIRE(listener.ok());
+  ends->listener = std::move(*listener);
+  const auto thread = start_thread();
   FrameInbox<Result<Connection>> results;
-  {
-    const Connector started(
-        *other, {.host = host, .port = (*listener)->port(), .purpose = purpose},
-        connector,
-        [&](Result<Connection> result) { results.put(std::move(result)); });
-    ends->connector = results.take();
-  }
+  const Connector started(
+      *thread,
+      {.host = host, .port = ends->listener->port(), .purpose = purpose},
+      connector,
+      [&](Result<Connection> result) { results.put(std::move(result)); });
+  ends->connector = results.take();
   return ends;
 }
 
