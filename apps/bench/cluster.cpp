@@ -9,12 +9,15 @@
 //   cluster_step      one NoOp on each worker
 //   cluster_transfer  a step that takes 64 MiB from one worker to the other
 //
-// Two are compared with the same in this process:
+// Some are compared with the same in this process, or on one worker:
 //
 //   cluster_lstm      one run of an LSTM of two layers, each on a worker: the
 //                     loss, and, to --train, gradients and updates
 //   cluster_register  all that precedes the first run of a graph, which the
 //                     workers get then
+//   cluster_mlp       a train step of two mirrored replicas, and the speedup:
+//   cluster_cnn       how many times as many pictures it takes in a second as a
+//                     step on one of the workers, whose batch is half of it
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -285,6 +288,64 @@ ComparePlan lstm_plan(int batch, bool train) {
   return plan;
 }
 
+// --- Replicas ---------------------------------------------------------------
+
+struct ReplicatedModel {
+  const char* name;
+  PictureModel model;
+  int batch;  // of a replica
+  int inner;
+};
+
+constexpr ReplicatedModel kReplicated[] = {
+    {"cluster_mlp", PictureModel::kMlp, 128, 5},
+    {"cluster_cnn", PictureModel::kCnn, 64, 1},
+};
+
+ComparePlan replicas_plan(const ReplicatedModel& of) {
+  ComparePlan plan = plan_of(
+      of.name,
+      fmt::format(
+          "train step: a replica of {} on each worker, batch {}",
+          of.model == PictureModel::kMlp ? "784-512-10" : "2 convolutions",
+          of.batch),
+      0, of.inner, 1e3, "ms",
+      [&of] { return make_replicas(of.model, of.batch, kTasks); });
+  plan.entry.program = of.name;
+  plan.entry.sizes = {{"batch", of.batch}};
+  return plan;
+}
+
+Result<Measurement> measure_replicas(const ReplicatedModel& of,
+                                     const BenchOptions& options) {
+  const int batch = options.batch > 0 ? options.batch : of.batch;
+  TAGFLOW_ASSIGN(const BenchGraph two, make_replicas(of.model, batch, kTasks));
+  TAGFLOW_ASSIGN(const BenchGraph one,
+                 make_replicas(of.model, batch, std::span(kTasks).first(1)));
+  TAGFLOW_ASSIGN(const auto ready, make_ready(two, options));
+  TAGFLOW_ASSIGN(actors::SessionOptions session,
+                 to_session_options(options.engine));
+  session.backend = ready->cluster.master();
+  TAGFLOW_ASSIGN(PreparedRun alone, PreparedRun::make(one, session));
+  std::vector<double> ones, twos, speedups;
+  for (int i = 0; i <= options.repeats; ++i) {
+    TAGFLOW_ASSIGN(const double one_worker, seconds_once(alone, 0, of.inner));
+    TAGFLOW_ASSIGN(const double both, seconds_once(ready->run, 0, of.inner));
+    if (i == 0) continue;
+    ones.push_back(one_worker);
+    twos.push_back(both);
+    speedups.push_back(kWorkers * one_worker / both);
+  }
+  return Measurement{of.name,
+                     median(twos) * 1e3,
+                     "ms",
+                     {{"batch", batch},
+                      {"one_worker", median(ones) * 1e3},
+                      {"speedup", median(speedups)},
+                      {"repeats", options.repeats},
+                      {"workers", options.engine.workers}}};
+}
+
 }  // namespace
 
 void add_cluster_plans(std::vector<ComparePlan>& plans) {
@@ -296,6 +357,8 @@ void add_cluster_plans(std::vector<ComparePlan>& plans) {
   for (const int batch : {1, 32})
     for (const bool train : {false, true})
       plans.push_back(lstm_plan(batch, train));
+  for (const ReplicatedModel& each : kReplicated)
+    plans.push_back(replicas_plan(each));
 }
 
 Result<Measurement> measure_cluster_lstm(const BenchOptions& options) {
@@ -369,6 +432,14 @@ Result<Measurement> measure_cluster_step(const BenchOptions& options) {
 
 Result<Measurement> measure_cluster_transfer(const BenchOptions& options) {
   return measure(kWorkloads[3], options);
+}
+
+Result<Measurement> measure_cluster_mlp(const BenchOptions& options) {
+  return measure_replicas(kReplicated[0], options);
+}
+
+Result<Measurement> measure_cluster_cnn(const BenchOptions& options) {
+  return measure_replicas(kReplicated[1], options);
 }
 
 }  // namespace tagflow::apps

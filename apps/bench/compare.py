@@ -25,12 +25,12 @@ them with the graph optimisers off.
 
 Where `program` is not empty, the graph is not read but built here, with
 `sizes`, by the function of that name: loop_grad, map_fn_grad, lstm_train, mlp,
-cnn or cluster_lstm_train. All of these have gradients. Those that we make have
-ops of ours, and TensorFlow cannot make its own for a loop that it has read from
-a file, where the loop is no more than its nodes. The programs are those of
-gradient_graphs.cpp, op for op, with the same numbers. What both sides must
-agree in, the loss and the gradients before the first update, is written to
-files: `results` + ".0.npy" and so on.
+cnn, cluster_lstm_train, cluster_mlp or cluster_cnn. All of these have
+gradients. Those that we make have ops of ours, and TensorFlow cannot make its
+own for a loop that it has read from a file, where the loop is no more than its
+nodes. The programs are those of gradient_graphs.cpp, op for op, with the same
+numbers. What both sides must agree in, the loss and the gradients before the
+first update, is written to files: `results` + ".0.npy" and so on.
 """
 import functools
 import glob
@@ -314,18 +314,16 @@ def cross_entropy(logits, batch):
         labels=labels, logits=logits))
 
 
-def mlp(batch):
-    weights = Weights()
+def mlp_loss(weights, batch):
     x = opaque(pseudo_random((batch, 784)))
     v, a = weights.of_layer((784, 512), 784), weights.zeros(512)
     w, b = weights.of_layer((512, CLASSES), 512), weights.zeros(CLASSES)
     hidden = tf.nn.relu(tf.nn.bias_add(tf.matmul(x, v), a))
     logits = tf.nn.bias_add(tf.matmul(hidden, w), b)
-    return weights.train_step(cross_entropy(logits, batch))
+    return cross_entropy(logits, batch)
 
 
-def cnn(batch):
-    weights = Weights()
+def cnn_loss(weights, batch):
     x = opaque(pseudo_random((batch, 28, 28, 1)))
     channels = 1
     for more in (32, 64):
@@ -337,12 +335,66 @@ def cnn(batch):
     size = 7 * 7 * channels
     w, b = weights.of_layer((size, CLASSES), size), weights.zeros(CLASSES)
     logits = tf.nn.bias_add(tf.matmul(tf.reshape(x, (batch, size)), w), b)
-    return weights.train_step(cross_entropy(logits, batch))
+    return cross_entropy(logits, batch)
+
+
+def mlp(batch):
+    weights = Weights()
+    return weights.train_step(mlp_loss(weights, batch))
+
+
+def cnn(batch):
+    weights = Weights()
+    return weights.train_step(cnn_loss(weights, batch))
+
+
+class ServedWeights(Weights):
+    """Variables on the first task, the same for each replica."""
+
+    def begin_replica(self):
+        self.read = 0
+
+    def get(self, value):
+        if self.read == len(self.variables):
+            with tf.device(TASKS[0]):
+                self.variables.append(tf.Variable(value, use_resource=True))
+        self.read += 1
+        return self.variables[self.read - 1].read_value()
+
+
+def replicas(loss_of, batch):
+    """A replica on each task. The first one applies the mean of the gradients:
+    a training with a parameter server, which is where one replica is, too."""
+    weights = ServedWeights()
+    losses, gradients = [], []
+    for task in TASKS:
+        weights.begin_replica()
+        with tf.device(task):
+            losses.append(loss_of(weights, batch))
+            gradients.append(tf.gradients(losses[-1], weights.variables,
+                                          colocate_gradients_with_ops=True))
+    with tf.device(TASKS[0]):
+        loss = tf.add_n(losses) / len(TASKS)
+        rate = LEARNING_RATE / len(TASKS)
+        updates = [
+            variable.assign_sub(tf.add_n(parts) * rate, read_value=False)
+            for variable, parts in zip(weights.variables, zip(*gradients))]
+        return Signature([loss, tf.group(*updates)],
+                         init=[v.initializer for v in weights.variables],
+                         compared=[loss])
+
+
+def cluster_mlp(batch):
+    return replicas(mlp_loss, batch)
+
+
+def cluster_cnn(batch):
+    return replicas(cnn_loss, batch)
 
 
 PROGRAMS = {program.__name__: program
             for program in (loop_grad, map_fn_grad, lstm_train, mlp, cnn,
-                            cluster_lstm_train)}
+                            cluster_lstm_train, cluster_mlp, cluster_cnn)}
 
 
 # --- Measurements -------------------------------------------------------------

@@ -67,14 +67,14 @@ void add_training_plans(std::vector<ComparePlan>& plans) {
   plans.push_back(lstm_train({1, 100, 16, 16}));
   plans.push_back(lstm_train({32, 28, 28, 128}));
   plans.push_back(lstm_train({64, 100, 128, 512}));
-  ComparePlan mlp =
-      train_step_of("mlp", "train step: 784-512-10, batch 128",
-                    {{"batch", 128}}, [] { return make_mlp(128); });
+  ComparePlan mlp = train_step_of(
+      "mlp", "train step: 784-512-10, batch 128", {{"batch", 128}},
+      [] { return make_train_step(PictureModel::kMlp, 128); });
   mlp.entry.inner = 5;
   plans.push_back(std::move(mlp));
   plans.push_back(train_step_of(
       "cnn", "train step: 2 convolutions 3 x 3, batch 64 of 28 x 28",
-      {{"batch", 64}}, [] { return make_cnn(64); }));
+      {{"batch", 64}}, [] { return make_train_step(PictureModel::kCnn, 64); }));
 }
 
 }  // namespace tagflow::apps

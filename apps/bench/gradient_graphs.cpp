@@ -6,6 +6,8 @@
 
 #include "apps/bench/building.h"
 #include "autodiff/gradients.h"
+#include "autodiff/train/optimizers.h"
+#include "autodiff/train/replicas.h"
 
 namespace tagflow::apps {
 namespace {
@@ -329,11 +331,10 @@ Result<BenchGraph> make_layered_lstm(const LstmSize& size,
   return train_step(building, vars, last[1], part);
 }
 
-Result<BenchGraph> make_mlp(int batch) {
+namespace {
+
+Output mlp_loss(const Scope& s, const VariableScope& vars, int batch) {
   constexpr int kInputs = 784, kUnits = 512;
-  Building building;
-  const Scope& s = building.scope();
-  const VariableScope vars;
   const Output x = opaque(s, pseudo_random({batch, kInputs}));
   const Output v = weight(s, vars, "v", {kInputs, kUnits}, kInputs);
   const Output a = bias(s, vars, "a", kUnits);
@@ -341,15 +342,11 @@ Result<BenchGraph> make_mlp(int batch) {
   const Output b = bias(s, vars, "b", kClasses);
   const Output hidden = ops::relu(s, ops::bias_add(s, ops::matmul(s, x, v), a));
   const Output logits = ops::bias_add(s, ops::matmul(s, hidden, w), b);
-  return train_step(building, vars, loss_of(s, logits, batch),
-                    StepPart::kUpdates);
+  return loss_of(s, logits, batch);
 }
 
-Result<BenchGraph> make_cnn(int batch) {
+Output cnn_loss(const Scope& s, const VariableScope& vars, int batch) {
   constexpr int kSide = 28, kPooledSide = kSide / 4;
-  Building building;
-  const Scope& s = building.scope();
-  const VariableScope vars;
   Output x = opaque(s, pseudo_random({batch, kSide, kSide, 1}));
   int channels = 1;
   for (const int next : {32, 64}) {
@@ -368,8 +365,41 @@ Result<BenchGraph> make_cnn(int batch) {
   const Output b = bias(s, vars, "b", kClasses);
   const Output flat = ops::reshape(s, x, {batch, inputs});
   const Output logits = ops::bias_add(s, ops::matmul(s, flat, w), b);
-  return train_step(building, vars, loss_of(s, logits, batch),
+  return loss_of(s, logits, batch);
+}
+
+Output loss_of(const Scope& s, const VariableScope& vars, PictureModel model,
+               int batch) {
+  return model == PictureModel::kMlp ? mlp_loss(s, vars, batch)
+                                     : cnn_loss(s, vars, batch);
+}
+
+}  // namespace
+
+Result<BenchGraph> make_train_step(PictureModel model, int batch) {
+  Building building;
+  const VariableScope vars;
+  return train_step(building, vars,
+                    loss_of(building.scope(), vars, model, batch),
                     StepPart::kUpdates);
+}
+
+Result<BenchGraph> make_replicas(PictureModel model, int batch,
+                                 std::span<const char* const> devices) {
+  Building building;
+  const Scope s = building.scope().with_device(devices.front());
+  const VariableScope vars;
+  const autodiff::Replicas replicas(
+      s, vars, {.devices = {devices.begin(), devices.end()}},
+      [&](const autodiff::Replica& r) {
+        return loss_of(r.s, r.vars, model, batch);
+      });
+  const Output loss = ops::reduce_mean(s, ops::pack(s, replicas.losses()));
+  const Output step = replicas.minimize(s, [](const VariableScope& own) {
+    return autodiff::optimizers::sgd(own, kLearningRate);
+  });
+  const Output init = replicas.initialize(s);
+  return with_compared(building.done({}, {loss}, {step}, {init}), {loss});
 }
 
 }  // namespace tagflow::apps

@@ -52,10 +52,16 @@ Result<BenchGraph> make_lstm_train(const LstmSize& size,
 Result<BenchGraph> make_layered_lstm(const LstmSize& size,
                                      std::span<const char* const> devices,
                                      StepPart part);
-// The cross entropy of relu(x v + a) w + b: 784 inputs, 512 units, 10 classes.
-Result<BenchGraph> make_mlp(int batch);
-// The cross entropy for images of 28 x 28 x 1: two 3 x 3 convolutions (32 and
-// 64 channels), each with relu and a 2 x 2 pool, and a dense layer.
-Result<BenchGraph> make_cnn(int batch);
+// Models whose loss is the cross entropy.
+enum class PictureModel : uint8_t {
+  kMlp,  // of relu(x v + a) w + b: 784 inputs, 512 units, 10 classes
+  // For images of 28 x 28 x 1: two 3 x 3 convolutions (32 and 64 channels),
+  // each with relu and a 2 x 2 pool, and a dense layer.
+  kCnn
+};
+Result<BenchGraph> make_train_step(PictureModel model, int batch);
+// A mirrored replica on each device, with a batch of its own.
+Result<BenchGraph> make_replicas(PictureModel model, int batch,
+                                 std::span<const char* const> devices);
 
 }  // namespace tagflow::apps

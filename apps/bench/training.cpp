@@ -27,12 +27,12 @@ Result<PreparedRun> prepared(const Result<BenchGraph>& graph,
   return PreparedRun::make(*graph, session);
 }
 
-Result<Measurement> measure_step(std::string name,
-                                 Result<BenchGraph> (*make)(int batch),
+Result<Measurement> measure_step(std::string name, PictureModel model,
                                  int default_batch,
                                  const BenchOptions& options) {
   const int batch = options.batch > 0 ? options.batch : default_batch;
-  TAGFLOW_ASSIGN(PreparedRun run, prepared(make(batch), options));
+  TAGFLOW_ASSIGN(PreparedRun run,
+                 prepared(make_train_step(model, batch), options));
   TAGFLOW_ASSIGN(const double seconds, run.seconds({}, options.repeats, kRuns));
   return Measurement{std::move(name),
                      seconds * 1e3,
@@ -45,11 +45,11 @@ Result<Measurement> measure_step(std::string name,
 }  // namespace
 
 Result<Measurement> measure_mlp(const BenchOptions& options) {
-  return measure_step("mlp", make_mlp, 128, options);
+  return measure_step("mlp", PictureModel::kMlp, 128, options);
 }
 
 Result<Measurement> measure_cnn(const BenchOptions& options) {
-  return measure_step("cnn", make_cnn, 64, options);
+  return measure_step("cnn", PictureModel::kCnn, 64, options);
 }
 
 Result<Measurement> measure_lstm_backward_ratio(const BenchOptions& options) {

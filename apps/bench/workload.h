@@ -106,6 +106,8 @@ Result<Measurement> measure_cluster_step(const BenchOptions& options);
 Result<Measurement> measure_cluster_transfer(const BenchOptions& options);
 Result<Measurement> measure_cluster_lstm(const BenchOptions& options);
 Result<Measurement> measure_cluster_register(const BenchOptions& options);
+Result<Measurement> measure_cluster_mlp(const BenchOptions& options);
+Result<Measurement> measure_cluster_cnn(const BenchOptions& options);
 // kmeans.cpp: a ratio
 Result<Measurement> measure_kmeans_scaling(const BenchOptions& options);
 // recurrent.cpp: ms per run; seconds

@@ -133,6 +133,10 @@ expect 0 '"one_process":[0-9.]+' - tagflow bench cluster_lstm --train \
   --batch 2 --steps 3 --units 8 --repeats 1
 expect 0 '"nodes":1000,"one_process":[0-9.]+' - \
   tagflow bench cluster_register --nodes 1000 --repeats 1
+for name in cluster_mlp cluster_cnn; do
+  expect 0 '"batch":4,"one_worker":[0-9.]+,"repeats":1,"speedup":[0-9.]+' - \
+    tagflow bench "$name" --batch 4 --repeats 1
+done
 expect 0 '"raw_write":[0-9.]+' - \
   tagflow bench checkpoint --bytes 100000 --repeats 1
 # Nothing but what the reader asked for, and nothing at all, is copied.
