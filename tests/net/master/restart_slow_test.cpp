@@ -79,8 +79,7 @@ class Folder {
   const std::filesystem::path path_;
 };
 
-actors::TrainingOptions options_of(const Training& training,
-                                   const Folder& folder) {
+actors::TrainingOptions options_of(const Folder& folder) {
   actors::TrainingOptions options;
   options.init = [](actors::Session& session) {
     return session.run({}, {}, {"init"}, patient()).status();
@@ -145,7 +144,7 @@ const std::string& undisturbed() {
   static const std::string weights = [] {
     const Training training(/*is_pinned=*/false);
     const Folder folder("undisturbed");
-    actors::TrainingOptions options = options_of(training, folder);
+    actors::TrainingOptions options = options_of(folder);
     options.make_session = [&] { return session_on(training, nullptr); };
     must(actors::run_training(options));
     return weights_in(folder);
@@ -202,7 +201,7 @@ TEST_CASE("workers that are killed at random leave a training's result as is") {
     processes.cluster.reset();
     Killer killer(processes);
     int losses = 0;
-    actors::TrainingOptions options = options_of(training, folder);
+    actors::TrainingOptions options = options_of(folder);
     options.restarts = 6;
     options.make_session = [&]() -> Result<std::unique_ptr<actors::Session>> {
       TAGFLOW_ASSIGN(auto connected, Cluster::connect(cluster));
@@ -259,7 +258,7 @@ TEST_CASE("a training goes on without a worker that does not come back") {
   cluster.patience = milliseconds(2000);
   processes.cluster.reset();
   std::vector<Task> left_out;
-  actors::TrainingOptions options = options_of(training, folder);
+  actors::TrainingOptions options = options_of(folder);
   options.restarts = 1;
   options.make_session = [&]() -> Result<std::unique_ptr<actors::Session>> {
     TAGFLOW_ASSIGN(auto connected, Cluster::connect(cluster));
@@ -285,7 +284,7 @@ TEST_CASE(
   const Training training;
   const Folder folder("none_left");
   WorkerProcesses processes(3);
-  actors::TrainingOptions options = options_of(training, folder);
+  actors::TrainingOptions options = options_of(folder);
   options.make_session = [&] {
     return session_on(training, processes.cluster);
   };
