@@ -96,7 +96,7 @@ TEST_CASE(
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   REQUIRE(zeros != MAP_FAILED);
   const std::shared_ptr<const void> owner(
-      zeros, [size](void* pages) { ::munmap(pages, size); });
+      zeros, [](void* pages) { ::munmap(pages, size); });
   master.links().send(BulkLink::Object{
       {master.links().next_object(), ObjectKind::kRegister, size, {}},
       {static_cast<const char*>(zeros), size},
