@@ -19,6 +19,8 @@ class Budget;  // graph/budget.h
 
 namespace tagflow::actors {
 
+class ServedSession;  // actors/session/served_session.h
+
 // Note [Backends]
 // A session extracts, rewrites, places and cuts a signature, and starts its
 // runs: with their border, time-outs and cancellation. All this needs names and
@@ -47,6 +49,12 @@ class Backend {
                             std::vector<std::string> fetches,
                             const SessionOptions& options,
                             graph::Budget* budget) = 0;
+  // For a backend that cuts and compiles whole graphs itself: what it has of a
+  // session, which then never calls make(). Else null.
+  virtual Result<std::shared_ptr<ServedSession>> open(
+      const SessionOptions& /*options*/) {
+    return std::shared_ptr<ServedSession>();
+  }
   // Removes the resources in these containers: see Session::reset().
   virtual Status reset(const std::vector<std::string>& containers) = 0;
   // Whether ops at all of the devices use the files of this process.
