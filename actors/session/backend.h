@@ -57,6 +57,10 @@ class Backend {
   }
   // Removes the resources in these containers: see Session::reset().
   virtual Status reset(const std::vector<std::string>& containers) = 0;
+  // Whether the `done` of an asynchronous run may be called on the thread that
+  // brings the answer, such as a link's. Else it is called on a worker, which
+  // has to wake up, since it may be a user's and take long.
+  virtual bool answers_at_once() const { return false; }
   // Whether ops at all of the devices use the files of this process.
   virtual bool has_local_files() const = 0;
   // Whether what its processes hold belongs together, so that a snapshot of it

@@ -42,6 +42,7 @@ SessionState::SessionState(SessionOptions options,
       devices_(std::move(devices)),
       backend_(backend_of(options_, devices_)),
       served_(std::move(served)),
+      answers_at_once_(backend_->answers_at_once()),
       cache_(size_t(options_.max_signatures)),
       check_({.max_nodes = options_.max_nodes}) {}
 

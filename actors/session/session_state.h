@@ -208,6 +208,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   const std::shared_ptr<DeviceSet> devices_;
   const std::shared_ptr<Backend> backend_;
   const std::shared_ptr<ServedSession> served_;  // null: it cuts graphs itself
+  const bool answers_at_once_;                   // as the backend does
   SignatureCache cache_;
   Turns compiling_;                                // of CompileLocks
   std::atomic<std::thread::id> compiling_thread_;  // that has it

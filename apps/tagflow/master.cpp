@@ -17,6 +17,7 @@
 #include "apps/shared/runs/tls_options.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/model/op_libraries.h"
+#include "net/master/cluster.h"
 #include "net/service/master_door.h"
 
 namespace tagflow::apps {
@@ -98,6 +99,9 @@ Failure serve(const MasterCommand& command) {
   workers.tls = command.engine.tls;
   failure = connect_cluster(workers);
   if (failure.exit_code != ExitCode::kOk) return failure;
+  if (const auto cluster =
+          std::dynamic_pointer_cast<net::Cluster>(workers.backend))
+    options.threads = cluster->threads();
   auto session = session_options(command, std::move(workers));
   if (!session.ok()) return usage_error(std::move(session).status());
   auto service =

@@ -108,10 +108,8 @@ class MasterDoor::Link {
 
 class MasterDoor::Impl {
  public:
-  Impl(MasterService& service, MasterDoorOptions options, IoThreads threads)
-      : service_(service),
-        options_(std::move(options)),
-        threads_(std::move(threads)) {}
+  Impl(MasterService& service, MasterDoorOptions options)
+      : service_(service), options_(std::move(options)) {}
   ~Impl();
 
   Status start();
@@ -131,7 +129,7 @@ class MasterDoor::Impl {
 
   MasterService& service_;
   const MasterDoorOptions options_;
-  IoThreads threads_;
+  const IoThreads& threads_ = *options_.threads;
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
   bool is_closed_ = false;
@@ -422,9 +420,11 @@ MasterDoor::~MasterDoor() = default;
 Result<std::unique_ptr<MasterDoor>> MasterDoor::start(
     MasterService& service, MasterDoorOptions options) {
   return guarded("net", [&]() -> Result<std::unique_ptr<MasterDoor>> {
-    TAGFLOW_ASSIGN(IoThreads threads, IoThreads::start());
-    auto impl =
-        std::make_unique<Impl>(service, std::move(options), std::move(threads));
+    if (options.threads == nullptr) {
+      TAGFLOW_ASSIGN(IoThreads threads, IoThreads::start());
+      options.threads = std::make_shared<IoThreads>(std::move(threads));
+    }
+    auto impl = std::make_unique<Impl>(service, std::move(options));
     TAGFLOW_RETURN_IF_ERROR(impl->start());
     return std::unique_ptr<MasterDoor>(new MasterDoor(std::move(impl)));
   });

@@ -11,6 +11,7 @@
 namespace tagflow::net {
 
 class Tls;
+struct IoThreads;  // net/transfer/channel.h
 
 struct MasterDoorOptions {
   std::string cluster;  // its name, which clients must know
@@ -22,6 +23,8 @@ struct MasterDoorOptions {
   // As those of WorkerOptions.
   bool beyond_loopback = false;
   bool has_local_door = true;
+  // Of its links: those of the cluster that the service runs on. Null: its own.
+  std::shared_ptr<const IoThreads> threads;
   // Receives why a client was lost or refused. May be empty. Must be
   // thread-safe.
   std::function<void(const std::string&)> on_warning;

@@ -6,10 +6,45 @@
 #include <utility>
 
 #include "actors/runtime/engine.h"
+#include "actors/session/backend.h"
 #include "graph/fault.h"
 #include "graph/file/graphdef.h"
 
 namespace tagflow::net {
+namespace {
+
+// The backend of all sessions, whose runs are answered on threads of links: a
+// Done is sent at once.
+class AtOnce final : public actors::Backend {
+ public:
+  explicit AtOnce(std::shared_ptr<actors::Backend> backend)
+      : backend_(std::move(backend)) {}
+
+  std::span<const graph::DeviceInfo> devices() const override {
+    return backend_->devices();
+  }
+  const graph::KernelCatalog& kernels() const override {
+    return backend_->kernels();
+  }
+  Result<Made> make(std::vector<graph::Partition> partitions,
+                    std::vector<std::string> fetches,
+                    const actors::SessionOptions& options,
+                    graph::Budget* budget) override {
+    return backend_->make(std::move(partitions), std::move(fetches), options,
+                          budget);
+  }
+  Status reset(const std::vector<std::string>& containers) override {
+    return backend_->reset(containers);
+  }
+  bool answers_at_once() const override { return true; }
+  bool has_local_files() const override { return backend_->has_local_files(); }
+  Status check_state() const override { return backend_->check_state(); }
+
+ private:
+  const std::shared_ptr<actors::Backend> backend_;
+};
+
+}  // namespace
 
 // A run that is not over.
 struct MasterService::Pending {
@@ -32,6 +67,8 @@ Result<std::unique_ptr<MasterService>> MasterService::create(Options options) {
     if (limit == 0)
       return invalid_argument("[service] a limit of a service must not be 0");
   return guarded("service", [&]() -> Result<std::unique_ptr<MasterService>> {
+    if (auto& backend = options.session.backend; backend != nullptr)
+      backend = std::make_shared<AtOnce>(std::move(backend));
     std::unique_ptr<MasterService> service(
         new MasterService(std::move(options)));
     TAGFLOW_ASSIGN(service->root_,
