@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -82,7 +83,10 @@ class MasterDoor::Link {
   Status on_frame(const Frame& frame);
   Result<BulkLink::Destination> on_begin(const Begin& begin);
   void on_end(ObjectId object, const Status& status);
+  void on_sent(ObjectId object);
   void on_lost(const Status& status);
+  // An error if the client has left too much where it is.
+  Status check_taken();
   void on_run(Run run);
   void start_run(uint64_t executable, uint64_t step, Result<Values> values);
   void send_done(uint64_t step, const Result<std::vector<Tensor>>& answer,
@@ -102,6 +106,9 @@ class MasterDoor::Link {
   std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;
   bool is_lost_ = false;
+  // Fetches that the system has not taken yet, by object, and their bytes.
+  std::map<ObjectId, uint64_t> unsent_;
+  uint64_t unsent_bytes_ = 0;
   std::thread thread_;
   Channel channel_;  // destroyed first
 };
@@ -149,6 +156,7 @@ void MasterDoor::Link::start() {
        .on_begin = [this](const Begin& begin) { return on_begin(begin); },
        .on_end = [this](ObjectId object,
                         const Status& status) { on_end(object, status); },
+       .on_sent = [this](ObjectId object, const Status&) { on_sent(object); },
        .on_lost = [this](const Status& status) { on_lost(status); }});
   static_cast<void>(channel_.send(devices_of(service_.devices())));
 }
@@ -212,6 +220,21 @@ void MasterDoor::Link::on_end(ObjectId object, const Status& status) {
   if (!posted.ok()) close(posted);
 }
 
+void MasterDoor::Link::on_sent(ObjectId object) {
+  const std::lock_guard lock(mutex_);
+  const auto node = unsent_.extract(object);
+  if (!node.empty()) unsent_bytes_ -= node.mapped();
+}
+
+Status MasterDoor::Link::check_taken() {
+  const std::lock_guard lock(mutex_);
+  if (unsent_bytes_ <= service_.limits().bytes) return {};
+  return error(Code::kResourceExhausted,
+               "[service] the client has not taken {} bytes of its results; {} "
+               "is the limit",
+               unsent_bytes_, service_.limits().bytes);
+}
+
 Status MasterDoor::Link::on_frame(const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::kRun: {
@@ -266,6 +289,7 @@ void MasterDoor::Link::start_run(uint64_t executable, uint64_t step,
                                  Result<Values> values) {
   const Status status = guarded("service", [&]() -> Status {
     TAGFLOW_RETURN_IF_ERROR(values.status());
+    TAGFLOW_RETURN_IF_ERROR(check_taken());
     TAGFLOW_ASSIGN(auto feeds, in_order(std::move(*values)));
     return client_->run(executable, step, std::move(feeds),
                         [this, step](Result<std::vector<Tensor>> answer,
@@ -305,6 +329,12 @@ Status MasterDoor::Link::try_send_done(
       fetch.index = i;
       TAGFLOW_RETURN_IF_ERROR(
           sender.put((*answer)[i], fmt::format("fetch {}", i), fetch.value));
+      const auto* object = std::get_if<ObjectId>(&fetch.value);
+      if (object == nullptr) continue;
+      const std::lock_guard lock(mutex_);
+      const uint64_t bytes = (*answer)[i].bytes();
+      unsent_.emplace(*object, bytes);
+      unsent_bytes_ += bytes;
     }
   return sender.send(done);
 }

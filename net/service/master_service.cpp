@@ -352,12 +352,15 @@ Result<MasterService::Client::Answer> MasterService::Client::extend(
   TAGFLOW_ASSIGN(
       graph::GraphFile file,
       graph::parse_graphdef(extend.graph, {.max_nodes = held->max_nodes}));
-  if (extend.first > file.nodes.size())
-    return invalid_argument("[service] a graph of {} nodes has no node {}",
-                            file.nodes.size(), extend.first);
+  // A client asks for one thing at a time.
+  const size_t known = held->session->graph().size();
+  if (known > file.nodes.size())
+    return invalid_argument(
+        "[service] a graph of {} nodes is sent for a session with {}",
+        file.nodes.size(), known);
   std::vector<graph::NodeDef> nodes;
-  if (extend.first > 0) {
-    const auto from = file.nodes.begin() + ptrdiff_t(extend.first);
+  if (known > 0) {
+    const auto from = file.nodes.begin() + ptrdiff_t(known);
     nodes.assign(std::make_move_iterator(from),
                  std::make_move_iterator(file.nodes.end()));
     file.nodes.clear();

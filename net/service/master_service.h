@@ -105,10 +105,10 @@ class MasterService::Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Does what the client asks, which may take long. Errors of the session, and
-  // ResourceExhausted beyond a limit; AlreadyExists for a number that it has,
-  // NotFound for a session that it does not have, Cancelled if the number is
-  // released meanwhile.
+  // Does what the client asks, which may take long. REQUIRES: one at a time.
+  // Errors of the session, and ResourceExhausted beyond a limit; AlreadyExists
+  // for a number that it has, NotFound for a session that it does not have,
+  // Cancelled if the number is released meanwhile.
   Result<Answer> perform(const ServiceRequest& request);
   // Starts a run of what was prepared as `executable`; `number` is new. Its
   // feeds have the order of the signature. `done` is called once, on any

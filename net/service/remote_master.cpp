@@ -180,9 +180,8 @@ class RemoteSession final : public actors::ServedSession {
     TAGFLOW_ASSIGN(std::string bytes, graph::write_graphdef(graph));
     TAGFLOW_ASSIGN(
         Reply reply,
-        master().ask(
-            {number(), ServiceRequest::Extend{num_nodes_, std::move(bytes)}},
-            budget));
+        master().ask({number(), ServiceRequest::Extend{std::move(bytes)}},
+                     budget));
     num_nodes_ = graph.size();
     num_functions_ = num_functions;
     warnings = std::move(reply.warnings);

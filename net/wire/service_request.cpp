@@ -77,7 +77,6 @@ void ServiceRequest::write(Writer& writer) const {
                    },
                    [&](const Extend& extend) {
                      writer.fixed(uint8_t(kExtend));
-                     writer.varint(extend.first);
                      writer.text(extend.graph);
                    },
                    [&](const Prepare& prepare) {
@@ -98,12 +97,9 @@ ServiceRequest ServiceRequest::read(Reader& reader) {
     case kOpen:
       request.what = read_open(reader);
       break;
-    case kExtend: {
-      Extend& extend = request.what.emplace<Extend>();
-      extend.first = reader.varint();
-      extend.graph = read_text(reader);
+    case kExtend:
+      request.what = Extend{read_text(reader)};
       break;
-    }
     case kPrepare:
       request.what = read_prepare(reader);
       break;

@@ -28,9 +28,9 @@ struct OpenSession {
   std::vector<std::string> lossy;
 };
 
-// Adds the nodes of a GraphDef from that one on, and its functions.
+// Adds what is new in a GraphDef: nodes behind those that the session has,
+// which it begins with, and functions.
 struct ExtendSession {
-  uint64_t first = 0;
   std::string graph;  // its bytes
 };
 

@@ -14,23 +14,25 @@ namespace tagflow::net {
 // So many workers of one CPU.
 struct Served {
   explicit Served(int workers, ServiceLimits limits = {},
-                  bool has_local_door = true) {
+                  bool has_local_door = true, bool has_tls = false) {
     actors::SessionOptions session;
     session.backend =
-        std::make_shared<Sockets>(workers, "cpu:1", 1, has_local_door);
+        std::make_shared<Sockets>(workers, "cpu:1", 1, has_local_door, has_tls);
     service = graph::testing::must(
         MasterService::create({std::move(session), limits}));
     MasterDoorOptions options;
     options.cluster = kTestCluster;
     options.secret = kTestSecret;
     options.has_local_door = has_local_door;
+    if (has_tls) tls = options.tls = master_tls();
     door =
         graph::testing::must(MasterDoor::start(*service, std::move(options)));
   }
   RemoteMasterOptions address(const std::string& secret = kTestSecret) const {
     return {.address = {"localhost", door->port()},
             .name = kTestCluster,
-            .secret = secret};
+            .secret = secret,
+            .tls = tls};
   }
   // The options of a new client's sessions.
   actors::SessionOptions client() const {
@@ -39,6 +41,7 @@ struct Served {
     return options;
   }
 
+  std::shared_ptr<Tls> tls;  // null: without
   std::unique_ptr<MasterService> service;
   std::unique_ptr<MasterDoor> door;
 };

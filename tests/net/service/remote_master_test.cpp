@@ -2,15 +2,21 @@
 #include "net/service/remote_master.h"
 
 #include <doctest/doctest.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <limits>
 #include <thread>
 
 #include "actors/plan/distribute.h"
+#include "net/transfer/channel.h"
+#include "net/transfer/identity.h"
+#include "net/transfer/reports.h"
 #include "tests/net/service/door.h"
+#include "tests/net/service/service.h"
 
 namespace tagflow::net {
 namespace {
@@ -74,7 +80,14 @@ void await(const std::function<bool()>& is_so) {
 }  // namespace
 
 TEST_CASE("replicas of two clients update one variable of a container") {
-  const Served served(2);
+  bool has_local_door = true, has_tls = false;
+  SUBCASE("through the local door") {}
+  SUBCASE("over TCP") { has_local_door = false; }
+  SUBCASE("with certificates") {
+    has_local_door = false;
+    has_tls = true;
+  }
+  const Served served(2, {}, has_local_door, has_tls);
   const Replica one(kTask0), two(kTask1);
   const auto chief = actors::make_session(served.client(), one.graph);
   const auto other = actors::make_session(served.client(), two.graph);
@@ -110,6 +123,75 @@ TEST_CASE("a session at a service grows, and has large feeds and fetches") {
   CHECK(stats.fired > 0);
   CHECK(contains(message(session->run({}, {"zz"}).status()), "zz"));
   CHECK(session->explain({"x"}, {"y"}).status().code() == Code::kUnimplemented);
+}
+
+TEST_CASE("a client that takes no results is refused further runs") {
+  const Served served(1, {.bytes = 1 << 20}, false);
+  actors::Program program;
+  ops::identity(program.s.named("y"), ops::fill(program.s, {int64_t{16} << 20},
+                                                ops::constant(program.s, 1.f)));
+  must(program.s.status());
+  // By hand: of its two connections, it reads one.
+  const IoThreads threads = must(IoThreads::start());
+  const Identity identity = must(
+      make_identity(Role::kClient, {"client", 0}, kTestCluster, kTestSecret));
+  Pairing::Pair pair = must(connect_pair(
+      *threads.bulk, {"localhost", served.door->port()}, identity, 0));
+  std::atomic<bool> is_over{false};
+  std::thread writer([&, socket = pair.bulk.descriptor()] {
+    uint32_t number = 0;
+    const auto send = [&](std::string frame, std::string_view rest) {
+      number_frame({frame.data(), frame.size()}, number++, rest);
+      frame += rest;
+      CHECK(::send(socket, frame.data(), frame.size(), MSG_NOSIGNAL) ==
+            ssize_t(frame.size()));
+    };
+    for (const ServiceRequest& request :
+         {open_request(1), extend_request(1, program.graph),
+          prepare_request(1, 2, {"y"})}) {
+      const std::string bytes = must(bytes_of(request));
+      const ObjectId object{number + 1};
+      send(must(frame_of(
+               Begin{object, ObjectKind::kRegister, bytes.size(), {}})),
+           {});
+      Writer chunk(kFrameHeader);
+      Chunk{object, 0}.write(chunk);
+      must(begin_frame(FrameKind::kChunk, chunk.bytes(), bytes.size()));
+      send(chunk.bytes(), bytes);
+    }
+    while (!is_over) {
+      send(must(frame_of(Ping{number, 0})), {});
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  });
+  SmallLink small(*threads.small, std::move(pair.small), {});
+  std::promise<void> prepared;
+  std::promise<Status> first, second;
+  small.start(
+      {.on_frame = [&](const Frame& frame) -> Status {
+         if (frame.kind == FrameKind::kReply) {
+           const Reply reply = must(parse_body<Reply>(frame.body));
+           must(status_of(reply.outcome));
+           if (reply.request == 2) prepared.set_value();
+         }
+         if (frame.kind == FrameKind::kDone) {
+           const net::Done done = must(parse_body<net::Done>(frame.body));
+           (done.step == 1 ? first : second).set_value(status_of(done.outcome));
+         }
+         return {};
+       },
+       .on_lost = [](const Status&) {}});
+  prepared.get_future().get();
+  std::string run = must(frame_of(Run{.executable = 2, .step = 1}));
+  small.send(run);
+  must(first.get_future().get());
+  run = must(frame_of(Run{.executable = 2, .step = 2}));
+  small.send(run);
+  const Status refused = second.get_future().get();
+  is_over = true;
+  writer.join();
+  CHECK(refused.code() == Code::kResourceExhausted);
+  CHECK(contains(message(refused), "has not taken 67108864 bytes"));
 }
 
 TEST_CASE(

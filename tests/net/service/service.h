@@ -30,7 +30,7 @@ inline ServiceRequest open_request(uint64_t session) {
 inline ServiceRequest extend_request(uint64_t session,
                                      const graph::Graph& graph) {
   return {session, ServiceRequest::Extend{
-                       0, graph::testing::must(graph::write_graphdef(graph))}};
+                       graph::testing::must(graph::write_graphdef(graph))}};
 }
 inline ServiceRequest prepare_request(uint64_t session, uint64_t executable,
                                       std::vector<std::string> fetches,

@@ -36,7 +36,7 @@ TEST_CASE("smoke: what a client asks for has the bytes of the page") {
                                         .lossy = {"a"}}},
                "05 01 03 61 6c 6c 02 03 c8 01 e8 07 01 00 01 07 00 00 00 00 00 "
                "00 00 00 01 01 61");
-  check_golden({5, ServiceRequest::Extend{3, "gg"}}, "05 02 03 02 67 67");
+  check_golden({5, ServiceRequest::Extend{"gg"}}, "05 02 02 67 67");
   check_golden({5, ServiceRequest::Prepare{6, {"x"}, {"y"}, {}}},
                "05 03 06 01 01 78 01 01 79 00");
   CHECK(ServiceRequest{5, ServiceRequest::Prepare{6, {}, {}, {}}}.number() ==
