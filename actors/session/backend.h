@@ -19,6 +19,8 @@ class Budget;  // graph/budget.h
 
 namespace tagflow::actors {
 
+class ServedSession;  // actors/session/served_session.h
+
 // Note [Backends]
 // A session extracts, rewrites, places and cuts a signature, and starts its
 // runs: with their border, time-outs and cancellation. All this needs names and
@@ -47,8 +49,18 @@ class Backend {
                             std::vector<std::string> fetches,
                             const SessionOptions& options,
                             graph::Budget* budget) = 0;
+  // For a backend that cuts and compiles whole graphs itself: what it has of a
+  // session, which then never calls make(). Else null.
+  virtual Result<std::shared_ptr<ServedSession>> open(
+      const SessionOptions& /*options*/) {
+    return std::shared_ptr<ServedSession>();
+  }
   // Removes the resources in these containers: see Session::reset().
   virtual Status reset(const std::vector<std::string>& containers) = 0;
+  // Whether the `done` of an asynchronous run may be called on the thread that
+  // brings the answer, such as a link's. Else it is called on a worker, which
+  // has to wake up, since it may be a user's and take long.
+  virtual bool answers_at_once() const { return false; }
   // Whether ops at all of the devices use the files of this process.
   virtual bool has_local_files() const = 0;
   // Whether what its processes hold belongs together, so that a snapshot of it

@@ -128,8 +128,12 @@ Result<std::unique_ptr<Session>> Session::create(SessionOptions options) try {
   // The device set keeps it alive.
   options.engine = nullptr;
   options.hand_off = engine->hand_off();
-  auto handle = std::make_shared<SessionHandle>(
-      std::make_shared<SessionState>(std::move(options), std::move(devices)));
+  std::shared_ptr<ServedSession> served;
+  if (options.backend != nullptr) {
+    TAGFLOW_ASSIGN(served, options.backend->open(options));
+  }
+  auto handle = std::make_shared<SessionHandle>(std::make_shared<SessionState>(
+      std::move(options), std::move(devices), std::move(served)));
   return std::unique_ptr<Session>(new Session(std::move(handle)));
 } catch (...) {
   return current_fault("session");

@@ -243,7 +243,11 @@ void SessionState::end_step(Step& step, Step::Answer answer,
   // The step leaves before its answer, so that its client finds a free place,
   // but not that of a queued run.
   std::shared_ptr<Queued> next = leave(step);
-  step.answer_on_worker(std::move(answer), stats);
+  if (answers_at_once_) {
+    step.answer(std::move(answer), stats);
+  } else {
+    step.answer_on_worker(std::move(answer), stats);
+  }
   start_queued(std::move(next));
 }
 

@@ -36,10 +36,13 @@ std::shared_ptr<Backend> backend_of(const SessionOptions& options,
 }  // namespace
 
 SessionState::SessionState(SessionOptions options,
-                           std::shared_ptr<DeviceSet> devices)
+                           std::shared_ptr<DeviceSet> devices,
+                           std::shared_ptr<ServedSession> served)
     : options_(with_state(std::move(options), devices)),
       devices_(std::move(devices)),
       backend_(backend_of(options_, devices_)),
+      served_(std::move(served)),
+      answers_at_once_(backend_->answers_at_once()),
       cache_(size_t(options_.max_signatures)),
       check_({.max_nodes = options_.max_nodes}) {}
 
@@ -119,6 +122,10 @@ Result<std::shared_ptr<const Prepared>> SessionState::compile_usual(
   if (auto prepared = cache_.find(key)) return prepared;
   std::shared_lock lock(graph_mutex_);
   TAGFLOW_ASSIGN(auto prepared, compile(signature, {}, nullptr, budget));
+  if (served_ != nullptr) {  // it has forms of its own
+    cache_.add(key, prepared);
+    return std::shared_ptr<const Prepared>(std::move(prepared));
+  }
   std::vector<size_t> open_feeds = find_open_feeds(*prepared);
   const bool is_frozen = options_.passes.has(graph::Pass::kFreeze) &&
                          prepared->executable->can_be_frozen();
@@ -191,7 +198,16 @@ const StateGroups& SessionState::groups() {
   return *groups_;
 }
 
+Status SessionState::check_cuts(std::string_view what) const {
+  if (served_ == nullptr) return {};
+  return error(Code::kUnimplemented,
+               "[session] {}: the service of this session places and cuts its "
+               "graphs, and does not tell how",
+               what);
+}
+
 Result<Distribution> SessionState::explain(const Signature& signature) {
+  TAGFLOW_RETURN_IF_ERROR(check_cuts("explain"));
   const RunOptions defaults;
   graph::Budget budget(budget_of(defaults, Clock::now()));
   return or_closed([&]() -> Result<Distribution> {
@@ -203,6 +219,7 @@ Result<Distribution> SessionState::explain(const Signature& signature) {
 }
 
 Status SessionState::learn(graph::CostModel costs) {
+  TAGFLOW_RETURN_IF_ERROR(check_cuts("learn"));
   TAGFLOW_ASSIGN(const CompileLock no_compiling, lock_compiling());
   costs_ = std::move(costs);
   cache_.clear();
@@ -213,6 +230,12 @@ Result<std::shared_ptr<Prepared>> SessionState::compile(
     const Signature& signature, const Special& special, FrozenVariables* frozen,
     graph::Budget& budget) {
   TAGFLOW_ASSIGN(Request request, find_request(signature));
+  if (served_ != nullptr) {
+    TAGFLOW_RETURN_IF_ERROR(check_graph(budget));
+    TAGFLOW_ASSIGN(Backend::Made made,
+                   served_->make(graph_, signature, request, &budget));
+    return finish(request, std::move(made));
+  }
   request.feed_shapes = special.feed_shapes;
   TAGFLOW_ASSIGN(
       Distribution distribution,
@@ -230,6 +253,11 @@ Result<std::shared_ptr<Prepared>> SessionState::compile(
   TAGFLOW_ASSIGN(Backend::Made made,
                  backend_->make(std::move(distribution.partitions),
                                 signature.fetches, options_, &budget));
+  return finish(request, std::move(made));
+}
+
+std::shared_ptr<Prepared> SessionState::finish(const Request& request,
+                                               Backend::Made made) {
   warn_once(made.warnings);
   auto prepared = std::make_shared<Prepared>();
   prepared->feeds = request.feeds;

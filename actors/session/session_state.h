@@ -21,6 +21,7 @@
 #include "actors/runtime/step.h"
 #include "actors/session/backend.h"
 #include "actors/session/forms.h"
+#include "actors/session/served_session.h"
 #include "actors/session/session.h"
 #include "actors/session/signature_cache.h"
 #include "actors/session/turns.h"
@@ -44,8 +45,10 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
  public:
   using Clock = graph::Budget::Clock;
 
-  // Makes a shared state if the options have none.
-  SessionState(SessionOptions options, std::shared_ptr<DeviceSet> devices);
+  // Makes a shared state if the options have none. `served` is what the backend
+  // has opened, if any.
+  SessionState(SessionOptions options, std::shared_ptr<DeviceSet> devices,
+               std::shared_ptr<ServedSession> served);
 
   Status extend(std::span<const graph::NodeDef> nodes);
   Status extend(const graph::Graph& graph);
@@ -127,6 +130,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // REQUIRES of the functions below: a CompileLock and, at least shared,
   // graph_mutex_ are held.
   Result<Request> find_request(const Signature& signature);
+  // Unimplemented if the backend cuts the graphs.
+  Status check_cuts(std::string_view what) const;
   // Compiles the usual form, with what its other forms need.
   Result<std::shared_ptr<const Prepared>> compile_usual(
       const Signature& signature, graph::Budget& budget);
@@ -138,6 +143,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
                                             const Special& special,
                                             FrozenVariables* frozen,
                                             graph::Budget& budget);
+  std::shared_ptr<Prepared> finish(const Request& request, Backend::Made made);
   // The feeds whose shapes are not fully known, if a form could use them.
   std::vector<size_t> find_open_feeds(const Prepared& prepared) const;
   // Checks the nodes that were added since the last check.
@@ -201,6 +207,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   const SessionOptions options_;
   const std::shared_ptr<DeviceSet> devices_;
   const std::shared_ptr<Backend> backend_;
+  const std::shared_ptr<ServedSession> served_;  // null: it cuts graphs itself
+  const bool answers_at_once_;                   // as the backend does
   SignatureCache cache_;
   Turns compiling_;                                // of CompileLocks
   std::atomic<std::thread::id> compiling_thread_;  // that has it

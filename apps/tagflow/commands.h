@@ -23,6 +23,7 @@ void add_checkpoint_command(CLI::App& app, ExitCode& exit_code);
 void add_vars_command(CLI::App& app, ExitCode& exit_code);
 void add_ops_command(CLI::App& app, ExitCode& exit_code);
 void add_worker_command(CLI::App& app, ExitCode& exit_code);
+void add_master_command(CLI::App& app, ExitCode& exit_code);
 void add_cluster_command(CLI::App& app, ExitCode& exit_code);
 
 }  // namespace tagflow::apps

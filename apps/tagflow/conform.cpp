@@ -12,11 +12,13 @@
 #include <system_error>
 #include <vector>
 
+#include "actors/session/backend.h"
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/cluster_connection.h"
 #include "apps/shared/runs/engine_options.h"
 #include "apps/shared/runs/interrupt.h"
+#include "apps/shared/runs/named_cluster.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/conform/case.h"
 #include "apps/tagflow/conform/judge.h"
@@ -152,6 +154,10 @@ Failure run_cases(const ConformOptions& options) {
     failure = connect_cluster(engine);
     if (failure.exit_code != ExitCode::kOk) return failure;
     session_options->backend = engine.backend;
+    // Those of a service stay.
+    if (names_service(engine.cluster))
+      if (Status emptied = engine.backend->reset({""}); !emptied.ok())
+        return run_time_error(std::move(emptied).with_prefix("[conform] "));
     const Verdict verdict =
         judge_case(path, *session_options, interruptible.token());
     if (interruptible.signal() != 0) break;  // ignores its verdict

@@ -30,6 +30,7 @@ ExitCode run(int argc, char** argv) {
   add_vars_command(app, exit_code);
   add_ops_command(app, exit_code);
   add_worker_command(app, exit_code);
+  add_master_command(app, exit_code);
   add_cluster_command(app, exit_code);
   return parse_and_run(app, argc, argv, exit_code);
 }

@@ -171,6 +171,10 @@ Status Hello::check_peer() const {
     return misfit("a process speaks with itself");
   if (peer_.role == Role::kMaster && mine_.role == Role::kMaster)
     return misfit("both processes are masters");
+  if (mine_.role == Role::kClient && peer_.role != Role::kMaster)
+    return misfit(fmt::format("{} is not a master service", task));
+  if (peer_.role == Role::kClient && mine_.role != Role::kMaster)
+    return misfit("a client needs a master service");
   if (peer_.digest != mine_.digest)
     return misfit(fmt::format("{} is of another build", task));
   TAGFLOW_RETURN_IF_ERROR(check_certificate());
@@ -186,9 +190,9 @@ Status Hello::check_peer() const {
 
 Status Hello::check_certificate() const {
   if (tls_ == nullptr) return {};
-  const bool is_master = peer_.role == Role::kMaster;
+  const bool is_worker = peer_.role == Role::kWorker;
   const std::string name = certified_name(
-      cluster_, is_master ? "" : peer_.task.job, peer_.task.index);
+      cluster_, is_worker ? peer_.task.job : "", peer_.task.index);
   if (std::ranges::find(tls_->names, name) != tls_->names.end()) return {};
   return misfit(fmt::format(
       "{} has the certificate of {}, not of {}", peer_.task.to_string(),

@@ -363,6 +363,10 @@ Result<std::shared_ptr<Cluster>> Cluster::connect(ClusterOptions options) {
   });
 }
 
+std::shared_ptr<const IoThreads> Cluster::threads() const {
+  return {impl_, &impl_->threads};
+}
+
 const std::vector<Task>& Cluster::left_out() const { return impl_->left_out; }
 
 std::span<const graph::DeviceInfo> Cluster::devices() const {

@@ -15,6 +15,7 @@
 namespace tagflow::net {
 
 class Tls;
+struct IoThreads;  // net/transfer/channel.h
 
 struct ClusterOptions {
   struct Member {
@@ -60,6 +61,9 @@ class Cluster final : public actors::Backend {
   // REQUIRES: no session uses it any more.
   ~Cluster() override;
 
+  // Those of its links, which other links of this process may use: a step that
+  // comes by one and goes on by another wakes no further thread.
+  std::shared_ptr<const IoThreads> threads() const;
   // Those that connect() has left out, in the order of the options.
   const std::vector<Task>& left_out() const;
   std::span<const graph::DeviceInfo> devices() const override;

@@ -66,9 +66,17 @@ Result<std::vector<graph::DeviceInfo>> Member::devices() {
 }
 
 Status Member::send(const Register& registration) {
-  TAGFLOW_ASSIGN(std::string bytes, bytes_of(registration));
-  const auto owner = std::make_shared<const std::string>(std::move(bytes));
-  expect(registration.executable);
+  return send(registration.executable, bytes_of(registration));
+}
+
+Status Member::send(const ServiceRequest& request) {
+  return send(request.number(), bytes_of(request));
+}
+
+Status Member::send(uint64_t number, Result<std::string> bytes) {
+  TAGFLOW_RETURN_IF_ERROR(bytes.status());
+  const auto owner = std::make_shared<const std::string>(std::move(*bytes));
+  expect(number);
   const Begin begin{
       channel_.next_object(), ObjectKind::kRegister, owner->size(), {}};
   channel_.send(BulkLink::Object{begin, *owner, owner});

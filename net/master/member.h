@@ -20,6 +20,7 @@
 #include "net/transfer/object_tensor.h"
 #include "net/transfer/pairing.h"
 #include "net/wire/messages.h"
+#include "net/wire/service_request.h"
 
 namespace tagflow::graph {
 class Budget;  // graph/budget.h
@@ -73,8 +74,10 @@ class Member {
   // kHelloTime.
   Result<std::vector<graph::DeviceInfo>> devices();
 
-  // Sends a registration, or a Reset, to whose request reply() has the answer.
+  // Sends a registration, a Reset or, to a master service, what it is asked
+  // for, to whose request reply() has the answer.
   Status send(const Register& registration);
+  Status send(const ServiceRequest& request);
   Status send(const Reset& reset);
   // Waits for the answer to a request, which is called once. Unavailable if the
   // worker is lost before; the error of the budget if that ends before.
@@ -94,6 +97,7 @@ class Member {
   void await_end(std::chrono::steady_clock::time_point end);
 
  private:
+  Status send(uint64_t number, Result<std::string> bytes);
   // The answer to a request will be taken.
   void expect(uint64_t request);
   Status on_frame(const Frame& frame);

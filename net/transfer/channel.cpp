@@ -33,6 +33,7 @@ void Channel::start(Handlers handlers) {
                 .on_pong = std::move(handlers.on_pong)});
   bulk_.start({.on_begin = std::move(handlers.on_begin),
                .on_end = std::move(handlers.on_end),
+               .on_sent = std::move(handlers.on_sent),
                .on_lost = [this](const Status& status) { lose(status); }});
 }
 

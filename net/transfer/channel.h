@@ -31,6 +31,8 @@ class Channel {
     // On the bulk link's.
     std::function<Result<BulkLink::Destination>(const Begin&)> on_begin;
     std::function<void(ObjectId, const Status&)> on_end;
+    // On the bulk link's, as BulkLink's; may be empty.
+    std::function<void(ObjectId, const Status&)> on_sent;
     // On either, or by close(); called once.
     std::function<void(const Status&)> on_lost;
     // On the small link's, by its Pongs; may be empty.

@@ -65,9 +65,9 @@ Result<Identity> make_identity(Role role, Task task, std::string_view cluster,
   TAGFLOW_ASSIGN(identity.cluster, cluster_id(cluster));
   TAGFLOW_ASSIGN(identity.digest, digest_of_build());
   if (tls == nullptr) return identity;
-  const bool is_master = role == Role::kMaster;
+  const bool is_worker = role == Role::kWorker;
   TAGFLOW_RETURN_IF_ERROR(tls->check_own(certified_name(
-      cluster, is_master ? "" : identity.task.job, identity.task.index)));
+      cluster, is_worker ? identity.task.job : "", identity.task.index)));
   identity.tls = std::move(tls);
   identity.cluster_name = cluster;
   return identity;

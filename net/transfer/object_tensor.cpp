@@ -104,11 +104,11 @@ Status TensorInputs::add(const Begin& begin) {
   }
   Arrived& added = arrived_[uint64_t(begin.object)];
   added.begun = Clock::now();
-  if (begin.bytes > kMostBytes - bytes_)
+  if (begin.bytes > most_bytes_ - bytes_)
     return error(Code::kResourceExhausted,
                  "[net] tensors of {} bytes wait already; {} more are above "
                  "the limit of {}",
-                 bytes_, begin.bytes, kMostBytes);
+                 bytes_, begin.bytes, most_bytes_);
   added.bytes = begin.bytes;
   bytes_ += begin.bytes;
   return {};

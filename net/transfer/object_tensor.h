@@ -60,8 +60,9 @@ class TensorInputs {
   // Longer than a message takes to a process that is busy.
   static constexpr std::chrono::seconds kPatience{30 * kSlowness};
 
-  explicit TensorInputs(Clock::duration patience = kPatience)
-      : patience_(patience) {}
+  explicit TensorInputs(Clock::duration patience = kPatience,
+                        uint64_t most_bytes = kMostBytes)
+      : patience_(patience), most_bytes_(most_bytes) {}
 
   // For the handlers of a bulk link.
   Result<BulkLink::Destination> begin(const Begin& begin);
@@ -94,6 +95,7 @@ class TensorInputs {
   Result<std::vector<Tensor>> collect(const Waiting& waiting);
 
   const Clock::duration patience_;
+  const uint64_t most_bytes_;
   std::mutex mutex_;  // guards the below
   std::unordered_map<uint64_t, Arrived> arrived_;
   uint64_t bytes_ = 0;  // of all that arrived

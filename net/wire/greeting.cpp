@@ -75,7 +75,7 @@ Result<Greeting> Greeting::read(std::string_view bytes) {
                  kWireVersion);
   greeting.role = Role(reader.fixed<uint8_t>());
   greeting.purpose = Purpose(reader.fixed<uint8_t>());
-  if (greeting.role != Role::kMaster && greeting.role != Role::kWorker)
+  if (greeting.role < Role::kMaster || greeting.role > Role::kClient)
     reader.fail("the role is unknown");
   if (greeting.purpose < Purpose::kControl || greeting.purpose > Purpose::kBulk)
     reader.fail("the purpose is unknown");

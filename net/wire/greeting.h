@@ -14,9 +14,10 @@
 namespace tagflow::net {
 
 // The version of docs/wire.md.
-inline constexpr uint16_t kWireVersion = 4;
+inline constexpr uint16_t kWireVersion = 5;
 
-enum class Role : uint8_t { kMaster = 1, kWorker = 2 };
+// A client is one of a master service.
+enum class Role : uint8_t { kMaster = 1, kWorker = 2, kClient = 3 };
 
 using Digest = std::array<uint8_t, 32>;     // a SHA-256, or an HMAC by it
 using ClusterId = std::array<uint8_t, 16>;  // half a SHA-256 of the name

@@ -16,11 +16,11 @@ RegisterInputs::Bytes::~Bytes() { *held_ -= size_; }
 Result<BulkLink::Destination> RegisterInputs::begin(const Begin& begin) {
   const std::lock_guard lock(mutex_);
   const uint64_t others = *held_;
-  if (begin.bytes > kMostBytes - others)
+  if (others > most_bytes_ || begin.bytes > most_bytes_ - others)
     return error(Code::kResourceExhausted,
                  "[net] registrations of {} bytes are here; {} more are above "
                  "the limit of {}",
-                 others, begin.bytes, kMostBytes);
+                 others, begin.bytes, most_bytes_);
   if (begun_.contains(uint64_t(begin.object)))
     return error(Code::kDataLoss, "[net] object {} begins twice",
                  uint64_t(begin.object));

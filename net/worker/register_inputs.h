@@ -21,6 +21,9 @@ class RegisterInputs {
   // The bytes of one. It may outlive the inputs.
   class Bytes;
 
+  explicit RegisterInputs(uint64_t most_bytes = kMostBytes)
+      : most_bytes_(most_bytes) {}
+
   // Takes the memory for one, which is not written. ResourceExhausted if it
   // would be too much; DataLoss for an object that has begun. May throw
   // std::bad_alloc.
@@ -32,6 +35,7 @@ class RegisterInputs {
  private:
   using Count = std::atomic<uint64_t>;
 
+  const uint64_t most_bytes_;
   const std::shared_ptr<Count> held_ = std::make_shared<Count>(0);  // bytes
   std::mutex mutex_;  // guards the below
   std::map<uint64_t, std::shared_ptr<Bytes>> begun_;

@@ -128,6 +128,8 @@ for name in cluster_loop cluster_sum; do
     tagflow bench "$name" --trips 100 --repeats 1 --workers 1
 done
 expect 0 '"unit":"us"' - tagflow bench cluster_step --repeats 1
+expect 0 '"embedded":[0-9.]+,"ratio":[0-9.]+' - \
+  tagflow bench cluster_service --repeats 1
 expect 0 '"tcp_stream":[0-9.]+' - tagflow bench cluster_transfer --repeats 1
 expect 0 '"one_process":[0-9.]+' - tagflow bench cluster_lstm --train \
   --batch 2 --steps 3 --units 8 --repeats 1

@@ -34,7 +34,7 @@ ROOMS = {
     "actors": ["plan", "watch", "runtime", "diagnosis", "session",
                "checkpoint"],
     "net": ["wire", "protocol", "link", "transfer", "control", "worker",
-            "master", "config"],
+            "master", "service", "config"],
     "apps": ["shared/io", "shared/program", "shared/runs", "shared/draw",
              "shared/training", "examples/kmeans", "examples/train_images",
              "examples/fortunes", "examples/g2p", "examples/ode", "examples",

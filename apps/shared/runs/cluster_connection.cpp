@@ -15,6 +15,7 @@
 #include "devices/device_registry.h"
 #include "net/config/cluster_file.h"
 #include "net/master/cluster.h"
+#include "net/service/remote_master.h"
 
 namespace tagflow::apps {
 namespace {
@@ -179,12 +180,35 @@ Failure connect_again(EngineOptions& options) {
   return {};
 }
 
+Failure connect_service(EngineOptions& options) {
+  if (options.reconnection != nullptr)
+    return usage_error(
+        error(Code::kUnimplemented,
+              "[--cluster] leave out --restarts: the workers of a master "
+              "service are not the client's to wait for"));
+  NamedCluster cluster;
+  Failure failure = read_named_cluster(options.cluster, options.secret_file,
+                                       options.tls, cluster);
+  if (failure.exit_code != ExitCode::kOk) return failure;
+  auto service = net::RemoteMaster::connect({.address = *cluster.service,
+                                             .name = std::move(cluster.name),
+                                             .secret = cluster.secret,
+                                             .tls = std::move(cluster.tls),
+                                             .patience = kPatience});
+  if (!service.ok())
+    return run_time_error(
+        std::move(service).status().with_prefix("[--cluster] "));
+  options.backend = *std::move(service);
+  return {};
+}
+
 }  // namespace
 
 Failure connect_cluster(EngineOptions& options) {
   if (options.cluster.empty()) return {};
   Status usage = check_switches(options);
   if (!usage.ok()) return usage_error(std::move(usage));
+  if (names_service(options.cluster)) return connect_service(options);
   if (options.reconnection != nullptr && !options.reconnection->tasks.empty())
     return connect_again(options);
   net::ClusterOptions found;

@@ -21,11 +21,11 @@ struct Reconnection {
   std::vector<std::string> lost;  // those that the last connection lacks
 };
 
-// Becomes the master of the workers that options.cluster names, and sets
-// options.backend to them; does nothing if it is empty. They are free again
-// when the backend and its sessions have gone. Call this when op libraries are
-// loaded: workers must have the same ones. If options.reconnection has tasks,
-// it waits for these.
+// Becomes the master of the workers that options.cluster names, or a client of
+// the service that it names, and sets options.backend to them; does nothing if
+// it is empty. They are free again when the backend and its sessions have gone.
+// Call this when op libraries are loaded: workers must have the same ones. If
+// options.reconnection has tasks, it waits for these.
 //
 // Returns a usage error for switches that only a run in this process has, and
 // the errors of the files, of net::members_of() and net::Cluster::connect().

@@ -8,15 +8,33 @@
 #include "net/config/secret_file.h"
 
 namespace tagflow::apps {
+namespace {
+
+constexpr std::string_view kService = "tagflow://";
+
+}  // namespace
+
+bool names_service(std::string_view cluster) {
+  return cluster.starts_with(kService);
+}
 
 Failure read_named_cluster(const std::string& cluster,
                            const std::string& secret_file,
                            const TlsSwitches& tls, NamedCluster& named) {
   net::ClusterFile file;
   std::error_code ignored;
-  if (auto address = net::parse_address(cluster);
-      address.ok() && !address->host.empty() && address->port != 0 &&
-      !std::filesystem::exists(cluster, ignored)) {
+  if (names_service(cluster)) {
+    auto address = net::parse_address(cluster.substr(kService.size()));
+    if (address.ok() && (address->host.empty() || address->port == 0))
+      address = invalid_argument("\"{}\" has no {}", cluster,
+                                 address->port == 0 ? "port" : "host");
+    if (!address.ok())
+      return usage_error(
+          std::move(address).status().with_prefix("[--cluster] "));
+    named.service = *std::move(address);
+  } else if (auto address = net::parse_address(cluster);
+             address.ok() && !address->host.empty() && address->port != 0 &&
+             !std::filesystem::exists(cluster, ignored)) {
     named.any = *std::move(address);
   } else {
     auto read = net::read_cluster_file(cluster);

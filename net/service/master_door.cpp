@@ -1,0 +1,466 @@
+#include "net/service/master_door.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "graph/fault.h"
+#include "net/link/life_signs.h"
+#include "net/link/listener.h"
+#include "net/transfer/channel.h"
+#include "net/transfer/identity.h"
+#include "net/transfer/object_tensor.h"
+#include "net/transfer/pairing.h"
+#include "net/transfer/reports.h"
+#include "net/transfer/values.h"
+#include "net/worker/register_inputs.h"
+
+namespace tagflow::net {
+namespace {
+
+// Requests of a client that wait for its thread.
+constexpr size_t kMostJobs = 4096;
+// Between two looks at runs that wait for their turn.
+constexpr std::chrono::milliseconds kLook{10};
+
+using Values = std::vector<std::pair<uint32_t, Tensor>>;
+
+// The feeds in their order. InvalidArgument unless there is one of each index.
+Result<std::vector<Tensor>> in_order(Values values) {
+  std::vector<Tensor> feeds(values.size());
+  for (auto& [index, tensor] : values) {
+    if (index >= feeds.size() || feeds[index].valid())
+      return invalid_argument("[service] feed {} is not one of {}", index,
+                              feeds.size());
+    feeds[index] = std::move(tensor);
+  }
+  return feeds;
+}
+
+}  // namespace
+
+// One client. Life: made; started; lost, when a connection is; over, when its
+// client has left; then the door destroys it.
+class MasterDoor::Link {
+ public:
+  Link(Impl& door, MasterService& service, const IoThreads& threads,
+       Pairing::Pair pair, std::unique_ptr<MasterService::Client> client)
+      : door_(door),
+        service_(service),
+        feeds_(TensorInputs::kPatience, service.limits().bytes),
+        requests_(service.limits().bytes),
+        client_(std::move(client)),
+        channel_(threads, std::move(pair.small), std::move(pair.bulk),
+                 "a client") {}
+  ~Link() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_lost_ = true;  // if it could not be started
+      changed_.notify_all();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void start();
+  // The client closes it then.
+  void say_bye(const Status& reason) {
+    static_cast<void>(channel_.send(Bye{std::string(reason.message())}));
+  }
+  void close(const Status& reason) {
+    say_bye(reason);
+    channel_.close(reason);
+  }
+  bool is_over() const { return is_over_.load(); }
+
+ private:
+  Status post(std::function<void()> job);
+  void work();
+  Status on_frame(const Frame& frame);
+  Result<BulkLink::Destination> on_begin(const Begin& begin);
+  void on_end(ObjectId object, const Status& status);
+  void on_sent(ObjectId object);
+  void on_lost(const Status& status);
+  // An error if the client has left too much where it is.
+  Status check_taken();
+  void on_run(Run run);
+  void start_run(uint64_t executable, uint64_t step, Result<Values> values);
+  void send_done(uint64_t step, const Result<std::vector<Tensor>>& answer,
+                 const actors::RunStats& stats);
+  Status try_send_done(uint64_t step, const Result<std::vector<Tensor>>& answer,
+                       const actors::RunStats& stats);
+  void reply(uint64_t request, const Status& status,
+             std::vector<std::string> warnings = {});
+
+  Impl& door_;
+  MasterService& service_;
+  TensorInputs feeds_;
+  RegisterInputs requests_;
+  const std::unique_ptr<MasterService::Client> client_;
+  std::atomic<bool> is_over_{false};
+  std::mutex mutex_;  // guards the below
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> jobs_;
+  bool is_lost_ = false;
+  // Fetches that the system has not taken yet, by object, and their bytes.
+  std::map<ObjectId, uint64_t> unsent_;
+  uint64_t unsent_bytes_ = 0;
+  std::thread thread_;
+  Channel channel_;  // destroyed first
+};
+
+class MasterDoor::Impl {
+ public:
+  Impl(MasterService& service, MasterDoorOptions options)
+      : service_(service), options_(std::move(options)) {}
+  ~Impl();
+
+  Status start();
+  uint16_t port() const { return listener_->port(); }
+  size_t num_clients();
+  void warn(const Status& why) const {
+    if (options_.on_warning) options_.on_warning(std::string(why.message()));
+  }
+  // A link is over, or a run waits for its turn.
+  void wake();
+
+ private:
+  Status admit(const Greeting& peer);
+  void on_connection(Connection connection);
+  // Destroys links that are over, and lets the service look at its queue.
+  void serve();
+
+  MasterService& service_;
+  const MasterDoorOptions options_;
+  const IoThreads& threads_ = *options_.threads;
+  std::mutex mutex_;  // guards the below
+  std::condition_variable changed_;
+  bool is_closed_ = false;
+  bool is_awake_ = false;
+  Pairing pairing_;
+  std::vector<std::unique_ptr<Link>> links_;
+  std::thread thread_;
+  std::unique_ptr<Listener> listener_;  // destroyed first
+};
+
+// --- A client ---------------------------------------------------------------
+
+void MasterDoor::Link::start() {
+  thread_ = std::thread([this] { work(); });
+  channel_.start(
+      {.on_frame = [this](const Frame& frame) { return on_frame(frame); },
+       .on_begin = [this](const Begin& begin) { return on_begin(begin); },
+       .on_end = [this](ObjectId object,
+                        const Status& status) { on_end(object, status); },
+       .on_sent = [this](ObjectId object, const Status&) { on_sent(object); },
+       .on_lost = [this](const Status& status) { on_lost(status); }});
+  static_cast<void>(channel_.send(devices_of(service_.devices())));
+}
+
+Status MasterDoor::Link::post(std::function<void()> job) {
+  const std::lock_guard lock(mutex_);
+  if (jobs_.size() >= kMostJobs)
+    return error(Code::kResourceExhausted,
+                 "[service] {} requests of the client wait, the limit",
+                 jobs_.size());
+  jobs_.push_back(std::move(job));
+  changed_.notify_all();
+  return {};
+}
+
+void MasterDoor::Link::work() {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return is_lost_ || !jobs_.empty(); });
+    if (is_lost_) break;
+    const std::function<void()> job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    // The client would wait for the answer of a job that was not done.
+    if (Status failed = guarded("service", job); !failed.ok()) close(failed);
+  }
+  client_->leave();
+  is_over_ = true;
+  door_.wake();
+}
+
+void MasterDoor::Link::on_lost(const Status& status) {
+  if (!is_done(status)) door_.warn(status);
+  client_->abandon();
+  feeds_.close(status);
+  const std::lock_guard lock(mutex_);
+  is_lost_ = true;
+  changed_.notify_all();
+}
+
+Result<BulkLink::Destination> MasterDoor::Link::on_begin(const Begin& begin) {
+  if (begin.kind == ObjectKind::kTensor) return feeds_.begin(begin);
+  auto to = requests_.begin(begin);
+  // No Reply would come: what it answers is in the bytes that are dropped.
+  if (!to.ok())
+    static_cast<void>(channel_.send(Bye{std::string(to.status().message())}));
+  return to;
+}
+
+void MasterDoor::Link::on_end(ObjectId object, const Status& status) {
+  auto bytes = requests_.end(object);
+  if (bytes == nullptr) return feeds_.end(object, status);
+  if (!status.ok()) return;
+  const Status posted = post([this, bytes = std::move(bytes)] {
+    const auto request = parse_service_request(bytes->view());
+    if (!request.ok()) return close(request.status());
+    auto answer = client_->perform(*request);
+    if (!answer.ok()) return reply(request->number(), answer.status());
+    reply(request->number(), {}, std::move(answer->warnings));
+  });
+  if (!posted.ok()) close(posted);
+}
+
+void MasterDoor::Link::on_sent(ObjectId object) {
+  const std::lock_guard lock(mutex_);
+  const auto node = unsent_.extract(object);
+  if (!node.empty()) unsent_bytes_ -= node.mapped();
+}
+
+Status MasterDoor::Link::check_taken() {
+  const std::lock_guard lock(mutex_);
+  if (unsent_bytes_ <= service_.limits().bytes) return {};
+  return error(Code::kResourceExhausted,
+               "[service] the client has not taken {} bytes of its results; {} "
+               "is the limit",
+               unsent_bytes_, service_.limits().bytes);
+}
+
+Status MasterDoor::Link::on_frame(const Frame& frame) {
+  switch (frame.kind) {
+    case FrameKind::kRun: {
+      TAGFLOW_ASSIGN(Run run, parse_body<Run>(frame.body));
+      on_run(std::move(run));
+      return {};
+    }
+    case FrameKind::kAbort: {
+      TAGFLOW_ASSIGN(const Abort abort, parse_body<Abort>(frame.body));
+      client_->cancel(abort.step, status_of(abort.cause));
+      return {};
+    }
+    case FrameKind::kRelease: {
+      TAGFLOW_ASSIGN(const Release release, parse_body<Release>(frame.body));
+      TAGFLOW_ASSIGN(auto released, client_->release(release.executable));
+      // Its end may wait.
+      if (released == nullptr) return {};
+      return post([released = std::move(released)] {});
+    }
+    case FrameKind::kReset: {
+      TAGFLOW_ASSIGN(const Reset reset, parse_body<Reset>(frame.body));
+      return post([this, reset] {
+        reply(reset.request, client_->reset(reset.containers));
+      });
+    }
+    default:
+      return error(Code::kDataLoss, "[service] a client sends no {}",
+                   kind_name(frame.kind));
+  }
+}
+
+void MasterDoor::Link::reply(uint64_t request, const Status& status,
+                             std::vector<std::string> warnings) {
+  Reply reply{.request = request,
+              .outcome = outcome_of(status),
+              .updates_state = true,
+              .warnings = std::move(warnings)};
+  if (channel_.send(reply).ok()) return;
+  reply.warnings.clear();  // it was too long
+  static_cast<void>(channel_.send(reply));
+}
+
+void MasterDoor::Link::on_run(Run run) {
+  const uint64_t executable = run.executable, step = run.step;
+  collect_values(feeds_, std::move(run.feeds),
+                 [this, executable, step](Result<Values> values) {
+                   start_run(executable, step, std::move(values));
+                 });
+}
+
+void MasterDoor::Link::start_run(uint64_t executable, uint64_t step,
+                                 Result<Values> values) {
+  const Status status = guarded("service", [&]() -> Status {
+    TAGFLOW_RETURN_IF_ERROR(values.status());
+    TAGFLOW_RETURN_IF_ERROR(check_taken());
+    TAGFLOW_ASSIGN(auto feeds, in_order(std::move(*values)));
+    return client_->run(executable, step, std::move(feeds),
+                        [this, step](Result<std::vector<Tensor>> answer,
+                                     const actors::RunStats& stats) {
+                          send_done(step, answer, stats);
+                        });
+  });
+  if (!status.ok()) return send_done(step, status, {});
+  if (service_.has_queue()) door_.wake();
+}
+
+void MasterDoor::Link::send_done(uint64_t step,
+                                 const Result<std::vector<Tensor>>& answer,
+                                 const actors::RunStats& stats) {
+  const Status sent =
+      guarded("service", [&] { return try_send_done(step, answer, stats); });
+  if (sent.ok()) return;
+  const Status told =
+      guarded("service", [&] { return try_send_done(step, sent, {}); });
+  // The client waits for it.
+  if (!told.ok()) close(told);
+}
+
+Status MasterDoor::Link::try_send_done(
+    uint64_t step, const Result<std::vector<Tensor>>& answer,
+    const actors::RunStats& stats) {
+  net::Done done{
+      .step = step,
+      .outcome = outcome_of(answer.status()),
+      // Only what the client has told to end is cancelled.
+      .is_cause = !answer.ok() && answer.status().code() != Code::kCancelled,
+      .stats = numbers_of(stats)};
+  ValueSender sender(channel_);
+  if (answer.ok())
+    for (uint32_t i = 0; i < answer->size(); ++i) {
+      net::Done::Fetch& fetch = done.fetches.emplace_back();
+      fetch.index = i;
+      TAGFLOW_RETURN_IF_ERROR(
+          sender.put((*answer)[i], fmt::format("fetch {}", i), fetch.value));
+      const auto* object = std::get_if<ObjectId>(&fetch.value);
+      if (object == nullptr) continue;
+      const std::lock_guard lock(mutex_);
+      const uint64_t bytes = (*answer)[i].bytes();
+      unsent_.emplace(*object, bytes);
+      unsent_bytes_ += bytes;
+    }
+  return sender.send(done);
+}
+
+// --- The door ---------------------------------------------------------------
+
+Status MasterDoor::Impl::start() {
+  if (options_.secret.empty())
+    return invalid_argument("[net] the secret of a cluster must not be empty");
+  TAGFLOW_ASSIGN(Identity identity,
+                 make_identity(Role::kMaster, {"master", 0}, options_.cluster,
+                               options_.secret, options_.tls));
+  thread_ = std::thread([this] { serve(); });
+  TAGFLOW_ASSIGN(listener_,
+                 Listener::start(
+                     *threads_.bulk,
+                     {.host = options_.host,
+                      .port = options_.port,
+                      .only_loopback =
+                          !options_.beyond_loopback && options_.tls == nullptr,
+                      .has_local_door = options_.has_local_door,
+                      .on_refused = [this](const Status& why) { warn(why); }},
+                     std::move(identity),
+                     [this](const Greeting& peer) { return admit(peer); },
+                     [this](Connection connection) {
+                       on_connection(std::move(connection));
+                     }));
+  return {};
+}
+
+MasterDoor::Impl::~Impl() {
+  listener_.reset();
+  std::unique_lock lock(mutex_);
+  is_closed_ = true;
+  std::vector<std::unique_ptr<Link>> links = std::move(links_);
+  changed_.notify_all();
+  lock.unlock();
+  if (thread_.joinable()) thread_.join();
+  const Status ended =
+      error(Code::kUnavailable, "[service] the master has ended");
+  for (const auto& link : links) link->say_bye(ended);
+  // If both sides close at the same time, clients may miss the reason.
+  constexpr std::chrono::milliseconds kPatience(200);
+  lock.lock();
+  changed_.wait_for(lock, kPatience, [&] {
+    return std::ranges::all_of(
+        links, [](const auto& link) { return link->is_over(); });
+  });
+  lock.unlock();
+  for (const auto& link : links) link->close(ended);
+  links.clear();
+}
+
+size_t MasterDoor::Impl::num_clients() {
+  const std::lock_guard lock(mutex_);
+  return links_.size();
+}
+
+Status MasterDoor::Impl::admit(const Greeting& peer) {
+  if (peer.role != Role::kClient)
+    return error(Code::kFailedPrecondition, "this is a master service");
+  if (peer.purpose == Purpose::kControl)
+    return error(Code::kUnimplemented, "a master service is no directory");
+  if (num_clients() >= service_.limits().clients)
+    return error(Code::kResourceExhausted, "{} clients are here, the limit",
+                 service_.limits().clients);
+  return {};
+}
+
+void MasterDoor::Impl::on_connection(Connection connection) {
+  const std::lock_guard lock(mutex_);
+  auto pair = pairing_.add(std::move(connection));
+  if (!pair) return;
+  const Status made = guarded("service", [&]() -> Status {
+    TAGFLOW_ASSIGN(auto client, service_.admit());
+    links_.push_back(std::make_unique<Link>(
+        *this, service_, threads_, std::move(*pair), std::move(client)));
+    links_.back()->start();
+    return {};
+  });
+  if (!made.ok()) warn(made);
+}
+
+void MasterDoor::Impl::wake() {
+  const std::lock_guard lock(mutex_);
+  is_awake_ = true;
+  changed_.notify_all();
+}
+
+void MasterDoor::Impl::serve() {
+  std::unique_lock lock(mutex_);
+  while (!is_closed_) {
+    changed_.wait(lock, [this] { return is_closed_ || is_awake_; });
+    is_awake_ = false;
+    std::vector<std::unique_ptr<Link>> over;
+    for (auto& link : links_)
+      if (link->is_over()) over.push_back(std::move(link));
+    std::erase(links_, nullptr);
+    lock.unlock();
+    over.clear();
+    const bool has_queue = service_.has_queue();
+    if (has_queue) service_.look();
+    lock.lock();
+    if (!has_queue) continue;
+    is_awake_ = true;
+    changed_.wait_for(lock, kLook, [this] { return is_closed_; });
+  }
+}
+
+MasterDoor::MasterDoor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+MasterDoor::~MasterDoor() = default;
+
+Result<std::unique_ptr<MasterDoor>> MasterDoor::start(
+    MasterService& service, MasterDoorOptions options) {
+  return guarded("net", [&]() -> Result<std::unique_ptr<MasterDoor>> {
+    if (options.threads == nullptr) {
+      TAGFLOW_ASSIGN(IoThreads threads, IoThreads::start());
+      options.threads = std::make_shared<IoThreads>(std::move(threads));
+    }
+    auto impl = std::make_unique<Impl>(service, std::move(options));
+    TAGFLOW_RETURN_IF_ERROR(impl->start());
+    return std::unique_ptr<MasterDoor>(new MasterDoor(std::move(impl)));
+  });
+}
+
+uint16_t MasterDoor::port() const { return impl_->port(); }
+size_t MasterDoor::num_clients() const { return impl_->num_clients(); }
+
+}  // namespace tagflow::net

@@ -1,0 +1,58 @@
+#include "net/service/run_turns.h"
+
+#include <algorithm>
+
+namespace tagflow::net {
+
+void RunTurns::add(Client client, Run run, Starts& starts) {
+  std::deque<Run>& queue = clients_[client].queue;
+  if (queue.empty()) rotation_.push_back(client);
+  queue.push_back(run);
+  start_next(starts);
+}
+
+void RunTurns::remove(Client client, Run run, Starts& starts) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return;
+  Runs& runs = found->second;
+  if (const auto place = std::ranges::find(runs.queue, run);
+      place != runs.queue.end()) {
+    runs.queue.erase(place);
+    if (runs.queue.empty()) std::erase(rotation_, client);
+  } else if (runs.begun > 0) {
+    --runs.begun;
+    // Which of them has ended is not known; the next look corrects it.
+    if (runs.waiting > runs.begun) {
+      --runs.waiting;
+    } else {
+      --computing_;
+    }
+  }
+  if (runs.queue.empty() && runs.begun == 0) clients_.erase(found);
+  start_next(starts);
+}
+
+void RunTurns::set_waiting(Client client, size_t count, Starts& starts) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return;
+  Runs& runs = found->second;
+  count = std::min(count, runs.begun);
+  computing_ = computing_ + runs.waiting - count;
+  runs.waiting = count;
+  start_next(starts);
+}
+
+void RunTurns::start_next(Starts& starts) {
+  while (computing_ < most_ && !rotation_.empty()) {
+    const Client client = rotation_.front();
+    rotation_.pop_front();
+    Runs& runs = clients_.at(client);
+    starts.push_back(runs.queue.front());
+    runs.queue.pop_front();
+    ++runs.begun;
+    ++computing_;
+    if (!runs.queue.empty()) rotation_.push_back(client);
+  }
+}
+
+}  // namespace tagflow::net

@@ -1,0 +1,53 @@
+// RunTurns: which runs of many clients go next.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+namespace tagflow::net {
+
+// Note [Turns of clients]
+// So many runs compute at a time. A run beyond them waits behind the others of
+// its client, and clients with runs that wait take turns: whoever has asked for
+// a thousand runs delays another client by one. A run that has begun, and waits
+// for an event such as an element of a queue, does not count, since what it
+// waits for may be one of the runs that wait for their turn.
+//
+// A state machine without threads and clocks. Thread-compatible.
+class RunTurns {
+ public:
+  using Client = uint64_t;
+  using Run = uint64_t;
+  // The runs that begin now, in order.
+  using Starts = std::vector<Run>;
+
+  // REQUIRES: most > 0
+  explicit RunTurns(size_t most) : most_(most) {}
+
+  // A client asks for a run. REQUIRES: no other run here has its number
+  void add(Client client, Run run, Starts& starts);
+  // A run is over, or is given up while it waits for its turn; it is here.
+  void remove(Client client, Run run, Starts& starts);
+  // So many runs of the client wait for events: those that began, at most.
+  void set_waiting(Client client, size_t count, Starts& starts);
+  // Whether a run waits for its turn.
+  bool has_queue() const { return !rotation_.empty(); }
+
+ private:
+  struct Runs {
+    std::deque<Run> queue;
+    size_t begun = 0;
+    size_t waiting = 0;  // of those that began
+  };
+  void start_next(Starts& starts);
+
+  const size_t most_;
+  size_t computing_ = 0;  // began, and do not wait
+  std::map<Client, Runs> clients_;
+  std::deque<Client> rotation_;  // those with a queue, the next one first
+};
+
+}  // namespace tagflow::net

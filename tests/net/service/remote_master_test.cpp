@@ -1,0 +1,306 @@
+// Clients of a master service over sockets, whose workers are of this process.
+#include "net/service/remote_master.h"
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <limits>
+#include <thread>
+
+#include "actors/plan/distribute.h"
+#include "net/transfer/channel.h"
+#include "net/transfer/identity.h"
+#include "net/transfer/reports.h"
+#include "tests/net/service/door.h"
+#include "tests/net/service/service.h"
+
+namespace tagflow::net {
+namespace {
+
+using namespace tagflow::graph;  // NOLINT: for tests
+using graph::testing::contains;
+using graph::testing::must;
+
+constexpr char kTask0[] = "/job:worker/task:0";
+constexpr char kTask1[] = "/job:worker/task:1";
+
+std::string message(const Status& status) {
+  return std::string(status.message());
+}
+
+// A replica of between-graph training: "step" adds x to the variable "v" of
+// task 0, with work on `home`; "get" reads it.
+struct Replica : actors::Program {
+  explicit Replica(const char* home) {
+    const Scope server = s.with_device(kTask0);
+    const ops::Variable v =
+        ops::variable(server.named("v"), DataType::kFloat, {});
+    ops::assign(server.named("init"), v, ops::constant(server, 0.f));
+    const Output x = ops::placeholder(s.with_device(home).named("x"),
+                                      DataType::kFloat, PartialShape::scalar());
+    ops::assign_add(server.named("step"), v,
+                    ops::mul(s.with_device(home), x, 2.f));
+    ops::identity(server.named("get"), ops::read(server, v));
+    must(s.status());
+  }
+};
+
+// while true: one step of the loop on each of both workers.
+struct Endless : actors::Program {
+  Endless() {
+    const Outputs last = while_loop(
+        s.with_device(kTask0).named("loop"),
+        [](const Scope& in, const Outputs& i) {
+          return ops::less(in, i[0], std::numeric_limits<int32_t>::max());
+        },
+        [](const Scope& in, const Outputs& i) -> Outputs {
+          return {
+              ops::identity(in, ops::mul(in.with_device(kTask1), i[0], -1))};
+        },
+        {ops::constant(s, 1)});
+    out = last[0].name();
+    must(s.status());
+  }
+  std::string out;
+};
+
+float value_of(const Result<std::vector<Tensor>>& fetched) {
+  return must(fetched)[0].item<float>().value();
+}
+
+// As long as it takes.
+void await(const std::function<bool()>& is_so) {
+  while (!is_so()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+}  // namespace
+
+TEST_CASE("replicas of two clients update one variable of a container") {
+  bool has_local_door = true, has_tls = false;
+  SUBCASE("through the local door") {}
+  SUBCASE("over TCP") { has_local_door = false; }
+  SUBCASE("with certificates") {
+    has_local_door = false;
+    has_tls = true;
+  }
+  const Served served(2, {}, has_local_door, has_tls);
+  const Replica one(kTask0), two(kTask1);
+  const auto chief = actors::make_session(served.client(), one.graph);
+  const auto other = actors::make_session(served.client(), two.graph);
+  must(chief->run({}, {}, {"init"}));
+  std::thread steps([&] {
+    for (int i = 0; i < 20; ++i)
+      must(other->run({{"x", Tensor::scalar(1.f)}}, {}, {"step"}));
+  });
+  for (int i = 0; i < 20; ++i)
+    must(chief->run({{"x", Tensor::scalar(10.f)}}, {}, {"step"}));
+  steps.join();
+  CHECK(value_of(chief->run({}, {"get"})) == 440.f);
+  CHECK(value_of(other->run({}, {"get"})) == 440.f);
+  CHECK(served.door->num_clients() == 2);
+}
+
+TEST_CASE("a session at a service grows, and has large feeds and fetches") {
+  const Served served(2);
+  actors::Program program;
+  const Output x = program.input("x", DataType::kFloat);
+  const Output y = ops::add(program.s.with_device(kTask1).named("y"), x, 1.f);
+  must(program.s.status());
+  const auto session = actors::make_session(served.client(), program.graph);
+  Tensor large = Tensor::make(DataType::kFloat, {1 << 20});
+  std::fill_n(large.mutable_data<float>(), 1 << 20, 2.f);
+  const auto sums = must(session->run({{"x", large}}, {"y"}));
+  CHECK(sums[0].data<float>()[(1 << 20) - 1] == 3.f);
+  must(session->extend(
+      std::vector<NodeDef>{{.name = "z", .op = "Identity", .inputs = {"y"}}}));
+  actors::RunStats stats;
+  CHECK(value_of(session->run({{"x", Tensor::scalar(4.f)}}, {"z"}, {}, {},
+                              &stats)) == 5.f);
+  CHECK(stats.fired > 0);
+  CHECK(contains(message(session->run({}, {"zz"}).status()), "zz"));
+  CHECK(session->explain({"x"}, {"y"}).status().code() == Code::kUnimplemented);
+}
+
+TEST_CASE("a client that takes no results is refused further runs") {
+  const Served served(1, {.bytes = 1 << 20}, false);
+  actors::Program program;
+  ops::identity(program.s.named("y"), ops::fill(program.s, {int64_t{16} << 20},
+                                                ops::constant(program.s, 1.f)));
+  must(program.s.status());
+  // By hand: of its two connections, it reads one.
+  const IoThreads threads = must(IoThreads::start());
+  const Identity identity = must(
+      make_identity(Role::kClient, {"client", 0}, kTestCluster, kTestSecret));
+  Pairing::Pair pair = must(connect_pair(
+      *threads.bulk, {"localhost", served.door->port()}, identity, 0));
+  std::atomic<bool> is_over{false};
+  std::thread writer([&, socket = pair.bulk.descriptor()] {
+    uint32_t number = 0;
+    const auto send = [&](std::string frame, std::string_view rest) {
+      number_frame({frame.data(), frame.size()}, number++, rest);
+      frame += rest;
+      CHECK(::send(socket, frame.data(), frame.size(), MSG_NOSIGNAL) ==
+            ssize_t(frame.size()));
+    };
+    for (const ServiceRequest& request :
+         {open_request(1), extend_request(1, program.graph),
+          prepare_request(1, 2, {"y"})}) {
+      const std::string bytes = must(bytes_of(request));
+      const ObjectId object{number + 1};
+      send(must(frame_of(
+               Begin{object, ObjectKind::kRegister, bytes.size(), {}})),
+           {});
+      Writer chunk(kFrameHeader);
+      Chunk{object, 0}.write(chunk);
+      must(begin_frame(FrameKind::kChunk, chunk.bytes(), bytes.size()));
+      send(chunk.bytes(), bytes);
+    }
+    while (!is_over) {
+      send(must(frame_of(Ping{number, 0})), {});
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  });
+  SmallLink small(*threads.small, std::move(pair.small), {});
+  std::promise<void> prepared;
+  std::promise<Status> first, second;
+  small.start(
+      {.on_frame = [&](const Frame& frame) -> Status {
+         if (frame.kind == FrameKind::kReply) {
+           const Reply reply = must(parse_body<Reply>(frame.body));
+           must(status_of(reply.outcome));
+           if (reply.request == 2) prepared.set_value();
+         }
+         if (frame.kind == FrameKind::kDone) {
+           const net::Done done = must(parse_body<net::Done>(frame.body));
+           (done.step == 1 ? first : second).set_value(status_of(done.outcome));
+         }
+         return {};
+       },
+       .on_lost = [](const Status&) {}});
+  prepared.get_future().get();
+  std::string run = must(frame_of(Run{.executable = 2, .step = 1}));
+  small.send(run);
+  must(first.get_future().get());
+  run = must(frame_of(Run{.executable = 2, .step = 2}));
+  small.send(run);
+  const Status refused = second.get_future().get();
+  is_over = true;
+  writer.join();
+  CHECK(refused.code() == Code::kResourceExhausted);
+  CHECK(contains(message(refused), "has not taken 67108864 bytes"));
+}
+
+TEST_CASE(
+    "time-outs and cancellations of a client end its run at the workers") {
+  const Served served(2);
+  const Endless endless;
+  const auto session = actors::make_session(served.client(), endless.graph);
+  const Status late = session
+                          ->run({}, {endless.out}, {},
+                                {.timeout = std::chrono::milliseconds(50)})
+                          .status();
+  CHECK(late.code() == Code::kDeadlineExceeded);
+  CHECK(contains(message(late), "/job:worker/task:1"));
+  actors::CancelToken token;
+  std::thread later([&] { token.cancel(); });
+  CHECK(
+      session->run({}, {endless.out}, {}, {.cancel = token}).status().code() ==
+      Code::kCancelled);
+  later.join();
+}
+
+TEST_CASE("a client that leaves in a loop ends it, and variables stay") {
+  const Served served(2);
+  const Replica replica(kTask1);
+  const auto other = actors::make_session(served.client(), replica.graph);
+  must(other->run({}, {}, {"init"}));
+  must(other->run({{"x", Tensor::scalar(3.f)}}, {}, {"step"}));
+  {
+    const Endless endless;
+    const auto session = actors::make_session(served.client(), endless.graph);
+    std::promise<Status> ended;
+    session->run_async({}, {endless.out}, {}, {},
+                       [&](auto answer, const actors::RunStats&) {
+                         ended.set_value(answer.status());
+                       });
+    CHECK(served.door->num_clients() == 2);
+    CHECK(session->close().ok());
+    CHECK(ended.get_future().get().code() == Code::kCancelled);
+  }
+  await([&] { return served.door->num_clients() == 1; });
+  CHECK(value_of(other->run({}, {"get"})) == 6.f);
+}
+
+TEST_CASE("a master service that ends fails the runs of its clients") {
+  auto served = std::make_unique<Served>(2);
+  const Endless endless;
+  const auto session = actors::make_session(served->client(), endless.graph);
+  std::thread ending([&] {
+    while (session->counters().active + session->counters().waiting == 0)
+      std::this_thread::yield();
+    served->door.reset();
+  });
+  const Status lost = session->run({}, {endless.out}).status();
+  ending.join();
+  CHECK(lost.code() == Code::kUnavailable);
+  INFO(message(lost));
+  CHECK(contains(message(lost), "the master has ended"));
+  CHECK(session->run({}, {endless.out}).status().code() == Code::kUnavailable);
+}
+
+TEST_CASE("a client compiles again when a worker of its service was lost") {
+  ClusterOptions cluster = local_cluster();
+  auto worker = must(Worker::start(local_worker(0)));
+  cluster.members.push_back({{"worker", 0}, {"localhost", worker->port()}});
+  actors::SessionOptions options;
+  options.backend = must(Cluster::connect(cluster));
+  const auto service = must(MasterService::create({std::move(options), {}}));
+  MasterDoorOptions at;
+  at.cluster = kTestCluster;
+  at.secret = kTestSecret;
+  const auto door = must(MasterDoor::start(*service, std::move(at)));
+  actors::SessionOptions client;
+  client.backend =
+      must(RemoteMaster::connect({.address = {"localhost", door->port()},
+                                  .name = kTestCluster,
+                                  .secret = kTestSecret}));
+  const Replica replica(kTask0);
+  const auto session = actors::make_session(client, replica.graph);
+  must(session->run({}, {}, {"init"}));
+  WorkerOptions again = local_worker(0);
+  again.port = worker->port();
+  worker.reset();
+  const Status lost = session->run({}, {}, {"init"}).status();
+  CHECK(lost.code() == Code::kUnavailable);
+  CHECK(contains(message(lost), "/job:worker/task:0"));
+  worker = must(Worker::start(std::move(again)));
+  must(session->reset({""}));
+  must(session->run({}, {}, {"init"}));
+  CHECK(value_of(session->run({}, {"get"})) == 0.f);
+}
+
+TEST_CASE("a service refuses strangers, and a worker refuses its clients") {
+  const Served served(1, {.clients = 1});
+  CHECK(
+      RemoteMaster::connect(served.address("another secret")).status().code() ==
+      Code::kUnauthenticated);
+  const auto first = must(RemoteMaster::connect(served.address()));
+  CHECK(contains(message(RemoteMaster::connect(served.address()).status()),
+                 "1 clients are here, the limit"));
+  // A master is not a client, and a worker is not a service.
+  ClusterOptions master = local_cluster();
+  master.members.push_back({{"master", 0}, {"localhost", served.door->port()}});
+  CHECK(contains(message(Cluster::connect(master).status()),
+                 "both processes are masters"));
+  const auto worker = must(Worker::start(local_worker(0)));
+  RemoteMasterOptions wrong = served.address();
+  wrong.address.port = worker->port();
+  CHECK(contains(message(RemoteMaster::connect(wrong).status()),
+                 "/job:worker/task:0 is not a master service"));
+}
+
+}  // namespace tagflow::net

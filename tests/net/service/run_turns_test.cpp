@@ -1,0 +1,66 @@
+#include "net/service/run_turns.h"
+
+#include <doctest/doctest.h>
+
+namespace tagflow::net {
+namespace {
+
+using Starts = RunTurns::Starts;
+
+}  // namespace
+
+TEST_CASE("a client of many runs delays another client by one run") {
+  RunTurns turns(1);
+  Starts starts;
+  for (uint64_t run = 1; run <= 4; ++run) turns.add(7, run, starts);
+  turns.add(8, 11, starts);
+  turns.add(8, 12, starts);
+  CHECK(starts == Starts{1});
+  CHECK(turns.has_queue());
+  for (const auto& [client, run] :
+       {std::pair{7, 1}, {7, 2}, {8, 11}, {7, 3}, {8, 12}, {7, 4}})
+    turns.remove(uint64_t(client), uint64_t(run), starts);
+  CHECK(starts == Starts{1, 2, 11, 3, 12, 4});
+  CHECK(!turns.has_queue());
+}
+
+TEST_CASE("a run that is given up leaves the queue of its client") {
+  RunTurns turns(1);
+  Starts starts;
+  turns.add(7, 1, starts);
+  turns.add(8, 2, starts);
+  turns.add(8, 3, starts);
+  turns.remove(8, 2, starts);
+  CHECK(starts == Starts{1});
+  turns.remove(8, 3, starts);
+  CHECK(!turns.has_queue());
+  turns.remove(7, 1, starts);
+  turns.remove(7, 1, starts);  // it is not here any more
+  turns.add(9, 4, starts);
+  CHECK(starts == Starts{1, 4});
+}
+
+TEST_CASE("a run that waits for an event leaves its turn to another one") {
+  RunTurns turns(2);
+  Starts starts;
+  for (uint64_t run = 1; run <= 5; ++run) turns.add(run, run, starts);
+  CHECK(starts == Starts{1, 2});
+  turns.set_waiting(1, 1, starts);
+  CHECK(starts == Starts{1, 2, 3});
+  // It goes on beyond the limit, and others wait until there are fewer.
+  turns.set_waiting(1, 0, starts);
+  turns.remove(2, 2, starts);
+  CHECK(starts == Starts{1, 2, 3});
+  turns.remove(3, 3, starts);
+  CHECK(starts == Starts{1, 2, 3, 4});
+  // More cannot wait than have begun.
+  turns.set_waiting(4, 9, starts);
+  CHECK(starts == Starts{1, 2, 3, 4, 5});
+  turns.remove(4, 4, starts);
+  turns.add(6, 6, starts);
+  CHECK(starts == Starts{1, 2, 3, 4, 5});
+  turns.remove(5, 5, starts);
+  CHECK(starts == Starts{1, 2, 3, 4, 5, 6});
+}
+
+}  // namespace tagflow::net
