@@ -48,7 +48,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // Makes a shared state if the options have none. `served` is what the backend
   // has opened, if any.
   SessionState(SessionOptions options, std::shared_ptr<DeviceSet> devices,
-               std::shared_ptr<ServedSession> served);
+               std::shared_ptr<ServedSession> served = nullptr);
 
   Status extend(std::span<const graph::NodeDef> nodes);
   Status extend(const graph::Graph& graph);
