@@ -94,7 +94,7 @@ class MasterDoor::Link {
   Status try_send_done(uint64_t step, const Result<std::vector<Tensor>>& answer,
                        const actors::RunStats& stats);
   void reply(uint64_t request, const Status& status,
-             std::vector<std::string> warnings = {});
+             MasterService::Client::Answer answer = {});
 
   Impl& door_;
   MasterService& service_;
@@ -215,7 +215,7 @@ void MasterDoor::Link::on_end(ObjectId object, const Status& status) {
     if (!request.ok()) return close(request.status());
     auto answer = client_->perform(*request);
     if (!answer.ok()) return reply(request->number(), answer.status());
-    reply(request->number(), {}, std::move(answer->warnings));
+    reply(request->number(), {}, *std::move(answer));
   });
   if (!posted.ok()) close(posted);
 }
@@ -267,11 +267,11 @@ Status MasterDoor::Link::on_frame(const Frame& frame) {
 }
 
 void MasterDoor::Link::reply(uint64_t request, const Status& status,
-                             std::vector<std::string> warnings) {
+                             MasterService::Client::Answer answer) {
   Reply reply{.request = request,
               .outcome = outcome_of(status),
-              .updates_state = true,
-              .warnings = std::move(warnings)};
+              .updates_state = answer.updates_state,
+              .warnings = std::move(answer.warnings)};
   if (channel_.send(reply).ok()) return;
   reply.warnings.clear();  // it was too long
   static_cast<void>(channel_.send(reply));

@@ -7,18 +7,25 @@
 
 #include "actors/runtime/engine.h"
 #include "actors/session/backend.h"
+#include "actors/session/signature_cache.h"
 #include "graph/fault.h"
 #include "graph/file/graphdef.h"
 
 namespace tagflow::net {
 namespace {
 
-// The backend of all sessions, whose runs are answered on threads of links: a
-// Done is sent at once.
-class AtOnce final : public actors::Backend {
+// The backend of a session, whose runs are answered on threads of links: a Done
+// is sent at once.
+class SessionBackend final : public actors::Backend {
  public:
-  explicit AtOnce(std::shared_ptr<actors::Backend> backend)
+  explicit SessionBackend(std::shared_ptr<actors::Backend> backend)
       : backend_(std::move(backend)) {}
+
+  // Whether what was made since the last call updates state; none: nothing was.
+  std::optional<bool> take_updates_state() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(updates_state_, std::nullopt);
+  }
 
   std::span<const graph::DeviceInfo> devices() const override {
     return backend_->devices();
@@ -30,8 +37,11 @@ class AtOnce final : public actors::Backend {
                     std::vector<std::string> fetches,
                     const actors::SessionOptions& options,
                     graph::Budget* budget) override {
-    return backend_->make(std::move(partitions), std::move(fetches), options,
-                          budget);
+    auto made = backend_->make(std::move(partitions), std::move(fetches),
+                               options, budget);
+    const std::lock_guard lock(mutex_);
+    if (made.ok()) updates_state_ = made->executable->updates_state();
+    return made;
   }
   Status reset(const std::vector<std::string>& containers) override {
     return backend_->reset(containers);
@@ -42,6 +52,8 @@ class AtOnce final : public actors::Backend {
 
  private:
   const std::shared_ptr<actors::Backend> backend_;
+  std::mutex mutex_;  // guards the below
+  std::optional<bool> updates_state_;
 };
 
 }  // namespace
@@ -67,8 +79,6 @@ Result<std::unique_ptr<MasterService>> MasterService::create(Options options) {
     if (limit == 0)
       return invalid_argument("[service] a limit of a service must not be 0");
   return guarded("service", [&]() -> Result<std::unique_ptr<MasterService>> {
-    if (auto& backend = options.session.backend; backend != nullptr)
-      backend = std::make_shared<AtOnce>(std::move(backend));
     std::unique_ptr<MasterService> service(
         new MasterService(std::move(options)));
     TAGFLOW_ASSIGN(service->root_,
@@ -250,6 +260,9 @@ struct MasterService::Client::Held {
   };
   const std::shared_ptr<Warnings> warnings = std::make_shared<Warnings>();
   size_t max_nodes = 0;
+  std::shared_ptr<SessionBackend> backend;  // null: this process
+  // By signature: of those that the session may have compiled before.
+  std::map<std::string, bool> updates_state;
   std::unique_ptr<actors::Session> session;
 };
 
@@ -319,7 +332,7 @@ Result<MasterService::Client::Answer> MasterService::Client::perform(
   } else {
     executables_.emplace(number, std::move(made->executable));
   }
-  return Answer{std::move(made->warnings)};
+  return Answer{made->updates_state, std::move(made->warnings)};
 }
 
 Result<MasterService::Client::Made> MasterService::Client::open(
@@ -327,6 +340,9 @@ Result<MasterService::Client::Made> MasterService::Client::open(
   auto held = std::make_shared<Held>();
   actors::SessionOptions options = service_.options_.session;
   options.state = service_.root_->shared_state();
+  if (options.backend != nullptr)
+    options.backend = held->backend =
+        std::make_shared<SessionBackend>(std::move(options.backend));
   TAGFLOW_ASSIGN(options.passes, graph::PassSet::parse(open.passes));
   options.window = int(open.window);
   options.max_call_depth = int(open.max_call_depth);
@@ -368,7 +384,7 @@ Result<MasterService::Client::Answer> MasterService::Client::extend(
   TAGFLOW_ASSIGN(const graph::Graph graph, graph::build_graph(std::move(file)));
   TAGFLOW_RETURN_IF_ERROR(held->session->extend(graph));
   if (!nodes.empty()) TAGFLOW_RETURN_IF_ERROR(held->session->extend(nodes));
-  return Answer{held->warnings->take()};
+  return Answer{.warnings = held->warnings->take()};
 }
 
 Result<MasterService::Client::Made> MasterService::Client::prepare(
@@ -379,8 +395,20 @@ Result<MasterService::Client::Made> MasterService::Client::prepare(
       actors::Callable callable,
       held->session->make_callable(prepare.feeds, prepare.fetches,
                                    prepare.targets, {.cancel = token}));
+  bool updates_state = true;  // if it is not known
+  if (held->backend != nullptr) {
+    auto& known = held->updates_state;
+    if (known.size() >= service_.options_.limits.signatures) known.clear();
+    const std::string key = actors::SignatureCache::key(
+        {prepare.feeds, prepare.fetches, prepare.targets});
+    if (const auto made = held->backend->take_updates_state())
+      known.insert_or_assign(key, *made);
+    if (const auto found = known.find(key); found != known.end())
+      updates_state = found->second;
+  }
   return Made{
       .executable = std::make_shared<actors::Callable>(std::move(callable)),
+      .updates_state = updates_state,
       .warnings = held->warnings->take()};
 }
 

@@ -96,6 +96,8 @@ class MasterService {
 class MasterService::Client {
  public:
   struct Answer {
+    // Of a signature; true if that is not known.
+    bool updates_state = true;
     std::vector<std::string> warnings;  // about the graph, for users
   };
   using Done = actors::Done;
@@ -139,6 +141,7 @@ class MasterService::Client {
   struct Made {
     std::shared_ptr<Held> session;
     std::shared_ptr<actors::Callable> executable;
+    bool updates_state = true;
     std::vector<std::string> warnings;
   };
 

@@ -42,6 +42,30 @@ cat "$work"/client_* >"$work/stdout"
 [ "$(grep -cxF 'y = float[] 48.0' "$work/stdout")" = 4 ] ||
   complain "a client has another result" tagflow run
 
+# Variables live at the workers until the master ends, and a client saves them.
+cp "$here"/graphs/line_[xy].json "$work"
+line=("$here/graphs/line.pbtxt" --feed x=@line_x.json --feed y=@line_y.json
+  --target train --fetch loss --seed 7)
+expect 0 '^step 3: loss = ' - tagflow run "${line[@]}" --init init --steps 3
+cp "$work/stdout" "$work/here"
+expect 0 '^step 3: loss = ' - \
+  tagflow run "${line[@]}" --init init --steps 3 "${service[@]}"
+cmp -s "$work/here" "$work/stdout" ||
+  complain "the steps at a service differ" tagflow run --steps
+expect 0 '^step 1: loss = ' - tagflow run "${line[@]}" --steps 1 "${service[@]}"
+expect 0 '^step 2: ' - tagflow run "${line[@]}" --init init --steps 2 \
+  --save saved "${service[@]}"
+expect 0 '^step 3: ' 'resumed after step 2' tagflow run "${line[@]}" \
+  --init init --steps 3 --save saved "${service[@]}"
+model=$here/models/keras_lstm
+files=(--signature predict --feed "x=$model/predict_0.npy")
+expect 0 '^y = float' - tagflow run "$model/model" "${files[@]}"
+cp "$work/stdout" "$work/here"
+expect 0 '^y = float' - \
+  tagflow run "$model/model" "${files[@]}" "${service[@]}" --scatter 2
+cmp -s "$work/here" "$work/stdout" ||
+  complain "the model gives something else" tagflow run "$model"
+
 # --- A client that is killed --------------------------------------------------
 (cd "$work" && exec "$bin/tagflow" run "$two" "${endless[@]}" "${service[@]}" \
   >killed 2>&1) &
