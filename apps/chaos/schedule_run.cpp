@@ -206,7 +206,8 @@ class ScheduleRun {
     for (Coming& coming : faults_) {
       if (coming.begin && !coming.has_ended && coming.end <= now)
         end_fault(coming);
-      TAGFLOW_RETURN_IF_ERROR(act(coming, now));
+      // Nobody is harmed, and nothing started, while all of them end.
+      if (!is_over_) TAGFLOW_RETURN_IF_ERROR(act(coming, now));
     }
     return {};
   }
