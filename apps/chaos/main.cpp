@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,10 @@ std::string cells(std::vector<double> times) {
   std::ranges::sort(times);
   return fmt::format("{} | {:.0f} | {:.0f}", times.size(),
                      times[times.size() / 2], times.back());
+}
+
+std::string time_text(const char* what, std::optional<double> ms) {
+  return ms ? fmt::format("; {} after {:.0f} ms", what, *ms) : std::string();
 }
 
 Result<std::filesystem::path> find_command() {
@@ -130,8 +135,10 @@ class Chaos {
                     report.commands, report.seconds);
     for (size_t k = 0; k < faults.size(); ++k) {
       const Measured& measured = report.faults[k];
-      text += fmt::format("  {}{}\n", faults[k].to_string(),
-                          measured.has_come ? "" : " (has not come)");
+      text += fmt::format("  {}{}{}{}\n", faults[k].to_string(),
+                          measured.has_come ? "" : " (has not come)",
+                          time_text("detected", measured.detected),
+                          time_text("goes on", measured.goes_on));
       if (!measured.has_come) continue;
       Row& row = rows_[measured.row];
       ++row.count;
