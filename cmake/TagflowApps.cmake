@@ -11,6 +11,7 @@
 #                           a program each: main.cpp; the rest is in a library,
 #                           for its tests and benchmark
 #     ode/                  a solver of differential equations
+#   chaos/                a program that disturbs trainings over workers
 #   shared/               what several of these include:
 #     io/                   formats of files
 #     program/              what every program has: exit codes, the terminal,
@@ -72,7 +73,7 @@ tagflow_reuse_pch(tagflow_kmeans tagflow_apps_program)
 
 tagflow_apps_library(tagflow_apps
   shared/draw shared/training
-  tagflow/checkpoint tagflow/placement tagflow/stepper
+  tagflow/checkpoint tagflow/placement tagflow/stepper chaos
   examples/fortunes examples/g2p examples/ode examples/train_images)
 target_link_libraries(tagflow_apps PUBLIC tagflow_apps_common tagflow_kmeans)
 tagflow_reuse_pch(tagflow_apps tagflow_apps_common)
@@ -132,6 +133,10 @@ foreach(name IN ITEMS train_images fortunes g2p)
   tagflow_program(${name} tagflow_apps tagflow_apps_common
     "${apps}/examples/${name}/main.cpp")
 endforeach()
+# It runs the command that lies beside it. A tool of ours: it is not installed.
+tagflow_app(chaos "${apps}/chaos/main.cpp" LINK tagflow_apps)
+tagflow_compile_lean(chaos)
+tagflow_reuse_pch(chaos tagflow_apps_common)
 
 file(GLOB sources CONFIGURE_DEPENDS "${apps}/examples/*.cpp")
 foreach(source IN LISTS sources)

@@ -18,6 +18,7 @@
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/program/trace.h"
 #include "apps/shared/runs/cluster_connection.h"
+#include "apps/shared/runs/restart_options.h"
 #include "apps/shared/runs/step_checkpoints.h"
 #include "apps/shared/runs/watched_run.h"
 #include "apps/tagflow/commands.h"
@@ -35,8 +36,7 @@ struct RunOptions {
   CheckpointOptions checkpoints;
   int repeat = 1;
   int64_t steps = 0;  // 0: none; it runs `repeat` times
-  int restarts = 0;
-  double restart_wait = 10;  // seconds
+  RestartOptions restarts;
   std::string out;
   std::string trace;
   std::string logdir;
@@ -161,12 +161,13 @@ Results run_with_restarts(const RunOptions& options, Prepared& prepared,
                           const std::shared_ptr<actors::Trace>& trace,
                           actors::CostRecorder* costs) {
   Results results;
-  (void)actors::run_with_restarts(options.restarts, [&](int number) {
+  (void)actors::run_with_restarts(options.restarts.count, [&](int number) {
     if (number == 0) {
       results = run_prepared(options, prepared, trace.get(), costs);
     } else {
       spdlog::warn("[--restarts] {}; restart {} of {}",
-                   results.failure.status.message(), number, options.restarts);
+                   results.failure.status.message(), number,
+                   options.restarts.count);
       results = restart(options, prepared, trace);
     }
     return results.failure.status;
@@ -270,19 +271,9 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 53))
       ->excludes(repeat);
   add_checkpoint_options(*run, options->checkpoints);
-  CLI::Option* restarts =
-      run->add_option("--restarts", options->restarts,
-                      "how many times to go on from the last checkpoint after "
-                      "the loss of workers")
-          ->check(CLI::Range(0, 1'000'000))
-          ->needs(run->get_option("--save"))
-          ->needs(run->get_option("--cluster"));
-  run->add_option("--restart-wait", options->restart_wait,
-                  "for how many seconds to wait then for a worker that is not "
-                  "there, before the run goes on without it")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6))
-      ->needs(restarts);
+  add_restart_options(*run, options->restarts)
+      ->needs(run->get_option("--save"))
+      ->needs(run->get_option("--cluster"));
   add_output_option(
       *run, "--out", options->out,
       "write each fetch to DIR/NAME_PORT.npy, or an output of the "
@@ -305,11 +296,7 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   run->callback([options, &exit_code] {
     options->signature.makes_costs = options->learn;
     options->signature.engine.keeps_stdout = options->json;
-    if (options->restarts > 0) {
-      options->signature.engine.reconnection = std::make_shared<Reconnection>();
-      options->signature.engine.reconnection->wait =
-          std::chrono::milliseconds(int64_t(options->restart_wait * 1000));
-    }
+    options->signature.engine.reconnection = reconnection_of(options->restarts);
     exit_code = run_graph(*options);
   });
 }

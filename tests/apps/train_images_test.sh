@@ -125,6 +125,50 @@ code=$?
 [ $code = 4 ] && grep -q 'worker/task:' "$work/lost.err" ||
   complain "exit code $code after a worker was lost" train_images
 
+kill "$pid"
+wait "$pid"
+
+# With --restarts, it goes on when another worker is in its place.
+start respawned tagflow cluster start 2 --respawn --file c.json
+more="--pictures 320 --batch 32 --epochs 30"
+expect 0 '^step: 300 of 300$' '' train_images mlp $more --cluster c.json \
+  --save losing_none
+mapfile -t workers < <(pgrep -P "$pid")
+cases=$((cases + 1))
+(cd "$work" && exec "$bin/train_images" mlp $more --cluster c.json \
+  --save losing_one --fresh --save-every 3 --report-every 1 --restarts 2 \
+  --json 2>losing_one.err >losing_one.out) &
+training=$!
+until grep -q 'step [5-9] of' "$work/losing_one.err" 2>/dev/null ||
+  ! kill -0 $training 2>/dev/null; do sleep 0.01; done
+kill -KILL "${workers[0]}"
+wait $training
+code=$?
+[ $code = 0 ] && grep -q '; restart 1 of 2$' "$work/losing_one.err" &&
+  grep -q 'resumed after step' "$work/losing_one.err" ||
+  complain "exit code $code of a training that has lost a worker" train_images
+cmp -s "$work/losing_none/history.csv" "$work/losing_one/history.csv" ||
+  complain "a training that has lost a worker is another one" train_images
+expect 0 - - tagflow checkpoint diff losing_none losing_one
+# Nobody is in its place.
+kill "$pid"
+wait "$pid"
+start left tagflow cluster start 2 --file c.json
+mapfile -t workers < <(pgrep -P "$pid")
+cases=$((cases + 1))
+(cd "$work" && exec "$bin/train_images" mlp --pictures 320 --epochs 100000 \
+  --cluster c.json --save left --report-every 1 --restarts 2 \
+  --restart-wait 0.1 2>left.err >/dev/null) &
+training=$!
+until grep -q 'step [3-9] of' "$work/left.err" 2>/dev/null ||
+  ! kill -0 $training 2>/dev/null; do sleep 0.01; done
+kill -KILL "${workers[1]}"
+wait $training
+code=$?
+[ $code = 4 ] && grep -q 'there is no training without /job:worker/task:1' \
+  "$work/left.err" || complain "exit code $code without a worker" train_images
+expect 2 - '--restarts requires --cluster' train_images mlp --restarts 1
+
 # --- Damaged ------------------------------------------------------------------
 cp -r "$work/part_mlp" "$work/damaged"
 truncate -s 99 "$work"/damaged/model.ckpt-20.data-*

@@ -22,6 +22,7 @@ random() {
     TAGFLOW_THOROUGH=10 ./actors_tests \
       --source-file='*groups_test.cpp,*random_lists_test.cpp,*devices_test.cpp'
   )
+  build/release/apps/chaos --schedules 300
 }
 
 asan() {

@@ -40,7 +40,7 @@ ROOMS = {
              "examples/fortunes", "examples/g2p", "examples/ode", "examples",
              "bench", "tagflow/model", "tagflow/checkpoint",
              "tagflow/conform", "tagflow/placement", "tagflow/stepper",
-             "tagflow"],
+             "chaos", "tagflow"],
 }
 # What libraries call -> the only rooms that include their headers, tests apart.
 KEPT = {

@@ -1,4 +1,5 @@
 // train_images: trains a network to classify the images of Fashion-MNIST.
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/checkpoint/training_loop.h"
 #include "actors/session/backend.h"
 #include "apps/examples/train_images/task.h"
 #include "apps/shared/program/command_line.h"
@@ -14,6 +16,7 @@
 #include "apps/shared/program/program.h"
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/cluster_connection.h"
+#include "apps/shared/runs/restart_options.h"
 #include "apps/shared/training/trainer_options.h"
 
 namespace {
@@ -37,6 +40,7 @@ struct Options {
   int replicas = 0;      // 0: one for each device of the cluster
   std::string style = kStyles[0].first;
   EngineOptions engine;
+  RestartOptions restarts;
   bool json = false;
 };
 
@@ -106,6 +110,54 @@ void print_results(const Options& options, const Task& task,
   print_text(text);
 }
 
+training::Outcome train_once(const Options& options, const Task& task) {
+  OwnedSession session;
+  actors::SessionOptions session_options;
+  session_options.backend = options.engine.backend;
+  session_options.workers = options.engine.workers;
+  session_options.devices = options.engine.devices;
+  session_options.seed = options.task.seed;
+  training::Outcome outcome;
+  outcome.failure = open_session(task.graph, session_options, session);
+  if (outcome.failure.exit_code == ExitCode::kOk)
+    outcome = training::train(*session, task.trainee, options.trainer);
+  return outcome;
+}
+
+// Connects to the workers that have the replicas, which know nothing of the
+// training that has ended.
+Failure connect_again(Options& options) {
+  options.engine.backend = nullptr;  // its workers obey one master at a time
+  Failure failure = connect_cluster(options.engine);
+  const std::vector<std::string>& lost = options.engine.reconnection->lost;
+  if (failure.exit_code == ExitCode::kOk && !lost.empty())
+    return {ExitCode::kPeerLost,
+            error(Code::kFailedPrecondition,
+                  "[--restarts] there is no training without {}",
+                  fmt::join(lost, ", "))};
+  return failure;
+}
+
+// As train_once(), but goes on after the loss of workers, as often as the
+// options say.
+training::Outcome train_with_restarts(Options& options, const Task& task) {
+  training::Outcome outcome;
+  (void)actors::run_with_restarts(options.restarts.count, [&](int number) {
+    if (number > 0) {
+      spdlog::warn("[--restarts] {}; restart {} of {}",
+                   outcome.failure.status.message(), number,
+                   options.restarts.count);
+      options.trainer.is_fresh = false;
+      outcome.failure = connect_again(options);
+      if (outcome.failure.exit_code != ExitCode::kOk)
+        return outcome.failure.status;
+    }
+    outcome = train_once(options, task);
+    return outcome.failure.status;
+  });
+  return outcome;
+}
+
 Failure train_model(Options& options) {
   Status usage = StepCheckpoints::check(options.trainer.checkpoints, true);
   if (!usage.ok()) return usage_error(std::move(usage));
@@ -115,6 +167,7 @@ Failure train_model(Options& options) {
   options.engine.tolerates_torn_state =
       options.task.style == train_images::Style::kAsync ||
       options.task.style == train_images::Style::kBackup;
+  options.engine.reconnection = reconnection_of(options.restarts);
   Failure connection = connect_cluster(options.engine);
   if (connection.exit_code != ExitCode::kOk) return connection;
   auto devices = find_devices(options);
@@ -129,16 +182,7 @@ Failure train_model(Options& options) {
           "--data names another folder");
     return failure;
   }
-  OwnedSession session;
-  actors::SessionOptions session_options;
-  session_options.backend = options.engine.backend;
-  session_options.workers = options.engine.workers;
-  session_options.devices = options.engine.devices;
-  session_options.seed = options.task.seed;
-  Failure failure = open_session(task->graph, session_options, session);
-  if (failure.exit_code != ExitCode::kOk) return failure;
-  training::Outcome outcome =
-      training::train(*session, task->trainee, options.trainer);
+  training::Outcome outcome = train_with_restarts(options, *task);
   if (outcome.failure.exit_code == ExitCode::kOk)
     print_results(options, *task, outcome);
   return std::move(outcome.failure);
@@ -180,6 +224,10 @@ void add_replica_options(CLI::App& command, Options& options) {
       ->capture_default_str()
       ->check(CLI::Range(0, 1023))
       ->group(group);
+  add_restart_options(command, options.restarts)
+      ->needs(command.get_option("--cluster"))
+      ->group(group);
+  command.get_option("--restart-wait")->group(group);
 }
 
 // The subcommand of a model, with its defaults.

@@ -1,0 +1,174 @@
+#include "apps/chaos/schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+namespace tagflow::chaos {
+namespace {
+
+std::string name_of(uint32_t host) {
+  return host == kMaster ? "the master" : fmt::format("task {}", host);
+}
+
+std::string_view name_of(Phase phase) {
+  switch (phase) {
+    case Phase::kRegister:
+      return "register after";
+    case Phase::kStart:
+      return "start after";
+    case Phase::kLoop:
+      return "loop after";
+    case Phase::kDequeue:
+      return "blocked dequeue after";
+    case Phase::kRecv:
+      return "open Recv after";
+    case Phase::kWrite:
+      return "write after";
+    case Phase::kPublish:
+      return "publish after";
+    case Phase::kRestore:
+      return "restore after";
+    case Phase::kEnd:
+      return "end after";
+  }
+  return "";
+}
+
+// Numbers that do not depend on the standard library's distributions.
+class Draw {
+ public:
+  explicit Draw(uint64_t seed) : random_(seed) {}
+  int64_t below(int64_t end) { return int64_t(random_() % uint64_t(end)); }
+  int64_t from_to(int64_t first, int64_t last) {
+    return first + below(last - first + 1);
+  }
+  template <typename T>
+  T one_of(const std::vector<T>& all) {
+    return all[size_t(below(int64_t(all.size())))];
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+// Marks come some microseconds after what they stand for; starts take longer.
+int64_t longest_delay(Phase phase) {
+  switch (phase) {
+    case Phase::kRegister:
+      return 40'000;
+    case Phase::kStart:
+    case Phase::kRestore:
+      return 150'000;
+    case Phase::kLoop:
+    case Phase::kDequeue:
+    case Phase::kRecv:
+      return 4'000;
+    default:
+      return 2'000;
+  }
+}
+
+// Who is killed so that the phase begins.
+uint32_t first_victim(const Fault& fault) {
+  if (fault.phase == Phase::kStart) return kMaster;
+  if (fault.phase == Phase::kRegister) return fault.host;
+  return (fault.host + 1) % kWorkers;
+}
+
+uint32_t victim_in(Phase phase, Draw& draw) {
+  switch (phase) {
+    case Phase::kRegister:
+      return uint32_t(draw.below(kWorkers));
+    case Phase::kLoop:
+      return draw.below(3) == 0 ? kMaster : 1;
+    case Phase::kDequeue:
+      return 2;
+    case Phase::kRecv:
+      return 0;
+    default:
+      return uint32_t(draw.below(kWorkers + 1));
+  }
+}
+
+}  // namespace
+
+std::string row_of(const Fault& fault) {
+  const std::string_view who = fault.host == kMaster ? "master" : "worker";
+  switch (fault.kind) {
+    case Kind::kKill:
+      return fmt::format("{} killed", who);
+    case Kind::kStop:
+      return fmt::format("{} stopped", who);
+    case Kind::kFullDisk:
+      return "full disk";
+    case Kind::kCut:
+      return "cut both ways";
+    case Kind::kCutOneWay:
+      return "cut one way";
+    case Kind::kBadLine:
+      return "delay, loss, reorder";
+    case Kind::kKillAhead:
+      return fmt::format("{} killed, next clock ahead", who);
+  }
+  return "";
+}
+
+std::string Fault::to_string() const {
+  std::string what = row_of(*this);
+  if (kind == Kind::kCut || kind == Kind::kBadLine)
+    what += fmt::format(" ({} and {})", name_of(host), name_of(other));
+  else if (kind == Kind::kCutOneWay)
+    what += fmt::format(" ({} to {})", name_of(host), name_of(other));
+  else if (kind != Kind::kFullDisk && host != kMaster)
+    what += fmt::format(" ({})", name_of(host));
+  if (ahead != 0) what += fmt::format(" by {} s", ahead);
+  if (lasts.count() != 0) what += fmt::format(", {} ms", lasts.count());
+  return fmt::format("{}: {} step {} + {} us", what, name_of(phase), step,
+                     delay.count());
+}
+
+std::vector<Fault> draw_faults(uint64_t seed, int64_t steps, bool has_network,
+                               bool is_clock_ours) {
+  Draw draw(seed);
+  std::vector<Kind> kinds = {Kind::kKill, Kind::kKill, Kind::kStop,
+                             Kind::kFullDisk};
+  if (has_network)
+    kinds.insert(kinds.end(), {Kind::kCut, Kind::kCutOneWay, Kind::kBadLine});
+  if (is_clock_ours) kinds.push_back(Kind::kKillAhead);
+  std::vector<Fault> faults;
+  for (int64_t left = draw.from_to(1, 3); left > 0; --left) {
+    Fault fault;
+    fault.kind = draw.one_of(kinds);
+    fault.phase = Phase(draw.below(int64_t(Phase::kEnd) + 1));
+    fault.step =
+        fault.phase == Phase::kEnd ? steps : draw.from_to(1, steps - 1);
+    fault.host = victim_in(fault.phase, draw);
+    fault.other =
+        (fault.host + uint32_t(draw.from_to(1, kWorkers))) % (kWorkers + 1);
+    fault.delay =
+        std::chrono::microseconds(draw.below(longest_delay(fault.phase)));
+    switch (fault.kind) {
+      case Kind::kKill:
+        break;
+      case Kind::kKillAhead:
+        fault.ahead = draw.from_to(1, 100'000);
+        break;
+      case Kind::kFullDisk:
+        fault.host = kMaster;
+        fault.lasts = std::chrono::milliseconds(draw.from_to(50, 800));
+        break;
+      default:
+        // Peers are given up after about 1.6 s: some of these are shorter.
+        fault.lasts = std::chrono::milliseconds(draw.from_to(100, 2600));
+    }
+    if (fault.phase <= Phase::kRestore)
+      faults.push_back({.step = fault.step, .host = first_victim(fault)});
+    faults.push_back(fault);
+  }
+  std::ranges::stable_sort(faults, {}, &Fault::step);
+  return faults;
+}
+
+}  // namespace tagflow::chaos

@@ -1,0 +1,64 @@
+// The faults of a schedule, which its seed determines.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tagflow::chaos {
+
+inline constexpr uint32_t kWorkers = 3;
+// The host after the workers' ones.
+inline constexpr uint32_t kMaster = kWorkers;
+
+enum class Kind : uint8_t {
+  kKill,       // SIGKILL; another process follows at once
+  kStop,       // SIGSTOP, and SIGCONT later
+  kFullDisk,   // the master can write no further byte to any file
+  kCut,        // nothing comes through, both ways
+  kCutOneWay,  // nothing comes from the host to the other one
+  kBadLine,    // packets are delayed, overtaken and lost, both ways
+  kKillAhead,  // SIGKILL; the clock of the process that follows is ahead
+};
+
+// When a fault comes, if the training has made its step: after a mark, and then
+// after a time that is drawn. The first three of them begin with a kill, which
+// is a fault of its own.
+enum class Phase : uint8_t {
+  kRegister,  // mark: the worker starts again
+  kStart,     // mark: the command starts again
+  kRestore,   // mark: the command says that it restarts
+  kLoop,      // mark: a step begins. It is the loop's worker
+  kDequeue,   // the same. It is the worker with a blocked dequeue
+  kRecv,      // the same. It is the worker with an open Recv
+  kWrite,     // mark: a file is made in the folder of checkpoints
+  kPublish,   // mark: a file gets its own name there
+  kEnd,       // mark: the last step has been made
+};
+
+struct Fault {
+  Kind kind = Kind::kKill;
+  Phase phase = Phase::kLoop;
+  int64_t step = 1;
+  uint32_t host = 0;
+  uint32_t other = 0;  // at the other end of the line, if it has one
+  std::chrono::microseconds delay{0};
+  std::chrono::milliseconds lasts{0};  // 0: it is over at once
+  int64_t ahead = 0;                   // seconds
+
+  // "task 1 is stopped for 812 ms: loop of step 33 + 211 us".
+  std::string to_string() const;
+};
+
+// "worker killed": a row of the table.
+std::string row_of(const Fault& fault);
+
+// One to three faults, and the kills that begin their phases. The same ones for
+// the same arguments. Without a network, no lines are harmed; `is_clock_ours`:
+// whether processes may have clocks of their own.
+std::vector<Fault> draw_faults(uint64_t seed, int64_t steps, bool has_network,
+                               bool is_clock_ours);
+
+}  // namespace tagflow::chaos
