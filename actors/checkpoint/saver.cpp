@@ -8,12 +8,9 @@
 #include <thread>
 #include <utility>
 
-#include "actors/checkpoint/checkpoint.h"
-#include "actors/checkpoint/saved_list.h"
+#include "actors/checkpoint/checkpoint_folder.h"
 #include "actors/checkpoint/snapshot.h"
 #include "actors/session/session.h"
-#include "devices/files/folder_lock.h"
-#include "devices/files/saved_files.h"
 #include "graph/fault.h"
 
 namespace tagflow::actors {
@@ -52,8 +49,7 @@ class Saver::Parts {
  public:
   explicit Parts(SaverOptions options)
       : options_(std::move(options)),
-        write_{options_.files, options_.sync, /*makes_folders=*/false},
-        list_(options_.folder, options_.name, options_.keep, write_) {}
+        write_{options_.files, options_.sync, /*makes_folders=*/false} {}
   ~Parts() { static_cast<void>(close()); }
 
   Status open(const Session& session);
@@ -73,7 +69,6 @@ class Saver::Parts {
 
  private:
   void write_all();
-  Status write(Checkpoint checkpoint);
   Status save_alone(int64_t step);
   // Waits until the writer is idle; returns its error, once.
   Status wait_for_writer();
@@ -102,10 +97,8 @@ class Saver::Parts {
   std::optional<int64_t> saved_step_;
   std::vector<std::string> left_out_;
 
-  SavedList list_;  // used by the writer only, while it writes
-  // Used by the writer, too, as long as there is one.
-  std::unique_ptr<checkpoint::FolderLock> lock_;
-  std::thread writer_;  // joined by close()
+  std::unique_ptr<CheckpointFolder> folder_;  // the writer's, while it writes
+  std::thread writer_;                        // joined by close()
 };
 
 Status Saver::Parts::open(const Session& session) {
@@ -115,14 +108,8 @@ Status Saver::Parts::open(const Session& session) {
   for (const GraphVariable& variable : variables_)
     names_.push_back(variable.name);
   TAGFLOW_ASSIGN(snapshots_, Snapshots::create(session));
-  TAGFLOW_RETURN_IF_ERROR(write_.file_system().make_folder(options_.folder));
-  TAGFLOW_ASSIGN(lock_, checkpoint::FolderLock::take(options_.folder));
-  if (lock_->is_exclusive()) {
-    list_.end_killed_save();
-    checkpoint::remove_temporary_files(options_.folder, options_.name + "-",
-                                       write_);
-  }
-  TAGFLOW_RETURN_IF_ERROR(list_.read());
+  TAGFLOW_ASSIGN(folder_, CheckpointFolder::open(options_.folder, options_.name,
+                                                 options_.keep, write_));
   try {
     writer_ = std::thread([this] { write_all(); });
   } catch (const std::system_error& thrown) {
@@ -135,13 +122,11 @@ Status Saver::Parts::open(const Session& session) {
 Result<std::optional<Restored>> Saver::Parts::restore() {
   std::lock_guard saves(saves_mutex_);
   TAGFLOW_RETURN_IF_ERROR(wait_for_writer());
-  auto loaded = load_checkpoint(options_.folder, variables_, objects_,
-                                OtherTensors::kRefused);
+  auto loaded = folder_->load(variables_, objects_);
   if (loaded.status().code() == Code::kNotFound)
     return std::optional<Restored>();
   if (!loaded.ok()) return std::move(loaded).status();
   TAGFLOW_RETURN_IF_ERROR(snapshots_->restore(loaded->checkpoint.snapshot));
-  list_.put_first(loaded->passed_over);
   last_step_ = loaded->restored.step;
   last_time_ = now();
   std::lock_guard lock(mutex_);
@@ -215,7 +200,7 @@ Status Saver::Parts::close() {
     changed_.notify_all();
   }
   if (writer_.joinable()) writer_.join();
-  lock_.reset();
+  if (folder_) folder_->release();
   return status;
 }
 
@@ -228,37 +213,15 @@ void Saver::Parts::write_all() {
     const int64_t step = checkpoint.step;
     is_writing_ = true;
     lock.unlock();
-    Status status =
-        guarded("saver", [&] { return write(std::move(checkpoint)); });
+    Status status = guarded("saver", [&] {
+      return folder_->write(std::move(checkpoint), names_, objects_);
+    });
     lock.lock();
     is_writing_ = false;
     if (status.ok()) saved_step_ = step;
     error_ = std::move(status);
     changed_.notify_all();
   }
-}
-
-Status Saver::Parts::write(Checkpoint checkpoint) {
-  const int64_t step = checkpoint.step;
-  const auto write_there = [&]() -> Status {
-    // Another saver may have locked a folder of that name since.
-    TAGFLOW_RETURN_IF_ERROR(lock_->check_place());
-    TAGFLOW_ASSIGN(std::string prefix, list_.free_prefix(step));
-    TAGFLOW_ASSIGN(const auto writer,
-                   prepare_checkpoint(prefix, std::move(checkpoint), names_,
-                                      objects_, write_));
-    // The above may take long.
-    TAGFLOW_RETURN_IF_ERROR(lock_->check_place());
-    auto list = list_.announce(prefix);
-    TAGFLOW_RETURN_IF_ERROR(writer->publish());
-    return list_.add(std::move(prefix), std::move(list));
-  };
-  Status status = write_there();
-  // If the folder has gone, that is why, whatever failed.
-  if (!status.ok())
-    if (Status moved = lock_->check_place(); !moved.ok()) status = moved;
-  return std::move(status).with_prefix(
-      fmt::format("[saver] the checkpoint of step {}: ", step));
 }
 
 Saver::Saver(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

@@ -1,0 +1,60 @@
+#include "actors/checkpoint/checkpoint_folder.h"
+
+#include <utility>
+
+#include "devices/files/saved_files.h"
+
+namespace tagflow::actors {
+
+Result<std::unique_ptr<CheckpointFolder>> CheckpointFolder::open(
+    const std::string& folder, const std::string& name, int keep,
+    const checkpoint::WriteOptions& options) {
+  std::unique_ptr<CheckpointFolder> opened(
+      new CheckpointFolder(folder, name, keep, options));
+  TAGFLOW_RETURN_IF_ERROR(options.file_system().make_folder(folder));
+  TAGFLOW_ASSIGN(opened->lock_, checkpoint::FolderLock::take(folder));
+  if (opened->lock_->is_exclusive()) {
+    opened->list_.end_killed_save();
+    checkpoint::remove_temporary_files(folder, name + "-", options);
+  }
+  TAGFLOW_RETURN_IF_ERROR(opened->list_.read());
+  return opened;
+}
+
+Status CheckpointFolder::write(Checkpoint checkpoint,
+                               std::span<const std::string> names,
+                               const ModelObjects& objects) {
+  const int64_t step = checkpoint.step;
+  Status status = write_there(std::move(checkpoint), names, objects);
+  // If the folder has gone, that is why, whatever failed.
+  if (!status.ok())
+    if (Status moved = lock_->check_place(); !moved.ok()) status = moved;
+  return std::move(status).with_prefix(
+      fmt::format("[saver] the checkpoint of step {}: ", step));
+}
+
+Status CheckpointFolder::write_there(Checkpoint checkpoint,
+                                     std::span<const std::string> names,
+                                     const ModelObjects& objects) {
+  // Another saver may have locked a folder of that name since.
+  TAGFLOW_RETURN_IF_ERROR(lock_->check_place());
+  TAGFLOW_ASSIGN(std::string prefix, list_.free_prefix(checkpoint.step));
+  TAGFLOW_ASSIGN(const auto writer,
+                 prepare_checkpoint(prefix, std::move(checkpoint), names,
+                                    objects, options_));
+  // The above may take long.
+  TAGFLOW_RETURN_IF_ERROR(lock_->check_place());
+  auto list = list_.announce(prefix);
+  TAGFLOW_RETURN_IF_ERROR(writer->publish());
+  return list_.add(std::move(prefix), std::move(list));
+}
+
+Result<LoadedCheckpoint> CheckpointFolder::load(
+    std::span<const GraphVariable> variables, const ModelObjects& objects) {
+  auto loaded =
+      load_checkpoint(folder_, variables, objects, OtherTensors::kRefused);
+  if (loaded.ok()) list_.put_first(loaded->passed_over);
+  return loaded;
+}
+
+}  // namespace tagflow::actors

@@ -1,0 +1,59 @@
+// CheckpointFolder: a folder of checkpoints that one writer owns.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "actors/checkpoint/checkpoint.h"
+#include "actors/checkpoint/saved_list.h"
+#include "devices/files/atomic_file.h"
+#include "devices/files/folder_lock.h"
+#include "graph/status.h"
+
+namespace tagflow::actors {
+
+// The order in which files get their names, and what is made of a process that
+// was killed between any two of them: Note [Publishing] in
+// devices/files/bundle_writer.h, and Note [Which checkpoints go].
+//
+// Thread-compatible.
+class CheckpointFolder {
+ public:
+  // Makes the folder if it is missing, takes its lock, ends what a killed
+  // process has begun, and reads the list. `name` and `keep` are those of
+  // SaverOptions. FailedPrecondition if another writer has the folder; errors
+  // of creating and reading it.
+  static Result<std::unique_ptr<CheckpointFolder>> open(
+      const std::string& folder, const std::string& name, int keep,
+      const checkpoint::WriteOptions& options);
+
+  // Writes a checkpoint of the variables in `names`, which becomes the newest
+  // one, and removes old ones; after an error the list has what it had, unless
+  // only the list could not be written. FailedPrecondition if the folder was
+  // moved or removed. REQUIRES: not released.
+  Status write(Checkpoint checkpoint, std::span<const std::string> names,
+               const ModelObjects& objects);
+  // The newest checkpoint whose data match their checksums, as
+  // load_checkpoint() finds it. NotFound if there is none.
+  Result<LoadedCheckpoint> load(std::span<const GraphVariable> variables,
+                                const ModelObjects& objects);
+  // Another writer may have the folder from now on.
+  void release() { lock_.reset(); }
+
+ private:
+  CheckpointFolder(const std::string& folder, const std::string& name, int keep,
+                   const checkpoint::WriteOptions& options)
+      : folder_(folder),
+        options_(options),
+        list_(folder, name, keep, options) {}
+  Status write_there(Checkpoint checkpoint, std::span<const std::string> names,
+                     const ModelObjects& objects);
+
+  const std::string folder_;
+  const checkpoint::WriteOptions options_;
+  SavedList list_;
+  std::unique_ptr<checkpoint::FolderLock> lock_;
+};
+
+}  // namespace tagflow::actors
