@@ -22,8 +22,10 @@
 #include "apps/shared/runs/end_signals.h"
 #include "apps/shared/runs/local_workers.h"
 #include "apps/tagflow/cluster_certs.h"
+#include "apps/tagflow/cluster_drain.h"
 #include "apps/tagflow/cluster_status.h"
 #include "apps/tagflow/commands.h"
+#include "apps/tagflow/worker_arguments.h"
 #include "graph/counted.h"
 #include "net/config/certificate_files.h"
 #include "net/config/cluster_file.h"
@@ -45,6 +47,7 @@ struct StartCommand {
   int workers = 0;
   std::vector<std::string> op_libraries;
   std::string file_root;
+  double drain_time = 0;  // seconds
   bool respawns = false;
   bool tls = false;
 };
@@ -213,6 +216,7 @@ LocalWorkersOptions options_of(const StartCommand& command,
   if (command.tls) options.tls = net::certificates_in(files.folder());
   options.devices = command.devices;
   options.threads = command.workers;
+  options.drain_time = command.drain_time;
   options.respawns = command.respawns;
   for (const std::string& library : command.op_libraries)
     options.arguments.insert(options.arguments.end(),
@@ -296,11 +300,13 @@ void add_cluster_command(CLI::App& app, ExitCode& exit_code) {
                    "as that of \"tagflow worker\"; by default graphs use no "
                    "files")
       ->type_name("DIR");
+  add_drain_time_option(*start, command->drain_time);
   start->add_flag("--respawn", command->respawns,
                   "start another worker in the place of one that has ended");
   start->add_flag("--tls", command->tls,
                   "connect them by TLS; its certificates are in FILE.certs");
   add_cluster_status_command(*sub, exit_code);
+  add_cluster_drain_command(*sub, exit_code);
   add_cluster_certs_command(*sub, exit_code);
   start->callback(
       [command, &exit_code] { exit_code = report(start_cluster(*command)); });

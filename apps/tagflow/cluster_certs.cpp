@@ -1,7 +1,6 @@
 #include "apps/tagflow/cluster_certs.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -11,6 +10,7 @@
 
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
+#include "apps/tagflow/worker_arguments.h"
 #include "net/config/certificate_files.h"
 #include "net/config/cluster_file.h"
 
@@ -29,17 +29,11 @@ struct CertsCommand {
 Result<net::CertificateFiles::Process> parse_process(std::string_view text) {
   net::CertificateFiles::Process process;
   const size_t equals = text.find('=');
-  const std::string_view task = text.substr(0, equals);
-  const size_t slash = task.find('/');
-  const std::string_view number =
-      slash == task.npos ? std::string_view() : task.substr(slash + 1);
-  const char* const end = number.data() + number.size();
-  const auto [stop, code] =
-      std::from_chars(number.data(), end, process.task.index);
-  if (number.empty() || code != std::errc() || stop != end)
+  auto task = parse_task(text.substr(0, equals));
+  if (!task.ok())
     return invalid_argument(
         "[--task] {:?} is not JOB/NUMBER, or JOB/NUMBER=HOST", text);
-  process.task.job = task.substr(0, slash);
+  process.task = *std::move(task);
   if (equals == text.npos) return process;
   std::string_view rest = text.substr(equals + 1);
   for (size_t comma = 0; comma != rest.npos;) {

@@ -88,7 +88,10 @@ std::string text_of(const Members& members) {
     const net::Load& load = each.load;
     text += fmt::format(
         "up {:.1f} s, {}, {} running, {} finished, {}, tensors {}, memory {}\n",
-        double(load.uptime_ns) / 1e9, load.has_master ? "busy" : "free",
+        double(load.uptime_ns) / 1e9,
+        load.is_leaving   ? "leaving"
+        : load.has_master ? "busy"
+                          : "free",
         counted(load.steps_running, "step"), load.steps_finished,
         counted(load.executables, "executable"),
         devices::bytes_text(int64_t(load.tensor_bytes)),
@@ -125,6 +128,7 @@ std::string json_of(const Members& members) {
       json.update({{"incarnation", fmt::format("{:016x}", load.incarnation)},
                    {"uptime_ns", load.uptime_ns},
                    {"has_master", load.has_master},
+                   {"is_leaving", load.is_leaving},
                    {"steps_running", load.steps_running},
                    {"steps_finished", load.steps_finished},
                    {"executables", load.executables},

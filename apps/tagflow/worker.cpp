@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <csignal>
 #include <limits>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "apps/shared/runs/tls_options.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/model/op_libraries.h"
+#include "apps/tagflow/worker_arguments.h"
 #include "net/config/cluster_file.h"
 #include "net/config/secret_file.h"
 
@@ -38,6 +40,8 @@ struct WorkerCommand {
   std::string name = net::ClusterFile().name;
   net::TlsFiles tls;  // that the cluster file names
   bool is_insecure = false;
+  // Less than the time after which systemd kills a service.
+  double drain_time = 60;  // seconds
   bool is_quiet = false;
   pid_t parent = 0;  // 0: none
 };
@@ -130,38 +134,46 @@ Failure make_options(const WorkerCommand& command,
   return {};
 }
 
-// Whether the worker is a member of the cluster that it joins. Thread-safe.
-class JoinEvents {
+// What the cluster says to the worker. Thread-safe.
+class ClusterEvents {
  public:
-  JoinEvents() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-  JoinEvents(const JoinEvents&) = delete;
-  JoinEvents& operator=(const JoinEvents&) = delete;
-  ~JoinEvents() {
+  struct State {
+    bool has_joined = false;  // the worker is, or was, a member
+    Status refused;           // why it will never be one; OK if that is not so
+    bool is_asked_to_leave = false;
+
+    bool ends() const { return !refused.ok() || is_asked_to_leave; }
+  };
+
+  ClusterEvents() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  ClusterEvents(const ClusterEvents&) = delete;
+  ClusterEvents& operator=(const ClusterEvents&) = delete;
+  ~ClusterEvents() {
     if (descriptor_ >= 0) close(descriptor_);
   }
 
-  // Readable from the first call of these two on; -1 if the system gives none.
+  // Readable when something has happened; -1 if the system gives none.
   int descriptor() const { return descriptor_; }
-  void on_joined() { eventfd_write(descriptor_, 1); }
-  void on_refused(const Status& reason) {
+  // Changes the state by f(state).
+  template <class F>
+  void add(F&& f) {
     {
       const std::lock_guard lock(mutex_);
-      refused_ = reason;
+      f(state_);
     }
     eventfd_write(descriptor_, 1);
   }
-  // Why it will never be one; OK if that is not so.
-  Status take() {
+  State take() {
     eventfd_t ignored;
     eventfd_read(descriptor_, &ignored);
     const std::lock_guard lock(mutex_);
-    return refused_;
+    return state_;
   }
 
  private:
   const int descriptor_;
   std::mutex mutex_;  // guards the below
-  Status refused_;
+  State state_;
 };
 
 // Why the worker did not start. No peer was lost, whatever the code says.
@@ -172,6 +184,10 @@ Failure describe(const Status& status, bool is_insecure) {
   return {is_usage ? ExitCode::kUsage : ExitCode::kRunTimeError,
           error(status.code(), "[worker] {}{}", status.message(),
                 is_refused ? "; certificates or --insecure allow it" : "")};
+}
+
+std::chrono::milliseconds to_milliseconds(double seconds) {
+  return std::chrono::milliseconds(int64_t(seconds * 1000));
 }
 
 Status print_now(const std::string& text) {
@@ -194,13 +210,19 @@ Failure serve(WorkerCommand command) {
   const bool is_insecure = command.is_insecure;
   const std::string host = options.host;
   const bool joins = !options.join.host.empty();
-  JoinEvents events;
-  options.on_joined = [&events] { events.on_joined(); };
+  using State = ClusterEvents::State;
+  ClusterEvents events;
+  options.on_joined = [&events] {
+    events.add([](State& state) { state.has_joined = true; });
+  };
   options.on_refused = [&events](const Status& reason) {
-    events.on_refused(reason);
+    events.add([&](State& state) { state.refused = reason; });
+  };
+  options.on_asked_to_leave = [&events] {
+    events.add([](State& state) { state.is_asked_to_leave = true; });
   };
   std::unique_ptr<net::Worker> worker;
-  Status refused;
+  State state;
   {
     const EndSignals signals;
     if (events.descriptor() < 0 || signals.descriptor() < 0)
@@ -214,18 +236,22 @@ Failure serve(WorkerCommand command) {
     Status printed;
     bool is_ready = !joins;
     if (is_ready) printed = print_now(ready);
-    while (printed.ok() && refused.ok() &&
+    while (printed.ok() && !state.ends() &&
            signals.take(events.descriptor()) == 0) {
-      refused = events.take();
-      if (refused.ok() && !std::exchange(is_ready, true))
+      state = events.take();
+      if (state.has_joined && !state.ends() && !std::exchange(is_ready, true))
         printed = print_now(ready);
     }
     if (!printed.ok()) return run_time_error(std::move(printed));
   }
   // Another signal ends the process at once.
+  if (state.refused.ok() && command.drain_time > 0 &&
+      !worker->drain(to_milliseconds(command.drain_time)) && !command.is_quiet)
+    spdlog::warn("[--drain-time] not all steps were over after {} s",
+                 command.drain_time);
   worker.reset();
-  if (refused.ok()) return {};
-  return run_time_error(std::move(refused).with_prefix("[--join] "));
+  if (state.refused.ok()) return {};
+  return run_time_error(std::move(state.refused).with_prefix("[--join] "));
 }
 
 }  // namespace
@@ -270,6 +296,7 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
                 "listen without TLS at other addresses than those of loopback, "
                 "too, where whoever is on the path can read and change what is "
                 "sent");
+  add_drain_time_option(*sub, command->drain_time);
   sub->add_flag("--quiet", command->is_quiet,
                 "do not say when a master is lost, and why");
   // For "tagflow cluster start".

@@ -29,6 +29,14 @@ void harden(caf::scheduled_actor& actor) {
   });
 }
 
+caf::result<caf::ok_atom> leave_when_asked(const std::function<void()>& ask) {
+  if (!ask)
+    return to_caf(error(Code::kFailedPrecondition,
+                        "[net|control] this worker ends with its process"));
+  ask();
+  return caf::ok_atom_v;
+}
+
 caf::error to_caf(const Status& status) {
   return {uint8_t(status.code()), kCategory,
           caf::make_message(shorten_message(status.message()))};

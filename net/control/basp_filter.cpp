@@ -78,10 +78,11 @@ void read_content(Reader& reader) {
     if (std::ranges::find(atoms, atom) == atoms.end())
       reader.fail("nobody says this atom to a peer");
   };
-  using caf::get_atom, caf::join_atom, caf::ok_atom, caf::ping_atom,
-      caf::redirect_atom;
+  using caf::close_atom, caf::get_atom, caf::join_atom, caf::leave_atom,
+      caf::ok_atom, caf::ping_atom, caf::redirect_atom;
   if (types == "@atom") {
-    expect({get_atom::uint_value(), ok_atom::uint_value(),
+    expect({close_atom::uint_value(), get_atom::uint_value(),
+            leave_atom::uint_value(), ok_atom::uint_value(),
             ping_atom::uint_value(), redirect_atom::uint_value()});
   } else if (types == "@atom+@str") {
     expect({get_atom::uint_value(), join_atom::uint_value()});

@@ -19,6 +19,82 @@
 namespace tagflow::net {
 namespace {
 
+// What is at an address of the cluster.
+struct Found {
+  caf::strong_actor_ptr actor;
+  std::set<std::string> types;  // of its messages
+  Task task;
+  uint64_t node = 0;
+};
+
+// Connects to members. Thread-compatible.
+class Client {
+ public:
+  static Result<std::unique_ptr<Client>> make(const ClusterAccess& access);
+
+  Result<Found> find(const Address& at);
+  bool is_connected(const Found& found) const {
+    return control_->find(found.node).has_value();
+  }
+  caf::scoped_actor& self() { return self_; }
+  const caf::actor_system& system() const { return control_->system(); }
+
+ private:
+  Client(std::unique_ptr<IoThread> thread,
+         std::unique_ptr<ControlSystem> control, Identity identity)
+      : thread_(std::move(thread)),
+        control_(std::move(control)),
+        identity_(std::move(identity)),
+        self_(control_->system()) {}
+
+  std::unique_ptr<IoThread> thread_;
+  std::unique_ptr<ControlSystem> control_;
+  const Identity identity_;
+  caf::scoped_actor self_;
+};
+
+Result<std::unique_ptr<Client>> Client::make(const ClusterAccess& access) {
+  if (access.secret.empty())
+    return invalid_argument("[net] the secret of a cluster must not be empty");
+  TAGFLOW_ASSIGN(auto thread, IoThread::start("tagflow control"));
+  TAGFLOW_ASSIGN(auto control, ControlSystem::start());
+  TAGFLOW_ASSIGN(Identity identity,
+                 make_identity(Role::kMaster, {"master", 0}, access.name,
+                               access.secret, access.tls));
+  identity.node = control->node();
+  return std::unique_ptr<Client>(
+      new Client(std::move(thread), std::move(control), std::move(identity)));
+}
+
+Result<Found> Client::find(const Address& at) {
+  TAGFLOW_ASSIGN(Connection connection,
+                 net::connect(*thread_, at, identity_, Purpose::kControl));
+  Found found{.task = connection.peer.task, .node = connection.peer.node};
+  TAGFLOW_ASSIGN(ControlSystem::Adopted adopted,
+                 control_->adopt(*thread_, std::move(connection),
+                                 ControlSystem::Side::kConnector, self_->id()));
+  // A silent peer is cut off.
+  control_->watch(*thread_, adopted.first);
+  Status status;
+  self_
+      ->request(control_->broker(), kAnswerTime, caf::connect_atom_v,
+                std::move(adopted.second), uint16_t{0})
+      .receive(
+          [&](const caf::node_id&, caf::strong_actor_ptr& peer,
+              std::set<std::string>& types) {
+            found.actor = std::move(peer);
+            found.types = std::move(types);
+          },
+          [&](const caf::error& failure) {
+            status = from_caf(control_->system(), failure);
+          });
+  TAGFLOW_RETURN_IF_ERROR(status);
+  if (!is_a<MemberActor>(control_->system(), found.types))
+    return error(Code::kUnavailable, "[net|control] {}:{} is not a worker",
+                 at.host, at.port);
+  return found;
+}
+
 // A connection to the directory of a cluster. Thread-compatible.
 class DirectoryClient {
  public:
@@ -29,41 +105,31 @@ class DirectoryClient {
   Result<std::vector<MemberStatus>> status();
 
  private:
-  DirectoryClient(std::unique_ptr<IoThread> thread,
-                  std::unique_ptr<ControlSystem> control)
-      : thread_(std::move(thread)),
-        control_(std::move(control)),
-        self_(control_->system()) {}
+  DirectoryClient(std::unique_ptr<Client> client, Address at)
+      : client_(std::move(client)),
+        self_(client_->self()),
+        at_(std::move(at)) {}
 
   // Sets `directory_`, or `at_` to where it is.
-  Status ask(const Identity& identity);
+  Status ask();
   // The answer to a request that was sent.
   template <class Message, class Request>
   Result<Message> answer(Request request);
 
-  std::unique_ptr<IoThread> thread_;
-  std::unique_ptr<ControlSystem> control_;
-  caf::scoped_actor self_;
+  const std::unique_ptr<Client> client_;
+  caf::scoped_actor& self_;
   Address at_;
   DirectoryActor directory_;
 };
 
 Result<std::unique_ptr<DirectoryClient>> DirectoryClient::connect(
     const ClusterAccess& access) {
-  if (access.secret.empty())
-    return invalid_argument("[net] the secret of a cluster must not be empty");
-  TAGFLOW_ASSIGN(auto thread, IoThread::start("tagflow control"));
-  TAGFLOW_ASSIGN(auto control, ControlSystem::start());
-  TAGFLOW_ASSIGN(Identity identity,
-                 make_identity(Role::kMaster, {"master", 0}, access.name,
-                               access.secret, access.tls));
-  identity.node = control->node();
+  TAGFLOW_ASSIGN(auto made, Client::make(access));
   std::unique_ptr<DirectoryClient> client(
-      new DirectoryClient(std::move(thread), std::move(control)));
-  client->at_ = access.any;
+      new DirectoryClient(std::move(made), access.any));
   // The first one may be a member that names it.
   for (int i = 0; i < 2 && !client->directory_; ++i)
-    TAGFLOW_RETURN_IF_ERROR(client->ask(identity));
+    TAGFLOW_RETURN_IF_ERROR(client->ask());
   if (!client->directory_)
     return error(Code::kUnavailable,
                  "[net|control] the directory is not at {}:{} any more",
@@ -71,41 +137,23 @@ Result<std::unique_ptr<DirectoryClient>> DirectoryClient::connect(
   return client;
 }
 
-Status DirectoryClient::ask(const Identity& identity) {
-  TAGFLOW_ASSIGN(Connection connection,
-                 net::connect(*thread_, at_, identity, Purpose::kControl));
-  TAGFLOW_ASSIGN(ControlSystem::Adopted adopted,
-                 control_->adopt(*thread_, std::move(connection),
-                                 ControlSystem::Side::kConnector, self_->id()));
+Status DirectoryClient::ask() {
+  TAGFLOW_ASSIGN(const Found found, client_->find(at_));
+  if (is_a<DirectoryActor>(client_->system(), found.types)) {
+    directory_ = caf::actor_cast<DirectoryActor>(found.actor);
+    return {};
+  }
   Status status;
-  const auto fail = [&](const caf::error& failure) {
-    status = from_caf(control_->system(), failure);
-  };
-  WorkerActor worker;
   self_
-      ->request(control_->broker(), kAnswerTime, caf::connect_atom_v,
-                std::move(adopted.second), uint16_t{0})
-      .receive(
-          [&](const caf::node_id&, caf::strong_actor_ptr& peer,
-              const std::set<std::string>& types) {
-            if (is_a<DirectoryActor>(control_->system(), types)) {
-              directory_ = caf::actor_cast<DirectoryActor>(peer);
-            } else if (is_a<WorkerActor>(control_->system(), types)) {
-              worker = caf::actor_cast<WorkerActor>(peer);
-            } else {
-              status = error(Code::kUnavailable,
-                             "[net|control] {}:{} is not a worker", at_.host,
-                             at_.port);
-            }
-          },
-          fail);
-  if (!worker) return status;
-  self_->request(worker, kAnswerTime, caf::redirect_atom_v)
+      ->request(caf::actor_cast<WorkerActor>(found.actor), kAnswerTime,
+                caf::redirect_atom_v)
       .receive(
           [&](const std::string& host, uint16_t port) {
             at_ = {host, port};
           },
-          fail);
+          [&](const caf::error& failure) {
+            status = from_caf(client_->system(), failure);
+          });
   return status;
 }
 
@@ -117,7 +165,7 @@ Result<Message> DirectoryClient::answer(Request request) {
         result.emplace(parse_control<Message>(bytes));
       },
       [&](const caf::error& failure) {
-        result.emplace(from_caf(control_->system(), failure));
+        result.emplace(from_caf(client_->system(), failure));
       });
   return std::move(*result);
 }
@@ -178,6 +226,34 @@ Result<std::vector<MemberStatus>> status_of(const ClusterAccess& access) {
   return guarded("net|control", [&]() -> Result<std::vector<MemberStatus>> {
     TAGFLOW_ASSIGN(const auto client, DirectoryClient::connect(access));
     return client->status();
+  });
+}
+
+Status drain_worker(const ClusterAccess& access, const Task& task) {
+  return guarded("net|control", [&]() -> Status {
+    constexpr std::chrono::milliseconds kPause{50};
+    TAGFLOW_ASSIGN(const auto client, Client::make(access));
+    TAGFLOW_ASSIGN(const Found found, client->find(access.any));
+    if (found.task != task)
+      return error(Code::kFailedPrecondition, "[net] {} is at {}:{}, not {}",
+                   found.task.to_string(), access.any.host, access.any.port,
+                   task.to_string());
+    const auto worker = caf::actor_cast<MemberActor>(found.actor);
+    // It is asked until it does not exist any more, which nobody else can tell:
+    // its connection has ended, and so has the process.
+    Status asked;
+    while (client->is_connected(found)) {
+      client->self()
+          ->request(worker, kAnswerTime, caf::close_atom_v)
+          .receive([&](caf::ok_atom) { asked = {}; },
+                   [&](const caf::error& failure) {
+                     asked = from_caf(client->system(), failure);
+                   });
+      if (asked.code() == Code::kFailedPrecondition) return asked;
+      std::this_thread::sleep_for(kPause);
+    }
+    // Or it was cut off.
+    return asked.code() == Code::kDeadlineExceeded ? asked : Status();
   });
 }
 

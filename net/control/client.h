@@ -35,5 +35,11 @@ Result<std::vector<CatalogueEntry>> members_of(
     const ClusterAccess& access, std::chrono::milliseconds patience = {});
 // What each of them has to do. A member that does not answer is in its status.
 Result<std::vector<MemberStatus>> status_of(const ClusterAccess& access);
+// Asks the worker of that task, which listens at access.any, to leave the
+// cluster, and returns when it has ended, which may take long: see
+// Worker::drain(). Errors as above; FailedPrecondition if another task is
+// there, or if the owner of the worker does not let it leave; Unavailable if it
+// falls silent. Thread-safe.
+Status drain_worker(const ClusterAccess& access, const Task& task);
 
 }  // namespace tagflow::net

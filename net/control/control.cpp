@@ -20,18 +20,21 @@ class Control::Impl {
       : thread(io_thread),
         on_warning(options.on_warning),
         most_connections(options.most_connections),
+        joins(!options.join.host.empty()),
         control(std::move(control_system)) {
     caf::actor_system& system = control->system();
     options.identity.node = control->node();
-    if (options.join.host.empty()) {
+    if (!joins) {
       actor = caf::actor_cast<caf::actor>(system.spawn<Directory>(
-          Directory::Options{*control, std::move(options.load), on_warning}));
+          Directory::Options{*control, std::move(options.load), on_warning,
+                             std::move(options.on_asked_to_leave)}));
       types = system.message_types(caf::detail::type_list<DirectoryActor>());
     } else {
       actor = caf::actor_cast<caf::actor>(system.spawn<Joiner>(Joiner::Options{
           *control, thread, std::move(options.identity),
           std::move(options.join), std::move(options.load), on_warning,
-          std::move(options.on_joined), std::move(options.on_refused)}));
+          std::move(options.on_joined), std::move(options.on_refused),
+          std::move(options.on_asked_to_leave)}));
       types = system.message_types(caf::detail::type_list<WorkerActor>());
     }
     // Another thread may be the one that destroys it.
@@ -48,6 +51,7 @@ class Control::Impl {
   IoThread& thread;
   const std::function<void(const std::string&)> on_warning;
   const size_t most_connections;
+  const bool joins;  // a directory does not
   const std::unique_ptr<ControlSystem> control;
   caf::actor actor;             // a DirectoryActor or a WorkerActor
   std::set<std::string> types;  // of its messages
@@ -107,6 +111,11 @@ void Control::announce(const CatalogueEntry& entry) {
   if (!bytes.ok())
     return impl_->on_warning(std::string(bytes.status().message()));
   caf::anon_send(impl_->actor, caf::put_atom_v, std::move(*bytes));
+}
+
+void Control::leave() {
+  // A directory has nobody to tell.
+  if (impl_->joins) caf::anon_send(impl_->actor, caf::leave_atom_v);
 }
 
 }  // namespace tagflow::net

@@ -31,6 +31,8 @@ struct ControlOptions {
   std::function<void()> on_joined;
   // The cluster will never take this process; called once.
   std::function<void(const Status&)> on_refused;
+  // A process of the cluster asks this one to leave. Empty: it is refused.
+  std::function<void()> on_asked_to_leave;
   size_t most_connections = kMostConnections;
 };
 
@@ -54,6 +56,8 @@ class Control {
   void take(Connection connection);
   // What the catalogue of the cluster has of this worker.
   void announce(const CatalogueEntry& entry);
+  // Says in the cluster that the end of this process is no loss.
+  void leave();
 
  private:
   class Impl;

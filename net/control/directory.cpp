@@ -41,8 +41,18 @@ Directory::Directory(caf::actor_config& config, Options options)
 
 Directory::behavior_type Directory::make_behavior() {
   return {
+      [this](caf::close_atom) {
+        return leave_when_asked(options_.on_asked_to_leave);
+      },
       [this](caf::join_atom, const std::string& bytes) {
         return answer(guarded("directory", [&] { return join(bytes); }));
+      },
+      [this](caf::leave_atom) -> caf::result<caf::ok_atom> {
+        const auto found =
+            by_actor_.find(caf::actor_cast<caf::actor_addr>(current_sender()));
+        if (found == by_actor_.end()) return answer(not_a_member());
+        members_.on_drain(found->second, known_.at(found->second).incarnation);
+        return caf::ok_atom_v;
       },
       [this](caf::ping_atom) -> caf::result<caf::ok_atom> {
         const auto found =

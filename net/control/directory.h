@@ -33,6 +33,7 @@ class Directory final : public Annotated<DirectoryBase::base> {
     ControlSystem& system;
     std::function<Load()> load;  // of this process
     std::function<void(const std::string&)> on_warning;
+    std::function<void()> on_asked_to_leave;  // may be empty
   };
   Directory(caf::actor_config& config, Options options);
 

@@ -37,6 +37,9 @@ Joiner::Joiner(caf::actor_config& config, Options options)
 
 Joiner::behavior_type Joiner::make_behavior() {
   return {
+      [this](caf::close_atom) {
+        return leave_when_asked(options_.on_asked_to_leave);
+      },
       [this](caf::redirect_atom) {
         return std::make_tuple(directory_at_.host, directory_at_.port);
       },
@@ -56,6 +59,10 @@ Joiner::behavior_type Joiner::make_behavior() {
         if (directory_) step(attempt, [&] { join(attempt); });
         machine_->on_time(now, draw_random(), actions_);
         perform();
+      },
+      [this](caf::leave_atom) {
+        is_leaving_ = true;
+        tell_leaving();
       },
       [this](caf::tick_atom, uint64_t number) {
         if (!ticks_.take(number)) return;
@@ -217,12 +224,20 @@ void Joiner::join(uint64_t attempt) {
               warned_.clear();
               retries_ = {};
               if (options_.on_joined) options_.on_joined();
+              tell_leaving();
             }
             perform();
           },
           [this, attempt](const caf::error& failure) {
             fail(attempt, from_caf(system(), failure));
           });
+}
+
+void Joiner::tell_leaving() {
+  if (!is_leaving_ || !directory_) return;
+  // Without an answer, its end is a loss to the directory, and nothing more.
+  request(directory_, kAnswerTime, caf::leave_atom_v)
+      .then([](caf::ok_atom) {}, [](const caf::error&) {});
 }
 
 void Joiner::leave(const Status& reason) {

@@ -24,7 +24,8 @@ namespace tagflow::net {
 using JoinerBase = WorkerActor::extend<
     // The CatalogueEntry of this process. It joins when it has one.
     caf::reacts_to<caf::put_atom, std::string>,
-    caf::reacts_to<caf::tick_atom, uint64_t>,
+    // This process leaves the cluster: its end is no loss.
+    caf::reacts_to<caf::leave_atom>, caf::reacts_to<caf::tick_atom, uint64_t>,
     // A connection of the attempt with this incarnation, or why there is none.
     caf::reacts_to<caf::connect_atom, uint64_t, int64_t, caf::io::scribe_ptr>,
     caf::reacts_to<caf::connect_atom, uint64_t, caf::error>>;
@@ -42,6 +43,7 @@ class Joiner final : public Annotated<JoinerBase::base> {
     std::function<void(const std::string&)> on_warning;
     std::function<void()> on_joined;
     std::function<void(const Status&)> on_refused;  // for good
+    std::function<void()> on_asked_to_leave;        // may be empty
   };
   Joiner(caf::actor_config& config, Options options);
 
@@ -67,6 +69,8 @@ class Joiner final : public Annotated<JoinerBase::base> {
                const std::set<std::string>& types);
   void follow(uint64_t attempt, const WorkerActor& worker);
   void join(uint64_t attempt);
+  // Tells the directory that the end of this process is no loss.
+  void tell_leaving();
   void leave(const Status& reason);
   void ping();
 
@@ -84,6 +88,7 @@ class Joiner final : public Annotated<JoinerBase::base> {
 
   Address directory_at_;  // where it is, or was
   bool asks_any_ = true;
+  bool is_leaving_ = false;
   Retries retries_;     // since it was a member
   std::string warned_;  // the last warning, since it was a member
 };

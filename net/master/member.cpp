@@ -145,6 +145,8 @@ void Member::ask(uint64_t step, uint64_t round) {
   static_cast<void>(channel_.send(Ask{step, round}));
 }
 
+void Member::let_go() { static_cast<void>(channel_.send(Drain())); }
+
 void Member::leave() {
   static_cast<void>(channel_.send(Bye{std::string(kIsDone)}));
 }
@@ -178,6 +180,10 @@ Status Member::on_frame(const Frame& frame) {
       events_.on_pair_lost(*this, lost);
       return {};
     }
+    case FrameKind::kDrain:
+      TAGFLOW_RETURN_IF_ERROR(parse_body<Drain>(frame.body).status());
+      events_.on_drain(*this);
+      return {};
     case FrameKind::kReply: {
       TAGFLOW_ASSIGN(Reply reply, parse_body<Reply>(frame.body));
       const std::lock_guard lock(mutex_);

@@ -46,6 +46,8 @@ class MemberEvents {
   virtual void on_failed(Member& member, uint64_t step, Status status) = 0;
   virtual void on_report(Member& member, const Report& report) = 0;
   virtual void on_pair_lost(Member& member, const PairLost& lost) = 0;
+  // The worker wants to leave, and waits for let_go().
+  virtual void on_drain(Member& member) = 0;
   // Called once. No part of the worker will say anything more.
   virtual void on_lost(Member& member, const Status& why) = 0;
 };
@@ -91,6 +93,8 @@ class Member {
   Status run(Run run, const std::vector<std::pair<uint32_t, Tensor>>& feeds);
   void abort(uint64_t step, const Status& cause);
   void ask(uint64_t step, uint64_t round);
+  // The worker, which wants to leave, gets no Run any more.
+  void let_go();
   // Says that the master leaves; the worker then closes the channel.
   void leave();
   // Waits until it has, but not longer.

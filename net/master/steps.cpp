@@ -39,6 +39,7 @@ void Steps::on_lost(Member& member, const Status& why) {
   Members::Actions actions;
   {
     const std::lock_guard lock(mutex_);
+    departures_.remove(&member);
     members_.on_lost(member.index(), member.incarnation(), why, actions);
     for (const Members::Action& action : actions)
       if (const auto* lost = std::get_if<Members::Lost>(&action)) {
@@ -86,6 +87,11 @@ bool Steps::is_lost(const ClusterProgram& program) const {
 
 Status Steps::check(const ClusterProgram& program) const {
   TAGFLOW_RETURN_IF_ERROR(check_members(program));
+  for (const ClusterPart& part : program.parts)
+    if (members_.state(part.member->index()) == Members::State::kDraining)
+      return error(Code::kUnavailable,
+                   "[net] {} is leaving the cluster: it runs no further step",
+                   part.member->name());
   return torn_.check(program.updates_state() ? TornState::Effect::kUpdates
                                              : TornState::Effect::kReads);
 }
@@ -132,9 +138,39 @@ std::string Steps::describe_stall(const ClusterProgram& program,
 }
 
 void Steps::on_answer(uint64_t number, bool tears, const Status& status) {
-  const std::lock_guard lock(mutex_);
-  running_.erase(number);
-  if (tears) torn_.on_torn(status);
+  {
+    const std::lock_guard lock(mutex_);
+    running_.erase(number);
+    if (tears) torn_.on_torn(status);
+    if (departures_.empty()) return;
+  }
+  let_go();
+}
+
+void Steps::on_drain(Member& member) {
+  {
+    const std::lock_guard lock(mutex_);
+    // It may be lost already.
+    if (members_.incarnation(member.index()) != member.incarnation()) return;
+    members_.on_drain(member.index(), member.incarnation());
+    departures_.add(&member);
+  }
+  let_go();
+}
+
+void Steps::let_go() {
+  std::vector<Member*> free;
+  {
+    const std::lock_guard lock(mutex_);
+    free = departures_.take([this](Member* member) {
+      return std::ranges::any_of(running_, [&](const auto& running) {
+        return std::ranges::count(running.second.program->parts, member,
+                                  &ClusterPart::member) > 0;
+      });
+    });
+  }
+  // No step that needs them has begun meanwhile: see check().
+  for (Member* const member : free) member->let_go();
 }
 
 Status Steps::on_done(Member& member, const net::Done& done,

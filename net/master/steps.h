@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "net/master/cluster_step.h"
+#include "net/protocol/departure.h"
 #include "net/protocol/members.h"
 #include "net/protocol/torn_state.h"
 
@@ -37,7 +38,7 @@ class Steps final : public MemberEvents {
   Status lost(TaskIndex task) const;
 
   // As RemotePart::start(): fails at once, with nothing begun, if a worker of
-  // the program is lost, or if it updates torn state.
+  // the program is lost or wants to leave, or if it updates torn state.
   void start(const ClusterProgram& program,
              const actors::RemotePart::Order& order, Done done);
   // Whether a worker of the program is lost.
@@ -59,6 +60,7 @@ class Steps final : public MemberEvents {
   void on_failed(Member& member, uint64_t step, Status status) override;
   void on_report(Member& member, const Report& report) override;
   void on_pair_lost(Member& member, const PairLost& lost) override;
+  void on_drain(Member& member) override;
   void on_lost(Member& member, const Status& why) override;
 
  private:
@@ -73,6 +75,8 @@ class Steps final : public MemberEvents {
   Status check_members(const ClusterProgram& program) const;
   Status check(const ClusterProgram& program) const;
   void on_answer(uint64_t number, bool tears, const Status& status);
+  // Lets those members go that want to leave, and that no step needs.
+  void let_go();
   std::shared_ptr<ClusterStep> find(uint64_t number) const;
   std::shared_ptr<ClusterStep> find(const ClusterProgram& program,
                                     uint64_t id) const;
@@ -88,6 +92,7 @@ class Steps final : public MemberEvents {
   mutable std::mutex mutex_;  // guards the below; locked after the other
   Members members_;
   std::vector<Status> lost_;  // by task: of the last one
+  Departures<Member*> departures_;
   TornState torn_;
   std::set<Incarnation> with_state_;
   std::map<uint64_t, Running> running_;  // by number

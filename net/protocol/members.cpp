@@ -111,11 +111,13 @@ Members::Member* Members::find(TaskIndex task, Incarnation incarnation) {
 void Members::lose(TaskIndex task, const Status& why, Actions& actions) {
   auto& member = members_[size_t(task)];
   const Incarnation incarnation = member->incarnation;
+  const char* const fate =
+      member->state == State::kDraining ? "has left" : "is lost";
   lost_.insert(incarnation);
   member.reset();
   actions.push_back(Lost{task, incarnation,
-                         error(Code::kUnavailable, "[members] {} is lost: {}",
-                               name(task), why.message())});
+                         error(Code::kUnavailable, "[members] {} {}: {}",
+                               name(task), fate, why.message())});
 }
 
 }  // namespace tagflow::net

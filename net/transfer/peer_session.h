@@ -57,6 +57,10 @@ class PeerSession {
   }
   // Pulls what the peer knows as `theirs`, and this side as `key`.
   Status pull(uint64_t step, const TransferKey& key, uint32_t theirs);
+  // Says why this side closes the session next.
+  void leave(const std::string& reason) {
+    static_cast<void>(channel_.send(Bye{reason}));
+  }
   // No answers to pulls of the step are wanted any more.
   void forget(uint64_t step);
 

@@ -73,7 +73,7 @@ Catalogue Catalogue::read(Reader& reader) {
 void Load::write(Writer& writer) const {
   writer.fixed(incarnation);
   writer.varint(uptime_ns);
-  writer.fixed(uint8_t(has_master));
+  for (const bool flag : {has_master, is_leaving}) writer.fixed(uint8_t(flag));
   for (const uint64_t number :
        {steps_running, steps_finished, executables, tensor_bytes, memory_bytes})
     writer.varint(number);
@@ -91,6 +91,7 @@ Load Load::read(Reader& reader) {
   load.incarnation = reader.fixed<uint64_t>();
   load.uptime_ns = reader.varint();
   load.has_master = reader.flag();
+  load.is_leaving = reader.flag();
   for (uint64_t* number :
        {&load.steps_running, &load.steps_finished, &load.executables,
         &load.tensor_bytes, &load.memory_bytes})

@@ -54,6 +54,7 @@ struct Load {
   uint64_t incarnation = 0;
   uint64_t uptime_ns = 0;  // of the process
   bool has_master = false;
+  bool is_leaving = false;  // it ends when its steps are over
   uint64_t steps_running = 0;
   uint64_t steps_finished = 0;  // of this incarnation
   uint64_t executables = 0;

@@ -58,6 +58,8 @@ std::string_view kind_name(FrameKind kind) {
       return "PairLost";
     case FrameKind::kRelease:
       return "Release";
+    case FrameKind::kDrain:
+      return "Drain";
     case FrameKind::kBegin:
       return "Begin";
     case FrameKind::kChunk:

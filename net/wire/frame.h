@@ -37,6 +37,7 @@ enum class FrameKind : uint8_t {
   kReply = 14,
   kPairLost = 15,
   kRelease = 16,
+  kDrain = 17,
   kBegin = 32,
   kChunk = 33,
   kCancel = 34,

@@ -261,6 +261,15 @@ struct Reset {
   static Reset read(Reader& reader);
 };
 
+// To the master: this worker wants to leave. From the master, which answers
+// when all steps of the worker are over: no Run follows.
+struct Drain {
+  static constexpr FrameKind kKind = FrameKind::kDrain;
+
+  void write(Writer&) const {}
+  static Drain read(Reader&) { return {}; }
+};
+
 // From the master: an executable is not needed any more. It follows each
 // Register, but may overtake it.
 struct Release {

@@ -66,8 +66,12 @@ Service::~Service() {
       error(Code::kUnavailable, "[net] {} has left the cluster",
             options_.task.to_string());
   close(reason);
-  if (master_ != nullptr)
-    static_cast<void>(master_->send(Bye{"the worker is closed"}));
+  std::string bye = "the worker is closed";
+  {
+    const std::lock_guard lock(mutex_);
+    if (departure_.is_free()) bye = "it was asked to, and its steps are over";
+  }
+  if (master_ != nullptr) static_cast<void>(master_->send(Bye{bye}));
   {
     // No step can be added any more.
     std::unique_lock lock(mutex_);
@@ -81,6 +85,7 @@ Service::~Service() {
     lock.lock();
     changed_.wait(lock, [this] { return running_.empty(); });
   }
+  for (const auto& [id, sessions] : sessions_) sessions.back()->leave(bye);
   sessions_.clear();
   master_.reset();
   executables_.clear();
@@ -95,7 +100,9 @@ void Service::post(std::function<void()> job) {
 }
 
 Status Service::run() {
-  const auto is_called = [this] { return is_closed_ || !jobs_.empty(); };
+  const auto is_called = [this] {
+    return is_closed_ || departure_.is_free() || !jobs_.empty();
+  };
   using Clock = std::chrono::steady_clock;
   Clock::time_point next_look;
   std::unique_lock lock(mutex_);
@@ -107,6 +114,8 @@ Status Service::run() {
     }
     if (is_looking_) changed_.wait_until(lock, next_look, is_called);
     if (is_closed_) return reason_;
+    if (departure_.is_free())
+      return error(Code::kCancelled, "the steps are over");
     if (is_looking_ && Clock::now() >= next_look) {
       is_looking_ = !running_.empty();
       // Without memory, the next look tells.
@@ -130,6 +139,20 @@ void Service::close(Status reason) {
   is_closed_ = true;
   reason_ = std::move(reason);
   changed_.notify_all();
+}
+
+void Service::drain() {
+  const std::lock_guard lock(mutex_);
+  if (departure_.begin(master_ != nullptr))
+    static_cast<void>(master_->send(Drain()));
+  changed_.notify_all();
+}
+
+Status Service::on_agreed() {
+  const std::lock_guard lock(mutex_);
+  TAGFLOW_RETURN_IF_ERROR(departure_.on_agreed());
+  changed_.notify_all();
+  return {};
 }
 
 void Service::look_at_steps() {
@@ -273,6 +296,8 @@ void Service::take_reset(const Reset& reset) {
 Status Service::admit(const Greeting& peer) {
   if (peer.purpose == Purpose::kControl) return control_.admit(peer);
   const std::lock_guard lock(mutex_);
+  if (peer.role == Role::kMaster && departure_.has_begun())
+    return error(Code::kUnavailable, "the worker is leaving the cluster");
   if (peer.role == Role::kMaster && master_ != nullptr)
     return error(Code::kFailedPrecondition, "the worker has another master");
   size_t num_sessions = 0;
@@ -306,7 +331,7 @@ void Service::adopt_master(Pairing::Pair pair) {
   {
     const std::lock_guard lock(mutex_);
     // A second one is closed on the thread of run(), which owns no link's.
-    if (master_ != nullptr || is_closed_) {
+    if (master_ != nullptr || is_closed_ || departure_.has_begun()) {
       jobs_.push_back(
           [second = std::shared_ptr<Channel>(std::move(channel))] {});
       changed_.notify_all();
@@ -380,6 +405,9 @@ Status Service::on_frame(const Frame& frame) {
       TAGFLOW_ASSIGN(const Release release, parse_body<Release>(frame.body));
       return on_release(release);
     }
+    case FrameKind::kDrain:
+      TAGFLOW_RETURN_IF_ERROR(parse_body<Drain>(frame.body).status());
+      return on_agreed();
     case FrameKind::kReset: {
       TAGFLOW_ASSIGN(Reset reset, parse_body<Reset>(frame.body));
       post([this, reset = std::move(reset)] { take_reset(reset); });

@@ -21,6 +21,7 @@
 #include "net/control/control.h"
 #include "net/link/listener.h"
 #include "net/protocol/deadlock.h"
+#include "net/protocol/departure.h"
 #include "net/transfer/channel.h"
 #include "net/transfer/object_tensor.h"
 #include "net/transfer/pairing.h"
@@ -56,6 +57,9 @@ class Service {
   Status run();
   // Ends run(). Thread-safe.
   void close(Status reason);
+  // Ends run() when the steps are over: see Note [Departure]. Takes no master
+  // any more. Thread-safe.
+  void drain();
   // Without what is the process's. Thread-safe.
   Load load();
 
@@ -89,6 +93,7 @@ class Service {
   void on_abort(const Abort& abort);
   void on_ask(const Ask& ask);
   Status on_release(const Release& release);
+  Status on_agreed();
 
   void start_step(const Run& run,
                   Result<std::vector<std::pair<uint32_t, Tensor>>> feeds);
@@ -141,7 +146,8 @@ class Service {
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
   bool is_closed_ = false;
-  Status reason_;
+  Departure departure_;
+  Status reason_;  // of the end of run()
   std::deque<std::function<void()>> jobs_;
   Pairing pairing_;
   std::map<uint64_t, Running> running_;  // by step

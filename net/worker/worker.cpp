@@ -36,8 +36,7 @@ class Worker::Impl {
     {
       const std::lock_guard lock(mutex_);
       is_closed_ = true;
-      if (service_ != nullptr)
-        service_->close(error(Code::kCancelled, "the worker is closed"));
+      end_service();
       changed_.notify_all();
     }
     if (thread_.joinable()) thread_.join();
@@ -52,11 +51,15 @@ class Worker::Impl {
   }
 
   uint16_t port() const { return port_; }
+  bool drain(std::chrono::milliseconds most);
 
  private:
   // One incarnation after the other.
   void serve();
   Result<std::unique_ptr<Service>> start_service(uint16_t port);
+  // Ends the present service if the worker is closed or leaves. REQUIRES: the
+  // lock is held
+  void end_service();
   Load load();
   void warn(const std::string& text) const { options_.on_warning(text); }
 
@@ -70,6 +73,8 @@ class Worker::Impl {
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
   bool is_closed_ = false;
+  bool is_leaving_ = false;
+  bool has_ended_ = false;  // the last service has
   std::unique_ptr<Service> service_;
   std::thread thread_;
 };
@@ -119,7 +124,8 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
                [self = impl.get()](const Status& reason) {
                  if (self->options_.on_refused)
                    self->options_.on_refused(reason);
-               }}));
+               },
+           .on_asked_to_leave = kept.on_asked_to_leave}));
   TAGFLOW_ASSIGN(auto service, impl->start_service(kept.port));
   impl->port_ = service->port();
   {
@@ -154,6 +160,7 @@ Load Worker::Impl::load() {
     const std::lock_guard lock(mutex_);
     // Between two incarnations there is none.
     if (service_ != nullptr) load = service_->load();
+    load.is_leaving = is_leaving_;
   }
   uint64_t pages = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident;
@@ -163,23 +170,40 @@ Load Worker::Impl::load() {
   return load;
 }
 
+void Worker::Impl::end_service() {
+  if (service_ == nullptr) return;
+  if (is_closed_)
+    service_->close(error(Code::kCancelled, "the worker is closed"));
+  if (is_leaving_) service_->drain();
+}
+
+bool Worker::Impl::drain(std::chrono::milliseconds most) {
+  control_->leave();
+  std::unique_lock lock(mutex_);
+  is_leaving_ = true;
+  end_service();
+  changed_.notify_all();
+  return changed_.wait_for(lock, most, [this] { return has_ended_; });
+}
+
 void Worker::Impl::serve() {
   constexpr std::chrono::milliseconds kPause{100};
+  const auto ends = [this] { return is_closed_ || is_leaving_; };
   std::unique_lock lock(mutex_);
-  while (!is_closed_) {
+  while (service_ != nullptr) {
     Service* const service = service_.get();
     lock.unlock();
     const Status why = service->run();
     lock.lock();
     // The next one needs the port.
     std::unique_ptr<Service> ended = std::move(service_);
-    const bool was_closed = is_closed_;
+    const bool was_ended = ends();
     lock.unlock();
     ended.reset();
-    if (!was_closed && !is_done(why)) warn(std::string(why.message()));
+    if (!was_ended && !is_done(why)) warn(std::string(why.message()));
     lock.lock();
     std::string warned;  // once for each reason, not for each attempt
-    while (!is_closed_ && service_ == nullptr) {
+    while (!ends() && service_ == nullptr) {
       lock.unlock();
       auto next = guarded("net", [this] { return start_service(port_); });
       if (!next.ok() && next.status().message() != warned) {
@@ -189,14 +213,14 @@ void Worker::Impl::serve() {
       lock.lock();
       if (next.ok()) {
         service_ = std::move(*next);
+        end_service();
       } else {
-        changed_.wait_for(lock, kPause, [this] { return is_closed_; });
+        changed_.wait_for(lock, kPause, ends);
       }
     }
   }
-  // Made after the worker was closed.
-  std::unique_ptr<Service> last = std::move(service_);
-  lock.unlock();
+  has_ended_ = true;
+  changed_.notify_all();
 }
 
 Worker::Worker(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -211,5 +235,9 @@ Result<std::unique_ptr<Worker>> Worker::start(WorkerOptions options) {
 }
 
 uint16_t Worker::port() const { return impl_->port(); }
+
+bool Worker::drain(std::chrono::milliseconds most) {
+  return impl_->drain(most);
+}
 
 }  // namespace tagflow::net

@@ -51,6 +51,10 @@ struct WorkerOptions {
   // Receives why the cluster will never take this worker, such as another
   // build. Called once; may be empty. Must be thread-safe.
   std::function<void(const Status&)> on_refused;
+  // Called when a process of the cluster asks this worker to leave, as by
+  // drain_worker(): the owner then calls Worker::drain(), and destroys the
+  // worker. Empty: such processes are refused. Must be thread-safe.
+  std::function<void()> on_asked_to_leave;
 
   // All ops but those that use files.
   static graph::OpPolicy without_files();
@@ -76,6 +80,13 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   uint16_t port() const;
+
+  // Leaves the cluster without a loss for anybody. From now on the worker takes
+  // no master, its own one starts no more steps here, and those that run go on.
+  // Returns whether they are over, which it waits for, but not for longer than
+  // `most`. The owner destroys the worker next: that ends what is left. Other
+  // processes are told that it has left. To be called once.
+  bool drain(std::chrono::milliseconds most);
 
  private:
   class Impl;

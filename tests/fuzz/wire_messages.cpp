@@ -79,6 +79,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case FrameKind::kRelease:
       check<Release>(body);
       break;
+    case FrameKind::kDrain:
+      check<Drain>(body);
+      break;
     case FrameKind::kReply:
       check<Reply>(body);
       break;

@@ -128,7 +128,8 @@ Status LocalWorkers::start_one(size_t index) {
       "--task",        std::to_string(task.index),
       "--name",        options_.cluster,
       "--secret-file", options_.secret_file.string(),
-      "--workers",     std::to_string(threads)};
+      "--workers",     std::to_string(threads),
+      "--drain-time",  fmt::to_string(options_.drain_time)};
   if (!options_.devices.empty())
     arguments.insert(arguments.end(), {"--devices", options_.devices});
   if (!options_.tls.empty())
@@ -152,7 +153,9 @@ Status LocalWorkers::start_one(size_t index) {
 LocalWorkers::~LocalWorkers() {
   for (const Process& process : processes_)
     if (process.pid > 0) kill(process.pid, SIGTERM);
-  const auto deadline = Clock::now() + kEndTime;
+  const auto deadline =
+      Clock::now() + kEndTime +
+      std::chrono::milliseconds(int64_t(options_.drain_time * 1000));
   while (is_any_left() &&
          wait_for_change(deadline, nullptr) == Woken::kByOutput) {
   }

@@ -24,6 +24,7 @@ struct LocalWorkersOptions {
   std::string devices;                 // of each
   int threads = 0;                     // of each; 0: its share of the cores
   std::vector<std::string> arguments;  // further ones of "tagflow worker"
+  double drain_time = 0;               // of each, in seconds
   // One that ends by itself, after it has listened, is followed by another
   // process at its address.
   bool respawns = false;
@@ -40,8 +41,8 @@ class LocalWorkers {
   // no process. REQUIRES: the signals and the calling thread outlive it.
   static Result<std::unique_ptr<LocalWorkers>> start(
       const LocalWorkersOptions& options, const EndSignals* signals = nullptr);
-  // Ends them by SIGTERM, and kills those that have not ended after some
-  // seconds, or when another signal comes.
+  // Ends them by SIGTERM, and kills those that have not ended some seconds
+  // after their drain time, or when another signal comes.
   ~LocalWorkers();
   LocalWorkers(const LocalWorkers&) = delete;
   LocalWorkers& operator=(const LocalWorkers&) = delete;

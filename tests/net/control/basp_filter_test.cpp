@@ -49,7 +49,8 @@ std::vector<Message> sound_messages(const Node& peer, const std::string& here,
     all.push_back(direct(theirs, ours, tuple(types, values)));
   };
   for (const uint64_t value :
-       {caf::get_atom::uint_value(), caf::ok_atom::uint_value(),
+       {caf::close_atom::uint_value(), caf::get_atom::uint_value(),
+        caf::leave_atom::uint_value(), caf::ok_atom::uint_value(),
         caf::ping_atom::uint_value(), caf::redirect_atom::uint_value()})
     add("+@atom", big(value));
   for (const uint64_t value :

@@ -35,6 +35,11 @@ TEST_CASE("smoke: bugs in who is a member are found") {
   CHECK_FOUND(kSilenceIsNoLoss);
 }
 
+TEST_CASE("smoke: bugs in how a worker leaves its master are found") {
+  CHECK_FOUND(kLetsGoAtOnce);
+  CHECK_FOUND(kLeavesByItself, 3000);
+}
+
 TEST_CASE("smoke: bugs in the end of a step are found") {
   CHECK_FOUND(kDoneBeforeRest);
   CHECK_FOUND(kLossAfterDone);

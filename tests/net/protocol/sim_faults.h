@@ -13,6 +13,8 @@ enum class Planted : uint8_t {
   kSameIncarnation,  // a worker that lost its master keeps its incarnation
   kStepsSurvive,     // ... or keeps its steps and state under a new one
   kSilenceIsNoLoss,  // the master waits for a silent worker for ever
+  kLetsGoAtOnce,     // the master lets a worker go whose steps are not over
+  kLeavesByItself,   // a worker without a part leaves when it has asked
   // The step at its master.
   kDoneBeforeRest,   // Done is said before the gate of the commits drained
   kLossAfterDone,    // the loss of a worker that has said Done is ignored

@@ -109,10 +109,22 @@ void Master::on_message(LinkId link, Message message) {
   members_.on_heard(task, incarnation);
   if (std::holds_alternative<Ready>(message))
     members_.on_ready(task, incarnation);
-  else if (std::holds_alternative<Drain>(message))
+  else if (std::holds_alternative<Drain>(message)) {
     members_.on_drain(task, incarnation);
-  else
+    departures_.add(task);
+    let_go();
+  } else
     on_worker(task, std::move(message));
+}
+
+void Master::let_go() {
+  const auto is_needed = [this](TaskIndex task) {
+    if (world_.is_planted(Planted::kLetsGoAtOnce)) return false;
+    return std::any_of(steps_.begin(), steps_.end(), [&](const auto& step) {
+      return index_of(*step.second, task) < step.second->record.parts.size();
+    });
+  };
+  for (const TaskIndex task : departures_.take(is_needed)) send(task, Drain{});
 }
 
 void Master::on_closed(LinkId link) {
@@ -162,6 +174,7 @@ void Master::perform(const Members::Actions& actions) {
     const auto& lost = std::get<Members::Lost>(action);
     const LinkId link = std::exchange(links_[size_t(lost.task)], 0);
     workers_.erase(link);
+    departures_.remove(lost.task);
     world_.close(link, host_);
     for (const Ledger::Entry& entry : ledger_.entries)
       if (entry.incarnation == lost.incarnation) {
@@ -286,6 +299,7 @@ void Master::answer(const StepPtr& step, const MasterStep::Answer& given) {
     torn_.on_mended(step->num_torn);
   answered_.push_back(step->record);
   steps_.erase(step->record.step);
+  let_go();
   step->on_answer();
 }
 

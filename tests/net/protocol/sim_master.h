@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "net/protocol/departure.h"
 #include "net/protocol/torn_state.h"
 #include "tests/net/protocol/sim_ledger.h"
 #include "tests/net/protocol/sim_world.h"
@@ -57,6 +58,7 @@ class Master : public Process {
   using StepPtr = std::shared_ptr<Step>;
 
   void on_worker(TaskIndex task, Message message);
+  void let_go();
   void tick();
   void arm();
   void send(TaskIndex task, Message message);
@@ -73,6 +75,7 @@ class Master : public Process {
   Ledger& ledger_;
   const size_t host_;
   Members members_;
+  Departures<TaskIndex> departures_;
   TornState torn_{false};
   std::map<LinkId, std::pair<TaskIndex, Incarnation>> workers_;
   std::vector<LinkId> links_;  // by task

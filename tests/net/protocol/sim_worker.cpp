@@ -21,10 +21,25 @@ void Worker::start() {
   reign_ = std::make_shared<Reign>();
   first_incarnation_ = Incarnation::kNone;
   armed_ = kNever;
+  departure_ = {};
+  on_left_ = {};
+  has_left_ = false;
   tick();
 }
 
-void Worker::drain() { tell_master(reign_, Drain{}); }
+void Worker::drain(std::function<void()> on_left) {
+  if (departure_.has_begun()) return;
+  on_left_ = std::move(on_left);
+  if (departure_.begin(reign_->master != 0)) tell_master(reign_, Drain{});
+  if (world_.is_planted(Planted::kLeavesByItself) && reign_->locals.empty())
+    check(departure_.on_agreed());
+  leave_if_free();
+}
+
+void Worker::leave_if_free() {
+  if (!departure_.is_free() || std::exchange(has_left_, true)) return;
+  on_left_();
+}
 
 // --- Membership ---
 
@@ -72,6 +87,8 @@ void Worker::perform(const Membership::Actions& actions) {
 }
 
 void Worker::clear(Incarnation incarnation, const Status& reason) {
+  // Without a master it is free.
+  if (departure_.has_begun() && !std::exchange(has_left_, true)) on_left_();
   if (world_.is_planted(Planted::kStepsSurvive)) {
     world_.close(reign_->master, host_);
     return;
@@ -111,6 +128,10 @@ void Worker::on_master(Message message) {
                      perform(members);
                    },
                    [&](Ping&) { tell_master(reign_, Pong{}); },
+                   [&](Drain&) {
+                     if (world_.is_planted(Planted::kLeavesByItself)) return;
+                     if (check(departure_.on_agreed())) leave_if_free();
+                   },
                    [&](Run& run) { on_run(std::move(run)); },
                    [&](Abort& abort) {
                      const LocalPtr local = find(abort.step);

@@ -1,12 +1,14 @@
 // Worker: the machines of a worker, and a toy engine for scripts.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "net/protocol/departure.h"
 #include "net/protocol/membership.h"
 #include "net/protocol/transfers.h"
 #include "net/protocol/window.h"
@@ -29,8 +31,10 @@ class Worker : public Process {
 
   // A process starts at the host of this index.
   void start();
-  // Asks the master to give it no more steps.
-  void drain();
+  // Leaves its master: calls `on_left` when the process is to end.
+  void drain(std::function<void()> on_left);
+  // Whether on_left was called, of the process that runs.
+  bool has_left() const { return has_left_; }
 
   void on_message(LinkId link, Message message) override;
   void on_closed(LinkId link) override;
@@ -120,6 +124,7 @@ class Worker : public Process {
   using ReignPtr = std::shared_ptr<Reign>;
 
   // Membership.
+  void leave_if_free();
   void tick();
   void arm();
   void perform(const Membership::Actions& actions);
@@ -179,6 +184,9 @@ class Worker : public Process {
   ReignPtr reign_;
   Incarnation first_incarnation_{};
   Time armed_ = kNever;
+  Departure departure_;
+  std::function<void()> on_left_;
+  bool has_left_ = false;
 };
 
 }  // namespace tagflow::net::simulated

@@ -101,7 +101,7 @@ class Schedule {
     world_.after(end - world_.now() + kAfterwards, [this] {
       const bool has_begun = master_.run_step(
           [this] { world_.after(seconds(3), [this] { is_over_ = true; }); });
-      if (!has_begun && !is_drained()) world_.violation("all workers are lost");
+      if (!has_begun) world_.violation("all workers are lost");
       if (!has_begun) is_over_ = true;
     });
   }
@@ -144,16 +144,24 @@ class Schedule {
         return world_.break_links(one, other);
       case 8:
         if (!world_.is_up(one) || world_.is_stopped(one)) return;
-        drained_.insert(one);
-        return workers_[one]->drain();
+        return workers_[one]->drain([this, one, time] {
+          world_.after(Duration(0), [this, one, time] { leave(one, time); });
+        });
     }
+  }
+
+  // No step may fail by that: it is a fault of nobody.
+  void leave(size_t host, Duration time) {
+    if (!world_.is_up(host) || !workers_[host]->has_left()) return;
+    note(time, {});
+    world_.crash(host, false);
+    world_.after(time, [this, host] { workers_[host]->start(); });
   }
 
   void crash(size_t host, Duration time, bool is_silent) {
     if (!world_.is_up(host)) return;
     // The others learn at once that a process has ended.
     note(is_silent ? time + kSettled : milliseconds(200), {host});
-    drained_.erase(host);
     world_.crash(host, is_silent);
     world_.after(time, [this, host] { workers_[host]->start(); });
   }
@@ -277,7 +285,7 @@ class Schedule {
       if (!world_.is_up(i)) continue;
       const Members::State state =
           master_.members().state(TaskIndex{uint32_t(i)});
-      if (state != Members::State::kReady && !drained_.contains(i))
+      if (state != Members::State::kReady)
         world_.violation(task_name(i) + " is not a member");
       if (const std::string left = workers_[i]->leftovers(); !left.empty())
         world_.violation(task_name(i) + ": " + left);
@@ -291,8 +299,6 @@ class Schedule {
     }
   }
 
-  bool is_drained() const { return !drained_.empty(); }
-
   void violation(StepId step, const std::string& text) {
     world_.violation("step " + std::to_string(uint64_t(step)) + ": " + text);
   }
@@ -305,7 +311,6 @@ class Schedule {
   uint64_t num_steps_ = 0, num_faults_ = 0, num_chains_ = 0;
   uint64_t num_waits_ = 0;  // of the client, for a member
   std::vector<Fault> faults_;
-  std::set<size_t> drained_;
   bool is_over_ = false;
   Outcome outcome_;
 };

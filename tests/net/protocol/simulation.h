@@ -23,7 +23,8 @@ struct Outcome {
 };
 
 // Runs a few steps on two to five workers, while processes crash, stop and
-// wake, hosts lose their power, links break or go silent, and checks:
+// wake, leave by a Drain and come back, hosts lose their power, links break or
+// go silent, and checks:
 //   - each step is answered exactly once, within a bound;
 //   - the answer is what its script demands: the value, its error, Deadlock if
 //     and only if it is stuck; or the client's own stop; or Unavailable, which

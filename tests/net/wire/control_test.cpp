@@ -38,14 +38,15 @@ TEST_CASE("smoke: messages of the control plane have the bytes of the page") {
   check_golden(Load{.incarnation = 5,
                     .uptime_ns = 300,
                     .has_master = true,
+                    .is_leaving = false,
                     .steps_running = 1,
                     .steps_finished = 2,
                     .executables = 3,
                     .tensor_bytes = 4,
                     .memory_bytes = 5,
                     .links = {{"p", 6, 7, 8}}},
-               "05 00 00 00 00 00 00 00 ac 02 01 01 02 03 04 05 01 01 70 06 07 "
-               "08");
+               "05 00 00 00 00 00 00 00 ac 02 01 00 01 02 03 04 05 01 01 70 06 "
+               "07 08");
 }
 
 TEST_CASE("smoke: names of the control plane have a limit") {

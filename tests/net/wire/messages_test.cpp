@@ -153,7 +153,7 @@ TEST_CASE("Register has its bytes") {
                "01 01 66");
 }
 
-TEST_CASE("Devices, Reset, Release and Reply have their bytes") {
+TEST_CASE("Devices, Reset, Release, Drain and Reply have their bytes") {
   Devices devices;
   devices.devices = {{"d", 5, true, 2, 3, 1.0, 0, 0, 0, 0}};
   check_golden(devices,
@@ -163,6 +163,7 @@ TEST_CASE("Devices, Reset, Release and Reply have their bytes") {
                "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00");
   check_golden(Reset{7, {"c"}}, "07 01 01 63");
   check_golden(Release{300}, "ac 02");
+  check_golden(Drain(), "");
   check_golden(Reply{7, {Code::kCancelled}, true, {"w"}},
                "07 01 00 00 00 00 00 01 01 01 77");
 }

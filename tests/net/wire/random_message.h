@@ -169,6 +169,7 @@ inline void fill(std::mt19937_64& random, Reset& reset) {
   for (auto count = random() % 3; count > 0; --count)
     reset.containers.push_back(random_text(random));
 }
+inline void fill(std::mt19937_64&, Drain&) {}
 inline void fill(std::mt19937_64& random, Release& release) {
   release = {random_number(random)};
 }
