@@ -22,7 +22,10 @@ steps_running() {
 }
 
 # --- Runs ---------------------------------------------------------------------
-# As docs/master_service.md has them.
+# As docs/master_service.md has them, with its lines:
+#   ready: c.json
+#   ready: localhost:4100
+#   y = float[] 48.0
 expect 0 '^y = float\[\] 48.0$' - tagflow run "$two" "${fed[@]}" "${service[@]}"
 expect 1 - 'DeadlineExceeded.*/job:worker/task:1' \
   tagflow run "$two" "${endless[@]}" "${service[@]}" --timeout 0.2
