@@ -439,8 +439,9 @@ void Schedule::restore() {
     } else if (!value.ok()) {
       CHECK(value.status().code() == Code::kFailedPrecondition);
     } else if (harms_.size() == 1) {  // else its loss may not have been seen
-      // It was stopped after its Done.
-      CHECK(*value == num_updates_ + 1);
+      // It was stopped after its Done; or the step had failed before the harm,
+      // by a link of the schedule before, and nobody has committed it.
+      CHECK((*value == num_updates_ || *value == num_updates_ + 1));
     }
   }
   const Counters counters({0, 1, 2});
