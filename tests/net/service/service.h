@@ -41,30 +41,34 @@ inline ServiceRequest prepare_request(uint64_t session, uint64_t executable,
                                   std::move(fetches), std::move(targets)}};
 }
 
-// An answer that comes later.
+// An answer that comes later, also after this has gone.
 class Answered {
  public:
   actors::Done done() {
-    return [this](Result<std::vector<Tensor>> answer, const actors::RunStats&) {
-      const std::lock_guard lock(mutex_);
-      answer_ = std::move(answer);
-      changed_.notify_all();
+    return [to = state_](Result<std::vector<Tensor>> answer,
+                         const actors::RunStats&) {
+      const std::lock_guard lock(to->mutex);
+      to->answer = std::move(answer);
+      to->changed.notify_all();
     };
   }
   Result<std::vector<Tensor>> wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return answer_.has_value(); });
-    return *answer_;
+    std::unique_lock lock(state_->mutex);
+    state_->changed.wait(lock, [this] { return state_->answer.has_value(); });
+    return *state_->answer;
   }
   bool is_there() {
-    const std::lock_guard lock(mutex_);
-    return answer_.has_value();
+    const std::lock_guard lock(state_->mutex);
+    return state_->answer.has_value();
   }
 
  private:
-  std::mutex mutex_;  // guards the below
-  std::condition_variable changed_;
-  std::optional<Result<std::vector<Tensor>>> answer_;
+  struct State {
+    std::mutex mutex;  // guards the below
+    std::condition_variable changed;
+    std::optional<Result<std::vector<Tensor>>> answer;
+  };
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 // A client with one session, which has the graph.
