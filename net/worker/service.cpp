@@ -16,6 +16,8 @@ namespace {
 constexpr size_t kMostSessions = 1024;
 // Between two looks at the steps that run.
 constexpr std::chrono::milliseconds kLook{50};
+// For a master that reads why its worker leaves.
+constexpr std::chrono::milliseconds kPatience{200};
 
 }  // namespace
 
@@ -84,6 +86,11 @@ Service::~Service() {
     feeds_.close(reason);
     lock.lock();
     changed_.wait(lock, [this] { return running_.empty(); });
+    // The master closes the links when it has read why. If this side did, the
+    // end of the bulk link might arrive before the reason.
+    if (master_ != nullptr)
+      changed_.wait_for(lock, kPatience,
+                        [this] { return !master_->lost().ok(); });
   }
   for (const auto& [id, sessions] : sessions_) sessions.back()->leave(bye);
   sessions_.clear();
@@ -135,9 +142,8 @@ Status Service::run() {
 
 void Service::close(Status reason) {
   const std::lock_guard lock(mutex_);
-  if (is_closed_) return;
+  if (!is_closed_) reason_ = std::move(reason);
   is_closed_ = true;
-  reason_ = std::move(reason);
   changed_.notify_all();
 }
 
