@@ -36,16 +36,12 @@ namespace {
 
 using namespace graph;  // NOLINT: as other graphs of the workloads
 
-constexpr int kWorkers = 2;
 constexpr int kTrips = 2'000;       // TensorFlow takes a millisecond for each
 constexpr int kRoundTrips = 2'000;  // of a floor
 constexpr int kSteps = 100;         // of a measurement of cluster_step
 constexpr int64_t kNodes = 10'000;  // of cluster_register
 constexpr int64_t kElements = int64_t{16} << 20;
 constexpr size_t kBytes = size_t(kElements) * sizeof(float);
-
-const char* const kTasks[kWorkers] = {"/job:worker/task:0",
-                                      "/job:worker/task:1"};
 
 // while i < n: i += 1, x += 1, y += 1; y on task 1.
 Result<BenchGraph> make_cluster_loop(int window) {
@@ -80,14 +76,6 @@ Result<BenchGraph> make_cluster_sum() {
       },
       {0, 0.0f}, {.parallel_iterations = 1});
   return building.done({"n:0"}, {}, {ops::group(s, last)});
-}
-
-Result<BenchGraph> make_cluster_step() {
-  Building building;
-  Outputs both;
-  for (const char* task : kTasks)
-    both.push_back(building.scope().with_device(task).op("NoOp", {}));
-  return building.done({}, {}, both);
 }
 
 // A variable of task 0, of which task 1 takes one element.
@@ -141,7 +129,7 @@ const ClusterWorkload kWorkloads[] = {
      [](int) { return make_cluster_sum(); }, 1, kTrips, 1, 1e6, "us",
      "tcp_round_trip", round_trip},
     {"cluster_step", "empty step on both workers",
-     [](int) { return make_cluster_step(); }, 0, 0, kSteps, 1e6, "us",
+     [](int) { return make_empty_on(kTasks); }, 0, 0, kSteps, 1e6, "us",
      "tcp_round_trip", round_trip},
     {"cluster_transfer", "64 MiB from worker to worker",
      [](int) { return make_cluster_transfer(); }, 0, 0, 1, 1e3, "ms",
@@ -169,14 +157,7 @@ Result<std::shared_ptr<ReadyRun>> make_ready(const BenchGraph& graph,
 
 // Seconds of one trip of a loop, or of one step.
 Result<double> seconds_once(PreparedRun& run, int trips, int inner) {
-  if (trips == 0) {
-    TAGFLOW_ASSIGN(const double seconds, seconds_of([&]() -> Status {
-                     for (int i = 0; i < inner; ++i)
-                       TAGFLOW_RETURN_IF_ERROR(run.run({}));
-                     return {};
-                   }));
-    return seconds / inner;
-  }
+  if (trips == 0) return run.mean_seconds({}, inner);
   const Tensor none = Tensor::scalar<int32_t>(0);
   const Tensor all = Tensor::scalar<int32_t>(trips);
   TAGFLOW_ASSIGN(const double base, run.time({&none, 1}));
@@ -192,23 +173,17 @@ Result<Measurement> measure(const ClusterWorkload& workload,
                                                             : workload.trips;
   TAGFLOW_ASSIGN(const BenchGraph graph, workload.make(window));
   TAGFLOW_ASSIGN(const auto ready, make_ready(graph, options));
-  std::vector<double> floors, seconds, ratios;
-  for (int i = 0; i <= options.repeats; ++i) {
-    TAGFLOW_ASSIGN(const double floor, workload.floor_seconds());
-    TAGFLOW_ASSIGN(const double once,
-                   seconds_once(ready->run, trips, workload.inner));
-    if (i == 0) continue;
-    floors.push_back(floor);
-    seconds.push_back(once);
-    ratios.push_back(once / floor);
-  }
+  TAGFLOW_ASSIGN(const Compared compared,
+                 compare_in_turns(options.repeats, workload.floor_seconds, [&] {
+                   return seconds_once(ready->run, trips, workload.inner);
+                 }));
   Measurement measured{
       workload.name,
-      median(seconds) * workload.scale,
+      compared.second * workload.scale,
       workload.unit,
       {{"repeats", options.repeats}, {"workers", options.engine.workers}}};
-  measured.config[workload.floor] = median(floors) * workload.scale;
-  measured.config["ratio"] = median(ratios);
+  measured.config[workload.floor] = compared.first * workload.scale;
+  measured.config["ratio"] = compared.ratio;
   if (trips > 0) {
     measured.config["trips"] = trips;
     measured.config["window"] = window;
@@ -327,21 +302,17 @@ Result<Measurement> measure_replicas(const ReplicatedModel& of,
                  to_session_options(options.engine));
   session.backend = ready->cluster.master();
   TAGFLOW_ASSIGN(PreparedRun alone, PreparedRun::make(one, session));
-  std::vector<double> ones, twos, speedups;
-  for (int i = 0; i <= options.repeats; ++i) {
-    TAGFLOW_ASSIGN(const double one_worker, seconds_once(alone, 0, of.inner));
-    TAGFLOW_ASSIGN(const double both, seconds_once(ready->run, 0, of.inner));
-    if (i == 0) continue;
-    ones.push_back(one_worker);
-    twos.push_back(both);
-    speedups.push_back(kWorkers * one_worker / both);
-  }
+  TAGFLOW_ASSIGN(
+      const Compared compared,
+      compare_in_turns(
+          options.repeats, [&] { return seconds_once(alone, 0, of.inner); },
+          [&] { return seconds_once(ready->run, 0, of.inner); }));
   return Measurement{of.name,
-                     median(twos) * 1e3,
+                     compared.second * 1e3,
                      "ms",
                      {{"batch", batch},
-                      {"one_worker", median(ones) * 1e3},
-                      {"speedup", median(speedups)},
+                      {"one_worker", compared.first * 1e3},
+                      {"speedup", kWorkers / compared.ratio},
                       {"repeats", options.repeats},
                       {"workers", options.engine.workers}}};
 }
@@ -372,19 +343,14 @@ Result<Measurement> measure_cluster_lstm(const BenchOptions& options) {
   TAGFLOW_ASSIGN(const BenchGraph uncut,
                  make_cluster_lstm(size, options.train, kAnywhere));
   TAGFLOW_ASSIGN(PreparedRun whole, PreparedRun::make(uncut, session));
-  std::vector<double> seconds, ones, ratios;
-  for (int i = 0; i <= options.repeats; ++i) {
-    TAGFLOW_ASSIGN(const double one, whole.time({}));
-    TAGFLOW_ASSIGN(const double cut, ready->run.time({}));
-    if (i == 0) continue;
-    ones.push_back(one);
-    seconds.push_back(cut);
-    ratios.push_back(cut / one);
-  }
-  Measurement measured{"cluster_lstm", median(seconds) * 1e3, "ms",
+  TAGFLOW_ASSIGN(const Compared compared,
+                 compare_in_turns(
+                     options.repeats, [&] { return whole.time({}); },
+                     [&] { return ready->run.time({}); }));
+  Measurement measured{"cluster_lstm", compared.second * 1e3, "ms",
                        lstm_config(size, options)};
-  measured.config["one_process"] = median(ones) * 1e3;
-  measured.config["ratio"] = median(ratios);
+  measured.config["one_process"] = compared.first * 1e3;
+  measured.config["ratio"] = compared.ratio;
   return measured;
 }
 

@@ -20,43 +20,21 @@
 namespace tagflow::apps {
 namespace {
 
-constexpr int kWorkers = 2;
 constexpr int kSteps = 100;  // of a measurement
-
-Result<BenchGraph> make_step() {
-  Building building;
-  graph::Outputs both;
-  for (int task = 0; task < kWorkers; ++task)
-    both.push_back(building.scope()
-                       .with_device(fmt::format("/job:worker/task:{}", task))
-                       .op("NoOp", {}));
-  return building.done({}, {}, both);
-}
 
 // A master service with workers of its own, and this process as its client.
 class Service {
  public:
   static Result<Service> start(int threads) {
     TAGFLOW_ASSIGN(io::PrivateFolder folder, io::PrivateFolder::make());
-    LocalWorkersOptions options;
-    options.count = kWorkers;
-    options.cluster = "service";
-    options.secret_file = folder.path() / "secret";
-    options.threads = threads;
-    options.arguments = {"--quiet"};
-    TAGFLOW_RETURN_IF_ERROR(net::write_new_secret(options.secret_file));
+    TAGFLOW_ASSIGN(const LocalWorkersOptions options,
+                   bench_workers(folder.path(), kWorkers, threads));
     TAGFLOW_ASSIGN(auto workers, LocalWorkers::start(options));
-    std::string tasks;
-    for (const auto& [task, address, devices] : workers->tasks())
-      tasks += fmt::format(
-          "{}{{\"job\": \"{}\", \"task\": {}, \"address\": \"{}\"}}",
-          tasks.empty() ? "" : ", ", task.job, task.index,
-          net::format_address(address));
     const std::filesystem::path file = folder.path() / "cluster.json";
     TAGFLOW_RETURN_IF_ERROR(io::write_file(
-        file, fmt::format("{{\"name\": \"{}\", \"secret_file\": \"secret\", "
-                          "\"tasks\": [{}]}}",
-                          options.cluster, tasks)));
+        file, net::format_cluster_file({.name = options.cluster,
+                                        .secret_file = options.secret_file,
+                                        .tasks = workers->tasks()})));
     // It has no end of its own: the shell ends it with this process.
     std::error_code failed;
     const std::filesystem::path self =
@@ -94,19 +72,10 @@ class Service {
   std::shared_ptr<net::RemoteMaster> client_;
 };
 
-Result<double> seconds_of_step(PreparedRun& run) {
-  TAGFLOW_ASSIGN(const double seconds, seconds_of([&]() -> Status {
-                   for (int i = 0; i < kSteps; ++i)
-                     TAGFLOW_RETURN_IF_ERROR(run.run({}));
-                   return {};
-                 }));
-  return seconds / kSteps;
-}
-
 }  // namespace
 
 Result<Measurement> measure_cluster_service(const BenchOptions& options) {
-  TAGFLOW_ASSIGN(const BenchGraph graph, make_step());
+  TAGFLOW_ASSIGN(const BenchGraph graph, make_empty_on(kTasks));
   TAGFLOW_ASSIGN(const LocalCluster cluster,
                  LocalCluster::start(kWorkers, options.engine.workers));
   TAGFLOW_ASSIGN(const Service service, Service::start(options.engine.workers));
@@ -117,20 +86,16 @@ Result<Measurement> measure_cluster_service(const BenchOptions& options) {
   session.backend = service.client();
   TAGFLOW_ASSIGN(PreparedRun served, PreparedRun::make(graph, session));
   session.backend = nullptr;
-  std::vector<double> here, there, ratios;
-  for (int i = 0; i <= options.repeats; ++i) {
-    TAGFLOW_ASSIGN(const double by_this, seconds_of_step(embedded));
-    TAGFLOW_ASSIGN(const double by_service, seconds_of_step(served));
-    if (i == 0) continue;
-    here.push_back(by_this);
-    there.push_back(by_service);
-    ratios.push_back(by_service / by_this);
-  }
+  TAGFLOW_ASSIGN(
+      const Compared compared,
+      compare_in_turns(
+          options.repeats, [&] { return embedded.mean_seconds({}, kSteps); },
+          [&] { return served.mean_seconds({}, kSteps); }));
   return Measurement{"cluster_service",
-                     median(there) * 1e6,
+                     compared.second * 1e6,
                      "us",
-                     {{"embedded", median(here) * 1e6},
-                      {"ratio", median(ratios)},
+                     {{"embedded", compared.first * 1e6},
+                      {"ratio", compared.ratio},
                       {"repeats", options.repeats},
                       {"workers", options.engine.workers}}};
 }

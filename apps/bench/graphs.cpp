@@ -289,6 +289,14 @@ Result<BenchGraph> make_empty() {
   return building.done({}, {}, {ops::no_op(building.scope())});
 }
 
+Result<BenchGraph> make_empty_on(std::span<const char* const> devices) {
+  Building building;
+  Outputs all;
+  for (const char* device : devices)
+    all.push_back(ops::no_op(building.scope().with_device(device)));
+  return building.done({}, {}, all);
+}
+
 Result<BenchGraph> make_product(int size) {
   Building building;
   const Scope& s = building.scope();

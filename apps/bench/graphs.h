@@ -2,6 +2,7 @@
 // bench compare` gives the same graphs to TensorFlow.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ Result<BenchGraph> make_fan_out(const std::string& op, int nodes);
 Result<BenchGraph> make_one_kernel();
 // One NoOp.
 Result<BenchGraph> make_empty();
+// One NoOp on each of the devices.
+Result<BenchGraph> make_empty_on(std::span<const char* const> devices);
 
 // a b, of size x size floats.
 Result<BenchGraph> make_product(int size);

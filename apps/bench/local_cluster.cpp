@@ -10,16 +10,22 @@
 
 namespace tagflow::apps {
 
-Result<LocalCluster> LocalCluster::start(int count, int threads, bool tls) {
-  // The workers have read the secret when they are ready.
-  TAGFLOW_ASSIGN(const io::PrivateFolder folder, io::PrivateFolder::make());
+Result<LocalWorkersOptions> bench_workers(const std::filesystem::path& folder,
+                                          int count, int threads) {
   LocalWorkersOptions workers;
   workers.count = count;
   workers.cluster = "bench";
-  workers.secret_file = folder.path() / "secret";
+  workers.secret_file = folder / "secret";
   workers.threads = threads;
   workers.arguments = {"--quiet"};
   TAGFLOW_RETURN_IF_ERROR(net::write_new_secret(workers.secret_file));
+  return workers;
+}
+
+Result<LocalCluster> LocalCluster::start(int count, int threads, bool tls) {
+  TAGFLOW_ASSIGN(const io::PrivateFolder folder, io::PrivateFolder::make());
+  TAGFLOW_ASSIGN(LocalWorkersOptions workers,
+                 bench_workers(folder.path(), count, threads));
   net::ClusterOptions options{.name = workers.cluster};
   TAGFLOW_ASSIGN(options.secret, net::read_secret(workers.secret_file));
   if (tls) {

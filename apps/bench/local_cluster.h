@@ -1,6 +1,7 @@
 // Workers on this machine, each in a process of its own.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 
 #include "apps/shared/runs/local_workers.h"
@@ -8,6 +9,16 @@
 #include "net/master/cluster.h"
 
 namespace tagflow::apps {
+
+inline constexpr int kWorkers = 2;  // of most workloads
+inline constexpr const char* kTasks[kWorkers] = {"/job:worker/task:0",
+                                                 "/job:worker/task:1"};
+
+// So many quiet workers of the cluster "bench", with a new secret in the
+// folder, which they have read when they are ready. Errors of
+// net::write_new_secret().
+Result<LocalWorkersOptions> bench_workers(const std::filesystem::path& folder,
+                                          int count, int threads);
 
 // They end with it, or with its process. Thread-compatible.
 class LocalCluster {

@@ -41,6 +41,22 @@ Result<double> median_of(int repeats,
   return median(std::move(values));
 }
 
+Result<Compared> compare_in_turns(
+    int repeats, const std::function<Result<double>()>& first,
+    const std::function<Result<double>()>& second) {
+  std::vector<double> firsts, seconds, ratios;
+  for (int i = 0; i <= repeats; ++i) {
+    TAGFLOW_ASSIGN(const double one, first());
+    TAGFLOW_ASSIGN(const double other, second());
+    if (i == 0) continue;
+    firsts.push_back(one);
+    seconds.push_back(other);
+    ratios.push_back(other / one);
+  }
+  return Compared{median(std::move(firsts)), median(std::move(seconds)),
+                  median(std::move(ratios))};
+}
+
 Result<PreparedRun> PreparedRun::make(const BenchGraph& graph,
                                       const actors::SessionOptions& options) {
   PreparedRun run;
@@ -86,12 +102,16 @@ Result<Took> PreparedRun::time_async(std::span<const Tensor> feeds,
 
 Result<double> PreparedRun::seconds(std::span<const Tensor> feeds, int repeats,
                                     int inner) {
-  const auto runs = [&]() -> Status {
-    for (int k = 0; k < inner; ++k) TAGFLOW_RETURN_IF_ERROR(run(feeds));
-    return {};
-  };
-  TAGFLOW_ASSIGN(const double all,
-                 median_of(repeats, [&] { return seconds_of(runs); }));
+  return median_of(repeats, [&] { return mean_seconds(feeds, inner); });
+}
+
+Result<double> PreparedRun::mean_seconds(std::span<const Tensor> feeds,
+                                         int inner) {
+  TAGFLOW_ASSIGN(const double all, seconds_of([&]() -> Status {
+                   for (int k = 0; k < inner; ++k)
+                     TAGFLOW_RETURN_IF_ERROR(run(feeds));
+                   return {};
+                 }));
   return all / inner;
 }
 

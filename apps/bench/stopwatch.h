@@ -29,6 +29,17 @@ Result<double> seconds_of(const std::function<Status()>& body);
 Result<double> median_of(int repeats,
                          const std::function<Result<double>()>& measure);
 
+// What takes turns in a comparison. Medians, in seconds; `ratio` is that of the
+// ratios of the second one to the first one, of one turn each.
+struct Compared {
+  double first = 0, second = 0, ratio = 0;
+};
+// So many turns after one that is not counted, or the first error.
+// REQUIRES: repeats >= 1
+Result<Compared> compare_in_turns(
+    int repeats, const std::function<Result<double>()>& first,
+    const std::function<Result<double>()>& second);
+
 struct Took {
   double seconds = 0;
   double cpu_seconds = 0;  // of all threads of the process meanwhile
@@ -48,6 +59,8 @@ class PreparedRun {
   // makes `repeats`, each the mean of `inner` successive runs.
   Result<double> seconds(std::span<const Tensor> feeds, int repeats,
                          int inner = 1);
+  // One such measurement.
+  Result<double> mean_seconds(std::span<const Tensor> feeds, int inner);
 
   // Runs once; results() returns the fetches.
   Status run(std::span<const Tensor> feeds,

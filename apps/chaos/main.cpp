@@ -6,7 +6,6 @@
 //   the last checkpoint == that of the run that nobody disturbs, bit for bit
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -22,11 +21,11 @@
 #include "apps/chaos/schedule_run.h"
 #include "apps/chaos/switch.h"
 #include "apps/chaos/training.h"
-#include "apps/shared/io/file.h"
 #include "apps/shared/io/private_folder.h"
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/program.h"
 #include "apps/shared/program/terminal.h"
+#include "net/config/secret_file.h"
 
 namespace {
 
@@ -70,14 +69,6 @@ Result<std::filesystem::path> find_command() {
   return command;
 }
 
-Status write_secret(const std::filesystem::path& file) {
-  TAGFLOW_RETURN_IF_ERROR(io::write_file(file, "the secret of a try\n"));
-  if (::chmod(file.c_str(), S_IRUSR | S_IWUSR) != 0)
-    return error(Code::kPermissionDenied, "[chaos] {:?} is not mine",
-                 file.string());
-  return {};
-}
-
 class Chaos {
  public:
   explicit Chaos(const Options& options) : options_(options) {}
@@ -89,7 +80,7 @@ class Chaos {
     setting_.steps = options_.steps;
     setting_.bound = std::chrono::seconds(options_.bound);
     TAGFLOW_RETURN_IF_ERROR(write_training(folder.path() / "graph.pb"));
-    TAGFLOW_RETURN_IF_ERROR(write_secret(folder.path() / "secret"));
+    TAGFLOW_RETURN_IF_ERROR(net::write_new_secret(folder.path() / "secret"));
     auto network = Switch::make(kWorkers + 1, options_.seed);
     if (network.ok())
       setting_.network = network->get();

@@ -13,19 +13,13 @@
 
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
-#include "apps/shared/runs/named_cluster.h"
-#include "apps/shared/runs/tls_options.h"
-#include "apps/tagflow/model/op_libraries.h"
 #include "apps/tagflow/worker_arguments.h"
 
 namespace tagflow::apps {
 namespace {
 
 struct DrainCommand {
-  std::string cluster;
-  std::string secret_file;
-  TlsSwitches tls;
-  std::vector<std::string> op_libraries;
+  ClusterArguments arguments;
   std::vector<std::string> tasks;
 };
 
@@ -58,11 +52,8 @@ Result<std::vector<net::Task>> tasks_of(const DrainCommand& command) {
 Failure drain(const DrainCommand& command) {
   const auto tasks = tasks_of(command);
   if (!tasks.ok()) return usage_error(tasks.status());
-  Failure failure = load_op_libraries(command.op_libraries);
   NamedCluster cluster;
-  if (failure.exit_code == ExitCode::kOk)
-    failure = read_named_cluster(command.cluster, command.secret_file,
-                                 command.tls, cluster);
+  const Failure failure = read_cluster_arguments(command.arguments, cluster);
   if (failure.exit_code != ExitCode::kOk) return failure;
   const auto places = places_of(cluster);
   if (!places.ok())
@@ -72,7 +63,8 @@ Failure drain(const DrainCommand& command) {
     const auto place = std::ranges::find(*places, task, &Place::first);
     if (place == places->end())
       return usage_error(invalid_argument("[cluster] {:?} has no task {}",
-                                          command.cluster, task.to_string()));
+                                          command.arguments.cluster,
+                                          task.to_string()));
     chosen.push_back(*place);
   }
   // None of them leaves if one has no place; all at once wait for their steps.
@@ -104,17 +96,7 @@ void add_cluster_drain_command(CLI::App& cluster, ExitCode& exit_code) {
   sub->add_option("task", command->tasks, "the workers, as worker/1")
       ->required()
       ->type_name("JOB/N");
-  sub->add_option("--cluster", command->cluster,
-                  "the cluster file, or the address of any worker that others "
-                  "have joined, or that has joined them")
-      ->required()
-      ->type_name("FILE|HOST:PORT");
-  sub->add_option("--secret-file", command->secret_file,
-                  "the secret of the cluster; default: the file that the "
-                  "cluster file names")
-      ->type_name("FILE");
-  add_tls_options(*sub, command->tls);
-  add_op_library_option(*sub, command->op_libraries);
+  add_cluster_arguments(*sub, command->arguments);
   sub->callback([command, &exit_code] { exit_code = report(drain(*command)); });
 }
 

@@ -11,9 +11,7 @@
 
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
-#include "apps/shared/runs/named_cluster.h"
-#include "apps/shared/runs/tls_options.h"
-#include "apps/tagflow/model/op_libraries.h"
+#include "apps/tagflow/worker_arguments.h"
 #include "devices/memory_stats.h"
 #include "graph/counted.h"
 
@@ -21,10 +19,7 @@ namespace tagflow::apps {
 namespace {
 
 struct StatusCommand {
-  std::string cluster;
-  std::string secret_file;
-  TlsSwitches tls;
-  std::vector<std::string> op_libraries;
+  ClusterArguments arguments;
   bool is_json = false;
 };
 
@@ -144,11 +139,8 @@ std::string json_of(const Members& members) {
 }
 
 Failure print_status(const StatusCommand& command) {
-  Failure failure = load_op_libraries(command.op_libraries);
   NamedCluster cluster;
-  if (failure.exit_code == ExitCode::kOk)
-    failure = read_named_cluster(command.cluster, command.secret_file,
-                                 command.tls, cluster);
+  const Failure failure = read_cluster_arguments(command.arguments, cluster);
   if (failure.exit_code != ExitCode::kOk) return failure;
   const auto members = ask(cluster);
   if (!members.ok())
@@ -173,18 +165,8 @@ void add_cluster_status_command(CLI::App& cluster, ExitCode& exit_code) {
   auto command = std::make_shared<StatusCommand>();
   CLI::App* sub = cluster.add_subcommand(
       "status", "say what the workers of a cluster have to do");
-  sub->add_option("--cluster", command->cluster,
-                  "the cluster file, or the address of any worker that others "
-                  "have joined, or that has joined them")
-      ->required()
-      ->type_name("FILE|HOST:PORT");
-  sub->add_option("--secret-file", command->secret_file,
-                  "the secret of the cluster; default: the file that the "
-                  "cluster file names")
-      ->type_name("FILE");
-  add_tls_options(*sub, command->tls);
+  add_cluster_arguments(*sub, command->arguments);
   sub->add_flag("--json", command->is_json, "print JSON");
-  add_op_library_option(*sub, command->op_libraries);
   sub->callback(
       [command, &exit_code] { exit_code = report(print_status(*command)); });
 }

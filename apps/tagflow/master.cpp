@@ -17,6 +17,7 @@
 #include "apps/shared/runs/tls_options.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/model/op_libraries.h"
+#include "apps/tagflow/worker_arguments.h"
 #include "net/master/cluster.h"
 #include "net/service/master_door.h"
 
@@ -66,16 +67,6 @@ Failure make_door(const MasterCommand& command,
   return {};
 }
 
-// Why it did not start. No peer was lost, whatever the code says.
-Failure describe(const Status& status, bool is_insecure) {
-  const bool is_usage = status.code() == Code::kInvalidArgument;
-  const bool is_refused =
-      status.code() == Code::kPermissionDenied && !is_insecure;
-  return {is_usage ? ExitCode::kUsage : ExitCode::kRunTimeError,
-          error(status.code(), "[master] {}{}", status.message(),
-                is_refused ? "; certificates or --insecure allow it" : "")};
-}
-
 Failure serve(const MasterCommand& command) {
   if (names_service(command.engine.cluster))
     return usage_error(invalid_argument(
@@ -106,9 +97,10 @@ Failure serve(const MasterCommand& command) {
   if (!session.ok()) return usage_error(std::move(session).status());
   auto service =
       net::MasterService::create({*std::move(session), command.limits});
-  if (!service.ok()) return describe(service.status(), true);
+  if (!service.ok()) return not_started("master", service.status(), true);
   auto door = net::MasterDoor::start(**service, std::move(options));
-  if (!door.ok()) return describe(door.status(), command.is_insecure);
+  if (!door.ok())
+    return not_started("master", door.status(), command.is_insecure);
   print_text(
       fmt::format("ready: {}\n", net::format_address({host, (*door)->port()})));
   Status printed = flush_stdout();

@@ -176,16 +176,6 @@ class ClusterEvents {
   State state_;
 };
 
-// Why the worker did not start. No peer was lost, whatever the code says.
-Failure describe(const Status& status, bool is_insecure) {
-  const bool is_usage = status.code() == Code::kInvalidArgument;
-  const bool is_refused =
-      status.code() == Code::kPermissionDenied && !is_insecure;
-  return {is_usage ? ExitCode::kUsage : ExitCode::kRunTimeError,
-          error(status.code(), "[worker] {}{}", status.message(),
-                is_refused ? "; certificates or --insecure allow it" : "")};
-}
-
 std::chrono::milliseconds to_milliseconds(double seconds) {
   return std::chrono::milliseconds(int64_t(seconds * 1000));
 }
@@ -229,7 +219,8 @@ Failure serve(WorkerCommand command) {
       return run_time_error(error(Code::kResourceExhausted,
                                   "[worker] the system gives no descriptors"));
     auto started = net::Worker::start(std::move(options));
-    if (!started.ok()) return describe(started.status(), is_insecure);
+    if (!started.ok())
+      return not_started("worker", started.status(), is_insecure);
     worker = *std::move(started);
     const std::string ready =
         fmt::format("ready: {}\n", net::format_address({host, worker->port()}));

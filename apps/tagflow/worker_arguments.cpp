@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 
+#include "apps/tagflow/model/op_libraries.h"
+
 namespace tagflow::apps {
 
 Result<net::Task> parse_task(std::string_view text) {
@@ -16,6 +18,38 @@ Result<net::Task> parse_task(std::string_view text) {
     return invalid_argument("{:?} is not JOB/NUMBER", text);
   task.job = text.substr(0, slash);
   return task;
+}
+
+void add_cluster_arguments(CLI::App& app, ClusterArguments& arguments) {
+  app.add_option("--cluster", arguments.cluster,
+                 "the cluster file, or the address of any worker that others "
+                 "have joined, or that has joined them")
+      ->required()
+      ->type_name("FILE|HOST:PORT");
+  app.add_option("--secret-file", arguments.secret_file,
+                 "the secret of the cluster; default: the file that the "
+                 "cluster file names")
+      ->type_name("FILE");
+  add_tls_options(app, arguments.tls);
+  add_op_library_option(app, arguments.op_libraries);
+}
+
+Failure read_cluster_arguments(const ClusterArguments& arguments,
+                               NamedCluster& cluster) {
+  Failure failure = load_op_libraries(arguments.op_libraries);
+  if (failure.exit_code != ExitCode::kOk) return failure;
+  return read_named_cluster(arguments.cluster, arguments.secret_file,
+                            arguments.tls, cluster);
+}
+
+Failure not_started(std::string_view what, const Status& status,
+                    bool is_insecure) {
+  const bool is_usage = status.code() == Code::kInvalidArgument;
+  const bool is_refused =
+      status.code() == Code::kPermissionDenied && !is_insecure;
+  return {is_usage ? ExitCode::kUsage : ExitCode::kRunTimeError,
+          error(status.code(), "[{}] {}{}", what, status.message(),
+                is_refused ? "; certificates or --insecure allow it" : "")};
 }
 
 CLI::Option* add_drain_time_option(CLI::App& app, double& seconds) {

@@ -1,8 +1,13 @@
 // What several commands say of workers on their command lines.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "apps/shared/program/exit_code.h"
+#include "apps/shared/runs/named_cluster.h"
+#include "apps/shared/runs/tls_options.h"
 #include "graph/status.h"
 #include "net/wire/messages.h"
 
@@ -15,6 +20,27 @@ namespace tagflow::apps {
 
 // "worker/1". InvalidArgument for what is not JOB/NUMBER.
 Result<net::Task> parse_task(std::string_view text);
+
+// What a command that asks the workers of a cluster is told about it.
+struct ClusterArguments {
+  std::string cluster;
+  std::string secret_file;
+  TlsSwitches tls;
+  std::vector<std::string> op_libraries;
+};
+
+// Declares --cluster, --secret-file, those of TLS and --op-library. `arguments`
+// must outlive the parsing.
+void add_cluster_arguments(CLI::App& app, ClusterArguments& arguments);
+// Loads the op libraries, and reads what --cluster names. Errors of
+// load_op_libraries() and read_named_cluster().
+Failure read_cluster_arguments(const ClusterArguments& arguments,
+                               NamedCluster& cluster);
+
+// Why a process of a cluster, "worker", did not start. No peer was lost,
+// whatever the code says.
+Failure not_started(std::string_view what, const Status& status,
+                    bool is_insecure);
 
 // Declares --drain-time: for how long a worker that is to end waits for its
 // steps. `seconds`, which has the default, must outlive the parsing.

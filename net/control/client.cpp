@@ -54,8 +54,6 @@ class Client {
 };
 
 Result<std::unique_ptr<Client>> Client::make(const ClusterAccess& access) {
-  if (access.secret.empty())
-    return invalid_argument("[net] the secret of a cluster must not be empty");
   TAGFLOW_ASSIGN(auto thread, IoThread::start("tagflow control"));
   TAGFLOW_ASSIGN(auto control, ControlSystem::start());
   TAGFLOW_ASSIGN(Identity identity,

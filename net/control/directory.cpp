@@ -39,6 +39,15 @@ Directory::Directory(caf::actor_config& config, Options options)
   set_down_handler([this](const caf::down_msg& down) { lose(down.source); });
 }
 
+caf::result<caf::ok_atom> Directory::take_sign(
+    void (Members::*event)(TaskIndex, Incarnation)) {
+  const auto found =
+      by_actor_.find(caf::actor_cast<caf::actor_addr>(current_sender()));
+  if (found == by_actor_.end()) return answer(not_a_member());
+  (members_.*event)(found->second, known_.at(found->second).incarnation);
+  return caf::ok_atom_v;
+}
+
 Directory::behavior_type Directory::make_behavior() {
   return {
       [this](caf::close_atom) {
@@ -47,20 +56,8 @@ Directory::behavior_type Directory::make_behavior() {
       [this](caf::join_atom, const std::string& bytes) {
         return answer(guarded("directory", [&] { return join(bytes); }));
       },
-      [this](caf::leave_atom) -> caf::result<caf::ok_atom> {
-        const auto found =
-            by_actor_.find(caf::actor_cast<caf::actor_addr>(current_sender()));
-        if (found == by_actor_.end()) return answer(not_a_member());
-        members_.on_drain(found->second, known_.at(found->second).incarnation);
-        return caf::ok_atom_v;
-      },
-      [this](caf::ping_atom) -> caf::result<caf::ok_atom> {
-        const auto found =
-            by_actor_.find(caf::actor_cast<caf::actor_addr>(current_sender()));
-        if (found == by_actor_.end()) return answer(not_a_member());
-        members_.on_heard(found->second, known_.at(found->second).incarnation);
-        return caf::ok_atom_v;
-      },
+      [this](caf::leave_atom) { return take_sign(&Members::on_drain); },
+      [this](caf::ping_atom) { return take_sign(&Members::on_heard); },
       [this](caf::get_atom) {
         return answer(guarded("directory", [&] { return catalogue_bytes(); }));
       },

@@ -50,6 +50,9 @@ class Directory final : public Annotated<DirectoryBase::base> {
   };
 
   Status join(const std::string& bytes);
+  // Tells the event of the sender, which must be a member.
+  caf::result<caf::ok_atom> take_sign(void (Members::*event)(TaskIndex,
+                                                             Incarnation));
   Result<TaskIndex> index_of(const std::string& task);
   // With `entry` instead of that of its task.
   Catalogue catalogue(const CatalogueEntry* entry = nullptr) const;

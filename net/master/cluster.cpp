@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "actors/runtime/reaper.h"
 #include "actors/session/joined_executable.h"
 #include "actors/session/turns.h"
 #include "devices/kernel_catalog.h"
@@ -146,8 +145,6 @@ class Cluster::Impl {
 
 Status Cluster::Impl::connect(ClusterOptions cluster_options) {
   options = std::move(cluster_options);
-  if (options.secret.empty())
-    return invalid_argument("[net] the secret of a cluster must not be empty");
   if (options.members.empty())
     return invalid_argument("[net] the cluster has no worker");
   TAGFLOW_ASSIGN(identity,
@@ -331,17 +328,8 @@ Result<std::shared_ptr<Cluster>> Cluster::connect(ClusterOptions options) {
     std::vector<Task> left_out;
     for (;;) {
       TAGFLOW_ASSIGN(IoThreads threads, IoThreads::start());
-      // The last step of a session may end on a thread of the links, and with
-      // it the cluster: then another thread ends these threads.
-      const std::shared_ptr<Impl> impl(
-          new Impl(std::move(threads)), [](Impl* last) {
-            if (last->threads.small->is_current() ||
-                last->threads.bulk->is_current()) {
-              actors::destroy_elsewhere([last] { delete last; });
-            } else {
-              delete last;
-            }
-          });
+      const std::shared_ptr<Impl> impl =
+          share_with_threads(new Impl(std::move(threads)));
       Status connected = impl->connect(options);
       if (connected.ok()) {
         impl->left_out = std::move(left_out);

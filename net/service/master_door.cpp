@@ -342,8 +342,6 @@ Status MasterDoor::Link::try_send_done(
 // --- The door ---------------------------------------------------------------
 
 Status MasterDoor::Impl::start() {
-  if (options_.secret.empty())
-    return invalid_argument("[net] the secret of a cluster must not be empty");
   TAGFLOW_ASSIGN(Identity identity,
                  make_identity(Role::kMaster, {"master", 0}, options_.cluster,
                                options_.secret, options_.tls));

@@ -4,7 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "actors/runtime/reaper.h"
 #include "actors/runtime/step.h"
 #include "actors/session/joined_executable.h"
 #include "actors/session/served_session.h"
@@ -197,8 +196,6 @@ class RemoteSession final : public actors::ServedSession {
 }  // namespace
 
 Status RemoteMaster::Impl::connect(const RemoteMasterOptions& options) {
-  if (options.secret.empty())
-    return invalid_argument("[net] the secret of a cluster must not be empty");
   TAGFLOW_ASSIGN(const Identity identity,
                  make_identity(Role::kClient, {"client", 0}, options.name,
                                options.secret, options.tls));
@@ -235,15 +232,7 @@ Result<std::shared_ptr<RemoteMaster>> RemoteMaster::connect(
     RemoteMasterOptions options) {
   return guarded("net", [&]() -> Result<std::shared_ptr<RemoteMaster>> {
     TAGFLOW_ASSIGN(IoThreads threads, IoThreads::start());
-    // As in Cluster::connect(): the last step may end on a link's thread.
-    const Shared impl(new Impl(std::move(threads)), [](Impl* last) {
-      if (last->threads.small->is_current() ||
-          last->threads.bulk->is_current()) {
-        actors::destroy_elsewhere([last] { delete last; });
-      } else {
-        delete last;
-      }
-    });
+    const Shared impl = share_with_threads(new Impl(std::move(threads)));
     TAGFLOW_RETURN_IF_ERROR(impl->connect(options));
     return std::shared_ptr<RemoteMaster>(new RemoteMaster(impl));
   });

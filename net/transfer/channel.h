@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "actors/runtime/reaper.h"
 #include "net/link/bulk_link.h"
 #include "net/link/small_link.h"
 #include "net/wire/messages.h"
@@ -17,8 +18,23 @@ namespace tagflow::net {
 // The two threads of a process: see IoThread.
 struct IoThreads {
   static Result<IoThreads> start();
+  // Whether the caller is one of them.
+  bool is_current() const { return small->is_current() || bulk->is_current(); }
   std::unique_ptr<IoThread> small, bulk;
 };
+
+// Shares an object with a member `threads`. The last step of a session may end
+// on one of these, and with it the object: then another thread ends them.
+template <class T>
+std::shared_ptr<T> share_with_threads(T* object) {
+  return std::shared_ptr<T>(object, [](T* last) {
+    if (last->threads.is_current()) {
+      actors::destroy_elsewhere([last] { delete last; });
+    } else {
+      delete last;
+    }
+  });
+}
 
 // What the process at the other end, "/job:worker/task:1", is called in errors
 // is its name. If one link is lost, the channel is: it is told once, and the

@@ -56,6 +56,8 @@ Status check_task(const Task& task) {
 Result<Identity> make_identity(Role role, Task task, std::string_view cluster,
                                std::string_view secret,
                                std::shared_ptr<Tls> tls) {
+  if (secret.empty())
+    return invalid_argument("[net] the secret of a cluster must not be empty");
   TAGFLOW_RETURN_IF_ERROR(check_task(task));
   Identity identity;
   identity.role = role;

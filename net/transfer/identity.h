@@ -15,8 +15,8 @@ Status check_task(const Task& task);
 
 // A new incarnation of the task, in the cluster of that name. The digest is of
 // the version, the ops and the kernels of this build, with those that were
-// loaded so far: a process of another build is refused. Errors of check_task(),
-// and of the cryptography.
+// loaded so far: a process of another build is refused. InvalidArgument if the
+// secret is empty. Errors of check_task(), and of the cryptography.
 // FailedPrecondition if the certificate is not that of the task, or not valid
 // now.
 Result<Identity> make_identity(Role role, Task task, std::string_view cluster,

@@ -81,8 +81,6 @@ class Worker::Impl {
 
 Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
     WorkerOptions options) {
-  if (options.secret.empty())
-    return invalid_argument("[net] the secret of a cluster must not be empty");
   TAGFLOW_RETURN_IF_ERROR(options.policy.validate());
   auto impl = std::make_unique<Impl>();
   impl->options_ = std::move(options);

@@ -1,48 +1,16 @@
 #!/usr/bin/env bash
 # CTest case apps/restart_command: `tagflow run --restarts`, over workers that
 # are killed while it runs.
-source "$(dirname "$0")/harness.sh"
-graphs=$here/graphs
-cp "$graphs/line_x.json" "$graphs/line_y.json" "$work"
-started=()
-trap 'kill "${started[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT
-# The noise of line.pbtxt is a random op; --scatter puts its nodes on all three.
-line=("$graphs/line.pbtxt" --init init --feed x=@line_x.json
-  --feed y=@line_y.json --target train --fetch loss --seed 7)
+source "$(dirname "$0")/line_runs.sh"
 
-on=(--cluster c.json)
-
-# run FILE ARGUMENTS...: starts a run in the background; `pid` is its process.
-run() {
-  (cd "$work" && exec "$bin/tagflow" run "${line[@]}" --save "$1" \
-    --save-every 50 "${on[@]}" --scatter 5 "${@:2}" >"$1.out" 2>"$1.err" \
-    </dev/null) &
-  pid=$!
-  started+=("$pid")
-}
-# reaches FILE STEP: waits until the run of that folder has done the step.
-reaches() {
-  until grep -qs "^step $2: " "$work/$1.out"; do
-    kill -0 "$pid" 2>/dev/null || { complain "it ended before step $2" run "$1"
-      cat "$work/$1.err"; return; }
-    sleep 0.01
-  done
-}
 # ends CODE FILE: the run of that folder ends with the code.
 ends() {
   cases=$((cases + 1))
-  wait "$pid"
+  wait "$master"
   local actual=$?
   [ "$actual" = "$1" ] && return
   complain "exit code $actual, not $1" run "$2"
   cat "$work/$2.err"
-}
-# is_said FILE TEXT: a line of the run's stderr has it.
-is_said() {
-  cases=$((cases + 1))
-  grep -qF -- "$2" "$work/$1.err" && return
-  complain "stderr does not have: $2" run "$1"
-  cat "$work/$1.err"
 }
 
 start cluster tagflow cluster start 3 --respawn --file c.json
@@ -63,7 +31,7 @@ for loss in 1 2 3; do
   reaches killed $((loss * 900))
   kill -KILL "$(worker $((loss % 3)))"
   until grep -q "restart $loss of 3\$" "$work/killed.err"; do
-    kill -0 "$pid" 2>/dev/null || break
+    kill -0 "$master" 2>/dev/null || break
     sleep 0.01
   done
 done
@@ -76,8 +44,8 @@ is_said cluster '; another one follows it'
 # The master is killed; the next one goes on.
 run master --steps 4000
 reaches master 500
-kill -KILL "$pid"
-wait "$pid" 2>/dev/null
+kill -KILL "$master"
+wait "$master" 2>/dev/null
 run master --steps 4000
 ends 0 master
 is_said master 'resumed after step '
@@ -135,11 +103,9 @@ joins() {
 joins
 joined=$pid
 run found --steps 4000 --restarts 1
-master=$pid
 reaches found 700
 kill -KILL "$joined"
 joins
-pid=$master
 ends 0 found
 is_said found 'restart 1 of 1'
 expect 0 - - tagflow checkpoint diff undisturbed found

@@ -1,7 +1,6 @@
 // Workers that leave while they have a master: no step fails by that.
 #include <doctest/doctest.h>
 
-#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "net/control/client.h"
+#include "tests/actors/held_kernel.h"
 #include "tests/actors/process_cases.h"
 #include "tests/actors/test_op.h"
 #include "tests/net/control/cluster_of.h"
@@ -23,19 +23,7 @@ using graph::testing::must;
 
 constexpr std::chrono::minutes kLong{1};
 
-// Holds its step until it is let go.
-class GateKernel final : public devices::Kernel {
- public:
-  explicit GateKernel(const devices::KernelInfo& /*info*/) {}
-  Status compute(devices::KernelContext& context) const override {
-    has_begun = true;
-    while (holds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    context.set_output(0, context.input(0));
-    return {};
-  }
-
-  static inline std::atomic<bool> has_begun{false}, holds{true};
-};
+using GateKernel = actors::HeldKernel<struct Drained>;
 
 const bool kHasOp = (actors::add_test_op<GateKernel>("TestGate"), true);
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "tests/actors/held_kernel.h"
 #include "tests/actors/process_cases.h"
 #include "tests/actors/test_op.h"
 #include "tests/net/local_worker.h"
@@ -19,19 +20,8 @@ using namespace tagflow::graph;  // NOLINT: for tests
 using graph::testing::contains;
 using graph::testing::must;
 
-// Holds its step until it is let go, whatever becomes of the step.
-class HoldKernel final : public devices::Kernel {
- public:
-  explicit HoldKernel(const devices::KernelInfo& /*info*/) {}
-  Status compute(devices::KernelContext& context) const override {
-    has_begun = true;
-    while (holds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    context.set_output(0, context.input(0));
-    return {};
-  }
+using HoldKernel = actors::HeldKernel<struct Stopped>;
 
-  static inline std::atomic<bool> has_begun{false}, holds{true};
-};
 // Goes on when a step is held.
 class AwaitKernel final : public devices::Kernel {
  public:
