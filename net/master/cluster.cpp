@@ -224,9 +224,13 @@ Status Cluster::Impl::join_again(size_t task, graph::Budget* budget) {
   const Status lost = steps->lost(members[task]->index());
   if (lost.ok()) return {};
   const auto joined = join(task, {}, budget);
-  if (!joined.ok())
-    return error(joined.status().code(), "{}; its last process: {}",
-                 joined.status().message(), lost.message());
+  if (!joined.ok()) {
+    // A process that refuses has not noticed its loss yet: it is lost still.
+    const Code code = joined.status().code();
+    return error(code == Code::kAborted ? Code::kUnavailable : code,
+                 "{}; its last process: {}", joined.status().message(),
+                 lost.message());
+  }
   Member* const member = *joined;
   members[task] = member;
   const auto said = member->devices();
