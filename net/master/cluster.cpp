@@ -1,6 +1,7 @@
 #include "net/master/cluster.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -21,6 +22,8 @@ namespace {
 
 // Within which a worker notices that its master has left.
 constexpr std::chrono::milliseconds kLeaveTime{2'000 * kSlowness};
+// To register a program, if links between its workers are lost each time.
+constexpr int kMostTries = 5;
 constexpr char kSenderIncarnation[] = "send_device_incarnation";
 
 Register::Settings settings_of(const actors::SessionOptions& options) {
@@ -72,7 +75,7 @@ class ClusterRuns final : public actors::RemotePart {
         steps_(steps),
         program_(std::move(program)) {}
 
-  bool is_lost() const override { return steps_.is_lost(program_); }
+  bool is_lost() const override { return !steps_.check_links(program_).ok(); }
   std::string describe_wait(uint64_t step) const override {
     return steps_.describe_wait(program_, step);
   }
@@ -122,6 +125,12 @@ class Cluster::Impl {
   Result<Member*> join(size_t task, std::chrono::milliseconds patience,
                        graph::Budget* budget);
   Status join_again(size_t task, graph::Budget* budget);
+  // Sends the parts of a program to their workers, and ends the turn. Sets what
+  // they answer; returns their warnings. An error if links are lost meanwhile
+  // that the program needs.
+  Result<std::vector<std::string>> register_parts(
+      std::vector<Register>& registrations, actors::Turns::Turn& turn,
+      AtWorkers& registered, ClusterProgram& program, graph::Budget* budget);
 
   IoThreads threads;  // destroyed last
   ClusterOptions options;
@@ -323,6 +332,29 @@ Result<std::vector<Cluster::Impl::Part>> Cluster::Impl::split(
   return all;
 }
 
+Result<std::vector<std::string>> Cluster::Impl::register_parts(
+    std::vector<Register>& registrations, actors::Turns::Turn& turn,
+    AtWorkers& registered, ClusterProgram& program, graph::Budget* budget) {
+  for (size_t i = 0; i < registrations.size(); ++i)
+    TAGFLOW_RETURN_IF_ERROR(
+        registered.send(*program.parts[i].member, registrations[i]));
+  turn.reset();
+  std::vector<std::string> warnings;
+  for (ClusterPart& part : program.parts) {
+    if (budget != nullptr)
+      budget->begin(fmt::format("{} compiled its part", part.member->name()));
+    TAGFLOW_ASSIGN(Reply reply,
+                   part.member->reply(registered.number(), budget, [&] {
+                     return steps->check_links(program);
+                   }));
+    part.executable = registered.number();
+    part.updates_state = reply.updates_state;
+    std::ranges::move(reply.warnings, std::back_inserter(warnings));
+  }
+  TAGFLOW_RETURN_IF_ERROR(steps->check_links(program));
+  return warnings;
+}
+
 Cluster::Cluster(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Cluster::~Cluster() = default;
@@ -387,31 +419,35 @@ Result<actors::Backend::Made> Cluster::make(
           from.node->output_shape(from.port)};
     }
   TAGFLOW_ASSIGN(auto all, impl_->split(std::move(partitions), fetches));
-  // Whoever has the executable keeps it at the workers.
-  const auto registered =
-      std::make_shared<AtWorkers>(impl_, ++impl_->requests, all.size());
+  std::vector<Register> registrations;  // by part
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i].registration) continue;
-    all[i].registration->settings = settings_of(options);
-    for (const size_t peer : all[i].peers)
-      all[i].registration->peers.push_back(members[peer]->as_peer());
-    TAGFLOW_RETURN_IF_ERROR(
-        registered->send(*members[i], *all[i].registration));
-  }
-  turn.reset();
-  Made made;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].registration) continue;
-    if (budget != nullptr)
-      budget->begin(fmt::format("{} compiled its part", members[i]->name()));
-    TAGFLOW_ASSIGN(Reply reply,
-                   members[i]->reply(registered->number(), budget));
-    program.parts.push_back({members[i], registered->number(),
-                             std::move(all[i].feeds), reply.updates_state});
-    for (const size_t peer : all[i].peers)
+    Register& registration =
+        registrations.emplace_back(*std::move(all[i].registration));
+    registration.settings = settings_of(options);
+    program.parts.push_back({members[i], 0, std::move(all[i].feeds)});
+    for (const size_t peer : all[i].peers) {
+      registration.peers.push_back(members[peer]->as_peer());
       if (i < peer) program.pairs.emplace_back(TaskIndex(i), TaskIndex(peer));
-    made.warnings.insert(made.warnings.end(), reply.warnings.begin(),
-                         reply.warnings.end());
+    }
+  }
+  Made made;
+  // Whoever has the executable keeps it at the workers.
+  std::shared_ptr<AtWorkers> registered;
+  for (int tries = 1;; ++tries) {
+    registered = std::make_shared<AtWorkers>(impl_, ++impl_->requests,
+                                             program.parts.size());
+    program.num_pair_losses = impl_->steps->num_pair_losses();
+    auto warnings = impl_->register_parts(registrations, turn, *registered,
+                                          program, budget);
+    if (warnings.ok()) {
+      made.warnings = *std::move(warnings);
+      break;
+    }
+    // The workers make new links when they are asked again.
+    if (tries == kMostTries || !impl_->steps->has_lost_pair(program))
+      return warnings.status();
+    TAGFLOW_ASSIGN(turn, impl_->turns.begin(budget));
   }
   const bool updates_state = program.updates_state();
   made.executable = std::make_shared<actors::JoinedExecutable>(

@@ -51,7 +51,9 @@ struct ClusterOptions {
 // If a worker is lost, the steps that use it fail with Unavailable naming it.
 // Later runs of a session compile again what they need, and then use the
 // process that listens at its address, if there is one: its variables have
-// gone. A Callable stays with the worker that was lost. Thread-safe.
+// gone. If two workers lose the links between them, it is the same, but their
+// state stays. A Callable stays with the worker or the links that were lost.
+// Thread-safe.
 class Cluster final : public actors::Backend {
  public:
   // Connects to the members. InvalidArgument if there is no member, or a task

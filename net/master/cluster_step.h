@@ -36,6 +36,8 @@ struct ClusterProgram {
     PartialShape shape;
   };
   std::vector<Fetch> fetches;
+  // Of Steps, before it was registered.
+  uint64_t num_pair_losses = 0;
 
   bool updates_state() const;
 };

@@ -93,7 +93,8 @@ void Member::expect(uint64_t request) {
   replies_.emplace(request, std::nullopt);
 }
 
-Result<Reply> Member::reply(uint64_t request, graph::Budget* budget) {
+Result<Reply> Member::reply(uint64_t request, graph::Budget* budget,
+                            const std::function<Status()>& check) {
   std::unique_lock lock(mutex_);
   const auto awaited = replies_.find(request);
   Status end;
@@ -101,9 +102,9 @@ Result<Reply> Member::reply(uint64_t request, graph::Budget* budget) {
     end = lost_;
     if (!end.ok()) break;
     changed_.wait_for(lock, kBudgetLook);
-    if (budget == nullptr) continue;
-    lock.unlock();  // whoever cancels may have locks that are taken before this
-    end = budget->look();
+    lock.unlock();  // who is asked may have locks that are taken before this
+    if (budget != nullptr) end = budget->look();
+    if (end.ok() && check) end = check();
     lock.lock();
     if (!end.ok()) break;
   }

@@ -83,7 +83,8 @@ class Member {
   Status send(const Reset& reset);
   // Waits for the answer to a request, which is called once. Unavailable if the
   // worker is lost before; the error of the budget if that ends before.
-  Result<Reply> reply(uint64_t request, graph::Budget* budget);
+  Result<Reply> reply(uint64_t request, graph::Budget* budget,
+                      const std::function<Status()>& check = {});
   // The registration is not needed any more; nor is the answer, if it has not
   // come. Called once after each send() of one.
   Status release(uint64_t executable);

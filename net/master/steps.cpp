@@ -74,19 +74,41 @@ void Steps::on_mended(uint64_t num_torn) {
 Status Steps::check_members(const ClusterProgram& program) const {
   for (const ClusterPart& part : program.parts) {
     const TaskIndex task = part.member->index();
-    if (members_.incarnation(task) != part.member->incarnation())
+    if (!is_member(task, part.member->incarnation()))
       return lost_[size_t(task)];
   }
   return {};
 }
 
-bool Steps::is_lost(const ClusterProgram& program) const {
+Status Steps::check_pairs(const ClusterProgram& program) const {
+  for (const MasterStep::Pair& pair : program.pairs) {
+    const auto loss = pair_losses_.find(pair);
+    if (loss != pair_losses_.end() &&
+        loss->second.number > program.num_pair_losses)
+      return loss->second.reason;
+  }
+  return {};
+}
+
+Status Steps::check_links(const ClusterProgram& program) const {
   const std::lock_guard lock(mutex_);
-  return !check_members(program).ok();
+  TAGFLOW_RETURN_IF_ERROR(check_members(program));
+  return check_pairs(program);
+}
+
+bool Steps::has_lost_pair(const ClusterProgram& program) const {
+  const std::lock_guard lock(mutex_);
+  return check_members(program).ok() && !check_pairs(program).ok();
+}
+
+uint64_t Steps::num_pair_losses() const {
+  const std::lock_guard lock(mutex_);
+  return num_pair_losses_;
 }
 
 Status Steps::check(const ClusterProgram& program) const {
   TAGFLOW_RETURN_IF_ERROR(check_members(program));
+  TAGFLOW_RETURN_IF_ERROR(check_pairs(program));
   for (const ClusterPart& part : program.parts)
     if (members_.state(part.member->index()) == Members::State::kDraining)
       return error(Code::kUnavailable,
@@ -151,7 +173,7 @@ void Steps::on_drain(Member& member) {
   {
     const std::lock_guard lock(mutex_);
     // It may be lost already.
-    if (members_.incarnation(member.index()) != member.incarnation()) return;
+    if (!is_member(member.index(), member.incarnation())) return;
     members_.on_drain(member.index(), member.incarnation());
     departures_.add(&member);
   }
@@ -195,9 +217,20 @@ void Steps::on_pair_lost(Member& member, const PairLost& lost) {
   const Status reason =
       error(Code::kUnavailable, "[net] {} has lost its links to {}: {}",
             member.name(), peer, lost.reason.message);
+  const TaskIndex task{uint32_t(place - names_.begin())};
+  const Incarnation incarnation{lost.incarnation};
+  {
+    // Each end tells it, perhaps long after the other. So a program that was
+    // registered in between is registered once more: one of its ends may use
+    // what the other has lost.
+    const std::lock_guard lock(mutex_);
+    if (is_member(member.index(), member.incarnation()) &&
+        is_member(task, incarnation))
+      pair_losses_[std::minmax(member.index(), task)] = {++num_pair_losses_,
+                                                         reason};
+  }
   for (const auto& step : all())
-    step->on_pair_lost(member, TaskIndex(place - names_.begin()),
-                       Incarnation(lost.incarnation), reason);
+    step->on_pair_lost(member, task, incarnation, reason);
 }
 
 std::shared_ptr<ClusterStep> Steps::find(uint64_t number) const {

@@ -41,8 +41,13 @@ class Steps final : public MemberEvents {
   // the program is lost or wants to leave, or if it updates torn state.
   void start(const ClusterProgram& program,
              const actors::RemotePart::Order& order, Done done);
-  // Whether a worker of the program is lost.
-  bool is_lost(const ClusterProgram& program) const;
+  // Why the program can never run again: a worker is lost, or two of them have
+  // lost the links that it was registered for. OK if it can.
+  Status check_links(const ClusterProgram& program) const;
+  // Whether that is only for its links: it can be registered again.
+  bool has_lost_pair(const ClusterProgram& program) const;
+  // Losses of links between two workers so far.
+  uint64_t num_pair_losses() const;
   // As the functions of RemotePart, of a step that start() got.
   void stop(const ClusterProgram& program, uint64_t step, const Status& cause);
   std::string describe_wait(const ClusterProgram& program, uint64_t step) const;
@@ -71,9 +76,19 @@ class Steps final : public MemberEvents {
     uint64_t id = 0;
   };
 
-  // REQUIRES for these two: the lock is held
+  // The last loss of the links between two workers.
+  struct PairLoss {
+    uint64_t number = 0;  // among all losses
+    Status reason;
+  };
+
+  // REQUIRES for these four: the lock is held
   Status check_members(const ClusterProgram& program) const;
+  Status check_pairs(const ClusterProgram& program) const;
   Status check(const ClusterProgram& program) const;
+  bool is_member(TaskIndex task, Incarnation incarnation) const {
+    return members_.incarnation(task) == incarnation;
+  }
   void on_answer(uint64_t number, bool tears, const Status& status);
   // Lets those members go that want to leave, and that no step needs.
   void let_go();
@@ -92,6 +107,8 @@ class Steps final : public MemberEvents {
   mutable std::mutex mutex_;  // guards the below; locked after the other
   Members members_;
   std::vector<Status> lost_;  // by task: of the last one
+  std::map<MasterStep::Pair, PairLoss> pair_losses_;
+  uint64_t num_pair_losses_ = 0;
   Departures<Member*> departures_;
   TornState torn_;
   std::set<Incarnation> with_state_;

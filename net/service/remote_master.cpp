@@ -76,7 +76,7 @@ class ServedRuns final : public actors::RemotePart {
 
   // A worker of the service that is lost takes what was compiled for it along.
   bool is_lost() const override {
-    return *is_stale_ || steps().is_lost(program_);
+    return *is_stale_ || !steps().check_links(program_).ok();
   }
   std::string describe_wait(uint64_t step) const override {
     return steps().describe_wait(program_, step);

@@ -57,6 +57,8 @@ class PeerSession {
   }
   // Pulls what the peer knows as `theirs`, and this side as `key`.
   Status pull(uint64_t step, const TransferKey& key, uint32_t theirs);
+  // Loses it, for a reason of this side.
+  void close(const Status& reason) { channel_.close(reason); }
   // Says why this side closes the session next.
   void leave(const std::string& reason) {
     static_cast<void>(channel_.send(Bye{reason}));

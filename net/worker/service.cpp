@@ -245,15 +245,16 @@ Result<std::shared_ptr<Registered>> Service::make(const Register& registration,
                               host_access_, sessions, parts_, budget);
 }
 
+PeerSession* Service::session_with(const PeerId& id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end() || !found->second.back()->lost().ok())
+    return nullptr;
+  return found->second.back().get();
+}
+
 Result<std::vector<PeerSession*>> Service::sessions_of(
     const Register& registration, graph::Budget& budget) {
   const std::string self = options_.task.to_string();
-  const auto session_with = [this](const PeerId& id) -> PeerSession* {
-    const auto found = sessions_.find(id);
-    if (found == sessions_.end() || !found->second.back()->lost().ok())
-      return nullptr;
-    return found->second.back().get();
-  };
   // Of two workers, the one with the first name connects.
   for (const Register::Peer& peer : registration.peers) {
     const PeerId id{peer.task.to_string(), peer.incarnation};
@@ -357,6 +358,15 @@ void Service::adopt_master(Pairing::Pair pair) {
 void Service::adopt_peer(Pairing::Pair pair) {
   const Task task = pair.peer.task;
   const uint64_t incarnation = pair.peer.incarnation;
+  const PeerId id{task.to_string(), incarnation};
+  // The peer has lost what it had, or it would not connect. The master has to
+  // hear of it before it hears of what uses the new session.
+  std::unique_lock lock(mutex_);
+  PeerSession* const older = session_with(id);
+  lock.unlock();
+  if (older != nullptr)
+    older->close(
+        error(Code::kUnavailable, "[net] {} has connected anew", id.first));
   auto session = std::make_unique<PeerSession>(
       threads_, std::move(pair.small), std::move(pair.bulk), task.to_string());
   // Both ends tell the master, who knows the steps: Note [End of a step].
@@ -368,8 +378,8 @@ void Service::adopt_peer(Pairing::Pair pair) {
       static_cast<void>(
           master->send(PairLost{task, incarnation, outcome_of(status)}));
   });
-  const std::lock_guard lock(mutex_);
-  sessions_[{session->name(), incarnation}].push_back(std::move(session));
+  lock.lock();
+  sessions_[id].push_back(std::move(session));
   changed_.notify_all();
 }
 

@@ -127,6 +127,8 @@ class Service {
   void take_reset(const Reset& reset);
   Result<std::shared_ptr<Registered>> make(const Register& registration,
                                            graph::Budget& budget);
+  // The last one with a peer; null if it is lost. REQUIRES: the lock is held
+  PeerSession* session_with(const PeerId& id);
   // The sessions with all peers, which are made if they are not there.
   Result<std::vector<PeerSession*>> sessions_of(const Register& registration,
                                                 graph::Budget& budget);

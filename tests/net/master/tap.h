@@ -122,10 +122,26 @@ class Tap {
 
   uint16_t port() const { return port_; }
 
+  enum class End { kConnector, kListener };
+  // Ends the present connections of workers at one end. At the other they are
+  // silent.
+  void cut_workers(End heard) {
+    const std::lock_guard lock(mutex_);
+    for (Passage& passage : passages_) {
+      if (passage.role != Role::kWorker || passage.is_cut.exchange(true))
+        continue;
+      ::shutdown(
+          (heard == End::kConnector ? passage.from : passage.to).descriptor(),
+          SHUT_RDWR);
+    }
+  }
+
  private:
   // A connection, with both of its sockets.
   struct Passage {
     Socket from, to;
+    Role role{};
+    std::atomic<bool> is_cut{false};
     std::array<std::thread, 2> threads;
     void close() const {
       ::shutdown(from.descriptor(), SHUT_RDWR);
@@ -148,7 +164,9 @@ class Tap {
     while (!is_over_) {
       pollfd ready{listener_.descriptor(), POLLIN, 0};
       if (::poll(&ready, 1, kLook) <= 0) continue;
+      std::unique_lock lock(mutex_);
       Passage& passage = passages_.emplace_back();
+      lock.unlock();
       passage.from = Socket(::accept(listener_.descriptor(), nullptr, nullptr));
       passage.to = dial(target_);
       const int on = 1;
@@ -161,6 +179,8 @@ class Tap {
       const auto read = Greeting::read(greeting);
       if (!read.ok() || !write_all(passage.to, greeting)) continue;
       const Role role = read->role;
+      lock.lock();
+      passage.role = role;
       passage.threads = {std::thread([this, &passage, role] {
                            pass(passage, passage.from, passage.to, {kProof},
                                 role);
@@ -188,7 +208,7 @@ class Tap {
       traffic_.add(role, kind, body);
       if (!write_all(to, header + body)) break;
     }
-    passage.close();
+    if (!passage.is_cut) passage.close();
   }
 
   const uint16_t target_;
@@ -196,7 +216,8 @@ class Tap {
   const Socket listener_;
   uint16_t port_ = 0;
   std::atomic<bool> is_over_{false};
-  std::list<Passage> passages_;  // of the acceptor, as long as it runs
+  std::mutex mutex_;             // guards the list and the roles
+  std::list<Passage> passages_;  // the rest is the acceptor's while it runs
   std::thread acceptor_;
 };
 

@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <functional>
-#include <list>
 
 #include "autodiff/gradients.h"
 #include "tests/actors/pending.h"
 #include "tests/actors/program.h"
-#include "tests/net/local_worker.h"
-#include "tests/net/master/tap.h"
+#include "tests/net/master/tapped.h"
 
 namespace tagflow::net {
 namespace {
@@ -18,34 +16,6 @@ using namespace tagflow::graph;  // NOLINT: for tests
 using graph::testing::must;
 
 constexpr int64_t kWindow = 1 << 20;  // bytes
-constexpr char kHere[] = "/job:worker/task:0";
-constexpr char kThere[] = "/job:worker/task:1";
-
-// Two workers with taps before their ports, and their master.
-struct Tapped {
-  Tapped() {
-    ClusterOptions options = local_cluster();
-    for (uint32_t task = 0; task < 2; ++task) {
-      workers.push_back(must(Worker::start(local_worker(task))));
-      taps.emplace_back(workers.back()->port(), traffic);
-      options.members.push_back(
-          {{"worker", task}, {"localhost", taps.back().port()}});
-    }
-    master = must(Cluster::connect(std::move(options)));
-  }
-
-  std::unique_ptr<actors::Session> session(const Graph& graph) const {
-    actors::SessionOptions options;
-    options.backend = master;
-    return actors::make_session(options, graph);
-  }
-
-  Traffic traffic;
-  std::list<Tap> taps;
-  std::vector<std::unique_ptr<Worker>> workers;
-  std::shared_ptr<Cluster> master;
-};
-
 // 0 + 1 + ..., as a loop of floats adds.
 float sum_below(int count) {
   float sum = 0;
