@@ -32,6 +32,8 @@ constexpr Workload kWorkloads[] = {
     {"cluster_service",
      "cluster_step by a client of a master service, over that by a master",
      measure_cluster_service},
+    {"cluster_scale", "a loop of --trips that sums over --tasks workers",
+     measure_cluster_scale},
     {"cluster_transfer", "64 MiB from one worker to another",
      measure_cluster_transfer},
     {"cluster_lstm",

@@ -29,6 +29,7 @@ struct BenchOptions {
   int units = 0;
   bool train = false;
   bool tls = false;  // of the cluster's connections
+  int tasks = 16;    // of cluster_scale
   int repeats = 9;
   EngineOptions engine;
 };
@@ -110,6 +111,8 @@ Result<Measurement> measure_cluster_mlp(const BenchOptions& options);
 Result<Measurement> measure_cluster_cnn(const BenchOptions& options);
 // cluster_service.cpp: us per step
 Result<Measurement> measure_cluster_service(const BenchOptions& options);
+// cluster_scale.cpp: us per trip
+Result<Measurement> measure_cluster_scale(const BenchOptions& options);
 // kmeans.cpp: a ratio
 Result<Measurement> measure_kmeans_scaling(const BenchOptions& options);
 // recurrent.cpp: ms per run; seconds

@@ -197,6 +197,8 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(0, 4096));
   sub->add_option("--units", bench.units, "of lstm; 0: its own")
       ->check(CLI::Range(0, 4096));
+  sub->add_option("--tasks", bench.tasks, "workers of cluster_scale")
+      ->check(CLI::Range(1, 64));
   sub->add_flag("--train", bench.train,
                 "of lstm: a train step instead of a forward pass");
   sub->add_flag("--json", options.json,

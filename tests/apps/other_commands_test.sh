@@ -130,6 +130,8 @@ done
 expect 0 '"unit":"us"' - tagflow bench cluster_step --repeats 1
 expect 0 '"embedded":[0-9.]+,"ratio":[0-9.]+' - \
   tagflow bench cluster_service --repeats 1
+expect 0 '"abort_ms":[0-9.]+,"join_ms":[0-9.]+,"repeats":1,"tasks":3' - \
+  tagflow bench cluster_scale --tasks 3 --trips 20 --repeats 1
 expect 0 '"tcp_stream":[0-9.]+' - tagflow bench cluster_transfer --repeats 1
 expect 0 '"one_process":[0-9.]+' - tagflow bench cluster_lstm --train \
   --batch 2 --steps 3 --units 8 --repeats 1
