@@ -331,6 +331,20 @@ TracePart Trace::part() const {
   return part;
 }
 
+TracePart Trace::others() const {
+  const std::lock_guard lock(mutex_);
+  TracePart part;
+  part.start = start_.time;
+  part.frames = frames_;
+  part.launches = launches_;
+  for (const auto& [of, events] : part_tracks_) {
+    const auto& [process, thread] = of;
+    part.tracks.push_back({std::hash<std::string>()(process) ^ thread, events});
+  }
+  part.dropped = part_dropped_;
+  return part;
+}
+
 double Trace::ns_per_tick() const {
   const Moment end = now();
   if (end.ticks <= start_.ticks) return 1;

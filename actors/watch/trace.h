@@ -229,6 +229,9 @@ class Trace {
 
   // What this process has recorded. This must outlive it.
   TracePart part() const;
+  // What it has of other processes, as if this one had recorded it. This must
+  // outlive it. Thread-safe.
+  TracePart others() const;
   const std::vector<TraceFrame>& frames() const { return frames_; }
   // Those of each stream are in the order of their ends.
   const std::vector<TraceLaunch>& launches() const { return launches_; }

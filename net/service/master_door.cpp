@@ -17,6 +17,7 @@
 #include "net/transfer/object_tensor.h"
 #include "net/transfer/pairing.h"
 #include "net/transfer/reports.h"
+#include "net/transfer/trace_bytes.h"
 #include "net/transfer/values.h"
 #include "net/worker/register_inputs.h"
 
@@ -88,11 +89,13 @@ class MasterDoor::Link {
   // An error if the client has left too much where it is.
   Status check_taken();
   void on_run(Run run);
-  void start_run(uint64_t executable, uint64_t step, Result<Values> values);
+  void start_run(const Run& run, Result<Values> values);
+  // `trace` may be null.
   void send_done(uint64_t step, const Result<std::vector<Tensor>>& answer,
-                 const actors::RunStats& stats);
+                 const actors::RunStats& stats, const actors::Trace* trace);
   Status try_send_done(uint64_t step, const Result<std::vector<Tensor>>& answer,
-                       const actors::RunStats& stats);
+                       const actors::RunStats& stats,
+                       const actors::Trace* trace);
   void reply(uint64_t request, const Status& status,
              MasterService::Client::Answer answer = {});
 
@@ -278,44 +281,50 @@ void MasterDoor::Link::reply(uint64_t request, const Status& status,
 }
 
 void MasterDoor::Link::on_run(Run run) {
-  const uint64_t executable = run.executable, step = run.step;
-  collect_values(feeds_, std::move(run.feeds),
-                 [this, executable, step](Result<Values> values) {
-                   start_run(executable, step, std::move(values));
+  auto feeds = std::exchange(run.feeds, {});
+  collect_values(feeds_, std::move(feeds),
+                 [this, run = std::move(run)](Result<Values> values) {
+                   start_run(run, std::move(values));
                  });
 }
 
-void MasterDoor::Link::start_run(uint64_t executable, uint64_t step,
-                                 Result<Values> values) {
+void MasterDoor::Link::start_run(const Run& run, Result<Values> values) {
   const Status status = guarded("service", [&]() -> Status {
     TAGFLOW_RETURN_IF_ERROR(values.status());
     TAGFLOW_RETURN_IF_ERROR(check_taken());
     TAGFLOW_ASSIGN(auto feeds, in_order(std::move(*values)));
-    return client_->run(executable, step, std::move(feeds),
-                        [this, step](Result<std::vector<Tensor>> answer,
-                                     const actors::RunStats& stats) {
-                          send_done(step, answer, stats);
-                        });
+    std::shared_ptr<actors::Trace> trace;
+    if (run.trace_words > 0) {
+      TAGFLOW_ASSIGN(trace, service_.make_trace(run.trace_words));
+    }
+    return client_->run(
+        run.executable, run.step, std::move(feeds),
+        [this, step = run.step, trace](Result<std::vector<Tensor>> answer,
+                                       const actors::RunStats& stats) {
+          send_done(step, answer, stats, trace.get());
+        },
+        trace);
   });
-  if (!status.ok()) return send_done(step, status, {});
+  if (!status.ok()) return send_done(run.step, status, {}, nullptr);
   if (service_.has_queue()) door_.wake();
 }
 
 void MasterDoor::Link::send_done(uint64_t step,
                                  const Result<std::vector<Tensor>>& answer,
-                                 const actors::RunStats& stats) {
-  const Status sent =
-      guarded("service", [&] { return try_send_done(step, answer, stats); });
+                                 const actors::RunStats& stats,
+                                 const actors::Trace* trace) {
+  const Status sent = guarded(
+      "service", [&] { return try_send_done(step, answer, stats, trace); });
   if (sent.ok()) return;
-  const Status told =
-      guarded("service", [&] { return try_send_done(step, sent, {}); });
+  const Status told = guarded(
+      "service", [&] { return try_send_done(step, sent, {}, nullptr); });
   // The client waits for it.
   if (!told.ok()) close(told);
 }
 
 Status MasterDoor::Link::try_send_done(
     uint64_t step, const Result<std::vector<Tensor>>& answer,
-    const actors::RunStats& stats) {
+    const actors::RunStats& stats, const actors::Trace* trace) {
   net::Done done{
       .step = step,
       .outcome = outcome_of(answer.status()),
@@ -323,18 +332,26 @@ Status MasterDoor::Link::try_send_done(
       .is_cause = !answer.ok() && answer.status().code() != Code::kCancelled,
       .stats = numbers_of(stats)};
   ValueSender sender(channel_);
+  const auto put = [&](const Tensor& tensor, const std::string& name,
+                       auto& value) -> Status {
+    TAGFLOW_RETURN_IF_ERROR(sender.put(tensor, name, value));
+    if (const auto* object = std::get_if<ObjectId>(&value)) {
+      const std::lock_guard lock(mutex_);
+      const uint64_t bytes = tensor.bytes();
+      unsent_.emplace(*object, bytes);
+      unsent_bytes_ += bytes;
+    }
+    return {};
+  };
+  if (trace != nullptr)
+    if (const auto recorded = tensor_of(trace->others()))
+      TAGFLOW_RETURN_IF_ERROR(put(*recorded, "the trace", done.trace));
   if (answer.ok())
     for (uint32_t i = 0; i < answer->size(); ++i) {
       net::Done::Fetch& fetch = done.fetches.emplace_back();
       fetch.index = i;
       TAGFLOW_RETURN_IF_ERROR(
-          sender.put((*answer)[i], fmt::format("fetch {}", i), fetch.value));
-      const auto* object = std::get_if<ObjectId>(&fetch.value);
-      if (object == nullptr) continue;
-      const std::lock_guard lock(mutex_);
-      const uint64_t bytes = (*answer)[i].bytes();
-      unsent_.emplace(*object, bytes);
-      unsent_bytes_ += bytes;
+          put((*answer)[i], fmt::format("fetch {}", i), fetch.value));
     }
   return sender.send(done);
 }

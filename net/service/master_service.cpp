@@ -14,6 +14,9 @@
 namespace tagflow::net {
 namespace {
 
+// Longer than workers have to end a run that was cancelled.
+constexpr std::chrono::minutes kTraceTime{1};
+
 // The backend of a session, whose runs are answered on threads of links: a Done
 // is sent at once.
 class SessionBackend final : public actors::Backend {
@@ -66,6 +69,7 @@ struct MasterService::Pending {
   std::vector<Tensor> feeds;
   uint64_t bytes = 0;
   actors::CancelToken token;
+  std::shared_ptr<actors::Trace> trace;  // or null
   bool has_begun = false;
   actors::Done done;
 };
@@ -75,7 +79,7 @@ Result<std::unique_ptr<MasterService>> MasterService::create(Options options) {
   for (const uint64_t limit :
        {uint64_t(limits.clients), uint64_t(limits.sessions),
         uint64_t(limits.signatures), uint64_t(limits.runs), limits.bytes,
-        uint64_t(limits.active_runs)})
+        uint64_t(limits.active_runs), uint64_t(limits.traces)})
     if (limit == 0)
       return invalid_argument("[service] a limit of a service must not be 0");
   return guarded("service", [&]() -> Result<std::unique_ptr<MasterService>> {
@@ -109,6 +113,27 @@ Result<std::unique_ptr<MasterService::Client>> MasterService::admit() {
 
 // --- Runs -------------------------------------------------------------------
 
+Result<std::shared_ptr<actors::Trace>> MasterService::make_trace(
+    uint64_t words) {
+  if (options_.session.backend == nullptr)
+    return error(Code::kUnimplemented,
+                 "[service] a service records what its workers do, and has no "
+                 "worker");
+  const std::lock_guard lock(mutex_);
+  const auto now = std::chrono::steady_clock::now();
+  while (!kept_traces_.empty() && kept_traces_.front().until <= now)
+    kept_traces_.pop_front();
+  std::erase_if(traces_, [](const auto& trace) { return trace.expired(); });
+  if (traces_.size() >= options_.limits.traces)
+    return error(Code::kResourceExhausted,
+                 "[service] {} runs are being recorded, the limit",
+                 traces_.size());
+  auto trace = std::make_shared<actors::Trace>(
+      size_t(std::min<uint64_t>(words, actors::Trace::kMaxWords)));
+  traces_.push_back(trace);
+  return trace;
+}
+
 bool MasterService::has_queue() {
   const std::lock_guard lock(mutex_);
   return turns_.has_queue();
@@ -141,7 +166,8 @@ void MasterService::start(uint64_t id) {
   const actors::Engine::Lent lent(actors::Engine::Lender::kDone);
   const Status status = guarded("service", [&] {
     pending->executable->run_async(
-        pending->feeds, {.cancel = pending->token},
+        pending->feeds,
+        {.cancel = pending->token, .trace = pending->trace.get()},
         [this, id](Result<std::vector<Tensor>> answer,
                    const actors::RunStats& stats) {
           on_over(id, std::move(answer), stats);
@@ -168,6 +194,10 @@ void MasterService::on_over(uint64_t id, Result<std::vector<Tensor>> answer,
   {
     const std::lock_guard lock(mutex_);
     pending = take(id, starts);
+    if (pending != nullptr && pending->trace != nullptr &&
+        pending->token.cancelled())
+      kept_traces_.push_back(
+          {std::chrono::steady_clock::now() + kTraceTime, pending->trace});
   }
   if (pending != nullptr) this->answer(*pending, std::move(answer), stats);
   if (!starts.empty()) begin(starts);
@@ -183,7 +213,8 @@ void MasterService::answer(Pending& pending, Result<std::vector<Tensor>> answer,
 }
 
 Status MasterService::Client::run(uint64_t executable, uint64_t number,
-                                  std::vector<Tensor> feeds, Done done) {
+                                  std::vector<Tensor> feeds, Done done,
+                                  std::shared_ptr<actors::Trace> trace) {
   const ServiceLimits& limits = service_.options_.limits;
   auto pending = std::make_shared<Pending>();
   for (const Tensor& feed : feeds) pending->bytes += uint64_t(feed.bytes());
@@ -214,6 +245,7 @@ Status MasterService::Client::run(uint64_t executable, uint64_t number,
     pending->number = number;
     pending->executable = found->second;
     pending->feeds = std::move(feeds);
+    pending->trace = std::move(trace);
     pending->done = std::move(done);
     bytes_ += pending->bytes;
     ++unanswered_;

@@ -1,6 +1,7 @@
 // MasterService: the sessions of many clients over one set of devices.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "actors/session/session.h"
+#include "actors/watch/trace.h"
 #include "net/service/run_turns.h"
 #include "net/wire/service_request.h"
 
@@ -29,6 +31,7 @@ struct ServiceLimits {
   uint64_t bytes = uint64_t{1} << 30;  // of feeds of these runs
   // Of all clients: Note [Turns of clients].
   size_t active_runs = 256;
+  size_t traces = 8;  // of runs that are recorded
 };
 
 // Note [What a client leaves]
@@ -58,6 +61,9 @@ class MasterService {
   Result<std::unique_ptr<Client>> admit();
   std::span<const graph::DeviceInfo> devices() const;
   const ServiceLimits& limits() const { return options_.limits; }
+  // A trace of so many words at most, for a run. ResourceExhausted if too many
+  // runs are recorded; Unimplemented if the devices are this process's.
+  Result<std::shared_ptr<actors::Trace>> make_trace(uint64_t words);
   // Whether a run waits for its turn. Then look() is to be called now and then.
   bool has_queue();
   // Finds the runs that wait for events, and lets others have their turns.
@@ -89,6 +95,13 @@ class MasterService {
   std::map<uint64_t, std::shared_ptr<Pending>> pending_;  // runs, by id
   uint64_t last_id_ = 0;                                  // of clients and runs
   std::deque<uint64_t> to_begin_;
+  std::vector<std::weak_ptr<actors::Trace>> traces_;
+  // A run that was cancelled may be recorded until its workers have ended it.
+  struct KeptTrace {
+    std::chrono::steady_clock::time_point until;
+    std::shared_ptr<actors::Trace> trace;
+  };
+  std::deque<KeptTrace> kept_traces_;
   bool is_beginning_ = false;
 };
 
@@ -114,9 +127,10 @@ class MasterService::Client {
   Result<Answer> perform(const ServiceRequest& request);
   // Starts a run of what was prepared as `executable`; `number` is new. Its
   // feeds have the order of the signature. `done` is called once, on any
-  // thread, and must not block; after an error it is not called.
+  // thread, and must not block; after an error it is not called. The trace is
+  // of make_trace().
   Status run(uint64_t executable, uint64_t number, std::vector<Tensor> feeds,
-             Done done);
+             Done done, std::shared_ptr<actors::Trace> trace = nullptr);
   // Ends a run, if it is not over.
   void cancel(uint64_t number, const Status& cause);
   // A session or executable is not needed any more, or what was asked for in

@@ -85,11 +85,6 @@ class ServedRuns final : public actors::RemotePart {
     return steps().describe_stall(program_, step);
   }
   void start(const Order& order, std::function<void(Done)> done) override {
-    if (order.step.trace != nullptr)
-      return done({error(Code::kUnimplemented,
-                         "[service] a trace: the service does not tell what "
-                         "its workers record"),
-                   {}});
     steps().start(program_, order,
                   [is_stale = is_stale_, done = std::move(done)](Done answer) {
                     if (answer.fetches.status().code() == Code::kUnavailable)

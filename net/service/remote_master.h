@@ -25,9 +25,9 @@ struct RemoteMasterOptions {
 // Sessions whose SessionOptions::backend it is are sessions of the service:
 // Note [Served sessions]. Variables, queues and tables are those of its
 // containers, which all of its clients share. reset() is for all of them.
-// Observers and traces are Unimplemented, and so are Session::explain() and
-// learn(). The engine, devices and policy of the options are those of the
-// service.
+// The trace of a run is that of the service's workers. Observers are
+// Unimplemented, and so are Session::explain() and learn(). The engine, devices
+// and policy of the options are those of the service.
 //
 // If the service is lost, all runs fail with Unavailable; there is no other
 // connection. If a worker of the service is lost, the runs that use it fail,

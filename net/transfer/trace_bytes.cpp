@@ -325,9 +325,9 @@ Result<TracePart> parse_trace(std::string_view bytes) {
   });
 }
 
-std::optional<Tensor> tensor_of(const Trace& trace) {
+std::optional<Tensor> tensor_of(const TracePart& part) {
   const auto made = guarded("net", [&]() -> Result<Tensor> {
-    const std::string bytes = write_trace(trace.part());
+    const std::string bytes = write_trace(part);
     TAGFLOW_ASSIGN(Tensor tensor,
                    Tensor::allocate(DataType::kUInt8, {int64_t(bytes.size())}));
     std::ranges::copy(bytes, static_cast<char*>(tensor.mutable_raw()));

@@ -30,8 +30,8 @@ std::string write_trace(const actors::TracePart& part,
 Result<actors::TracePart> parse_trace(std::string_view bytes);
 
 // The bytes as a Done has them: a tensor of uint8. None without memory.
-// REQUIRES: no run is being recorded
-std::optional<Tensor> tensor_of(const actors::Trace& trace);
+// REQUIRES: as those of write_trace()
+std::optional<Tensor> tensor_of(const actors::TracePart& part);
 // As parse_trace(); DataLoss if it is no such tensor.
 Result<actors::TracePart> part_of(const Tensor& tensor);
 

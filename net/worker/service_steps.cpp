@@ -111,7 +111,7 @@ Status Service::try_start_step(const Run& run,
     over.answer(std::vector<Tensor>());
     end_step(over.info.step_id, std::move(answer),
              {stats, registered->fetches,
-              trace == nullptr ? std::nullopt : tensor_of(*trace)},
+              trace == nullptr ? std::nullopt : tensor_of(trace->part())},
              over.info.commits->was_entered());
   };
   Status cause;

@@ -79,6 +79,14 @@ wait "$killed" 2>/dev/null
 steps_running 0  # its loop has ended at the workers
 expect 0 '^y = float\[\] 48.0$' - tagflow run "$two" "${fed[@]}" "${service[@]}"
 
+# --- What the workers record --------------------------------------------------
+expect 0 'on /job:worker/task:1 CPU:0/1  Mul "loop/double"' '' \
+  tagflow step "$two" "${fed[@]}" "${service[@]}" --nodes loop/double
+expect 0 '^y = float\[\] 48.0$' '' \
+  tagflow run "$two" "${fed[@]}" "${service[@]}" --trace t.json
+python3 "$here/check_trace.py" "$work/t.json" loop/ ||
+  complain "the trace is not sound" t.json
+
 # --- Recorded cases -----------------------------------------------------------
 mkdir "$work/cases"
 (cd "$work/cases" &&
@@ -90,8 +98,6 @@ expect 0 '^274 passed, 0 failed, 0 skipped$' '' \
 # --- What is refused ----------------------------------------------------------
 expect 1 - 'Unimplemented.*places and cuts' \
   tagflow partition "$two" --fetch y "${service[@]}" --out parts
-expect 1 - 'Unimplemented.*trace' \
-  tagflow step "$two" "${fed[@]}" "${service[@]}"
 expect 1 - 'both processes are masters' \
   tagflow run "$two" "${fed[@]}" --cluster "$address" \
   --secret-file c.json.secret

@@ -9,12 +9,14 @@
 #include <chrono>
 #include <future>
 #include <limits>
+#include <map>
 #include <thread>
 
 #include "actors/plan/distribute.h"
 #include "net/transfer/channel.h"
 #include "net/transfer/identity.h"
 #include "net/transfer/reports.h"
+#include "tests/actors/pending.h"
 #include "tests/net/service/door.h"
 #include "tests/net/service/service.h"
 
@@ -123,6 +125,53 @@ TEST_CASE("a session at a service grows, and has large feeds and fetches") {
   CHECK(stats.fired > 0);
   CHECK(contains(message(session->run({}, {"zz"}).status()), "zz"));
   CHECK(session->explain({"x"}, {"y"}).status().code() == Code::kUnimplemented);
+}
+
+TEST_CASE("a client gets what the workers of a service record of its run") {
+  const Served served(2, {.traces = 1});
+  actors::Program program;
+  const Scope here = program.s.with_device(kTask0);
+  const Scope there = program.s.with_device(kTask1);
+  const Output n = program.input("n", DataType::kInt32);
+  const Output last = while_loop(
+      here.named("loop"),
+      [&](const Scope& in, const Outputs& v) { return ops::less(in, v[0], n); },
+      [&](const Scope& in, const Outputs& v) -> Outputs {
+        return {ops::add(in, v[0], 1),
+                ops::mul(in.with_device(kTask1), v[1], 2.f)};
+      },
+      {ops::constant(here, 0), ops::constant(here, 1.f)})[1];
+  const ops::Queue queue =
+      ops::fifo_queue(there.named("q"), {DataType::kFloat});
+  ops::dequeue(there.named("take"), queue);
+  must(program.s.status());
+  actors::Trace trace, cancelled;  // they outlive the session
+  const auto session = actors::make_session(served.client(), program.graph);
+  const auto run = [&] {
+    actors::RunOptions traced = actors::within_a_minute();
+    traced.trace = &trace;
+    return session->run({{"n", Tensor::scalar<int32_t>(5)}}, {last.name()}, {},
+                        traced);
+  };
+  CHECK(value_of(run()) == 32.f);
+  std::map<std::string, int> firings;  // by device
+  for (const auto& track : trace.tracks())
+    for (const actors::TraceEvent& event : track)
+      if (event.kind == actors::TraceEvent::kNode &&
+          (event.node->op == "Less" || event.node->op == "Mul"))
+        ++firings[std::string(event.device)];
+  CHECK(firings == std::map<std::string, int>{
+                       {"/job:worker/replica:0/task:0/device:CPU:0", 6},
+                       {"/job:worker/replica:0/task:1/device:CPU:0", 5}});
+
+  // Only so many runs are recorded at once, also if they wait.
+  actors::RunOptions traced = actors::within_a_minute();
+  traced.trace = &cancelled;
+  actors::Pending pending(*session, "take", traced);
+  CHECK(actors::comes_true(
+      [&] { return run().status().code() == Code::kResourceExhausted; }));
+  pending.token.cancel();
+  CHECK(pending.get().status().code() == Code::kCancelled);
 }
 
 TEST_CASE("a client that takes no results is refused further runs") {

@@ -219,7 +219,7 @@ TEST_CASE("a trace goes as a tensor of bytes, and no other tensor is one") {
   CHECK(part_of(tensor).ok());
   CHECK(part_of(Tensor::scalar(1.5F)).status().code() == Code::kDataLoss);
   const Trace trace;
-  CHECK(part_of(tensor_of(trace).value()).value().frames.empty());
+  CHECK(part_of(tensor_of(trace.part()).value()).value().frames.empty());
 }
 
 }  // namespace tagflow::net
