@@ -24,6 +24,7 @@
 #include "apps/tagflow/cluster_certs.h"
 #include "apps/tagflow/cluster_drain.h"
 #include "apps/tagflow/cluster_status.h"
+#include "apps/tagflow/cluster_trace.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/worker_arguments.h"
 #include "graph/counted.h"
@@ -307,6 +308,7 @@ void add_cluster_command(CLI::App& app, ExitCode& exit_code) {
                   "connect them by TLS; its certificates are in FILE.certs");
   add_cluster_status_command(*sub, exit_code);
   add_cluster_drain_command(*sub, exit_code);
+  add_cluster_trace_command(*sub, exit_code);
   add_cluster_certs_command(*sub, exit_code);
   start->callback(
       [command, &exit_code] { exit_code = report(start_cluster(*command)); });

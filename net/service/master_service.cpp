@@ -64,12 +64,13 @@ class SessionBackend final : public actors::Backend {
 // A run that is not over.
 struct MasterService::Pending {
   Client* client = nullptr;
-  uint64_t number = 0;  // of the client's
-  std::shared_ptr<actors::Callable> executable;
+  uint64_t number = 0;                           // of the client's
+  std::shared_ptr<actors::Callable> executable;  // null: it watches
   std::vector<Tensor> feeds;
   uint64_t bytes = 0;
   actors::CancelToken token;
   std::shared_ptr<actors::Trace> trace;  // or null
+  uint64_t watcher = 0;                  // the id of who watches it; 0: nobody
   bool has_begun = false;
   actors::Done done;
 };
@@ -161,6 +162,7 @@ void MasterService::start(uint64_t id) {
     if (found == pending_.end()) return;  // it was cancelled
     pending = found->second;
     pending->has_begun = true;
+    let_watch(*pending);
   }
   // It compiles nothing then: this thread is a link's.
   const actors::Engine::Lent lent(actors::Engine::Lender::kDone);
@@ -176,6 +178,13 @@ void MasterService::start(uint64_t id) {
   if (!status.ok()) on_over(id, status, {});
 }
 
+void MasterService::let_watch(Pending& pending) {
+  if (pending.trace != nullptr || watchers_.empty()) return;
+  pending.watcher = watchers_.front();
+  watchers_.pop_front();
+  pending.trace = pending_.at(pending.watcher)->trace;
+}
+
 std::shared_ptr<MasterService::Pending> MasterService::take(
     uint64_t id, RunTurns::Starts& starts) {
   const auto node = pending_.extract(id);
@@ -183,23 +192,30 @@ std::shared_ptr<MasterService::Pending> MasterService::take(
   Pending& pending = *node.mapped();
   pending.client->runs_.erase(pending.number);
   pending.client->bytes_ -= pending.bytes;
-  turns_.remove(pending.client->id_, id, starts);
+  if (pending.executable == nullptr) {
+    std::erase(watchers_, id);
+  } else {
+    turns_.remove(pending.client->id_, id, starts);
+  }
   return node.mapped();
 }
 
 void MasterService::on_over(uint64_t id, Result<std::vector<Tensor>> answer,
                             const actors::RunStats& stats) {
   RunTurns::Starts starts;
-  std::shared_ptr<Pending> pending;
+  std::shared_ptr<Pending> pending, watcher;
   {
     const std::lock_guard lock(mutex_);
     pending = take(id, starts);
+    if (pending != nullptr && pending->watcher != 0)
+      watcher = take(pending->watcher, starts);
     if (pending != nullptr && pending->trace != nullptr &&
         pending->token.cancelled())
       kept_traces_.push_back(
           {std::chrono::steady_clock::now() + kTraceTime, pending->trace});
   }
   if (pending != nullptr) this->answer(*pending, std::move(answer), stats);
+  if (watcher != nullptr) this->answer(*watcher, std::vector<Tensor>(), {});
   if (!starts.empty()) begin(starts);
 }
 
@@ -227,6 +243,11 @@ Status MasterService::Client::run(uint64_t executable, uint64_t number,
     if (found == executables_.end())
       return error(Code::kFailedPrecondition,
                    "[service] executable {} is not prepared", executable);
+    const bool watches = found->second == nullptr;
+    if (watches && (trace == nullptr || !feeds.empty()))
+      return invalid_argument(
+          "[service] executable {} watches: it needs a trace, and no feeds",
+          executable);
     if (runs_.size() >= limits.runs)
       return error(Code::kResourceExhausted,
                    "[service] the client has {} runs under way, the limit",
@@ -250,7 +271,11 @@ Status MasterService::Client::run(uint64_t executable, uint64_t number,
     bytes_ += pending->bytes;
     ++unanswered_;
     service_.pending_.emplace(id, std::move(pending));
-    service_.turns_.add(id_, id, starts);
+    if (watches) {
+      service_.watchers_.push_back(id);
+    } else {
+      service_.turns_.add(id_, id, starts);
+    }
   }
   if (!starts.empty()) service_.begin(starts);
   return {};
@@ -270,10 +295,11 @@ void MasterService::Client::cancel(uint64_t number, const Status& cause) {
     if (!has_begun) service_.take(id, starts);
   }
   if (has_begun) return pending->token.cancel();
+  const char* const state = pending->executable == nullptr
+                                ? "it was watching"
+                                : "it was still waiting for its turn";
   service_.answer(*pending,
-                  error(cause.code(), "{}; it was still waiting for its turn",
-                        cause.message()),
-                  {});
+                  error(cause.code(), "{}; {}", cause.message(), state), {});
   if (!starts.empty()) service_.begin(starts);
 }
 
@@ -343,6 +369,8 @@ Result<MasterService::Client::Answer> MasterService::Client::perform(
   auto made = guarded("service", [&]() -> Result<Made> {
     if (const auto* what = std::get_if<Request::Open>(&request.what))
       return open(*what);
+    if (std::holds_alternative<Request::Watch>(request.what))
+      return Made{.updates_state = false};
     return prepare(request.session, std::get<Request::Prepare>(request.what),
                    token);
   });

@@ -40,6 +40,13 @@ struct ServiceLimits {
 // end with it, and its runs are cancelled. All sessions share one state: so
 // what is in containers stays, and other clients find it by its names.
 
+// Note [Watching runs]
+// A client may prepare a *watch*. A run of it waits for the next run that any
+// client begins and does not record itself: that one is recorded by the trace
+// of the first watcher, which is over when it is. So a client that keeps a few
+// watchers waiting sees as many runs as it can take, and slows no others down.
+// The watcher may be cancelled before; the run goes on.
+
 // Has no sockets: doors bring what clients ask for. Thread-safe.
 class MasterService {
  public:
@@ -80,6 +87,8 @@ class MasterService {
   void start(uint64_t id);
   void on_over(uint64_t id, Result<std::vector<Tensor>> answer,
                const actors::RunStats& stats);
+  // A run begins: whoever watches gets its trace. REQUIRES: the lock is held
+  void let_watch(Pending& pending);
   // Takes it out. REQUIRES: the lock is held, and it is there
   std::shared_ptr<Pending> take(uint64_t id, RunTurns::Starts& starts);
   // Calls its `done`, which is the last that its client hears of it.
@@ -96,6 +105,7 @@ class MasterService {
   uint64_t last_id_ = 0;                                  // of clients and runs
   std::deque<uint64_t> to_begin_;
   std::vector<std::weak_ptr<actors::Trace>> traces_;
+  std::deque<uint64_t> watchers_;  // the ids of those that wait
   // A run that was cancelled may be recorded until its workers have ended it.
   struct KeptTrace {
     std::chrono::steady_clock::time_point until;
@@ -154,7 +164,7 @@ class MasterService::Client {
   // What became of a request: one of the two.
   struct Made {
     std::shared_ptr<Held> session;
-    std::shared_ptr<actors::Callable> executable;
+    std::shared_ptr<actors::Callable> executable;  // null: it watches
     bool updates_state = true;
     std::vector<std::string> warnings;
   };
@@ -173,6 +183,7 @@ class MasterService::Client {
   // The service's mutex guards the below.
   bool has_left_ = false;
   std::map<uint64_t, std::shared_ptr<Held>> sessions_;
+  // Null: it watches.
   std::map<uint64_t, std::shared_ptr<actors::Callable>> executables_;
   std::map<uint64_t, actors::CancelToken> making_;
   // Released before they were asked for, and asked for in vain before they are

@@ -1,7 +1,11 @@
 #include "net/service/remote_master.h"
 
+#include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "actors/runtime/step.h"
@@ -188,6 +192,72 @@ class RemoteSession final : public actors::ServedSession {
   size_t num_functions_ = 0;
 };
 
+// Runs of a watch: Note [Watching runs] in master_service.h.
+class Watchers {
+ public:
+  Watchers(Steps& steps, Member& service, uint64_t watch, actors::Trace& trace)
+      : steps_(steps), trace_(trace) {
+    program_.parts.push_back({&service, watch, {}, false});
+  }
+  ~Watchers() {
+    for (const uint64_t step : waiting())
+      steps_.stop(program_, step, error(Code::kCancelled, "nobody watches"));
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return waiting_.empty(); });
+  }
+  Watchers(const Watchers&) = delete;
+  Watchers& operator=(const Watchers&) = delete;
+
+  void add() {
+    actors::Step step(++last_step_, 0);
+    step.info.step_id = last_step_;
+    step.trace = &trace_;
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.insert(last_step_);
+    }
+    steps_.start(program_, {step, {}, false},
+                 [this, id = last_step_](const actors::RemotePart::Done& done) {
+                   const std::lock_guard lock(mutex_);
+                   waiting_.erase(id);
+                   if (done.fetches.ok()) ++num_over_;
+                   if (first_.ok()) first_ = done.fetches.status();
+                   changed_.notify_all();
+                 });
+  }
+  // Waits a moment for the end of one.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kBudgetLook);
+  }
+  int num_waiting() { return int(waiting().size()); }
+  int num_over() {
+    const std::lock_guard lock(mutex_);
+    return num_over_;
+  }
+  // The first error of one.
+  Status status() {
+    const std::lock_guard lock(mutex_);
+    return first_;
+  }
+
+ private:
+  std::set<uint64_t> waiting() {
+    const std::lock_guard lock(mutex_);
+    return waiting_;
+  }
+
+  Steps& steps_;
+  actors::Trace& trace_;
+  ClusterProgram program_;
+  uint64_t last_step_ = 0;
+  std::mutex mutex_;  // guards the below
+  std::condition_variable changed_;
+  std::set<uint64_t> waiting_;
+  int num_over_ = 0;
+  Status first_;
+};
+
 }  // namespace
 
 Status RemoteMaster::Impl::connect(const RemoteMasterOptions& options) {
@@ -254,6 +324,26 @@ Result<actors::Backend::Made> RemoteMaster::make(
     const actors::SessionOptions& /*options*/, graph::Budget* /*budget*/) {
   return error(Code::kInternal,
                "[service] a service cuts the graphs of its clients itself");
+}
+
+Result<int> RemoteMaster::watch(actors::Trace& trace, int most,
+                                const std::function<bool()>& goes_on) {
+  // So that the next run does not begin before the service hears that somebody
+  // watches again.
+  constexpr int kAtOnce = 4;
+  const Numbered number(impl_);
+  TAGFLOW_RETURN_IF_ERROR(
+      impl_->ask({0, ServiceRequest::Watch{number.number()}}, nullptr)
+          .status());
+  Watchers watchers(*impl_->steps, *impl_->member, number.number(), trace);
+  for (;;) {
+    TAGFLOW_RETURN_IF_ERROR(watchers.status());
+    const int num_over = watchers.num_over();
+    if (num_over >= most || trace.room() == 0 || !goes_on()) return num_over;
+    const int wanted = std::min(kAtOnce, most - num_over);
+    for (int i = watchers.num_waiting(); i < wanted; ++i) watchers.add();
+    watchers.wait();
+  }
 }
 
 Status RemoteMaster::reset(const std::vector<std::string>& containers) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "actors/session/backend.h"
+#include "actors/watch/trace.h"
 #include "net/transfer/pairing.h"
 
 namespace tagflow::net {
@@ -51,6 +53,12 @@ class RemoteMaster final : public actors::Backend {
                     graph::Budget* budget) override;
   Status reset(const std::vector<std::string>& containers) override;
   bool has_local_files() const override { return false; }
+  // Records runs of any client that begin from now on and are over before the
+  // end: as many as `most`, and as the trace has room for. Of runs that follow
+  // each other closely it may miss some. Asks `goes_on` now and then whether to
+  // go on. Returns how many it has recorded. Errors of the service.
+  Result<int> watch(actors::Trace& trace, int most,
+                    const std::function<bool()>& goes_on);
 
   class Impl;
 

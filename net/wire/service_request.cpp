@@ -9,7 +9,7 @@ namespace tagflow::net {
 namespace {
 
 // The numbers of the wire: which alternative follows.
-enum What : uint8_t { kOpen = 1, kExtend = 2, kPrepare = 3 };
+enum What : uint8_t { kOpen = 1, kExtend = 2, kPrepare = 3, kWatch = 4 };
 
 // A flag and, if it is set, the number.
 void write_optional(Writer& writer, const std::optional<uint64_t>& number) {
@@ -85,6 +85,10 @@ void ServiceRequest::write(Writer& writer) const {
                      write_texts(writer, prepare.feeds);
                      write_texts(writer, prepare.fetches);
                      write_texts(writer, prepare.targets);
+                   },
+                   [&](const Watch& watch) {
+                     writer.fixed(uint8_t(kWatch));
+                     writer.varint(watch.executable);
                    }},
              what);
 }
@@ -102,6 +106,9 @@ ServiceRequest ServiceRequest::read(Reader& reader) {
       break;
     case kPrepare:
       request.what = read_prepare(reader);
+      break;
+    case kWatch:
+      request.what = Watch{reader.varint()};
       break;
     default:
       reader.fail(fmt::format("{} is not what a client asks for", what));

@@ -42,6 +42,12 @@ struct PrepareSignature {
   std::vector<std::string> targets;
 };
 
+// Each Run of it is over when the next run that any client begins is, and has
+// the trace of that one.
+struct WatchRuns {
+  uint64_t executable = 0;
+};
+
 // The answer is a Reply. The client numbers its sessions and executables by one
 // count: a number is not used twice.
 struct ServiceRequest {
@@ -49,14 +55,17 @@ struct ServiceRequest {
   using Open = OpenSession;
   using Extend = ExtendSession;
   using Prepare = PrepareSignature;
+  using Watch = WatchRuns;
 
-  uint64_t session = 0;
-  std::variant<Open, Extend, Prepare> what;
+  uint64_t session = 0;  // 0 for a Watch
+  std::variant<Open, Extend, Prepare, Watch> what;
 
   // The number that the Reply has: of the executable, or else of the session.
   uint64_t number() const {
-    const auto* prepare = std::get_if<Prepare>(&what);
-    return prepare == nullptr ? session : prepare->executable;
+    if (const auto* prepare = std::get_if<Prepare>(&what))
+      return prepare->executable;
+    const auto* watch = std::get_if<Watch>(&what);
+    return watch == nullptr ? session : watch->executable;
   }
   void write(Writer& writer) const;
   static ServiceRequest read(Reader& reader);

@@ -86,6 +86,21 @@ expect 0 '^y = float\[\] 48.0$' '' \
   tagflow run "$two" "${fed[@]}" "${service[@]}" --trace t.json
 python3 "$here/check_trace.py" "$work/t.json" loop/ ||
   complain "the trace is not sound" t.json
+# Of the runs of others.
+(cd "$work" && for _ in $(seq 20); do
+  "$bin/tagflow" run "$two" "${fed[@]}" "${service[@]}" --repeat 5 || exit
+done >others 2>&1) &
+others=$!
+#   w.json: 3 runs
+expect 0 '^w.json: 3 runs$' '' tagflow cluster trace "${service[@]}" \
+  --out w.json --runs 3 --seconds 60
+wait "$others" || complain "a run that is watched fails" "$work/others"
+python3 "$here/check_trace.py" "$work/w.json" loop/ ||
+  complain "the trace of others is not sound" w.json
+expect 1 - 'no run has begun and ended within 0.1 s' \
+  tagflow cluster trace "${service[@]}" --out w.json --seconds 0.1
+expect 2 - 'name a master service' \
+  tagflow cluster trace --cluster c.json --out w.json
 
 # --- Recorded cases -----------------------------------------------------------
 mkdir "$work/cases"

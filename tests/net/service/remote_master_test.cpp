@@ -10,6 +10,7 @@
 #include <future>
 #include <limits>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "actors/plan/distribute.h"
@@ -172,6 +173,43 @@ TEST_CASE("a client gets what the workers of a service record of its run") {
       [&] { return run().status().code() == Code::kResourceExhausted; }));
   pending.token.cancel();
   CHECK(pending.get().status().code() == Code::kCancelled);
+}
+
+TEST_CASE("a client records the runs of others") {
+  const Served served(2);
+  const Endless endless;
+  actors::Program program;
+  ops::neg(program.s.with_device(kTask1).named("y"),
+           program.input("x", DataType::kFloat));
+  must(program.s.status());
+  const auto session = actors::make_session(served.client(), program.graph);
+  const auto run = [&] {
+    return value_of(session->run({{"x", Tensor::scalar(4.f)}}, {"y"}));
+  };
+  const auto watcher = must(RemoteMaster::connect(served.address()));
+  actors::Trace trace;
+  CHECK(must(watcher->watch(trace, 3, [&] { return run() == -4.f; })) == 3);
+  int firings = 0;
+  for (const auto& track : trace.tracks())
+    for (const actors::TraceEvent& event : track)
+      if (event.kind == actors::TraceEvent::kNode) {
+        CHECK(event.node->name == "y");
+        ++firings;
+      }
+  CHECK(firings == 3);
+  // Nobody runs anything; and nobody waits for a run that is not over.
+  CHECK(must(watcher->watch(trace, 3, [] { return false; })) == 0);
+  const auto other = actors::make_session(served.client(), endless.graph);
+  actors::Trace none;
+  std::optional<actors::Pending> pending;
+  int looks = 0;
+  CHECK(must(watcher->watch(none, 3, [&] {
+          if (!pending) pending.emplace(*other, endless.out);
+          return ++looks < 20;
+        })) == 0);
+  pending->token.cancel();
+  CHECK(pending->get().status().code() == Code::kCancelled);
+  CHECK(run() == -4.f);
 }
 
 TEST_CASE("a client that takes no results is refused further runs") {

@@ -39,6 +39,8 @@ TEST_CASE("smoke: what a client asks for has the bytes of the page") {
   check_golden({5, ServiceRequest::Extend{"gg"}}, "05 02 02 67 67");
   check_golden({5, ServiceRequest::Prepare{6, {"x"}, {"y"}, {}}},
                "05 03 06 01 01 78 01 01 79 00");
+  check_golden({0, ServiceRequest::Watch{6}}, "00 04 06");
+  CHECK(ServiceRequest{0, ServiceRequest::Watch{6}}.number() == 6);
   CHECK(ServiceRequest{5, ServiceRequest::Prepare{6, {}, {}, {}}}.number() ==
         6);
   CHECK(ServiceRequest{5, ServiceRequest::Extend{}}.number() == 5);
@@ -48,8 +50,8 @@ TEST_CASE("smoke: what no client asks for is damage") {
   const auto message = [](std::string_view bytes) {
     return std::string(parse_service_request(unhex(bytes)).status().message());
   };
-  CHECK(message("05 04") ==
-        "[net|ServiceRequest] byte 2 of 2: 4 is not what a client asks for");
+  CHECK(message("05 05") ==
+        "[net|ServiceRequest] byte 2 of 2: 5 is not what a client asks for");
   // The window is a limit, which is an int.
   CHECK(message("05 01 00 ff ff ff ff 0f") ==
         "[net|ServiceRequest] byte 8 of 8: a limit is 4294967295, more than "
