@@ -169,15 +169,17 @@ void MasterService::on_over(uint64_t id, Result<std::vector<Tensor>> answer,
     const std::lock_guard lock(mutex_);
     pending = take(id, starts);
   }
-  if (pending != nullptr) this->answer(*pending, std::move(answer), stats);
-  if (!starts.empty()) begin(starts);
+  if (pending != nullptr)
+    this->answer(*pending, std::move(answer), stats, starts);
 }
 
 void MasterService::answer(Pending& pending, Result<std::vector<Tensor>> answer,
-                           const actors::RunStats& stats) {
+                           const actors::RunStats& stats,
+                           const RunTurns::Starts& starts) {
   // Its exceptions are the door's, which has none.
   static_cast<void>(guarded(
       [&] { std::exchange(pending.done, {})(std::move(answer), stats); }));
+  if (!starts.empty()) begin(starts);
   const std::lock_guard lock(mutex_);
   if (--pending.client->unanswered_ == 0) changed_.notify_all();
 }
@@ -241,8 +243,7 @@ void MasterService::Client::cancel(uint64_t number, const Status& cause) {
   service_.answer(*pending,
                   error(cause.code(), "{}; it was still waiting for its turn",
                         cause.message()),
-                  {});
-  if (!starts.empty()) service_.begin(starts);
+                  {}, starts);
 }
 
 // --- Sessions ---------------------------------------------------------------
