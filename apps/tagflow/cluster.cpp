@@ -56,6 +56,10 @@ struct StartCommand {
 constexpr char kFile[] = "cluster.json";  // in a new folder
 
 fs::path secret_of(const fs::path& file) { return file.string() + ".secret"; }
+// A folder.
+fs::path certificates_of(const fs::path& file) {
+  return file.string() + ".certs";
+}
 
 // The lock of a folder of this user, which ends with its process. -1 if there
 // is no such folder, or if another one has it and the mode has LOCK_NB.
@@ -126,6 +130,8 @@ void remove_left() {
     if (const auto secret = lock_secret(folder / kFile, O_RDONLY);
         secret.ok()) {
       fs::remove(folder / kFile, ignored);
+      fs::remove_all(certificates_of(folder / kFile), ignored);
+      // Last: without it, the others would not be found again.
       fs::remove(secret_of(folder / kFile), ignored);
       fs::remove(folder, ignored);  // if it is empty
     }
@@ -196,7 +202,7 @@ class ClusterFiles {
   const fs::path& file() const { return file_; }
   fs::path secret() const { return secret_of(file_); }
   // Of the certificates.
-  fs::path folder() const { return file_.string() + ".certs"; }
+  fs::path folder() const { return certificates_of(file_); }
 
  private:
   std::optional<io::PrivateFolder> folder_;  // none: the user's

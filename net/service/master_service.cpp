@@ -214,16 +214,20 @@ void MasterService::on_over(uint64_t id, Result<std::vector<Tensor>> answer,
       kept_traces_.push_back(
           {std::chrono::steady_clock::now() + kTraceTime, pending->trace});
   }
-  if (pending != nullptr) this->answer(*pending, std::move(answer), stats);
-  if (watcher != nullptr) this->answer(*watcher, std::vector<Tensor>(), {});
-  if (!starts.empty()) begin(starts);
+  if (pending == nullptr) return;
+  if (watcher == nullptr)
+    return this->answer(*pending, std::move(answer), stats, starts);
+  this->answer(*pending, std::move(answer), stats, {});
+  this->answer(*watcher, std::vector<Tensor>(), {}, starts);
 }
 
 void MasterService::answer(Pending& pending, Result<std::vector<Tensor>> answer,
-                           const actors::RunStats& stats) {
+                           const actors::RunStats& stats,
+                           const RunTurns::Starts& starts) {
   // Its exceptions are the door's, which has none.
   static_cast<void>(guarded(
       [&] { std::exchange(pending.done, {})(std::move(answer), stats); }));
+  if (!starts.empty()) begin(starts);
   const std::lock_guard lock(mutex_);
   if (--pending.client->unanswered_ == 0) changed_.notify_all();
 }
@@ -299,8 +303,8 @@ void MasterService::Client::cancel(uint64_t number, const Status& cause) {
                                 ? "it was watching"
                                 : "it was still waiting for its turn";
   service_.answer(*pending,
-                  error(cause.code(), "{}; {}", cause.message(), state), {});
-  if (!starts.empty()) service_.begin(starts);
+                  error(cause.code(), "{}; {}", cause.message(), state), {},
+                  starts);
 }
 
 // --- Sessions ---------------------------------------------------------------

@@ -35,10 +35,11 @@ struct ServiceLimits {
 };
 
 // Note [What a client leaves]
-// A client is whoever holds a ServedClient: a door makes one for a connection,
-// and calls leave() when that ends. Its sessions, their graphs and signatures
-// end with it, and its runs are cancelled. All sessions share one state: so
-// what is in containers stays, and other clients find it by its names.
+// A client is whoever holds a MasterService::Client: a door makes one for a
+// connection, and calls leave() when that ends. Its sessions, their graphs and
+// signatures end with it, and its runs are cancelled. All sessions share one
+// state: so what is in containers stays, and other clients find it by its
+// names.
 
 // Note [Watching runs]
 // A client may prepare a *watch*. A run of it waits for the next run that any
@@ -91,9 +92,10 @@ class MasterService {
   void let_watch(Pending& pending);
   // Takes it out. REQUIRES: the lock is held, and it is there
   std::shared_ptr<Pending> take(uint64_t id, RunTurns::Starts& starts);
-  // Calls its `done`, which is the last that its client hears of it.
+  // Calls its `done`, which is the last that its client hears of it, and begins
+  // the others. Then the client may go, and the service after it.
   void answer(Pending& pending, Result<std::vector<Tensor>> answer,
-              const actors::RunStats& stats);
+              const actors::RunStats& stats, const RunTurns::Starts& starts);
 
   const Options options_;
   std::unique_ptr<actors::Session> root_;  // has the state, and no graph

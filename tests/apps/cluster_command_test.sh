@@ -369,7 +369,7 @@ touch "$TMPDIR/tagflow-models/"{cluster.json,model} "$TMPDIR/other/cluster.json"
 folder_of() {
   dirname "$(sed 's/^ready: //' "$work/$1.out")"
 }
-start killed tagflow cluster start 1
+start killed tagflow cluster start 1 --tls
 mapfile -t workers < <(pgrep -P "$pid")
 ends KILL 137 "$pid" "cluster start"
 is_gone "${workers[@]}"

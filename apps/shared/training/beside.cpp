@@ -2,14 +2,22 @@
 
 #include <utility>
 
+#include "graph/fault.h"
+
 namespace tagflow::training {
 
 BesideRuns::BesideRuns(actors::Session& session,
                        const std::vector<BesideRun>& runs, int64_t first)
     : session_(session) {
   options_.cancel.emplace();
-  for (const BesideRun& run : runs)
-    threads_.emplace_back([this, &run, first] { repeat(run, first); });
+  try {
+    for (const BesideRun& run : runs)
+      threads_.emplace_back([this, &run, first] { repeat(run, first); });
+  } catch (...) {
+    // There is no destructor yet that would do it.
+    static_cast<void>(stop());
+    throw;
+  }
 }
 
 Status BesideRuns::stop() {
@@ -22,10 +30,13 @@ Status BesideRuns::stop() {
 }
 
 void BesideRuns::repeat(const BesideRun& run, int64_t first) {
-  const auto call = session_.make_callable(run.feeds, {}, run.targets);
-  Status status = call.status();
-  for (int64_t i = first; status.ok() && !is_over_; ++i)
-    status = run_once(*call, run, i);
+  Status status = guarded("training", [&]() -> Status {
+    TAGFLOW_ASSIGN(const actors::Callable call,
+                   session_.make_callable(run.feeds, {}, run.targets));
+    for (int64_t i = first; !is_over_; ++i)
+      TAGFLOW_RETURN_IF_ERROR(run_once(call, run, i));
+    return {};
+  });
   if (status.ok() || is_over_) return;
   const std::lock_guard lock(mutex_);
   if (error_.ok()) error_ = std::move(status);

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -177,6 +178,19 @@ TEST_CASE("an error of a run beside its steps ends a training") {
   CHECK(outcome.step <= 3);
   CHECK(outcome.failure.exit_code == apps::ExitCode::kRunTimeError);
   CHECK(outcome.failure.status.message() == "there are no more batches");
+}
+
+TEST_CASE("what a batch of a run beside the steps throws ends a training") {
+  const TempFolder folder;
+  Line line;
+  line.trainee.train = "take";
+  line.trainee.beside = {
+      {{"x"}, {"give"}, [](int64_t) -> Result<std::vector<Tensor>> {
+         throw std::bad_alloc();
+       }}};
+  const Outcome outcome = line.train(folder.path, 4);
+  CHECK(outcome.failure.exit_code == apps::ExitCode::kRunTimeError);
+  CHECK(outcome.failure.status.code() == Code::kResourceExhausted);
 }
 
 TEST_CASE("checkpoints are made after so many steps, reports or not") {
