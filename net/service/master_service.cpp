@@ -10,6 +10,7 @@
 #include "actors/session/signature_cache.h"
 #include "graph/fault.h"
 #include "graph/file/graphdef.h"
+#include "net/transfer/object_tensor.h"
 
 namespace tagflow::net {
 namespace {
@@ -58,11 +59,17 @@ class SessionBackend final : public actors::Backend {
 
 }  // namespace
 
+// What runs of a signature need.
+struct MasterService::Client::Prepared {
+  actors::Callable callable;
+  size_t num_feeds = 0;
+};
+
 // A run that is not over.
 struct MasterService::Pending {
   Client* client = nullptr;
   uint64_t number = 0;  // of the client's
-  std::shared_ptr<actors::Callable> executable;
+  std::shared_ptr<Client::Prepared> executable;
   std::vector<Tensor> feeds;
   uint64_t bytes = 0;
   actors::CancelToken token;
@@ -140,7 +147,7 @@ void MasterService::start(uint64_t id) {
   // It compiles nothing then: this thread is a link's.
   const actors::Engine::Lent lent(actors::Engine::Lender::kDone);
   const Status status = guarded("service", [&] {
-    pending->executable->run_async(
+    pending->executable->callable.run_async(
         pending->feeds, {.cancel = pending->token},
         [this, id](Result<std::vector<Tensor>> answer,
                    const actors::RunStats& stats) {
@@ -186,7 +193,7 @@ Status MasterService::Client::run(uint64_t executable, uint64_t number,
                                   std::vector<Tensor> feeds, Done done) {
   const ServiceLimits& limits = service_.options_.limits;
   auto pending = std::make_shared<Pending>();
-  for (const Tensor& feed : feeds) pending->bytes += uint64_t(feed.bytes());
+  for (const Tensor& feed : feeds) pending->bytes += memory_of(feed);
   RunTurns::Starts starts;
   {
     const std::lock_guard lock(service_.mutex_);
@@ -196,6 +203,11 @@ Status MasterService::Client::run(uint64_t executable, uint64_t number,
     if (found == executables_.end())
       return error(Code::kFailedPrecondition,
                    "[service] executable {} is not prepared", executable);
+    // Before it waits: feeds without elements count no bytes.
+    if (feeds.size() != found->second->num_feeds)
+      return invalid_argument("[service] executable {} has {} feeds, not {}",
+                              executable, found->second->num_feeds,
+                              feeds.size());
     if (runs_.size() >= limits.runs)
       return error(Code::kResourceExhausted,
                    "[service] the client has {} runs under way, the limit",
@@ -406,10 +418,10 @@ Result<MasterService::Client::Made> MasterService::Client::prepare(
     if (const auto found = known.find(key); found != known.end())
       updates_state = found->second;
   }
-  return Made{
-      .executable = std::make_shared<actors::Callable>(std::move(callable)),
-      .updates_state = updates_state,
-      .warnings = held->warnings->take()};
+  return Made{.executable = std::make_shared<Prepared>(
+                  Prepared{std::move(callable), prepare.feeds.size()}),
+              .updates_state = updates_state,
+              .warnings = held->warnings->take()};
 }
 
 Result<std::shared_ptr<void>> MasterService::Client::release(uint64_t number) {
@@ -457,7 +469,7 @@ void MasterService::Client::abandon() {
 void MasterService::Client::leave() {
   abandon();
   std::map<uint64_t, std::shared_ptr<Held>> sessions;
-  std::map<uint64_t, std::shared_ptr<actors::Callable>> executables;
+  std::map<uint64_t, std::shared_ptr<Prepared>> executables;
   std::unique_lock lock(service_.mutex_);
   sessions.swap(sessions_);
   executables.swap(executables_);
