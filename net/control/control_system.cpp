@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "graph/fault.h"
+#include "net/control/allowance.h"
 #include "net/control/basp_filter.h"
 #include "net/link/crypto.h"
 #include "net/link/relay.h"
@@ -134,6 +135,7 @@ class ControlSystem::Scribe final : public caf::io::network::scribe_impl {
   const Peer peer_;
   const ConnectionId id_;
   BaspFilter filter_;
+  Allowance allowance_{std::chrono::steady_clock::now()};
   std::string header_;  // whose payload is read now; empty: none
   std::vector<char> given_;
   bool has_ended_ = false;
@@ -167,6 +169,8 @@ Result<bool> ControlSystem::Scribe::check(std::string_view bytes) {
   }
   if (wr_buf().size() > kMostUnread)
     return error(Code::kResourceExhausted, "it reads no answers");
+  if (!allowance_.take(bytes.size(), std::chrono::steady_clock::now()))
+    return error(Code::kResourceExhausted, "it says too much at once");
   TAGFLOW_ASSIGN(const bool is_for_caf, filter_.take(header_, bytes));
   table_->hear(id_);
   return is_for_caf;

@@ -24,6 +24,8 @@ namespace {
 
 // Reads or writes in a row: then the other direction has its turn.
 constexpr int kTurn = 16;
+// Messages that wait for a peer which does not read: most of them are Pongs.
+constexpr size_t kMostWaiting = 4096;
 
 ChunkSums sums_of(const Socket& socket) {
   return family_of(socket) == AF_UNIX || socket.tls() != nullptr
@@ -227,6 +229,8 @@ void BulkLink::State::cancel(ObjectId object, const Status& cause) {
 template <class Message>
 Status BulkLink::State::send_message(const Message& message) {
   TAGFLOW_ASSIGN(std::string frame, frame_of(message));
+  if (output.waiting() >= kMostWaiting)
+    return lost(options.peer, "the peer does not read what it is sent");
   output.push(std::move(frame));
   wake_writer();
   return {};

@@ -46,6 +46,8 @@ class BulkOutput {
   Status push(Object object);
   // A frame of frame_of().
   void push(std::string frame) { frames_.push_back(std::move(frame)); }
+  // Frames that are not begun, without those of objects.
+  size_t waiting() const { return frames_.size(); }
   // Takes an object out of the line. Whether it was there; if its last frame is
   // under way, it is not any more. The receiver is told the cause.
   Result<bool> cancel(ObjectId object, const Status& cause);

@@ -59,7 +59,7 @@ class Member {
   Member(const IoThreads& threads, Pairing::Pair pair, Address address,
          Task task, TaskIndex index, MemberEvents& events);
   // REQUIRES: the thread is not an io thread.
-  ~Member() = default;
+  ~Member() { fetches_.join(); }
 
   const Task& task() const { return task_; }
   // "/job:worker/task:1", as errors call it.

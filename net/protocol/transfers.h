@@ -37,6 +37,9 @@ template <class Value, class Waiter>
 class Inbox {
  public:
   enum class Next : uint8_t { kTaken, kPull, kWait };
+  // Announced tokens that no Recv wants yet: no window counts them, and they
+  // take memory.
+  static constexpr size_t kMostAnnounced = size_t{1} << 20;
 
   // A token came. Moves it from `value` and keeps it; or leaves it there, and
   // returns the Recv that waits for it.
@@ -56,10 +59,16 @@ class Inbox {
 
   // A token was announced. Returns whether to pull it now.
   Result<bool> on_announced(const TransferKey& key) {
+    if (num_announced_ >= kMostAnnounced)
+      return error(Code::kResourceExhausted,
+                   "[transfer] a peer has announced {} tokens that no Recv "
+                   "wants yet, the limit",
+                   num_announced_);
     auto [place, is_new] = entries_.try_emplace(key);
     Entry& entry = place->second;
     if (!is_new && entry.state != State::kWanted) return second(key);
     entry.state = is_new ? State::kAnnounced : State::kPulled;
+    if (is_new) ++num_announced_;
     return !is_new;
   }
 
@@ -75,6 +84,7 @@ class Inbox {
       entries_.erase(place);
       return Next::kTaken;
     }
+    if (!is_new) --num_announced_;
     entry.waiter.emplace(std::move(waiter));
     entry.state = is_new ? State::kWanted : State::kPulled;
     return is_new ? Next::kWait : Next::kPull;
@@ -99,6 +109,7 @@ class Inbox {
     for (auto& [key, entry] : entries_)
       if (entry.state == State::kArrived) drop(*entry.value);
     entries_.clear();
+    num_announced_ = 0;
   }
 
   bool empty() const { return entries_.empty(); }
@@ -118,6 +129,7 @@ class Inbox {
   }
 
   std::unordered_map<TransferKey, Entry, TransferKeyHash> entries_;
+  size_t num_announced_ = 0;  // entries that are kAnnounced
 };
 
 // The tokens that were announced to peers and are held until they are pulled.

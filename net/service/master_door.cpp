@@ -24,12 +24,24 @@
 namespace tagflow::net {
 namespace {
 
-// Requests of a client that wait for its thread.
-constexpr size_t kMostJobs = 4096;
+// Requests of a client that wait for its thread. A Reset takes as much memory
+// as a frame.
+constexpr size_t kMostJobs = 4096, kMostResets = 64;
 // Between two looks at runs that wait for their turn.
 constexpr std::chrono::milliseconds kLook{10};
 
 using Values = std::vector<std::pair<uint32_t, Tensor>>;
+
+// What the feeds in a message take.
+uint64_t bytes_of(const std::vector<Run::Feed>& feeds) {
+  uint64_t bytes = 0;
+  for (const Run::Feed& feed : feeds) {
+    bytes += sizeof(feed);
+    if (const auto* tensor = std::get_if<Tensor>(&feed.value))
+      bytes += memory_of(*tensor);
+  }
+  return bytes;
+}
 
 // The feeds in their order. InvalidArgument unless there is one of each index.
 Result<std::vector<Tensor>> in_order(Values values) {
@@ -65,9 +77,12 @@ class MasterDoor::Link {
       changed_.notify_all();
     }
     if (thread_.joinable()) thread_.join();
+    feeds_.join();
   }
 
   void start();
+  // It could not be started.
+  void give_up() { is_over_ = true; }
   // The client closes it then.
   void say_bye(const Status& reason) {
     static_cast<void>(channel_.send(Bye{std::string(reason.message())}));
@@ -88,7 +103,11 @@ class MasterDoor::Link {
   void on_lost(const Status& status);
   // An error if the client has left too much where it is.
   Status check_taken();
+  Status on_reset(Reset reset);
   void on_run(Run run);
+  // Counts a run whose feeds come; an error if there are too many.
+  Status begin_wait(uint64_t bytes);
+  void end_wait(uint64_t bytes);
   void start_run(const Run& run, Result<Values> values);
   // `trace` may be null.
   void send_done(uint64_t step, const Result<std::vector<Tensor>>& answer,
@@ -108,6 +127,10 @@ class MasterDoor::Link {
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;
+  size_t num_resets_ = 0;  // of them
+  // Runs whose feeds come, and the bytes of those that are here.
+  size_t num_coming_ = 0;
+  uint64_t coming_bytes_ = 0;
   bool is_lost_ = false;
   // Fetches that the system has not taken yet, by object, and their bytes.
   std::map<ObjectId, uint64_t> unsent_;
@@ -258,10 +281,8 @@ Status MasterDoor::Link::on_frame(const Frame& frame) {
       return post([released = std::move(released)] {});
     }
     case FrameKind::kReset: {
-      TAGFLOW_ASSIGN(const Reset reset, parse_body<Reset>(frame.body));
-      return post([this, reset] {
-        reply(reset.request, client_->reset(reset.containers));
-      });
+      TAGFLOW_ASSIGN(Reset reset, parse_body<Reset>(frame.body));
+      return on_reset(std::move(reset));
     }
     default:
       return error(Code::kDataLoss, "[service] a client sends no {}",
@@ -280,10 +301,59 @@ void MasterDoor::Link::reply(uint64_t request, const Status& status,
   static_cast<void>(channel_.send(reply));
 }
 
+Status MasterDoor::Link::on_reset(Reset reset) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (num_resets_ >= kMostResets)
+      return error(Code::kResourceExhausted,
+                   "[service] {} Resets of the client wait, the limit",
+                   num_resets_);
+    ++num_resets_;
+  }
+  return post([this, reset = std::move(reset)] {
+    {
+      const std::lock_guard lock(mutex_);
+      --num_resets_;
+    }
+    reply(reset.request, client_->reset(reset.containers));
+  });
+}
+
+Status MasterDoor::Link::begin_wait(uint64_t bytes) {
+  const ServiceLimits& limits = service_.limits();
+  const std::lock_guard lock(mutex_);
+  if (num_coming_ >= limits.runs)
+    return error(Code::kResourceExhausted,
+                 "[service] {} runs of the client wait for their feeds, the "
+                 "limit",
+                 num_coming_);
+  // One frame is always taken.
+  if (coming_bytes_ > limits.bytes)
+    return error(Code::kResourceExhausted,
+                 "[service] runs of the client wait for feeds, and have {} "
+                 "bytes of others; {} is the limit",
+                 coming_bytes_, limits.bytes);
+  ++num_coming_;
+  coming_bytes_ += bytes;
+  return {};
+}
+
+void MasterDoor::Link::end_wait(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  --num_coming_;
+  coming_bytes_ -= bytes;
+}
+
 void MasterDoor::Link::on_run(Run run) {
+  const uint64_t bytes = bytes_of(run.feeds);
+  if (const Status refused = begin_wait(bytes); !refused.ok()) {
+    forget_values(feeds_, run.feeds);
+    return send_done(run.step, refused, {}, nullptr);
+  }
   auto feeds = std::exchange(run.feeds, {});
   collect_values(feeds_, std::move(feeds),
-                 [this, run = std::move(run)](Result<Values> values) {
+                 [this, run = std::move(run), bytes](Result<Values> values) {
+                   end_wait(bytes);
                    start_run(run, std::move(values));
                  });
 }
@@ -337,7 +407,7 @@ Status MasterDoor::Link::try_send_done(
     TAGFLOW_RETURN_IF_ERROR(sender.put(tensor, name, value));
     if (const auto* object = std::get_if<ObjectId>(&value)) {
       const std::lock_guard lock(mutex_);
-      const uint64_t bytes = tensor.bytes();
+      const uint64_t bytes = sender.last_object_bytes();
       unsent_.emplace(*object, bytes);
       unsent_bytes_ += bytes;
     }
@@ -346,6 +416,7 @@ Status MasterDoor::Link::try_send_done(
   if (trace != nullptr)
     if (const auto recorded = tensor_of(trace->others()))
       TAGFLOW_RETURN_IF_ERROR(put(*recorded, "the trace", done.trace));
+  if (answer.ok()) TAGFLOW_RETURN_IF_ERROR(check_taken());
   if (answer.ok())
     for (uint32_t i = 0; i < answer->size(); ++i) {
       net::Done::Fetch& fetch = done.fetches.emplace_back();
@@ -427,8 +498,14 @@ void MasterDoor::Impl::on_connection(Connection connection) {
     TAGFLOW_ASSIGN(auto client, service_.admit());
     links_.push_back(std::make_unique<Link>(
         *this, service_, threads_, std::move(*pair), std::move(client)));
-    links_.back()->start();
-    return {};
+    Link& link = *links_.back();
+    Status started = guarded("service", [&] { link.start(); });
+    if (started.ok()) return {};
+    // As for want of a thread: the door destroys it.
+    link.give_up();
+    is_awake_ = true;
+    changed_.notify_all();
+    return started;
   });
   if (!made.ok()) warn(made);
 }

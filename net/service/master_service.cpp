@@ -10,6 +10,7 @@
 #include "actors/session/signature_cache.h"
 #include "graph/fault.h"
 #include "graph/file/graphdef.h"
+#include "net/transfer/object_tensor.h"
 
 namespace tagflow::net {
 namespace {
@@ -61,11 +62,17 @@ class SessionBackend final : public actors::Backend {
 
 }  // namespace
 
+// What runs of a signature need.
+struct MasterService::Client::Prepared {
+  actors::Callable callable;
+  size_t num_feeds = 0;
+};
+
 // A run that is not over.
 struct MasterService::Pending {
   Client* client = nullptr;
   uint64_t number = 0;                           // of the client's
-  std::shared_ptr<actors::Callable> executable;  // null: it watches
+  std::shared_ptr<Client::Prepared> executable;  // null: it watches
   std::vector<Tensor> feeds;
   uint64_t bytes = 0;
   actors::CancelToken token;
@@ -167,7 +174,7 @@ void MasterService::start(uint64_t id) {
   // It compiles nothing then: this thread is a link's.
   const actors::Engine::Lent lent(actors::Engine::Lender::kDone);
   const Status status = guarded("service", [&] {
-    pending->executable->run_async(
+    pending->executable->callable.run_async(
         pending->feeds,
         {.cancel = pending->token, .trace = pending->trace.get()},
         [this, id](Result<std::vector<Tensor>> answer,
@@ -237,7 +244,7 @@ Status MasterService::Client::run(uint64_t executable, uint64_t number,
                                   std::shared_ptr<actors::Trace> trace) {
   const ServiceLimits& limits = service_.options_.limits;
   auto pending = std::make_shared<Pending>();
-  for (const Tensor& feed : feeds) pending->bytes += uint64_t(feed.bytes());
+  for (const Tensor& feed : feeds) pending->bytes += memory_of(feed);
   RunTurns::Starts starts;
   {
     const std::lock_guard lock(service_.mutex_);
@@ -248,10 +255,14 @@ Status MasterService::Client::run(uint64_t executable, uint64_t number,
       return error(Code::kFailedPrecondition,
                    "[service] executable {} is not prepared", executable);
     const bool watches = found->second == nullptr;
-    if (watches && (trace == nullptr || !feeds.empty()))
+    if (watches && trace == nullptr)
       return invalid_argument(
-          "[service] executable {} watches: it needs a trace, and no feeds",
-          executable);
+          "[service] executable {} watches: it needs a trace", executable);
+    // Before it waits: feeds without elements count no bytes.
+    const size_t num_feeds = watches ? 0 : found->second->num_feeds;
+    if (feeds.size() != num_feeds)
+      return invalid_argument("[service] executable {} has {} feeds, not {}",
+                              executable, num_feeds, feeds.size());
     if (runs_.size() >= limits.runs)
       return error(Code::kResourceExhausted,
                    "[service] the client has {} runs under way, the limit",
@@ -470,10 +481,10 @@ Result<MasterService::Client::Made> MasterService::Client::prepare(
     if (const auto found = known.find(key); found != known.end())
       updates_state = found->second;
   }
-  return Made{
-      .executable = std::make_shared<actors::Callable>(std::move(callable)),
-      .updates_state = updates_state,
-      .warnings = held->warnings->take()};
+  return Made{.executable = std::make_shared<Prepared>(
+                  Prepared{std::move(callable), prepare.feeds.size()}),
+              .updates_state = updates_state,
+              .warnings = held->warnings->take()};
 }
 
 Result<std::shared_ptr<void>> MasterService::Client::release(uint64_t number) {
@@ -521,7 +532,7 @@ void MasterService::Client::abandon() {
 void MasterService::Client::leave() {
   abandon();
   std::map<uint64_t, std::shared_ptr<Held>> sessions;
-  std::map<uint64_t, std::shared_ptr<actors::Callable>> executables;
+  std::map<uint64_t, std::shared_ptr<Prepared>> executables;
   std::unique_lock lock(service_.mutex_);
   sessions.swap(sessions_);
   executables.swap(executables_);

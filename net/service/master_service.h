@@ -161,12 +161,13 @@ class MasterService::Client {
  private:
   friend class MasterService;
   struct Held;
+  struct Prepared;
   using Request = ServiceRequest;
 
   // What became of a request: one of the two.
   struct Made {
     std::shared_ptr<Held> session;
-    std::shared_ptr<actors::Callable> executable;  // null: it watches
+    std::shared_ptr<Prepared> executable;  // null: it watches
     bool updates_state = true;
     std::vector<std::string> warnings;
   };
@@ -186,7 +187,7 @@ class MasterService::Client {
   bool has_left_ = false;
   std::map<uint64_t, std::shared_ptr<Held>> sessions_;
   // Null: it watches.
-  std::map<uint64_t, std::shared_ptr<actors::Callable>> executables_;
+  std::map<uint64_t, std::shared_ptr<Prepared>> executables_;
   std::map<uint64_t, actors::CancelToken> making_;
   // Released before they were asked for, and asked for in vain before they are
   // released.

@@ -12,11 +12,12 @@
 namespace tagflow::net {
 namespace {
 
+// A message or a group without tokens takes memory, too.
 size_t count_of(const Tokens& tokens) {
   size_t count = 0;
   for (const Tokens::Group& group : tokens.groups)
-    count += group.entries.size();
-  return count;
+    count += std::max<size_t>(group.entries.size(), 1);
+  return std::max<size_t>(count, 1);
 }
 
 }  // namespace

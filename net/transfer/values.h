@@ -39,6 +39,8 @@ class ValueSender {
     value = object;
     return {};
   }
+  // Bytes of the object that the last put() has made. REQUIRES: it has
+  uint64_t last_object_bytes() const { return objects_.back().begin.bytes; }
   // Sends the message, and the objects of its values; nothing if the message
   // cannot be a frame, which is an error. REQUIRES: it is called once.
   template <class Message>
@@ -82,6 +84,18 @@ void collect_values(TensorInputs& inputs, std::vector<Item> items, Then then) {
                   values[places[i]].second = std::move((*tensors)[i]);
                 then(Result<Values>(std::move(values)));
               });
+}
+
+// What collect_values() would wait for is not wanted: it is dropped when it
+// comes.
+template <class Item>
+void forget_values(TensorInputs& inputs, const std::vector<Item>& items) {
+  std::vector<ObjectId> objects;
+  for (const Item& item : items)
+    if (const auto* object = std::get_if<ObjectId>(&item.value))
+      objects.push_back(*object);
+  if (objects.empty()) return;
+  inputs.take(std::move(objects), [](const Result<std::vector<Tensor>>&) {});
 }
 
 }  // namespace tagflow::net

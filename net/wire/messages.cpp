@@ -19,6 +19,9 @@ enum Form : uint8_t {
   kDeadElsewhere = 3,
 };
 
+// Of a Reset: more memory than its bytes is taken for their names.
+constexpr size_t kMostContainers = 4096;
+
 int64_t read_iteration(Reader& reader) {
   return int64_t(reader.varint_to(INT64_MAX, "an iteration"));
 }
@@ -364,6 +367,10 @@ Devices Devices::read(Reader& reader) {
 }
 
 void Reset::write(Writer& writer) const {
+  if (containers.size() > kMostContainers)
+    return writer.fail(invalid_argument(
+        "[net|Reset] {} containers are more than {}, the limit",
+        containers.size(), kMostContainers));
   writer.varint(request);
   write_texts(writer, containers);
 }
@@ -372,6 +379,9 @@ Reset Reset::read(Reader& reader) {
   Reset reset;
   reset.request = reader.varint();
   reset.containers = read_list<std::string>(reader, 1, read_text);
+  if (reset.containers.size() > kMostContainers)
+    reader.fail(fmt::format("{} containers are more than {}",
+                            reset.containers.size(), kMostContainers));
   return reset;
 }
 

@@ -14,6 +14,10 @@ namespace {
 
 // Of an incarnation; those that were lost count, since they stay.
 constexpr size_t kMostSessions = 1024;
+// What the thread of run() has to do: more than a master asks for that has
+// registered, and releases, as many executables as it may. A Reset takes as
+// much memory as a frame.
+constexpr size_t kMostJobs = 16384, kMostResets = 256;
 // Between two looks at the steps that run.
 constexpr std::chrono::milliseconds kLook{50};
 // For a master that reads why its worker leaves.
@@ -95,15 +99,21 @@ Service::~Service() {
   for (const auto& [id, sessions] : sessions_) sessions.back()->leave(bye);
   sessions_.clear();
   master_.reset();
+  feeds_.join();
   executables_.clear();
 }
 
 // --- The thread of run() ----------------------------------------------------
 
-void Service::post(std::function<void()> job) {
+Status Service::post(std::function<void()> job) {
   const std::lock_guard lock(mutex_);
+  if (jobs_.size() >= kMostJobs)
+    return error(Code::kResourceExhausted,
+                 "[net] {} requests of the master wait, the limit",
+                 jobs_.size());
   jobs_.push_back(std::move(job));
   changed_.notify_all();
+  return {};
 }
 
 Status Service::run() {
@@ -290,7 +300,22 @@ Result<std::vector<PeerSession*>> Service::sessions_of(
   return sessions;
 }
 
+Status Service::on_reset(Reset reset) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (num_resets_ >= kMostResets)
+      return error(Code::kResourceExhausted, "[net] {} Resets wait, the limit",
+                   num_resets_);
+    ++num_resets_;
+  }
+  return post([this, reset = std::move(reset)] { take_reset(reset); });
+}
+
 void Service::take_reset(const Reset& reset) {
+  {
+    const std::lock_guard lock(mutex_);
+    --num_resets_;
+  }
   const Status status =
       guarded("net", [&] { state_.resources().reset(reset.containers); });
   static_cast<void>(master_->send(
@@ -397,8 +422,10 @@ Result<BulkLink::Destination> Service::on_begin(const Begin& begin) {
 void Service::on_end(ObjectId object, const Status& status) {
   auto bytes = registers_.end(object);
   if (bytes == nullptr) return feeds_.end(object, status);
-  if (status.ok())
-    post([this, bytes = std::move(bytes)] { take_register(bytes->view()); });
+  if (!status.ok()) return;
+  const Status posted =
+      post([this, bytes = std::move(bytes)] { take_register(bytes->view()); });
+  if (!posted.ok()) master_->close(posted);
 }
 
 Status Service::on_frame(const Frame& frame) {
@@ -426,8 +453,7 @@ Status Service::on_frame(const Frame& frame) {
       return on_agreed();
     case FrameKind::kReset: {
       TAGFLOW_ASSIGN(Reset reset, parse_body<Reset>(frame.body));
-      post([this, reset = std::move(reset)] { take_reset(reset); });
-      return {};
+      return on_reset(std::move(reset));
     }
     default:
       return error(Code::kDataLoss, "[net] a master sends no {}",

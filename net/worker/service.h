@@ -77,7 +77,8 @@ class Service {
   Service(const WorkerOptions& options, const IoThreads& threads,
           std::shared_ptr<actors::DeviceSet> devices, Control& control);
 
-  void post(std::function<void()> job);
+  // ResourceExhausted if the master has asked for too much.
+  Status post(std::function<void()> job);
 
   // Connections, on the thread of the listener.
   Status admit(const Greeting& peer);
@@ -93,6 +94,7 @@ class Service {
   void on_abort(const Abort& abort);
   void on_ask(const Ask& ask);
   Status on_release(const Release& release);
+  Status on_reset(Reset reset);
   Status on_agreed();
 
   void start_step(const Run& run,
@@ -151,6 +153,7 @@ class Service {
   Departure departure_;
   Status reason_;  // of the end of run()
   std::deque<std::function<void()>> jobs_;
+  size_t num_resets_ = 0;  // of them
   Pairing pairing_;
   std::map<uint64_t, Running> running_;  // by step
   uint64_t num_finished_ = 0;            // steps

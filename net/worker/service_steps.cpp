@@ -42,17 +42,24 @@ Status Service::on_run(Run run) {
     if (is_closed_) return reason_;
     WorkerSteps::Actions actions;
     TAGFLOW_RETURN_IF_ERROR(parts_.on_run(run.step, actions));
-    if (running_.size() >= kMostSteps)
+    if (running_.size() >= kMostSteps) {
       refused = error(Code::kResourceExhausted,
                       "[net] a worker runs {} steps at a time", kMostSteps);
-    running_.emplace(run.step, Running());
+    } else {
+      running_.emplace(run.step, Running());
+    }
     if (!std::exchange(is_looking_, true)) changed_.notify_all();
+  }
+  if (!refused.ok()) {
+    // Its feeds may come or not: it does not wait for them.
+    forget_values(feeds_, run.feeds);
+    end_step(run.step, refused, {}, false);
+    return {};
   }
   auto feeds = std::exchange(run.feeds, {});
   collect_values(feeds_, std::move(feeds),
-                 [this, run = std::move(run), refused](
+                 [this, run = std::move(run)](
                      Result<std::vector<std::pair<uint32_t, Tensor>>> values) {
-                   if (!refused.ok()) values = refused;
                    start_step(run, std::move(values));
                  });
   return {};
@@ -164,8 +171,8 @@ void Service::on_ask(const Ask& ask) {
 Status Service::on_release(const Release& release) {
   TAGFLOW_ASSIGN(auto released, executables_.release(release.executable));
   // It may be large, and is destroyed on the thread of run().
-  if (released != nullptr) post([released = std::move(released)] {});
-  return {};
+  if (released == nullptr) return {};
+  return post([released = std::move(released)] {});
 }
 
 void Service::fail_step(uint64_t step, const Status& status) {

@@ -337,6 +337,22 @@ TEST_CASE("a silent peer of a bulk link is lost, also in an object") {
   CHECK(is_reset(ours));
 }
 
+TEST_CASE("a peer that pings and never reads loses the bulk link") {
+  BulkLink::Options options;
+  options.life = {kNever, 100};
+  const auto thread = start_thread();
+  auto [ours, theirs] = connected_sockets();
+  End end(*thread, std::move(theirs), options);
+  bool is_taken = true;
+  for (uint32_t number = 0; is_taken;) {
+    std::string frames;
+    for (int i = 0; i < 1000; ++i, ++number)
+      frames += numbered(Ping{number, 0}, number);
+    is_taken = write_all(ours, frames);
+  }
+  CHECK(mentions(end.losses.take(), "the peer does not read what it is sent"));
+}
+
 TEST_CASE("an idle bulk link pings and answers pings") {
   BulkLink::Options options;
   options.life = {std::chrono::milliseconds(20 * kSlowness), 100};

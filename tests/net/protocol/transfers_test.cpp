@@ -147,3 +147,15 @@ TEST_CASE("smoke: what was dropped is not there to be pulled") {
   outbox.clear();
   CHECK(outbox.on_pull(key(1)) == std::nullopt);
 }
+
+TEST_CASE_FIXTURE(Fixture, "announcements that no Recv wants have a limit") {
+  const auto most = int64_t(Tokens::kMostAnnounced);
+  for (int64_t i = 0; i < most; ++i)
+    REQUIRE(inbox.on_announced(key(1, i)).ok());
+  CHECK(inbox.on_announced(key(1, most)).status().code() ==
+        Code::kResourceExhausted);
+  CHECK(inbox.on_recv(key(1, 3), 5, value) == Next::kPull);
+  CHECK(inbox.on_announced(key(1, most)).ok());
+  inbox.clear([](const std::string&) {});
+  CHECK(inbox.on_announced(key(1)).ok());
+}

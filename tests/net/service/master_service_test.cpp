@@ -126,6 +126,9 @@ TEST_CASE("a client beyond its limits is refused, and others are not") {
   const Status large = one.client->run(y, 1, floats(26), answered.done());
   CHECK(large.code() == Code::kResourceExhausted);
   CHECK(contains(message(large), "104 more are above the limit of 100"));
+  // Before it waits for its turn.
+  CHECK(contains(message(one.client->run(y, 1, {}, answered.done())),
+                 "has 1 feeds, not 0"));
   must(one.client->run(y, 2, floats(25), answered.done()));
   must(answered.wait());
 

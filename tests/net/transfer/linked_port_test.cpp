@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <functional>
 #include <thread>
@@ -184,6 +185,18 @@ TEST_CASE("a peer that announces too many tokens too early is lost") {
     REQUIRE(ends.peer->send(tokens).ok());
   CHECK(ends.session->lost().ok());
   REQUIRE(ends.peer->send(tokens).ok());
+  ends.await([&] { return ends.is_lost; });
+  CHECK(has(ends.session->lost(), "tokens came before their step"));
+}
+
+TEST_CASE("a peer that sends empty messages too early is lost") {
+  Tokens tokens{.step = 5};
+  SUBCASE("without groups") {}
+  SUBCASE("with groups that have no tokens") { tokens.groups.resize(64); }
+  Ends ends;
+  const size_t each = std::max<size_t>(tokens.groups.size(), 1);
+  for (size_t sent = 0; sent <= Parts::kMostEarly; sent += each)
+    REQUIRE(ends.peer->send(tokens).ok());
   ends.await([&] { return ends.is_lost; });
   CHECK(has(ends.session->lost(), "tokens came before their step"));
 }

@@ -2,6 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <thread>
+#include <utility>
+
 namespace tagflow::net {
 namespace {
 
@@ -11,6 +17,14 @@ Begin floats(uint64_t object, int64_t count) {
           ObjectKind::kTensor,
           bytes,
           {DataType::kFloat, Shape({count}), bytes}};
+}
+
+// So many, whose bytes on the wire are as many.
+Begin empty_strings(uint64_t object, int64_t count) {
+  return {ObjectId(object),
+          ObjectKind::kTensor,
+          uint64_t(count),
+          {DataType::kString, Shape({count}), uint64_t(count)}};
 }
 
 // Of take(), which must not wait.
@@ -91,6 +105,78 @@ TEST_CASE("a tensor that no message names in time is forgotten") {
   CHECK(taken(inputs, 7).ok());
   for (const uint64_t object : {1, 2})
     CHECK(taken(inputs, object).code() == Code::kResourceExhausted);
+}
+
+TEST_CASE("what strings take counts, and not their bytes alone") {
+  TensorInputs inputs(TensorInputs::kPatience, 10'000);
+  CHECK(inputs.begin(empty_strings(1, 400)).status().code() ==
+        Code::kResourceExhausted);
+  CHECK(taken(inputs, 1).message().find("13200 more are above the limit") !=
+        std::string::npos);
+  // It is given back with the tensor.
+  for (uint64_t object = 2; object < 10; ++object) {
+    const auto to = inputs.begin(empty_strings(object, 200));
+    REQUIRE(to.ok());
+    std::ranges::fill(to->bytes, '\0');
+    inputs.end(ObjectId(object), {});
+    CHECK(taken(inputs, object).ok());
+  }
+}
+
+TEST_CASE("many strings are made on another thread than the link's") {
+  TensorInputs inputs;
+  constexpr int64_t kCount = 1 << 20;
+  std::promise<std::pair<std::thread::id, Result<std::vector<Tensor>>>> given;
+  inputs.take({ObjectId(1)}, [&](Result<std::vector<Tensor>> all) {
+    given.set_value({std::this_thread::get_id(), std::move(all)});
+  });
+  const auto to = inputs.begin(empty_strings(1, kCount));
+  REQUIRE(to.ok());
+  std::ranges::fill(to->bytes, '\0');
+  inputs.end(ObjectId(1), {});
+  const auto [thread, all] = given.get_future().get();
+  CHECK(thread != std::this_thread::get_id());
+  REQUIRE(all.ok());
+  CHECK((*all)[0].shape() == Shape({kCount}));
+}
+
+TEST_CASE("tensors end with their inputs, also those that take long") {
+  for (const bool is_closed : {false, true}) {
+    std::atomic<int> given = 0, lost = 0;
+    {
+      TensorInputs inputs;
+      for (uint64_t object = 1; object <= 8; ++object) {
+        inputs.take({ObjectId(object)},
+                    [&](const Result<std::vector<Tensor>>& all) {
+                      ++(all.ok() ? given : lost);
+                    });
+        const auto to = inputs.begin(empty_strings(object, 1 << 18));
+        REQUIRE(to.ok());
+        std::ranges::fill(to->bytes, '\0');
+        inputs.end(ObjectId(object), {});
+      }
+      inputs.take({ObjectId(9)}, [&](const Result<std::vector<Tensor>>& all) {
+        CHECK(all.status().code() == Code::kCancelled);
+      });
+      inputs.close(Status(Code::kCancelled, "closed"));
+      if (is_closed) inputs.join();
+      if (is_closed) CHECK(given + lost == 8);
+    }
+    CHECK(given + lost == 8);
+  }
+}
+
+TEST_CASE("messages that wait for their tensors have a limit") {
+  TensorInputs inputs;
+  size_t called = 0;
+  const auto count = [&](const Result<std::vector<Tensor>>& all) {
+    ++called;
+    CHECK(all.status().code() == Code::kResourceExhausted);
+  };
+  for (size_t i = 0; i < TensorInputs::kMostWaiting; ++i)
+    inputs.take({ObjectId(i + 1)}, [](const Result<std::vector<Tensor>>&) {});
+  inputs.take({ObjectId(1 << 20)}, count);
+  CHECK(called == 1);
 }
 
 }  // namespace tagflow::net

@@ -4,10 +4,12 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "net/transfer/identity.h"
@@ -76,7 +78,9 @@ TEST_CASE("a step above the limit of a worker is refused without its link") {
     REQUIRE(master.links()
                 .send(Run{.step = step, .feeds = {{0, ObjectId(step)}}})
                 .ok());
-  REQUIRE(master.links().send(Run{.step = kMost + 1}).ok());
+  REQUIRE(master.links()
+              .send(Run{.step = kMost + 1, .feeds = {{0, ObjectId(kMost + 1)}}})
+              .ok());
   const auto done = master.wait<Done>();
   REQUIRE(done.ok());
   CHECK(done->step == kMost + 1);
@@ -104,6 +108,34 @@ TEST_CASE(
   const Status lost = master.wait<Reply>().status();
   CAPTURE(lost.to_string());
   CHECK(lost.message().find("2147483649 more are above the limit") !=
+        std::string::npos);
+}
+
+TEST_CASE("a master that sends Resets without end is lost") {
+  WorkerOptions options = local_worker(1);
+  std::promise<std::string> why;
+  std::atomic<bool> is_told{false};
+  options.on_warning = [&](const std::string& text) {
+    if (!is_told.exchange(true)) why.set_value(text);
+  };
+  const auto worker = std::move(*Worker::start(options));
+  {
+    BareMaster master(options, worker->port(), FrameKind::kReply);
+    // A registration waits for its peer, and Resets wait for it, once it is
+    // there: the two come by different links.
+    uint64_t number = 0;
+    while (master.links().lost().ok()) {
+      master.send({.executable = ++number,
+                   .parts = {{"nothing", "nothing"}},
+                   .peers = {{{"worker", 0}, 1, "localhost", 1}}});
+      for (int i = 0; i < 1000 && master.links().lost().ok(); ++i) {
+        REQUIRE(master.links().send(Reset{.request = ++number}).ok());
+        if (i % 100 == 0)
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+  }
+  CHECK(why.get_future().get().find("256 Resets wait, the limit") !=
         std::string::npos);
 }
 
