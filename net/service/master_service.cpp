@@ -291,10 +291,13 @@ Status MasterService::Client::claim(uint64_t number) {
   if (sessions_.contains(number) || executables_.contains(number) ||
       making_.contains(number) || failed_.contains(number))
     return error(Code::kAlreadyExists, "[service] {} is in use", number);
-  if (executables_.size() + failed_.size() >= limits.signatures)
+  if (executables_.size() + failed_.size() >= limits.signatures) {
+    // It will be released, as what was made in vain.
+    if (failed_.size() < limits.signatures) failed_.insert(number);
     return error(Code::kResourceExhausted,
                  "[service] the client has {} signatures, the limit",
                  limits.signatures);
+  }
   return {};
 }
 

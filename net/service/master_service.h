@@ -75,7 +75,7 @@ class MasterService {
   void start(uint64_t id);
   void on_over(uint64_t id, Result<std::vector<Tensor>> answer,
                const actors::RunStats& stats);
-  // Takes it out. REQUIRES: the lock is held, and it is there
+  // Takes it out; null if it is over. REQUIRES: the lock is held
   std::shared_ptr<Pending> take(uint64_t id, RunTurns::Starts& starts);
   // Calls its `done`, which is the last that its client hears of it, and begins
   // the others. Then the client may go, and the service after it.
@@ -153,7 +153,8 @@ class MasterService::Client {
   Result<Made> prepare(uint64_t session, const Request::Prepare& prepare,
                        const actors::CancelToken& token);
   Result<std::shared_ptr<Held>> find(uint64_t session);
-  // Whether a number may be used. REQUIRES: the service's lock is held
+  // Whether a number may be used. One beyond a limit has been asked for in
+  // vain. REQUIRES: the service's lock is held
   Status claim(uint64_t number);
 
   MasterService& service_;
