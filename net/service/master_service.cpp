@@ -395,6 +395,8 @@ Result<MasterService::Client::Made> MasterService::Client::prepare(
     uint64_t session, const Request::Prepare& prepare,
     const actors::CancelToken& token) {
   TAGFLOW_ASSIGN(const auto held, find(session));
+  // What was made for a signature that failed afterwards says nothing of this.
+  if (held->backend != nullptr) held->backend->take_updates_state();
   TAGFLOW_ASSIGN(
       actors::Callable callable,
       held->session->make_callable(prepare.feeds, prepare.fetches,
