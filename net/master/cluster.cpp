@@ -447,6 +447,7 @@ Result<actors::Backend::Made> Cluster::make(
     // The workers make new links when they are asked again.
     if (tries == kMostTries || !impl_->steps->has_lost_pair(program))
       return warnings.status();
+    turn.reset();  // it is here still if something could not be sent
     TAGFLOW_ASSIGN(turn, impl_->turns.begin(budget));
   }
   const bool updates_state = program.updates_state();

@@ -363,10 +363,13 @@ Status MasterService::Client::claim(uint64_t number) {
   if (sessions_.contains(number) || executables_.contains(number) ||
       making_.contains(number) || failed_.contains(number))
     return error(Code::kAlreadyExists, "[service] {} is in use", number);
-  if (executables_.size() + failed_.size() >= limits.signatures)
+  if (executables_.size() + failed_.size() >= limits.signatures) {
+    // It will be released, as what was made in vain.
+    if (failed_.size() < limits.signatures) failed_.insert(number);
     return error(Code::kResourceExhausted,
                  "[service] the client has {} signatures, the limit",
                  limits.signatures);
+  }
   return {};
 }
 
@@ -466,6 +469,8 @@ Result<MasterService::Client::Made> MasterService::Client::prepare(
     uint64_t session, const Request::Prepare& prepare,
     const actors::CancelToken& token) {
   TAGFLOW_ASSIGN(const auto held, find(session));
+  // What was made for a signature that failed afterwards says nothing of this.
+  if (held->backend != nullptr) held->backend->take_updates_state();
   TAGFLOW_ASSIGN(
       actors::Callable callable,
       held->session->make_callable(prepare.feeds, prepare.fetches,

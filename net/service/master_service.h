@@ -90,7 +90,7 @@ class MasterService {
                const actors::RunStats& stats);
   // A run begins: whoever watches gets its trace. REQUIRES: the lock is held
   void let_watch(Pending& pending);
-  // Takes it out. REQUIRES: the lock is held, and it is there
+  // Takes it out; null if it is over. REQUIRES: the lock is held
   std::shared_ptr<Pending> take(uint64_t id, RunTurns::Starts& starts);
   // Calls its `done`, which is the last that its client hears of it, and begins
   // the others. Then the client may go, and the service after it.
@@ -178,7 +178,8 @@ class MasterService::Client {
   Result<Made> prepare(uint64_t session, const Request::Prepare& prepare,
                        const actors::CancelToken& token);
   Result<std::shared_ptr<Held>> find(uint64_t session);
-  // Whether a number may be used. REQUIRES: the service's lock is held
+  // Whether a number may be used. One beyond a limit has been asked for in
+  // vain. REQUIRES: the service's lock is held
   Status claim(uint64_t number);
 
   MasterService& service_;

@@ -144,6 +144,22 @@ TEST_CASE("a client beyond its limits is refused, and others are not") {
       "the client has 3 signatures, the limit"));
 }
 
+TEST_CASE("a client at its limit may ask, and release, again and again") {
+  const auto service = service_of({.signatures = 2});
+  const Shared shared;
+  ServedClient one(*service, shared.graph);
+  const uint64_t first = one.prepare({"get"});
+  one.prepare({"take"});
+  for (uint64_t number = 90; number < 96; ++number) {
+    CHECK(one.client->perform(prepare_request(1, number, {"loop"}))
+              .status()
+              .code() == Code::kResourceExhausted);
+    must(one.client->release(number));
+  }
+  must(one.client->release(first));
+  must(one.client->perform(prepare_request(1, 96, {"loop"})));
+}
+
 TEST_CASE(
     "a run that waits for a queue leaves its turn to the one that fills") {
   const auto service = service_of({.active_runs = 1});
