@@ -18,6 +18,11 @@ Status misfit(std::string_view what) {
   return error(Code::kFailedPrecondition, "[net|hello] {}", what);
 }
 
+// Another process of the task is there, or another incarnation.
+Status gone(std::string_view task) {
+  return error(Code::kNotFound, "[net|hello] {} was started anew", task);
+}
+
 std::string_view text_of(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
@@ -181,10 +186,10 @@ Status Hello::check_peer() const {
   // Each names the incarnation that it knows, which may be a dead one.
   if (mine_.wanted_incarnation != 0 &&
       mine_.wanted_incarnation != peer_.incarnation)
-    return misfit(fmt::format("{} was started anew", task));
+    return gone(task);
   if (peer_.wanted_incarnation != 0 &&
       peer_.wanted_incarnation != mine_.incarnation)
-    return misfit(fmt::format("{} was started anew", mine_.task.to_string()));
+    return gone(mine_.task.to_string());
   return {};
 }
 

@@ -43,10 +43,13 @@ struct Identity {
 // The connector proves first, so a stranger gets nothing that it could use to
 // try secrets, and no reason. Both check the other's greeting, each with the
 // same result: so the connector learns what differs even if it has another
-// secret. Errors are FailedPrecondition for what does not fit together,
-// Aborted for what the acceptor refuses for reasons of its own, Unauthenticated
-// for a wrong secret, and DataLoss for what is no hello. Inside TLS, see Note
-// [Certificates and the hello] in net/link/tls.h. Thread-compatible.
+// secret.
+//
+// Errors are FailedPrecondition for what does not fit together, NotFound if the
+// acceptor has another incarnation than the wanted one, Aborted for what the
+// acceptor refuses for reasons of its own, Unauthenticated for a wrong secret,
+// and DataLoss for what is no hello. Inside TLS, see Note [Certificates and the
+// hello] in net/link/tls.h. Thread-compatible.
 class Hello {
  public:
   // Whether a peer that has proved itself is welcome; the message of the error

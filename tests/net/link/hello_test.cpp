@@ -188,7 +188,7 @@ TEST_CASE("both sides say what differs between them") {
     const Ends ends =
         talk(connector_of(ours, other.incarnation + 1), acceptor_of(other));
     CHECK(has(ends.connector, "/job:worker/task:2 was started anew"));
-    CHECK(ends.connector.code() == Code::kFailedPrecondition);
+    CHECK(ends.connector.code() == Code::kNotFound);
   }
   SUBCASE("the connector wants the process that is there") {
     CHECK(talk(connector_of(ours, other.incarnation), acceptor_of(other))
