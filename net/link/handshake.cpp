@@ -148,11 +148,7 @@ void Handshake::read() {
 
 Status Handshake::describe(const Status& failure) const {
   if (failure.message() != closed_by(who_).message()) return failure;
-  if (!hello_->has_proved()) return lost(who_, "the peer ended the hello");
-  return error(Code::kUnauthenticated,
-               "[net|hello] {}: the peer ended the hello, as it does if the "
-               "secrets differ",
-               who_);
+  return lost(who_, "the peer ended the hello");
 }
 
 void Handshake::take() {

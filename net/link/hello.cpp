@@ -11,11 +11,19 @@ namespace {
 constexpr size_t kProof = sizeof(Digest);
 constexpr size_t kReason = 64;
 constexpr size_t kVerdict = kReason + kProof;
+// All of a verdict on a proof that is false: it tells a stranger that, and has
+// nothing by which it could try secrets.
+constexpr char kNoProof = '\0';
 constexpr std::string_view kConnector = "tagflow connector";
 constexpr std::string_view kAcceptor = "tagflow acceptor";
 
 Status misfit(std::string_view what) {
   return error(Code::kFailedPrecondition, "[net|hello] {}", what);
+}
+
+// Another process of the task is there, or another incarnation.
+Status gone(std::string_view task) {
+  return error(Code::kNotFound, "[net|hello] {} was started anew", task);
 }
 
 std::string_view text_of(const Digest& digest) {
@@ -132,11 +140,13 @@ Result<std::string> Hello::take_greeting(std::string_view frame) {
 
 Result<std::string> Hello::take_proof(std::string_view frame) {
   TAGFLOW_ASSIGN(const Digest expected, proof_of(kConnector, {}));
-  if (!equal_in_constant_time(expected, digest_of(frame)))
-    return error(Code::kUnauthenticated,
-                 "[net|hello] {} has another secret than this cluster",
-                 peer_.task.to_string());
   wants_ = Wants::kNothing;
+  if (!equal_in_constant_time(expected, digest_of(frame))) {
+    refusal_ = error(Code::kUnauthenticated,
+                     "[net|hello] {} has another secret than this cluster",
+                     peer_.task.to_string());
+    return std::string(kVerdict, kNoProof);
+  }
   refusal_ = check_peer();
   if (refusal_.ok()) refusal_ = admit_(peer_);
   std::string_view reason = refusal_.message();
@@ -149,6 +159,11 @@ Result<std::string> Hello::take_proof(std::string_view frame) {
 }
 
 Status Hello::take_verdict(std::string_view frame) {
+  if (frame.find_first_not_of(kNoProof) == frame.npos)
+    return error(Code::kUnauthenticated,
+                 "[net|hello] {} refuses the proof of this process, as it does "
+                 "if the secrets differ",
+                 peer_.task.to_string());
   const std::string_view field = frame.substr(0, kReason);
   TAGFLOW_ASSIGN(const Digest expected, proof_of(kAcceptor, field));
   if (!equal_in_constant_time(expected, digest_of(frame.substr(kReason))))
@@ -181,10 +196,10 @@ Status Hello::check_peer() const {
   // Each names the incarnation that it knows, which may be a dead one.
   if (mine_.wanted_incarnation != 0 &&
       mine_.wanted_incarnation != peer_.incarnation)
-    return misfit(fmt::format("{} was started anew", task));
+    return gone(task);
   if (peer_.wanted_incarnation != 0 &&
       peer_.wanted_incarnation != mine_.incarnation)
-    return misfit(fmt::format("{} was started anew", mine_.task.to_string()));
+    return gone(mine_.task.to_string());
   return {};
 }
 

@@ -41,12 +41,16 @@ struct Identity {
 //     take() <------------- verdict --
 //
 // The connector proves first, so a stranger gets nothing that it could use to
-// try secrets, and no reason. Both check the other's greeting, each with the
-// same result: so the connector learns what differs even if it has another
-// secret. Errors are FailedPrecondition for what does not fit together,
-// Aborted for what the acceptor refuses for reasons of its own, Unauthenticated
-// for a wrong secret, and DataLoss for what is no hello. Inside TLS, see Note
-// [Certificates and the hello] in net/link/tls.h. Thread-compatible.
+// try secrets, and no reason: a false proof has a verdict that proves nothing.
+// So a connection that ends without a verdict says nothing about the secret.
+// Both check the other's greeting, each with the same result: so the connector
+// learns what differs even if it has another secret.
+//
+// Errors are FailedPrecondition for what does not fit together, NotFound if the
+// acceptor has another incarnation than the wanted one, Aborted for what the
+// acceptor refuses for reasons of its own, Unauthenticated for a wrong secret,
+// and DataLoss for what is no hello. Inside TLS, see Note [Certificates and the
+// hello] in net/link/tls.h. Thread-compatible.
 class Hello {
  public:
   // Whether a peer that has proved itself is welcome; the message of the error
@@ -63,8 +67,6 @@ class Hello {
   void bind(TlsPeer peer);
   // What is sent before anything is received; empty for the acceptor.
   const std::string& first() const { return first_; }
-  // Whether it is the connector, and waits for the verdict about its proof.
-  bool has_proved() const { return wants_ == Wants::kVerdict; }
   // Bytes of the frame that take() expects next; 0 if the hello is over.
   size_t wanted() const;
   // Takes the peer's next frame; returns what is sent then, which may be empty.

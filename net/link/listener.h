@@ -70,9 +70,9 @@ class Listener {
 // Connects once. A peer that is not there yet, or not any more, is worth
 // another try: the error is Unavailable, or DeadlineExceeded; so is one that
 // refuses, as by Aborted. Other errors say why the two processes do not fit
-// together. It is Unauthenticated if the peer hangs up when it has the proof:
-// with another secret it gives no reason, but it may also have ended just then.
-// See Retries in net/link/retries.h. Thread-compatible.
+// together. A peer that ends the connection before its verdict is not there any
+// more; one with another secret says so, which is Unauthenticated. See Retries
+// in net/link/retries.h. Thread-compatible.
 class Connector {
  public:
   struct Options {

@@ -7,11 +7,11 @@ namespace tagflow::net {
 
 // Of one process that connects to another one's address. Time mends what is
 // Unavailable, and a refusal that is Aborted. It does not mend processes that
-// do not fit together, such as those of two builds. What looks like another
-// secret, or like no process of ours, may be one that ended just then; so it
-// counts if it comes kMostDoubts times. A task that is taken (AlreadyExists)
-// may be that of a process whose loss has not been noticed: its kMostTaken
-// attempts last longer than that, with the pauses of Membership.
+// do not fit together, such as those of two builds or with two secrets. What
+// looks like no process of ours may be one that ended just then; so it counts
+// if it comes kMostDoubts times. A task that is taken (AlreadyExists) may be
+// that of a process whose loss has not been noticed: its kMostTaken attempts
+// last longer than that, with the pauses of Membership.
 // Thread-compatible.
 class Retries {
  public:
@@ -23,8 +23,8 @@ class Retries {
     switch (failure.code()) {
       case Code::kFailedPrecondition:
       case Code::kInvalidArgument:
-        return false;
       case Code::kUnauthenticated:
+        return false;
       case Code::kDataLoss:
         return ++doubts_ < kMostDoubts;
       case Code::kAlreadyExists:

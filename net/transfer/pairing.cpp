@@ -64,6 +64,12 @@ Result<Pairing::Pair> connect_pair(IoThread& thread, const Address& address,
   for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     auto pair =
         connect_once(thread, address, identity, wanted_incarnation, budget);
+    // A process has ended, and another one is there. That one is wanted, too,
+    // unless the caller has named its incarnation.
+    if (pair.status().code() == Code::kNotFound) {
+      pair = error(Code::kUnavailable, "{}", pair.status().message());
+      if (wanted_incarnation != 0) return pair;
+    }
     if (pair.ok() || std::chrono::steady_clock::now() >= end ||
         !retries.may_help(pair.status()))
       return pair;

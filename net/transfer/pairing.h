@@ -61,8 +61,9 @@ Result<Connection> connect(IoThread& thread, const Address& address,
                            graph::Budget* budget = nullptr);
 // Connects both connections of a channel, one after the other. Tries again
 // while the patience lasts and Retries has hope: a worker that has just lost
-// its master refuses another one for a moment. Blocks up to twice kHelloTime
-// more. REQUIRES: the thread is not an io thread.
+// its master refuses another one for a moment. Unavailable if the wanted
+// incarnation has ended, which is not tried again. Blocks up to twice
+// kHelloTime more. REQUIRES: the thread is not an io thread.
 Result<Pairing::Pair> connect_pair(IoThread& thread, const Address& address,
                                    const Identity& identity,
                                    uint64_t wanted_incarnation,

@@ -21,8 +21,7 @@ TEST_CASE("connecting again helps unless the two processes cannot fit") {
   CHECK(failures_until_given_up(Code::kAborted) == 100);
   CHECK(failures_until_given_up(Code::kFailedPrecondition) == 1);
   CHECK(failures_until_given_up(Code::kInvalidArgument) == 1);
-  CHECK(failures_until_given_up(Code::kUnauthenticated) ==
-        Retries::kMostDoubts);
+  CHECK(failures_until_given_up(Code::kUnauthenticated) == 1);
   CHECK(failures_until_given_up(Code::kDataLoss) == Retries::kMostDoubts);
   CHECK(failures_until_given_up(Code::kAlreadyExists) == Retries::kMostTaken);
 }
