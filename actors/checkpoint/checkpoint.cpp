@@ -1,8 +1,6 @@
 #include "actors/checkpoint/checkpoint.h"
 
-#include <filesystem>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "devices/files/tensor_file.h"
@@ -237,13 +235,13 @@ Result<std::unique_ptr<checkpoint::BundleWriter>> prepare_checkpoint(
 
 Result<LoadedCheckpoint> load_checkpoint(
     const std::string& path, std::span<const GraphVariable> variables,
-    const ModelObjects& objects, OtherTensors others) {
-  std::error_code unknown;
-  const bool is_folder = std::filesystem::is_directory(path, unknown);
+    const ModelObjects& objects, OtherTensors others,
+    checkpoint::FileSystem& files) {
+  const bool is_folder = files.is_folder(path);
   checkpoint::DamagedCheckpoints damaged;
   while (true) {
     TAGFLOW_ASSIGN(const auto file,
-                   checkpoint::open_tensor_file(path, damaged));
+                   checkpoint::open_tensor_file(path, damaged, files));
     auto loaded = load_file(*file, variables, objects, others);
     if (!is_folder || loaded.status().code() != Code::kDataLoss) return loaded;
     damaged.emplace(file->path(), std::move(loaded).status());

@@ -71,6 +71,7 @@ struct LoadedCheckpoint {
 };
 Result<LoadedCheckpoint> load_checkpoint(
     const std::string& path, std::span<const GraphVariable> variables,
-    const ModelObjects& objects, OtherTensors others);
+    const ModelObjects& objects, OtherTensors others,
+    checkpoint::FileSystem& files = checkpoint::local_files());
 
 }  // namespace tagflow::actors

@@ -12,7 +12,7 @@ Result<std::unique_ptr<CheckpointFolder>> CheckpointFolder::open(
   std::unique_ptr<CheckpointFolder> opened(
       new CheckpointFolder(folder, name, keep, options));
   TAGFLOW_RETURN_IF_ERROR(options.file_system().make_folder(folder));
-  TAGFLOW_ASSIGN(opened->lock_, checkpoint::FolderLock::take(folder));
+  TAGFLOW_ASSIGN(opened->lock_, options.file_system().lock_folder(folder));
   if (opened->lock_->is_exclusive()) {
     opened->list_.end_killed_save();
     checkpoint::remove_temporary_files(folder, name + "-", options);
@@ -51,8 +51,8 @@ Status CheckpointFolder::write_there(Checkpoint checkpoint,
 
 Result<LoadedCheckpoint> CheckpointFolder::load(
     std::span<const GraphVariable> variables, const ModelObjects& objects) {
-  auto loaded =
-      load_checkpoint(folder_, variables, objects, OtherTensors::kRefused);
+  auto loaded = load_checkpoint(folder_, variables, objects,
+                                OtherTensors::kRefused, options_.file_system());
   if (loaded.ok()) list_.put_first(loaded->passed_over);
   return loaded;
 }

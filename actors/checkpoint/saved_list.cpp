@@ -1,9 +1,7 @@
 #include "actors/checkpoint/saved_list.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "actors/checkpoint/checkpoint.h"
@@ -16,17 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-double seconds_since_1970() {
-  return std::chrono::duration<double>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-bool is_in(const std::string& folder, const std::string& prefix) {
-  std::error_code unknown;
-  return fs::equivalent(checkpoint::folder_of(prefix), folder, unknown);
-}
-
 bool has_path(std::span<const std::string> paths, const std::string& path) {
   return std::ranges::any_of(paths, [&](const std::string& one) {
     return checkpoint::is_same_path(one, path);
@@ -37,7 +24,7 @@ bool has_path(std::span<const std::string> paths, const std::string& path) {
 
 void SavedList::end_killed_save() const {
   checkpoint::FileSystem& files = options_.file_system();
-  for (const std::string& path : checkpoint::temporary_lists(folder_)) {
+  for (const std::string& path : checkpoint::temporary_lists(folder_, files)) {
     const auto coming = checkpoint::read_checkpoint_list(folder_, path, files);
     if (!coming.ok() || coming->newest.empty()) continue;
     const std::string& prefix = coming->newest;
@@ -83,7 +70,7 @@ Status SavedList::read() {
   TAGFLOW_RETURN_IF_ERROR(newest.status());
   const std::string& prefix = newest->prefix;
   if (!has(prefix) && has_our_name(prefix))
-    saved_.push_back({prefix, seconds_since_1970(), is_other(prefix)});
+    saved_.push_back({prefix, options_.file_system().now(), is_other(prefix)});
   return {};
 }
 
@@ -98,8 +85,9 @@ bool SavedList::has_our_name(const std::string& prefix) const {
 // Our checkpoints have no MetaGraph beside them. Others are not ours, nor are
 // checkpoints of version 1, which have no index.
 bool SavedList::may_be_ours(const std::string& prefix) const {
-  return is_in(folder_, prefix) && has_our_name(prefix) &&
-         !options_.file_system().exists(prefix + ".meta");
+  checkpoint::FileSystem& files = options_.file_system();
+  return files.is_same_folder(checkpoint::folder_of(prefix), folder_) &&
+         has_our_name(prefix) && !files.exists(prefix + ".meta");
 }
 
 bool SavedList::is_left_of_ours(const std::string& prefix) const {
@@ -172,7 +160,7 @@ Result<std::unique_ptr<checkpoint::AtomicFile>> SavedList::announce(
   checkpoint::CheckpointState coming = state();
   coming.newest = prefix;
   coming.all.push_back(prefix);
-  coming.timestamps.push_back(seconds_since_1970());
+  coming.timestamps.push_back(options_.file_system().now());
   auto list = checkpoint::prepare_checkpoint_state(folder_, coming, options_);
   // Otherwise a signal could leave a checkpoint without its list.
   if (list.ok()) (*list)->keep_after_signals();
@@ -203,7 +191,7 @@ void SavedList::put_first(std::span<const std::string> damaged) {
 
 Status SavedList::add(std::string prefix,
                       Result<std::unique_ptr<checkpoint::AtomicFile>> list) {
-  saved_.push_back({std::move(prefix), seconds_since_1970()});
+  saved_.push_back({std::move(prefix), options_.file_system().now()});
   newest_ = saved_.back().prefix;
   Status status = list.ok() ? (*list)->publish() : list.status();
   if (status.ok() && options_.sync)

@@ -51,8 +51,8 @@ struct SaverOptions {
   std::chrono::nanoseconds patience = std::chrono::minutes(1);
   // Waits for the disk, so that a checkpoint survives a crash of the machine.
   bool sync = true;
-  // Internal: what opens and changes files; null: the system. The folder is
-  // searched on this machine. Outlives the saver.
+  // Internal: what opens and changes files; null: the system. Outlives the
+  // saver.
   checkpoint::FileSystem* files = nullptr;
   // Internal: the time that `every` refers to; null: the system's.
   std::function<std::chrono::steady_clock::time_point()> clock = nullptr;

@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "devices/files/folder_lock.h"
 #include "graph/temporary_file.h"
 
 namespace tagflow::checkpoint {
@@ -199,6 +201,40 @@ class LocalFiles final : public FileSystem {
 };
 
 }  // namespace
+
+Result<std::vector<std::string>> FileSystem::list(const std::string& folder) {
+  return names_in(folder);
+}
+
+bool FileSystem::is_folder(const std::string& path) {
+  std::error_code unknown;
+  return std::filesystem::is_directory(path, unknown);
+}
+
+bool FileSystem::is_same_folder(const std::string& a, const std::string& b) {
+  std::error_code unknown;
+  return std::filesystem::equivalent(a, b, unknown);
+}
+
+int64_t FileSystem::written_at(const std::string& path) {
+  std::error_code unknown;
+  const auto time = std::filesystem::last_write_time(path, unknown);
+  if (unknown) return INT64_MIN;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             time.time_since_epoch())
+      .count();
+}
+
+Result<std::unique_ptr<FolderLock>> FileSystem::lock_folder(
+    const std::string& folder) {
+  return FolderLock::take(folder);
+}
+
+double FileSystem::now() {
+  return std::chrono::duration<double>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
 
 FileSystem& local_files() {
   static LocalFiles files;

@@ -14,6 +14,8 @@
 
 namespace tagflow::checkpoint {
 
+class FolderLock;
+
 // Thread-safe.
 class ReadableFile {
  public:
@@ -59,6 +61,23 @@ class FileSystem {
   // Returns when names added and removed in the folder would survive a crash of
   // the machine.
   virtual Status sync_folder(const std::string& path) = 0;
+
+  // What follows is of this machine's folders and clock, unless a file system
+  // has its own.
+
+  // As names_in() below.
+  virtual Result<std::vector<std::string>> list(const std::string& folder);
+  virtual bool is_folder(const std::string& path);
+  // Whether both paths lead to one folder; false if that is unknown.
+  virtual bool is_same_folder(const std::string& a, const std::string& b);
+  // When the file was written last, in nanoseconds of a clock of its own; the
+  // smallest number if that is unknown.
+  virtual int64_t written_at(const std::string& path);
+  // As FolderLock::take().
+  virtual Result<std::unique_ptr<FolderLock>> lock_folder(
+      const std::string& folder);
+  // In seconds since 1970.
+  virtual double now();
 };
 
 // The real one. Lives as long as the process.

@@ -7,6 +7,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <utility>
 
 namespace tagflow::checkpoint {
 namespace {
@@ -20,30 +22,41 @@ Status folder_error(std::string_view what, const std::string& folder) {
                std::strerror(number));
 }
 
-}  // namespace
+class LocalLock final : public FolderLock {
+ public:
+  explicit LocalLock(std::string folder) : folder_(std::move(folder)) {}
+  ~LocalLock() override {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
 
-Result<std::unique_ptr<FolderLock>> FolderLock::take(
-    const std::string& folder) {
-  // Allocates before the lock exists, or an error would leave it locked.
-  std::unique_ptr<FolderLock> lock(new FolderLock(folder));
-  lock->descriptor_ =
-      ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock->descriptor_ < 0) return folder_error("open", folder);
-  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-    return folder_error("write to", folder);
+  Status take();
+  Status check_place() const override;
+  bool is_exclusive() const override { return is_exclusive_; }
+
+ private:
+  const std::string folder_;
+  int descriptor_ = -1;
+  bool is_exclusive_ = false;
+};
+
+Status LocalLock::take() {
+  descriptor_ = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor_ < 0) return folder_error("open", folder_);
+  if (::faccessat(AT_FDCWD, folder_.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+    return folder_error("write to", folder_);
   int result = 0;
   do {
-    result = ::flock(lock->descriptor_, LOCK_EX | LOCK_NB);
+    result = ::flock(descriptor_, LOCK_EX | LOCK_NB);
   } while (result != 0 && errno == EINTR);
   if (result != 0 && errno == EWOULDBLOCK)
     return error(Code::kFailedPrecondition,
                  "[checkpoint] somebody else is saving to the folder \"{}\"",
-                 folder);
-  lock->is_exclusive_ = result == 0;
-  return lock;
+                 folder_);
+  is_exclusive_ = result == 0;
+  return {};
 }
 
-Status FolderLock::check_place() const {
+Status LocalLock::check_place() const {
   struct stat locked {};
   struct stat named {};
   if (::fstat(descriptor_, &locked) == 0 &&
@@ -56,8 +69,14 @@ Status FolderLock::check_place() const {
                folder_);
 }
 
-FolderLock::~FolderLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+}  // namespace
+
+Result<std::unique_ptr<FolderLock>> FolderLock::take(
+    const std::string& folder) {
+  // Allocates before the lock exists, or an error would leave it locked.
+  auto lock = std::make_unique<LocalLock>(folder);
+  TAGFLOW_RETURN_IF_ERROR(lock->take());
+  return std::unique_ptr<FolderLock>(std::move(lock));
 }
 
 }  // namespace tagflow::checkpoint

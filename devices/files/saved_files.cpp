@@ -19,10 +19,10 @@ constexpr std::string_view kList = "checkpoint.";
 
 // The paths of the folder's files whose names match.
 Result<std::vector<std::string>> files_in(
-    const std::string& folder,
+    FileSystem& files, const std::string& folder,
     const std::function<bool(std::string_view name)>& is_wanted) {
   std::vector<std::string> paths;
-  const auto names = names_in(folder);
+  const auto names = files.list(folder);
   if (names.status().code() == Code::kNotFound) return paths;
   TAGFLOW_RETURN_IF_ERROR(names.status());
   for (const std::string& name : *names)
@@ -51,14 +51,15 @@ Status remove_bundle(const std::string& prefix, const WriteOptions& options) {
     return of != name.npos && is_digits(name.substr(0, of)) &&
            is_digits(name.substr(of + 4));
   };
-  TAGFLOW_ASSIGN(const auto parts, files_in(folder_of(prefix), is_part));
+  TAGFLOW_ASSIGN(const auto parts, files_in(files, folder_of(prefix), is_part));
   for (const std::string& path : parts)
     TAGFLOW_RETURN_IF_ERROR(files.remove(path));
   return {};
 }
 
-std::vector<std::string> temporary_lists(const std::string& folder) {
-  const auto lists = files_in(folder, [](std::string_view file) {
+std::vector<std::string> temporary_lists(const std::string& folder,
+                                         FileSystem& files) {
+  const auto lists = files_in(files, folder, [](std::string_view file) {
     return is_temporary_name(file) && file.starts_with(kList);
   });
   return lists.ok() ? *lists : std::vector<std::string>();
@@ -71,10 +72,10 @@ void remove_temporary_files(const std::string& folder, const std::string& name,
            (file.starts_with(name) || file.starts_with(kList));
   };
   // A file that cannot be found or removed does no harm.
-  const auto left = files_in(folder, is_left);
+  FileSystem& files = options.file_system();
+  const auto left = files_in(files, folder, is_left);
   if (!left.ok()) return;
-  for (const std::string& path : *left)
-    static_cast<void>(options.file_system().remove(path));
+  for (const std::string& path : *left) static_cast<void>(files.remove(path));
 }
 
 }  // namespace tagflow::checkpoint

@@ -16,7 +16,8 @@ Status remove_bundle(const std::string& prefix, const WriteOptions& options);
 // The paths of lists of checkpoints that have temporary names, since their
 // writer was killed. None if the folder cannot be read. REQUIRES: nobody saves
 // to it meanwhile.
-std::vector<std::string> temporary_lists(const std::string& folder);
+std::vector<std::string> temporary_lists(const std::string& folder,
+                                         FileSystem& files);
 
 // Removes the files that a process left in the folder when it was killed during
 // a save: temporary files of its list of checkpoints, and of a checkpoint whose

@@ -60,7 +60,7 @@ struct Found {
   std::string_view series;  // the prefix without "-STEP" or "-STEP.COPY"
   int64_t step = -1;        // -1: it has none
   int64_t copy = 0;
-  fs::file_time_type time;
+  int64_t time = 0;
 };
 
 void split_step(Found& found) {
@@ -82,16 +82,16 @@ void split_step(Found& found) {
 // Prefixes of the bundles in a folder. The series that was written to last
 // comes first; within a series the step decides, since copied files may all
 // have the same time.
-Result<std::vector<std::string>> bundles_in(const std::string& folder) {
+Result<std::vector<std::string>> bundles_in(const std::string& folder,
+                                            FileSystem& files) {
   constexpr std::string_view kSuffix = ".index";
-  std::deque<Found> found;                              // series point into it
-  std::map<std::string_view, fs::file_time_type> last;  // by series
-  TAGFLOW_ASSIGN(const auto names, names_in(folder));
+  std::deque<Found> found;                   // series point into it
+  std::map<std::string_view, int64_t> last;  // by series
+  TAGFLOW_ASSIGN(const auto names, files.list(folder));
   for (const std::string& name : names) {
     if (!name.ends_with(kSuffix)) continue;
     std::string path = in_folder(folder, name);
-    std::error_code unknown;
-    const auto time = fs::last_write_time(path, unknown);
+    const int64_t time = files.written_at(path);
     path.resize(path.size() - kSuffix.size());
     Found& one = found.emplace_back();
     one.prefix = std::move(path);
@@ -190,7 +190,8 @@ Result<NewestCheckpoint> find_newest_checkpoint(const std::string& folder,
                                                 FileSystem& files) {
   const auto state = read_checkpoint_state(folder, files);
   if (!state.ok() && !names_nothing(state.status())) return state.status();
-  TAGFLOW_ASSIGN(std::vector<std::string> candidates, bundles_in(folder));
+  TAGFLOW_ASSIGN(std::vector<std::string> candidates,
+                 bundles_in(folder, files));
   bool leads_elsewhere = false;
   if (state.ok() && !state->newest.empty()) {
     leads_elsewhere = std::erase_if(candidates, [&](const std::string& prefix) {

@@ -76,7 +76,7 @@ struct NewestCheckpoint {
 // that do not concern the files, as too many open files: then the newest one is
 // unknown. A name in "checkpoint" that no index in the folder has may lead to
 // anything, and is passed over for a complete one whatever it is. The folder is
-// searched on this machine; what it has is opened by `files`. Thread-safe.
+// one of `files`. Thread-safe.
 Result<NewestCheckpoint> find_newest_checkpoint(
     const std::string& folder, const DamagedCheckpoints& known = {},
     FileSystem& files = local_files());

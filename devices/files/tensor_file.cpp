@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "devices/files/bundle_reader.h"
@@ -111,7 +109,8 @@ bool is_safetensors_path(std::string_view path) {
 }
 
 Result<std::unique_ptr<TensorFile>> open_tensor_file(
-    const std::string& path, const DamagedCheckpoints& known) {
+    const std::string& path, const DamagedCheckpoints& known,
+    FileSystem& files) {
   if (is_safetensors_path(path)) {
     TAGFLOW_ASSIGN(auto reader, SafetensorsReader::open(path));
     return std::unique_ptr<TensorFile>(
@@ -119,13 +118,13 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(
   }
   constexpr std::string_view kIndex = ".index";
   NewestCheckpoint newest{path, {}};
-  std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown)) {
-    TAGFLOW_ASSIGN(newest, find_newest_checkpoint(path, known));
+  if (files.is_folder(path)) {
+    TAGFLOW_ASSIGN(newest, find_newest_checkpoint(path, known, files));
   } else if (path.ends_with(kIndex)) {
     newest.prefix.resize(path.size() - kIndex.size());
   }
-  TAGFLOW_ASSIGN(auto reader, BundleReader::open(std::move(newest.prefix)));
+  TAGFLOW_ASSIGN(auto reader,
+                 BundleReader::open(std::move(newest.prefix), files));
   return std::unique_ptr<TensorFile>(std::make_unique<BundleFile>(
       std::move(reader), std::move(newest.damaged)));
 }

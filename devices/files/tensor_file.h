@@ -62,9 +62,11 @@ class TensorFile {
 // `path` is a .safetensors file, the prefix of a bundle or its .index, or a
 // folder, whose newest complete checkpoint is used, without those in `known`.
 // NotFound if it does not exist; errors of BundleReader, SafetensorsReader
-// and find_newest_checkpoint(). Thread-safe.
+// and find_newest_checkpoint(). `files` has bundles and folders; a .safetensors
+// file is one of this machine. Outlives the file. Thread-safe.
 Result<std::unique_ptr<TensorFile>> open_tensor_file(
-    const std::string& path, const DamagedCheckpoints& known = {});
+    const std::string& path, const DamagedCheckpoints& known = {},
+    FileSystem& files = local_files());
 
 bool is_safetensors_path(std::string_view path);
 
