@@ -62,13 +62,17 @@ bool is_temporary_name(std::string_view name) {
   });
 }
 
+std::string temporary_name(std::string_view target, uint64_t number) {
+  return fmt::format("{}{}{}", target, kMark, number);
+}
+
 void try_temporary_names(
     std::string_view target,
     const std::function<bool(const std::string& name)>& is_taken,
     bool removes_left) {
-  constexpr int kMostNames = 10'000;
-  for (int i = 0; i < kMostNames; ++i) {
-    const std::string name = fmt::format("{}{}{}", target, kMark, i);
+  constexpr uint64_t kMostNames = 10'000;
+  for (uint64_t i = 0; i < kMostNames; ++i) {
+    const std::string name = temporary_name(target, i);
     if (!is_taken(name)) return;
     if (removes_left && remove_left(name) && !is_taken(name)) return;
   }

@@ -32,6 +32,9 @@ namespace tagflow {
 // Whether it is a temporary name of some target. Thread-safe.
 bool is_temporary_name(std::string_view name);
 
+// The temporary name of that number. Thread-safe.
+std::string temporary_name(std::string_view target, uint64_t number);
+
 // Calls `is_taken` with temporary names of the target until it returns false,
 // or very many are taken. It tries to make the file, locks it, and returns
 // whether somebody else has the name. Files that killed processes left are

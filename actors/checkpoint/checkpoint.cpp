@@ -191,10 +191,13 @@ Result<LoadedCheckpoint> load_file(const checkpoint::TensorFile& file,
 Result<std::unique_ptr<checkpoint::BundleWriter>> prepare_checkpoint(
     const std::string& prefix, Checkpoint checkpoint,
     std::span<const std::string> names, const ModelObjects& objects,
+    std::vector<checkpoint::ForeignShard> shards,
     const checkpoint::WriteOptions& options) {
   Snapshot& snapshot = checkpoint.snapshot;
-  TAGFLOW_ASSIGN(auto writer,
-                 checkpoint::BundleWriter::create(prefix, 1, options));
+  TAGFLOW_ASSIGN(auto writer, checkpoint::BundleWriter::create_first(
+                                  prefix, int(shards.size()) + 1, options));
+  for (checkpoint::ForeignShard& shard : shards)
+    TAGFLOW_RETURN_IF_ERROR(writer->adopt(std::move(shard)));
   for (const std::string& name : names) {
     const std::string& key = objects.key_of(name);
     if (key.starts_with(kOurs))
@@ -202,7 +205,7 @@ Result<std::unique_ptr<checkpoint::BundleWriter>> prepare_checkpoint(
           "[checkpoint] variable \"{}\" cannot be saved as \"{}\": names that "
           "begin with \"{}\" are the checkpoint's own",
           name, key, kOurs);
-    if (!snapshot.variables.contains(name))
+    if (!snapshot.has(name))
       TAGFLOW_RETURN_IF_ERROR(
           writer->add(unset_name(name), Tensor::scalar(true)));
   }

@@ -30,8 +30,8 @@ namespace tagflow::actors {
 //   _tagflow/runs/NODE    int64    in how many runs a random op took part
 //   _tagflow/unset/NAME   bool     of a variable that had no value
 //   _tagflow/contents/N   string   of a queue, a table and the like: Note
-//   [Saved
-//                                  contents] in devices/state/saved_contents.h
+//                                  [Saved contents] in
+//                                  devices/state/saved_contents.h
 //
 // Without "unset", a restore could not distinguish a variable that had no value
 // from a variable of another model.
@@ -51,12 +51,13 @@ struct Checkpoint {
 
 // Writes a bundle of the variables in `names`, which is finished, but not
 // published. Releases each variable once it is written, and marks those without
-// a value. `objects` are those of the graph's model.
-// InvalidArgument if a variable's tensor would have a reserved name; errors of
-// BundleWriter.
+// a value. `objects` are those of the graph's model; `shards` have the
+// variables that workers held. InvalidArgument if a variable's tensor would
+// have a reserved name; errors of BundleWriter.
 Result<std::unique_ptr<checkpoint::BundleWriter>> prepare_checkpoint(
     const std::string& prefix, Checkpoint checkpoint,
     std::span<const std::string> names, const ModelObjects& objects,
+    std::vector<checkpoint::ForeignShard> shards,
     const checkpoint::WriteOptions& options);
 
 // A checkpoint that was read for `variables`, which are those of a graph

@@ -189,7 +189,7 @@ Result<Tensor> ModelObjects::describe(const Snapshot& snapshot) const {
   if (variables_.empty()) return Tensor();
   graph::ObjectGraph objects = objects_;
   for (const auto& [name, variable] : variables_)
-    if (snapshot.variables.contains(name))
+    if (snapshot.has(name))
       objects.objects[size_t(variable.object)].key = variable.key;
   TAGFLOW_ASSIGN(std::string text, graph::format_checkpoint_objects(objects));
   return Tensor::scalar(std::move(text));

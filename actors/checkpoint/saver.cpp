@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
 #include <span>
 #include <system_error>
@@ -10,7 +11,9 @@
 
 #include "actors/checkpoint/checkpoint_folder.h"
 #include "actors/checkpoint/snapshot.h"
+#include "actors/session/backend.h"
 #include "actors/session/session.h"
+#include "devices/files/bundle_shard.h"
 #include "graph/fault.h"
 
 namespace tagflow::actors {
@@ -30,6 +33,8 @@ Status check(const SaverOptions& options) {
     return invalid_argument(
         "[saver] a name of {} bytes is too long, at most {} are possible",
         options.name.size(), kMostNameBytes);
+  if (options.shard_patience.count() <= 0)
+    return invalid_argument("[saver] shard_patience must be positive");
   if (options.keep < 0 || options.every_steps < 0 || options.every.count() < 0)
     return invalid_argument(
         "[saver] keep, every_steps and every must not be negative");
@@ -37,9 +42,8 @@ Status check(const SaverOptions& options) {
 }
 
 bool has_any(const Snapshot& snapshot, std::span<const std::string> names) {
-  return std::ranges::any_of(names, [&](const std::string& name) {
-    return snapshot.variables.contains(name);
-  });
+  return std::ranges::any_of(
+      names, [&](const std::string& name) { return snapshot.has(name); });
 }
 
 }  // namespace
@@ -53,6 +57,7 @@ class Saver::Parts {
   ~Parts() { static_cast<void>(close()); }
 
   Status open(const Session& session);
+  const Status& why_not_workers() const { return why_not_workers_; }
   Result<std::optional<Restored>> restore();
   Status save(int64_t step);
   Status save_if_due(int64_t step);
@@ -68,6 +73,8 @@ class Saver::Parts {
   }
 
  private:
+  Status choose_writers(const Session& session);
+  std::string trial_prefix() const;
   void write_all();
   Status save_alone(int64_t step);
   // Waits until the writer is idle; returns its error, once.
@@ -83,6 +90,7 @@ class Saver::Parts {
   std::vector<std::string> names_;
   ModelObjects objects_;
   std::unique_ptr<Snapshots> snapshots_;
+  Status why_not_workers_;
 
   std::mutex saves_mutex_;  // guards the group below; locked before mutex_
   int64_t last_step_ = 0;
@@ -110,12 +118,33 @@ Status Saver::Parts::open(const Session& session) {
   TAGFLOW_ASSIGN(snapshots_, Snapshots::create(session));
   TAGFLOW_ASSIGN(folder_, CheckpointFolder::open(options_.folder, options_.name,
                                                  options_.keep, write_));
+  TAGFLOW_RETURN_IF_ERROR(choose_writers(session));
   try {
     writer_ = std::thread([this] { write_all(); });
   } catch (const std::system_error& thrown) {
     return error(Code::kResourceExhausted, "[saver] cannot create a thread: {}",
                  thrown.what());
   }
+  return {};
+}
+
+// Not a checkpoint of any step.
+std::string Saver::Parts::trial_prefix() const {
+  return (std::filesystem::path(options_.folder) / (options_.name + "-trial"))
+      .string();
+}
+
+Status Saver::Parts::choose_writers(const Session& session) {
+  const auto& backend = session.options().backend;
+  const bool has_workers = backend != nullptr && !backend->has_local_files();
+  if (options_.writers == ShardWriters::kMaster) return {};
+  if (!has_workers && options_.writers == ShardWriters::kAny) return {};
+  Status status =
+      snapshots_->hold_at_workers(trial_prefix(), write_.file_system());
+  if (options_.writers == ShardWriters::kWorkers || status.ok()) return status;
+  // A worker that is lost is lost for whoever writes.
+  if (status.code() == Code::kUnavailable) return status;
+  why_not_workers_ = std::move(status);
   return {};
 }
 
@@ -214,7 +243,16 @@ void Saver::Parts::write_all() {
     is_writing_ = true;
     lock.unlock();
     Status status = guarded("saver", [&] {
-      return folder_->write(std::move(checkpoint), names_, objects_);
+      return folder_->write(
+          std::move(checkpoint), names_, objects_,
+          [this](const Snapshot& snapshot, const std::string& prefix) {
+            return snapshots_->write_held(
+                snapshot, prefix,
+                [this](const std::string& name) -> const std::string& {
+                  return objects_.key_of(name);
+                },
+                write_, options_.shard_patience);
+          });
     });
     lock.lock();
     is_writing_ = false;
@@ -251,6 +289,8 @@ Status Saver::close() { return parts_->close(); }
 std::optional<int64_t> Saver::saved_step() const {
   return parts_->saved_step();
 }
+
+Status Saver::why_not_workers() const { return parts_->why_not_workers(); }
 
 std::vector<std::string> Saver::left_out() const { return parts_->left_out(); }
 

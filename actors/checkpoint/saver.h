@@ -25,6 +25,13 @@ class FileSystem;
 
 namespace tagflow::actors {
 
+// Who writes the variables of a cluster.
+enum class ShardWriters : uint8_t {
+  kAny,      // the workers, if all of them may and can; else the master
+  kMaster,   // the process of the saver, which fetches them
+  kWorkers,  // each worker those that it has
+};
+
 struct SaverOptions {
   // Created if it is missing. It belongs to one saver at a time.
   std::string folder;
@@ -49,6 +56,12 @@ struct SaverOptions {
   graph::SavedState model;
   // How long a save waits for a moment between steps.
   std::chrono::nanoseconds patience = std::chrono::minutes(1);
+  // Workers write to the saver's own folder, which they must see at the same
+  // path: docs/survival.md. Without a cluster it is the process itself.
+  ShardWriters writers = ShardWriters::kAny;
+  // How long a save waits for the shards of workers: then it fails, and steps
+  // go on.
+  std::chrono::nanoseconds shard_patience = std::chrono::minutes(10);
   // Waits for the disk, so that a checkpoint survives a crash of the machine.
   bool sync = true;
   // Internal: what opens and changes files; null: the system. Outlives the
@@ -85,7 +98,7 @@ class Saver {
   // FailedPrecondition if another saver uses the folder; errors of creating and
   // reading the folder, and of Snapshots::create(). Removes incomplete files of
   // killed processes, and puts a checkpoint on the list that one completed but
-  // did not list.
+  // did not list. If workers are to write, the error of one that cannot.
   static Result<std::unique_ptr<Saver>> create(const Session& session,
                                                SaverOptions options);
   // Closes it; errors are dropped.
@@ -120,6 +133,9 @@ class Saver {
   // The step of the last checkpoint that was restored, or written without an
   // error.
   std::optional<int64_t> saved_step() const;
+  // Why workers do not write the checkpoints of a cluster, though any could; OK
+  // if they do, or were not to.
+  Status why_not_workers() const;
   // The queues and the like that the last snapshot lacks, each with the reason:
   // Snapshot::left_out.
   std::vector<std::string> left_out() const;

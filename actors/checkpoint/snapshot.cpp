@@ -6,9 +6,11 @@
 #include "actors/checkpoint/alone_at_border.h"
 #include "actors/checkpoint/graph_variables.h"
 #include "actors/checkpoint/task_state.h"
+#include "actors/checkpoint/worker_shards.h"
 #include "actors/runtime/device_set.h"
 #include "actors/session/session.h"
 #include "actors/shared_state.h"
+#include "devices/state/resource_op.h"
 #include "graph/fault.h"
 
 namespace tagflow::actors {
@@ -63,6 +65,7 @@ struct Snapshots::Parts {
   std::shared_ptr<SharedState> state;
   std::unique_ptr<Session> session;  // its own, with the same state
   std::unique_ptr<TaskState> tasks;
+  std::unique_ptr<WorkerShards> shards;  // null: the master writes all
   Entries entries;
   std::optional<uint64_t> seed;  // of the original session
 };
@@ -104,6 +107,27 @@ Result<std::unique_ptr<Snapshots>> Snapshots::create(
   return current_fault("snapshot");
 }
 
+Status Snapshots::hold_at_workers(const std::string& prefix,
+                                  checkpoint::FileSystem& files) try {
+  TAGFLOW_ASSIGN(auto shards, WorkerShards::create(*parts_->session));
+  TAGFLOW_RETURN_IF_ERROR(shards->try_out(prefix, files));
+  parts_->shards = std::move(shards);
+  return {};
+} catch (...) {
+  return current_fault("snapshot");
+}
+
+Result<std::vector<checkpoint::ForeignShard>> Snapshots::write_held(
+    const Snapshot& snapshot, const std::string& prefix,
+    const std::function<const std::string&(const std::string&)>& key_of,
+    const checkpoint::WriteOptions& options,
+    std::chrono::nanoseconds timeout) try {
+  if (snapshot.held.empty()) return std::vector<checkpoint::ForeignShard>();
+  return parts_->shards->write(snapshot, prefix, key_of, options, timeout);
+} catch (...) {
+  return current_fault("snapshot");
+}
+
 Result<Snapshot> Snapshots::take(std::chrono::nanoseconds timeout) try {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   std::vector<std::string> looks;
@@ -123,22 +147,34 @@ Result<Snapshot> Snapshots::take(std::chrono::nanoseconds timeout) try {
   Snapshot snapshot;
   snapshot.seed = parts_->seed.value_or(parts_->state->seed());
   TAGFLOW_ASSIGN(const auto looked, parts_->session->run({}, looks, {}, run));
-  std::vector<std::string> names, reads;
+  std::vector<WorkerShards::Variable> variables;
+  const auto homes = parts_->state->resources().homes();
   size_t number = 0;
   for (const auto& [name, entry] : parts_->entries)
     if (looked[number++].scalar_value<bool>()) {
-      names.push_back(name);
-      reads.push_back(entry.node("read"));
+      const auto home = homes.find(devices::resource_key(entry.variable.maker));
+      variables.push_back({name, entry.node("read"), entry.variable.dtype,
+                           home == homes.end() ? "" : home->second});
     }
+  std::vector<std::string> targets;
+  std::vector<Feed> feeds;
+  if (parts_->shards != nullptr) {
+    TAGFLOW_ASSIGN(variables, parts_->shards->plan(std::move(variables),
+                                                   snapshot, targets));
+    if (!targets.empty()) feeds.push_back(WorkerShards::feed_of(snapshot));
+  }
+  std::vector<std::string> reads;
+  for (const auto& variable : variables) reads.push_back(variable.read);
   TAGFLOW_RETURN_IF_ERROR(
       parts_->tasks->plan(std::span(looked).subspan(number), snapshot, reads));
-  TAGFLOW_ASSIGN(auto values, parts_->session->run({}, reads, {}, run));
-  for (size_t i = 0; i < names.size(); ++i)
-    snapshot.variables.emplace(std::move(names[i]), std::move(values[i]));
+  TAGFLOW_ASSIGN(auto values, parts_->session->run(feeds, reads, targets, run));
+  for (size_t i = 0; i < variables.size(); ++i)
+    snapshot.variables.emplace(std::move(variables[i].name),
+                               std::move(values[i]));
   // A process that has followed a lost one answers, too, and has nothing.
   if (const auto& backend = parts_->session->options().backend)
     TAGFLOW_RETURN_IF_ERROR(backend->check_state());
-  parts_->tasks->take(std::span(values).subspan(names.size()), snapshot);
+  parts_->tasks->take(std::span(values).subspan(variables.size()), snapshot);
   return snapshot;
 } catch (...) {
   return current_fault("snapshot");

@@ -8,10 +8,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/status.h"
 #include "graph/tensor.h"
+
+namespace tagflow::checkpoint {
+class FileSystem;
+struct ForeignShard;
+struct WriteOptions;
+}  // namespace tagflow::checkpoint
 
 namespace tagflow::actors {
 
@@ -22,6 +29,11 @@ struct Snapshot {
   // Values in the host's memory, by the names of the variables; in a named
   // container, the name is "container/name".
   std::map<std::string, Tensor, std::less<>> variables;
+  // Those whose values workers hold, to write them themselves, each with the
+  // number of its worker; and the number of the save, 0 if there is none: Note
+  // [Shards of workers] in worker_shards.h.
+  std::map<std::string, size_t, std::less<>> held;
+  int64_t save = 0;
   // The state of random ops: the session's seed, and in how many runs each op
   // took part. Without a seed, as in files of other programs, a restore keeps
   // the numbers of the session.
@@ -32,6 +44,11 @@ struct Snapshot {
   std::vector<Tensor> contents;
   // The others of these, each with the reason.
   std::vector<std::string> left_out;
+
+  // Whether it has the variable, here or at a worker.
+  bool has(std::string_view name) const {
+    return variables.contains(name) || held.contains(name);
+  }
 };
 
 // Takes and restores snapshots of the variables that a session's graph has when
@@ -52,6 +69,23 @@ class Snapshots {
   ~Snapshots();
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
+
+  // From now on, workers hold their variables for a snapshot, and write them by
+  // write_held(). The error of the first worker that cannot write shards beside
+  // those of that prefix, or whose files this process does not see; then
+  // snapshots are taken as before. FailedPrecondition if the session has no
+  // workers.
+  Status hold_at_workers(const std::string& prefix,
+                         checkpoint::FileSystem& files);
+  // Lets the workers write what they hold for the snapshot: errors of theirs,
+  // with their names; DeadlineExceeded if that takes longer. `key_of` gives the
+  // name in the checkpoint of each variable. REQUIRES: no other snapshot was
+  // taken since.
+  Result<std::vector<checkpoint::ForeignShard>> write_held(
+      const Snapshot& snapshot, const std::string& prefix,
+      const std::function<const std::string&(const std::string&)>& key_of,
+      const checkpoint::WriteOptions& options,
+      std::chrono::nanoseconds timeout);
 
   // Takes a snapshot of the variables that have a value. DeadlineExceeded if
   // there was no moment between steps. REQUIRES: as for Session::run().

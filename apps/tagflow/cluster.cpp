@@ -48,6 +48,7 @@ struct StartCommand {
   int workers = 0;
   std::vector<std::string> op_libraries;
   std::string file_root;
+  std::string checkpoints;
   double drain_time = 0;  // seconds
   bool respawns = false;
   bool tls = false;
@@ -231,6 +232,9 @@ LocalWorkersOptions options_of(const StartCommand& command,
   if (!command.file_root.empty())
     options.arguments.insert(options.arguments.end(),
                              {"--file-root", command.file_root});
+  if (!command.checkpoints.empty())
+    options.arguments.insert(options.arguments.end(),
+                             {"--checkpoints", command.checkpoints});
   return options;
 }
 
@@ -307,6 +311,7 @@ void add_cluster_command(CLI::App& app, ExitCode& exit_code) {
                    "as that of \"tagflow worker\"; by default graphs use no "
                    "files")
       ->type_name("DIR");
+  add_checkpoints_option(*start, command->checkpoints);
   add_drain_time_option(*start, command->drain_time);
   start->add_flag("--respawn", command->respawns,
                   "start another worker in the place of one that has ended");

@@ -218,7 +218,9 @@ ExitCode run_graph(const RunOptions& options) {
     return report(usage_error(error(
         Code::kUnimplemented, "[--logdir] event files are not supported yet")));
   }
-  Status usage = StepCheckpoints::check(options.checkpoints, options.steps > 0);
+  Status usage =
+      StepCheckpoints::check(options.checkpoints, options.steps > 0,
+                             !options.signature.engine.cluster.empty());
   if (usage.ok() && options.learn)
     usage = refuse_watching_cluster(options.signature.engine, "--learn");
   if (!usage.ok()) return report(usage_error(std::move(usage)));

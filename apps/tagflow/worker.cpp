@@ -39,6 +39,7 @@ struct WorkerCommand {
   std::string join;    // empty: nobody
   std::string name = net::ClusterFile().name;
   net::TlsFiles tls;  // that the cluster file names
+  std::string checkpoints;
   bool is_insecure = false;
   // Less than the time after which systemd kills a service.
   double drain_time = 60;  // seconds
@@ -117,6 +118,7 @@ Failure make_options(const WorkerCommand& command,
   options.policy = *std::move(policy);
   if (engine.file_root.empty())
     options.policy.reads = options.policy.writes = graph::FileScope::nowhere();
+  options.checkpoints = command.checkpoints;
   options.task = {command.job, command.task};
   options.cluster = command.name;
   options.secret = *std::move(secret);
@@ -294,6 +296,7 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
   sub->add_option("--parent", command->parent, "")->group("");
   add_op_library_option(*sub, command->op_libraries);
   add_policy_options(*sub, engine);
+  add_checkpoints_option(*sub, command->checkpoints);
   sub->callback([command, &exit_code] { exit_code = report(serve(*command)); });
 }
 

@@ -63,4 +63,13 @@ CLI::Option* add_drain_time_option(CLI::App& app, double& seconds) {
       ->type_name("SECONDS");
 }
 
+void add_checkpoints_option(CLI::App& app, std::string& folder) {
+  app.add_option(
+         "--checkpoints", folder,
+         "the folder in and below which masters may have a worker write "
+         "its shards of their checkpoints; default: that of "
+         "--file-root, or none")
+      ->type_name("DIR");
+}
+
 }  // namespace tagflow::apps

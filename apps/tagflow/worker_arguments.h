@@ -46,4 +46,8 @@ Failure not_started(std::string_view what, const Status& status,
 // steps. `seconds`, which has the default, must outlive the parsing.
 CLI::Option* add_drain_time_option(CLI::App& app, double& seconds);
 
+// Declares --checkpoints: where a worker may write its shards of checkpoints.
+// `folder` must outlive the parsing.
+void add_checkpoints_option(CLI::App& app, std::string& folder);
+
 }  // namespace tagflow::apps

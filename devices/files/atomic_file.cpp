@@ -47,6 +47,20 @@ Result<std::unique_ptr<AtomicFile>> AtomicFile::create(
   return made;
 }
 
+Result<std::unique_ptr<AtomicFile>> AtomicFile::create_as(
+    std::string temporary, std::string target, const WriteOptions& options) {
+  FileSystem& files = options.file_system();
+  if (options.makes_folders)
+    TAGFLOW_RETURN_IF_ERROR(files.make_folder(folder_of(target)));
+  std::unique_ptr<AtomicFile> made(new AtomicFile(std::move(target), options));
+  made->temporary_ = std::move(temporary);
+  const MakingUnfinishedFile making;
+  TAGFLOW_ASSIGN(made->file_, files.create(made->temporary_));
+  made->exists_ = true;
+  made->unfinished_.emplace(made->temporary_);
+  return made;
+}
+
 AtomicFile::~AtomicFile() {
   // An error is not reported: the leftover file does no harm.
   if (!exists_) return;
@@ -109,6 +123,12 @@ Status AtomicFile::publish() {
   file_.reset();
   published_ = true;
   return {};
+}
+
+void AtomicFile::leave() {
+  unfinished_.reset();
+  exists_ = false;
+  file_.reset();
 }
 
 Status write_atomically(const std::string& path, std::string_view bytes,

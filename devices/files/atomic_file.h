@@ -40,6 +40,9 @@ class AtomicFile {
   // NotFound if the folder is missing, and the options do not make it.
   static Result<std::unique_ptr<AtomicFile>> create(
       std::string target, const WriteOptions& options);
+  // As above, under the given temporary name. AlreadyExists if it is taken.
+  static Result<std::unique_ptr<AtomicFile>> create_as(
+      std::string temporary, std::string target, const WriteOptions& options);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
@@ -53,12 +56,16 @@ class AtomicFile {
   Status finish();
   // Gives it its name; sync_folder() makes it durable. REQUIRES: finished.
   Status publish();
+  // Leaves it under its temporary name, for somebody else to publish.
+  // REQUIRES: finished.
+  void leave();
   // A signal that ends the process does not remove it any more.
   void keep_after_signals() { unfinished_.reset(); }
 
   // The number of bytes appended.
   uint64_t size() const { return size_; }
   const std::string& target() const { return target_; }
+  const std::string& temporary() const { return temporary_; }
   bool is_published() const { return published_; }
 
  private:

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "devices/files/crc32c.h"
-#include "devices/files/string_elements.h"
+#include "graph/fault.h"
 
 namespace tagflow::checkpoint {
 
@@ -24,12 +23,13 @@ Status remove_index(const std::string& prefix, const WriteOptions& options) {
   return options.sync ? files.sync_folder(folder_of(path)) : Status();
 }
 
-Result<std::unique_ptr<BundleWriter>> BundleWriter::create(
-    std::string prefix, int num_shards, const WriteOptions& options) {
+Result<std::unique_ptr<BundleWriter>> BundleWriter::make(
+    std::string prefix, int own_shards, int num_shards,
+    const WriteOptions& options) {
   TAGFLOW_RETURN_IF_ERROR(check_prefix(prefix));
   std::unique_ptr<BundleWriter> writer(
-      new BundleWriter(std::move(prefix), options));
-  for (int i = 0; i < num_shards; ++i) {
+      new BundleWriter(std::move(prefix), num_shards, options));
+  for (int i = 0; i < own_shards; ++i) {
     TAGFLOW_ASSIGN(
         auto file,
         AtomicFile::create(data_path(writer->prefix_, i, num_shards), options));
@@ -38,49 +38,64 @@ Result<std::unique_ptr<BundleWriter>> BundleWriter::create(
   return writer;
 }
 
-BundleWriter::~BundleWriter() = default;
+Result<std::unique_ptr<BundleWriter>> BundleWriter::create(
+    std::string prefix, int num_shards, const WriteOptions& options) {
+  return make(std::move(prefix), num_shards, num_shards, options);
+}
 
-Status BundleWriter::check_new(std::string_view name,
-                               const Tensor& tensor) const {
-  if (name.empty() || name.front() == '\0')
-    return invalid_argument("[checkpoint] {:?} is not a name of a tensor",
-                            name);
-  if (!tensor.valid() ||
-      (!is_plain(tensor.dtype()) && tensor.dtype() != DataType::kString))
-    return error(Code::kUnimplemented,
-                 "[checkpoint] tensor {:?} is {}, which cannot be saved", name,
-                 tensor.describe());
-  return {};
+Result<std::unique_ptr<BundleWriter>> BundleWriter::create_first(
+    std::string prefix, int num_shards, const WriteOptions& options) {
+  return make(std::move(prefix), 1, num_shards, options);
+}
+
+BundleWriter::~BundleWriter() {
+  for (const auto& [number, shard] : adopted_)
+    if (!shard.is_published)
+      static_cast<void>(guarded(
+          [&] { return options_.file_system().remove(shard.temporary); }));
 }
 
 Status BundleWriter::write(std::string key, const Tensor& tensor) {
   const auto shard = std::ranges::min_element(
       shards_, {}, [](const auto& file) { return file->size(); });
-  AtomicFile& file = **shard;
-  BundleEntry entry;
-  entry.key = key;
-  entry.dtype = int(tensor.dtype());
-  entry.shape = tensor.shape();
-  entry.shard = int(shard - shards_.begin());
-  entry.offset = file.size();
-  uint32_t crc = 0;
-  if (tensor.dtype() == DataType::kString) {
-    TAGFLOW_ASSIGN(crc,
-                   write_string_elements(tensor, [&](std::string_view bytes) {
-                     return file.append(bytes);
-                   }));
-  } else {
-    TAGFLOW_RETURN_IF_ERROR(file.append(
-        {static_cast<const char*>(tensor.raw()), tensor.bytes()}, crc));
-  }
-  entry.size = file.size() - entry.offset;
-  entry.crc = mask_crc32c(crc);
+  TAGFLOW_ASSIGN(
+      BundleEntry entry,
+      append_tensor(**shard, key, int(shard - shards_.begin()), tensor));
   entries_.emplace(std::move(key), std::move(entry));
   return {};
 }
 
+Status BundleWriter::adopt(ForeignShard shard) {
+  const auto refuse = [&](std::string_view what) {
+    return invalid_argument(
+        "[checkpoint] shard {} of {}, which {} has "
+        "written, {}",
+        shard.shard, num_shards_, shard.writer, what);
+  };
+  if (shard.shard < int(shards_.size()) || shard.shard >= num_shards_ ||
+      adopted_.contains(shard.shard))
+    return refuse("is not one that is missing");
+  for (const BundleEntry& entry : shard.entries) {
+    if (entry.is_sliced() || entry.is_slice() || entry.key.empty() ||
+        entry.shard != shard.shard || entry.offset > shard.size ||
+        entry.size > shard.size - entry.offset)
+      return refuse(fmt::format("cannot have tensor {:?}", entry.key));
+    if (entries_.contains(entry.key))
+      return refuse(fmt::format("has tensor {:?}, too", entry.key));
+  }
+  adopted_.emplace(shard.shard,
+                   Adopted{std::move(shard.path),
+                           data_path(prefix_, shard.shard, num_shards_)});
+  for (BundleEntry& entry : shard.entries) {
+    std::string key = entry.key;
+    if (!entries_.try_emplace(std::move(key), std::move(entry)).second)
+      return refuse("has a tensor twice");
+  }
+  return {};
+}
+
 Status BundleWriter::add(std::string_view name, const Tensor& tensor) {
-  TAGFLOW_RETURN_IF_ERROR(check_new(name, tensor));
+  TAGFLOW_RETURN_IF_ERROR(check_savable(name, tensor));
   if (entries_.contains(name))
     return invalid_argument("[checkpoint] tensor {:?} is added twice", name);
   return write(std::string(name), tensor);
@@ -88,7 +103,7 @@ Status BundleWriter::add(std::string_view name, const Tensor& tensor) {
 
 Status BundleWriter::add_slice(std::string_view name, const Shape& whole,
                                const TensorSlice& slice, const Tensor& tensor) {
-  TAGFLOW_RETURN_IF_ERROR(check_new(name, tensor));
+  TAGFLOW_RETURN_IF_ERROR(check_savable(name, tensor));
   const auto refuse = [&](std::string_view what) {
     return invalid_argument("[checkpoint] slice {} of tensor {:?}: {}",
                             slice.to_string(), name, what);
@@ -124,13 +139,16 @@ Status BundleWriter::add_slice(std::string_view name, const Shape& whole,
 }
 
 Status BundleWriter::finish() {
+  if (shards_.size() + adopted_.size() != size_t(num_shards_))
+    return invalid_argument("[checkpoint] \"{}\" has {} shards of {}", prefix_,
+                            shards_.size() + adopted_.size(), num_shards_);
   for (const auto& [key, entry] : entries_)
     if (Status status = check_disjoint(entry.resolved_slices()); !status.ok())
       return std::move(status).with_prefix(
           fmt::format("[checkpoint] tensor {:?}: ", key));
   for (const auto& shard : shards_) TAGFLOW_RETURN_IF_ERROR(shard->finish());
   BundleIndex index;
-  index.num_shards = int(shards_.size());
+  index.num_shards = num_shards_;
   for (auto& [key, entry] : entries_) index.entries.push_back(std::move(entry));
   entries_.clear();
   TAGFLOW_ASSIGN(const std::string bytes, format_bundle_index(index));
@@ -145,6 +163,10 @@ Status BundleWriter::publish_files() {
   FileSystem& files = options_.file_system();
   const std::string folder = folder_of(prefix_);
   for (const auto& shard : shards_) TAGFLOW_RETURN_IF_ERROR(shard->publish());
+  for (auto& [number, shard] : adopted_) {
+    TAGFLOW_RETURN_IF_ERROR(files.rename(shard.temporary, shard.target));
+    shard.is_published = true;
+  }
   if (options_.sync) TAGFLOW_RETURN_IF_ERROR(files.sync_folder(folder));
   TAGFLOW_RETURN_IF_ERROR(index_->publish());
   return options_.sync ? files.sync_folder(folder) : Status();
@@ -160,6 +182,8 @@ Status BundleWriter::publish() {
   if (files.exists(index) && !files.remove(index).ok()) return status;
   for (const auto& shard : shards_)
     if (shard->is_published()) static_cast<void>(files.remove(shard->target()));
+  for (const auto& [number, shard] : adopted_)
+    if (shard.is_published) static_cast<void>(files.remove(shard.target));
   return status;
 }
 

@@ -9,6 +9,7 @@
 
 #include "devices/files/atomic_file.h"
 #include "devices/files/bundle_index.h"
+#include "devices/files/bundle_shard.h"
 #include "graph/status.h"
 #include "graph/tensor.h"
 
@@ -34,6 +35,10 @@ class BundleWriter {
   // >= 1.
   static Result<std::unique_ptr<BundleWriter>> create(
       std::string prefix, int num_shards, const WriteOptions& options);
+  // For a bundle whose shards from 1 on come from other processes: Note [Shards
+  // of other processes] in bundle_shard.h.
+  static Result<std::unique_ptr<BundleWriter>> create_first(
+      std::string prefix, int num_shards, const WriteOptions& options);
   BundleWriter(const BundleWriter&) = delete;
   BundleWriter& operator=(const BundleWriter&) = delete;
   ~BundleWriter();
@@ -49,22 +54,38 @@ class BundleWriter {
   Status add_slice(std::string_view name, const Shape& whole,
                    const TensorSlice& slice, const Tensor& tensor);
 
-  // InvalidArgument if slices of a tensor overlap. REQUIRES: open.
+  // Adds the shard that another process has written, which check_shard() has
+  // found: publish() gives it its name. InvalidArgument if it does not say of
+  // each tensor what can be, or is not a shard that is missing. REQUIRES: open.
+  Status adopt(ForeignShard shard);
+
+  // InvalidArgument if slices of a tensor overlap, or shards of other processes
+  // are missing. REQUIRES: open.
   Status finish();
   // After an error no new file is left; an earlier checkpoint may be gone.
   // REQUIRES: finished.
   Status publish();
 
  private:
-  BundleWriter(std::string prefix, const WriteOptions& options)
-      : prefix_(std::move(prefix)), options_(options) {}
-  Status check_new(std::string_view name, const Tensor& tensor) const;
+  struct Adopted {
+    std::string temporary, target;
+    bool is_published = false;
+  };
+  BundleWriter(std::string prefix, int num_shards, const WriteOptions& options)
+      : prefix_(std::move(prefix)),
+        num_shards_(num_shards),
+        options_(options) {}
+  static Result<std::unique_ptr<BundleWriter>> make(
+      std::string prefix, int own_shards, int num_shards,
+      const WriteOptions& options);
   Status write(std::string key, const Tensor& tensor);
   Status publish_files();
 
   const std::string prefix_;
+  const int num_shards_;
   const WriteOptions options_;
-  std::vector<std::unique_ptr<AtomicFile>> shards_;
+  std::vector<std::unique_ptr<AtomicFile>> shards_;  // its own, the first ones
+  std::map<int, Adopted> adopted_;  // by the numbers of the shards
   std::map<std::string, BundleEntry, std::less<>> entries_;
   std::unique_ptr<AtomicFile> index_;  // when finished
 };

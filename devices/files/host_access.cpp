@@ -24,8 +24,13 @@ std::unique_ptr<FileSystem> scoped_files(const graph::OpPolicy& policy) {
 HostAccess::HostAccess() : HostAccess(graph::OpPolicy(), nullptr) {}
 
 HostAccess::HostAccess(const graph::OpPolicy& policy, PrintSink print)
+    : HostAccess(policy, std::move(print), policy.writes) {}
+
+HostAccess::HostAccess(const graph::OpPolicy& policy, PrintSink print,
+                       graph::FileScope shards)
     : reads_(policy.reads),
       writes_(policy.writes),
+      shards_(std::move(shards)),
       print_(std::move(print)),
       own_files_(scoped_files(policy)),
       files_(own_files_ == nullptr ? &checkpoint::local_files()

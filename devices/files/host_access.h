@@ -27,7 +27,11 @@ class HostAccess {
   // All files, and the streams of the process.
   HostAccess();
   // An empty sink: the streams of the process.
+  // Shards of checkpoints may be where ops may write.
   HostAccess(const graph::OpPolicy& policy, PrintSink print);
+  // Shards of checkpoints may be in `shards`.
+  HostAccess(const graph::OpPolicy& policy, PrintSink print,
+             graph::FileScope shards);
   ~HostAccess();
   HostAccess(const HostAccess&) = delete;
   HostAccess& operator=(const HostAccess&) = delete;
@@ -44,6 +48,10 @@ class HostAccess {
   Result<std::string> name_to_write(const std::string& path) const {
     return writes_.resolve_name(path);
   }
+  // As name_to_write(), for a shard of a checkpoint that another process saves.
+  Result<std::string> shard_to_write(const std::string& path) const {
+    return shards_.resolve_name(path);
+  }
   // Files for readers and writers of checkpoints: each path is one of the
   // graph. Lives as long as this object.
   checkpoint::FileSystem& files() const { return *files_; }
@@ -51,7 +59,7 @@ class HostAccess {
   void print(PrintStream stream, std::string_view text) const;
 
  private:
-  const graph::FileScope reads_, writes_;
+  const graph::FileScope reads_, writes_, shards_;
   const PrintSink print_;
   const std::unique_ptr<checkpoint::FileSystem> own_files_;  // may be null
   checkpoint::FileSystem* const files_;

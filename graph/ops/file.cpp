@@ -26,6 +26,7 @@ Status matching_files_shape(ShapeContext& c) {
 
 void register_file_ops(OpRegistry& registry) {
   register_file_checkpoint_ops(registry);
+  register_file_shard_ops(registry);
   registry.add(OpDefBuilder("ReadFile")
                    .input("filename: string")
                    .output("contents: string")

@@ -6,5 +6,6 @@ namespace tagflow::graph {
 class OpRegistry;
 
 void register_file_checkpoint_ops(OpRegistry& registry);
+void register_file_shard_ops(OpRegistry& registry);
 
 }  // namespace tagflow::graph

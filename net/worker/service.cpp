@@ -23,6 +23,20 @@ constexpr std::chrono::milliseconds kLook{50};
 // For a master that reads why its worker leaves.
 constexpr std::chrono::milliseconds kPatience{200};
 
+graph::FileScope scope_of_shards(const WorkerOptions& options) {
+  return options.checkpoints.empty()
+             ? options.policy.writes
+             : graph::FileScope::beneath(options.checkpoints);
+}
+
+// Which nodes may be in a graph. What uses files passes if some node of a
+// checkpoint may write: HostAccess refuses the paths of all others.
+graph::OpPolicy policy_of_nodes(const WorkerOptions& options) {
+  graph::OpPolicy policy = options.policy;
+  if (policy.writes.is_nowhere()) policy.writes = scope_of_shards(options);
+  return policy;
+}
+
 }  // namespace
 
 Service::Service(const WorkerOptions& options, const IoThreads& threads,
@@ -32,8 +46,9 @@ Service::Service(const WorkerOptions& options, const IoThreads& threads,
       devices_(std::move(devices)),
       control_(control),
       state_(devices_),
-      host_access_(std::make_shared<devices::HostAccess>(options.policy,
-                                                         options.print_sink)) {}
+      policy_(policy_of_nodes(options)),
+      host_access_(std::make_shared<devices::HostAccess>(
+          options.policy, options.print_sink, scope_of_shards(options))) {}
 
 Result<std::unique_ptr<Service>> Service::start(
     const WorkerOptions& options, const IoThreads& threads,
@@ -251,8 +266,8 @@ void Service::take_register(std::string_view bytes) {
 Result<std::shared_ptr<Registered>> Service::make(const Register& registration,
                                                   graph::Budget& budget) {
   TAGFLOW_ASSIGN(const auto sessions, sessions_of(registration, budget));
-  return compile_registration(registration, devices_, options_.policy,
-                              host_access_, sessions, parts_, budget);
+  return compile_registration(registration, devices_, policy_, host_access_,
+                              sessions, parts_, budget);
 }
 
 PeerSession* Service::session_with(const PeerId& id) {

@@ -140,6 +140,7 @@ class Service {
   const std::shared_ptr<actors::DeviceSet> devices_;
   Control& control_;
   actors::SharedState state_;
+  const graph::OpPolicy policy_;  // of the nodes of graphs
   const std::shared_ptr<const devices::HostAccess> host_access_;
   Identity identity_;
   Parts parts_;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <thread>
@@ -82,6 +83,13 @@ class Worker::Impl {
 Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
     WorkerOptions options) {
   TAGFLOW_RETURN_IF_ERROR(options.policy.validate());
+  if (std::error_code code;
+      !options.checkpoints.empty() &&
+      !std::filesystem::is_directory(options.checkpoints, code))
+    return invalid_argument(
+        "[worker] \"{}\", where shards of checkpoints "
+        "may be, is not a folder",
+        options.checkpoints);
   auto impl = std::make_unique<Impl>();
   impl->options_ = std::move(options);
   if (!impl->options_.on_warning)

@@ -39,6 +39,9 @@ struct WorkerOptions {
   int workers = 0;      // threads of its engine; 0: one per core
   // What the graphs of masters may do here.
   graph::OpPolicy policy = without_files();
+  // The folder in and below which a master may have shards of checkpoints
+  // written; no other op may use it. Empty: where `policy` lets ops write.
+  std::string checkpoints;
   // Receives what they print. Empty: the streams of the process.
   devices::PrintSink print_sink;
   // Receives why a master was lost, and the like. Empty: stderr. Must be

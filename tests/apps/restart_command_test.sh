@@ -41,6 +41,39 @@ is_said killed 'resumed after step '
 expect 0 - - tagflow checkpoint diff undisturbed killed
 is_said cluster '; another one follows it'
 
+# Nor is another bit in what workers write by themselves, while one is killed.
+stop_cluster() {
+  kill "$cluster"
+  wait "$cluster"
+}
+stop_cluster
+start cluster tagflow cluster start 3 --respawn --checkpoints . --file c.json
+cluster=$pid
+run shards --steps 4000 --restarts 1 --save-on workers
+reaches shards 1500
+kill -KILL "$(worker 1)"
+ends 0 shards
+is_said shards 'restart 1 of 1'
+expect 0 - - tagflow checkpoint diff undisturbed shards
+cases=$((cases + 1))
+ls "$work"/shards/model.ckpt-4000.data-00001-of-* >"$work/ls.out" 2>&1 ||
+  complain "the workers have no shard" ls shards
+ls "$work"/shards/*.tmp-* >"$work/ls.out" 2>&1 &&
+  complain "there are temporary files" ls shards
+# They may not write elsewhere.
+mkdir "$work/elsewhere"
+stop_cluster
+start cluster tagflow cluster start 3 --respawn --checkpoints elsewhere \
+  --file c.json
+cluster=$pid
+run refused --steps 10 --save-on workers
+ends 1 refused
+is_said refused 'refused/model.ckpt-trial.data-0000'
+is_said refused '/job:worker/task:'
+run any --steps 4000
+ends 0 any
+expect 0 - - tagflow checkpoint diff undisturbed any
+
 # The master is killed; the next one goes on.
 run master --steps 4000
 reaches master 500
@@ -53,8 +86,7 @@ expect 0 - - tagflow checkpoint diff undisturbed master
 
 # restart_cluster: with three workers, which nobody follows.
 restart_cluster() {
-  kill "$cluster"
-  wait "$cluster"
+  stop_cluster
   start cluster tagflow cluster start 3 --file c.json
   cluster=$pid
 }
@@ -114,6 +146,12 @@ expect 2 - 'requires --save' tagflow run "${line[@]}" --steps 9 --restarts 1 \
   --cluster c.json
 expect 2 - 'requires --cluster' tagflow run "${line[@]}" --steps 9 \
   --restarts 1 --save x
+expect 2 - 'there are no workers' tagflow run "${line[@]}" --steps 9 \
+  --save x --save-on workers
+expect 2 - 'neither workers nor master' tagflow run "${line[@]}" --steps 9 \
+  --save x --save-on nobody
+expect 2 - 'there is no --save DIR' tagflow run "${line[@]}" --steps 9 \
+  --save-on master
 expect 2 - 'requires --restarts' tagflow run "${line[@]}" --steps 9 \
   --restart-wait 1
 finish

@@ -305,6 +305,37 @@ def check_trainings(folder, is_resource):
         same(f"of safetensors: {name}", value, changed[name])
 
 
+def check_workers(folder):
+    """TensorFlow reads what the workers of a cluster have written, and it is
+    what one process writes."""
+    graphs = pathlib.Path(__file__).parents[1] / "apps" / "graphs"
+    line = ["run", graphs / "line.pbtxt", "--init", "init", "--target", "train",
+            "--feed", f"x=@{graphs}/line_x.json",
+            "--feed", f"y=@{graphs}/line_y.json", "--seed", 7, "--steps", 50]
+    tagflow(*line, "--save", folder / "one_process")
+    cluster = subprocess.Popen(
+        [TAGFLOW, "cluster", "start", "3", "--checkpoints", folder,
+         "--file", folder / "c.json"], stdout=subprocess.PIPE, text=True)
+    try:
+        if not cluster.stdout.readline().startswith("ready: "):
+            sys.exit("there is no cluster")
+        tagflow(*line, "--save", folder / "shards", "--cluster",
+                folder / "c.json", "--scatter", 5, "--save-on", "workers")
+    finally:
+        cluster.terminate()
+        cluster.wait()
+    if not list((folder / "shards").glob("model.ckpt-50.data-00001-of-*")):
+        sys.exit("the workers have written no shard")
+    ours, theirs = (tf.train.load_checkpoint(str(folder / name))
+                    for name in ("shards", "one_process"))
+    names = ours.get_variable_to_shape_map()
+    if names.keys() != theirs.get_variable_to_shape_map().keys():
+        sys.exit(f"the checkpoint of workers has {sorted(names)}")
+    for name in names:
+        same(f"of workers: {name}", ours.get_tensor(name),
+             theirs.get_tensor(name))
+
+
 class Plane(tf.Module):
     """A plane that is fitted by momentum, with noise that is drawn here."""
 
@@ -384,6 +415,7 @@ def main():
         for is_resource in (False, True):
             check_trainings(folder, is_resource)
         check_saved_model(folder)
+        check_workers(folder)
     print(f"checkpoints: {checks} tensors are the same")
 
 

@@ -34,7 +34,8 @@ struct Options {
 };
 
 Failure train(const Options& options) {
-  Status usage = StepCheckpoints::check(options.trainer.checkpoints, true);
+  Status usage = StepCheckpoints::check(
+      options.trainer.checkpoints, /*has_steps=*/true, /*has_workers=*/false);
   if (!usage.ok()) return usage_error(std::move(usage));
   auto texts = fortunes::read_fortunes(options.data);
   if (!texts.ok()) {

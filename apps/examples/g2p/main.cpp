@@ -85,7 +85,8 @@ std::string format_errors(const char* search, const ErrorCount& errors,
 }
 
 Failure train(const Options& options) {
-  Status usage = StepCheckpoints::check(options.trainer.checkpoints, true);
+  Status usage = StepCheckpoints::check(
+      options.trainer.checkpoints, /*has_steps=*/true, /*has_workers=*/false);
   if (!usage.ok()) return usage_error(std::move(usage));
   Program program;
   Failure failure = set_up(options, program);

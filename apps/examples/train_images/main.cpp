@@ -159,7 +159,9 @@ training::Outcome train_with_restarts(Options& options, const Task& task) {
 }
 
 Failure train_model(Options& options) {
-  Status usage = StepCheckpoints::check(options.trainer.checkpoints, true);
+  Status usage =
+      StepCheckpoints::check(options.trainer.checkpoints, /*has_steps=*/true,
+                             /*has_workers=*/!options.engine.cluster.empty());
   if (!usage.ok()) return usage_error(std::move(usage));
   for (const auto& [name, style] : kStyles)
     if (options.style == name) options.task.style = style;

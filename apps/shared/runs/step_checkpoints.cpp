@@ -76,6 +76,14 @@ void warn_of_unused(const actors::Restored& restored) {
       restored.path, restored.unused.size(), restored.unused[0]);
 }
 
+Failure cannot_save(const Status& status, actors::ShardWriters writers) {
+  const bool lacks_leave = writers == actors::ShardWriters::kWorkers &&
+                           status.code() == Code::kPermissionDenied;
+  return run_time_error(
+      error(status.code(), "[--save] {}{}", status.message(),
+            lacks_leave ? "; tagflow worker --checkpoints DIR allows it" : ""));
+}
+
 }  // namespace
 
 Result<SaveInterval> parse_save_every(const std::string& text) {
@@ -105,6 +113,14 @@ Result<SaveInterval> parse_save_every(const std::string& text) {
       text);
 }
 
+Result<actors::ShardWriters> parse_save_on(const std::string& text) {
+  if (text.empty()) return actors::ShardWriters::kAny;
+  if (text == "master") return actors::ShardWriters::kMaster;
+  if (text == "workers") return actors::ShardWriters::kWorkers;
+  return invalid_argument("[--save-on] \"{}\" is neither workers nor master",
+                          text);
+}
+
 void add_saving_options(CLI::App& app, CheckpointOptions& options) {
   const std::string interval =
       options.save_every.empty() ? "600s" : options.save_every;
@@ -122,6 +138,12 @@ void add_saving_options(CLI::App& app, CheckpointOptions& options) {
                  "how many checkpoints stay in the folder; 0: all")
       ->capture_default_str()
       ->check(CLI::Range(0, 1'000'000));
+  app.add_option("--save-on", options.save_on,
+                 "who writes the variables of a cluster: each of the workers "
+                 "those that it has, or the master, which fetches them; "
+                 "default: the workers, if all of them may write to the folder "
+                 "and the master sees their files")
+      ->type_name("workers|master");
 }
 
 void add_checkpoint_options(CLI::App& app, CheckpointOptions& options) {
@@ -150,9 +172,14 @@ Status with_hint_of_init(Status status, const CheckpointOptions& options) {
                status.message());
 }
 
-Status StepCheckpoints::check(const CheckpointOptions& options,
-                              bool has_steps) {
+Status StepCheckpoints::check(const CheckpointOptions& options, bool has_steps,
+                              bool has_workers) {
   TAGFLOW_RETURN_IF_ERROR(parse_save_every(options.save_every).status());
+  TAGFLOW_ASSIGN(const auto writers, parse_save_on(options.save_on));
+  if (!options.save_on.empty() && options.save.empty())
+    return invalid_argument("[--save-on] there is no --save DIR");
+  if (writers == actors::ShardWriters::kWorkers && !has_workers)
+    return invalid_argument("[--save-on] there are no workers: no --cluster");
   if (!options.save_every.empty() && options.save.empty())
     return invalid_argument("[--save-every] there is no --save DIR");
   if (!options.save.empty() && !has_steps)
@@ -173,14 +200,21 @@ Failure StepCheckpoints::start(const CheckpointOptions& options,
   if (!options.save.empty()) {
     const auto interval = parse_save_every(options.save_every);
     if (!interval.ok()) return usage_error(interval.status());
+    const auto writers = parse_save_on(options.save_on);
+    if (!writers.ok()) return usage_error(writers.status());
     auto saver = actors::Saver::create(session, {.folder = options.save,
                                                  .keep = options.keep,
                                                  .every_steps = interval->steps,
                                                  .every = interval->time,
-                                                 .model = model});
-    if (!saver.ok())
-      return run_time_error(std::move(saver).status().with_prefix("[--save] "));
+                                                 .model = model,
+                                                 .writers = *writers});
+    if (!saver.ok()) return cannot_save(saver.status(), *writers);
     saver_ = std::move(saver).value();
+    // That none of them may is usual.
+    if (const Status why = saver_->why_not_workers();
+        !why.ok() && why.code() != Code::kPermissionDenied)
+      spdlog::info("[--save] the master writes the checkpoints: {}",
+                   why.message());
     auto restored = saver_->restore();
     if (!restored.ok())
       return run_time_error(

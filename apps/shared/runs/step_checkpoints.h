@@ -24,15 +24,19 @@ struct CheckpointOptions {
   std::string save;        // a folder; or empty
   std::string save_every;  // "N" or "Ns"; empty: every ten minutes
   int keep = 5;
+  std::string save_on;  // "workers", "master", or empty: whoever can
   std::string restore;  // a checkpoint; or empty
   std::vector<std::string> init;
 };
 
-// Declares --save, --save-every and --keep, with the values in `options` as
-// defaults, or all of the options, for programs that do not know how a model is
-// initialised. `options` must outlive the parsing.
+// Declares --save, --save-every, --keep and --save-on, with the values in
+// `options` as defaults, or all of the options, for programs that do not know
+// how a model is initialised. `options` must outlive the parsing.
 void add_saving_options(CLI::App& app, CheckpointOptions& options);
 void add_checkpoint_options(CLI::App& app, CheckpointOptions& options);
+
+// What --save-on says. InvalidArgument, a usage error, for another text.
+Result<actors::ShardWriters> parse_save_on(const std::string& text);
 
 // The interval of --save-every: one of the two is zero. Returns
 // InvalidArgument, a usage error, if the text is neither a positive whole
@@ -52,8 +56,10 @@ Status with_hint_of_init(Status status, const CheckpointOptions& options);
 class StepCheckpoints {
  public:
   // Returns a usage error for options that are invalid in any case.
-  // `has_steps`: whether several steps are run.
-  static Status check(const CheckpointOptions& options, bool has_steps);
+  // `has_steps`: whether several steps are run; `has_workers`: whether on a
+  // cluster.
+  static Status check(const CheckpointOptions& options, bool has_steps,
+                      bool has_workers);
 
   // Restores the folder's newest checkpoint if there is one, else that of
   // --restore, else the model's own one. If no variable has a value then, runs

@@ -9,6 +9,7 @@
 #include "devices/state/actor_kernel.h"
 #include "devices/state/run_counts.h"
 #include "devices/state/saved_contents.h"
+#include "devices/state/shard_writer.h"
 #include "devices/state/state_kind.h"
 #include "devices/state/table.h"
 
@@ -44,9 +45,11 @@ class ListStateKernel final : public CheapKernel {
     TAGFLOW_ASSIGN(const ResourceManager* state, state_of(context));
     std::vector<std::string> texts;
     state->for_each([&](const ResourceKey& key, StateObject& object) {
-      // Variables have nodes of their own; a mutex has no contents.
-      if (key.kind == Variable::kKind || key.kind == Variable::kReferenceKind ||
-          key.kind == kMutexKind || object.has_ended())
+      // Variables have nodes of their own; a mutex has no contents, and what is
+      // held for a shard is in a checkpoint already.
+      if (key.kind == ShardWriter::kKind || key.kind == Variable::kKind ||
+          key.kind == Variable::kReferenceKind || key.kind == kMutexKind ||
+          object.has_ended())
         return;
       // _SaveActor or _SaveTable can read it.
       const bool is_saved = dynamic_cast<SavedContents*>(&object) != nullptr &&

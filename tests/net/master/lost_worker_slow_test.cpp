@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include "net/worker/worker.h"
@@ -40,6 +41,7 @@ TEST_CASE("a worker for other test cases" * doctest::skip()) {
   options.secret = kProcessSecret;
   options.devices = "cpu:1";
   options.workers = 1;
+  options.checkpoints = std::filesystem::temp_directory_path();
   options.on_warning = [](const std::string&) {};
   const auto worker = Worker::start(options);
   INFO(worker.status().to_string());

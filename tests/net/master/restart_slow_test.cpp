@@ -203,6 +203,8 @@ TEST_CASE("workers that are killed at random leave a training's result as is") {
     int losses = 0;
     actors::TrainingOptions options = options_of(folder);
     options.restarts = 6;
+    options.saver.writers = seed % 2 == 0 ? actors::ShardWriters::kMaster
+                                          : actors::ShardWriters::kWorkers;
     options.make_session = [&]() -> Result<std::unique_ptr<actors::Session>> {
       TAGFLOW_ASSIGN(auto connected, Cluster::connect(cluster));
       return session_on(training, std::move(connected));
