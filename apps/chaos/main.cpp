@@ -47,6 +47,7 @@ struct Options {
 struct Row {
   int count = 0;
   std::vector<double> detected, goes_on;
+  std::map<Phase, int> in_phase;
 };
 
 std::string cells(std::vector<double> times) {
@@ -102,7 +103,7 @@ class Chaos {
         break;
       run_one(options_.seed + uint64_t(k));
     }
-    print_table();
+    print_tables();
     if (failed_.empty()) return {};
     return error(Code::kInternal, "[chaos] {} of {} schedules failed: seeds {}",
                  failed_.size(), count_, fmt::join(failed_, ", "));
@@ -133,6 +134,7 @@ class Chaos {
       if (!measured.has_come) continue;
       Row& row = rows_[measured.row];
       ++row.count;
+      ++row.in_phase[faults[k].phase];
       if (measured.detected) row.detected.push_back(*measured.detected);
       if (measured.goes_on) row.goes_on.push_back(*measured.goes_on);
     }
@@ -148,7 +150,8 @@ class Chaos {
     std::filesystem::remove_all(save, ignored);
   }
 
-  void print_table() const {
+  // The times of each fault, and how often it came in each phase.
+  void print_tables() {
     std::string text = fmt::format(
         "{} of {} schedules passed\n"
         "| fault | faults | detected | median | longest | goes on | median | "
@@ -157,7 +160,17 @@ class Chaos {
     for (const auto& [name, row] : rows_)
       text += fmt::format("| {} | {} | {} | {} |\n", name, row.count,
                           cells(row.detected), cells(row.goes_on));
-    print_text(text);
+    text += "| fault |";
+    for (int k = 0; k <= int(Phase::kEnd); ++k)
+      text += fmt::format(" {} |", name_of(Phase(k)));
+    text += "\n|---|";
+    for (int k = 0; k <= int(Phase::kEnd); ++k) text += "--:|";
+    for (auto& [name, row] : rows_) {
+      text += fmt::format("\n| {} |", name);
+      for (int k = 0; k <= int(Phase::kEnd); ++k)
+        text += fmt::format(" {} |", row.in_phase[Phase(k)]);
+    }
+    print_text(text + "\n");
   }
 
   const Options& options_;

@@ -12,30 +12,6 @@ std::string name_of(uint32_t host) {
   return host == kMaster ? "the master" : fmt::format("task {}", host);
 }
 
-std::string_view name_of(Phase phase) {
-  switch (phase) {
-    case Phase::kRegister:
-      return "register after";
-    case Phase::kStart:
-      return "start after";
-    case Phase::kLoop:
-      return "loop after";
-    case Phase::kDequeue:
-      return "blocked dequeue after";
-    case Phase::kRecv:
-      return "open Recv after";
-    case Phase::kWrite:
-      return "write after";
-    case Phase::kPublish:
-      return "publish after";
-    case Phase::kRestore:
-      return "restore after";
-    case Phase::kEnd:
-      return "end after";
-  }
-  return "";
-}
-
 // Numbers that do not depend on the standard library's distributions.
 class Draw {
  public:
@@ -61,6 +37,8 @@ int64_t longest_delay(Phase phase) {
     case Phase::kStart:
     case Phase::kRestore:
       return 150'000;
+    case Phase::kLeave:
+      return 20'000;
     case Phase::kLoop:
     case Phase::kDequeue:
     case Phase::kRecv:
@@ -70,11 +48,17 @@ int64_t longest_delay(Phase phase) {
   }
 }
 
-// Who is killed so that the phase begins.
-uint32_t first_victim(const Fault& fault) {
-  if (fault.phase == Phase::kStart) return kMaster;
-  if (fault.phase == Phase::kRegister) return fault.host;
-  return (fault.host + 1) % kWorkers;
+// What begins the phase: the kill of the host itself, of the master, or of
+// another worker; or a drain, of the host itself if that is a worker.
+Fault leading_to(const Fault& fault) {
+  Fault first{.step = fault.step, .host = (fault.host + 1) % kWorkers};
+  if (fault.phase == Phase::kStart) first.host = kMaster;
+  if (fault.phase == Phase::kRegister) first.host = fault.host;
+  if (fault.phase == Phase::kLeave) {
+    first.kind = Kind::kDrain;
+    if (fault.host != kMaster && !fault.is_drain()) first.host = fault.host;
+  }
+  return first;
 }
 
 uint32_t victim_in(Phase phase, Draw& draw) {
@@ -94,6 +78,32 @@ uint32_t victim_in(Phase phase, Draw& draw) {
 
 }  // namespace
 
+std::string_view name_of(Phase phase) {
+  switch (phase) {
+    case Phase::kRegister:
+      return "register";
+    case Phase::kStart:
+      return "start";
+    case Phase::kLoop:
+      return "loop";
+    case Phase::kDequeue:
+      return "blocked dequeue";
+    case Phase::kRecv:
+      return "open Recv";
+    case Phase::kWrite:
+      return "write";
+    case Phase::kPublish:
+      return "publish";
+    case Phase::kRestore:
+      return "restore";
+    case Phase::kLeave:
+      return "drain";
+    case Phase::kEnd:
+      return "end";
+  }
+  return "";
+}
+
 std::string row_of(const Fault& fault) {
   const std::string_view who = fault.host == kMaster ? "master" : "worker";
   switch (fault.kind) {
@@ -111,8 +121,22 @@ std::string row_of(const Fault& fault) {
       return "delay, loss, reorder";
     case Kind::kKillAhead:
       return fmt::format("{} killed, next clock ahead", who);
+    case Kind::kDrain:
+      return "worker drained by SIGTERM";
+    case Kind::kAskDrain:
+      return "worker drained by a command";
   }
   return "";
+}
+
+std::optional<int> most_restarts(const std::vector<Fault>& faults) {
+  int most = 0;
+  for (const Fault& fault : faults) {
+    if (fault.kind == Kind::kFullDisk) continue;
+    if (!fault.is_drain()) return std::nullopt;
+    ++most;
+  }
+  return most;
 }
 
 std::string Fault::to_string() const {
@@ -125,15 +149,15 @@ std::string Fault::to_string() const {
     what += fmt::format(" ({})", name_of(host));
   if (ahead != 0) what += fmt::format(" by {} s", ahead);
   if (lasts.count() != 0) what += fmt::format(", {} ms", lasts.count());
-  return fmt::format("{}: {} step {} + {} us", what, name_of(phase), step,
+  return fmt::format("{}: {} after step {} + {} us", what, name_of(phase), step,
                      delay.count());
 }
 
 std::vector<Fault> draw_faults(uint64_t seed, int64_t steps, bool has_network,
                                bool is_clock_ours) {
   Draw draw(seed);
-  std::vector<Kind> kinds = {Kind::kKill, Kind::kKill, Kind::kStop,
-                             Kind::kFullDisk};
+  std::vector<Kind> kinds = {Kind::kKill,     Kind::kKill,  Kind::kStop,
+                             Kind::kFullDisk, Kind::kDrain, Kind::kAskDrain};
   if (has_network)
     kinds.insert(kinds.end(), {Kind::kCut, Kind::kCutOneWay, Kind::kBadLine});
   if (is_clock_ours) kinds.push_back(Kind::kKillAhead);
@@ -152,6 +176,10 @@ std::vector<Fault> draw_faults(uint64_t seed, int64_t steps, bool has_network,
     switch (fault.kind) {
       case Kind::kKill:
         break;
+      case Kind::kDrain:
+      case Kind::kAskDrain:
+        if (fault.host == kMaster) fault.host = uint32_t(draw.below(kWorkers));
+        break;
       case Kind::kKillAhead:
         fault.ahead = draw.from_to(1, 100'000);
         break;
@@ -163,8 +191,7 @@ std::vector<Fault> draw_faults(uint64_t seed, int64_t steps, bool has_network,
         // Peers are given up after about 1.6 s: some of these are shorter.
         fault.lasts = std::chrono::milliseconds(draw.from_to(100, 2600));
     }
-    if (fault.phase <= Phase::kRestore)
-      faults.push_back({.step = fault.step, .host = first_victim(fault)});
+    if (fault.phase <= Phase::kLeave) faults.push_back(leading_to(fault));
     faults.push_back(fault);
   }
   std::ranges::stable_sort(faults, {}, &Fault::step);

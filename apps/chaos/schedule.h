@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,15 +22,18 @@ enum class Kind : uint8_t {
   kCutOneWay,  // nothing comes from the host to the other one
   kBadLine,    // packets are delayed, overtaken and lost, both ways
   kKillAhead,  // SIGKILL; the clock of the process that follows is ahead
+  kDrain,      // SIGTERM to a worker; another one follows when it has left
+  kAskDrain,   // the same by the command `tagflow cluster drain`
 };
 
 // When a fault comes, if the training has made its step: after a mark, and then
-// after a time that is drawn. The first three of them begin with a kill, which
-// is a fault of its own.
+// after a time that is drawn. The first four of them begin with a kill or a
+// drain, which is a fault of its own.
 enum class Phase : uint8_t {
   kRegister,  // mark: the worker starts again
   kStart,     // mark: the command starts again
   kRestore,   // mark: the command says that it restarts
+  kLeave,     // mark: a worker is drained
   kLoop,      // mark: a step begins. It is the loop's worker
   kDequeue,   // the same. It is the worker with a blocked dequeue
   kRecv,      // the same. It is the worker with an open Recv
@@ -48,15 +52,24 @@ struct Fault {
   std::chrono::milliseconds lasts{0};  // 0: it is over at once
   int64_t ahead = 0;                   // seconds
 
-  // "task 1 is stopped for 812 ms: loop of step 33 + 211 us".
+  bool is_drain() const {
+    return kind == Kind::kDrain || kind == Kind::kAskDrain;
+  }
+  // "worker stopped (task 1), 812 ms: loop after step 33 + 211 us".
   std::string to_string() const;
 };
 
-// "worker killed": a row of the table.
+// "worker killed": a row of the tables.
 std::string row_of(const Fault& fault);
+// "register": a column.
+std::string_view name_of(Phase phase);
 
-// One to three faults, and the kills that begin their phases. The same ones for
-// the same arguments. Without a network, no lines are harmed; `is_clock_ours`:
+// How many restarts the faults may cost at most; nothing if there is no such
+// bound, as if a worker is lost.
+std::optional<int> most_restarts(const std::vector<Fault>& faults);
+
+// One to three faults, and those that begin their phases. The same ones for the
+// same arguments. Without a network, no lines are harmed; `is_clock_ours`:
 // whether processes may have clocks of their own.
 std::vector<Fault> draw_faults(uint64_t seed, int64_t steps, bool has_network,
                                bool is_clock_ours);

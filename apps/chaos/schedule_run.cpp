@@ -14,6 +14,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <list>
 #include <string_view>
 
 #include "apps/shared/io/file.h"
@@ -31,7 +32,9 @@ class ScheduleRun {
  public:
   ScheduleRun(const Setting& setting, const std::string& save,
               const std::vector<Fault>& faults)
-      : setting_(setting), save_(setting.folder / save) {
+      : setting_(setting),
+        save_(setting.folder / save),
+        most_(most_restarts(faults)) {
     for (const Fault& fault : faults) {
       faults_.push_back({.fault = fault});
       faults_.back().measured.row = row_of(fault);
@@ -47,6 +50,10 @@ class ScheduleRun {
     Status status = start();
     while (status.ok() && !is_over_) status = go_on();
     if (status.ok()) status = end();
+    if (status.ok() && most_ && report_.restarts > *most_)
+      status = error(Code::kInternal,
+                     "[chaos] {} drains cost {} restarts; the last one: {:?}",
+                     *most_, report_.restarts, said_);
     for (Coming& coming : faults_)
       report_.faults.push_back(std::move(coming.measured));
     report_.seconds = in_ms(Clock::now() - begin_) / 1000;
@@ -57,10 +64,10 @@ class ScheduleRun {
  private:
   struct Coming {
     Fault fault;
-    bool is_led = false;  // what must come before its mark has come
     bool is_marked = false;
     std::optional<Clock::time_point> begin, end;
     bool has_ended = false;
+    bool is_open = false;  // a drain, whose worker has not left
     Measured measured;
     Clock::time_point marked;
 
@@ -78,8 +85,24 @@ class ScheduleRun {
     Clock::time_point due() const { return marked + fault.delay; }
   };
 
+  struct Worker {
+    Process process;
+    std::string address;    // the same one for all processes of the task
+    std::string said;       // its last line
+    bool is_ready = false;  // it has said where it listens
+    bool is_asked = false;  // the process, to leave
+    // A command has asked a process of the task, which may be the next one.
+    bool may_be_asked = false;
+  };
+  // A command that drains a worker.
+  struct Asker {
+    Process process;
+    Coming* fault = nullptr;
+    std::string said;
+  };
+
   Process& process_of(uint32_t host) {
-    return host == kMaster ? master_ : workers_[host];
+    return host == kMaster ? master_ : workers_[host].process;
   }
 
   // --- Start and end ---------------------------------------------------------
@@ -94,7 +117,7 @@ class ScheduleRun {
                    save_.string(), std::strerror(errno));
     for (uint32_t task = 0; task < kWorkers; ++task) {
       TAGFLOW_RETURN_IF_ERROR(start_worker(task, 0));
-      while (addresses_[task].empty()) TAGFLOW_RETURN_IF_ERROR(go_on());
+      while (!workers_[task].is_ready) TAGFLOW_RETURN_IF_ERROR(go_on());
     }
     std::string text =
         "{\"name\": \"chaos\", \"secret_file\": \"secret\", "
@@ -102,7 +125,7 @@ class ScheduleRun {
     for (uint32_t task = 0; task < kWorkers; ++task)
       text += fmt::format(
           "{}{{\"job\": \"worker\", \"task\": {}, \"address\": \"{}\"}}",
-          task == 0 ? "" : ", ", task, addresses_[task]);
+          task == 0 ? "" : ", ", task, workers_[task].address);
     TAGFLOW_RETURN_IF_ERROR(
         io::write_file(setting_.folder / "c.json", text + "]}\n"));
     return start_master(0);
@@ -111,17 +134,17 @@ class ScheduleRun {
   // The workers end by themselves, and nothing is left.
   Status end() {
     for (Coming& coming : faults_) end_fault(coming);
-    for (uint32_t task = 0; task < kWorkers; ++task)
-      workers_[task].signal(SIGTERM);
-    for (uint32_t task = 0; task < kWorkers; ++task)
-      while (workers_[task].is_running()) TAGFLOW_RETURN_IF_ERROR(go_on());
+    for (const Worker& worker : workers_) worker.process.signal(SIGTERM);
+    for (const Worker& worker : workers_)
+      while (worker.process.is_running()) TAGFLOW_RETURN_IF_ERROR(go_on());
+    while (!askers_.empty()) TAGFLOW_RETURN_IF_ERROR(go_on());
     if (::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD)
       return error(Code::kInternal, "[chaos] a process is left over");
     return {};
   }
 
   Status start_worker(uint32_t task, int64_t ahead) {
-    std::string address = addresses_[task];
+    std::string address = workers_[task].address;
     if (address.empty())
       address = fmt::format("{}:0", setting_.network == nullptr
                                         ? "localhost"
@@ -136,7 +159,11 @@ class ScheduleRun {
       options.network = setting_.network->descriptor(task);
       options.command.emplace_back("--insecure");
     }
-    TAGFLOW_ASSIGN(workers_[task], Process::start(options));
+    TAGFLOW_ASSIGN(workers_[task].process, Process::start(options));
+    workers_[task].is_ready = workers_[task].is_asked = false;
+    for (Coming& coming : faults_)
+      if (coming.fault.host == task && std::exchange(coming.is_open, false))
+        coming.end = Clock::now();
     mark_started(task);
     return {};
   }
@@ -193,14 +220,15 @@ class ScheduleRun {
     if (watch_ >= 0) read_watch();
     master_.read_lines([&](const std::string& line) { take_line(line); },
                        [&](const std::string& line) { take_error(line); });
-    for (uint32_t task = 0; task < kWorkers; ++task)
-      workers_[task].read_lines(
+    for (Worker& worker : workers_)
+      worker.process.read_lines(
           [&](const std::string& line) {
             constexpr std::string_view kReady = "ready: ";
-            if (line.starts_with(kReady))
-              addresses_[task] = line.substr(kReady.size());
+            if (!line.starts_with(kReady)) return;
+            worker.address = line.substr(kReady.size());
+            worker.is_ready = true;
           },
-          [&](const std::string& line) { worker_said_[task] = line; });
+          [&](const std::string& line) { worker.said = line; });
     TAGFLOW_RETURN_IF_ERROR(wrong_);
     TAGFLOW_RETURN_IF_ERROR(reap());
     for (Coming& coming : faults_) {
@@ -216,8 +244,7 @@ class ScheduleRun {
   void wait() {
     auto until = Clock::now() + std::chrono::milliseconds(10);
     for (const Coming& coming : faults_) {
-      if (coming.is_marked && !coming.begin)
-        until = std::min(until, coming.due());
+      if (may_begin(coming)) until = std::min(until, coming.due());
       if (coming.end && !coming.has_ended) until = std::min(until, *coming.end);
     }
     const auto left =
@@ -226,8 +253,8 @@ class ScheduleRun {
     std::vector<pollfd> ends = {{watch_, POLLIN, 0},
                                 {master_.output(), POLLIN, 0},
                                 {master_.errors(), POLLIN, 0}};
-    for (const Process& worker : workers_)
-      ends.push_back({worker.output(), POLLIN, 0});
+    for (const Worker& worker : workers_)
+      ends.push_back({worker.process.output(), POLLIN, 0});
     ::ppoll(ends.data(), ends.size(), &time, nullptr);
   }
 
@@ -263,7 +290,8 @@ class ScheduleRun {
       const bool has_been_noticed =
           coming.measured.detected ||
           (coming.is_kill() && coming.is_of_master() && coming.begin);
-      if (!has_been_noticed || coming.measured.goes_on) continue;
+      if (!has_been_noticed || coming.measured.goes_on || coming.is_open)
+        continue;
       coming.measured.goes_on = std::max(0.0, in_ms(now - *coming.end));
     }
     for (const Phase phase : {Phase::kLoop, Phase::kDequeue, Phase::kRecv})
@@ -290,13 +318,23 @@ class ScheduleRun {
 
   Status reap() {
     int code = 0;
-    // The signal that ends it may come before it waits for one.
-    for (uint32_t task = 0; task < kWorkers; ++task)
-      if (workers_[task].has_ended(code) &&
-          !(is_over_ && (code == 0 || code == 128 + SIGTERM)))
+    for (uint32_t task = 0; task < kWorkers; ++task) {
+      Worker& worker = workers_[task];
+      // The signal that ends it may come before it waits for one.
+      if (!worker.process.has_ended(code) ||
+          (is_over_ && (code == 0 || code == 128 + SIGTERM)))
+        continue;
+      // Whom both a command and a signal ask may end at once.
+      const bool has_left =
+          (code == 0 && worker.is_asked) ||
+          (worker.may_be_asked && (code == 0 || code == 128 + SIGTERM));
+      if (!has_left)
         return error(Code::kInternal,
                      "[chaos] task {} has ended with {}; it said {:?}", task,
-                     code, worker_said_[task]);
+                     code, worker.said);
+      TAGFLOW_RETURN_IF_ERROR(start_worker(task, 0));
+    }
+    TAGFLOW_RETURN_IF_ERROR(reap_askers());
     if (!master_.has_ended(code)) return {};
     // What it has written last.
     master_.read_lines([&](const std::string& line) { take_line(line); },
@@ -320,6 +358,30 @@ class ScheduleRun {
     return start_master(0);
   }
 
+  Status reap_askers() {
+    for (auto asker = askers_.begin(); asker != askers_.end();) {
+      const auto hear = [&](const std::string& line) { asker->said = line; };
+      asker->process.read_lines(hear, hear);
+      int code = 0;
+      if (!asker->process.has_ended(code)) {
+        ++asker;
+        continue;
+      }
+      asker->process.read_lines(hear, hear);
+      // Its worker may be lost, or cut off, or end with the others.
+      const bool is_due = code == 0 || (code == 4 && (is_over_ || !most_));
+      if (!is_due)
+        return error(Code::kInternal,
+                     "[chaos] the command that drains has ended with {}; it "
+                     "said {:?}",
+                     code, asker->said);
+      // It may have asked, or not.
+      if (code != 0) asker->fault->is_open = false;
+      asker = askers_.erase(asker);
+    }
+    return {};
+  }
+
   // --- Faults ----------------------------------------------------------------
 
   // Marks those that wait for the phase.
@@ -336,12 +398,43 @@ class ScheduleRun {
         if (step_ >= coming.fault.step) coming.mark(Clock::now());
   }
 
+  // Only a process that is there, and has not been asked, is asked to leave: a
+  // second signal would end it at once.
+  bool may_begin(const Coming& coming) const {
+    if (!coming.is_marked || coming.begin) return false;
+    if (!coming.fault.is_drain()) return true;
+    const Worker& worker = workers_[coming.fault.host];
+    return worker.is_ready && !worker.is_asked;
+  }
   Status act(Coming& coming, Clock::time_point now) {
-    if (!coming.is_marked || coming.begin || now < coming.due()) return {};
+    if (!may_begin(coming) || now < coming.due()) return {};
     coming.begin = now;
     coming.end = now + coming.fault.lasts;
     coming.measured.has_come = true;
+    if (coming.fault.is_drain()) return drain(coming);
     return begin_fault(coming.fault);
+  }
+
+  Status drain(Coming& coming) {
+    const uint32_t task = coming.fault.host;
+    coming.is_open = coming.has_ended = true;
+    workers_[task].is_asked = true;
+    if (coming.fault.kind == Kind::kDrain) {
+      workers_[task].process.signal(SIGTERM);
+    } else {
+      workers_[task].may_be_asked = true;
+      ProcessOptions options{
+          .command = {setting_.command.string(), "cluster", "drain",
+                      fmt::format("worker/{}", task), "--cluster", "c.json"},
+          .folder = setting_.folder};
+      if (setting_.network != nullptr)
+        options.network = setting_.network->descriptor(kMaster);
+      Asker& asker = askers_.emplace_back();
+      asker.fault = &coming;
+      TAGFLOW_ASSIGN(asker.process, Process::start(options));
+    }
+    mark(Phase::kLeave);
+    return {};
   }
 
   // Kills the process, and starts another one.
@@ -403,9 +496,10 @@ class ScheduleRun {
   const std::filesystem::path save_;
   const Clock::time_point begin_ = Clock::now();
   RunReport report_;
+  const std::optional<int> most_;  // restarts
   std::deque<Coming> faults_;
-  std::array<Process, kWorkers> workers_;
-  std::array<std::string, kWorkers> addresses_, worker_said_;
+  std::array<Worker, kWorkers> workers_;
+  std::list<Asker> askers_;
   Process master_;
   int watch_ = -1;
   int64_t step_ = 0;  // the last one

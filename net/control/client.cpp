@@ -1,5 +1,6 @@
 #include "net/control/client.h"
 
+#include <atomic>
 #include <caf/actor_cast.hpp>
 #include <caf/io/middleman.hpp>
 #include <caf/scoped_actor.hpp>
@@ -36,18 +37,23 @@ class Client {
   bool is_connected(const Found& found) const {
     return control_->find(found.node).has_value();
   }
+  // Whether this side has ended a connection, as of a silent peer.
+  bool has_cut() const { return *has_cut_; }
   caf::scoped_actor& self() { return self_; }
   const caf::actor_system& system() const { return control_->system(); }
 
  private:
   Client(std::unique_ptr<IoThread> thread,
+         std::shared_ptr<const std::atomic<bool>> has_cut,
          std::unique_ptr<ControlSystem> control, Identity identity)
       : thread_(std::move(thread)),
+        has_cut_(std::move(has_cut)),
         control_(std::move(control)),
         identity_(std::move(identity)),
         self_(control_->system()) {}
 
   std::unique_ptr<IoThread> thread_;
+  std::shared_ptr<const std::atomic<bool>> has_cut_;
   std::unique_ptr<ControlSystem> control_;
   const Identity identity_;
   caf::scoped_actor self_;
@@ -55,13 +61,16 @@ class Client {
 
 Result<std::unique_ptr<Client>> Client::make(const ClusterAccess& access) {
   TAGFLOW_ASSIGN(auto thread, IoThread::start("tagflow control"));
-  TAGFLOW_ASSIGN(auto control, ControlSystem::start());
+  const auto has_cut = std::make_shared<std::atomic<bool>>(false);
+  TAGFLOW_ASSIGN(
+      auto control,
+      ControlSystem::start([has_cut](const std::string&) { *has_cut = true; }));
   TAGFLOW_ASSIGN(Identity identity,
                  make_identity(Role::kMaster, {"master", 0}, access.name,
                                access.secret, access.tls));
   identity.node = control->node();
-  return std::unique_ptr<Client>(
-      new Client(std::move(thread), std::move(control), std::move(identity)));
+  return std::unique_ptr<Client>(new Client(
+      std::move(thread), has_cut, std::move(control), std::move(identity)));
 }
 
 Result<Found> Client::find(const Address& at) {
@@ -231,27 +240,32 @@ Status drain_worker(const ClusterAccess& access, const Task& task) {
   return guarded("net|control", [&]() -> Status {
     constexpr std::chrono::milliseconds kPause{50};
     TAGFLOW_ASSIGN(const auto client, Client::make(access));
-    TAGFLOW_ASSIGN(const Found found, client->find(access.any));
+    auto reached = client->find(access.any);
+    if (reached.status().code() == Code::kDeadlineExceeded)
+      return error(Code::kUnavailable, "{}", reached.status().message());
+    TAGFLOW_ASSIGN(const Found found, std::move(reached));
     if (found.task != task)
       return error(Code::kFailedPrecondition, "[net] {} is at {}:{}, not {}",
                    found.task.to_string(), access.any.host, access.any.port,
                    task.to_string());
     const auto worker = caf::actor_cast<MemberActor>(found.actor);
     // It is asked until it does not exist any more, which nobody else can tell:
-    // its connection has ended, and so has the process.
-    Status asked;
+    // its connection has ended, and so has the process. The last one may come
+    // too late for an answer.
     while (client->is_connected(found)) {
+      Status asked;
       client->self()
           ->request(worker, kAnswerTime, caf::close_atom_v)
-          .receive([&](caf::ok_atom) { asked = {}; },
+          .receive([](caf::ok_atom) {},
                    [&](const caf::error& failure) {
                      asked = from_caf(client->system(), failure);
                    });
       if (asked.code() == Code::kFailedPrecondition) return asked;
       std::this_thread::sleep_for(kPause);
     }
-    // Or it was cut off.
-    return asked.code() == Code::kDeadlineExceeded ? asked : Status();
+    if (!client->has_cut()) return {};
+    return error(Code::kUnavailable,
+                 "[net|control] {} does not answer any more", task.to_string());
   });
 }
 

@@ -197,10 +197,11 @@ bool ControlSystem::Table::look(ConnectionId id) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return false;
   if (std::exchange(found->second.is_heard, false)) return true;
-  found->second.scribe->cut();
   const Peer peer = found->second.peer;
   lock.unlock();
+  // First, so that whoever sees that it has ended knows why.
   warn(peer, "it says nothing");
+  cut(id);
   return false;
 }
 

@@ -7,6 +7,7 @@
 #include "net/transfer/identity.h"
 #include "tests/net/control/basp_bytes.h"
 #include "tests/net/control/cluster_of.h"
+#include "tests/net/master/front.h"
 
 namespace tagflow::net {
 
@@ -55,6 +56,18 @@ TEST_CASE("a control connection ends if its peer says nothing") {
   for (const Socket& socket : sockets) read_to_end(socket);
   CHECK(directory.warnings->mention("ends: it says nothing"));
   wait_for_members(directory.address(), 1);
+}
+
+TEST_CASE("a worker has left if it ends before it answers who asked it to") {
+  Front front(
+      *make_identity(Role::kWorker, {"worker", 0}, kTestCluster, kTestSecret));
+  WorkerOptions options = joining(0);
+  options.on_asked_to_leave = [&] { front.cut(); };
+  const Joined worker = start_worker(options);
+  front.pass_to(worker.worker->port());
+  const Status status =
+      drain_worker(access_by({"localhost", front.port()}), {"worker", 0});
+  CHECK_MESSAGE(status.ok(), status.to_string());
 }
 
 }  // namespace tagflow::net
