@@ -34,6 +34,10 @@ class Handshake : public std::enable_shared_from_this<Handshake> {
   // Says hello, and calls on_done once. `host` is what was dialled.
   void exchange(Hello hello, const std::shared_ptr<Tls>& tls,
                 TlsSession::Side side, const std::string& host = {});
+  // Whether the peer has sent what begins as a hello does.
+  bool is_greeted() const {
+    return hello_ && hello_->wanted() != Greeting::kBytes;
+  }
   // Ends it; on_done is called with the status, unless it was called before.
   void fail(Status status);
   // Ends it; on_done is not called any more.

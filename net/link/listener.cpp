@@ -2,12 +2,14 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cerrno>
 #include <iterator>
 #include <list>
 #include <optional>
@@ -104,6 +106,9 @@ struct Listener::State : std::enable_shared_from_this<State> {
   Status open_at(tcp::endpoint address);
   void accept(Door& door);
   void serve(StreamSocket socket);
+  // Closes the oldest connection that has said nothing or, without one, the
+  // oldest that has proved nothing. False if there is none.
+  bool drop_stranger();
   void tell_refused(const Status& status);
   void close();
 
@@ -159,6 +164,9 @@ void Listener::State::accept(Door& door) {
       static_cast<void>(guarded([&] { self->serve(std::move(socket)); }));
       return self->accept(door);
     }
+    // A stranger may hold the descriptor that is missing.
+    const bool is_full = error.value() == EMFILE || error.value() == ENFILE;
+    if (is_full && self->drop_stranger()) return self->accept(door);
     door.pause.expires_after(kPause);
     door.pause.async_wait([self, &door](const ErrorCode&) {
       if (!self->is_closed) self->accept(door);
@@ -169,9 +177,7 @@ void Listener::State::accept(Door& door) {
 void Listener::State::serve(StreamSocket socket) {
   Result<Hello> hello = Hello::acceptor(identity, admit);
   if (!hello.ok()) return;
-  if (pending.size() >= options.most_pending && !pending.empty())
-    pending.front()->fail(
-        tagflow::error(Code::kResourceExhausted, "[net|hello] too many"));
+  if (pending.size() >= options.most_pending) drop_stranger();
   const std::string host = peer_host_of(socket.native_handle());
   const auto handshake = std::make_shared<Handshake>(
       thread.context(), host.empty() ? "a stranger" : "a stranger at " + host);
@@ -188,6 +194,16 @@ void Listener::State::serve(StreamSocket socket) {
                    });
   handshake->exchange(std::move(*hello), identity.tls,
                       TlsSession::Side::kAcceptor);
+}
+
+bool Listener::State::drop_stranger() {
+  if (pending.empty()) return false;
+  const auto silent = std::ranges::find_if_not(
+      pending, &Handshake::is_greeted,
+      [](const auto& each) -> const Handshake& { return *each; });
+  (silent == pending.end() ? pending.front() : *silent)
+      ->fail(tagflow::error(Code::kResourceExhausted, "[net|hello] too many"));
+  return true;
 }
 
 // Whoever sends garbage can make up any number of reasons.

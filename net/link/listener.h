@@ -17,10 +17,10 @@ namespace tagflow::net {
 inline constexpr std::chrono::milliseconds kHelloTime{2000 * kSlowness};
 
 // Accepts connections, and hands on those that end their hello in time. A
-// stranger costs one socket for a while: if there are too many, the oldest one
-// that has proved nothing is closed. So under a flood a peer may be closed too,
-// and has to try again. Handlers are called on the io thread, one at a time.
-// Thread-compatible.
+// stranger costs one socket for a while: if there are too many, or no
+// descriptor is left, the oldest one is closed, first of those that have not
+// greeted. So under a flood a peer may be closed too, and has to try again.
+// Handlers are called on the io thread, one at a time. Thread-compatible.
 class Listener {
  public:
   struct Options {

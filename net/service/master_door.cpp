@@ -505,7 +505,8 @@ void MasterDoor::Impl::on_connection(Connection connection) {
     link.give_up();
     is_awake_ = true;
     changed_.notify_all();
-    return started;
+    return std::move(started).with_prefix(
+        "[service] a client cannot be served: ");
   });
   if (!made.ok()) warn(made);
 }

@@ -166,13 +166,17 @@ Status Parts::deliver(const Open& open, PeerSession& from, Tokens tokens) {
   return status;
 }
 
-Status Parts::on_pull(PeerSession& from, const Pull& pull) {
+Status Parts::on_pull(PeerSession& from, const Pull& pull, Thread thread) {
   const Entered entered = enter(pull.step);
   if (!entered) return {};
   actors::TransferAnswers answers;
   return guarded("net", [&]() -> Status {
     TAGFLOW_RETURN_IF_ERROR((*entered).port->on_pull(from, pull, answers));
-    answers.run(*(*entered).step, *(*entered).store);
+    if (thread == Thread::kLent) {
+      answers.run(*(*entered).step, *(*entered).store);
+    } else {
+      answers.post(*(*entered).step, *(*entered).store);
+    }
     return {};
   });
 }

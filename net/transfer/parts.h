@@ -31,6 +31,9 @@ class Parts {
   // Early tokens that are kept, announced ones too, which no window counts.
   static constexpr size_t kMostEarly = size_t{1} << 16;
 
+  // Of links: the small one's goes on with the step, the bulk one's does not.
+  enum class Thread : uint8_t { kLent, kBulk };
+
   Parts() = default;
   // REQUIRES: no port is open, and no session is started.
   ~Parts() = default;
@@ -58,7 +61,7 @@ class Parts {
 
   // Of sessions. An error ends the session.
   Status on_tokens(PeerSession& from, Tokens tokens);
-  Status on_pull(PeerSession& from, const Pull& pull);
+  Status on_pull(PeerSession& from, const Pull& pull, Thread thread);
   // `value`: none of a dead token.
   void on_pulled(PeerSession& from, uint64_t step, const TransferKey& key,
                  Result<std::optional<Tensor>> value);

@@ -23,6 +23,8 @@ void PeerSession::start(Parts& parts,
        .on_end = [this, &parts](
                      ObjectId object,
                      const Status& status) { on_end(parts, object, status); },
+       .on_sent = [this, &parts](ObjectId object,
+                                 const Status&) { on_sent(parts, object); },
        .on_lost = std::move(on_lost)});
 }
 
@@ -73,7 +75,7 @@ Status PeerSession::on_frame(Parts& parts, const Frame& frame) {
     }
     case FrameKind::kPull: {
       TAGFLOW_ASSIGN(const Pull pull, parse_body<Pull>(frame.body));
-      return parts.on_pull(*this, pull);
+      return on_pull(parts, pull);
     }
     case FrameKind::kCredit: {
       TAGFLOW_ASSIGN(const Credit credit, parse_body<Credit>(frame.body));
@@ -95,6 +97,37 @@ Status PeerSession::on_tokens(Parts& parts, Tokens tokens) {
           TAGFLOW_RETURN_IF_ERROR(receive_window_.on_token(*bytes));
   }
   return parts.on_tokens(*this, std::move(tokens));
+}
+
+void PeerSession::send(ObjectId object, const Tensor& tensor) {
+  BulkLink::Object sent = object_of(object, tensor);
+  {
+    const std::lock_guard lock(mutex_);
+    pulls_.on_send(object, sent.begin.bytes);
+  }
+  channel_.send(std::move(sent));
+}
+
+Status PeerSession::on_pull(Parts& parts, const Pull& pull) {
+  bool is_due = false;
+  {
+    const std::lock_guard lock(mutex_);
+    TAGFLOW_ASSIGN(is_due, pulls_.add(pull));
+  }
+  if (!is_due) return {};
+  return parts.on_pull(*this, pull, Parts::Thread::kLent);
+}
+
+void PeerSession::on_sent(Parts& parts, ObjectId object) {
+  std::unique_lock lock(mutex_);
+  pulls_.on_sent(object);
+  while (const std::optional<Pull> pull = pulls_.next()) {
+    lock.unlock();
+    if (Status status = parts.on_pull(*this, *pull, Parts::Thread::kBulk);
+        !status.ok())
+      return channel_.close(status);
+    lock.lock();
+  }
 }
 
 Result<BulkLink::Destination> PeerSession::on_begin(Parts& parts,

@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "net/protocol/pull_queue.h"
 #include "net/protocol/transfers.h"
 #include "net/protocol/window.h"
 #include "net/transfer/channel.h"
@@ -49,9 +50,7 @@ class PeerSession {
   void consume(uint64_t bytes);
   Status send(const Tokens& tokens) { return channel_.send(tokens); }
   // The answer to a Pull, and that of a dead token.
-  void send(ObjectId object, const Tensor& tensor) {
-    channel_.send(object_of(object, tensor));
-  }
+  void send(ObjectId object, const Tensor& tensor);
   void send_dead(ObjectId object) {
     channel_.send({{object, ObjectKind::kDead, 0, {}}, {}, nullptr});
   }
@@ -69,6 +68,8 @@ class PeerSession {
  private:
   Status on_frame(Parts& parts, const Frame& frame);
   Status on_tokens(Parts& parts, Tokens tokens);
+  Status on_pull(Parts& parts, const Pull& pull);
+  void on_sent(Parts& parts, ObjectId object);
   Result<BulkLink::Destination> on_begin(Parts& parts, const Begin& begin);
   void on_end(Parts& parts, ObjectId object, const Status& status);
 
@@ -76,6 +77,7 @@ class PeerSession {
   SendWindow send_window_{kDefaultWindow};
   ReceiveWindow receive_window_{kDefaultWindow};
   std::unordered_map<uint64_t, Pulled> pulled_;  // by object
+  PullQueue pulls_;
   // Destroyed first.
   Channel channel_;
 };

@@ -45,6 +45,28 @@ if command -v systemd-analyze >/dev/null; then
     complain "systemd does not accept the unit" "$unit"
 fi
 
+# A worker goes on when nobody reads its warnings any more: it says that nobody
+# is there, and comes again.
+cases=$((cases + 1))
+python3 - "$bin/tagflow" "$work/s" <<'END' || complain "it did not go on" worker
+import os, socket, subprocess, sys
+listener = socket.create_server(("127.0.0.1", 0))
+listener.settimeout(60)
+reader, writer = os.pipe()
+os.close(reader)
+worker = subprocess.Popen(
+    [sys.argv[1], "worker", "--task", "1", "--secret-file", sys.argv[2],
+     "--join", "127.0.0.1:%d" % listener.getsockname()[1]],
+    stdout=subprocess.DEVNULL, stderr=writer)
+try:
+    for _ in range(3):
+        listener.accept()[0].close()
+finally:
+    worker.terminate()
+    code = worker.wait()
+sys.exit(code)
+END
+
 python3 - "$examples/Containerfile" >"$work/command" <<'END'
 import json, re, sys
 text = open(sys.argv[1]).read()

@@ -10,6 +10,7 @@
 namespace tagflow::apps {
 
 EndSignals::EndSignals() {
+  ::signal(SIGPIPE, SIG_IGN);
   sigemptyset(&signals_);
   sigaddset(&signals_, SIGINT);
   sigaddset(&signals_, SIGTERM);

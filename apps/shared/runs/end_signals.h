@@ -6,7 +6,9 @@
 namespace tagflow::apps {
 
 // While it lives, SIGINT, SIGTERM, and SIGHUP unless that was ignored, act on
-// no thread that is started: they wait until somebody takes them here.
+// no thread that is started: they wait until somebody takes them here. SIGPIPE
+// is ignored from then on: others need the process when nobody reads what it
+// says any more.
 // REQUIRES: made before other threads are. Thread-compatible.
 class EndSignals {
  public:

@@ -324,12 +324,66 @@ TEST_CASE("a thousand idle connections hold 64 sockets, and keep nobody out") {
   Port port(options);
   std::vector<Socket> idle;
   for (int i = 0; i < 1000; ++i) idle.push_back(dial(port.listener->port()));
+  // All of them have come when so many of the oldest are closed.
+  for (size_t i = 0; i < idle.size() - options.most_pending; ++i)
+    CHECK(read_to_end(idle[i]).empty());
   port.wait_for_pending(options.most_pending);
   CHECK(connect(identity_of(1), port).ok());
-  // The oldest ones were closed, and the newest are there.
-  CHECK(read_to_end(idle.front()).empty());
+  // The newest are there.
   CHECK(port.listener->pending() <= options.most_pending);
   CHECK(::recv(idle.back().descriptor(), idle.data(), 1, MSG_DONTWAIT) == -1);
+}
+
+TEST_CASE("connections that say nothing do not close one that has greeted") {
+  Listener::Options options;
+  options.hello_time = std::chrono::hours(1);
+  Port port(options);
+  const Identity identity = identity_of(7);
+  auto hello = Hello::connector(identity, Purpose::kSmall);
+  REQUIRE(hello.ok());
+  const Socket peer = dial(port.listener->port());
+  CHECK(write_all(peer, hello->first()));
+  const std::string greeting = read_exactly(peer, hello->wanted());
+  std::vector<Socket> idle;
+  for (int i = 0; i < 200; ++i) idle.push_back(dial(port.listener->port()));
+  for (size_t i = 0; i <= idle.size() - options.most_pending; ++i)
+    CHECK(read_to_end(idle[i]).empty());
+  const auto proof = hello->take(greeting);
+  REQUIRE(proof.ok());
+  CHECK(write_all(peer, *proof));
+  CHECK(port.peers.take().peer.incarnation == identity.incarnation);
+}
+
+TEST_CASE("strangers hold no descriptor that a peer needs") {
+  Listener::Options options;
+  options.hello_time = std::chrono::hours(1);
+  Port port(options);
+  std::vector<Socket> sockets;
+  for (int i = 0; i < 40; ++i)
+    sockets.emplace_back(::socket(AF_INET, SOCK_STREAM, 0));
+  // A few more, for the listener.
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = rlim_t(sockets.back().descriptor()) + 8;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const sockaddr_in address = loopback_address(port.listener->port());
+  for (const Socket& socket : sockets)
+    CHECK(::connect(socket.descriptor(),
+                    reinterpret_cast<const sockaddr*>(&address),
+                    sizeof(address)) == 0);
+  // The last one is no stranger.
+  const Identity identity = identity_of(7);
+  auto hello = Hello::connector(identity, Purpose::kSmall);
+  REQUIRE(hello.ok());
+  CHECK(write_all(sockets.back(), hello->first()));
+  const std::string greeting = read_exactly(sockets.back(), hello->wanted());
+  CHECK(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  REQUIRE(greeting.size() == Greeting::kBytes);
+  const auto proof = hello->take(greeting);
+  REQUIRE(proof.ok());
+  CHECK(write_all(sockets.back(), *proof));
+  CHECK(port.peers.take().peer.incarnation == identity.incarnation);
 }
 
 TEST_CASE("a connector says why there is no connection") {

@@ -10,6 +10,7 @@
 #include "tests/net/link/loopback.h"
 #include "tests/net/service/door.h"
 #include "tests/net/service/service.h"
+#include "tests/net/wire/random_frame.h"
 
 namespace tagflow::net {
 namespace {
@@ -157,6 +158,29 @@ TEST_CASE("a Reset of too many containers cannot be sent") {
   reset.containers.resize(4097);
   CHECK(contains(std::string(frame_of(reset).status().message()),
                  "4097 containers are more than 4096"));
+}
+
+TEST_CASE("a service outlives whatever a client sends, and serves others") {
+  const Served served(1);
+  const Sum sum;
+  BareClient client(served);
+  sum.prepare(client);
+  const IoThreads threads = must(IoThreads::start());
+  uint64_t step = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    const Identity identity = must(
+        make_identity(Role::kClient, {"client", 1}, kTestCluster, kTestSecret));
+    RandomPeer peer(
+        must(connect_pair(*threads.bulk, {"localhost", served.door->port()},
+                          identity, 0, std::chrono::seconds(60))),
+        Role::kClient, seed);
+    bool goes_on = true;
+    for (int i = 0; i < 200 && goes_on; ++i)
+      goes_on = i % 4 == 0 ? peer.send_bulk() : peer.send_small();
+    must(client.links().send(Sum::run(++step)));
+    must(client.outcome_of_run(step));
+  }
 }
 
 }  // namespace tagflow::net
