@@ -91,8 +91,9 @@ class MasterDoor::Link {
   void start_run(uint64_t executable, uint64_t step, Result<Values> values);
   void send_done(uint64_t step, const Result<std::vector<Tensor>>& answer,
                  const actors::RunStats& stats);
+  // Sets `done`, and sends it with its objects, which count as not taken.
   Status try_send_done(uint64_t step, const Result<std::vector<Tensor>>& answer,
-                       const actors::RunStats& stats);
+                       const actors::RunStats& stats, net::Done& done);
   void reply(uint64_t request, const Status& status,
              MasterService::Client::Answer answer = {});
 
@@ -304,19 +305,24 @@ void MasterDoor::Link::start_run(uint64_t executable, uint64_t step,
 void MasterDoor::Link::send_done(uint64_t step,
                                  const Result<std::vector<Tensor>>& answer,
                                  const actors::RunStats& stats) {
-  const Status sent =
-      guarded("service", [&] { return try_send_done(step, answer, stats); });
+  net::Done done;
+  const Status sent = guarded(
+      "service", [&] { return try_send_done(step, answer, stats, done); });
   if (sent.ok()) return;
+  // Nothing of it is on its way.
+  for (const net::Done::Fetch& fetch : done.fetches)
+    if (const auto* object = std::get_if<ObjectId>(&fetch.value))
+      on_sent(*object);
   const Status told =
-      guarded("service", [&] { return try_send_done(step, sent, {}); });
+      guarded("service", [&] { return try_send_done(step, sent, {}, done); });
   // The client waits for it.
   if (!told.ok()) close(told);
 }
 
 Status MasterDoor::Link::try_send_done(
     uint64_t step, const Result<std::vector<Tensor>>& answer,
-    const actors::RunStats& stats) {
-  net::Done done{
+    const actors::RunStats& stats, net::Done& done) {
+  done = {
       .step = step,
       .outcome = outcome_of(answer.status()),
       // Only what the client has told to end is cancelled.
@@ -403,7 +409,7 @@ Status MasterDoor::Impl::admit(const Greeting& peer) {
 }
 
 void MasterDoor::Impl::on_connection(Connection connection) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   auto pair = pairing_.add(std::move(connection));
   if (!pair) return;
   const Status made = guarded("service", [&]() -> Status {
@@ -413,6 +419,7 @@ void MasterDoor::Impl::on_connection(Connection connection) {
     links_.back()->start();
     return {};
   });
+  lock.unlock();
   if (!made.ok()) warn(made);
 }
 
