@@ -112,9 +112,10 @@ class MasterDoor::Link {
   // `trace` may be null.
   void send_done(uint64_t step, const Result<std::vector<Tensor>>& answer,
                  const actors::RunStats& stats, const actors::Trace* trace);
+  // Sets `done`, and sends it with its objects, which count as not taken.
   Status try_send_done(uint64_t step, const Result<std::vector<Tensor>>& answer,
                        const actors::RunStats& stats,
-                       const actors::Trace* trace);
+                       const actors::Trace* trace, net::Done& done);
   void reply(uint64_t request, const Status& status,
              MasterService::Client::Answer answer = {});
 
@@ -383,19 +384,28 @@ void MasterDoor::Link::send_done(uint64_t step,
                                  const Result<std::vector<Tensor>>& answer,
                                  const actors::RunStats& stats,
                                  const actors::Trace* trace) {
-  const Status sent = guarded(
-      "service", [&] { return try_send_done(step, answer, stats, trace); });
+  net::Done done;
+  const Status sent = guarded("service", [&] {
+    return try_send_done(step, answer, stats, trace, done);
+  });
   if (sent.ok()) return;
+  // Nothing of it is on its way.
+  const auto take_back = [this](const auto& value) {
+    if (const auto* object = std::get_if<ObjectId>(&value)) on_sent(*object);
+  };
+  take_back(done.trace);
+  for (const net::Done::Fetch& fetch : done.fetches) take_back(fetch.value);
   const Status told = guarded(
-      "service", [&] { return try_send_done(step, sent, {}, nullptr); });
+      "service", [&] { return try_send_done(step, sent, {}, nullptr, done); });
   // The client waits for it.
   if (!told.ok()) close(told);
 }
 
 Status MasterDoor::Link::try_send_done(
     uint64_t step, const Result<std::vector<Tensor>>& answer,
-    const actors::RunStats& stats, const actors::Trace* trace) {
-  net::Done done{
+    const actors::RunStats& stats, const actors::Trace* trace,
+    net::Done& done) {
+  done = {
       .step = step,
       .outcome = outcome_of(answer.status()),
       // Only what the client has told to end is cancelled.
@@ -491,7 +501,7 @@ Status MasterDoor::Impl::admit(const Greeting& peer) {
 }
 
 void MasterDoor::Impl::on_connection(Connection connection) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   auto pair = pairing_.add(std::move(connection));
   if (!pair) return;
   const Status made = guarded("service", [&]() -> Status {
@@ -508,6 +518,7 @@ void MasterDoor::Impl::on_connection(Connection connection) {
     return std::move(started).with_prefix(
         "[service] a client cannot be served: ");
   });
+  lock.unlock();
   if (!made.ok()) warn(made);
 }
 

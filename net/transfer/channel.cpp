@@ -57,7 +57,7 @@ void Channel::lose(const Status& status) {
     lost_ = status;
   }
   for (const auto& close : closers_) close(status);
-  on_lost_(status);
+  if (on_lost_) on_lost_(status);  // it may not have been started
 }
 
 }  // namespace tagflow::net

@@ -54,7 +54,13 @@ Result<std::shared_ptr<Registered>> Executables::release(uint64_t number) {
 bool Executables::is_released(uint64_t number) const {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(number);
-  return found != entries_.end() && found->second.state == State::kReleased;
+  return is_closed_ ||
+         (found != entries_.end() && found->second.state == State::kReleased);
+}
+
+void Executables::close() {
+  const std::lock_guard lock(mutex_);
+  is_closed_ = true;
 }
 
 std::shared_ptr<Registered> Executables::find(uint64_t number) const {

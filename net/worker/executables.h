@@ -28,8 +28,10 @@ class Executables {
   // What was kept, or null. ResourceExhausted if 2 * kMost others are there:
   // their master released what it did not register.
   Result<std::shared_ptr<Registered>> release(uint64_t number);
-  // Whether it was released before its end().
+  // Whether it was released before its end(), or the worker is closed.
   bool is_released(uint64_t number) const;
+  // What is being compiled is for nobody any more.
+  void close();
   // Null if it is not there.
   std::shared_ptr<Registered> find(uint64_t number) const;
   // How many are compiled.
@@ -45,6 +47,7 @@ class Executables {
 
   mutable std::mutex mutex_;  // guards the below
   std::map<uint64_t, Entry> entries_;
+  bool is_closed_ = false;
 };
 
 }  // namespace tagflow::net

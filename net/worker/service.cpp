@@ -169,6 +169,7 @@ void Service::close(Status reason) {
   const std::lock_guard lock(mutex_);
   if (!is_closed_) reason_ = std::move(reason);
   is_closed_ = true;
+  executables_.close();
   changed_.notify_all();
 }
 
@@ -182,6 +183,7 @@ void Service::drain() {
 Status Service::on_agreed() {
   const std::lock_guard lock(mutex_);
   TAGFLOW_RETURN_IF_ERROR(departure_.on_agreed());
+  executables_.close();
   changed_.notify_all();
   return {};
 }

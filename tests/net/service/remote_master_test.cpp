@@ -281,6 +281,34 @@ TEST_CASE("a client that takes no results is refused further runs") {
   CHECK(contains(message(refused), "has not taken 67108864 bytes"));
 }
 
+TEST_CASE("results that cannot be sent are not waited for") {
+  const auto service = service_of({.bytes = 1 << 20});
+  MasterDoorOptions at;
+  at.cluster = kTestCluster;
+  at.secret = kTestSecret;
+  const auto door = must(MasterDoor::start(*service, std::move(at)));
+  actors::SessionOptions client;
+  client.backend =
+      must(RemoteMaster::connect({.address = {"localhost", door->port()},
+                                  .name = kTestCluster,
+                                  .secret = kTestSecret}));
+  actors::Program program;
+  const Scope& s = program.s;
+  ops::identity(s.named("y"),
+                ops::fill(s, {int64_t{1} << 17}, ops::constant(s, 1.f)));
+  s.named("list").op("EmptyTensorList", {-1, -1},
+                     {{"element_dtype", DataType::kFloat}});
+  must(s.status());
+  const auto session = actors::make_session(client, program.graph);
+  // Each has half of the limit that would not have been taken.
+  for (int i = 0; i < 4; ++i) {
+    const Status refused = session->run({}, {"y", "list"}).status();
+    CHECK(refused.code() == Code::kUnimplemented);
+    CHECK(contains(message(refused), "cannot leave its process"));
+  }
+  CHECK(must(session->run({}, {"y"}))[0].dim(0) == 1 << 17);
+}
+
 TEST_CASE(
     "time-outs and cancellations of a client end its run at the workers") {
   const Served served(2);

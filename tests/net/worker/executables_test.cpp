@@ -39,6 +39,15 @@ TEST_CASE("a release that comes first or in between ends a registration") {
   CHECK(executables.count() == 0);
 }
 
+TEST_CASE("what is being compiled when a worker is closed is for nobody") {
+  Executables executables;
+  CHECK(*executables.begin(1));
+  CHECK_FALSE(executables.is_released(1));
+  executables.close();
+  CHECK(executables.is_released(1));
+  CHECK(executables.end(1, nullptr));
+}
+
 TEST_CASE("a registration that failed or was refused takes its release") {
   Executables executables;
   CHECK(*executables.begin(0));
