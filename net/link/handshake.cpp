@@ -30,8 +30,14 @@ void Handshake::start(std::chrono::steady_clock::duration time,
                       OnDone on_done) {
   on_done_ = std::move(on_done);
   timer_.expires_after(time);
-  timer_.async_wait([self = shared_from_this()](const ErrorCode& error) {
-    if (!error) self->fail(lost(self->who_, "the peer is too slow"));
+  timer_.async_wait([self = shared_from_this(), time](const ErrorCode& error) {
+    if (error) return;
+    self->fail(
+        lost(self->who_,
+             fmt::format("{} within {} s",
+                         self->hello_ ? "the peer did not finish the hello"
+                                      : "there was no connection",
+                         std::chrono::duration<double>(time).count())));
   });
 }
 
