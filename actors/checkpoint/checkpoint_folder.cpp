@@ -17,6 +17,9 @@ Result<std::unique_ptr<CheckpointFolder>> CheckpointFolder::open(
     opened->list_.end_killed_save();
     checkpoint::remove_temporary_files(folder, name + "-", options);
   }
+  // What is found now may be what a killed process has done, and not synced.
+  if (options.sync)
+    TAGFLOW_RETURN_IF_ERROR(options.file_system().sync_folder(folder));
   TAGFLOW_RETURN_IF_ERROR(opened->list_.read());
   return opened;
 }

@@ -23,9 +23,10 @@ namespace tagflow::actors {
 class CheckpointFolder {
  public:
   // Makes the folder if it is missing, takes its lock, ends what a killed
-  // process has begun, and reads the list. `name` and `keep` are those of
-  // SaverOptions. FailedPrecondition if another writer has the folder; errors
-  // of creating and reading it.
+  // process has begun, and reads the list. What load() finds from then on stays
+  // after a crash of the machine, unless the options sync nothing. `name` and
+  // `keep` are those of SaverOptions. FailedPrecondition if another writer has
+  // the folder; errors of creating, syncing and reading it.
   static Result<std::unique_ptr<CheckpointFolder>> open(
       const std::string& folder, const std::string& name, int keep,
       const checkpoint::WriteOptions& options);

@@ -1,6 +1,7 @@
 // The toy engine of a Worker.
 #include <utility>
 
+#include "tests/net/protocol/sim_undisturbed.h"
 #include "tests/net/protocol/sim_worker.h"
 
 namespace tagflow::net::simulated {
@@ -82,9 +83,10 @@ void Worker::schedule(const ReignPtr& reign, const LocalPtr& local,
 
 void Worker::commit(const ReignPtr& reign, const LocalPtr& local,
                     size_t index) {
-  const Lane& lane = local->lanes[index];
+  Lane& lane = local->lanes[index];
   --local->num_commits;
   local->has_committed = true;
+  change(*reign, *local, op(*local, index), lane.value);
   ledger_.entries.push_back({local->run.step,
                              reign->incarnation,
                              {local->run.index, index, lane.at, lane.iteration},
@@ -100,6 +102,11 @@ void Worker::perform(const ReignPtr& reign, const LocalPtr& local,
   Lane& lane = local->lanes[index];
   const Op& now = op(*local, index);
   switch (now.kind) {
+    case Kind::kRead:
+    case Kind::kFetch:
+    case Kind::kLog:
+      change(*reign, *local, now, lane.value);
+      break;
     case Kind::kSend:
       return send(reign, local, index);
     case Kind::kRecv:
@@ -151,6 +158,12 @@ void Worker::send(const ReignPtr& reign, const LocalPtr& local, size_t index) {
        now.bytes, now.is_dead},
       index};
   ++lane.num_held;
+  if (now.peer == local->run.index) {
+    ++local->counts.sent;
+    --lane.num_held;
+    accept(reign, local, {key, Arrived{held.token, reign->incarnation, 0}});
+    return advance(reign, local, index);
+  }
   const auto session = reign->sessions.find(peer);
   if (session == reign->sessions.end() || !session->second.is_up) {
     ++local->num_unsent;
@@ -162,6 +175,46 @@ void Worker::send(const ReignPtr& reign, const LocalPtr& local, size_t index) {
     return advance(reign, local, index);
   lane.state = Lane::State::kHolds;
   settle(reign, local);
+}
+
+// What an op makes of the shards of a training.
+void Worker::change(Reign& reign, Local& local, const Op& now,
+                    uint64_t& value) {
+  const size_t variable = now.variable;
+  if (variable == SIZE_MAX) return;
+  const Script& script = *local.run.script;
+  if (script.restores) {
+    Shard loaded = script.loaded.at(variable);
+    if (world_.is_planted(Planted::kQueuesKept)) loaded.log.clear();
+    if (world_.is_planted(Planted::kCountsKept)) loaded.runs = 0;
+    reign.shards[variable] = std::move(loaded);
+    return;
+  }
+  const auto place = reign.shards.find(variable);
+  if (place == reign.shards.end())
+    return world_.violation("a variable is used that has no value");
+  Shard& shard = place->second;
+  switch (now.kind) {
+    case Kind::kRead:
+      if (shard.rows.empty() ||
+          shard.rows.front() != row_of(variable, script.number))
+        world_.violation("a step takes a row of another one");
+      value = read_shard(shard, variable, script.seed);
+      break;
+    case Kind::kUpdate:
+      update_shard(shard, variable, value);
+      if (shard.steps != script.number)
+        world_.violation("a step is applied twice, or left out");
+      break;
+    case Kind::kFetch:
+      local.fetched[variable] = shard;
+      break;
+    case Kind::kLog:
+      shard.log.push_back(script.seed);
+      break;
+    default:
+      break;
+  }
 }
 
 // Whether the Send is over.

@@ -40,6 +40,28 @@ enum class Planted : uint8_t {
   kQueueIsQuiet,      // a part that waits for a queue says that it is quiet
   kEarlyUncounted,    // tokens that were kept are not counted
   kOverUncounted,     // the counts of parts that are over are left out
+  // The files of a checkpoint.
+  kFilesUnsynced,   // data gets its name before it is on the disk
+  kFolderUnsynced,  // names of files are not synced
+  kIndexFirst,      // the index gets its name before its data
+  kRemovesFirst,    // old checkpoints go before the new one is complete
+  kNoLock,          // the lock of the folder excludes nobody
+  kBelievesNames,   // a restore takes the last name, and checks nothing
+  // What a checkpoint has.
+  kSavesBesideSteps,  // a snapshot does not hold steps up
+  kSavesTorn,         // ... and is taken though a worker is lost
+  kCountsKept,        // counts of random ops are not restored
+  kQueuesKept,        // contents of queues are not restored
+  kSeedDrawnAgain,    // each incarnation of the master draws a seed
+  // Restarts.
+  kRestoresLostAlone,  // the workers that are left keep their state
+  kStepRepeated,       // a step that lost a worker is run again at once
+  kStepLeftOut,        // ... or counts as done
+  kSaveFailsRun,       // a save that fails ends the run
+  kGoesOnTooEarly,     // the loop begins again with the restored step
+  kSecondMaster,       // a worker hears the master that it has left
+  kWaitsForEver,       // a new session waits until all workers are there
+  kWriterLeft,         // a save goes on when its session has ended
 };
 
 }  // namespace tagflow::net::simulated

@@ -19,14 +19,22 @@ std::string task_name(size_t index) {
   return "/job:worker/task:" + std::to_string(index);
 }
 
-Master::Master(World& world, Ledger& ledger, size_t num_workers)
+Master::Master(World& world, Ledger& ledger, size_t num_workers, size_t host)
     : world_(world),
       ledger_(ledger),
-      host_(num_workers),
+      host_(host == 0 ? num_workers : host),
       members_(task_names(num_workers), "build"),
       links_(num_workers) {}
 
 void Master::start() { world_.start(host_, this); }
+
+void Master::end() {
+  is_over_ = true;
+  for (const auto& [link, worker] : workers_) world_.close(link, host_);
+  workers_.clear();
+  links_.assign(links_.size(), 0);
+  steps_.clear();
+}
 
 bool Master::run_step(std::function<void()> on_answer) {
   std::vector<MasterStep::Part> parts;
@@ -41,15 +49,26 @@ bool Master::run_step(std::function<void()> on_answer) {
   auto script = random_script(random, parts.size(), updates);
   if (!torn_.check(TornState::Effect::kUpdates).ok() && script.updates())
     script = restore_script(parts.size());
+  MasterStep::Limits limits;
+  if (random.percent(50)) limits.grace = milliseconds(random.between(250, 600));
+  if (random.percent(10))
+    limits.deadline = world_.now() + milliseconds(random.below(3000));
+  const auto next = StepId{last_step_ + 1};
+  if (random.percent(8))
+    world_.after(milliseconds(random.below(200)), [this, next] {
+      if (const StepPtr step = find(next)) cancel(step);
+    });
+  run(std::move(script), std::move(parts), limits, std::move(on_answer));
+  return true;
+}
+
+void Master::run(Script script, std::vector<MasterStep::Part> parts,
+                 MasterStep::Limits limits, std::function<void()> on_answer) {
   for (size_t i = 0; i < parts.size(); ++i)
     parts[i].updates = script.parts[i].updates;
   std::vector<MasterStep::Pair> pairs;
   for (auto [one, other] : script.pairs())
     pairs.emplace_back(parts[one].task, parts[other].task);
-  MasterStep::Limits limits;
-  if (random.percent(50)) limits.grace = milliseconds(random.between(250, 600));
-  if (random.percent(10))
-    limits.deadline = world_.now() + milliseconds(random.below(3000));
 
   const StepId id{++last_step_};
   Answered record;
@@ -67,13 +86,9 @@ bool Master::run_step(std::function<void()> on_answer) {
            {},
            std::move(on_answer)});
   steps_[id] = step;
-  if (random.percent(8))
-    world_.after(milliseconds(random.below(200)),
-                 [this, step] { cancel(step); });
   MasterStep::Actions actions;
   step->machine.begin(actions);
   perform(step, actions);
-  return true;
 }
 
 void Master::cancel() {
@@ -138,6 +153,7 @@ void Master::on_closed(LinkId link) {
 }
 
 void Master::tick() {
+  if (is_over_) return;
   Members::Actions actions;
   members_.on_time(world_.now(), actions);
   if (world_.is_planted(Planted::kSilenceIsNoLoss))
@@ -214,6 +230,7 @@ void Master::on_worker(TaskIndex task, Message message) {
             const StepPtr step = find(done.step);
             if (step == nullptr) return;
             step->record.value += done.value;
+            step->record.fetched.merge(done.fetched);
             step->done.insert(task);
             const Status status =
                 step->machine.on_done(task, done.done, world_.now(), actions);
@@ -249,9 +266,9 @@ void Master::perform(const StepPtr& step, const MasterStep::Actions& actions) {
   for (const MasterStep::Action& action : actions)
     std::visit(
         Cases{[&](const MasterStep::SendRun& run) {
-                send(run.task,
-                     Run{step->record.step, step->record.script,
-                         step->record.parts, index_of(*step, run.task)});
+                send(run.task, Run{step->record.step, step->record.script,
+                                   step->record.parts,
+                                   index_of(*step, run.task), session_});
               },
               [&](const MasterStep::SendAbort& abort) {
                 if (world_.is_planted(Planted::kAbortNotSpread)) return;
@@ -300,13 +317,14 @@ void Master::answer(const StepPtr& step, const MasterStep::Answer& given) {
   answered_.push_back(step->record);
   steps_.erase(step->record.step);
   let_go();
-  step->on_answer();
+  if (step->on_answer) step->on_answer();
 }
 
 void Master::arm(const StepPtr& step) {
   const Time next = step->machine.next();
   if (next == kNever) return;
   world_.local(host_, std::max(next - world_.now(), Duration(0)), [this, step] {
+    if (is_over_) return;
     MasterStep::Actions actions;
     step->machine.on_time(world_.now(), actions);
     if (!actions.empty()) perform(step, actions);

@@ -26,25 +26,36 @@ struct Answered {
   bool is_cancelled = false;  // by the client, before the answer
   MasterStep::Answer answer;
   uint64_t value = 0;
+  Shards fetched;
 };
 
 class Master : public Process {
  public:
-  Master(World& world, Ledger& ledger, size_t num_workers);
+  // At that host; 0: `num_workers`.
+  Master(World& world, Ledger& ledger, size_t num_workers, size_t host = 0);
 
   void start();
+  // Closes all links; from now on nothing has an effect.
+  void end();
   // Runs a random script on all ready members. Returns whether there was one.
   bool run_step(std::function<void()> on_answer);
+  // Runs the script on these members. `on_answer` may be null.
+  void run(Script script, std::vector<MasterStep::Part> parts,
+           MasterStep::Limits limits, std::function<void()> on_answer);
   // The client cancels all its steps.
   void cancel();
 
   void on_message(LinkId link, Message message) override;
   void on_closed(LinkId link) override;
 
+  // Of a training: what its workers know it by.
+  void set_session(uint64_t session) { session_ = session; }
+
   const std::vector<Answered>& answered() const { return answered_; }
   // When the steps that have no answer began.
   std::vector<Time> waiting() const;
   const Members& members() const { return members_; }
+  const TornState& torn() const { return torn_; }
 
  private:
   struct Step {
@@ -83,6 +94,8 @@ class Master : public Process {
   uint64_t last_step_ = 0;
   std::vector<Answered> answered_;
   Time armed_ = kNever;
+  uint64_t session_ = 0;
+  bool is_over_ = false;
 };
 
 std::string task_name(size_t index);

@@ -35,6 +35,7 @@ struct Run {
   std::shared_ptr<const Script> script;
   std::vector<MasterStep::Part> parts;  // as in the script
   size_t index = 0;                     // of the receiver's
+  uint64_t session = 0;                 // of the master
 };
 // Of a worker: its part has failed.
 struct Abort {
@@ -46,6 +47,7 @@ struct Done {
   MasterStep::Done done;
   MessageCounts counts;
   uint64_t value = 0;
+  Shards fetched;
 };
 struct PairLost {
   TaskIndex peer{};

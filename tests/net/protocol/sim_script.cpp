@@ -217,6 +217,9 @@ class Rehearsal {
       }
       case Kind::kCompute:
       case Kind::kQueue:
+      case Kind::kRead:
+      case Kind::kFetch:
+      case Kind::kLog:
         break;
       case Kind::kUpdate:
         ++script_.parts[lane.part].num_updates;
@@ -258,7 +261,8 @@ std::vector<std::pair<size_t, size_t>> Script::pairs() const {
   for (size_t part = 0; part < parts.size(); ++part)
     for (const auto& lane : parts[part].lanes)
       for (const Op& op : lane)
-        if (op.kind == Kind::kSend || op.kind == Kind::kRecv)
+        if ((op.kind == Kind::kSend || op.kind == Kind::kRecv) &&
+            op.peer != part)
           found.insert(std::minmax(part, op.peer));
   return {found.begin(), found.end()};
 }

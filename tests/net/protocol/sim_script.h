@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "net/protocol/ids.h"
+#include "tests/net/protocol/sim_shard.h"
 
 namespace tagflow::net::simulated {
 
@@ -30,6 +31,10 @@ struct Op {
     kTest,        // sets the flag: whether there is another iteration
     kExitUnless,  // leaves the loop, to `target`, unless the flag is set
     kBack,        // begins the next iteration, at `target`
+    // Of trainings: sim_undisturbed.h.
+    kRead,   // takes a row and a random number
+    kFetch,  // tells the shard
+    kLog,    // a queue runner's
   };
   Kind kind = Kind::kCompute;
   uint32_t transfer = 0;
@@ -39,6 +44,8 @@ struct Op {
   bool is_flag = false;  // the token is the flag of the loop
   size_t target = 0;
   Duration time{};
+  // Of a training; without one, an update changes nothing.
+  size_t variable = SIZE_MAX;
 };
 
 struct Part {
@@ -53,6 +60,10 @@ struct Script {
   uint64_t trips = 0;
   size_t parallel = 1;  // Sends of a lane that may be held at a time
   bool restores = false;
+  // Of a training.
+  int64_t number = 0;  // of its step
+  uint64_t seed = 0;
+  Shards loaded;  // that a restore sets
 
   // What must come of it, if nothing happens to the workers.
   bool can_fail = false;  // by one of its kFail

@@ -12,7 +12,7 @@ Worker::Worker(World& world, Ledger& ledger, TaskIndex task, size_t master,
       ledger_(ledger),
       task_(task),
       host_(size_t(task)),
-      master_(master),
+      masters_{master},
       sizes_(sizes) {}
 
 void Worker::start() {
@@ -71,7 +71,8 @@ void Worker::perform(const Membership::Actions& actions) {
         Cases{[&](const Membership::Join& join) {
                 reign_->incarnation = join.incarnation;
                 first_incarnation_ = join.incarnation;
-                reign_->master = world_.connect(host_, master_);
+                const size_t master = masters_[num_joins_++ % masters_.size()];
+                reign_->master = world_.connect(host_, master);
                 tell_master(reign_,
                             Members::Hello{task_, join.incarnation, "build"});
               },
@@ -96,7 +97,10 @@ void Worker::clear(Incarnation incarnation, const Status& reason) {
   const ReignPtr old = std::exchange(reign_, std::make_shared<Reign>());
   if (old->incarnation != incarnation)
     world_.violation("an incarnation is cleared that is not the present one");
-  world_.close(old->master, host_);
+  if (world_.is_planted(Planted::kSecondMaster))
+    reign_->old_master = old->master;
+  else
+    world_.close(old->master, host_);
   for (auto& [peer, session] : old->sessions) world_.close(session.link, host_);
   // They may still commit what is in their gates.
   for (auto& [step, local] : std::exchange(old->locals, {})) {
@@ -160,6 +164,9 @@ void Worker::on_run(Run run) {
     if (one != index && other != index) continue;
     need_session(run.parts[one == index ? other : one]);
   }
+  if (reign_->session == 0) reign_->session = run.session;
+  if (reign_->session != run.session)
+    world_.violation("a worker serves two masters");
   const StepId step = run.step;
   reign_->runs[step] = std::move(run);
   WorkerSteps::Actions actions;
@@ -193,6 +200,7 @@ void Worker::perform(const ReignPtr& reign,
                            done.counts = local.counts;
                          for (const Lane& lane : local.lanes)
                            done.value += lane.value;
+                         done.fetched = local.fetched;
                          reign->locals.erase(place);
                        }
                        if (world_.is_planted(Planted::kConsequenceWins))
@@ -213,7 +221,8 @@ void Worker::report(const ReignPtr& reign, const LocalPtr& local,
 // --- Links ---
 
 void Worker::on_message(LinkId link, Message message) {
-  if (link == reign_->master) return on_master(std::move(message));
+  if (link == reign_->master || (link == reign_->old_master && link != 0))
+    return on_master(std::move(message));
   for (auto& [peer, session] : reign_->sessions)
     if (session.link == link) return on_peer(peer, std::move(message));
   if (const auto* hello = std::get_if<PeerHello>(&message))

@@ -29,6 +29,12 @@ class Worker : public Process {
   Worker(World& world, Ledger& ledger, TaskIndex task, size_t master,
          Sizes sizes);
 
+  // Where it looks for a master, too.
+  void set_other_master(size_t host) { masters_.push_back(host); }
+  // What it has of a training, and for which master.
+  const Shards& shards() const { return reign_->shards; }
+  uint64_t session() const { return reign_->session; }
+
   // A process starts at the host of this index.
   void start();
   // Leaves its master: calls `on_left` when the process is to end.
@@ -101,6 +107,7 @@ class Worker : public Process {
     bool has_committed = false;
     bool is_over = false;
     Status error;
+    Shards fetched;
 
     const Part& part() const { return run.script->parts[run.index]; }
   };
@@ -120,6 +127,9 @@ class Worker : public Process {
     std::map<uint64_t, std::pair<StepId, TransferKey>> objects;  // pulled
     uint64_t last_object = 0;
     std::map<Incarnation, uint64_t> credit_of_old_session;
+    Shards shards;         // of a training
+    uint64_t session = 0;  // of the master, since its first Run
+    LinkId old_master = 0;
   };
   using ReignPtr = std::shared_ptr<Reign>;
 
@@ -160,6 +170,7 @@ class Worker : public Process {
   void schedule(const ReignPtr& reign, const LocalPtr& local, size_t lane);
   void perform(const ReignPtr& reign, const LocalPtr& local, size_t lane);
   void advance(const ReignPtr& reign, const LocalPtr& local, size_t lane);
+  void change(Reign& reign, Local& local, const Op& now, uint64_t& value);
   void commit(const ReignPtr& reign, const LocalPtr& local, size_t lane);
   void send(const ReignPtr& reign, const LocalPtr& local, size_t lane);
   bool transmit(Reign& reign, Local& local, Incarnation peer,
@@ -178,7 +189,9 @@ class Worker : public Process {
   World& world_;
   Ledger& ledger_;
   const TaskIndex task_;
-  const size_t host_, master_;
+  const size_t host_;
+  std::vector<size_t> masters_;
+  size_t num_joins_ = 0;
   const Sizes sizes_;
   std::optional<Membership> membership_;
   ReignPtr reign_;
