@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +21,15 @@
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/end_signals.h"
 #include "apps/shared/runs/engine_options.h"
+#include "apps/shared/runs/status_pages.h"
 #include "apps/shared/runs/tls_options.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/model/op_libraries.h"
 #include "apps/tagflow/worker_arguments.h"
 #include "net/config/cluster_file.h"
 #include "net/config/secret_file.h"
+#include "net/metrics/link_probe.h"
+#include "net/metrics/pages.h"
 
 namespace tagflow::apps {
 namespace {
@@ -37,6 +41,7 @@ struct WorkerCommand {
   uint32_t task = 0;
   std::string listen;  // empty: as the cluster file says, or a free port
   std::string join;    // empty: nobody
+  std::string http;    // empty: nowhere
   std::string name = net::ClusterFile().name;
   net::TlsFiles tls;  // that the cluster file names
   bool is_insecure = false;
@@ -180,6 +185,34 @@ std::chrono::milliseconds to_milliseconds(double seconds) {
   return std::chrono::milliseconds(int64_t(seconds * 1000));
 }
 
+// What the worker says of itself while it lives.
+StatusPages::Sources sources_of(const net::Worker& worker) {
+  const auto probe = std::make_shared<net::LinkProbe>(worker.threads());
+  return {.health =
+              [&worker, probe] {
+                const net::WorkerFigures figures = worker.figures();
+                StatusPages::Health health;
+                const char* reason = nullptr;
+                if (figures.has_ended) {
+                  reason = "the worker has left the cluster";
+                } else if (figures.is_leaving) {
+                  reason = "the worker is leaving the cluster";
+                } else if (!figures.is_serving) {
+                  reason = "the worker does not listen";
+                }
+                health.status = reason == nullptr
+                                    ? probe->check()
+                                    : error(Code::kUnavailable, "{}", reason);
+                health.text = fmt::format("master: {}\n",
+                                          figures.has_master ? "yes" : "no");
+                return health;
+              },
+          .figures =
+              [&worker](net::MetricText& text) {
+                net::write_worker(text, worker.figures());
+              }};
+}
+
 Status print_now(const std::string& text) {
   print_text(text);
   return flush_stdout();
@@ -202,6 +235,7 @@ Failure serve(WorkerCommand command) {
   const bool joins = !options.join.host.empty();
   using State = ClusterEvents::State;
   ClusterEvents events;
+  std::unique_ptr<StatusPages> pages;
   options.on_joined = [&events] {
     events.add([](State& state) { state.has_joined = true; });
   };
@@ -212,12 +246,16 @@ Failure serve(WorkerCommand command) {
     events.add([](State& state) { state.is_asked_to_leave = true; });
   };
   std::unique_ptr<net::Worker> worker;
+  std::optional<StatusPages::Opened> opened;
   State state;
   {
     const EndSignals signals;
     if (events.descriptor() < 0 || signals.descriptor() < 0)
       return run_time_error(error(Code::kResourceExhausted,
                                   "[worker] the system gives no descriptors"));
+    failure = start_pages(command.http, "worker", is_insecure,
+                          options.tls != nullptr, pages);
+    if (failure.exit_code != ExitCode::kOk) return failure;
     auto started = net::Worker::start(std::move(options));
     if (!started.ok())
       return not_started("worker", started.status(), is_insecure);
@@ -225,8 +263,13 @@ Failure serve(WorkerCommand command) {
     const std::string ready =
         fmt::format("ready: {}\n", net::format_address({host, worker->port()}));
     Status printed;
+    if (pages != nullptr) {
+      opened.emplace(*pages, sources_of(*worker),
+                     "the worker has left the cluster");
+      printed = print_now(fmt::format("http: {}\n", pages->address()));
+    }
     bool is_ready = !joins;
-    if (is_ready) printed = print_now(ready);
+    if (is_ready && printed.ok()) printed = print_now(ready);
     while (printed.ok() && !state.ends() &&
            signals.take(events.descriptor()) == 0) {
       state = events.take();
@@ -240,6 +283,7 @@ Failure serve(WorkerCommand command) {
       !worker->drain(to_milliseconds(command.drain_time)) && !command.is_quiet)
     spdlog::warn("[--drain-time] not all steps were over after {} s",
                  command.drain_time);
+  opened.reset();
   worker.reset();
   if (state.refused.ok()) return {};
   return run_time_error(std::move(state.refused).with_prefix("[--join] "));
@@ -270,6 +314,7 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
                   "a worker of the cluster to join; default: others join this "
                   "one")
       ->type_name("HOST:PORT");
+  add_http_option(*sub, command->http);
   sub->add_option("--name", command->name,
                   "the name of the cluster, without a cluster file")
       ->capture_default_str();

@@ -1,6 +1,7 @@
 #include "net/master/cluster.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -34,12 +35,16 @@ Register::Settings settings_of(const actors::SessionOptions& options) {
 // What is registered under a number, until it is released by the end of this.
 class AtWorkers {
  public:
-  // At so many workers at most, which live as long as `cluster`.
-  AtWorkers(std::shared_ptr<void> cluster, uint64_t number, size_t most)
-      : cluster_(std::move(cluster)), number_(number) {
+  // At so many workers at most, which live as long as `cluster`, as does the
+  // count of those that are there.
+  AtWorkers(std::shared_ptr<void> cluster, std::atomic<uint64_t>& count,
+            uint64_t number, size_t most)
+      : cluster_(std::move(cluster)), count_(count), number_(number) {
     members_.reserve(most);
+    ++count_;
   }
   ~AtWorkers() {
+    --count_;
     // Without memory, the worker keeps it until its master leaves.
     for (Member* const member : members_)
       static_cast<void>(
@@ -58,6 +63,7 @@ class AtWorkers {
 
  private:
   const std::shared_ptr<void> cluster_;
+  std::atomic<uint64_t>& count_;
   const uint64_t number_;
   std::vector<Member*> members_;
 };
@@ -123,7 +129,8 @@ class Cluster::Impl {
                        graph::Budget* budget);
   Status join_again(size_t task, graph::Budget* budget);
 
-  IoThreads threads;  // destroyed last
+  IoThreads threads;                     // destroyed last
+  std::atomic<uint64_t> executables{0};  // that are registered
   ClusterOptions options;
   std::vector<Task> left_out;
   std::vector<Task> unreached;
@@ -388,8 +395,8 @@ Result<actors::Backend::Made> Cluster::make(
     }
   TAGFLOW_ASSIGN(auto all, impl_->split(std::move(partitions), fetches));
   // Whoever has the executable keeps it at the workers.
-  const auto registered =
-      std::make_shared<AtWorkers>(impl_, ++impl_->requests, all.size());
+  const auto registered = std::make_shared<AtWorkers>(
+      impl_, impl_->executables, ++impl_->requests, all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i].registration) continue;
     all[i].registration->settings = settings_of(options);
@@ -420,6 +427,10 @@ Result<actors::Backend::Made> Cluster::make(
                                         std::move(program))},
       std::move(fetches), updates_state);
   return made;
+}
+
+ClusterFigures Cluster::figures() const {
+  return {impl_->steps->counts(), impl_->executables, impl_->steps->members()};
 }
 
 Status Cluster::check_state() const { return impl_->steps->check_state(); }

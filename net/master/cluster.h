@@ -9,6 +9,7 @@
 
 #include "actors/session/backend.h"
 #include "net/link/silence.h"
+#include "net/master/figures.h"
 #include "net/transfer/pairing.h"
 #include "net/wire/messages.h"
 
@@ -66,6 +67,8 @@ class Cluster final : public actors::Backend {
   std::shared_ptr<const IoThreads> threads() const;
   // Those that connect() has left out, in the order of the options.
   const std::vector<Task>& left_out() const;
+  // For whoever watches it. Waits for no step, and no connection.
+  ClusterFigures figures() const;
   std::span<const graph::DeviceInfo> devices() const override;
   const graph::KernelCatalog& kernels() const override;
   Result<Made> make(std::vector<graph::Partition> partitions,

@@ -7,12 +7,31 @@
 #include "net/transfer/reports.h"
 
 namespace tagflow::net {
+namespace {
+
+ClusterFigures::State state_of(Members::State state) {
+  using State = ClusterFigures::State;
+  switch (state) {
+    case Members::State::kJoining:
+      return State::kJoining;
+    case Members::State::kReady:
+      return State::kReady;
+    case Members::State::kDraining:
+      return State::kLeaving;
+    case Members::State::kLost:
+      break;
+  }
+  return State::kLost;
+}
+
+}  // namespace
 
 Steps::Steps(IoThread& clock, Options options)
     : clock_(clock),
       names_(options.names),
       grace_(options.grace),
       members_(std::move(options.names), ""),
+      ready_(names_.size()),
       lost_(names_.size()),
       torn_(options.tolerates_torn_state) {}
 
@@ -27,6 +46,23 @@ Status Steps::on_hello(TaskIndex task, Incarnation incarnation) {
 void Steps::on_ready(const Member& member) {
   const std::lock_guard lock(mutex_);
   members_.on_ready(member.index(), member.incarnation());
+  ready_[size_t(member.index())] = &member;
+}
+
+std::vector<ClusterFigures::Member> Steps::members() const {
+  std::vector<ClusterFigures::Member> all(names_.size());
+  std::vector<const Member*> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    ready = ready_;
+    for (size_t i = 0; i < all.size(); ++i)
+      all[i].state = state_of(members_.state(TaskIndex(i)));
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (ready[i] != nullptr) all[i].link = ready[i]->link();
+    all[i].link.peer = names_[i];
+  }
+  return all;
 }
 
 Status Steps::lost(TaskIndex task) const {
@@ -100,6 +136,7 @@ void Steps::start(const ClusterProgram& program,
                   const actors::RemotePart::Order& order, Done done) {
   std::unique_lock ordered(order_mutex_);
   const uint64_t number = ++last_number_;
+  counts_.on_begin();
   const auto step = std::make_shared<ClusterStep>(
       number, program, clock_, grace_,
       [this, number, done](ClusterStep::Done answer, bool tears) {
@@ -111,6 +148,7 @@ void Steps::start(const ClusterProgram& program,
     if (Status refused = check(program); !refused.ok()) {
       lock.unlock();
       ordered.unlock();
+      counts_.on_end(refused.code());
       return done({std::move(refused), {}});
     }
     running_.emplace(number, Running{step, &program, order.step.info.step_id});
@@ -138,6 +176,7 @@ std::string Steps::describe_stall(const ClusterProgram& program,
 }
 
 void Steps::on_answer(uint64_t number, bool tears, const Status& status) {
+  counts_.on_end(status.code());
   {
     const std::lock_guard lock(mutex_);
     running_.erase(number);

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "net/master/cluster_step.h"
+#include "net/master/figures.h"
 #include "net/protocol/departure.h"
 #include "net/protocol/members.h"
+#include "net/protocol/step_counts.h"
 #include "net/protocol/torn_state.h"
 
 namespace tagflow::net {
@@ -48,6 +50,10 @@ class Steps final : public MemberEvents {
   std::string describe_wait(const ClusterProgram& program, uint64_t step) const;
   std::string describe_stall(const ClusterProgram& program,
                              uint64_t step) const;
+
+  // Of the steps, and of the members by task.
+  StepCounts::Numbers counts() const { return counts_.numbers(); }
+  std::vector<ClusterFigures::Member> members() const;
 
   // As TornState::check_snapshot().
   Status check_state() const;
@@ -89,9 +95,11 @@ class Steps final : public MemberEvents {
   // its socket does not take, and is lost if that is too much. Guards the next.
   std::mutex order_mutex_;
   uint64_t last_number_ = 0;
+  StepCounts counts_;
   mutable std::mutex mutex_;  // guards the below; locked after the other
   Members members_;
-  std::vector<Status> lost_;  // by task: of the last one
+  std::vector<const Member*> ready_;  // by task: the last one that was
+  std::vector<Status> lost_;          // by task: of the last one
   Departures<Member*> departures_;
   TornState torn_;
   std::set<Incarnation> with_state_;

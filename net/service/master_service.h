@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "actors/session/session.h"
+#include "net/service/figures.h"
 #include "net/service/run_turns.h"
 #include "net/wire/service_request.h"
 
@@ -58,6 +59,8 @@ class MasterService {
   Result<std::unique_ptr<Client>> admit();
   std::span<const graph::DeviceInfo> devices() const;
   const ServiceLimits& limits() const { return options_.limits; }
+  // For whoever watches it. Waits for no run.
+  ServiceFigures figures();
   // Whether a run waits for its turn. Then look() is to be called now and then.
   bool has_queue();
   // Finds the runs that wait for events, and lets others have their turns.

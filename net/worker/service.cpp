@@ -22,11 +22,13 @@ constexpr std::chrono::milliseconds kPatience{200};
 }  // namespace
 
 Service::Service(const WorkerOptions& options, const IoThreads& threads,
-                 std::shared_ptr<actors::DeviceSet> devices, Control& control)
+                 std::shared_ptr<actors::DeviceSet> devices, Control& control,
+                 StepCounts& counts)
     : options_(options),
       threads_(threads),
       devices_(std::move(devices)),
       control_(control),
+      counts_(counts),
       state_(devices_),
       host_access_(std::make_shared<devices::HostAccess>(options.policy,
                                                          options.print_sink)) {}
@@ -34,9 +36,9 @@ Service::Service(const WorkerOptions& options, const IoThreads& threads,
 Result<std::unique_ptr<Service>> Service::start(
     const WorkerOptions& options, const IoThreads& threads,
     std::shared_ptr<actors::DeviceSet> devices, Control& control,
-    uint16_t port) {
+    StepCounts& counts, uint16_t port) {
   std::unique_ptr<Service> service(
-      new Service(options, threads, std::move(devices), control));
+      new Service(options, threads, std::move(devices), control, counts));
   TAGFLOW_ASSIGN(service->identity_,
                  make_identity(Role::kWorker, options.task, options.cluster,
                                options.secret, options.tls));

@@ -45,7 +45,7 @@ class Service {
   static Result<std::unique_ptr<Service>> start(
       const WorkerOptions& options, const IoThreads& threads,
       std::shared_ptr<actors::DeviceSet> devices, Control& control,
-      uint16_t port);
+      StepCounts& counts, uint16_t port);
   // Waits until the steps are at rest. REQUIRES: run() has returned.
   ~Service();
   Service(const Service&) = delete;
@@ -62,6 +62,8 @@ class Service {
   void drain();
   // Without what is the process's. Thread-safe.
   Load load();
+  // Adds the links, the master and the executables. Thread-safe.
+  void add_to(WorkerFigures& figures);
 
  private:
   // A step that runs here.
@@ -75,9 +77,12 @@ class Service {
   using PeerId = std::pair<std::string, uint64_t>;  // task, incarnation
 
   Service(const WorkerOptions& options, const IoThreads& threads,
-          std::shared_ptr<actors::DeviceSet> devices, Control& control);
+          std::shared_ptr<actors::DeviceSet> devices, Control& control,
+          StepCounts& counts);
 
   void post(std::function<void()> job);
+  // Those that are not lost. REQUIRES: the lock is held
+  std::vector<LinkFigures> links() const;
 
   // Connections, on the thread of the listener.
   Status admit(const Greeting& peer);
@@ -135,6 +140,7 @@ class Service {
   const IoThreads& threads_;
   const std::shared_ptr<actors::DeviceSet> devices_;
   Control& control_;
+  StepCounts& counts_;
   actors::SharedState state_;
   const std::shared_ptr<const devices::HostAccess> host_access_;
   Identity identity_;

@@ -46,6 +46,7 @@ Status Service::on_run(Run run) {
       refused = error(Code::kResourceExhausted,
                       "[net] a worker runs {} steps at a time", kMostSteps);
     running_.emplace(run.step, Running());
+    counts_.on_begin();
     if (!std::exchange(is_looking_, true)) changed_.notify_all();
   }
   auto feeds = std::exchange(run.feeds, {});
@@ -179,6 +180,8 @@ void Service::fail_step(uint64_t step, const Status& status) {
 
 void Service::end_step(uint64_t step, actors::Step::Answer answer,
                        const Findings& findings, bool has_committed) {
+  // Whoever has the answer finds it counted.
+  counts_.on_end(answer.status().code());
   WorkerSteps::Actions actions;
   const MessageCounts counts =
       parts_.on_over(step, answer.status(), has_committed, actions);

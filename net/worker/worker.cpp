@@ -51,6 +51,8 @@ class Worker::Impl {
   }
 
   uint16_t port() const { return port_; }
+  WorkerFigures figures();
+  const IoThreads& threads() const { return threads_; }
   bool drain(std::chrono::milliseconds most);
 
  private:
@@ -69,12 +71,14 @@ class Worker::Impl {
   IoThreads threads_;
   std::shared_ptr<actors::DeviceSet> devices_;
   std::unique_ptr<Control> control_;
+  StepCounts steps_;
   uint16_t port_ = 0;
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
   bool is_closed_ = false;
   bool is_leaving_ = false;
   bool has_ended_ = false;  // the last service has
+  uint64_t incarnations_ = 0;
   std::unique_ptr<Service> service_;
   std::thread thread_;
 };
@@ -130,6 +134,7 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
     // Peers that it lets in may ask for load() already.
     const std::lock_guard lock(impl->mutex_);
     impl->service_ = std::move(service);
+    impl->incarnations_ = 1;
   }
   TAGFLOW_RETURN_IF_ERROR(guarded("net", [&] {
     impl->thread_ = std::thread([self = impl.get()] { self->serve(); });
@@ -138,8 +143,8 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
 }
 
 Result<std::unique_ptr<Service>> Worker::Impl::start_service(uint16_t port) {
-  TAGFLOW_ASSIGN(auto service,
-                 Service::start(options_, threads_, devices_, *control_, port));
+  TAGFLOW_ASSIGN(auto service, Service::start(options_, threads_, devices_,
+                                              *control_, steps_, port));
   CatalogueEntry entry{.task = options_.task,
                        .port = service->port(),
                        .incarnation = service->incarnation()};
@@ -166,6 +171,23 @@ Load Worker::Impl::load() {
   const auto uptime = std::chrono::steady_clock::now() - begin_;
   load.uptime_ns = uint64_t(std::chrono::nanoseconds(uptime).count());
   return load;
+}
+
+WorkerFigures Worker::Impl::figures() {
+  WorkerFigures figures;
+  {
+    const std::lock_guard lock(mutex_);
+    figures.is_serving = service_ != nullptr;
+    if (figures.is_serving) service_->add_to(figures);
+    figures.is_leaving = is_leaving_;
+    figures.has_ended = has_ended_;
+    figures.incarnations = incarnations_;
+  }
+  figures.steps = steps_.numbers();
+  for (const auto& device : devices_->devices())
+    figures.devices.push_back(
+        {device->info().name.to_string(), device->memory()});
+  return figures;
 }
 
 void Worker::Impl::end_service() {
@@ -211,6 +233,7 @@ void Worker::Impl::serve() {
       lock.lock();
       if (next.ok()) {
         service_ = std::move(*next);
+        ++incarnations_;
         end_service();
       } else {
         changed_.wait_for(lock, kPause, ends);
@@ -233,6 +256,10 @@ Result<std::unique_ptr<Worker>> Worker::start(WorkerOptions options) {
 }
 
 uint16_t Worker::port() const { return impl_->port(); }
+
+WorkerFigures Worker::figures() const { return impl_->figures(); }
+
+const IoThreads& Worker::threads() const { return impl_->threads(); }
 
 bool Worker::drain(std::chrono::milliseconds most) {
   return impl_->drain(most);

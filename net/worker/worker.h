@@ -12,10 +12,12 @@
 #include "graph/status.h"
 #include "net/transfer/pairing.h"
 #include "net/wire/messages.h"
+#include "net/worker/figures.h"
 
 namespace tagflow::net {
 
 class Tls;
+struct IoThreads;  // net/transfer/channel.h
 
 struct WorkerOptions {
   Task task;            // of the cluster
@@ -80,6 +82,11 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   uint16_t port() const;
+  // What it has done and has, for whoever watches it. Waits for no step.
+  WorkerFigures figures() const;
+  // Those of its links, for whoever looks whether they answer: see ThreadProbe.
+  // They live as long as the worker.
+  const IoThreads& threads() const;
 
   // Leaves the cluster without a loss for anybody. From now on the worker takes
   // no master, its own one starts no more steps here, and those that run go on.
