@@ -49,6 +49,14 @@ struct SaverOptions {
   graph::SavedState model;
   // How long a save waits for a moment between steps.
   std::chrono::nanoseconds patience = std::chrono::minutes(1);
+  // Receives what became of each checkpoint, on the thread that writes, and
+  // must not call the saver. May be null.
+  struct Written {
+    int64_t step = 0;
+    Status status;
+    std::chrono::nanoseconds time{0};  // that the write took
+  };
+  std::function<void(const Written&)> on_written = nullptr;
   // Waits for the disk, so that a checkpoint survives a crash of the machine.
   bool sync = true;
   // Internal: what opens and changes files; null: the system. The folder is

@@ -148,6 +148,27 @@ answers 200 '^workers: 1 of 2 ready$' "$http" /healthz
 kill -TERM "$master"
 ends 0 "$master" master
 
+# --- A run that trains --------------------------------------------------------
+cp "$graphs/line_x.json" "$graphs/line_y.json" "$work"
+(cd "$work" && exec "$bin/tagflow" run "$graphs/line.pbtxt" --init init \
+  --feed x=@line_x.json --feed y=@line_y.json --target train --fetch loss \
+  --steps 100000000 --save saved --save-every 100 --http localhost:0 \
+  >run.out 2>run.err) &
+run=$!
+started+=("$run")
+until grep -qs '^step 500: ' "$work/run.out" || ! kill -0 "$run"; do
+  sleep 0.02
+done
+http=$(sed -n 's/^info: http: //p' "$work/run.err")
+answers 200 '^ok$' "$http" /healthz
+answers 200 '^tagflow_saves_total [1-9]' "$http" /metrics
+answers 200 '^tagflow_saves_seconds_total [0-9.e-]+$' "$http" /metrics
+answers 200 '^tagflow_steps_finished_total [0-9]{3,}$' "$http" /metrics
+counts 0 tagflow_restarts_total "$http"
+counts 0 tagflow_restores_total "$http"
+kill -TERM "$run"
+ends 143 "$run" "run --http"
+
 # --- The configuration of a scraper -------------------------------------------
 # Its targets and path, as far as this needs no Prometheus.
 start worker tagflow worker --secret-file s --http localhost:0
@@ -175,6 +196,10 @@ expect 1 - '0.0.0.0 is not a loopback address; certificates or --insecure allow 
   tagflow worker --secret-file s --http 0.0.0.0:0
 expect 1 - '0.0.0.0 is not a loopback address; certificates or --insecure allow it' \
   tagflow master --cluster c.json --http 0.0.0.0:0
+expect 1 - '0.0.0.0 is not a loopback address' \
+  tagflow run "$graphs/loop.pbtxt" --feed n=7 --fetch Exit --http 0.0.0.0:0
+expect 2 - '\[--http\] ' tagflow run "$graphs/loop.pbtxt" --feed n=7 \
+  --fetch Exit --http nonsense
 expect 2 - '\[--http\] ' tagflow worker --secret-file s --http nonsense
 expect 2 - '\[--http\] ' tagflow master --cluster c.json --http localhost
 

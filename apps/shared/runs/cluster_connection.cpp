@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apps/shared/runs/named_cluster.h"
+#include "apps/shared/runs/run_figures.h"
 #include "devices/device_registry.h"
 #include "net/config/cluster_file.h"
 #include "net/master/cluster.h"
@@ -132,6 +133,7 @@ Connected connect(net::ClusterOptions found,
       return {run_time_error(std::move(compared).with_prefix("[--cluster] ")),
               {}};
   }
+  if (options.figures != nullptr) options.figures->watch(*cluster);
   options.backend = *std::move(cluster);
   return connected;
 }

@@ -6,11 +6,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <optional>
 #include <utility>
 
 #include "actors/checkpoint/snapshot.h"
 #include "apps/shared/program/command_line.h"
+#include "apps/shared/runs/run_figures.h"
 
 namespace tagflow::apps {
 namespace {
@@ -74,6 +76,17 @@ void warn_of_unused(const actors::Restored& restored) {
       "\"{}\" has {} tensors that are not variables of the graph, "
       "such as \"{}\"",
       restored.path, restored.unused.size(), restored.unused[0]);
+}
+
+// What a saver is told to do with each checkpoint that it has written; null
+// without figures.
+std::function<void(const actors::SaverOptions::Written&)> tell_written(
+    std::shared_ptr<RunFigures> figures) {
+  if (figures == nullptr) return nullptr;
+  return [figures = std::move(figures)](
+             const actors::SaverOptions::Written& written) {
+    figures->on_written(written);
+  };
 }
 
 }  // namespace
@@ -173,15 +186,19 @@ Failure StepCheckpoints::start(const CheckpointOptions& options,
   if (!options.save.empty()) {
     const auto interval = parse_save_every(options.save_every);
     if (!interval.ok()) return usage_error(interval.status());
-    auto saver = actors::Saver::create(session, {.folder = options.save,
-                                                 .keep = options.keep,
-                                                 .every_steps = interval->steps,
-                                                 .every = interval->time,
-                                                 .model = model});
+    auto saver = actors::Saver::create(
+        session, {.folder = options.save,
+                  .keep = options.keep,
+                  .every_steps = interval->steps,
+                  .every = interval->time,
+                  .model = model,
+                  .on_written = tell_written(options.figures)});
     if (!saver.ok())
       return run_time_error(std::move(saver).status().with_prefix("[--save] "));
     saver_ = std::move(saver).value();
+    const auto begin = std::chrono::steady_clock::now();
     auto restored = saver_->restore();
+    const auto time = std::chrono::steady_clock::now() - begin;
     if (!restored.ok())
       return run_time_error(
           std::move(restored).status().with_prefix("[--save] "));
@@ -190,6 +207,7 @@ Failure StepCheckpoints::start(const CheckpointOptions& options,
       warn_of_damaged("--save", **restored);
       step_ = (*restored)->step;
       const std::string& path = (*restored)->path;
+      if (options.figures != nullptr) options.figures->on_restored(time);
       if ((*restored)->counts_steps)
         spdlog::info("resumed after step {} from \"{}\"", step_, path);
       else
