@@ -15,6 +15,7 @@
 #include "apps/shared/runs/cluster_connection.h"
 #include "apps/shared/runs/end_signals.h"
 #include "apps/shared/runs/engine_options.h"
+#include "apps/shared/runs/log.h"
 #include "apps/shared/runs/named_cluster.h"
 #include "apps/shared/runs/status_pages.h"
 #include "apps/shared/runs/tls_options.h"
@@ -37,6 +38,7 @@ struct MasterCommand {
   net::ServiceLimits limits;
   bool is_insecure = false;
   bool is_quiet = false;
+  bool logs_json = false;
 };
 
 // What the sessions of all clients have in common.
@@ -67,8 +69,8 @@ Failure make_door(const MasterCommand& command,
   options.host = std::move(address->host);
   options.port = address->port;
   options.beyond_loopback = command.is_insecure;
-  options.on_warning = [is_quiet = command.is_quiet](const std::string& text) {
-    if (!is_quiet) spdlog::info("[master] {}", text);
+  options.on_event = [is_quiet = command.is_quiet](const net::Event& event) {
+    if (!is_quiet) log_event(event, "[master] ");
   };
   return {};
 }
@@ -111,6 +113,9 @@ Failure serve(const MasterCommand& command) {
         "change what is sent");
   const std::string host = options.host;
   const EndSignals signals;
+  if (command.logs_json)
+    if (Status logs = log_as_json("/job:master/task:0"); !logs.ok())
+      return run_time_error(std::move(logs));
   std::unique_ptr<StatusPages> pages;
   failure = start_pages(command.http, "master", command.is_insecure,
                         options.tls != nullptr, pages);
@@ -191,6 +196,7 @@ void add_master_command(CLI::App& app, ExitCode& exit_code) {
                 "sent");
   sub->add_flag("--quiet", command->is_quiet,
                 "do not say when a client has gone, and why");
+  add_log_format_option(*sub, command->logs_json);
   add_op_library_option(*sub, command->op_libraries);
   add_policy_options(*sub, engine);
   sub->callback([command, &exit_code] { exit_code = report(serve(*command)); });

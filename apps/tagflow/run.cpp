@@ -20,6 +20,7 @@
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/program/trace.h"
 #include "apps/shared/runs/cluster_connection.h"
+#include "apps/shared/runs/log.h"
 #include "apps/shared/runs/restart_options.h"
 #include "apps/shared/runs/run_figures.h"
 #include "apps/shared/runs/status_pages.h"
@@ -42,6 +43,7 @@ struct RunOptions {
   int64_t steps = 0;  // 0: none; it runs `repeat` times
   RestartOptions restarts;
   std::string http;  // where it says how it goes on; empty: nowhere
+  bool logs_json = false;
   std::shared_ptr<RunFigures> figures = std::make_shared<RunFigures>();
   std::string out;
   std::string trace;
@@ -240,6 +242,9 @@ ExitCode run_graph(const RunOptions& options) {
   if (usage.ok() && options.learn)
     usage = refuse_watching_cluster(options.signature.engine, "--learn");
   if (!usage.ok()) return report(usage_error(std::move(usage)));
+  if (options.logs_json)
+    if (Status logs = log_as_json(""); !logs.ok())
+      return report(run_time_error(std::move(logs)));
   std::unique_ptr<StatusPages> pages;
   std::optional<StatusPages::Opened> opened;
   if (!options.http.empty()) {
@@ -308,6 +313,7 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       ->needs(run->get_option("--save"))
       ->needs(run->get_option("--cluster"));
   add_http_option(*run, options->http);
+  add_log_format_option(*run, options->logs_json);
   add_output_option(
       *run, "--out", options->out,
       "write each fetch to DIR/NAME_PORT.npy, or an output of the "

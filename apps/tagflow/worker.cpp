@@ -21,6 +21,7 @@
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/end_signals.h"
 #include "apps/shared/runs/engine_options.h"
+#include "apps/shared/runs/log.h"
 #include "apps/shared/runs/status_pages.h"
 #include "apps/shared/runs/tls_options.h"
 #include "apps/tagflow/commands.h"
@@ -48,6 +49,7 @@ struct WorkerCommand {
   // Less than the time after which systemd kills a service.
   double drain_time = 60;  // seconds
   bool is_quiet = false;
+  bool logs_json = false;
   pid_t parent = 0;  // 0: none
 };
 
@@ -132,9 +134,9 @@ Failure make_options(const WorkerCommand& command,
   options.print_sink = [](devices::PrintStream stream, std::string_view text) {
     print_to_stderr(stream, printable(text));
   };
-  options.on_warning = [task = options.task.to_string(),
-                        is_quiet = command.is_quiet](const std::string& text) {
-    if (!is_quiet) spdlog::info("{}: {}", task, text);
+  options.on_event = [prefix = options.task.to_string() + ": ",
+                      is_quiet = command.is_quiet](const net::Event& event) {
+    if (!is_quiet) log_event(event, prefix);
   };
   return {};
 }
@@ -237,6 +239,7 @@ Failure serve(WorkerCommand command) {
   ClusterEvents events;
   std::unique_ptr<StatusPages> pages;
   options.on_joined = [&events] {
+    log_news({}, "the worker has joined its cluster");
     events.add([](State& state) { state.has_joined = true; });
   };
   options.on_refused = [&events](const Status& reason) {
@@ -250,6 +253,9 @@ Failure serve(WorkerCommand command) {
   State state;
   {
     const EndSignals signals;
+    if (command.logs_json)
+      if (Status logs = log_as_json(options.task.to_string()); !logs.ok())
+        return run_time_error(std::move(logs));
     if (events.descriptor() < 0 || signals.descriptor() < 0)
       return run_time_error(error(Code::kResourceExhausted,
                                   "[worker] the system gives no descriptors"));
@@ -278,6 +284,7 @@ Failure serve(WorkerCommand command) {
     }
     if (!printed.ok()) return run_time_error(std::move(printed));
   }
+  log_news({}, "the worker leaves its cluster");
   // Another signal ends the process at once.
   if (state.refused.ok() && command.drain_time > 0 &&
       !worker->drain(to_milliseconds(command.drain_time)) && !command.is_quiet)
@@ -285,6 +292,7 @@ Failure serve(WorkerCommand command) {
                  command.drain_time);
   opened.reset();
   worker.reset();
+  log_news({}, "the worker has left its cluster");
   if (state.refused.ok()) return {};
   return run_time_error(std::move(state.refused).with_prefix("[--join] "));
 }
@@ -335,6 +343,7 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
   add_drain_time_option(*sub, command->drain_time);
   sub->add_flag("--quiet", command->is_quiet,
                 "do not say when a master is lost, and why");
+  add_log_format_option(*sub, command->logs_json);
   // For "tagflow cluster start".
   sub->add_option("--parent", command->parent, "")->group("");
   add_op_library_option(*sub, command->op_libraries);

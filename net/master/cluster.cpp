@@ -104,6 +104,7 @@ class Cluster::Impl {
  public:
   explicit Impl(IoThreads io_threads) : threads(std::move(io_threads)) {}
   ~Impl() {
+    if (steps != nullptr) steps->leave();
     for (Member* const member : members) member->leave();
     // If both sides close at the same time, the workers may miss the reason.
     const auto end =
@@ -165,8 +166,8 @@ Status Cluster::Impl::connect(ClusterOptions cluster_options) {
       return invalid_argument("[net] the cluster has {} twice", names.back());
   }
   steps = std::make_unique<Steps>(
-      *threads.bulk,
-      Steps::Options{names, options.tolerates_torn_state, options.grace});
+      *threads.bulk, Steps::Options{names, options.tolerates_torn_state,
+                                    options.grace, options.on_event});
   Status last;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto member = join(i, options.patience, nullptr);

@@ -11,6 +11,7 @@
 #include "net/link/silence.h"
 #include "net/master/figures.h"
 #include "net/transfer/pairing.h"
+#include "net/wire/event.h"
 #include "net/wire/messages.h"
 
 namespace tagflow::net {
@@ -37,6 +38,9 @@ struct ClusterOptions {
   std::chrono::milliseconds grace{10'000 * kSlowness};
   // How long connect() tries again to reach each member, or to be its master.
   std::chrono::milliseconds patience{0};
+  // Receives which workers were lost, which pairs of them have lost each other,
+  // and which steps have failed. May be empty.
+  OnEvent on_event;
   // connect() goes on without members that it cannot reach, unless it reaches
   // none. Otherwise each is an error.
   bool leaves_out_lost = false;

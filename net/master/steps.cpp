@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/runtime/step.h"
+#include "graph/fault.h"
 #include "net/transfer/reports.h"
 
 namespace tagflow::net {
@@ -30,6 +31,7 @@ Steps::Steps(IoThread& clock, Options options)
     : clock_(clock),
       names_(options.names),
       grace_(options.grace),
+      on_event_(std::move(options.on_event)),
       members_(std::move(options.names), ""),
       ready_(names_.size()),
       lost_(names_.size()),
@@ -84,10 +86,13 @@ void Steps::on_lost(Member& member, const Status& why) {
           torn_.on_lost(lost->reason);
       }
   }
-  for (const Members::Action& action : actions)
-    if (const auto* lost = std::get_if<Members::Lost>(&action))
-      for (const auto& step : all())
-        step->on_lost(lost->task, lost->incarnation, lost->reason);
+  for (const Members::Action& action : actions) {
+    const auto* lost = std::get_if<Members::Lost>(&action);
+    if (lost == nullptr) continue;
+    tell(lost->reason, member.name(), 0);
+    for (const auto& step : all())
+      step->on_lost(lost->task, lost->incarnation, lost->reason);
+  }
 }
 
 Status Steps::check_state() const {
@@ -149,6 +154,7 @@ void Steps::start(const ClusterProgram& program,
       lock.unlock();
       ordered.unlock();
       counts_.on_end(refused.code());
+      tell(refused, "", number);
       return done({std::move(refused), {}});
     }
     running_.emplace(number, Running{step, &program, order.step.info.step_id});
@@ -175,8 +181,20 @@ std::string Steps::describe_stall(const ClusterProgram& program,
   return running == nullptr ? "" : running->describe_stall();
 }
 
+void Steps::tell(const Status& what, const std::string& peer,
+                 uint64_t step) const {
+  if (!on_event_ || is_leaving_) return;
+  static_cast<void>(guarded([&] {
+    Event event = Event::warning(what, peer);
+    event.kind = Event::Kind::kNews;
+    if (step != 0) event.step = step;
+    on_event_(event);
+  }));
+}
+
 void Steps::on_answer(uint64_t number, bool tears, const Status& status) {
   counts_.on_end(status.code());
+  if (!status.ok()) tell(status, "", number);
   {
     const std::lock_guard lock(mutex_);
     running_.erase(number);
@@ -234,6 +252,7 @@ void Steps::on_pair_lost(Member& member, const PairLost& lost) {
   const Status reason =
       error(Code::kUnavailable, "[net] {} has lost its links to {}: {}",
             member.name(), peer, lost.reason.message);
+  tell(reason, peer, 0);
   for (const auto& step : all())
     step->on_pair_lost(member, TaskIndex(place - names_.begin()),
                        Incarnation(lost.incarnation), reason);

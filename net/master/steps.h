@@ -1,6 +1,7 @@
 // Steps: all steps of a cluster at its master, and who its workers are.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,6 +17,7 @@
 #include "net/protocol/members.h"
 #include "net/protocol/step_counts.h"
 #include "net/protocol/torn_state.h"
+#include "net/wire/event.h"
 
 namespace tagflow::net {
 
@@ -26,6 +28,7 @@ class Steps final : public MemberEvents {
     std::vector<std::string> names;  // of the tasks
     bool tolerates_torn_state = false;
     Duration grace{};
+    OnEvent on_event;  // as that of ClusterOptions
   };
   using Done = std::function<void(actors::RemotePart::Done)>;
 
@@ -43,6 +46,8 @@ class Steps final : public MemberEvents {
   // the program is lost or wants to leave, or if it updates torn state.
   void start(const ClusterProgram& program,
              const actors::RemotePart::Order& order, Done done);
+  // The master leaves: that it loses its workers is no event.
+  void leave() { is_leaving_ = true; }
   // Whether a worker of the program is lost.
   bool is_lost(const ClusterProgram& program) const;
   // As the functions of RemotePart, of a step that start() got.
@@ -80,6 +85,8 @@ class Steps final : public MemberEvents {
   // REQUIRES for these two: the lock is held
   Status check_members(const ClusterProgram& program) const;
   Status check(const ClusterProgram& program) const;
+  // Of the log; `step` is 0 if it is about none.
+  void tell(const Status& what, const std::string& peer, uint64_t step) const;
   void on_answer(uint64_t number, bool tears, const Status& status);
   // Lets those members go that want to leave, and that no step needs.
   void let_go();
@@ -91,11 +98,13 @@ class Steps final : public MemberEvents {
   IoThread& clock_;
   const std::vector<std::string> names_;
   const Duration grace_;
+  const OnEvent on_event_;
   // Held while Runs are sent, which waits for no connection: a link keeps what
   // its socket does not take, and is lost if that is too much. Guards the next.
   std::mutex order_mutex_;
   uint64_t last_number_ = 0;
   StepCounts counts_;
+  std::atomic<bool> is_leaving_{false};
   mutable std::mutex mutex_;  // guards the below; locked after the other
   Members members_;
   std::vector<const Member*> ready_;  // by task: the last one that was

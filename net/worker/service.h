@@ -34,6 +34,9 @@
 
 namespace tagflow::net {
 
+// What it is called.
+inline constexpr char kMaster[] = "the master";
+
 // Three kinds of threads call it: those of the links; those of the engine, at
 // the end of a step; and the one of run(), which does all that may take long.
 // The links' threads wait for none of the others.
@@ -106,6 +109,7 @@ class Service {
                         std::vector<std::pair<uint32_t, Tensor>> feeds);
   // A wait of the step has ended, while nothing of it ran.
   void resume_step(uint64_t step);
+  void tell_of_failure(uint64_t step, const Status& cause) const;
   // The step has its first error.
   void fail_step(uint64_t step, const Status& status);
   // What the Done of a step has besides its outcome.

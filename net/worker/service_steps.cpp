@@ -178,6 +178,15 @@ void Service::fail_step(uint64_t step, const Status& status) {
           Abort{step, outcome_of(tell->status, options_.task.to_string())}));
 }
 
+void Service::tell_of_failure(uint64_t step, const Status& cause) const {
+  static_cast<void>(guarded([&] {
+    Event event = Event::warning(cause);
+    event.kind = Event::Kind::kNews;
+    event.step = step;
+    options_.on_event(event);
+  }));
+}
+
 void Service::end_step(uint64_t step, actors::Step::Answer answer,
                        const Findings& findings, bool has_committed) {
   // Whoever has the answer finds it counted.
@@ -188,6 +197,7 @@ void Service::end_step(uint64_t step, actors::Step::Answer answer,
   for (const WorkerSteps::Action& action : actions) {
     const auto* tell = std::get_if<WorkerSteps::TellDone>(&action);
     if (tell == nullptr) continue;
+    if (tell->done.is_cause) tell_of_failure(step, tell->done.status);
     const Status sent = guarded(
         "net", [&] { return send_done(*tell, counts, answer, findings); });
     if (sent.ok()) continue;

@@ -63,7 +63,8 @@ class Worker::Impl {
   // lock is held
   void end_service();
   Load load();
-  void warn(const std::string& text) const { options_.on_warning(text); }
+  void tell_of_loss(const Status& why) const;
+  void tell(const Event& event) const { options_.on_event(event); }
 
   WorkerOptions options_;
   const std::chrono::steady_clock::time_point begin_ =
@@ -88,9 +89,10 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
   TAGFLOW_RETURN_IF_ERROR(options.policy.validate());
   auto impl = std::make_unique<Impl>();
   impl->options_ = std::move(options);
-  if (!impl->options_.on_warning)
-    impl->options_.on_warning = [](const std::string& text) {
-      std::fprintf(stderr, "%s\n", text.c_str());
+  if (!impl->options_.on_event)
+    impl->options_.on_event = [](const Event& event) {
+      if (event.kind == Event::Kind::kWarning)
+        std::fprintf(stderr, "%s\n", event.text.c_str());
     };
   // What the engine adds to the part of a graph.
   if (auto& allowed = impl->options_.policy.allowed)
@@ -114,20 +116,21 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
                                kept.secret, kept.tls));
   TAGFLOW_ASSIGN(
       impl->control_,
-      Control::start(
-          *impl->threads_.bulk,
-          {.identity = std::move(identity),
-           .join = kept.join,
-           .load = [self = impl.get()] { return self->load(); },
-           .on_warning = [self = impl.get()](
-                             const std::string& text) { self->warn(text); },
-           .on_joined = kept.on_joined,
-           .on_refused =
-               [self = impl.get()](const Status& reason) {
-                 if (self->options_.on_refused)
-                   self->options_.on_refused(reason);
-               },
-           .on_asked_to_leave = kept.on_asked_to_leave}));
+      Control::start(*impl->threads_.bulk,
+                     {.identity = std::move(identity),
+                      .join = kept.join,
+                      .load = [self = impl.get()] { return self->load(); },
+                      .on_warning =
+                          [self = impl.get()](const std::string& text) {
+                            self->tell({.text = text});
+                          },
+                      .on_joined = kept.on_joined,
+                      .on_refused =
+                          [self = impl.get()](const Status& reason) {
+                            if (self->options_.on_refused)
+                              self->options_.on_refused(reason);
+                          },
+                      .on_asked_to_leave = kept.on_asked_to_leave}));
   TAGFLOW_ASSIGN(auto service, impl->start_service(kept.port));
   impl->port_ = service->port();
   {
@@ -171,6 +174,15 @@ Load Worker::Impl::load() {
   const auto uptime = std::chrono::steady_clock::now() - begin_;
   load.uptime_ns = uint64_t(std::chrono::nanoseconds(uptime).count());
   return load;
+}
+
+void Worker::Impl::tell_of_loss(const Status& why) const {
+  Event event = Event::warning(why, kMaster);
+  if (is_done(why))
+    event = {.kind = Event::Kind::kNews,
+             .text = "the master has left",
+             .peer = kMaster};
+  tell(event);
 }
 
 WorkerFigures Worker::Impl::figures() {
@@ -220,7 +232,7 @@ void Worker::Impl::serve() {
     const bool was_ended = ends();
     lock.unlock();
     ended.reset();
-    if (!was_ended && !is_done(why)) warn(std::string(why.message()));
+    if (!was_ended) tell_of_loss(why);
     lock.lock();
     std::string warned;  // once for each reason, not for each attempt
     while (!ends() && service_ == nullptr) {
@@ -228,7 +240,7 @@ void Worker::Impl::serve() {
       auto next = guarded("net", [this] { return start_service(port_); });
       if (!next.ok() && next.status().message() != warned) {
         warned = next.status().message();
-        warn(warned);
+        tell({.text = warned, .code = next.status().code()});
       }
       lock.lock();
       if (next.ok()) {

@@ -11,6 +11,7 @@
 #include "graph/op_policy.h"
 #include "graph/status.h"
 #include "net/transfer/pairing.h"
+#include "net/wire/event.h"
 #include "net/wire/messages.h"
 #include "net/worker/figures.h"
 
@@ -43,9 +44,9 @@ struct WorkerOptions {
   graph::OpPolicy policy = without_files();
   // Receives what they print. Empty: the streams of the process.
   devices::PrintSink print_sink;
-  // Receives why a master was lost, and the like. Empty: stderr. Must be
-  // thread-safe.
-  std::function<void(const std::string&)> on_warning;
+  // Receives what happens: that a master comes, why it was lost, which steps
+  // have failed here first. Empty: warnings go to stderr.
+  OnEvent on_event;
   // Called when the worker has become a member of the cluster that it joins,
   // and again after each loss of its master or of the directory. May be empty.
   // Must be thread-safe.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/shared/runs/log.h"
 #include "apps/shared/runs/named_cluster.h"
 #include "apps/shared/runs/run_figures.h"
 #include "devices/device_registry.h"
@@ -97,6 +98,7 @@ Failure read_options(const EngineOptions& options, net::ClusterOptions& found,
       found.members.push_back(
           {std::move(member.task), {std::move(member.host), member.port}});
   }
+  found.on_event = [](const net::Event& event) { log_event(event, ""); };
   found.tolerates_torn_state = options.tolerates_torn_state;
   found.name = std::move(cluster.name);
   found.secret = std::move(cluster.secret);

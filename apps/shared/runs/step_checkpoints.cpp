@@ -12,6 +12,7 @@
 
 #include "actors/checkpoint/snapshot.h"
 #include "apps/shared/program/command_line.h"
+#include "apps/shared/runs/log.h"
 #include "apps/shared/runs/run_figures.h"
 
 namespace tagflow::apps {
@@ -78,14 +79,18 @@ void warn_of_unused(const actors::Restored& restored) {
       restored.path, restored.unused.size(), restored.unused[0]);
 }
 
-// What a saver is told to do with each checkpoint that it has written; null
-// without figures.
+// What a saver is told to do with each checkpoint that it has written. Its
+// error is the next call's to tell.
 std::function<void(const actors::SaverOptions::Written&)> tell_written(
     std::shared_ptr<RunFigures> figures) {
-  if (figures == nullptr) return nullptr;
   return [figures = std::move(figures)](
              const actors::SaverOptions::Written& written) {
-    figures->on_written(written);
+    if (figures != nullptr) figures->on_written(written);
+    if (!written.status.ok()) return;
+    const std::chrono::duration<double> seconds = written.time;
+    log_news({.step = uint64_t(written.step)},
+             fmt::format("saved step {} in {:.3f} s", written.step,
+                         seconds.count()));
   };
 }
 
@@ -209,7 +214,8 @@ Failure StepCheckpoints::start(const CheckpointOptions& options,
       const std::string& path = (*restored)->path;
       if (options.figures != nullptr) options.figures->on_restored(time);
       if ((*restored)->counts_steps)
-        spdlog::info("resumed after step {} from \"{}\"", step_, path);
+        log_with(spdlog::level::info, {.step = uint64_t(step_)},
+                 fmt::format("resumed after step {} from \"{}\"", step_, path));
       else
         spdlog::info("resumed from \"{}\", which has no step count", path);
     }

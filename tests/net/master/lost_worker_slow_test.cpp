@@ -40,7 +40,7 @@ TEST_CASE("a worker for other test cases" * doctest::skip()) {
   options.secret = kProcessSecret;
   options.devices = "cpu:1";
   options.workers = 1;
-  options.on_warning = [](const std::string&) {};
+  options.on_event = [](const Event&) {};
   const auto worker = Worker::start(options);
   INFO(worker.status().to_string());
   REQUIRE(worker.ok());
