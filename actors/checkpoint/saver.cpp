@@ -242,6 +242,7 @@ void Saver::Parts::write_all() {
     const int64_t step = checkpoint.step;
     is_writing_ = true;
     lock.unlock();
+    const Clock::time_point begin = Clock::now();
     Status status = guarded("saver", [&] {
       return folder_->write(
           std::move(checkpoint), names_, objects_,
@@ -254,6 +255,10 @@ void Saver::Parts::write_all() {
                 write_, options_.shard_patience);
           });
     });
+    if (options_.on_written)
+      static_cast<void>(guarded([&] {
+        options_.on_written({step, status, Clock::now() - begin});
+      }));
     lock.lock();
     is_writing_ = false;
     if (status.ok()) saved_step_ = step;

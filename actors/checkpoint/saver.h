@@ -62,6 +62,14 @@ struct SaverOptions {
   // How long a save waits for the shards of workers: then it fails, and steps
   // go on.
   std::chrono::nanoseconds shard_patience = std::chrono::minutes(10);
+  // Receives what became of each checkpoint, on the thread that writes, and
+  // must not call the saver. May be null.
+  struct Written {
+    int64_t step = 0;
+    Status status;
+    std::chrono::nanoseconds time{0};  // that the write took
+  };
+  std::function<void(const Written&)> on_written = nullptr;
   // Waits for the disk, so that a checkpoint survives a crash of the machine.
   bool sync = true;
   // Internal: what opens and changes files; null: the system. Outlives the

@@ -71,7 +71,7 @@ Result<Workers> start_workers(uint32_t count) {
     worker.cluster = options.name;
     worker.secret = options.secret;
     // They would say that their master leaves when the program ends.
-    worker.on_warning = [](const std::string&) {};
+    worker.on_event = [](const net::Event&) {};
     TAGFLOW_ASSIGN(auto started, net::Worker::start(std::move(worker)));
     options.members.push_back({{"worker", k}, {"localhost", started->port()}});
     workers.ours.push_back(std::move(started));

@@ -3,7 +3,9 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,12 +15,16 @@
 #include "apps/shared/runs/cluster_connection.h"
 #include "apps/shared/runs/end_signals.h"
 #include "apps/shared/runs/engine_options.h"
+#include "apps/shared/runs/log.h"
 #include "apps/shared/runs/named_cluster.h"
+#include "apps/shared/runs/status_pages.h"
 #include "apps/shared/runs/tls_options.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/model/op_libraries.h"
 #include "apps/tagflow/worker_arguments.h"
 #include "net/master/cluster.h"
+#include "net/metrics/link_probe.h"
+#include "net/metrics/pages.h"
 #include "net/service/master_door.h"
 
 namespace tagflow::apps {
@@ -28,9 +34,11 @@ struct MasterCommand {
   EngineOptions engine;  // of which a master has some
   std::vector<std::string> op_libraries;
   std::string listen = "localhost:0";
+  std::string http;  // empty: nowhere
   net::ServiceLimits limits;
   bool is_insecure = false;
   bool is_quiet = false;
+  bool logs_json = false;
 };
 
 // What the sessions of all clients have in common.
@@ -61,10 +69,31 @@ Failure make_door(const MasterCommand& command,
   options.host = std::move(address->host);
   options.port = address->port;
   options.beyond_loopback = command.is_insecure;
-  options.on_warning = [is_quiet = command.is_quiet](const std::string& text) {
-    if (!is_quiet) spdlog::info("[master] {}", text);
+  options.on_event = [is_quiet = command.is_quiet](const net::Event& event) {
+    if (!is_quiet) log_event(event, "[master] ");
   };
   return {};
+}
+
+// What the master says of itself while these live.
+StatusPages::Sources sources_of(net::MasterService& service,
+                                const net::Cluster& cluster) {
+  const auto probe = std::make_shared<net::LinkProbe>(*cluster.threads());
+  return {.health =
+              [&cluster, probe] {
+                const auto members = cluster.figures().members;
+                const auto ready = std::ranges::count(
+                    members, net::ClusterFigures::State::kReady,
+                    &net::ClusterFigures::Member::state);
+                return StatusPages::Health{
+                    probe->check(), fmt::format("workers: {} of {} ready\n",
+                                                ready, members.size())};
+              },
+          .figures =
+              [&service, &cluster](net::MetricText& text) {
+                net::write_service(text, service.figures());
+                net::write_cluster(text, cluster.figures());
+              }};
 }
 
 Failure serve(const MasterCommand& command) {
@@ -84,15 +113,21 @@ Failure serve(const MasterCommand& command) {
         "change what is sent");
   const std::string host = options.host;
   const EndSignals signals;
+  if (command.logs_json)
+    if (Status logs = log_as_json("/job:master/task:0"); !logs.ok())
+      return run_time_error(std::move(logs));
+  std::unique_ptr<StatusPages> pages;
+  failure = start_pages(command.http, "master", command.is_insecure,
+                        options.tls != nullptr, pages);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   EngineOptions workers;
   workers.cluster = command.engine.cluster;
   workers.secret_file = command.engine.secret_file;
   workers.tls = command.engine.tls;
   failure = connect_cluster(workers);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  if (const auto cluster =
-          std::dynamic_pointer_cast<net::Cluster>(workers.backend))
-    options.threads = cluster->threads();
+  const auto cluster = std::dynamic_pointer_cast<net::Cluster>(workers.backend);
+  if (cluster != nullptr) options.threads = cluster->threads();
   auto session = session_options(command, std::move(workers));
   if (!session.ok()) return usage_error(std::move(session).status());
   auto service =
@@ -101,6 +136,11 @@ Failure serve(const MasterCommand& command) {
   auto door = net::MasterDoor::start(**service, std::move(options));
   if (!door.ok())
     return not_started("master", door.status(), command.is_insecure);
+  std::optional<StatusPages::Opened> opened;
+  if (pages != nullptr && cluster != nullptr) {
+    opened.emplace(*pages, sources_of(**service, *cluster), "the master ends");
+    print_text(fmt::format("http: {}\n", pages->address()));
+  }
   print_text(
       fmt::format("ready: {}\n", net::format_address({host, (*door)->port()})));
   Status printed = flush_stdout();
@@ -143,6 +183,7 @@ void add_master_command(CLI::App& app, ExitCode& exit_code) {
                   "where it listens; port 0: one that is free")
       ->capture_default_str()
       ->type_name("HOST:PORT");
+  add_http_option(*sub, command->http);
   sub->add_option("--secret-file", engine.secret_file,
                   "the secret of the cluster, which clients need, too: a file "
                   "that only its owner can read")
@@ -155,6 +196,7 @@ void add_master_command(CLI::App& app, ExitCode& exit_code) {
                 "sent");
   sub->add_flag("--quiet", command->is_quiet,
                 "do not say when a client has gone, and why");
+  add_log_format_option(*sub, command->logs_json);
   add_op_library_option(*sub, command->op_libraries);
   add_policy_options(*sub, engine);
   sub->callback([command, &exit_code] { exit_code = report(serve(*command)); });

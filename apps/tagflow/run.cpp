@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/checkpoint/training_loop.h"
@@ -18,7 +20,10 @@
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/program/trace.h"
 #include "apps/shared/runs/cluster_connection.h"
+#include "apps/shared/runs/log.h"
 #include "apps/shared/runs/restart_options.h"
+#include "apps/shared/runs/run_figures.h"
+#include "apps/shared/runs/status_pages.h"
 #include "apps/shared/runs/step_checkpoints.h"
 #include "apps/shared/runs/watched_run.h"
 #include "apps/tagflow/commands.h"
@@ -37,6 +42,9 @@ struct RunOptions {
   int repeat = 1;
   int64_t steps = 0;  // 0: none; it runs `repeat` times
   RestartOptions restarts;
+  std::string http;  // where it says how it goes on; empty: nowhere
+  bool logs_json = false;
+  std::shared_ptr<RunFigures> figures = std::make_shared<RunFigures>();
   std::string out;
   std::string trace;
   std::string logdir;
@@ -82,12 +90,16 @@ struct Results {
 
 // `run` has the options that the runs share.
 Status run_repeatedly(const Prepared& prepared, int repeat,
-                      const actors::RunOptions& run, Results& results) {
+                      const actors::RunOptions& run, RunFigures& figures,
+                      Results& results) {
   std::vector<Tensor> values;
   TAGFLOW_ASSIGN(const actors::Callable call, make_callable(prepared, values));
   Times times;
   for (int i = 0; i < repeat; ++i) {
-    TAGFLOW_ASSIGN(results.values, call(values, run, &results.stats));
+    figures.steps.on_begin();
+    auto answer = call(values, run, &results.stats);
+    figures.steps.on_end(answer.status().code());
+    TAGFLOW_ASSIGN(results.values, std::move(answer));
     times.add(results.stats.seconds);
   }
   times.log();
@@ -116,12 +128,13 @@ Results run_prepared(const RunOptions& options, const Prepared& prepared,
     if (status.ok())
       status =
           options.steps == 0
-              ? run_repeatedly(prepared, options.repeat, run, results)
-              : run_steps(
-                    prepared,
-                    {options.steps, options.json,
-                     /*is_quiet=*/!options.json && !options.out.empty(), run},
-                    watched, checkpoints, results.values);
+              ? run_repeatedly(prepared, options.repeat, run, *options.figures,
+                               results)
+              : run_steps(prepared,
+                          {options.steps, options.json,
+                           /*is_quiet=*/!options.json && !options.out.empty(),
+                           run, options.figures},
+                          watched, checkpoints, results.values);
     results.failure = run_time_error(
         with_hint_of_init(filling.end(std::move(status)), options.checkpoints));
   }
@@ -168,6 +181,7 @@ Results run_with_restarts(const RunOptions& options, Prepared& prepared,
       spdlog::warn("[--restarts] {}; restart {} of {}",
                    results.failure.status.message(), number,
                    options.restarts.count);
+      options.figures->on_restart();
       results = restart(options, prepared, trace);
     }
     return results.failure.status;
@@ -213,6 +227,12 @@ Failure check_outputs(const RunOptions& options, const Prepared& prepared) {
   return run_time_error(std::move(status));
 }
 
+Failure failure_of_pages(Status status) {
+  return status.code() == Code::kInvalidArgument
+             ? usage_error(std::move(status))
+             : run_time_error(std::move(status));
+}
+
 ExitCode run_graph(const RunOptions& options) {
   if (!options.logdir.empty()) {
     return report(usage_error(error(
@@ -224,6 +244,24 @@ ExitCode run_graph(const RunOptions& options) {
   if (usage.ok() && options.learn)
     usage = refuse_watching_cluster(options.signature.engine, "--learn");
   if (!usage.ok()) return report(usage_error(std::move(usage)));
+  if (options.logs_json)
+    if (Status logs = log_as_json(""); !logs.ok())
+      return report(run_time_error(std::move(logs)));
+  std::unique_ptr<StatusPages> pages;
+  std::optional<StatusPages::Opened> opened;
+  if (!options.http.empty()) {
+    auto started = StatusPages::start(options.http, /*beyond_loopback=*/false);
+    if (!started.ok()) return report(failure_of_pages(started.status()));
+    pages = std::move(*started);
+    opened.emplace(*pages,
+                   StatusPages::Sources{
+                       [] { return StatusPages::Health(); },
+                       [figures = options.figures](net::MetricText& text) {
+                         figures->write(text);
+                       }},
+                   "the run ends");
+    spdlog::info("http: {}", pages->address());
+  }
   Prepared prepared = prepare(options.signature);
   Failure failure = prepared.failure;
   if (failure.exit_code == ExitCode::kOk)
@@ -276,6 +314,8 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   add_restart_options(*run, options->restarts)
       ->needs(run->get_option("--save"))
       ->needs(run->get_option("--cluster"));
+  add_http_option(*run, options->http);
+  add_log_format_option(*run, options->logs_json);
   add_output_option(
       *run, "--out", options->out,
       "write each fetch to DIR/NAME_PORT.npy, or an output of the "
@@ -298,6 +338,8 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   run->callback([options, &exit_code] {
     options->signature.makes_costs = options->learn;
     options->signature.engine.keeps_stdout = options->json;
+    options->signature.engine.figures = options->figures;
+    options->checkpoints.figures = options->figures;
     options->signature.engine.reconnection = reconnection_of(options->restarts);
     exit_code = run_graph(*options);
   });

@@ -38,7 +38,12 @@ Status run_each(const Prepared& prepared, const StepsOptions& options,
       if (rows.status().code() == Code::kCancelled) return {};
       TAGFLOW_ASSIGN(values[feed.feed], std::move(rows));
     }
+    if (options.figures != nullptr) options.figures->steps.on_begin();
     auto results = call(values, options.run);
+    if (options.figures != nullptr) {
+      options.figures->steps.on_end(results.status().code());
+      if (results.ok()) options.figures->on_step_after_restart();
+    }
     if (!results.ok())
       return std::move(results).status().with_prefix(
           fmt::format("[step {}] ", step));

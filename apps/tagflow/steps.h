@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "actors/watch/trace.h"
+#include "apps/shared/runs/run_figures.h"
 #include "apps/shared/runs/step_checkpoints.h"
 #include "apps/shared/runs/watched_run.h"
 #include "apps/tagflow/signature.h"
@@ -15,6 +17,7 @@ struct StepsOptions {
   bool json = false;
   bool is_quiet = false;  // prints no results
   actors::RunOptions run;
+  std::shared_ptr<RunFigures> figures = nullptr;  // counts the steps
 };
 
 // Runs the steps, prints the results of each as a line of JSON, or a line for

@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +21,16 @@
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/end_signals.h"
 #include "apps/shared/runs/engine_options.h"
+#include "apps/shared/runs/log.h"
+#include "apps/shared/runs/status_pages.h"
 #include "apps/shared/runs/tls_options.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/model/op_libraries.h"
 #include "apps/tagflow/worker_arguments.h"
 #include "net/config/cluster_file.h"
 #include "net/config/secret_file.h"
+#include "net/metrics/link_probe.h"
+#include "net/metrics/pages.h"
 
 namespace tagflow::apps {
 namespace {
@@ -37,6 +42,7 @@ struct WorkerCommand {
   uint32_t task = 0;
   std::string listen;  // empty: as the cluster file says, or a free port
   std::string join;    // empty: nobody
+  std::string http;    // empty: nowhere
   std::string name = net::ClusterFile().name;
   net::TlsFiles tls;  // that the cluster file names
   std::string checkpoints;
@@ -44,6 +50,7 @@ struct WorkerCommand {
   // Less than the time after which systemd kills a service.
   double drain_time = 60;  // seconds
   bool is_quiet = false;
+  bool logs_json = false;
   pid_t parent = 0;  // 0: none
 };
 
@@ -129,9 +136,9 @@ Failure make_options(const WorkerCommand& command,
   options.print_sink = [](devices::PrintStream stream, std::string_view text) {
     print_to_stderr(stream, printable(text));
   };
-  options.on_warning = [task = options.task.to_string(),
-                        is_quiet = command.is_quiet](const std::string& text) {
-    if (!is_quiet) spdlog::info("{}: {}", task, text);
+  options.on_event = [prefix = options.task.to_string() + ": ",
+                      is_quiet = command.is_quiet](const net::Event& event) {
+    if (!is_quiet) log_event(event, prefix);
   };
   return {};
 }
@@ -182,6 +189,34 @@ std::chrono::milliseconds to_milliseconds(double seconds) {
   return std::chrono::milliseconds(int64_t(seconds * 1000));
 }
 
+// What the worker says of itself while it lives.
+StatusPages::Sources sources_of(const net::Worker& worker) {
+  const auto probe = std::make_shared<net::LinkProbe>(worker.threads());
+  return {.health =
+              [&worker, probe] {
+                const net::WorkerFigures figures = worker.figures();
+                StatusPages::Health health;
+                const char* reason = nullptr;
+                if (figures.has_ended) {
+                  reason = "the worker has left the cluster";
+                } else if (figures.is_leaving) {
+                  reason = "the worker is leaving the cluster";
+                } else if (!figures.is_serving) {
+                  reason = "the worker does not listen";
+                }
+                health.status = reason == nullptr
+                                    ? probe->check()
+                                    : error(Code::kUnavailable, "{}", reason);
+                health.text = fmt::format("master: {}\n",
+                                          figures.has_master ? "yes" : "no");
+                return health;
+              },
+          .figures =
+              [&worker](net::MetricText& text) {
+                net::write_worker(text, worker.figures());
+              }};
+}
+
 Status print_now(const std::string& text) {
   print_text(text);
   return flush_stdout();
@@ -204,7 +239,9 @@ Failure serve(WorkerCommand command) {
   const bool joins = !options.join.host.empty();
   using State = ClusterEvents::State;
   ClusterEvents events;
+  std::unique_ptr<StatusPages> pages;
   options.on_joined = [&events] {
+    log_news({}, "the worker has joined its cluster");
     events.add([](State& state) { state.has_joined = true; });
   };
   options.on_refused = [&events](const Status& reason) {
@@ -214,12 +251,19 @@ Failure serve(WorkerCommand command) {
     events.add([](State& state) { state.is_asked_to_leave = true; });
   };
   std::unique_ptr<net::Worker> worker;
+  std::optional<StatusPages::Opened> opened;
   State state;
   {
     const EndSignals signals;
+    if (command.logs_json)
+      if (Status logs = log_as_json(options.task.to_string()); !logs.ok())
+        return run_time_error(std::move(logs));
     if (events.descriptor() < 0 || signals.descriptor() < 0)
       return run_time_error(error(Code::kResourceExhausted,
                                   "[worker] the system gives no descriptors"));
+    failure = start_pages(command.http, "worker", is_insecure,
+                          options.tls != nullptr, pages);
+    if (failure.exit_code != ExitCode::kOk) return failure;
     auto started = net::Worker::start(std::move(options));
     if (!started.ok())
       return not_started("worker", started.status(), is_insecure);
@@ -227,8 +271,13 @@ Failure serve(WorkerCommand command) {
     const std::string ready =
         fmt::format("ready: {}\n", net::format_address({host, worker->port()}));
     Status printed;
+    if (pages != nullptr) {
+      opened.emplace(*pages, sources_of(*worker),
+                     "the worker has left the cluster");
+      printed = print_now(fmt::format("http: {}\n", pages->address()));
+    }
     bool is_ready = !joins;
-    if (is_ready) printed = print_now(ready);
+    if (is_ready && printed.ok()) printed = print_now(ready);
     while (printed.ok() && !state.ends() &&
            signals.take(events.descriptor()) == 0) {
       state = events.take();
@@ -237,12 +286,15 @@ Failure serve(WorkerCommand command) {
     }
     if (!printed.ok()) return run_time_error(std::move(printed));
   }
+  log_news({}, "the worker leaves its cluster");
   // Another signal ends the process at once.
   if (state.refused.ok() && command.drain_time > 0 &&
       !worker->drain(to_milliseconds(command.drain_time)) && !command.is_quiet)
     spdlog::warn("[--drain-time] not all steps were over after {} s",
                  command.drain_time);
+  opened.reset();
   worker.reset();
+  log_news({}, "the worker has left its cluster");
   if (state.refused.ok()) return {};
   return run_time_error(std::move(state.refused).with_prefix("[--join] "));
 }
@@ -272,6 +324,7 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
                   "a worker of the cluster to join; default: others join this "
                   "one")
       ->type_name("HOST:PORT");
+  add_http_option(*sub, command->http);
   sub->add_option("--name", command->name,
                   "the name of the cluster, without a cluster file")
       ->capture_default_str();
@@ -292,6 +345,7 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
   add_drain_time_option(*sub, command->drain_time);
   sub->add_flag("--quiet", command->is_quiet,
                 "do not say when a master is lost, and why");
+  add_log_format_option(*sub, command->logs_json);
   // For "tagflow cluster start".
   sub->add_option("--parent", command->parent, "")->group("");
   add_op_library_option(*sub, command->op_libraries);

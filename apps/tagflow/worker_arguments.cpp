@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <utility>
 
 #include "apps/tagflow/model/op_libraries.h"
 
@@ -50,6 +51,16 @@ Failure not_started(std::string_view what, const Status& status,
   return {is_usage ? ExitCode::kUsage : ExitCode::kRunTimeError,
           error(status.code(), "[{}] {}{}", what, status.message(),
                 is_refused ? "; certificates or --insecure allow it" : "")};
+}
+
+Failure start_pages(const std::string& address, std::string_view what,
+                    bool is_insecure, bool has_tls,
+                    std::unique_ptr<StatusPages>& pages) {
+  if (address.empty()) return {};
+  auto started = StatusPages::start(address, is_insecure || has_tls);
+  if (!started.ok()) return not_started(what, started.status(), is_insecure);
+  pages = std::move(*started);
+  return {};
 }
 
 CLI::Option* add_drain_time_option(CLI::App& app, double& seconds) {

@@ -1,12 +1,14 @@
 // What several commands say of workers on their command lines.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "apps/shared/program/exit_code.h"
 #include "apps/shared/runs/named_cluster.h"
+#include "apps/shared/runs/status_pages.h"
 #include "apps/shared/runs/tls_options.h"
 #include "graph/status.h"
 #include "net/wire/messages.h"
@@ -41,6 +43,13 @@ Failure read_cluster_arguments(const ClusterArguments& arguments,
 // whatever the code says.
 Failure not_started(std::string_view what, const Status& status,
                     bool is_insecure);
+
+// Starts the pages of --http at that address, if it is not empty, in a process
+// that may listen beyond loopback as it does for others. Failures as those of
+// not_started().
+Failure start_pages(const std::string& address, std::string_view what,
+                    bool is_insecure, bool has_tls,
+                    std::unique_ptr<StatusPages>& pages);
 
 // Declares --drain-time: for how long a worker that is to end waits for its
 // steps. `seconds`, which has the default, must outlive the parsing.

@@ -54,6 +54,8 @@ class BulkInput {
   // So many bytes are now in space(). DataLoss if the peer broke the format,
   // and the error of a handler.
   Status add(size_t count);
+  // Frames that have come, modulo 2^32. A chunk is one.
+  uint32_t sequence() const { return sequence_; }
   // Ignores the rest of an object, if it comes, and on_end is not called.
   void drop(ObjectId object);
   // All objects that come end with the error.

@@ -186,7 +186,9 @@ Status BulkLink::State::read() {
     }
     silence.hear();
     traffic.receive(*count);
+    const uint32_t before = input.sequence();
     TAGFLOW_RETURN_IF_ERROR(input.add(*count));
+    traffic.receive_frames(input.sequence() - before);
     if (is_over) return {};
   }
   thread.post([self = shared_from_this()] {
@@ -256,7 +258,9 @@ void BulkLink::State::wait_writable() {
 
 Status BulkLink::State::write() {
   for (int i = 0; i < kTurn; ++i) {
+    const uint32_t before = output.sequence();
     TAGFLOW_ASSIGN(const std::span<iovec> parts, output.parts());
+    traffic.send_frames(output.sequence() - before);
     if (parts.empty()) {
       is_writing = false;
       return {};

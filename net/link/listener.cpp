@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ip/v6_only.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <iterator>
 #include <list>
@@ -16,6 +13,7 @@
 #include <vector>
 
 #include "graph/fault.h"
+#include "net/link/door.h"
 #include "net/link/handshake.h"
 #include "net/link/local_door.h"
 #include "net/link/system_io.h"
@@ -25,70 +23,11 @@ namespace tagflow::net {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using ErrorCode = boost::system::error_code;
-using StreamProtocol = asio::generic::stream_protocol;
-using Acceptor = asio::basic_socket_acceptor<StreamProtocol>;
+using StreamProtocol = Door::Protocol;
 
 namespace {
 
-// After an accept that failed, as for want of descriptors.
-constexpr std::chrono::milliseconds kPause{20};
 constexpr std::chrono::seconds kBetweenRefusals{1};
-
-// The addresses at which a process may listen.
-std::vector<tcp::endpoint> addresses_of(asio::io_context& context,
-                                        const std::string& host, uint16_t port,
-                                        ErrorCode& error) {
-  if (host.empty())
-    return {tcp::endpoint(tcp::v6(), port), tcp::endpoint(tcp::v4(), port)};
-  std::vector<tcp::endpoint> found;
-  tcp::resolver resolver(context);
-  for (const auto& entry : resolver.resolve(
-           host, std::to_string(port),
-           tcp::resolver::passive | tcp::resolver::numeric_service, error))
-    found.push_back(entry.endpoint());
-  return found;
-}
-
-// A place at which a listener accepts.
-struct Door {
-  explicit Door(asio::io_context& context)
-      : acceptor(context), pause(context) {}
-
-  Status open(const StreamProtocol::endpoint& address,
-              std::optional<bool> only_v6 = {});
-  void close();
-
-  Acceptor acceptor;
-  asio::steady_timer pause;
-};
-
-Status Door::open(const StreamProtocol::endpoint& address,
-                  std::optional<bool> only_v6) {
-  ErrorCode error;
-  acceptor.open(address.protocol(), error);
-  if (!error) close_at_exec(acceptor.native_handle());
-  if (!error) acceptor.set_option(Acceptor::reuse_address(true), error);
-  if (!error && only_v6)
-    acceptor.set_option(asio::ip::v6_only(*only_v6), error);
-  if (!error) acceptor.bind(address, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (!error) return {};
-  close();
-  return tagflow::error(Code::kUnavailable, "{}", error.message());
-}
-
-void Door::close() {
-  ErrorCode ignored;
-  acceptor.close(ignored);
-  pause.cancel(ignored);
-}
-
-Status open_tcp(Door& door, const tcp::endpoint& address) {
-  // Of "all addresses", those of IPv4 are a part.
-  if (address.protocol() == tcp::v6())
-    return door.open(address, !address.address().is_unspecified());
-  return door.open(address);
-}
 
 }  // namespace
 
@@ -127,29 +66,15 @@ struct Listener::State : std::enable_shared_from_this<State> {
 };
 
 Status Listener::State::open() {
-  ErrorCode error;
-  const auto addresses =
-      addresses_of(thread.context(), options.host, options.port, error);
-  Status status = tagflow::error(Code::kUnavailable, "{}",
-                                 error ? error.message() : "no address");
-  for (const tcp::endpoint& address : addresses) {
-    status = open_at(address);
-    if (status.ok()) return {};
-  }
-  return std::move(status).with_prefix(fmt::format(
-      "[net|listener] cannot listen at {} port {}: ",
-      options.host.empty() ? "any address" : options.host, options.port));
+  return open_first(
+      thread.context(), {options.host, options.port, options.only_loopback},
+      [this](const tcp::endpoint& address) { return open_at(address); });
 }
 
 Status Listener::State::open_at(tcp::endpoint address) {
-  const bool is_loopback = address.address().is_loopback();
-  if (options.only_loopback && !is_loopback)
-    return tagflow::error(Code::kPermissionDenied,
-                          "{} is not a loopback address",
-                          address.address().to_string());
-  TAGFLOW_RETURN_IF_ERROR(open_tcp(tcp_door, address));
+  TAGFLOW_RETURN_IF_ERROR(tcp_door.open(address));
   identity.port = port_of(tcp_door.acceptor.native_handle());
-  if (!is_loopback || !options.has_local_door) return {};
+  if (!address.address().is_loopback() || !options.has_local_door) return {};
   address.port(identity.port);
   Status status = local_door.open(local_door_of(address));
   if (!status.ok()) tcp_door.close();
@@ -167,7 +92,7 @@ void Listener::State::accept(Door& door) {
     // A stranger may hold the descriptor that is missing.
     const bool is_full = error.value() == EMFILE || error.value() == ENFILE;
     if (is_full && self->drop_stranger()) return self->accept(door);
-    door.pause.expires_after(kPause);
+    door.pause.expires_after(Door::kPause);
     door.pause.async_wait([self, &door](const ErrorCode&) {
       if (!self->is_closed) self->accept(door);
     });

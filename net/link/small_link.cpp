@@ -103,6 +103,7 @@ Sent SmallLink::State::send(std::string& frame) {
   const std::lock_guard lock(mutex);
   if (!is_open) return Sent::kLost;
   number_frame(frame, sequence++);
+  traffic.send_frames(1);
   size_t count = 0;
   if (queue.empty()) {
     iovec whole = part(std::string_view(frame));
@@ -252,6 +253,7 @@ Status SmallLink::State::take_input(size_t count) {
   while (true) {
     TAGFLOW_ASSIGN(const auto frame, input.next());
     if (!frame) break;
+    traffic.receive_frames(1);
     TAGFLOW_RETURN_IF_ERROR(take(*frame));
     if (is_over) return {};
   }
@@ -366,7 +368,10 @@ size_t SmallLink::queued() const {
 
 Traffic SmallLink::traffic() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->is_open ? state_->traffic.get() : Traffic();
+  if (!state_->is_open) return {};
+  Traffic traffic = state_->traffic.get();
+  traffic.bytes_waiting = state_->queued;
+  return traffic;
 }
 
 }  // namespace tagflow::net

@@ -1,6 +1,7 @@
 #include "net/master/cluster.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -37,12 +38,16 @@ Register::Settings settings_of(const actors::SessionOptions& options) {
 // What is registered under a number, until it is released by the end of this.
 class AtWorkers {
  public:
-  // At so many workers at most, which live as long as `cluster`.
-  AtWorkers(std::shared_ptr<void> cluster, uint64_t number, size_t most)
-      : cluster_(std::move(cluster)), number_(number) {
+  // At so many workers at most, which live as long as `cluster`, as does the
+  // count of those that are there.
+  AtWorkers(std::shared_ptr<void> cluster, std::atomic<uint64_t>& count,
+            uint64_t number, size_t most)
+      : cluster_(std::move(cluster)), count_(count), number_(number) {
     members_.reserve(most);
+    ++count_;
   }
   ~AtWorkers() {
+    --count_;
     // Without memory, the worker keeps it until its master leaves.
     for (Member* const member : members_)
       static_cast<void>(
@@ -61,6 +66,7 @@ class AtWorkers {
 
  private:
   const std::shared_ptr<void> cluster_;
+  std::atomic<uint64_t>& count_;
   const uint64_t number_;
   std::vector<Member*> members_;
 };
@@ -101,6 +107,7 @@ class Cluster::Impl {
  public:
   explicit Impl(IoThreads io_threads) : threads(std::move(io_threads)) {}
   ~Impl() {
+    if (steps != nullptr) steps->leave();
     for (Member* const member : members) member->leave();
     // If both sides close at the same time, the workers may miss the reason.
     const auto end =
@@ -132,7 +139,8 @@ class Cluster::Impl {
       std::vector<Register>& registrations, actors::Turns::Turn& turn,
       AtWorkers& registered, ClusterProgram& program, graph::Budget* budget);
 
-  IoThreads threads;  // destroyed last
+  IoThreads threads;                     // destroyed last
+  std::atomic<uint64_t> executables{0};  // that are registered
   ClusterOptions options;
   std::vector<Task> left_out;
   std::vector<Task> unreached;
@@ -167,8 +175,8 @@ Status Cluster::Impl::connect(ClusterOptions cluster_options) {
       return invalid_argument("[net] the cluster has {} twice", names.back());
   }
   steps = std::make_unique<Steps>(
-      *threads.bulk,
-      Steps::Options{names, options.tolerates_torn_state, options.grace});
+      *threads.bulk, Steps::Options{names, options.tolerates_torn_state,
+                                    options.grace, options.on_event});
   Status last;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto member = join(i, options.patience, nullptr);
@@ -435,8 +443,8 @@ Result<actors::Backend::Made> Cluster::make(
   // Whoever has the executable keeps it at the workers.
   std::shared_ptr<AtWorkers> registered;
   for (int tries = 1;; ++tries) {
-    registered = std::make_shared<AtWorkers>(impl_, ++impl_->requests,
-                                             program.parts.size());
+    registered = std::make_shared<AtWorkers>(
+        impl_, impl_->executables, ++impl_->requests, program.parts.size());
     program.num_pair_losses = impl_->steps->num_pair_losses();
     auto warnings = impl_->register_parts(registrations, turn, *registered,
                                           program, budget);
@@ -457,6 +465,10 @@ Result<actors::Backend::Made> Cluster::make(
                                         std::move(program))},
       std::move(fetches), updates_state);
   return made;
+}
+
+ClusterFigures Cluster::figures() const {
+  return {impl_->steps->counts(), impl_->executables, impl_->steps->members()};
 }
 
 Status Cluster::check_state() const { return impl_->steps->check_state(); }

@@ -9,7 +9,9 @@
 
 #include "actors/session/backend.h"
 #include "net/link/silence.h"
+#include "net/master/figures.h"
 #include "net/transfer/pairing.h"
+#include "net/wire/event.h"
 #include "net/wire/messages.h"
 
 namespace tagflow::net {
@@ -36,6 +38,9 @@ struct ClusterOptions {
   std::chrono::milliseconds grace{10'000 * kSlowness};
   // How long connect() tries again to reach each member, or to be its master.
   std::chrono::milliseconds patience{0};
+  // Receives which workers were lost, which pairs of them have lost each other,
+  // and which steps have failed. May be empty.
+  OnEvent on_event;
   // connect() goes on without members that it cannot reach, unless it reaches
   // none. Otherwise each is an error.
   bool leaves_out_lost = false;
@@ -68,6 +73,8 @@ class Cluster final : public actors::Backend {
   std::shared_ptr<const IoThreads> threads() const;
   // Those that connect() has left out, in the order of the options.
   const std::vector<Task>& left_out() const;
+  // For whoever watches it. Waits for no step, and no connection.
+  ClusterFigures figures() const;
   std::span<const graph::DeviceInfo> devices() const override;
   const graph::KernelCatalog& kernels() const override;
   Result<Made> make(std::vector<graph::Partition> partitions,

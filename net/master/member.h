@@ -17,6 +17,7 @@
 #include "net/protocol/clock_offset.h"
 #include "net/protocol/ids.h"
 #include "net/transfer/channel.h"
+#include "net/transfer/link_figures.h"
 #include "net/transfer/object_tensor.h"
 #include "net/transfer/pairing.h"
 #include "net/wire/messages.h"
@@ -100,6 +101,7 @@ class Member {
   void leave();
   // Waits until it has, but not longer.
   void await_end(std::chrono::steady_clock::time_point end);
+  LinkFigures link() const { return {name(), channel_.traffic()}; }
 
  private:
   Status send(uint64_t number, Result<std::string> bytes);

@@ -4,15 +4,36 @@
 #include <utility>
 
 #include "actors/runtime/step.h"
+#include "graph/fault.h"
 #include "net/transfer/reports.h"
 
 namespace tagflow::net {
+namespace {
+
+ClusterFigures::State state_of(Members::State state) {
+  using State = ClusterFigures::State;
+  switch (state) {
+    case Members::State::kJoining:
+      return State::kJoining;
+    case Members::State::kReady:
+      return State::kReady;
+    case Members::State::kDraining:
+      return State::kLeaving;
+    case Members::State::kLost:
+      break;
+  }
+  return State::kLost;
+}
+
+}  // namespace
 
 Steps::Steps(IoThread& clock, Options options)
     : clock_(clock),
       names_(options.names),
       grace_(options.grace),
+      on_event_(std::move(options.on_event)),
       members_(std::move(options.names), ""),
+      ready_(names_.size()),
       lost_(names_.size()),
       torn_(options.tolerates_torn_state) {}
 
@@ -27,6 +48,23 @@ Status Steps::on_hello(TaskIndex task, Incarnation incarnation) {
 void Steps::on_ready(const Member& member) {
   const std::lock_guard lock(mutex_);
   members_.on_ready(member.index(), member.incarnation());
+  ready_[size_t(member.index())] = &member;
+}
+
+std::vector<ClusterFigures::Member> Steps::members() const {
+  std::vector<ClusterFigures::Member> all(names_.size());
+  std::vector<const Member*> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    ready = ready_;
+    for (size_t i = 0; i < all.size(); ++i)
+      all[i].state = state_of(members_.state(TaskIndex(i)));
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (ready[i] != nullptr) all[i].link = ready[i]->link();
+    all[i].link.peer = names_[i];
+  }
+  return all;
 }
 
 Status Steps::lost(TaskIndex task) const {
@@ -48,10 +86,13 @@ void Steps::on_lost(Member& member, const Status& why) {
           torn_.on_lost(lost->reason);
       }
   }
-  for (const Members::Action& action : actions)
-    if (const auto* lost = std::get_if<Members::Lost>(&action))
-      for (const auto& step : all())
-        step->on_lost(lost->task, lost->incarnation, lost->reason);
+  for (const Members::Action& action : actions) {
+    const auto* lost = std::get_if<Members::Lost>(&action);
+    if (lost == nullptr) continue;
+    tell(lost->reason, member.name(), 0);
+    for (const auto& step : all())
+      step->on_lost(lost->task, lost->incarnation, lost->reason);
+  }
 }
 
 Status Steps::check_state() const {
@@ -122,6 +163,7 @@ void Steps::start(const ClusterProgram& program,
                   const actors::RemotePart::Order& order, Done done) {
   std::unique_lock ordered(order_mutex_);
   const uint64_t number = ++last_number_;
+  counts_.on_begin();
   const auto step = std::make_shared<ClusterStep>(
       number, program, clock_, grace_,
       [this, number, done](ClusterStep::Done answer, bool tears) {
@@ -133,6 +175,8 @@ void Steps::start(const ClusterProgram& program,
     if (Status refused = check(program); !refused.ok()) {
       lock.unlock();
       ordered.unlock();
+      counts_.on_end(refused.code());
+      tell(refused, "", number);
       return done({std::move(refused), {}});
     }
     running_.emplace(number, Running{step, &program, order.step.info.step_id});
@@ -159,7 +203,20 @@ std::string Steps::describe_stall(const ClusterProgram& program,
   return running == nullptr ? "" : running->describe_stall();
 }
 
+void Steps::tell(const Status& what, const std::string& peer,
+                 uint64_t step) const {
+  if (!on_event_ || is_leaving_) return;
+  static_cast<void>(guarded([&] {
+    Event event = Event::warning(what, peer);
+    event.kind = Event::Kind::kNews;
+    if (step != 0) event.step = step;
+    on_event_(event);
+  }));
+}
+
 void Steps::on_answer(uint64_t number, bool tears, const Status& status) {
+  counts_.on_end(status.code());
+  if (!status.ok()) tell(status, "", number);
   {
     const std::lock_guard lock(mutex_);
     running_.erase(number);
@@ -229,6 +286,7 @@ void Steps::on_pair_lost(Member& member, const PairLost& lost) {
       pair_losses_[std::minmax(member.index(), task)] = {++num_pair_losses_,
                                                          reason};
   }
+  tell(reason, peer, 0);
   for (const auto& step : all())
     step->on_pair_lost(member, task, incarnation, reason);
 }

@@ -1,6 +1,7 @@
 // Steps: all steps of a cluster at its master, and who its workers are.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -11,9 +12,12 @@
 #include <vector>
 
 #include "net/master/cluster_step.h"
+#include "net/master/figures.h"
 #include "net/protocol/departure.h"
 #include "net/protocol/members.h"
+#include "net/protocol/step_counts.h"
 #include "net/protocol/torn_state.h"
+#include "net/wire/event.h"
 
 namespace tagflow::net {
 
@@ -24,6 +28,7 @@ class Steps final : public MemberEvents {
     std::vector<std::string> names;  // of the tasks
     bool tolerates_torn_state = false;
     Duration grace{};
+    OnEvent on_event;  // as that of ClusterOptions
   };
   using Done = std::function<void(actors::RemotePart::Done)>;
 
@@ -41,6 +46,8 @@ class Steps final : public MemberEvents {
   // the program is lost or wants to leave, or if it updates torn state.
   void start(const ClusterProgram& program,
              const actors::RemotePart::Order& order, Done done);
+  // The master leaves: that it loses its workers is no event.
+  void leave() { is_leaving_ = true; }
   // Why the program can never run again: a worker is lost, or two of them have
   // lost the links that it was registered for. OK if it can.
   Status check_links(const ClusterProgram& program) const;
@@ -53,6 +60,10 @@ class Steps final : public MemberEvents {
   std::string describe_wait(const ClusterProgram& program, uint64_t step) const;
   std::string describe_stall(const ClusterProgram& program,
                              uint64_t step) const;
+
+  // Of the steps, and of the members by task.
+  StepCounts::Numbers counts() const { return counts_.numbers(); }
+  std::vector<ClusterFigures::Member> members() const;
 
   // As TornState::check_snapshot().
   Status check_state() const;
@@ -89,6 +100,8 @@ class Steps final : public MemberEvents {
   bool is_member(TaskIndex task, Incarnation incarnation) const {
     return members_.incarnation(task) == incarnation;
   }
+  // Of the log; `step` is 0 if it is about none.
+  void tell(const Status& what, const std::string& peer, uint64_t step) const;
   void on_answer(uint64_t number, bool tears, const Status& status);
   // Lets those members go that want to leave, and that no step needs.
   void let_go();
@@ -100,13 +113,17 @@ class Steps final : public MemberEvents {
   IoThread& clock_;
   const std::vector<std::string> names_;
   const Duration grace_;
+  const OnEvent on_event_;
   // Held while Runs are sent, which waits for no connection: a link keeps what
   // its socket does not take, and is lost if that is too much. Guards the next.
   std::mutex order_mutex_;
   uint64_t last_number_ = 0;
+  StepCounts counts_;
+  std::atomic<bool> is_leaving_{false};
   mutable std::mutex mutex_;  // guards the below; locked after the other
   Members members_;
-  std::vector<Status> lost_;  // by task: of the last one
+  std::vector<const Member*> ready_;  // by task: the last one that was
+  std::vector<Status> lost_;          // by task: of the last one
   std::map<MasterStep::Pair, PairLoss> pair_losses_;
   uint64_t num_pair_losses_ = 0;
   Departures<Member*> departures_;

@@ -150,7 +150,7 @@ class MasterDoor::Impl {
   uint16_t port() const { return listener_->port(); }
   size_t num_clients();
   void warn(const Status& why) const {
-    if (options_.on_warning) options_.on_warning(std::string(why.message()));
+    if (options_.on_event) options_.on_event(Event::warning(why));
   }
   // A link is over, or a run waits for its turn.
   void wake();

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "net/service/master_service.h"
+#include "net/wire/event.h"
 
 namespace tagflow::net {
 
@@ -25,9 +25,8 @@ struct MasterDoorOptions {
   bool has_local_door = true;
   // Of its links: those of the cluster that the service runs on. Null: its own.
   std::shared_ptr<const IoThreads> threads;
-  // Receives why a client was lost or refused. May be empty. Must be
-  // thread-safe.
-  std::function<void(const std::string&)> on_warning;
+  // Receives why a client was lost or refused. May be empty.
+  OnEvent on_event;
 };
 
 // A client is one control connection, whose frames are short, and one for

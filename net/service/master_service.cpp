@@ -119,6 +119,22 @@ Result<std::unique_ptr<MasterService::Client>> MasterService::admit() {
   });
 }
 
+ServiceFigures MasterService::figures() {
+  ServiceFigures figures;
+  const std::lock_guard lock(mutex_);
+  figures.clients = clients_.size();
+  for (const auto& [id, client] : clients_) {
+    figures.sessions += client->sessions_.size();
+    figures.signatures += client->executables_.size();
+    figures.feed_bytes += client->bytes_;
+  }
+  const RunTurns::Sizes runs = turns_.sizes();
+  figures.runs_begun = runs.begun;
+  figures.runs_waiting = runs.waiting;
+  figures.runs_queued = runs.queued;
+  return figures;
+}
+
 // --- Runs -------------------------------------------------------------------
 
 Result<std::shared_ptr<actors::Trace>> MasterService::make_trace(

@@ -17,6 +17,7 @@
 
 #include "actors/session/session.h"
 #include "actors/watch/trace.h"
+#include "net/service/figures.h"
 #include "net/service/run_turns.h"
 #include "net/wire/service_request.h"
 
@@ -72,6 +73,8 @@ class MasterService {
   // A trace of so many words at most, for a run. ResourceExhausted if too many
   // runs are recorded; Unimplemented if the devices are this process's.
   Result<std::shared_ptr<actors::Trace>> make_trace(uint64_t words);
+  // For whoever watches it. Waits for no run.
+  ServiceFigures figures();
   // Whether a run waits for its turn. Then look() is to be called now and then.
   bool has_queue();
   // Finds the runs that wait for events, and lets others have their turns.

@@ -42,6 +42,16 @@ void RunTurns::set_waiting(Client client, size_t count, Starts& starts) {
   start_next(starts);
 }
 
+RunTurns::Sizes RunTurns::sizes() const {
+  Sizes sizes;
+  for (const auto& [client, runs] : clients_) {
+    sizes.begun += runs.begun;
+    sizes.waiting += runs.waiting;
+    sizes.queued += runs.queue.size();
+  }
+  return sizes;
+}
+
 void RunTurns::start_next(Starts& starts) {
   while (computing_ < most_ && !rotation_.empty()) {
     const Client client = rotation_.front();

@@ -35,6 +35,13 @@ class RunTurns {
   void set_waiting(Client client, size_t count, Starts& starts);
   // Whether a run waits for its turn.
   bool has_queue() const { return !rotation_.empty(); }
+  // Of all clients.
+  struct Sizes {
+    size_t begun = 0;
+    size_t waiting = 0;  // of those that began, for events
+    size_t queued = 0;
+  };
+  Sizes sizes() const;
 
  private:
   struct Runs {

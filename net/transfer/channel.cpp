@@ -47,6 +47,8 @@ Traffic Channel::traffic() const {
   const Traffic bulk = bulk_.traffic();
   all.bytes_in += bulk.bytes_in;
   all.bytes_out += bulk.bytes_out;
+  all.frames_in += bulk.frames_in;
+  all.frames_out += bulk.frames_out;
   return all;
 }
 

@@ -6,6 +6,7 @@
 
 #include "devices/files/host_access.h"
 #include "graph/fault.h"
+#include "net/link/life_signs.h"
 #include "net/transfer/identity.h"
 #include "net/transfer/reports.h"
 
@@ -40,11 +41,13 @@ graph::OpPolicy policy_of_nodes(const WorkerOptions& options) {
 }  // namespace
 
 Service::Service(const WorkerOptions& options, const IoThreads& threads,
-                 std::shared_ptr<actors::DeviceSet> devices, Control& control)
+                 std::shared_ptr<actors::DeviceSet> devices, Control& control,
+                 StepCounts& counts)
     : options_(options),
       threads_(threads),
       devices_(std::move(devices)),
       control_(control),
+      counts_(counts),
       state_(devices_),
       policy_(policy_of_nodes(options)),
       host_access_(std::make_shared<devices::HostAccess>(
@@ -53,9 +56,9 @@ Service::Service(const WorkerOptions& options, const IoThreads& threads,
 Result<std::unique_ptr<Service>> Service::start(
     const WorkerOptions& options, const IoThreads& threads,
     std::shared_ptr<actors::DeviceSet> devices, Control& control,
-    uint16_t port) {
+    StepCounts& counts, uint16_t port) {
   std::unique_ptr<Service> service(
-      new Service(options, threads, std::move(devices), control));
+      new Service(options, threads, std::move(devices), control, counts));
   TAGFLOW_ASSIGN(service->identity_,
                  make_identity(Role::kWorker, options.task, options.cluster,
                                options.secret, options.tls));
@@ -71,7 +74,7 @@ Result<std::unique_ptr<Service>> Service::start(
            .has_local_door = options.has_local_door,
            .on_refused =
                [self](const Status& why) {
-                 self->options_.on_warning(std::string(why.message()));
+                 self->options_.on_event(Event::warning(why));
                }},
           service->identity_,
           [self](const Greeting& peer) { return self->admit(peer); },
@@ -375,7 +378,7 @@ void Service::on_connection(Connection connection) {
 
 void Service::adopt_master(Pairing::Pair pair) {
   auto channel = std::make_unique<Channel>(threads_, std::move(pair.small),
-                                           std::move(pair.bulk), "the master");
+                                           std::move(pair.bulk), kMaster);
   Channel* const master = channel.get();
   {
     const std::lock_guard lock(mutex_);
@@ -395,6 +398,9 @@ void Service::adopt_master(Pairing::Pair pair) {
                         const Status& status) { on_end(object, status); },
        .on_lost = [this](const Status& status) { close(status); }});
   static_cast<void>(master->send(devices_of(devices_->infos())));
+  options_.on_event({.kind = Event::Kind::kNews,
+                     .text = "the master has come",
+                     .peer = kMaster});
 }
 
 void Service::adopt_peer(Pairing::Pair pair) {
@@ -413,6 +419,11 @@ void Service::adopt_peer(Pairing::Pair pair) {
       threads_, std::move(pair.small), std::move(pair.bulk), task.to_string());
   // Both ends tell the master, who knows the steps: Note [End of a step].
   session->start(parts_, [this, task, incarnation](const Status& status) {
+    Event event = Event::warning(status, task.to_string());
+    event.kind = Event::Kind::kNews;
+    // A peer that leaves is no error.
+    if (event.text.find(kLeaves) != event.text.npos) event.code = Code::kOk;
+    options_.on_event(event);
     std::unique_lock lock(mutex_);
     Channel* const master = master_.get();  // a peer may come before it
     lock.unlock();

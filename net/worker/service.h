@@ -34,6 +34,9 @@
 
 namespace tagflow::net {
 
+// What it is called.
+inline constexpr char kMaster[] = "the master";
+
 // Three kinds of threads call it: those of the links; those of the engine, at
 // the end of a step; and the one of run(), which does all that may take long.
 // The links' threads wait for none of the others.
@@ -45,7 +48,7 @@ class Service {
   static Result<std::unique_ptr<Service>> start(
       const WorkerOptions& options, const IoThreads& threads,
       std::shared_ptr<actors::DeviceSet> devices, Control& control,
-      uint16_t port);
+      StepCounts& counts, uint16_t port);
   // Waits until the steps are at rest. REQUIRES: run() has returned.
   ~Service();
   Service(const Service&) = delete;
@@ -62,6 +65,8 @@ class Service {
   void drain();
   // Without what is the process's. Thread-safe.
   Load load();
+  // Adds the links, the master and the executables. Thread-safe.
+  void add_to(WorkerFigures& figures);
 
  private:
   // A step that runs here.
@@ -75,10 +80,13 @@ class Service {
   using PeerId = std::pair<std::string, uint64_t>;  // task, incarnation
 
   Service(const WorkerOptions& options, const IoThreads& threads,
-          std::shared_ptr<actors::DeviceSet> devices, Control& control);
+          std::shared_ptr<actors::DeviceSet> devices, Control& control,
+          StepCounts& counts);
 
   // ResourceExhausted if the master has asked for too much.
   Status post(std::function<void()> job);
+  // Those that are not lost. REQUIRES: the lock is held
+  std::vector<LinkFigures> links() const;
 
   // Connections, on the thread of the listener.
   Status admit(const Greeting& peer);
@@ -103,6 +111,7 @@ class Service {
                         std::vector<std::pair<uint32_t, Tensor>> feeds);
   // A wait of the step has ended, while nothing of it ran.
   void resume_step(uint64_t step);
+  void tell_of_failure(uint64_t step, const Status& cause) const;
   // The step has its first error.
   void fail_step(uint64_t step, const Status& status);
   // What the Done of a step has besides its outcome.
@@ -139,6 +148,7 @@ class Service {
   const IoThreads& threads_;
   const std::shared_ptr<actors::DeviceSet> devices_;
   Control& control_;
+  StepCounts& counts_;
   actors::SharedState state_;
   const graph::OpPolicy policy_;  // of the nodes of graphs
   const std::shared_ptr<const devices::HostAccess> host_access_;

@@ -1,6 +1,8 @@
-// What a worker says of itself when the cluster is asked for its status.
+// What a worker says of itself to those who ask for the status of the cluster,
+// and to whoever watches the process.
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "net/worker/service.h"
 
@@ -15,15 +17,28 @@ Load Service::load() {
   load.steps_running = running_.size();
   load.steps_finished = num_finished_;
   load.executables = executables_.count();
-  const auto add = [&load](std::string peer, const Traffic& traffic) {
-    load.links.push_back({std::move(peer), traffic.round_trip_ns,
-                          traffic.bytes_in, traffic.bytes_out});
-  };
   load.has_master = master_ != nullptr;
-  if (load.has_master) add(master_->name(), master_->traffic());
-  for (const auto& [id, sessions] : sessions_)
-    if (sessions.back()->lost().ok()) add(id.first, sessions.back()->traffic());
+  for (LinkFigures& link : links())
+    load.links.push_back({std::move(link.peer), link.traffic.round_trip_ns,
+                          link.traffic.bytes_in, link.traffic.bytes_out});
   return load;
+}
+
+std::vector<LinkFigures> Service::links() const {
+  std::vector<LinkFigures> links;
+  if (master_ != nullptr)
+    links.push_back({master_->name(), master_->traffic()});
+  for (const auto& [id, sessions] : sessions_)
+    if (sessions.back()->lost().ok())
+      links.push_back({id.first, sessions.back()->traffic()});
+  return links;
+}
+
+void Service::add_to(WorkerFigures& figures) {
+  const std::lock_guard lock(mutex_);
+  figures.has_master = master_ != nullptr;
+  figures.executables = executables_.count();
+  figures.links = links();
 }
 
 }  // namespace tagflow::net

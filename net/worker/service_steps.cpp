@@ -48,6 +48,7 @@ Status Service::on_run(Run run) {
     } else {
       running_.emplace(run.step, Running());
     }
+    counts_.on_begin();
     if (!std::exchange(is_looking_, true)) changed_.notify_all();
   }
   if (!refused.ok()) {
@@ -184,14 +185,26 @@ void Service::fail_step(uint64_t step, const Status& status) {
           Abort{step, outcome_of(tell->status, options_.task.to_string())}));
 }
 
+void Service::tell_of_failure(uint64_t step, const Status& cause) const {
+  static_cast<void>(guarded([&] {
+    Event event = Event::warning(cause);
+    event.kind = Event::Kind::kNews;
+    event.step = step;
+    options_.on_event(event);
+  }));
+}
+
 void Service::end_step(uint64_t step, actors::Step::Answer answer,
                        const Findings& findings, bool has_committed) {
+  // Whoever has the answer finds it counted.
+  counts_.on_end(answer.status().code());
   WorkerSteps::Actions actions;
   const MessageCounts counts =
       parts_.on_over(step, answer.status(), has_committed, actions);
   for (const WorkerSteps::Action& action : actions) {
     const auto* tell = std::get_if<WorkerSteps::TellDone>(&action);
     if (tell == nullptr) continue;
+    if (tell->done.is_cause) tell_of_failure(step, tell->done.status);
     const Status sent = guarded(
         "net", [&] { return send_done(*tell, counts, answer, findings); });
     if (sent.ok()) continue;

@@ -52,6 +52,8 @@ class Worker::Impl {
   }
 
   uint16_t port() const { return port_; }
+  WorkerFigures figures();
+  const IoThreads& threads() const { return threads_; }
   bool drain(std::chrono::milliseconds most);
 
  private:
@@ -62,7 +64,8 @@ class Worker::Impl {
   // lock is held
   void end_service();
   Load load();
-  void warn(const std::string& text) const { options_.on_warning(text); }
+  void tell_of_loss(const Status& why) const;
+  void tell(const Event& event) const { options_.on_event(event); }
 
   WorkerOptions options_;
   const std::chrono::steady_clock::time_point begin_ =
@@ -70,12 +73,14 @@ class Worker::Impl {
   IoThreads threads_;
   std::shared_ptr<actors::DeviceSet> devices_;
   std::unique_ptr<Control> control_;
+  StepCounts steps_;
   uint16_t port_ = 0;
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
   bool is_closed_ = false;
   bool is_leaving_ = false;
   bool has_ended_ = false;  // the last service has
+  uint64_t incarnations_ = 0;
   std::unique_ptr<Service> service_;
   std::thread thread_;
 };
@@ -92,9 +97,10 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
         options.checkpoints);
   auto impl = std::make_unique<Impl>();
   impl->options_ = std::move(options);
-  if (!impl->options_.on_warning)
-    impl->options_.on_warning = [](const std::string& text) {
-      std::fprintf(stderr, "%s\n", text.c_str());
+  if (!impl->options_.on_event)
+    impl->options_.on_event = [](const Event& event) {
+      if (event.kind == Event::Kind::kWarning)
+        std::fprintf(stderr, "%s\n", event.text.c_str());
     };
   // What the engine adds to the part of a graph.
   if (auto& allowed = impl->options_.policy.allowed)
@@ -118,26 +124,28 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
                                kept.secret, kept.tls));
   TAGFLOW_ASSIGN(
       impl->control_,
-      Control::start(
-          *impl->threads_.bulk,
-          {.identity = std::move(identity),
-           .join = kept.join,
-           .load = [self = impl.get()] { return self->load(); },
-           .on_warning = [self = impl.get()](
-                             const std::string& text) { self->warn(text); },
-           .on_joined = kept.on_joined,
-           .on_refused =
-               [self = impl.get()](const Status& reason) {
-                 if (self->options_.on_refused)
-                   self->options_.on_refused(reason);
-               },
-           .on_asked_to_leave = kept.on_asked_to_leave}));
+      Control::start(*impl->threads_.bulk,
+                     {.identity = std::move(identity),
+                      .join = kept.join,
+                      .load = [self = impl.get()] { return self->load(); },
+                      .on_warning =
+                          [self = impl.get()](const std::string& text) {
+                            self->tell({.text = text});
+                          },
+                      .on_joined = kept.on_joined,
+                      .on_refused =
+                          [self = impl.get()](const Status& reason) {
+                            if (self->options_.on_refused)
+                              self->options_.on_refused(reason);
+                          },
+                      .on_asked_to_leave = kept.on_asked_to_leave}));
   TAGFLOW_ASSIGN(auto service, impl->start_service(kept.port));
   impl->port_ = service->port();
   {
     // Peers that it lets in may ask for load() already.
     const std::lock_guard lock(impl->mutex_);
     impl->service_ = std::move(service);
+    impl->incarnations_ = 1;
   }
   TAGFLOW_RETURN_IF_ERROR(guarded("net", [&] {
     impl->thread_ = std::thread([self = impl.get()] { self->serve(); });
@@ -146,8 +154,8 @@ Result<std::unique_ptr<Worker::Impl>> Worker::Impl::start(
 }
 
 Result<std::unique_ptr<Service>> Worker::Impl::start_service(uint16_t port) {
-  TAGFLOW_ASSIGN(auto service,
-                 Service::start(options_, threads_, devices_, *control_, port));
+  TAGFLOW_ASSIGN(auto service, Service::start(options_, threads_, devices_,
+                                              *control_, steps_, port));
   CatalogueEntry entry{.task = options_.task,
                        .port = service->port(),
                        .incarnation = service->incarnation()};
@@ -174,6 +182,32 @@ Load Worker::Impl::load() {
   const auto uptime = std::chrono::steady_clock::now() - begin_;
   load.uptime_ns = uint64_t(std::chrono::nanoseconds(uptime).count());
   return load;
+}
+
+void Worker::Impl::tell_of_loss(const Status& why) const {
+  Event event = Event::warning(why, kMaster);
+  if (is_done(why))
+    event = {.kind = Event::Kind::kNews,
+             .text = "the master has left",
+             .peer = kMaster};
+  tell(event);
+}
+
+WorkerFigures Worker::Impl::figures() {
+  WorkerFigures figures;
+  {
+    const std::lock_guard lock(mutex_);
+    figures.is_serving = service_ != nullptr;
+    if (figures.is_serving) service_->add_to(figures);
+    figures.is_leaving = is_leaving_;
+    figures.has_ended = has_ended_;
+    figures.incarnations = incarnations_;
+  }
+  figures.steps = steps_.numbers();
+  for (const auto& device : devices_->devices())
+    figures.devices.push_back(
+        {device->info().name.to_string(), device->memory()});
+  return figures;
 }
 
 void Worker::Impl::end_service() {
@@ -206,7 +240,7 @@ void Worker::Impl::serve() {
     const bool was_ended = ends();
     lock.unlock();
     ended.reset();
-    if (!was_ended && !is_done(why)) warn(std::string(why.message()));
+    if (!was_ended) tell_of_loss(why);
     lock.lock();
     std::string warned;  // once for each reason, not for each attempt
     while (!ends() && service_ == nullptr) {
@@ -214,11 +248,12 @@ void Worker::Impl::serve() {
       auto next = guarded("net", [this] { return start_service(port_); });
       if (!next.ok() && next.status().message() != warned) {
         warned = next.status().message();
-        warn(warned);
+        tell({.text = warned, .code = next.status().code()});
       }
       lock.lock();
       if (next.ok()) {
         service_ = std::move(*next);
+        ++incarnations_;
         end_service();
       } else {
         changed_.wait_for(lock, kPause, ends);
@@ -241,6 +276,10 @@ Result<std::unique_ptr<Worker>> Worker::start(WorkerOptions options) {
 }
 
 uint16_t Worker::port() const { return impl_->port(); }
+
+WorkerFigures Worker::figures() const { return impl_->figures(); }
+
+const IoThreads& Worker::threads() const { return impl_->threads(); }
 
 bool Worker::drain(std::chrono::milliseconds most) {
   return impl_->drain(most);

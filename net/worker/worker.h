@@ -11,11 +11,14 @@
 #include "graph/op_policy.h"
 #include "graph/status.h"
 #include "net/transfer/pairing.h"
+#include "net/wire/event.h"
 #include "net/wire/messages.h"
+#include "net/worker/figures.h"
 
 namespace tagflow::net {
 
 class Tls;
+struct IoThreads;  // net/transfer/channel.h
 
 struct WorkerOptions {
   Task task;            // of the cluster
@@ -44,9 +47,9 @@ struct WorkerOptions {
   std::string checkpoints;
   // Receives what they print. Empty: the streams of the process.
   devices::PrintSink print_sink;
-  // Receives why a master was lost, and the like. Empty: stderr. Must be
-  // thread-safe.
-  std::function<void(const std::string&)> on_warning;
+  // Receives what happens: that a master comes, why it was lost, which steps
+  // have failed here first. Empty: warnings go to stderr.
+  OnEvent on_event;
   // Called when the worker has become a member of the cluster that it joins,
   // and again after each loss of its master or of the directory. May be empty.
   // Must be thread-safe.
@@ -83,6 +86,11 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   uint16_t port() const;
+  // What it has done and has, for whoever watches it. Waits for no step.
+  WorkerFigures figures() const;
+  // Those of its links, for whoever looks whether they answer: see ThreadProbe.
+  // They live as long as the worker.
+  const IoThreads& threads() const;
 
   // Leaves the cluster without a loss for anybody. From now on the worker takes
   // no master, its own one starts no more steps here, and those that run go on.

@@ -34,7 +34,7 @@ ROOMS = {
     "actors": ["plan", "watch", "runtime", "diagnosis", "session",
                "checkpoint"],
     "net": ["wire", "protocol", "link", "transfer", "control", "worker",
-            "master", "service", "config"],
+            "master", "service", "metrics", "config"],
     "apps": ["shared/io", "shared/program", "shared/runs", "shared/draw",
              "shared/training", "examples/kmeans", "examples/train_images",
              "examples/fortunes", "examples/g2p", "examples/ode", "examples",
@@ -46,6 +46,7 @@ ROOMS = {
 KEPT = {
     re.compile("caf/"): (["actors/runtime", "net/control"], "CAF"),
     re.compile("boost/asio|openssl/"): (["net/link"], "Boost.Asio and OpenSSL"),
+    re.compile("boost/beast"): (["net/link"], "Boost.Beast"),
 }
 OURS = set(ALLOWED) | {"apps", "tests"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

@@ -20,7 +20,7 @@ inline WorkerOptions local_worker(uint32_t task) {
   options.secret = kTestSecret;
   options.devices = "cpu:1";
   options.workers = 1;
-  options.on_warning = [](const std::string&) {};
+  options.on_event = [](const Event&) {};
   return options;
 }
 

@@ -16,6 +16,7 @@
 #include "apps/shared/program/program.h"
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/cluster_connection.h"
+#include "apps/shared/runs/log.h"
 #include "apps/shared/runs/restart_options.h"
 #include "apps/shared/training/trainer_options.h"
 
@@ -42,6 +43,7 @@ struct Options {
   EngineOptions engine;
   RestartOptions restarts;
   bool json = false;
+  bool logs_json = false;
 };
 
 // The devices of the replicas: the first ones of the cluster, or CPUs of this
@@ -163,6 +165,9 @@ Failure train_model(Options& options) {
       StepCheckpoints::check(options.trainer.checkpoints, /*has_steps=*/true,
                              /*has_workers=*/!options.engine.cluster.empty());
   if (!usage.ok()) return usage_error(std::move(usage));
+  if (options.logs_json)
+    if (Status logs = log_as_json(""); !logs.ok())
+      return run_time_error(std::move(logs));
   for (const auto& [name, style] : kStyles)
     if (options.style == name) options.task.style = style;
   // A run of a replica that is ended leaves the state as any other moment does.
@@ -269,6 +274,7 @@ void add_model(CLI::App& app, Model model, Options& options,
   add_workers_option(*command, options.engine.workers);
   add_replica_options(*command, options);
   training::add_json_option(*command, options.json);
+  add_log_format_option(*command, options.logs_json);
   command->callback(
       [&options, &exit_code] { exit_code = report(train_model(options)); });
 }

@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "apps/shared/runs/log.h"
 #include "apps/shared/runs/named_cluster.h"
+#include "apps/shared/runs/run_figures.h"
 #include "devices/device_registry.h"
 #include "net/config/cluster_file.h"
 #include "net/master/cluster.h"
@@ -96,6 +98,7 @@ Failure read_options(const EngineOptions& options, net::ClusterOptions& found,
       found.members.push_back(
           {std::move(member.task), {std::move(member.host), member.port}});
   }
+  found.on_event = [](const net::Event& event) { log_event(event, ""); };
   found.tolerates_torn_state = options.tolerates_torn_state;
   found.name = std::move(cluster.name);
   found.secret = std::move(cluster.secret);
@@ -132,6 +135,7 @@ Connected connect(net::ClusterOptions found,
       return {run_time_error(std::move(compared).with_prefix("[--cluster] ")),
               {}};
   }
+  if (options.figures != nullptr) options.figures->watch(*cluster);
   options.backend = *std::move(cluster);
   return connected;
 }

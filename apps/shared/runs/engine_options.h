@@ -21,6 +21,7 @@ class Option;
 namespace tagflow::apps {
 
 struct Reconnection;  // apps/shared/runs/cluster_connection.h
+class RunFigures;     // apps/shared/runs/run_figures.h
 
 // Files in PEM, as given on the command line; empty: those that the cluster
 // file names.
@@ -60,6 +61,8 @@ struct EngineOptions {
   std::shared_ptr<actors::Backend> backend;
   // If the command survives the loss of workers. Not a switch.
   std::shared_ptr<Reconnection> reconnection;
+  // Is told which workers the command runs on; may be null. Not a switch.
+  std::shared_ptr<RunFigures> figures;
 };
 
 // Declares the switches on `app`, and appends a paragraph about devices to its

@@ -6,11 +6,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <optional>
 #include <utility>
 
 #include "actors/checkpoint/snapshot.h"
 #include "apps/shared/program/command_line.h"
+#include "apps/shared/runs/log.h"
+#include "apps/shared/runs/run_figures.h"
 
 namespace tagflow::apps {
 namespace {
@@ -82,6 +85,21 @@ Failure cannot_save(const Status& status, actors::ShardWriters writers) {
   return run_time_error(
       error(status.code(), "[--save] {}{}", status.message(),
             lacks_leave ? "; tagflow worker --checkpoints DIR allows it" : ""));
+}
+
+// What a saver is told to do with each checkpoint that it has written. Its
+// error is the next call's to tell.
+std::function<void(const actors::SaverOptions::Written&)> tell_written(
+    std::shared_ptr<RunFigures> figures) {
+  return [figures = std::move(figures)](
+             const actors::SaverOptions::Written& written) {
+    if (figures != nullptr) figures->on_written(written);
+    if (!written.status.ok()) return;
+    const std::chrono::duration<double> seconds = written.time;
+    log_news({.step = uint64_t(written.step)},
+             fmt::format("saved step {} in {:.3f} s", written.step,
+                         seconds.count()));
+  };
 }
 
 }  // namespace
@@ -202,12 +220,14 @@ Failure StepCheckpoints::start(const CheckpointOptions& options,
     if (!interval.ok()) return usage_error(interval.status());
     const auto writers = parse_save_on(options.save_on);
     if (!writers.ok()) return usage_error(writers.status());
-    auto saver = actors::Saver::create(session, {.folder = options.save,
-                                                 .keep = options.keep,
-                                                 .every_steps = interval->steps,
-                                                 .every = interval->time,
-                                                 .model = model,
-                                                 .writers = *writers});
+    auto saver = actors::Saver::create(
+        session, {.folder = options.save,
+                  .keep = options.keep,
+                  .every_steps = interval->steps,
+                  .every = interval->time,
+                  .model = model,
+                  .writers = *writers,
+                  .on_written = tell_written(options.figures)});
     if (!saver.ok()) return cannot_save(saver.status(), *writers);
     saver_ = std::move(saver).value();
     // That none of them may is usual.
@@ -215,7 +235,9 @@ Failure StepCheckpoints::start(const CheckpointOptions& options,
         !why.ok() && why.code() != Code::kPermissionDenied)
       spdlog::info("[--save] the master writes the checkpoints: {}",
                    why.message());
+    const auto begin = std::chrono::steady_clock::now();
     auto restored = saver_->restore();
+    const auto time = std::chrono::steady_clock::now() - begin;
     if (!restored.ok())
       return run_time_error(
           std::move(restored).status().with_prefix("[--save] "));
@@ -224,8 +246,10 @@ Failure StepCheckpoints::start(const CheckpointOptions& options,
       warn_of_damaged("--save", **restored);
       step_ = (*restored)->step;
       const std::string& path = (*restored)->path;
+      if (options.figures != nullptr) options.figures->on_restored(time);
       if ((*restored)->counts_steps)
-        spdlog::info("resumed after step {} from \"{}\"", step_, path);
+        log_with(spdlog::level::info, {.step = uint64_t(step_)},
+                 fmt::format("resumed after step {} from \"{}\"", step_, path));
       else
         spdlog::info("resumed from \"{}\", which has no step count", path);
     }

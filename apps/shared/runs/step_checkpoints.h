@@ -19,6 +19,8 @@ class App;
 
 namespace tagflow::apps {
 
+class RunFigures;  // apps/shared/runs/run_figures.h
+
 // As given on the command line.
 struct CheckpointOptions {
   std::string save;        // a folder; or empty
@@ -27,6 +29,8 @@ struct CheckpointOptions {
   std::string save_on;  // "workers", "master", or empty: whoever can
   std::string restore;  // a checkpoint; or empty
   std::vector<std::string> init;
+  // Counts what is saved and restored; may be null. Not a switch.
+  std::shared_ptr<RunFigures> figures;
 };
 
 // Declares --save, --save-every, --keep and --save-on, with the values in

@@ -52,8 +52,8 @@ inline WorkerOptions joining(uint32_t task, Address join = {}) {
 
 inline Joined start_worker(WorkerOptions options) {
   Joined joined;
-  options.on_warning = [warnings = joined.warnings](const std::string& text) {
-    warnings->add(text);
+  options.on_event = [warnings = joined.warnings](const Event& event) {
+    if (event.kind == Event::Kind::kWarning) warnings->add(event.text);
   };
   auto worker = Worker::start(std::move(options));
   INFO(worker.status().to_string());

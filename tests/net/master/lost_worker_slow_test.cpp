@@ -42,7 +42,7 @@ TEST_CASE("a worker for other test cases" * doctest::skip()) {
   options.devices = "cpu:1";
   options.workers = 1;
   options.checkpoints = std::filesystem::temp_directory_path();
-  options.on_warning = [](const std::string&) {};
+  options.on_event = [](const Event&) {};
   const auto worker = Worker::start(options);
   INFO(worker.status().to_string());
   REQUIRE(worker.ok());
