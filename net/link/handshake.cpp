@@ -30,8 +30,14 @@ void Handshake::start(std::chrono::steady_clock::duration time,
                       OnDone on_done) {
   on_done_ = std::move(on_done);
   timer_.expires_after(time);
-  timer_.async_wait([self = shared_from_this()](const ErrorCode& error) {
-    if (!error) self->fail(lost(self->who_, "the peer is too slow"));
+  timer_.async_wait([self = shared_from_this(), time](const ErrorCode& error) {
+    if (error) return;
+    self->fail(
+        lost(self->who_,
+             fmt::format("{} within {} s",
+                         self->hello_ ? "the peer did not finish the hello"
+                                      : "there was no connection",
+                         std::chrono::duration<double>(time).count())));
   });
 }
 
@@ -151,7 +157,7 @@ Status Handshake::describe(const Status& failure) const {
   if (!hello_->has_proved()) return lost(who_, "the peer ended the hello");
   return error(Code::kUnauthenticated,
                "[net|hello] {}: the peer ended the hello, as it does if the "
-               "secrets differ",
+               "secrets differ, or if it has waited for too long",
                who_);
 }
 
