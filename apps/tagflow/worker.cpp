@@ -26,6 +26,7 @@
 #include "apps/tagflow/worker_arguments.h"
 #include "net/config/cluster_file.h"
 #include "net/config/secret_file.h"
+#include "net/link/tls.h"
 
 namespace tagflow::apps {
 namespace {
@@ -37,8 +38,8 @@ struct WorkerCommand {
   uint32_t task = 0;
   std::string listen;  // empty: as the cluster file says, or a free port
   std::string join;    // empty: nobody
-  std::string name = net::ClusterFile().name;
-  net::TlsFiles tls;  // that the cluster file names
+  std::string name;    // empty: that of the certificate, or the usual one
+  net::TlsFiles tls;   // that the cluster file names
   bool is_insecure = false;
   // Less than the time after which systemd kills a service.
   double drain_time = 60;  // seconds
@@ -119,6 +120,10 @@ Failure make_options(const WorkerCommand& command,
     options.policy.reads = options.policy.writes = graph::FileScope::nowhere();
   options.task = {command.job, command.task};
   options.cluster = command.name;
+  if (options.cluster.empty() && options.tls != nullptr)
+    options.cluster =
+        options.tls->cluster_of(command.job, command.task).value_or("");
+  if (options.cluster.empty()) options.cluster = net::ClusterFile().name;
   options.secret = *std::move(secret);
   options.beyond_loopback = command.is_insecure;
   options.devices = engine.devices;
@@ -271,8 +276,9 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
                   "one")
       ->type_name("HOST:PORT");
   sub->add_option("--name", command->name,
-                  "the name of the cluster, without a cluster file")
-      ->capture_default_str();
+                  "the name of the cluster, without a cluster file; default: "
+                  "that of the certificate, or " +
+                      net::ClusterFile().name);
   sub->add_option("--secret-file", engine.secret_file,
                   "the secret of the cluster: a file that only its owner can "
                   "read")
