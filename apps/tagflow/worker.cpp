@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -85,6 +86,11 @@ Failure read_cluster(WorkerCommand& command) {
   return {};
 }
 
+// Whether the text is one of this machine's own. Other names are not resolved.
+bool is_loopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
 Failure make_options(const WorkerCommand& command,
                      net::WorkerOptions& options) {
   const EngineOptions& engine = command.engine;
@@ -111,6 +117,11 @@ Failure make_options(const WorkerCommand& command,
                                 member->port == 0 ? "port" : "host");
     if (!member.ok())
       return usage_error(std::move(member).status().with_prefix("[--join] "));
+    if (command.listen.empty() && !is_loopback(member->host))
+      return usage_error(invalid_argument(
+          "[--join] {} is told to look for this worker at localhost: add "
+          "--listen HOST:PORT, an address of this machine",
+          member->host));
     options.join = *std::move(member);
   }
   auto policy = to_policy(engine);

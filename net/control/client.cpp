@@ -250,8 +250,9 @@ Status drain_worker(const ClusterAccess& access, const Task& task) {
       if (asked.code() == Code::kFailedPrecondition) return asked;
       std::this_thread::sleep_for(kPause);
     }
-    // Or it was cut off.
-    return asked.code() == Code::kDeadlineExceeded ? asked : Status();
+    if (asked.code() != Code::kDeadlineExceeded) return {};
+    // It was cut off.
+    return error(Code::kUnavailable, "{}", asked.message());
   });
 }
 

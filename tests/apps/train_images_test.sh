@@ -81,7 +81,7 @@ expect 0 '^step: 5 of 20$' '' \
 expect 1 - 'is of another model' train_images cnn $few --save mlp
 
 # --- Over several devices -----------------------------------------------------
-expect 1 - '3 replicas cannot have equal parts of a batch of 32' \
+expect 1 - 'of a batch of 32: make --batch a multiple of 3$' \
   train_images mlp $few --replicas 3
 expect 1 - 'of 2 replicas, 2 cannot be backups' \
   train_images mlp $few --replicas 2 --style backup --backups 2

@@ -39,6 +39,11 @@ Failure read_named_cluster(const std::string& cluster,
     named.any = *std::move(address);
   } else {
     auto read = net::read_cluster_file(cluster);
+    if (read.status().code() == Code::kNotFound)
+      return file_error(error(Code::kNotFound,
+                              "[--cluster] {}; as an address it would be "
+                              "HOST:PORT",
+                              read.status().message()));
     if (!read.ok())
       return file_error(std::move(read).status().with_prefix("[--cluster] "));
     file = *std::move(read);
