@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@
 #include "apps/tagflow/worker_arguments.h"
 #include "net/config/cluster_file.h"
 #include "net/config/secret_file.h"
+#include "net/link/tls.h"
 #include "net/metrics/link_probe.h"
 #include "net/metrics/pages.h"
 
@@ -43,8 +45,8 @@ struct WorkerCommand {
   std::string listen;  // empty: as the cluster file says, or a free port
   std::string join;    // empty: nobody
   std::string http;    // empty: nowhere
-  std::string name = net::ClusterFile().name;
-  net::TlsFiles tls;  // that the cluster file names
+  std::string name;    // empty: that of the certificate, or the usual one
+  net::TlsFiles tls;   // that the cluster file names
   std::string checkpoints;
   bool is_insecure = false;
   // Less than the time after which systemd kills a service.
@@ -92,6 +94,11 @@ Failure read_cluster(WorkerCommand& command) {
   return {};
 }
 
+// Whether the text is one of this machine's own. Other names are not resolved.
+bool is_loopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
 Failure make_options(const WorkerCommand& command,
                      net::WorkerOptions& options) {
   const EngineOptions& engine = command.engine;
@@ -118,6 +125,11 @@ Failure make_options(const WorkerCommand& command,
                                 member->port == 0 ? "port" : "host");
     if (!member.ok())
       return usage_error(std::move(member).status().with_prefix("[--join] "));
+    if (command.listen.empty() && !is_loopback(member->host))
+      return usage_error(invalid_argument(
+          "[--join] {} is told to look for this worker at localhost: add "
+          "--listen HOST:PORT, an address of this machine",
+          member->host));
     options.join = *std::move(member);
   }
   auto policy = to_policy(engine);
@@ -128,6 +140,10 @@ Failure make_options(const WorkerCommand& command,
   options.checkpoints = command.checkpoints;
   options.task = {command.job, command.task};
   options.cluster = command.name;
+  if (options.cluster.empty() && options.tls != nullptr)
+    options.cluster =
+        options.tls->cluster_of(command.job, command.task).value_or("");
+  if (options.cluster.empty()) options.cluster = net::ClusterFile().name;
   options.secret = *std::move(secret);
   options.beyond_loopback = command.is_insecure;
   options.devices = engine.devices;
@@ -326,8 +342,9 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
       ->type_name("HOST:PORT");
   add_http_option(*sub, command->http);
   sub->add_option("--name", command->name,
-                  "the name of the cluster, without a cluster file")
-      ->capture_default_str();
+                  "the name of the cluster, without a cluster file; default: "
+                  "that of the certificate, or " +
+                      net::ClusterFile().name);
   sub->add_option("--secret-file", engine.secret_file,
                   "the secret of the cluster: a file that only its owner can "
                   "read")

@@ -35,7 +35,8 @@ struct ClusterArguments {
 // must outlive the parsing.
 void add_cluster_arguments(CLI::App& app, ClusterArguments& arguments);
 // Loads the op libraries, and reads what --cluster names. Errors of
-// load_op_libraries() and read_named_cluster().
+// load_op_libraries() and read_named_cluster(); a usage error for a master
+// service, which is no worker.
 Failure read_cluster_arguments(const ClusterArguments& arguments,
                                NamedCluster& cluster);
 

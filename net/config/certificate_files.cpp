@@ -65,7 +65,9 @@ class Folder {
     for (const fs::path& each :
          {certificate_of(path_, process), key_of(path_, process)})
       if (fs::exists(each, ignored))
-        return error(Code::kAlreadyExists, "[certs] \"{}\" is there already",
+        return error(Code::kAlreadyExists,
+                     "[certs] \"{}\" is there already; --renew keeps the "
+                     "authority, and writes the others anew",
                      each.string());
     return {};
   }

@@ -5,6 +5,7 @@
 #include <openssl/pem.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "graph/fault.h"
 #include "net/link/openssl_owner.h"
@@ -16,6 +17,8 @@ namespace {
 // What one call encrypts: a chunk of a bulk link, and its head.
 constexpr size_t kMostAtOnce = size_t{160} << 10;
 constexpr size_t kBinding = 32;
+// What names of processes begin with.
+constexpr std::string_view kScheme = "tagflow://";
 
 struct SubjectNames {
   std::vector<std::string> uris;
@@ -158,11 +161,28 @@ BIO* keeping_bio(std::string& kept) {
   return bio;
 }
 
+// The text of which certified_name() made this one.
+std::string without_escapes(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    uint8_t byte = 0;
+    const char* const digits = text.data() + i + 1;
+    if (text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+      plain += char(byte);
+      i += 2;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
 }  // namespace
 
 std::string certified_name(std::string_view cluster, std::string_view job,
                            uint32_t task) {
-  std::string name = "tagflow://";
+  std::string name(kScheme);
   constexpr std::string_view kPlain = "-._~";
   for (const char c : cluster) {
     const bool is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
@@ -528,6 +548,21 @@ Status Tls::check_own(std::string_view name) const {
   if (const std::string why = invalid_now(own); !why.empty())
     return error(Code::kFailedPrecondition,
                  "[net|tls] the certificate of this process {}", why);
+  return {};
+}
+
+std::optional<std::string> Tls::cluster_of(std::string_view job,
+                                           uint32_t task) const {
+  const std::lock_guard lock(mutex_);
+  const auto uris =
+      names_of(SSL_CTX_get0_certificate(context_->made.get())).uris;
+  for (std::string_view name : uris) {
+    if (!name.starts_with(kScheme)) continue;
+    name.remove_prefix(kScheme.size());
+    std::string cluster = without_escapes(name.substr(0, name.find('/')));
+    if (certified_name(cluster, job, task).substr(kScheme.size()) == name)
+      return cluster;
+  }
   return {};
 }
 

@@ -116,6 +116,11 @@ class Tls {
   // FailedPrecondition if the certificate of this process does not have the
   // name, or is not valid now.
   Status check_own(std::string_view name) const;
+  // The cluster whose task this is by the certificate of this process, or, with
+  // an empty job, whose master; the first one if it names several. Nothing if
+  // it names none.
+  std::optional<std::string> cluster_of(std::string_view job,
+                                        uint32_t task) const;
   // A session over a socket, which outlives it. `host` is what a connector has
   // dialled. A change that is not sound is ignored: it may be half done.
   Result<std::shared_ptr<TlsSession>> start(int socket, TlsSession::Side side,

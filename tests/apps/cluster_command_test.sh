@@ -210,7 +210,7 @@ grep -q '"name": "d", "ph": "X"' "$work/t.json" ||
   complain "the trace of a run that fails is lost" --trace
 
 # Cluster files; each mistake has a test beside net/config/cluster_file.h.
-expect 3 - '\[--cluster\] \[cluster_file\] "no.json": No such file' \
+expect 3 - '\[cluster_file\] "no.json": No such file .*it would be HOST:PORT' \
   tagflow "${run[@]}" --cluster no.json
 printf '{"tasks": []}' >"$work/none.json"
 expect 1 - 'none.json: \[cluster_file\] the file has no list "tasks" with a' \

@@ -81,6 +81,8 @@ refused 'is of another cluster' --task 3 --secret-file secret --name other
 refused 'as it does if the secrets differ' --task 3 --secret-file other
 refused 'task:1 is a member already' --task 1 --secret-file secret
 expect 2 - 'has no port' tagflow worker --secret-file secret --join localhost
+expect 2 - 'look for this worker at localhost: add --listen' \
+  tagflow worker --secret-file secret --join 10.0.0.9:4000
 expect 2 - 'has no host' tagflow worker --secret-file secret --join :1
 expect 4 - 'Connection refused' \
   tagflow cluster status --cluster localhost:1 --secret-file secret

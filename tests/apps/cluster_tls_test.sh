@@ -59,7 +59,7 @@ tls() {
 secret=(--name mine --secret-file secret)
 start w0 tagflow worker --task 0 "${secret[@]}" $(tls worker-0)
 first=$(sed -n 's/^ready: //p' "$work/w0.out")
-start w1 tagflow worker --task 1 "${secret[@]}" $(tls '{process}') \
+start w1 tagflow worker --task 1 --secret-file secret $(tls '{process}') \
   --join "$first"
 second=$(sed -n 's/^ready: //p' "$work/w1.out")
 cat >"$work/mine.json" <<END
@@ -74,6 +74,51 @@ expect 0 '^y = float\[\] 48.0$' - tagflow "${run[@]}" --cluster mine.json
 cases=$((cases + 1))
 until (cd "$work" && "$bin/tagflow" cluster status --cluster mine.json) |
   grep -q '^/job:worker/task:1 .* free'; do sleep 0.01; done
+
+# says PATTERN ARGUMENTS...: repeats the command until it prints such a line. On
+# a busy machine a hello may be too slow.
+says() {
+  cases=$((cases + 1))
+  until (cd "$work" && "$bin/tagflow" "${@:2}" 2>/dev/null) | grep -qE "$1"; do
+    sleep 0.05
+  done
+}
+
+# Without a file, the certificate of a command says which cluster is meant, and
+# so does that of a worker, as the second one here.
+says '^y = float\[\] 48.0$' "${run[@]}" --cluster "$first" \
+  --secret-file secret $(tls master)
+says '^/job:worker/task:1 ' cluster status --cluster "$second" \
+  --secret-file secret $(tls master)
+
+# Three machines, each with an address of its own. As docs/machines.md has them:
+#   /job:worker/task:0
+#   /job:worker/task:1
+#   /job:worker/task:2
+#   y = float[] 48.0
+hosts=(127.0.0.1 127.0.0.2 127.0.0.3)
+expect 0 '^three/worker-2.pem$' - tagflow cluster certs --out three \
+  --name three --task worker/0=${hosts[0]} --task worker/1=${hosts[1]} \
+  --task worker/2=${hosts[2]}
+for i in 0 1 2; do
+  start machine_$i tagflow worker --task $i --secret-file secret \
+    $(tls worker-$i three) --listen "${hosts[i]}:0"
+  hosts[i]=$(sed -n 's/^ready: //p' "$work/machine_$i.out")
+done
+cat >"$work/three.json" <<END
+{"name": "three", "secret_file": "secret",
+ "tls": {"ca": "three/ca.pem", "cert": "three/{process}.pem",
+         "key": "three/{process}.key"},
+ "tasks": [
+   {"job": "worker", "task": 0, "address": "${hosts[0]}"},
+   {"job": "worker", "task": 1, "address": "${hosts[1]}"},
+   {"job": "worker", "task": 2, "address": "${hosts[2]}"}]}
+END
+says '^y = float\[\] 48.0$' "${run[@]}" --cluster three.json
+for i in 0 1 2; do
+  says "^/job:worker/task:$i  ${hosts[i]}  up" \
+    cluster status --cluster three.json
+done
 
 # Who is refused, and why, on both sides.
 expect 1 - 'was issued by another authority, "CN = tagflow mine"' \

@@ -125,6 +125,10 @@ expect 2 - 'leave out --devices' \
 expect 2 - 'not another master' tagflow master --cluster "tagflow://$address"
 expect 2 - 'leave out --file-root' \
   tagflow master --cluster c.json --file-root .
+expect 2 - 'is a master service: name its workers' \
+  tagflow cluster status "${service[@]}"
+expect 2 - 'is a master service: name its workers' \
+  tagflow cluster drain worker/1 "${service[@]}"
 worker=$(grep -o 'localhost:[0-9]*' "$work/c.json" | head -1)
 expect 1 - 'is not a master service' tagflow run "$two" "${fed[@]}" \
   --cluster "tagflow://$worker" --secret-file c.json.secret

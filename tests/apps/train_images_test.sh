@@ -81,7 +81,7 @@ expect 0 '^step: 5 of 20$' '' \
 expect 1 - 'is of another model' train_images cnn $few --save mlp
 
 # --- Over several devices -----------------------------------------------------
-expect 1 - '3 replicas cannot have equal parts of a batch of 32' \
+expect 1 - 'of a batch of 32: make --batch a multiple of 3$' \
   train_images mlp $few --replicas 3
 expect 1 - 'of 2 replicas, 2 cannot be backups' \
   train_images mlp $few --replicas 2 --style backup --backups 2
@@ -205,5 +205,23 @@ ls "$work"/full/*.index 2>/dev/null && complain "half a checkpoint is left" -
 rm -f "$work/mlp/loss.svg"
 mkdir "$work/mlp/loss.svg"
 expect 1 - 'cannot write "mlp/loss.svg"' train_images mlp $few --save mlp
+
+# --- With certificates, and without a cluster file ----------------------------
+expect 2 - 'tls-ca requires --tls-cert' \
+  train_images mlp $few --cluster c.json --tls-ca certs/ca.pem
+(umask 077 && echo "the secret of this test" >"$work/secret")
+expect 0 '^certs/master.pem$' - tagflow cluster certs --out certs \
+  --name pictures --task worker/0
+# tls PROCESS: the switches of a process.
+tls() {
+  echo --secret-file secret --tls-ca certs/ca.pem --tls-cert "certs/$1.pem" \
+    --tls-key "certs/$1.key"
+}
+start worker tagflow worker $(tls worker-0)
+cases=$((cases + 1))
+# On a busy machine a hello may be too slow.
+until (cd "$work" && "$bin/train_images" mlp $few --save by_tls --stop-at 7 \
+  --cluster "$(sed -n 's/^ready: //p' worker.out)" $(tls master) \
+  2>/dev/null) | grep -qx 'step: 7 of 20'; do sleep 0.05; done
 }
 finish

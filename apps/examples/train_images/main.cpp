@@ -18,6 +18,7 @@
 #include "apps/shared/runs/cluster_connection.h"
 #include "apps/shared/runs/log.h"
 #include "apps/shared/runs/restart_options.h"
+#include "apps/shared/runs/tls_options.h"
 #include "apps/shared/training/trainer_options.h"
 
 namespace {
@@ -199,18 +200,21 @@ void add_replica_options(CLI::App& command, Options& options) {
   const char* const group = "Over several devices";
   std::vector<std::string> names;
   for (const auto& [name, unused] : kStyles) names.emplace_back(name);
-  command
-      .add_option("--cluster", options.engine.cluster,
-                  "train on the workers of this cluster file, or of the "
-                  "cluster that a worker at this address has joined")
-      ->type_name("FILE")
-      ->group(group);
+  CLI::Option* const cluster =
+      command
+          .add_option("--cluster", options.engine.cluster,
+                      "train on the workers of this cluster file, or of the "
+                      "cluster that a worker at this address has joined, or of "
+                      "the master service at tagflow://HOST:PORT")
+          ->type_name("FILE|HOST:PORT")
+          ->group(group);
   command
       .add_option("--secret-file", options.engine.secret_file,
                   "the secret of the cluster; default: the file that the "
                   "cluster file names")
       ->type_name("FILE")
       ->group(group);
+  add_tls_options(command, options.engine.tls, cluster, group);
   command
       .add_option("--replicas", options.replicas,
                   "so many devices each train with a part of every batch; "
@@ -231,9 +235,7 @@ void add_replica_options(CLI::App& command, Options& options) {
       ->capture_default_str()
       ->check(CLI::Range(0, 1023))
       ->group(group);
-  add_restart_options(command, options.restarts)
-      ->needs(command.get_option("--cluster"))
-      ->group(group);
+  add_restart_options(command, options.restarts)->needs(cluster)->group(group);
   command.get_option("--restart-wait")->group(group);
 }
 

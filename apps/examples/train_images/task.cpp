@@ -243,8 +243,9 @@ Status check_replicas(const TaskOptions& options) {
   const auto replicas = std::max<int64_t>(1, int64_t(options.devices.size()));
   if (options.batch % replicas != 0)
     return invalid_argument(
-        "[train_images] {} replicas cannot have equal parts of a batch of {}",
-        replicas, options.batch);
+        "[train_images] {} replicas cannot have equal parts of a batch of {}: "
+        "make --batch a multiple of {}",
+        replicas, options.batch, replicas);
   if (options.style == Style::kBackup && options.backups >= replicas)
     return invalid_argument(
         "[train_images] of {} replicas, {} cannot be backups", replicas,

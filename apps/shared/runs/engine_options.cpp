@@ -166,8 +166,9 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
       app.add_option("--cluster", options.cluster,
                      "run on the workers of this cluster file, which \"tagflow "
                      "cluster start\" writes, or of the cluster that a worker "
-                     "at this address has joined")
-          ->type_name("FILE")
+                     "at this address has joined, or of the master service at "
+                     "tagflow://HOST:PORT")
+          ->type_name("FILE|HOST:PORT")
           ->group(group);
   app.add_option("--secret-file", options.secret_file,
                  "the secret of the cluster; default: the file that the "

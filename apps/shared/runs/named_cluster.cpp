@@ -6,6 +6,7 @@
 
 #include "apps/shared/runs/tls_options.h"
 #include "net/config/secret_file.h"
+#include "net/link/tls.h"
 
 namespace tagflow::apps {
 namespace {
@@ -38,6 +39,11 @@ Failure read_named_cluster(const std::string& cluster,
     named.any = *std::move(address);
   } else {
     auto read = net::read_cluster_file(cluster);
+    if (read.status().code() == Code::kNotFound)
+      return file_error(error(Code::kNotFound,
+                              "[--cluster] {}; as an address it would be "
+                              "HOST:PORT",
+                              read.status().message()));
     if (!read.ok())
       return file_error(std::move(read).status().with_prefix("[--cluster] "));
     file = *std::move(read);
@@ -52,7 +58,11 @@ Failure read_named_cluster(const std::string& cluster,
   named.name = std::move(file.name);
   named.secret = *std::move(secret);
   named.tasks = std::move(file.tasks);
-  return read_tls(tls, file.tls, net::process_name({}), named.tls);
+  Failure failure = read_tls(tls, file.tls, net::process_name({}), named.tls);
+  // Where no file says it, the certificate says which cluster is meant.
+  if (named.tls != nullptr && (named.any || named.service))
+    if (auto own = named.tls->cluster_of({}, 0)) named.name = *std::move(own);
+  return failure;
 }
 
 }  // namespace tagflow::apps

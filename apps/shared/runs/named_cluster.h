@@ -33,9 +33,10 @@ struct NamedCluster {
 bool names_service(std::string_view cluster);
 
 // Reads the file `cluster`. If there is none, and the text is HOST:PORT, it is
-// the address of a member, of a cluster with the usual name; so is that of a
-// service. `secret_file` may be empty for a file that names one, and so may
-// `tls`. Errors of the files; a usage error if no secret is named.
+// the address of a member. Of that, and of a service, the certificate says the
+// name of the cluster; without TLS it is the usual one. `secret_file` may be
+// empty for a file that names one, and so may `tls`. Errors of the files; a
+// usage error if no secret is named.
 Failure read_named_cluster(const std::string& cluster,
                            const std::string& secret_file,
                            const TlsSwitches& tls, NamedCluster& named);

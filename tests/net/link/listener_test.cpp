@@ -411,8 +411,10 @@ TEST_CASE("a connector says why there is no connection") {
   options.time = std::chrono::milliseconds(50);
   const auto late = connect(identity_of(1), options);
   CHECK(late.status().code() == Code::kUnavailable);
-  CHECK(mentions(late.status(),
-                 "the peer did not finish the hello within 0.05 s"));
+  // A busy machine may not even have connected by then.
+  CHECK((mentions(late.status(), "the peer did not finish the hello within") ||
+         mentions(late.status(), "there was no connection within")));
+  CHECK(mentions(late.status(), "within 0.05 s"));
 }
 
 TEST_CASE("listeners and connectors may end while a hello goes on") {

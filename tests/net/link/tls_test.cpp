@@ -152,6 +152,21 @@ TEST_CASE("a certificate of another process is refused on both sides") {
         Code::kFailedPrecondition);
 }
 
+TEST_CASE("a certificate says of which cluster its process is") {
+  CertificateOptions options;
+  options.subject = "a process of a test";
+  options.names = {"https://example.org/master", "tagflow://a/worker/12",
+                   certified_name("the 2nd/b %41", "", 0),
+                   "tagflow://c/master"};
+  options.lasts = std::chrono::hours(1);
+  const auto tls = tls_of(options);
+  CHECK(tls->cluster_of("worker", 12) == "a");
+  CHECK(tls->cluster_of("", 0) == "the 2nd/b %41");
+  CHECK_FALSE(tls->cluster_of("worker", 2));
+  CHECK_FALSE(tls->cluster_of("chief", 12));
+  CHECK_FALSE(worker_tls(7)->cluster_of("", 0));
+}
+
 TEST_CASE("a certificate with hosts is for these only") {
   CertificateOptions options = certificate_of("", 0);
   options.hosts = {"ann.example", "127.0.0.1"};
