@@ -373,9 +373,11 @@ void Service::adopt_peer(Pairing::Pair pair) {
       threads_, std::move(pair.small), std::move(pair.bulk), task.to_string());
   // Both ends tell the master, who knows the steps: Note [End of a step].
   session->start(parts_, [this, task, incarnation](const Status& status) {
-    std::unique_lock lock(mutex_);
-    Channel* const master = master_.get();  // a peer may come before it
-    lock.unlock();
+    Channel* master = nullptr;  // a peer may come before it
+    {
+      const std::lock_guard held(mutex_);
+      master = master_.get();
+    }
     if (master != nullptr)
       static_cast<void>(
           master->send(PairLost{task, incarnation, outcome_of(status)}));
