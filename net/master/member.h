@@ -73,8 +73,8 @@ class Member {
   // Gives it up: it is lost for that reason.
   void close(const Status& why) { channel_.close(why); }
 
-  // The devices of the worker, which it says first. DeadlineExceeded after
-  // kHelloTime.
+  // The devices of the worker, which it says first. Unavailable if it is lost,
+  // or says nothing for kHelloTime.
   Result<std::vector<graph::DeviceInfo>> devices();
 
   // Sends a registration, a Reset or, to a master service, what it is asked

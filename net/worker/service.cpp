@@ -424,9 +424,11 @@ void Service::adopt_peer(Pairing::Pair pair) {
     // A peer that leaves is no error.
     if (event.text.find(kLeaves) != event.text.npos) event.code = Code::kOk;
     options_.on_event(event);
-    std::unique_lock lock(mutex_);
-    Channel* const master = master_.get();  // a peer may come before it
-    lock.unlock();
+    Channel* master = nullptr;  // a peer may come before it
+    {
+      const std::lock_guard held(mutex_);
+      master = master_.get();
+    }
     if (master != nullptr)
       static_cast<void>(
           master->send(PairLost{task, incarnation, outcome_of(status)}));
