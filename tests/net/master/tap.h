@@ -25,7 +25,7 @@
 namespace tagflow::net {
 
 // What has passed a few taps. Thread-safe.
-class Traffic {
+class TapTraffic {
  public:
   struct Count {
     uint64_t frames = 0;
@@ -101,7 +101,7 @@ class Traffic {
 // connections.
 class Tap {
  public:
-  Tap(uint16_t target, Traffic& traffic)
+  Tap(uint16_t target, TapTraffic& traffic)
       : target_(target), traffic_(traffic), listener_(listen()) {
     sockaddr_in address{};
     socklen_t size = sizeof(address);
@@ -212,7 +212,7 @@ class Tap {
   }
 
   const uint16_t target_;
-  Traffic& traffic_;
+  TapTraffic& traffic_;
   const Socket listener_;
   uint16_t port_ = 0;
   std::atomic<bool> is_over_{false};

@@ -34,7 +34,7 @@ struct Tapped {
     return actors::make_session(options, graph);
   }
 
-  Traffic traffic;
+  TapTraffic traffic;
   std::list<Tap> taps;
   std::vector<std::unique_ptr<Worker>> workers;
   std::shared_ptr<Cluster> master;

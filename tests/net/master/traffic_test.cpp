@@ -124,7 +124,7 @@ TEST_CASE("what a receiver keeps of a sender that runs ahead is a window") {
   });
   Tapped cluster;
   CHECK(run_ahead(p, cluster) == sum_below(kTrips));
-  const Traffic::Window window = cluster.traffic.window();
+  const TapTraffic::Window window = cluster.traffic.window();
   CHECK(window.most > kWindow / 2);
   CHECK(window.most <= kWindow);
 }
@@ -142,7 +142,7 @@ TEST_CASE("dead tokens of a sender that runs ahead are in its window, too") {
   });
   Tapped cluster;
   CHECK(run_ahead(p, cluster) == sum_below(kTrips));
-  const Traffic::Window window = cluster.traffic.window();
+  const TapTraffic::Window window = cluster.traffic.window();
   CHECK(window.dead > 1000);
   CHECK(window.most > kWindow / 2);
   CHECK(window.most <= kWindow);
