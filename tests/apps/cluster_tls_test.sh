@@ -3,8 +3,8 @@
 # loopback that speak by TLS, or refuse each other.
 source "$(dirname "$0")/harness.sh"
 two=$here/graphs/two_processes.pbtxt
-started=()
-trap 'kill "${started[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT
+# Those that have ended are no jobs any more: their numbers may be others'.
+trap 'kill $(jobs -pr) 2>/dev/null; wait; rm -rf "$work"' EXIT
 (umask 077 && echo "the secret of this test" >"$work/secret")
 run=(run "$two" --feed n=5 --feed x=1.5 --fetch y)
 
