@@ -330,6 +330,7 @@ void add_cluster_plans(std::vector<ComparePlan>& plans) {
       plans.push_back(lstm_plan(batch, train));
   for (const ReplicatedModel& each : kReplicated)
     plans.push_back(replicas_plan(each));
+  plans.push_back(cluster_checkpoint_plan());
 }
 
 Result<Measurement> measure_cluster_lstm(const BenchOptions& options) {

@@ -155,7 +155,7 @@ Result<Row> compare_entry(const CompareEntry& entry, size_t index, Rival& rival,
     if (entry.has_rival) {
       TAGFLOW_ASSIGN(theirs.emplace_back(), rival_seconds(rival, index));
     }
-    if (!entry.program.empty() && round == 0) {
+    if (!entry.program.empty() && !entry.graph.compared.empty() && round == 0) {
       TAGFLOW_ASSIGN(difference,
                      compare_results(entry, results_of(folder, index),
                                      engine_of(entry, options)));

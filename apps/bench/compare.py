@@ -25,8 +25,8 @@ them with the graph optimisers off.
 
 Where `program` is not empty, the graph is not read but built here, with
 `sizes`, by the function of that name: loop_grad, map_fn_grad, lstm_train, mlp,
-cnn, cluster_lstm_train, cluster_mlp or cluster_cnn. All of these have
-gradients. Those that we make have ops of ours, and TensorFlow cannot make its
+cnn, cluster_lstm_train, cluster_mlp, cluster_cnn or cluster_checkpoint. All but
+the last one have gradients. Those that we make have ops of ours, and TensorFlow cannot make its
 own for a loop that it has read from a file, where the loop is no more than its
 nodes. The programs are those of gradient_graphs.cpp, op for op, with the same
 numbers. What both sides must agree in, the loss and the gradients before the
@@ -40,6 +40,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -138,10 +139,12 @@ def make_session(graph, entry, way, optimised):
 
 class Signature:
     """What a run of the graph of today feeds and fetches, what comes before
-    the first one, and whose values are compared."""
+    the first one, whose values are compared, and what runs again and again
+    beside it: then the feed is the prefix of the files."""
 
-    def __init__(self, wanted, feeds=(), init=(), compared=()):
+    def __init__(self, wanted, feeds=(), init=(), compared=(), beside=None):
         self.wanted = list(wanted)
+        self.beside = beside
         self.feeds = list(feeds)
         self.init = list(init)
         self.compared = list(compared)
@@ -392,9 +395,34 @@ def cluster_cnn(batch):
     return replicas(cnn_loss, batch)
 
 
+def cluster_checkpoint(tensors, elements, size):
+    """A saver that is sharded, so that each task writes its variables."""
+    variables, updates = [], []
+    for i in range(tensors):
+        with tf.device(TASKS[i * len(TASKS) // tensors]):
+            variables.append(tf.Variable(
+                lambda i=i: tf.fill([elements], opaque(np.float32(i + 0.5))),
+                use_resource=True))
+    for task in TASKS:
+        with tf.device(task):
+            x = opaque(pseudo_random((size, size)))
+            w = tf.Variable(np.zeros((size, size), np.float32),
+                            use_resource=True)
+            variables.append(w)
+            updates.append(w.assign_sub(
+                tf.matmul(x, w.read_value()) * 1e-3, read_value=False))
+    saver = tf.train.Saver(variables, sharded=True).as_saver_def()
+    graph = tf.get_default_graph()
+    return Signature(
+        [graph.get_tensor_by_name(saver.save_tensor_name)],
+        [graph.get_tensor_by_name(saver.filename_tensor_name)],
+        init=[v.initializer for v in variables], beside=tf.group(*updates))
+
+
 PROGRAMS = {program.__name__: program
             for program in (loop_grad, map_fn_grad, lstm_train, mlp, cnn,
-                            cluster_lstm_train, cluster_mlp, cluster_cnn)}
+                            cluster_lstm_train, cluster_mlp, cluster_cnn,
+                            cluster_checkpoint)}
 
 
 # --- Measurements -------------------------------------------------------------
@@ -404,6 +432,29 @@ def write_results(session, signature, entry):
     feeds = {n: entry["trips"] for n in signature.feeds}
     for i, result in enumerate(session.run(signature.compared, feeds)):
         np.save(f"{entry['results']}.{i}.npy", result)
+
+
+def beside_steps(save, step, prefix):
+    """A call of `save` while another thread makes steps, which it waits for."""
+    def call():
+        has_begun, is_over = threading.Event(), threading.Event()
+
+        def repeat():
+            while not is_over.is_set():
+                step()
+                has_begun.set()
+
+        thread = threading.Thread(target=repeat)
+        thread.start()
+        has_begun.wait()
+        begin = time.perf_counter()
+        save(prefix)
+        took = time.perf_counter() - begin
+        is_over.set()
+        thread.join()
+        return took
+
+    return call
 
 
 def make_calls(entry):
@@ -421,6 +472,10 @@ def make_calls(entry):
                 write_results(session, signature, entry)
             calls[way] = session.make_callable(signature.wanted,
                                                signature.feeds)
+            if signature.beside is not None:
+                calls[way] = beside_steps(
+                    calls[way], session.make_callable(signature.beside),
+                    entry["written"])
     return calls
 
 
@@ -432,9 +487,11 @@ def seconds(call, arguments, entry):
                 os.remove(path)
         start = time.perf_counter()
         for _ in range(entry["inner"]):
-            call(*arguments)
+            took = call(*arguments)
         if i > 0:  # the first one warms up
-            times.append((time.perf_counter() - start) / entry["inner"])
+            # A call that waits for what runs beside it measures itself.
+            times.append(took if isinstance(took, float) else
+                         (time.perf_counter() - start) / entry["inner"])
     return statistics.median_low(times)
 
 

@@ -55,6 +55,8 @@ void add_gradient_plans(std::vector<ComparePlan>& plans);
 void add_training_plans(std::vector<ComparePlan>& plans);
 // cluster.cpp: two workers.
 void add_cluster_plans(std::vector<ComparePlan>& plans);
+// cluster_checkpoint.cpp.
+ComparePlan cluster_checkpoint_plan();
 
 // The entries of the workload, or all: those that run here, or over workers.
 // Empty if no workload has the name.

@@ -22,10 +22,15 @@ Result<LocalWorkersOptions> bench_workers(const std::filesystem::path& folder,
   return workers;
 }
 
-Result<LocalCluster> LocalCluster::start(int count, int threads, bool tls) {
+Result<LocalCluster> LocalCluster::start(
+    int count, int threads, bool tls,
+    const std::filesystem::path& checkpoints) {
   TAGFLOW_ASSIGN(const io::PrivateFolder folder, io::PrivateFolder::make());
   TAGFLOW_ASSIGN(LocalWorkersOptions workers,
                  bench_workers(folder.path(), count, threads));
+  if (!checkpoints.empty())
+    workers.arguments.insert(workers.arguments.end(),
+                             {"--checkpoints", checkpoints.string()});
   net::ClusterOptions options{.name = workers.cluster};
   TAGFLOW_ASSIGN(options.secret, net::read_secret(workers.secret_file));
   if (tls) {

@@ -24,9 +24,12 @@ Result<LocalWorkersOptions> bench_workers(const std::filesystem::path& folder,
 class LocalCluster {
  public:
   // Starts "/job:worker/task:0" and so on, with so many threads each; 0: the
-  // cores are shared. With `tls`, all connections are by certificates. Returns
+  // cores are shared. With `tls`, all connections are by certificates. They may
+  // write shards to the folder `checkpoints`, unless it is empty. Returns
   // errors of LocalWorkers and of net::Cluster.
-  static Result<LocalCluster> start(int count, int threads, bool tls = false);
+  static Result<LocalCluster> start(
+      int count, int threads, bool tls = false,
+      const std::filesystem::path& checkpoints = {});
 
   // Its master, for SessionOptions::backend.
   const std::shared_ptr<net::Cluster>& master() const { return master_; }

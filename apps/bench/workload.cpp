@@ -45,6 +45,10 @@ constexpr Workload kWorkloads[] = {
      measure_cluster_mlp},
     {"cluster_cnn", "a train step of a cnn with a replica on each worker",
      measure_cluster_cnn},
+    {"cluster_checkpoint",
+     "--bytes of floats, written by the two workers that have them, beside "
+     "steps",
+     measure_cluster_checkpoint},
     {"place", "placing and cutting a graph of --nodes nodes", measure_place},
     {"kmeans_scaling",
      "2 CPU devices over 1, --trips of k-means (--nodes points)",

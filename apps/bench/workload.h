@@ -109,6 +109,8 @@ Result<Measurement> measure_cluster_lstm(const BenchOptions& options);
 Result<Measurement> measure_cluster_register(const BenchOptions& options);
 Result<Measurement> measure_cluster_mlp(const BenchOptions& options);
 Result<Measurement> measure_cluster_cnn(const BenchOptions& options);
+// cluster_checkpoint.cpp: GB/s
+Result<Measurement> measure_cluster_checkpoint(const BenchOptions& options);
 // cluster_service.cpp: us per step
 Result<Measurement> measure_cluster_service(const BenchOptions& options);
 // cluster_scale.cpp: us per trip
