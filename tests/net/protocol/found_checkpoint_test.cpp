@@ -51,7 +51,7 @@ class Machine {
     checkpoint.step = step;
     checkpoint.snapshot.variables["v"] = Tensor::scalar<int64_t>(step);
     const std::vector<std::string> names = {"v"};
-    return open()->write(std::move(checkpoint), names, {}).ok();
+    return open()->write(std::move(checkpoint), names, {}, nullptr).ok();
   }
 
   int64_t restored_step() {

@@ -366,7 +366,8 @@ void TrainingMaster::Run::write(actors::Checkpoint checkpoint) {
   watch_.on_moment(Moment::kWrite);
   if (world_.is_planted(Planted::kRemovesFirst)) remove_oldest();
   const int64_t step = checkpoint.step;
-  Status status = folder_->write(std::move(checkpoint), names_, objects_);
+  Status status =
+      folder_->write(std::move(checkpoint), names_, objects_, nullptr);
   is_writing_ = false;
   if (status.ok()) {
     saved_step_ = step;

@@ -115,8 +115,9 @@ TEST_CASE("a master that sends Resets without end is lost") {
   WorkerOptions options = local_worker(1);
   std::promise<std::string> why;
   std::atomic<bool> is_told{false};
-  options.on_warning = [&](const std::string& text) {
-    if (!is_told.exchange(true)) why.set_value(text);
+  options.on_event = [&](const Event& event) {
+    if (event.kind != Event::Kind::kWarning) return;
+    if (!is_told.exchange(true)) why.set_value(event.text);
   };
   const auto worker = std::move(*Worker::start(options));
   {
