@@ -30,7 +30,7 @@ Failure trace(const TraceCommand& command) {
         "[--cluster] name a master service, tagflow://HOST:PORT: workers have "
         "runs of their master only, which has --trace for them"));
   NamedCluster cluster;
-  const Failure failure = read_cluster_arguments(command.arguments, cluster);
+  const Failure failure = read_any_cluster(command.arguments, cluster);
   if (failure.exit_code != ExitCode::kOk) return failure;
   Status status = io::check_writable(command.out);
   if (!status.ok()) return run_time_error(std::move(status));

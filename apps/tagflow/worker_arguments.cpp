@@ -37,13 +37,18 @@ void add_cluster_arguments(CLI::App& app, ClusterArguments& arguments) {
 
 Failure read_cluster_arguments(const ClusterArguments& arguments,
                                NamedCluster& cluster) {
-  Failure failure = load_op_libraries(arguments.op_libraries);
-  if (failure.exit_code != ExitCode::kOk) return failure;
   if (names_service(arguments.cluster))
     return usage_error(invalid_argument(
         "[--cluster] \"{}\" is a master service: name its workers, by their "
         "cluster file or HOST:PORT",
         arguments.cluster));
+  return read_any_cluster(arguments, cluster);
+}
+
+Failure read_any_cluster(const ClusterArguments& arguments,
+                         NamedCluster& cluster) {
+  Failure failure = load_op_libraries(arguments.op_libraries);
+  if (failure.exit_code != ExitCode::kOk) return failure;
   return read_named_cluster(arguments.cluster, arguments.secret_file,
                             arguments.tls, cluster);
 }

@@ -39,6 +39,9 @@ void add_cluster_arguments(CLI::App& app, ClusterArguments& arguments);
 // service, which is no worker.
 Failure read_cluster_arguments(const ClusterArguments& arguments,
                                NamedCluster& cluster);
+// The same for what may be a master service, too.
+Failure read_any_cluster(const ClusterArguments& arguments,
+                         NamedCluster& cluster);
 
 // Why a process of a cluster, "worker", did not start. No peer was lost,
 // whatever the code says.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # CTest case apps/chaos: some schedules of `chaos`, which has found nothing if
-# it ends with 0. Many more are run by hand, as docs/survival.md has it.
+# it ends with 0. Many more are run by hand, as docs/faults.md has it.
 source "$(dirname "$0")/harness.sh"
 
 # Each of these prints a line about itself, and the last one about all.
