@@ -315,14 +315,14 @@ Result<BenchGraph> make_layered_lstm(const LstmSize& size,
           const size_t at = kFirstState + 2 * k;
           const CellStep step =
               layers[k](in.with_device(devices[k]), seen, {v[at], v[at + 1]});
-          for (const Output& part : step.state) state.push_back(part);
+          for (const Output& each : step.state) state.push_back(each);
           seen = step.output;
         }
         const Output squares = ops::square(above(in), seen);
         Outputs next{
             ops::add(below(in), v[0], 1),
             ops::add(above(in), v[1], ops::reduce_mean(above(in), squares))};
-        for (const Output& part : state) next.push_back(part);
+        for (const Output& each : state) next.push_back(each);
         return next;
       },
       first, {.parallel_iterations = 32});

@@ -20,7 +20,7 @@ class BesideRuns {
              int64_t first);
   BesideRuns(const BesideRuns&) = delete;
   BesideRuns& operator=(const BesideRuns&) = delete;
-  ~BesideRuns() { stop(); }
+  ~BesideRuns() { static_cast<void>(stop()); }
 
   // Whether one of them has ended by an error, which stop() returns.
   // Thread-safe.

@@ -360,7 +360,7 @@ TEST_CASE("a copied model has no files that its links lead out of it for") {
   must(save_model(graph, original, copy));
   for (const char* name : {"assets/near/words", "assets/words", "more/words"})
     CHECK(fs::symlink_status(copy / name).type() == fs::file_type::regular);
-  for (const fs::path target :
+  for (const fs::path& target :
        {fs::path("../../secret"), fs::path("/etc"), folder.path / "secret"}) {
     fs::remove_all(copy);
     fs::create_symlink(target, assets / "out");
