@@ -1,5 +1,7 @@
 // Variables, by reference (VariableV2) and by handle (VarHandleOp): making,
 // reading and assigning them.
+#include <algorithm>
+
 #include "graph/op_registry.h"
 #include "graph/ops/array_gather.h"
 #include "graph/ops/variable_ops.h"
