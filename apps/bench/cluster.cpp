@@ -157,12 +157,7 @@ Result<std::shared_ptr<ReadyRun>> make_ready(const BenchGraph& graph,
 
 // Seconds of one trip of a loop, or of one step.
 Result<double> seconds_once(PreparedRun& run, int trips, int inner) {
-  if (trips == 0) return run.mean_seconds({}, inner);
-  const Tensor none = Tensor::scalar<int32_t>(0);
-  const Tensor all = Tensor::scalar<int32_t>(trips);
-  TAGFLOW_ASSIGN(const double base, run.time({&none, 1}));
-  TAGFLOW_ASSIGN(const double full, run.time({&all, 1}));
-  return (full - base) / trips;
+  return trips == 0 ? run.mean_seconds({}, inner) : run.seconds_per_trip(trips);
 }
 
 Result<Measurement> measure(const ClusterWorkload& workload,

@@ -78,13 +78,8 @@ Result<Measurement> measure_cluster_scale(const BenchOptions& options) {
   session.backend = cluster.master();
   TAGFLOW_ASSIGN(PreparedRun run, PreparedRun::make(graph, session));
   const int trips = options.trips > 0 ? int(options.trips) : kTrips;
-  const Tensor none = Tensor::scalar<int32_t>(0);
-  const Tensor all = Tensor::scalar<int32_t>(trips);
-  TAGFLOW_ASSIGN(const double trip,
-                 median_of(options.repeats, [&]() -> Result<double> {
-                   TAGFLOW_ASSIGN(const double base, run.time({&none, 1}));
-                   TAGFLOW_ASSIGN(const double full, run.time({&all, 1}));
-                   return (full - base) / trips;
+  TAGFLOW_ASSIGN(const double trip, median_of(options.repeats, [&] {
+                   return run.seconds_per_trip(trips);
                  }));
   TAGFLOW_ASSIGN(const double abort, median_of(options.repeats, [&] {
                    return abort_seconds(run);

@@ -84,6 +84,14 @@ Result<double> PreparedRun::time(std::span<const Tensor> feeds,
   return seconds_of([&] { return run(feeds, options); });
 }
 
+Result<double> PreparedRun::seconds_per_trip(int trips) {
+  const Tensor none = Tensor::scalar<int32_t>(0);
+  const Tensor all = Tensor::scalar<int32_t>(trips);
+  TAGFLOW_ASSIGN(const double base, time({&none, 1}));
+  TAGFLOW_ASSIGN(const double full, time({&all, 1}));
+  return (full - base) / trips;
+}
+
 Result<Took> PreparedRun::time_async(std::span<const Tensor> feeds,
                                      const actors::RunOptions& options) const {
   // The answer's thread may still be in set_value() when this one goes on.

@@ -62,6 +62,10 @@ class PreparedRun {
   // One such measurement.
   Result<double> mean_seconds(std::span<const Tensor> feeds, int inner);
 
+  // Of a loop that is fed its trips: the seconds of a trip, by one run of so
+  // many and one of none.
+  Result<double> seconds_per_trip(int trips);
+
   // Runs once; results() returns the fetches.
   Status run(std::span<const Tensor> feeds,
              const actors::RunOptions& options = {});

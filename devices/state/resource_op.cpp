@@ -55,6 +55,13 @@ ResourceOp::ResourceOp(const KernelInfo& info)
       is_anonymous_(key_.name == kAnonymousName ||
                     info.node().op().starts_with("Anonymous")) {}
 
+Result<ResourceManager*> state_of(const KernelContext& context) {
+  if (context.step().state != nullptr) return context.step().state;
+  return error(Code::kFailedPrecondition,
+               "[{}] there is no session to keep its state",
+               context.node().op());
+}
+
 Result<Ref<StateObject>> ResourceOp::find_or_make(
     const KernelContext& context, const ResourceManager::Make& make) const {
   if (is_anonymous_) {
@@ -67,11 +74,7 @@ Result<Ref<StateObject>> ResourceOp::find_or_make(
     made->count_as(std::move(charge));
     return made;
   }
-  ResourceManager* const manager = context.step().state;
-  if (manager == nullptr)
-    return error(Code::kFailedPrecondition,
-                 "[{}] there is no session to keep its state",
-                 context.node().op());
+  TAGFLOW_ASSIGN(ResourceManager* const manager, state_of(context));
   std::lock_guard lock(mutex_);
   if (!known_ || manager_ != manager || known_->has_ended()) {
     TAGFLOW_ASSIGN(

@@ -41,6 +41,9 @@ class ResourceOp {
   mutable const ResourceManager* manager_ = nullptr;  // its manager
 };
 
+// The state of the session. FailedPrecondition outside of one.
+Result<ResourceManager*> state_of(const KernelContext& context);
+
 // The key of a node's resource, from its op, its attributes and its name.
 ResourceKey resource_key(const graph::Node& node);
 ResourceKey resource_key(const graph::NodeDef& node);

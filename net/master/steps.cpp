@@ -207,8 +207,7 @@ void Steps::tell(const Status& what, const std::string& peer,
                  uint64_t step) const {
   if (!on_event_ || is_leaving_) return;
   static_cast<void>(guarded([&] {
-    Event event = Event::warning(what, peer);
-    event.kind = Event::Kind::kNews;
+    Event event = Event::news(what, peer);
     if (step != 0) event.step = step;
     on_event_(event);
   }));

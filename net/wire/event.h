@@ -23,6 +23,12 @@ struct Event {
             {}};
   }
 
+  static Event news(const Status& why, std::string peer = {}) {
+    Event event = warning(why, std::move(peer));
+    event.kind = Kind::kNews;
+    return event;
+  }
+
   Kind kind = Kind::kWarning;
   std::string text;
   Code code = Code::kOk;         // of the error that it is

@@ -419,8 +419,7 @@ void Service::adopt_peer(Pairing::Pair pair) {
       threads_, std::move(pair.small), std::move(pair.bulk), task.to_string());
   // Both ends tell the master, who knows the steps: Note [End of a step].
   session->start(parts_, [this, task, incarnation](const Status& status) {
-    Event event = Event::warning(status, task.to_string());
-    event.kind = Event::Kind::kNews;
+    Event event = Event::news(status, task.to_string());
     // A peer that leaves is no error.
     if (event.text.find(kLeaves) != event.text.npos) event.code = Code::kOk;
     options_.on_event(event);

@@ -187,8 +187,7 @@ void Service::fail_step(uint64_t step, const Status& status) {
 
 void Service::tell_of_failure(uint64_t step, const Status& cause) const {
   static_cast<void>(guarded([&] {
-    Event event = Event::warning(cause);
-    event.kind = Event::Kind::kNews;
+    Event event = Event::news(cause);
     event.step = step;
     options_.on_event(event);
   }));

@@ -45,6 +45,14 @@ start() {
   done
 }
 
+# exits CODE PID WHAT: waits for the process, which ends with the code.
+exits() {
+  cases=$((cases + 1))
+  wait "$2"
+  local actual=$?
+  [ "$actual" = "$1" ] || complain "exit code $actual, not $1" "$3"
+}
+
 matches() {
   case $2 in
     "") return 0 ;;

@@ -56,14 +56,6 @@ becomes() {
   done
 }
 
-# ends CODE PID WHAT: the process ends with the code.
-ends() {
-  cases=$((cases + 1))
-  wait "$2"
-  local actual=$?
-  [ "$actual" = "$1" ] || complain "exit code $actual, not $1" "$3"
-}
-
 # --- A worker -----------------------------------------------------------------
 # As docs/operation.md has it:
 #   http: localhost:9400
@@ -125,7 +117,7 @@ answers 503 '^the worker is leaving the cluster$' "$http" /healthz
 counts 1 tagflow_leaving "$http"
 counts 1 tagflow_steps_running "$http"
 kill -INT "$master"
-ends 0 "$worker" worker
+exits 0 "$worker" worker
 wait "$master"
 
 # --- A master -----------------------------------------------------------------
@@ -146,7 +138,7 @@ becomes 1 'tagflow_member_state{task="/job:worker/task:1",state="lost"}' \
   "$http" "$master"
 answers 200 '^workers: 1 of 2 ready$' "$http" /healthz
 kill -TERM "$master"
-ends 0 "$master" master
+exits 0 "$master" master
 
 # --- A run that trains --------------------------------------------------------
 cp "$graphs/line_x.json" "$graphs/line_y.json" "$work"
@@ -167,7 +159,7 @@ answers 200 '^tagflow_steps_finished_total [0-9]{3,}$' "$http" /metrics
 counts 0 tagflow_restarts_total "$http"
 counts 0 tagflow_restores_total "$http"
 kill -TERM "$run"
-ends 143 "$run" "run --http"
+exits 143 "$run" "run --http"
 
 # --- The configuration of a scraper -------------------------------------------
 # Its targets and path, as far as this needs no Prometheus.
@@ -189,7 +181,7 @@ assert answer.getheader("Content-Type") == (
     "text/plain; version=0.0.4; charset=utf-8"), answer.getheaders()
 END
 kill -TERM "$pid"
-ends 0 "$pid" worker
+exits 0 "$pid" worker
 
 # --- What is refused ----------------------------------------------------------
 expect 1 - '0.0.0.0 is not a loopback address; certificates or --insecure allow it' \

@@ -41,14 +41,6 @@ assert any(re.search(message, event["message"]) and
 END
 }
 
-# ends CODE PID WHAT: the process ends with the code.
-ends() {
-  cases=$((cases + 1))
-  wait "$2"
-  local actual=$?
-  [ "$actual" = "$1" ] || complain "exit code $actual, not $1" "$3"
-}
-
 # --- A worker, and what it says of its masters --------------------------------
 start worker tagflow worker --secret-file s --log-format json
 worker=$pid
@@ -62,9 +54,9 @@ expect 0 '^Exit = ' - tagflow run "$graphs/loop.pbtxt" --feed n=7 --fetch Exit \
 expect 1 - 'node "share", iteration "while/3"' tagflow run failing.pbtxt \
   --feed n=7 --fetch Exit "${on[@]}"
 kill -TERM "$joined"
-ends 0 "$joined" "worker that has joined"
+exits 0 "$joined" "worker that has joined"
 kill -TERM "$worker"
-ends 0 "$worker" worker
+exits 0 "$worker" worker
 here_=task=/job:worker/task:0
 # As docs/operation.md has it:
 #   ready: localhost:4000
@@ -86,7 +78,7 @@ on=(--secret-file s --cluster "$(sed -n 's/^ready: //p' "$work/worker.out")")
 expect 0 '^Exit = ' - tagflow run "$graphs/loop.pbtxt" --feed n=7 --fetch Exit \
   "${on[@]}"
 kill -TERM "$pid"
-ends 0 "$pid" worker
+exits 0 "$pid" worker
 cases=$((cases + 1))
 [ ! -s "$work/worker.err" ] || complain "$(cat "$work/worker.err")" worker
 
@@ -106,7 +98,7 @@ wait "$worker" 2>/dev/null
 expect 4 - . tagflow run "$graphs/loop.pbtxt" --feed n=7 --fetch Exit \
   "${service[@]}"
 kill -TERM "$master"
-ends 0 "$master" master
+exits 0 "$master" master
 logs master task=/job:master/task:0 level=warning code=InvalidArgument \
   node=share frame=while iteration=3 step=1
 logs master task=/job:master/task:0 level=warning code=Unavailable \
@@ -120,12 +112,12 @@ run logged --steps 3000 --restarts 2 --log-format json
 reaches logged 400
 expect 0 '^/job:worker/task:1 has left$' - \
   tagflow cluster drain worker/1 --cluster c.json
-ends 0 "$master" "run --restarts"
+exits 0 "$master" "run --restarts"
 logs logged level=info step=50 MESSAGE='^saved step 50 in [0-9.]+ s$'
 logs logged level=warning MESSAGE='restart 1 of 2$'
 logs logged level=info MESSAGE='^resumed after step [0-9]+ from'
 kill "$cluster"
-ends 0 "$cluster" "cluster start"
+exits 0 "$cluster" "cluster start"
 (cd "$work" && "$bin/tagflow" run failing.pbtxt --feed n=7 --fetch Exit \
   --log-format json >failed.out 2>failed.err)
 logs failed level=error node=share frame=while iteration=3 \
@@ -158,7 +150,7 @@ for _ in {1..8}; do
     --fetch Exit "${on[@]}"
 done
 kill -TERM "$worker"
-ends 0 "$worker" "worker whose log nobody reads"
+exits 0 "$worker" "worker whose log nobody reads"
 kill -KILL "$keeper"
 
 expect 2 - 'log-format' tagflow worker --secret-file s --log-format xml

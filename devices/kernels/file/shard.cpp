@@ -8,19 +8,13 @@
 #include "devices/files/bundle_shard.h"
 #include "devices/files/host_access.h"
 #include "devices/kernel_registry.h"
+#include "devices/state/resource_op.h"
 #include "devices/state/shard_writer.h"
 #include "graph/fault.h"
 
 namespace tagflow::devices {
 
 namespace {
-
-Result<ResourceManager*> state_of(const KernelContext& context) {
-  if (context.step().state != nullptr) return context.step().state;
-  return error(Code::kFailedPrecondition,
-               "[{}] there is no session to keep its state",
-               context.node().op());
-}
 
 template <class T>
 Result<T> scalar_input(const KernelContext& context, int input,

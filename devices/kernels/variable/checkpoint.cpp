@@ -7,6 +7,7 @@
 
 #include "devices/kernels/variable/state_inputs.h"
 #include "devices/state/actor_kernel.h"
+#include "devices/state/resource_op.h"
 #include "devices/state/run_counts.h"
 #include "devices/state/saved_contents.h"
 #include "devices/state/shard_writer.h"
@@ -16,13 +17,6 @@
 namespace tagflow::devices {
 
 namespace {
-
-Result<ResourceManager*> state_of(const KernelContext& context) {
-  if (context.step().state != nullptr) return context.step().state;
-  return error(Code::kFailedPrecondition,
-               "[{}] there is no session to keep its state",
-               context.node().op());
-}
 
 Result<RunCounts*> counts_of(const KernelContext& context) {
   if (auto* const run = dynamic_cast<NumberedRun*>(context.step().random_runs))

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "devices/kernels/variable/state_inputs.h"
+#include "devices/state/resource_op.h"
 
 namespace tagflow::devices {
 
@@ -46,13 +47,6 @@ ResourceKey key_of_handle(const std::string& handle) {
   return {"", std::string(kSessionTensor), handle};
 }
 
-Result<ResourceManager*> session_state(const KernelContext& context) {
-  if (context.step().state != nullptr) return context.step().state;
-  return error(Code::kFailedPrecondition,
-               "[{}] there is no session to keep its state",
-               context.node().op());
-}
-
 // The handle is a string that names the tensor, or, for V2, a resource that is
 // the tensor.
 class GetSessionHandleKernel final : public CheapKernel {
@@ -73,7 +67,7 @@ class GetSessionHandleKernel final : public CheapKernel {
           make_ref_counted<SessionTensor>(node, value, std::move(charge))));
       return {};
     }
-    TAGFLOW_ASSIGN(ResourceManager * state, session_state(context));
+    TAGFLOW_ASSIGN(ResourceManager * state, state_of(context));
     const Commit commit = context.commit();
     if (!commit) return too_late(context);
     // As in TensorFlow: the node, a number, the device. Another node of the
@@ -117,7 +111,7 @@ class GetSessionTensorKernel final : public CheapKernel {
       : dtype_(info.output_dtype(0)) {}
 
   Status compute(KernelContext& context) const override {
-    TAGFLOW_ASSIGN(ResourceManager * state, session_state(context));
+    TAGFLOW_ASSIGN(ResourceManager * state, state_of(context));
     TAGFLOW_ASSIGN(const std::string handle, handle_text(context));
     const Ref<StateObject> object = state->find(key_of_handle(handle));
     if (!object) return no_such_tensor(context, handle);
@@ -139,7 +133,7 @@ class DeleteSessionTensorKernel final : public CheapKernel {
   explicit DeleteSessionTensorKernel(const KernelInfo&) {}
 
   Status compute(KernelContext& context) const override {
-    TAGFLOW_ASSIGN(ResourceManager * state, session_state(context));
+    TAGFLOW_ASSIGN(ResourceManager * state, state_of(context));
     TAGFLOW_ASSIGN(const std::string handle, handle_text(context));
     const Commit commit = context.commit();
     if (!commit) return too_late(context);

@@ -86,6 +86,17 @@ inline Socket bind_a_port() {
   return bound;
 }
 
+// A port that is free, at which nobody accepts yet.
+inline Socket listen_at_a_port() {
+  Socket listener(::socket(AF_INET, SOCK_STREAM, 0));
+  const sockaddr_in address = loopback_address(0);
+  REQUIRE(::bind(listener.descriptor(),
+                 reinterpret_cast<const sockaddr*>(&address),
+                 sizeof(address)) == 0);
+  REQUIRE(::listen(listener.descriptor(), SOMAXCONN) == 0);
+  return listener;
+}
+
 // A connection to the port of this machine.
 inline Socket dial(uint16_t port) {
   Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
@@ -98,14 +109,8 @@ inline Socket dial(uint16_t port) {
 
 // Both ends of a TCP connection.
 inline std::pair<Socket, Socket> connected_sockets() {
-  const Socket listener(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address = loopback_address(0);
-  socklen_t size = sizeof(address);
-  auto* at = reinterpret_cast<sockaddr*>(&address);
-  REQUIRE(::bind(listener.descriptor(), at, size) == 0);
-  REQUIRE(::listen(listener.descriptor(), 1) == 0);
-  REQUIRE(::getsockname(listener.descriptor(), at, &size) == 0);
-  Socket first = dial(ntohs(address.sin_port));
+  const Socket listener = listen_at_a_port();
+  Socket first = dial(port_of(listener.descriptor()));
   Socket second(::accept(listener.descriptor(), nullptr, nullptr));
   return {std::move(first), std::move(second)};
 }

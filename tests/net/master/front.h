@@ -44,13 +44,7 @@ class Front {
  public:
   // `identity`: that of a worker, with which it says hello itself.
   explicit Front(Identity identity)
-      : identity_(std::move(identity)),
-        listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    const sockaddr_in address = loopback_address(0);
-    REQUIRE(::bind(listener_.descriptor(),
-                   reinterpret_cast<const sockaddr*>(&address),
-                   sizeof(address)) == 0);
-    REQUIRE(::listen(listener_.descriptor(), SOMAXCONN) == 0);
+      : identity_(std::move(identity)), listener_(listen_at_a_port()) {
     acceptor_ = std::thread([this] { accept(); });
   }
   ~Front() {

@@ -102,12 +102,7 @@ class TapTraffic {
 class Tap {
  public:
   Tap(uint16_t target, TapTraffic& traffic)
-      : target_(target), traffic_(traffic), listener_(listen()) {
-    sockaddr_in address{};
-    socklen_t size = sizeof(address);
-    REQUIRE(::getsockname(listener_.descriptor(),
-                          reinterpret_cast<sockaddr*>(&address), &size) == 0);
-    port_ = ntohs(address.sin_port);
+      : target_(target), traffic_(traffic), listener_(listen_at_a_port()) {
     acceptor_ = std::thread([this] { accept(); });
   }
   ~Tap() {
@@ -120,7 +115,7 @@ class Tap {
   Tap(const Tap&) = delete;
   Tap& operator=(const Tap&) = delete;
 
-  uint16_t port() const { return port_; }
+  uint16_t port() const { return port_of(listener_.descriptor()); }
 
   enum class End { kConnector, kListener };
   // Ends the present connections of workers at one end. At the other they are
@@ -148,16 +143,6 @@ class Tap {
       ::shutdown(to.descriptor(), SHUT_RDWR);
     }
   };
-
-  static Socket listen() {
-    Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
-    const sockaddr_in address = loopback_address(0);
-    REQUIRE(::bind(socket.descriptor(),
-                   reinterpret_cast<const sockaddr*>(&address),
-                   sizeof(address)) == 0);
-    REQUIRE(::listen(socket.descriptor(), SOMAXCONN) == 0);
-    return socket;
-  }
 
   void accept() {
     constexpr int kLook = 10;  // ms
@@ -214,7 +199,6 @@ class Tap {
   const uint16_t target_;
   TapTraffic& traffic_;
   const Socket listener_;
-  uint16_t port_ = 0;
   std::atomic<bool> is_over_{false};
   std::mutex mutex_;             // guards the list and the roles
   std::list<Passage> passages_;  // the rest is the acceptor's while it runs

@@ -4,10 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <sstream>
-
-#include "tests/repeats.h"
+#include "tests/net/protocol/schedules.h"
 
 using namespace tagflow::net::simulated;
 
@@ -22,12 +19,10 @@ TEST_CASE("smoke: a seed decides all of a schedule") {
 }
 
 TEST_CASE("smoke: the protocols keep what they promise in random schedules") {
-  uint64_t count = uint64_t(tagflow::testing::repeats(1500)), first = 1;
-  if (const char* text = std::getenv("TAGFLOW_SCHEDULES"))
-    std::istringstream(text) >> count >> first;
-  REQUIRE(count > 0);
+  const Schedules schedules(1500);
   Outcome sum;
-  for (uint64_t seed = first; seed < first + count; ++seed) {
+  for (uint64_t seed = schedules.first;
+       seed < schedules.first + schedules.count; ++seed) {
     CAPTURE(seed);
     const Outcome outcome = run_schedule(seed);
     REQUIRE(outcome.violation == "");
@@ -38,13 +33,14 @@ TEST_CASE("smoke: the protocols keep what they promise in random schedules") {
     sum.num_torn += outcome.num_torn;
     sum.num_stopped += outcome.num_stopped;
   }
-  MESSAGE(count << " schedules, steps that succeeded: " << sum.num_succeeded
-                << ", failed: " << sum.num_failed
-                << ", deadlocked: " << sum.num_deadlocks << ", lost a worker: "
-                << sum.num_unavailable << ", tore: " << sum.num_torn
-                << ", were stopped: " << sum.num_stopped);
+  MESSAGE(schedules.count << " schedules, steps that succeeded: "
+                          << sum.num_succeeded << ", failed: " << sum.num_failed
+                          << ", deadlocked: " << sum.num_deadlocks
+                          << ", lost a worker: " << sum.num_unavailable
+                          << ", tore: " << sum.num_torn
+                          << ", were stopped: " << sum.num_stopped);
   // What never happens is not checked.
-  if (count < 1000) return;
+  if (schedules.count < 1000) return;
   CHECK(sum.num_succeeded > 0);
   CHECK(sum.num_failed > 0);
   CHECK(sum.num_deadlocks > 0);

@@ -4,10 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <sstream>
-
-#include "tests/repeats.h"
+#include "tests/net/protocol/schedules.h"
 
 using namespace tagflow::net::simulated;
 
@@ -23,12 +20,10 @@ TEST_CASE("smoke: a seed decides all of a training's schedule") {
 }
 
 TEST_CASE("smoke: trainings survive what happens in random schedules") {
-  uint64_t count = uint64_t(tagflow::testing::repeats(2000)), first = 1;
-  if (const char* text = std::getenv("TAGFLOW_SCHEDULES"))
-    std::istringstream(text) >> count >> first;
-  REQUIRE(count > 0);
+  const Schedules schedules(2000);
   TrainingOutcome sum;
-  for (uint64_t seed = first; seed < first + count; ++seed) {
+  for (uint64_t seed = schedules.first;
+       seed < schedules.first + schedules.count; ++seed) {
     CAPTURE(seed);
     const TrainingOutcome outcome = run_training_schedule(seed);
     REQUIRE(outcome.violation == "");
@@ -43,17 +38,18 @@ TEST_CASE("smoke: trainings survive what happens in random schedules") {
     for (size_t i = 0; i < sum.num_killed.size(); ++i)
       sum.num_killed[i] += outcome.num_killed[i];
   }
-  MESSAGE(count << " schedules, steps that succeeded: " << sum.num_steps
-                << ", sessions that lost a worker: " << sum.num_losses
-                << ", masters: " << sum.num_masters
-                << ", checkpoints restored: " << sum.num_restored << ", saved: "
-                << sum.num_saved << ", not saved: " << sum.num_failed_saves
-                << ", damaged: " << sum.num_damaged
-                << ", losses of power: " << sum.num_power_losses);
+  MESSAGE(schedules.count << " schedules, steps that succeeded: "
+                          << sum.num_steps << ", sessions that lost a worker: "
+                          << sum.num_losses << ", masters: " << sum.num_masters
+                          << ", checkpoints restored: " << sum.num_restored
+                          << ", saved: " << sum.num_saved
+                          << ", not saved: " << sum.num_failed_saves
+                          << ", damaged: " << sum.num_damaged
+                          << ", losses of power: " << sum.num_power_losses);
   // What never happens is not checked.
-  if (count < 1000) return;
+  if (schedules.count < 1000) return;
   CHECK(sum.num_losses > 0);
-  CHECK(uint64_t(sum.num_masters) > 2 * count);
+  CHECK(uint64_t(sum.num_masters) > 2 * schedules.count);
   CHECK(sum.num_restored > 0);
   CHECK(sum.num_failed_saves > 0);
   CHECK(sum.num_power_losses > 0);

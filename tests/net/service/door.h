@@ -11,6 +11,25 @@
 
 namespace tagflow::net {
 
+// A door of the cluster of tests.
+inline std::unique_ptr<MasterDoor> door_of(MasterService& service,
+                                           MasterDoorOptions options = {}) {
+  options.cluster = kTestCluster;
+  options.secret = kTestSecret;
+  return graph::testing::must(MasterDoor::start(service, std::move(options)));
+}
+inline RemoteMasterOptions address_of(const MasterDoor& door) {
+  return {.address = {"localhost", door.port()},
+          .name = kTestCluster,
+          .secret = kTestSecret};
+}
+// The options of a new client's sessions.
+inline actors::SessionOptions client_at(const RemoteMasterOptions& address) {
+  actors::SessionOptions options;
+  options.backend = graph::testing::must(RemoteMaster::connect(address));
+  return options;
+}
+
 // So many workers of one CPU.
 struct Served {
   explicit Served(int workers, ServiceLimits limits = {},
@@ -21,25 +40,18 @@ struct Served {
     service = graph::testing::must(
         MasterService::create({std::move(session), limits}));
     MasterDoorOptions options;
-    options.cluster = kTestCluster;
-    options.secret = kTestSecret;
     options.has_local_door = has_local_door;
     if (has_tls) tls = options.tls = master_tls();
-    door =
-        graph::testing::must(MasterDoor::start(*service, std::move(options)));
+    door = door_of(*service, std::move(options));
   }
   RemoteMasterOptions address(const std::string& secret = kTestSecret) const {
-    return {.address = {"localhost", door->port()},
-            .name = kTestCluster,
-            .secret = secret,
-            .tls = tls};
-  }
-  // The options of a new client's sessions.
-  actors::SessionOptions client() const {
-    actors::SessionOptions options;
-    options.backend = graph::testing::must(RemoteMaster::connect(address()));
+    RemoteMasterOptions options = address_of(*door);
+    options.secret = secret;
+    options.tls = tls;
     return options;
   }
+  // The options of a new client's sessions.
+  actors::SessionOptions client() const { return client_at(address()); }
 
   std::shared_ptr<Tls> tls;  // null: without
   std::unique_ptr<MasterService> service;

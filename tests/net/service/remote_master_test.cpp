@@ -283,15 +283,8 @@ TEST_CASE("a client that takes no results is refused further runs") {
 
 TEST_CASE("results that cannot be sent are not waited for") {
   const auto service = service_of({.bytes = 1 << 20});
-  MasterDoorOptions at;
-  at.cluster = kTestCluster;
-  at.secret = kTestSecret;
-  const auto door = must(MasterDoor::start(*service, std::move(at)));
-  actors::SessionOptions client;
-  client.backend =
-      must(RemoteMaster::connect({.address = {"localhost", door->port()},
-                                  .name = kTestCluster,
-                                  .secret = kTestSecret}));
+  const auto door = door_of(*service);
+  const actors::SessionOptions client = client_at(address_of(*door));
   actors::Program program;
   const Scope& s = program.s;
   ops::identity(s.named("y"),
@@ -374,15 +367,8 @@ TEST_CASE("a client compiles again when a worker of its service was lost") {
   actors::SessionOptions options;
   options.backend = must(Cluster::connect(cluster));
   const auto service = must(MasterService::create({std::move(options), {}}));
-  MasterDoorOptions at;
-  at.cluster = kTestCluster;
-  at.secret = kTestSecret;
-  const auto door = must(MasterDoor::start(*service, std::move(at)));
-  actors::SessionOptions client;
-  client.backend =
-      must(RemoteMaster::connect({.address = {"localhost", door->port()},
-                                  .name = kTestCluster,
-                                  .secret = kTestSecret}));
+  const auto door = door_of(*service);
+  const actors::SessionOptions client = client_at(address_of(*door));
   const Replica replica(kTask0);
   const auto session = actors::make_session(client, replica.graph);
   must(session->run({}, {}, {"init"}));
