@@ -69,7 +69,7 @@ struct BulkLink::State : std::enable_shared_from_this<State> {
   Handlers handlers;
   Silence silence;
   bool is_over = false;
-  bool is_gone = false;  // its owner has destroyed the link
+  bool is_gone = false;  // its owner has stopped it
   TrafficCount traffic;
   Status failure;  // why it is over
   int descriptor = -1;
@@ -284,7 +284,9 @@ BulkLink::BulkLink(IoThread& thread, Socket socket, Options options)
     : state_(std::make_shared<State>(thread, std::move(socket),
                                      std::move(options))) {}
 
-BulkLink::~BulkLink() {
+BulkLink::~BulkLink() { stop(); }
+
+void BulkLink::stop() {
   state_->thread.call([this] {
     state_->is_gone = true;
     if (state_->end()) state_->close();

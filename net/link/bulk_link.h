@@ -46,14 +46,16 @@ class BulkLink {
 
   // The io thread must outlive the link. May throw std::bad_alloc.
   BulkLink(IoThread& thread, Socket socket, Options options);
-  // No handler is called, and no buffer is used, any more when this returns. It
-  // waits for a handler that runs; a handler may destroy its own link.
+  // Calls stop(); a handler may destroy its own link.
   ~BulkLink();
   BulkLink(const BulkLink&) = delete;
   BulkLink& operator=(const BulkLink&) = delete;
 
   // Begins to receive and to send. REQUIRES: it was not called before.
   void start(Handlers handlers);
+  // No handler is called, and no buffer is used, any more when this returns; it
+  // waits for a handler that runs. What is sent from then on is dropped.
+  void stop();
   // Loses the link, for a reason of its owner, as if it had ended by itself.
   // May be called after the link has gone, as long as the io thread is there.
   std::function<void(const Status&)> closer() const;

@@ -80,7 +80,7 @@ struct SmallLink::State : std::enable_shared_from_this<State> {
   Silence silence;
   uint32_t last_sequence = 0;  // at the end of the last interval
   bool is_over = false;
-  bool is_gone = false;  // its owner has destroyed the link
+  bool is_gone = false;  // its owner has stopped it
   TrafficCount traffic;
   const std::shared_ptr<TlsSession> tls;  // null: without
   Stream stream;
@@ -337,7 +337,9 @@ SmallLink::SmallLink(IoThread& thread, Socket socket, Options options)
     : state_(std::make_shared<State>(thread, std::move(socket),
                                      std::move(options))) {}
 
-SmallLink::~SmallLink() {
+SmallLink::~SmallLink() { stop(); }
+
+void SmallLink::stop() {
   state_->thread.call([this] {
     state_->is_gone = true;
     if (state_->end()) state_->close();

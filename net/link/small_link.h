@@ -56,14 +56,16 @@ class SmallLink {
 
   // The io thread must outlive the link. May throw std::bad_alloc.
   SmallLink(IoThread& thread, Socket socket, Options options);
-  // No handler is called any more when this returns. It waits for one that
-  // runs; a handler may destroy its own link.
+  // Calls stop(); a handler may destroy its own link.
   ~SmallLink();
   SmallLink(const SmallLink&) = delete;
   SmallLink& operator=(const SmallLink&) = delete;
 
   // Begins to receive. REQUIRES: it was not called before.
   void start(Handlers handlers);
+  // No handler is called any more when this returns; it waits for one that
+  // runs. What is sent from then on is dropped.
+  void stop();
   // Sends a frame of frame_of(), whose header it completes. Takes the memory of
   // the frame if some of it has to wait, and otherwise leaves it to the caller.
   Sent send(std::string& frame);

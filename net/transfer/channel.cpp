@@ -37,6 +37,12 @@ void Channel::start(Handlers handlers) {
                .on_lost = [this](const Status& status) { lose(status); }});
 }
 
+// Both before either goes, since a handler of one sends by the other.
+void Channel::stop() {
+  small_.stop();
+  bulk_.stop();
+}
+
 Status Channel::lost() const {
   const std::lock_guard lock(mutex_);
   return lost_;

@@ -57,13 +57,16 @@ class Channel {
 
   Channel(const IoThreads& threads, Socket small, Socket bulk,
           std::string name);
-  // No handler is called any more when this returns. REQUIRES: the thread is
-  // not one of the links', so that these do not wait for each other.
-  ~Channel() = default;
+  // Calls stop(). REQUIRES: as for it.
+  ~Channel() { stop(); }
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
   void start(Handlers handlers);
+  // No handler is called any more when this returns. Those that run until then
+  // may use the channel. REQUIRES: the thread is not one of the links', so that
+  // these do not wait for each other.
+  void stop();
   const std::string& name() const { return name_; }
   // Loses it, for a reason of this end.
   void close(const Status& reason) { lose(reason); }
@@ -94,7 +97,6 @@ class Channel {
   Status lost_;
   // A link that is lost ends the other one, which may go at the same time.
   std::array<std::function<void(const Status&)>, 2> closers_;
-  // Destroyed first.
   SmallLink small_;
   BulkLink bulk_;
 };

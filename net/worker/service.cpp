@@ -114,6 +114,9 @@ Service::~Service() {
       changed_.wait_for(lock, kPatience,
                         [this] { return !master_->lost().ok(); });
   }
+  // Handlers of the master's links use what goes next, and the pointer, which
+  // reset() takes away first.
+  if (master_ != nullptr) master_->stop();
   for (const auto& [id, sessions] : sessions_) sessions.back()->leave(bye);
   sessions_.clear();
   master_.reset();
