@@ -52,10 +52,17 @@ RunTurns::Sizes RunTurns::sizes() const {
   return sizes;
 }
 
+std::deque<RunTurns::Client>::iterator RunTurns::next() {
+  if (computing_ < most_) return rotation_.begin();
+  return std::ranges::find_if(rotation_, [this](Client client) {
+    return clients_.at(client).computing() < own_;
+  });
+}
+
 void RunTurns::start_next(Starts& starts) {
-  while (computing_ < most_ && !rotation_.empty()) {
-    const Client client = rotation_.front();
-    rotation_.pop_front();
+  for (auto at = next(); at != rotation_.end(); at = next()) {
+    const Client client = *at;
+    rotation_.erase(at);
     Runs& runs = clients_.at(client);
     starts.push_back(runs.queue.front());
     runs.queue.pop_front();

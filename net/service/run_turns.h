@@ -12,7 +12,9 @@ namespace tagflow::net {
 // Note [Turns of clients]
 // So many runs compute at a time. A run beyond them waits behind the others of
 // its client, and clients with runs that wait take turns: whoever has asked for
-// a thousand runs delays another client by one. A run that has begun, and waits
+// a thousand runs delays another client by one. A few runs of each client,
+// a 64th of the limit, compute in any case, even beyond it: so endless runs of
+// some clients do not stop the others. A run that has begun, and waits
 // for an event such as an element of a queue, does not count, since what it
 // waits for may be one of the runs that wait for their turn.
 //
@@ -25,7 +27,7 @@ class RunTurns {
   using Starts = std::vector<Run>;
 
   // REQUIRES: most > 0
-  explicit RunTurns(size_t most) : most_(most) {}
+  explicit RunTurns(size_t most) : most_(most), own_(most / 64) {}
 
   // A client asks for a run. REQUIRES: no other run here has its number
   void add(Client client, Run run, Starts& starts);
@@ -48,10 +50,16 @@ class RunTurns {
     std::deque<Run> queue;
     size_t begun = 0;
     size_t waiting = 0;  // of those that began
+
+    size_t computing() const { return begun - waiting; }
   };
+  // The next client that may begin a run: its place in the rotation, or the
+  // end.
+  std::deque<Client>::iterator next();
   void start_next(Starts& starts);
 
   const size_t most_;
+  const size_t own_;      // of each client, whatever others do
   size_t computing_ = 0;  // began, and do not wait
   std::map<Client, Runs> clients_;
   std::deque<Client> rotation_;  // those with a queue, the next one first

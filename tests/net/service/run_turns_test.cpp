@@ -63,4 +63,24 @@ TEST_CASE("a run that waits for an event leaves its turn to another one") {
   CHECK(starts == Starts{1, 2, 3, 4, 5, 6});
 }
 
+TEST_CASE("endless runs of some clients do not stop another one") {
+  RunTurns turns(128);
+  Starts starts;
+  for (uint64_t run = 1; run <= 200; ++run) turns.add(run % 2, run, starts);
+  CHECK(starts.size() == 128);
+  starts.clear();
+  // Two of its runs compute at a time.
+  for (uint64_t run = 201; run <= 205; ++run) turns.add(7, run, starts);
+  CHECK(starts == Starts{201, 202});
+  turns.remove(7, 202, starts);
+  CHECK(starts == Starts{201, 202, 203});
+  turns.set_waiting(7, 1, starts);
+  CHECK(starts == Starts{201, 202, 203, 204});
+  // The others have no more than the limit meanwhile.
+  turns.remove(1, 1, starts);
+  CHECK(starts == Starts{201, 202, 203, 204});
+  for (uint64_t run = 2; run <= 4; ++run) turns.remove(run % 2, run, starts);
+  CHECK(starts.size() == 6);
+}
+
 }  // namespace tagflow::net
