@@ -117,8 +117,7 @@ Failure serve(const MasterCommand& command) {
     if (Status logs = log_as_json("/job:master/task:0"); !logs.ok())
       return run_time_error(std::move(logs));
   std::unique_ptr<StatusPages> pages;
-  failure = start_pages(command.http, "master", command.is_insecure,
-                        options.tls != nullptr, pages);
+  failure = start_pages(command.http, "master", command.is_insecure, pages);
   if (failure.exit_code != ExitCode::kOk) return failure;
   EngineOptions workers;
   workers.cluster = command.engine.cluster;

@@ -277,8 +277,7 @@ Failure serve(WorkerCommand command) {
     if (events.descriptor() < 0 || signals.descriptor() < 0)
       return run_time_error(error(Code::kResourceExhausted,
                                   "[worker] the system gives no descriptors"));
-    failure = start_pages(command.http, "worker", is_insecure,
-                          options.tls != nullptr, pages);
+    failure = start_pages(command.http, "worker", is_insecure, pages);
     if (failure.exit_code != ExitCode::kOk) return failure;
     auto started = net::Worker::start(std::move(options));
     if (!started.ok())

@@ -64,11 +64,17 @@ Failure not_started(std::string_view what, const Status& status,
 }
 
 Failure start_pages(const std::string& address, std::string_view what,
-                    bool is_insecure, bool has_tls,
-                    std::unique_ptr<StatusPages>& pages) {
+                    bool is_insecure, std::unique_ptr<StatusPages>& pages) {
   if (address.empty()) return {};
-  auto started = StatusPages::start(address, is_insecure || has_tls);
-  if (!started.ok()) return not_started(what, started.status(), is_insecure);
+  auto started = StatusPages::start(address, is_insecure);
+  if (!started.ok()) {
+    Status status = std::move(started).status();
+    if (status.code() == Code::kPermissionDenied && !is_insecure)
+      status = error(status.code(),
+                     "{}; --insecure allows it, since these pages have no TLS",
+                     status.message());
+    return not_started(what, status, /*is_insecure=*/true);
+  }
   pages = std::move(*started);
   return {};
 }

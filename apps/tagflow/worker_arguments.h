@@ -48,12 +48,10 @@ Failure read_any_cluster(const ClusterArguments& arguments,
 Failure not_started(std::string_view what, const Status& status,
                     bool is_insecure);
 
-// Starts the pages of --http at that address, if it is not empty, in a process
-// that may listen beyond loopback as it does for others. Failures as those of
-// not_started().
+// Starts the pages of --http at that address, if it is not empty: on loopback,
+// unless the process is insecure. Failures as those of not_started().
 Failure start_pages(const std::string& address, std::string_view what,
-                    bool is_insecure, bool has_tls,
-                    std::unique_ptr<StatusPages>& pages);
+                    bool is_insecure, std::unique_ptr<StatusPages>& pages);
 
 // Declares --drain-time: for how long a worker that is to end waits for its
 // steps. `seconds`, which has the default, must outlive the parsing.

@@ -184,9 +184,9 @@ kill -TERM "$pid"
 exits 0 "$pid" worker
 
 # --- What is refused ----------------------------------------------------------
-expect 1 - '0.0.0.0 is not a loopback address; certificates or --insecure allow it' \
+expect 1 - '0.0.0.0 is not a loopback address; --insecure allows it' \
   tagflow worker --secret-file s --http 0.0.0.0:0
-expect 1 - '0.0.0.0 is not a loopback address; certificates or --insecure allow it' \
+expect 1 - '0.0.0.0 is not a loopback address; --insecure allows it' \
   tagflow master --cluster c.json --http 0.0.0.0:0
 expect 1 - '0.0.0.0 is not a loopback address' \
   tagflow run "$graphs/loop.pbtxt" --feed n=7 --fetch Exit --http 0.0.0.0:0
