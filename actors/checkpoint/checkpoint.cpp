@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "devices/files/bundle_reader.h"
 #include "devices/files/tensor_file.h"
 #include "devices/state/saved_contents.h"
 #include "graph/file/object_graph.h"
@@ -154,11 +155,28 @@ Status load_contents(const checkpoint::TensorFile& file, Snapshot& into) {
   return {};
 }
 
-// Loads one file completely.
+// Leaves the variable to its reader, if it has one, and the file is a bundle in
+// which its value is in one piece.
+bool leave_to_reader(const checkpoint::TensorFile& file,
+                     const std::string& variable, const std::string& key,
+                     const Readers& readers, StoredVariables& stored) {
+  const auto reader = readers.find(variable);
+  if (reader == readers.end() || file.bundle() == nullptr) return false;
+  const checkpoint::BundleEntry* const entry = file.bundle()->find(key);
+  if (entry == nullptr || entry->is_sliced()) return false;
+  stored.prefix = file.path();
+  stored.num_shards = file.num_shards();
+  stored.places.emplace(variable,
+                        StoredVariables::Place{reader->second, *entry});
+  return true;
+}
+
+// Loads one file completely, but for what is left to readers.
 Result<LoadedCheckpoint> load_file(const checkpoint::TensorFile& file,
                                    std::span<const GraphVariable> variables,
                                    const ModelObjects& objects,
-                                   OtherTensors others) {
+                                   OtherTensors others,
+                                   const Readers& readers) {
   LoadedCheckpoint loaded;
   loaded.restored.path = file.path();
   for (const auto& [prefix, what] : file.damaged()) {
@@ -173,6 +191,9 @@ Result<LoadedCheckpoint> load_file(const checkpoint::TensorFile& file,
     if (file.find(key) == nullptr) continue;
     const checkpoint::ShapeAndSlice* const part =
         part_of(variable.name, places);
+    if (part == nullptr &&
+        leave_to_reader(file, variable.name, key, readers, loaded.stored))
+      continue;
     TAGFLOW_ASSIGN(Tensor value, part == nullptr
                                      ? file.read(key)
                                      : file.read_slice(key, part->slice));
@@ -239,13 +260,13 @@ Result<std::unique_ptr<checkpoint::BundleWriter>> prepare_checkpoint(
 Result<LoadedCheckpoint> load_checkpoint(
     const std::string& path, std::span<const GraphVariable> variables,
     const ModelObjects& objects, OtherTensors others,
-    checkpoint::FileSystem& files) {
+    checkpoint::FileSystem& files, const Readers& readers) {
   const bool is_folder = files.is_folder(path);
   checkpoint::DamagedCheckpoints damaged;
   while (true) {
     TAGFLOW_ASSIGN(const auto file,
                    checkpoint::open_tensor_file(path, damaged, files));
-    auto loaded = load_file(*file, variables, objects, others);
+    auto loaded = load_file(*file, variables, objects, others, readers);
     if (!is_folder || loaded.status().code() != Code::kDataLoss) return loaded;
     damaged.emplace(file->path(), std::move(loaded).status());
   }

@@ -12,6 +12,7 @@
 #include "actors/checkpoint/model_objects.h"
 #include "actors/checkpoint/restore.h"
 #include "actors/checkpoint/snapshot.h"
+#include "actors/checkpoint/stored_variables.h"
 #include "devices/files/atomic_file.h"
 #include "devices/files/bundle_writer.h"
 #include "graph/status.h"
@@ -64,15 +65,18 @@ Result<std::unique_ptr<checkpoint::BundleWriter>> prepare_checkpoint(
 // without the spare ones of its model. Variables are found by their objects if
 // model and file have these, otherwise by their names. The file is checked as a
 // whole before any value is read: see restore_checkpoint(). In a folder, it is
-// the newest checkpoint whose data match their checksums.
+// the newest checkpoint whose data match their checksums. Variables of
+// `readers` are not read: only the places of their values are known.
 struct LoadedCheckpoint {
   Checkpoint checkpoint;
+  StoredVariables stored;  // which are left to their readers
   Restored restored;
   std::vector<std::string> passed_over;  // prefixes of damaged ones
 };
 Result<LoadedCheckpoint> load_checkpoint(
     const std::string& path, std::span<const GraphVariable> variables,
     const ModelObjects& objects, OtherTensors others,
-    checkpoint::FileSystem& files = checkpoint::local_files());
+    checkpoint::FileSystem& files = checkpoint::local_files(),
+    const Readers& readers = {});
 
 }  // namespace tagflow::actors

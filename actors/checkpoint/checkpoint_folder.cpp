@@ -74,9 +74,11 @@ Status CheckpointFolder::write_there(Checkpoint checkpoint,
 }
 
 Result<LoadedCheckpoint> CheckpointFolder::load(
-    std::span<const GraphVariable> variables, const ModelObjects& objects) {
-  auto loaded = load_checkpoint(folder_, variables, objects,
-                                OtherTensors::kRefused, options_.file_system());
+    std::span<const GraphVariable> variables, const ModelObjects& objects,
+    const Readers& readers) {
+  auto loaded =
+      load_checkpoint(folder_, variables, objects, OtherTensors::kRefused,
+                      options_.file_system(), readers);
   if (loaded.ok()) list_.put_first(loaded->passed_over);
   return loaded;
 }

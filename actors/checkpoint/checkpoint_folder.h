@@ -45,7 +45,8 @@ class CheckpointFolder {
   // The newest checkpoint whose data match their checksums, as
   // load_checkpoint() finds it. NotFound if there is none.
   Result<LoadedCheckpoint> load(std::span<const GraphVariable> variables,
-                                const ModelObjects& objects);
+                                const ModelObjects& objects,
+                                const Readers& readers = {});
   // Another writer may have the folder from now on.
   void release() { lock_.reset(); }
 

@@ -74,6 +74,7 @@ class Saver::Parts {
 
  private:
   Status choose_writers(const Session& session);
+  Result<std::optional<Restored>> restore_by(const Readers& readers);
   std::string trial_prefix() const;
   void write_all();
   Status save_alone(int64_t step);
@@ -151,15 +152,30 @@ Status Saver::Parts::choose_writers(const Session& session) {
 Result<std::optional<Restored>> Saver::Parts::restore() {
   std::lock_guard saves(saves_mutex_);
   TAGFLOW_RETURN_IF_ERROR(wait_for_writer());
-  auto loaded = folder_->load(variables_, objects_);
-  if (loaded.status().code() == Code::kNotFound)
-    return std::optional<Restored>();
-  if (!loaded.ok()) return std::move(loaded).status();
-  TAGFLOW_RETURN_IF_ERROR(snapshots_->restore(loaded->checkpoint.snapshot));
-  last_step_ = loaded->restored.step;
+  const Readers readers = snapshots_->readers();
+  auto restored = restore_by(readers);
+  // What a worker could not read this process reads; or it says what is
+  // damaged, and goes back to an older checkpoint.
+  if (!readers.empty() && !restored.ok() &&
+      restored.status().code() != Code::kUnavailable)
+    restored = restore_by({});
+  if (!restored.ok() || !*restored) return restored;
+  last_step_ = (*restored)->step;
   last_time_ = now();
   std::lock_guard lock(mutex_);
   saved_step_ = last_step_;
+  return restored;
+}
+
+// Nothing if there is no checkpoint.
+Result<std::optional<Restored>> Saver::Parts::restore_by(
+    const Readers& readers) {
+  auto loaded = folder_->load(variables_, objects_, readers);
+  if (loaded.status().code() == Code::kNotFound)
+    return std::optional<Restored>();
+  if (!loaded.ok()) return std::move(loaded).status();
+  TAGFLOW_RETURN_IF_ERROR(snapshots_->restore(
+      loaded->checkpoint.snapshot, loaded->stored, options_.shard_patience));
   return std::optional<Restored>(std::move(loaded->restored));
 }
 

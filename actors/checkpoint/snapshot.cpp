@@ -5,6 +5,7 @@
 
 #include "actors/checkpoint/alone_at_border.h"
 #include "actors/checkpoint/graph_variables.h"
+#include "actors/checkpoint/stored_variables.h"
 #include "actors/checkpoint/task_state.h"
 #include "actors/checkpoint/worker_shards.h"
 #include "actors/runtime/device_set.h"
@@ -28,6 +29,24 @@ struct Entry {
 
 using Entries = std::map<std::string, Entry, std::less<>>;
 
+// The node by which the variable gets a value.
+graph::NodeDef assign_node(const Entry& entry, std::string name,
+                           const std::string& value) {
+  const GraphVariable& variable = entry.variable;
+  const std::string source = entry.node("variable");
+  if (!variable.is_reference())
+    return {std::move(name),
+            "AssignVariableOp",
+            {source, value},
+            "",
+            {{"dtype", variable.dtype}}};
+  return {std::move(name),
+          "Assign",
+          {source, value},
+          "",
+          {{"T", variable.dtype}, {"validate_shape", false}}};
+}
+
 // Adds the nodes that check whether a variable is initialized, read it, and
 // assign to it.
 void add_nodes(const Entry& entry, std::vector<graph::NodeDef>& nodes) {
@@ -46,17 +65,12 @@ void add_nodes(const Entry& entry, std::vector<graph::NodeDef>& nodes) {
                      "",
                      type});
     nodes.push_back({entry.node("read"), "Identity", {source}, "", t});
-    AttrMap attrs = t;
-    attrs.insert_or_assign("validate_shape", false);
-    nodes.push_back(
-        {entry.node("assign"), "Assign", {source, value}, "", attrs});
   } else {
     nodes.push_back(
         {entry.node("is_initialized"), "VarIsInitializedOp", {source}, "", {}});
     nodes.push_back({entry.node("read"), "ReadVariableOp", {source}, "", type});
-    nodes.push_back(
-        {entry.node("assign"), "AssignVariableOp", {source, value}, "", type});
   }
+  nodes.push_back(assign_node(entry, entry.node("assign"), value));
 }
 
 }  // namespace
@@ -180,8 +194,35 @@ Result<Snapshot> Snapshots::take(std::chrono::nanoseconds timeout) try {
   return current_fault("snapshot");
 }
 
+Readers Snapshots::readers() const {
+  Readers readers;
+  if (parts_->shards == nullptr) return readers;
+  const auto homes = parts_->state->resources().homes();
+  for (const auto& [name, entry] : parts_->entries) {
+    // If nothing has run yet, only the graph says where a variable is.
+    const auto home = homes.find(devices::resource_key(entry.variable.maker));
+    const auto task = parts_->shards->task_of(
+        home == homes.end() ? entry.variable.maker.device : home->second);
+    if (task) readers.emplace(name, *task);
+  }
+  return readers;
+}
+
 Status Snapshots::restore(const Snapshot& snapshot,
-                          std::vector<std::string>* missing) try {
+                          std::vector<std::string>* missing) {
+  return restore(snapshot, nullptr, missing, {});
+}
+
+Status Snapshots::restore(const Snapshot& snapshot,
+                          const StoredVariables& stored,
+                          std::chrono::nanoseconds timeout) {
+  return restore(snapshot, &stored, nullptr, timeout);
+}
+
+Status Snapshots::restore(const Snapshot& snapshot,
+                          const StoredVariables* stored,
+                          std::vector<std::string>* missing,
+                          std::chrono::nanoseconds timeout) try {
   std::vector<std::string> wrong;
   std::vector<Feed> feeds;
   std::vector<std::string> targets;
@@ -207,10 +248,27 @@ Status Snapshots::restore(const Snapshot& snapshot,
   if (missing != nullptr)
     for (const auto& [name, entry] : parts_->entries)
       if (!snapshot.variables.contains(name)) missing->push_back(name);
+  if (stored != nullptr && !stored->places.empty()) {
+    const auto assign = [this](const std::string& name,
+                               const std::string& value,
+                               const std::string& after) {
+      const Entry& entry = parts_->entries.find(name)->second;
+      graph::NodeDef node =
+          assign_node(entry, fmt::format("{}/{}", after, entry.prefix), value);
+      node.inputs.push_back("^" + after);
+      return node;
+    };
+    TAGFLOW_ASSIGN(const auto assigns,
+                   parts_->shards->read(*stored, assign, feeds));
+    targets.insert(targets.end(), assigns.begin(), assigns.end());
+  }
   // A copy, so that nothing fails after the variables have changed.
   auto run_counts = snapshot.run_counts;
+  RunOptions run;
+  run.timeout = timeout;
   if (!targets.empty())
-    TAGFLOW_RETURN_IF_ERROR(parts_->session->run(feeds, {}, targets).status());
+    TAGFLOW_RETURN_IF_ERROR(
+        parts_->session->run(feeds, {}, targets, run).status());
   TAGFLOW_RETURN_IF_ERROR(parts_->tasks->restore_contents(snapshot));
   if (snapshot.seed) {
     // Other processes have counts of their own.

@@ -23,6 +23,7 @@ struct WriteOptions;
 namespace tagflow::actors {
 
 class Session;
+struct StoredVariables;  // actors/checkpoint/stored_variables.h
 
 // The state that a training needs to continue from that moment.
 struct Snapshot {
@@ -103,11 +104,24 @@ class Snapshots {
   // is changed. REQUIRES: as for Session::run().
   Status restore(const Snapshot& snapshot,
                  std::vector<std::string>* missing = nullptr);
+  // The workers that can read variables of a checkpoint themselves, by the
+  // variables' names: those that hold snapshots, for variables whose device is
+  // known.
+  std::map<std::string, size_t, std::less<>> readers() const;
+  // As restore(), but workers read the stored variables, all before any is
+  // assigned: their errors; DeadlineExceeded if that step takes longer.
+  // REQUIRES: the stored variables are those of the graph, of their types, and
+  // not in the snapshot; their tasks are those of readers().
+  Status restore(const Snapshot& snapshot, const StoredVariables& stored,
+                 std::chrono::nanoseconds timeout);
   // The names, in ascending order.
   std::vector<std::string> names() const;
 
  private:
   struct Parts;
+  Status restore(const Snapshot& snapshot, const StoredVariables* stored,
+                 std::vector<std::string>* missing,
+                 std::chrono::nanoseconds timeout);
   explicit Snapshots(std::unique_ptr<Parts> parts);
   const std::unique_ptr<Parts> parts_;
 };

@@ -21,6 +21,7 @@ using graph::NodeDef;
 
 constexpr char kSave[] = "shards/save";
 constexpr char kSync[] = "shards/sync";
+constexpr char kPrefix[] = "shards/prefix";
 constexpr size_t kOutputs = 3;  // of _WriteShard
 constexpr std::chrono::seconds kTryOut{60};
 
@@ -29,11 +30,16 @@ std::string name_of(size_t task, std::string_view what) {
 }
 
 // The process of the device.
-std::string task_name(graph::DeviceName device) {
-  device.replica.reset();
+graph::DeviceName process_of(graph::DeviceName device) {
   device.type.reset();
   device.id.reset();
-  return device.to_string();
+  return device;
+}
+
+// "/job:worker/task:1".
+std::string task_name(graph::DeviceName device) {
+  device.replica.reset();
+  return process_of(std::move(device)).to_string();
 }
 
 int64_t draw_save() {
@@ -90,11 +96,13 @@ Result<std::unique_ptr<WorkerShards>> WorkerShards::create(Session& session) {
       {kSave, "Placeholder", {}, "", {{"dtype", DataType::kInt64}}},
       {kSync, "Placeholder", {}, "", {{"dtype", DataType::kBool}}}};
   const AttrMap text{{"dtype", DataType::kString}};
+  nodes.push_back({kPrefix, "Placeholder", {}, "", text});
   for (size_t i = 0; i < made->tasks_.size(); ++i) {
     const std::string device = made->tasks_[i].device.to_string();
     const std::string path = name_of(i, "path"), keys = name_of(i, "keys");
     nodes.push_back({path, "Placeholder", {}, device, text});
     nodes.push_back({keys, "Placeholder", {}, device, text});
+    nodes.push_back({name_of(i, "index"), "Placeholder", {}, device, text});
     nodes.push_back({name_of(i, "write"),
                      "_WriteShard",
                      {kSave, path, keys, kSync},
@@ -106,15 +114,16 @@ Result<std::unique_ptr<WorkerShards>> WorkerShards::create(Session& session) {
 }
 
 std::optional<size_t> WorkerShards::task_of(const std::string& device) const {
-  // With one device nothing is placed, and there are no homes.
-  if (tasks_.size() == 1) return 0;
-  const auto name = graph::DeviceName::parse(device);
+  auto name = graph::DeviceName::parse(device);
   if (!name.ok()) return std::nullopt;
-  const auto found = std::ranges::find_if(tasks_, [&](const Task& task) {
-    return graph::in_one_task(task.device, *name);
-  });
-  if (found == tasks_.end()) return std::nullopt;
-  return size_t(found - tasks_.begin());
+  *name = process_of(*std::move(name));
+  std::optional<size_t> only;
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    if (!name->matches(tasks_[i].device)) continue;
+    if (only) return std::nullopt;
+    only = i;
+  }
+  return only;
 }
 
 Result<std::string> WorkerShards::holder(size_t task,
@@ -259,6 +268,62 @@ Result<std::vector<ForeignShard>> WorkerShards::write_all(
       static_cast<void>(
           files.remove(temporary_name(path_of(i), uint64_t(save))));
   return shards;
+}
+
+Result<std::vector<std::string>> WorkerShards::read(
+    const StoredVariables& stored, const Assign& assign,
+    std::vector<Feed>& feeds) {
+  // What each task reads, in the order of the variables' names.
+  struct Part {
+    std::vector<std::string> variables, keys;
+    std::vector<DataType> dtypes;
+    checkpoint::BundleIndex index;
+  };
+  std::map<size_t, Part> parts;
+  Reader reader;
+  for (const auto& [variable, place] : stored.places) {
+    Part& part = parts[place.task];
+    part.variables.push_back(variable);
+    part.keys.push_back(place.entry.key);
+    part.dtypes.push_back(DataType(place.entry.dtype));
+    part.index.entries.push_back(place.entry);
+    reader.variables.emplace(variable,
+                             std::pair(place.task, place.entry.dtype));
+  }
+  feeds.emplace_back(kPrefix, Tensor::scalar(absolute(stored.prefix)));
+  for (auto& [task, part] : parts) {
+    part.index.num_shards = stored.num_shards;
+    std::ranges::sort(part.index.entries, {}, &checkpoint::BundleEntry::key);
+    TAGFLOW_ASSIGN(const std::string index,
+                   checkpoint::format_bundle_index(part.index));
+    feeds.emplace_back(name_of(task, "index"), Tensor::scalar(index));
+    feeds.emplace_back(
+        name_of(task, "keys"),
+        Tensor::of<std::string>({int64_t(part.keys.size())}, part.keys));
+  }
+  if (reader.variables == reader_.variables) return reader_.targets;
+  const std::string all = fmt::format("shards/read{}", num_readers_);
+  NodeDef when_read{all, "NoOp", {}, "", {}};
+  std::vector<NodeDef> nodes;
+  for (auto& [task, part] : parts) {
+    const std::string read = name_of(task, fmt::format("read{}", num_readers_));
+    when_read.inputs.push_back("^" + read);
+    for (size_t i = 0; i < part.variables.size(); ++i) {
+      nodes.push_back(
+          assign(part.variables[i], fmt::format("{}:{}", read, i), all));
+      reader.targets.push_back(nodes.back().name);
+    }
+    nodes.push_back({read,
+                     "_ReadShards",
+                     {kPrefix, name_of(task, "keys"), name_of(task, "index")},
+                     tasks_[task].device.to_string(),
+                     {{"T", std::move(part.dtypes)}}});
+  }
+  nodes.push_back(std::move(when_read));
+  TAGFLOW_RETURN_IF_ERROR(session_.extend(nodes));
+  ++num_readers_;
+  reader_ = std::move(reader);
+  return reader_.targets;
 }
 
 }  // namespace tagflow::actors

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "actors/checkpoint/snapshot.h"
+#include "actors/checkpoint/stored_variables.h"
 #include "devices/files/bundle_shard.h"
 #include "devices/files/files.h"
 #include "devices/state/resource_manager.h"
@@ -34,6 +35,10 @@ class Session;
 // workers say, and publishes. Each save has a number of its own, which the
 // names of its files and what is held for it have: so a process that was given
 // up, or that has followed a lost one, adds nothing to a later save.
+//
+// A restore goes the other way. The master reads the index, and tells each
+// worker the places of its variables there. In one step the workers read them,
+// and when all have, assign them: so if one cannot, nothing has changed.
 
 // The nodes of a session's workers for that. Thread-compatible.
 class WorkerShards {
@@ -72,6 +77,18 @@ class WorkerShards {
       const checkpoint::WriteOptions& options,
       std::chrono::nanoseconds timeout) const;
 
+  // The only task that a device of that name, which may be partial, can be of.
+  std::optional<size_t> task_of(const std::string& device) const;
+  // Returns the targets of a run that lets the workers read the variables, and
+  // assigns them after that, and adds what it is to be fed with. `assign` makes
+  // the node by which a variable gets a value, after another node.
+  using Assign = std::function<graph::NodeDef(const std::string& variable,
+                                              const std::string& value,
+                                              const std::string& after)>;
+  Result<std::vector<std::string>> read(
+      const StoredVariables& stored, const Assign& assign,
+      std::vector<std::pair<std::string, Tensor>>& feeds);
+
  private:
   struct Task {
     graph::DeviceName device;
@@ -84,7 +101,6 @@ class WorkerShards {
   explicit WorkerShards(Session& session) : session_(session) {}
   Status try_task(size_t task, const std::string& prefix,
                   checkpoint::FileSystem& files);
-  std::optional<size_t> task_of(const std::string& device) const;
   // The node by which a task holds what these nodes read.
   Result<std::string> holder(size_t task, std::vector<std::string> reads,
                              std::vector<DataType> dtypes);
@@ -102,6 +118,13 @@ class WorkerShards {
   };
   std::map<size_t, Holder> holders_;  // of tasks
   size_t num_holders_ = 0;            // that were ever made
+  // The nodes of the last restore.
+  struct Reader {
+    std::map<std::string, std::pair<size_t, int>> variables;  // task and dtype
+    std::vector<std::string> targets;
+  };
+  Reader reader_;
+  size_t num_readers_ = 0;  // that were ever made
 };
 
 }  // namespace tagflow::actors

@@ -94,7 +94,7 @@ void add_checkpoints_option(CLI::App& app, std::string& folder) {
   app.add_option(
          "--checkpoints", folder,
          "the folder in and below which masters may have a worker write "
-         "its shards of their checkpoints; default: that of "
+         "its shards of their checkpoints, and read them; default: that of "
          "--file-root, or none")
       ->type_name("DIR");
 }

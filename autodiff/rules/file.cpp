@@ -9,7 +9,7 @@ void add_file_rules(RuleTable& table) {
       table,
       "MatchingFiles MergeV2Checkpoints ReadFile Restore RestoreSlice "
       "RestoreV2 Save SaveSlices SaveV2 ShardedFilename ShardedFilespec "
-      "WriteFile _HoldShard _WriteShard",
+      "WriteFile _HoldShard _ReadShards _WriteShard",
       "it is about files");
 }
 

@@ -92,6 +92,12 @@ Result<std::unique_ptr<BundleReader>> BundleReader::open(std::string prefix,
   }
   TAGFLOW_RETURN_IF_ERROR(bytes.status());
   TAGFLOW_ASSIGN(BundleIndex index, parse_bundle_index(*bytes, path));
+  return of_index(std::move(prefix), std::move(index), files);
+}
+
+std::unique_ptr<BundleReader> BundleReader::of_index(std::string prefix,
+                                                     BundleIndex index,
+                                                     FileSystem& files) {
   return std::unique_ptr<BundleReader>(
       new BundleReader(std::move(prefix), files, std::move(index)));
 }

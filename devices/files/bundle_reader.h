@@ -29,6 +29,11 @@ class BundleReader {
   static Result<std::unique_ptr<BundleReader>> open(
       std::string prefix, FileSystem& files = local_files());
 
+  // Of a part of a bundle: an index that another process has read. `files`
+  // outlives the reader.
+  static std::unique_ptr<BundleReader> of_index(
+      std::string prefix, BundleIndex index, FileSystem& files = local_files());
+
   const std::string& prefix() const { return prefix_; }
   int num_shards() const { return index_.num_shards; }
   // In ascending order of keys; includes slices, which come first.

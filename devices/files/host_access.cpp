@@ -23,15 +23,14 @@ std::unique_ptr<FileSystem> scoped_files(const graph::OpPolicy& policy) {
 
 HostAccess::HostAccess() : HostAccess(graph::OpPolicy(), nullptr) {}
 
-HostAccess::HostAccess(const graph::OpPolicy& policy, PrintSink print)
-    : HostAccess(policy, std::move(print), policy.writes) {}
-
 HostAccess::HostAccess(const graph::OpPolicy& policy, PrintSink print,
-                       graph::FileScope shards)
+                       const std::optional<graph::FileScope>& shards)
     : reads_(policy.reads),
       writes_(policy.writes),
-      shards_(std::move(shards)),
+      new_shards_(shards.value_or(policy.writes)),
       print_(std::move(print)),
+      shards_(std::make_unique<ScopedFiles>(shards.value_or(policy.reads),
+                                            graph::FileScope::nowhere())),
       own_files_(scoped_files(policy)),
       files_(own_files_ == nullptr ? &checkpoint::local_files()
                                    : own_files_.get()) {}

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,12 +27,11 @@ class HostAccess {
  public:
   // All files, and the streams of the process.
   HostAccess();
-  // An empty sink: the streams of the process.
-  // Shards of checkpoints may be where ops may write.
-  HostAccess(const graph::OpPolicy& policy, PrintSink print);
-  // Shards of checkpoints may be in `shards`.
+  // An empty sink: the streams of the process. Shards of checkpoints may be
+  // written in `shards`, and read there; without that, where ops may write and
+  // read.
   HostAccess(const graph::OpPolicy& policy, PrintSink print,
-             graph::FileScope shards);
+             const std::optional<graph::FileScope>& shards = std::nullopt);
   ~HostAccess();
   HostAccess(const HostAccess&) = delete;
   HostAccess& operator=(const HostAccess&) = delete;
@@ -50,8 +50,11 @@ class HostAccess {
   }
   // As name_to_write(), for a shard of a checkpoint that another process saves.
   Result<std::string> shard_to_write(const std::string& path) const {
-    return shards_.resolve_name(path);
+    return new_shards_.resolve_name(path);
   }
+  // What reads such shards: each path is one of the graph, and no file can be
+  // changed by it. Lives as long as this object.
+  checkpoint::FileSystem& shards_to_read() const { return *shards_; }
   // Files for readers and writers of checkpoints: each path is one of the
   // graph. Lives as long as this object.
   checkpoint::FileSystem& files() const { return *files_; }
@@ -59,8 +62,9 @@ class HostAccess {
   void print(PrintStream stream, std::string_view text) const;
 
  private:
-  const graph::FileScope reads_, writes_, shards_;
+  const graph::FileScope reads_, writes_, new_shards_;
   const PrintSink print_;
+  const std::unique_ptr<checkpoint::FileSystem> shards_;
   const std::unique_ptr<checkpoint::FileSystem> own_files_;  // may be null
   checkpoint::FileSystem* const files_;
 };

@@ -30,6 +30,7 @@ class BundleFile final : public TensorFile {
                             const TensorSlice& slice) const override {
     return reader_->read_slice(name, slice);
   }
+  const BundleReader* bundle() const override { return reader_.get(); }
 
  private:
   TensorInfo info_of(const BundleEntry& entry) const {

@@ -15,6 +15,8 @@
 
 namespace tagflow::checkpoint {
 
+class BundleReader;  // bundle_reader.h
+
 // The description of a tensor, available before it is read.
 struct TensorInfo {
   std::string name;
@@ -45,6 +47,8 @@ class TensorFile {
   // read() and BundleReader::read_slice().
   virtual Result<Tensor> read_slice(std::string_view name,
                                     const TensorSlice& slice) const = 0;
+  // What reads it, if it is a bundle; else null. Lives as long as this.
+  virtual const BundleReader* bundle() const { return nullptr; }
   // Null if the name does not exist.
   const TensorInfo* find(std::string_view name) const;
   // If the path was a folder's: the damaged checkpoints that were skipped.

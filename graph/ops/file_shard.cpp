@@ -1,5 +1,5 @@
-// Not in TensorFlow: how a process writes its part of a checkpoint, by nodes of
-// the snapshot (actors/checkpoint/worker_shards.h).
+// Not in TensorFlow: how a process writes its part of a checkpoint, and reads
+// it, by nodes of the snapshot (actors/checkpoint/worker_shards.h).
 #include "graph/op_registry.h"
 #include "graph/ops/file_ops.h"
 #include "graph/shape_context.h"
@@ -23,6 +23,14 @@ void register_file_shard_ops(OpRegistry& registry) {
           .stateful()
           .shape(unknown_shape),
       always_uses_files);
+  // Reads tensors of a published bundle; `index` is one of those alone.
+  registry.add(OpDefBuilder("_ReadShards")
+                   .inputs({"prefix: string", "keys: string", "index: string"})
+                   .outputs({"values: T"})
+                   .attr("T: list(type) >= 1")
+                   .stateful()
+                   .shape(unknown_shape),
+               always_uses_files);
 }
 
 }  // namespace tagflow::graph

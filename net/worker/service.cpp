@@ -24,17 +24,18 @@ constexpr std::chrono::milliseconds kLook{50};
 // For a master that reads why its worker leaves.
 constexpr std::chrono::milliseconds kPatience{200};
 
-graph::FileScope scope_of_shards(const WorkerOptions& options) {
-  return options.checkpoints.empty()
-             ? options.policy.writes
-             : graph::FileScope::beneath(options.checkpoints);
+// Nothing: as the policy says of all files.
+std::optional<graph::FileScope> scope_of_shards(const WorkerOptions& options) {
+  if (options.checkpoints.empty()) return std::nullopt;
+  return graph::FileScope::beneath(options.checkpoints);
 }
 
 // Which nodes may be in a graph. What uses files passes if some node of a
 // checkpoint may write: HostAccess refuses the paths of all others.
 graph::OpPolicy policy_of_nodes(const WorkerOptions& options) {
   graph::OpPolicy policy = options.policy;
-  if (policy.writes.is_nowhere()) policy.writes = scope_of_shards(options);
+  const auto shards = scope_of_shards(options);
+  if (shards && policy.writes.is_nowhere()) policy.writes = *shards;
   return policy;
 }
 

@@ -43,7 +43,8 @@ struct WorkerOptions {
   // What the graphs of masters may do here.
   graph::OpPolicy policy = without_files();
   // The folder in and below which a master may have shards of checkpoints
-  // written; no other op may use it. Empty: where `policy` lets ops write.
+  // written and read; no other op may use it. Empty: where `policy` lets ops
+  // write and read.
   std::string checkpoints;
   // Receives what they print. Empty: the streams of the process.
   devices::PrintSink print_sink;

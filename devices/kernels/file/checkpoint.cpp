@@ -1,6 +1,4 @@
-#include <atomic>
 #include <filesystem>
-#include <mutex>
 #include <system_error>
 
 #include "devices/files/bundle_merge.h"
@@ -8,6 +6,7 @@
 #include "devices/files/bundle_writer.h"
 #include "devices/files/host_access.h"
 #include "devices/kernel_registry.h"
+#include "devices/kernels/file/read_outputs.h"
 
 namespace tagflow::devices {
 
@@ -124,25 +123,9 @@ class RestoreKernel final : public Kernel {
     double bytes = 0;
     for (int i = 0; i < tensors; ++i)
       TAGFLOW_RETURN_IF_ERROR(check(context, *reader, saved, i, bytes));
-    std::mutex mutex;
-    Status first;
-    std::atomic<bool> has_failed = false;
-    // The time to read a byte, and its share of a page.
-    constexpr double kNanosecondsPerByte = 0.5;
-    context.parallel_for(
-        tensors, kNanosecondsPerByte * bytes / tensors,
-        [&](int64_t begin, int64_t end) {
-          for (auto i = int(begin); i < end && !has_failed; ++i) {
-            Status status = context.cancelled()
-                                ? too_late(context)
-                                : read(context, *reader, saved, i);
-            if (status.ok()) continue;
-            has_failed = true;
-            const std::lock_guard lock(mutex);
-            if (first.ok()) first = std::move(status);
-          }
-        });
-    return first;
+    return read_outputs(context, bytes, [&](int i) {
+      return read(context, *reader, saved, i);
+    });
   }
 
   // Checks that the tensor exists, and has the type that the node declares.
@@ -166,20 +149,13 @@ class RestoreKernel final : public Kernel {
         saved.specs[size_t(i)]);
   }
 
-  static Status read(KernelContext& context, const BundleReader& reader,
-                     const SavedNames& saved, int i) {
+  static Result<Tensor> read(KernelContext& context, const BundleReader& reader,
+                             const SavedNames& saved, int i) {
     const std::string& name = saved.names[size_t(i)];
     const std::string& spec = saved.specs[size_t(i)];
-    if (spec.empty()) {
-      TAGFLOW_ASSIGN(Tensor tensor, reader.read(name, context.allocator()));
-      context.set_output(i, std::move(tensor));
-      return {};
-    }
+    if (spec.empty()) return reader.read(name, context.allocator());
     TAGFLOW_ASSIGN(const ShapeAndSlice part, slice_of(context, name, spec));
-    TAGFLOW_ASSIGN(Tensor tensor,
-                   reader.read_slice(name, part.slice, context.allocator()));
-    context.set_output(i, std::move(tensor));
-    return {};
+    return reader.read_slice(name, part.slice, context.allocator());
   }
 };
 

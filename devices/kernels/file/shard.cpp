@@ -1,13 +1,16 @@
-// _HoldShard, _WriteShard: a process writes its part of a checkpoint.
+// _HoldShard, _WriteShard, _ReadShards: a process writes its part of a
+// checkpoint, and reads it.
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "devices/files/bundle_reader.h"
 #include "devices/files/bundle_shard.h"
 #include "devices/files/host_access.h"
 #include "devices/kernel_registry.h"
+#include "devices/kernels/file/read_outputs.h"
 #include "devices/state/resource_op.h"
 #include "devices/state/shard_writer.h"
 #include "graph/fault.h"
@@ -161,11 +164,56 @@ class WriteShardKernel final : public AsyncKernel {
   }
 };
 
+// Tensors of a bundle that the process which restores has found. It gives the
+// places and checksums; they are checked as those of an index in a file are.
+class ReadShardsKernel final : public Kernel {
+ public:
+  explicit ReadShardsKernel(const KernelInfo&) {}
+
+  Status compute(KernelContext& context) const override {
+    return read(context).with_prefix("[_ReadShards] ");
+  }
+  // A lower bound: files are opened and read.
+  double cost(const KernelContext&) const override { return 1e6; }
+
+ private:
+  static Status read(KernelContext& context) {
+    TAGFLOW_ASSIGN(std::string prefix,
+                   scalar_input<std::string>(context, 0, "prefix"));
+    TAGFLOW_ASSIGN(const std::string bytes,
+                   scalar_input<std::string>(context, 2, "index"));
+    const auto keys = context.input(1).flat<std::string>();
+    if (keys.size() != size_t(context.num_outputs()))
+      return context.fail("{} keys for {} tensors", keys.size(),
+                          context.num_outputs());
+    TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
+    TAGFLOW_ASSIGN(checkpoint::BundleIndex index,
+                   checkpoint::parse_bundle_index(
+                       bytes, fmt::format("the index of {:?}", prefix)));
+    const auto reader = checkpoint::BundleReader::of_index(
+        std::move(prefix), std::move(index), host->shards_to_read());
+    double size = 0;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      TAGFLOW_ASSIGN(const checkpoint::BundleEntry* entry,
+                     reader->find_tensor(keys[i]));
+      const DataType wanted = context.node().output_dtypes()[i];
+      if (entry->dtype != int(wanted))
+        return context.fail("tensor {:?} is of {}, not of {}", keys[i],
+                            entry->dtype_text(), dtype_name(wanted));
+      size += double(entry->size);
+    }
+    return read_outputs(context, size, [&](int i) {
+      return reader->read(keys[size_t(i)], context.allocator());
+    });
+  }
+};
+
 }  // namespace
 
 void register_shard_kernels(KernelRegistry& registry) {
   registry.add<HoldShardKernel>("_HoldShard");
   registry.add<WriteShardKernel>("_WriteShard");
+  registry.add<ReadShardsKernel>("_ReadShards");
 }
 
 }  // namespace tagflow::devices
