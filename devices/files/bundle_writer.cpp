@@ -49,10 +49,12 @@ Result<std::unique_ptr<BundleWriter>> BundleWriter::create_first(
 }
 
 BundleWriter::~BundleWriter() {
-  for (const auto& [number, shard] : adopted_)
-    if (!shard.is_published)
-      static_cast<void>(guarded(
-          [&] { return options_.file_system().remove(shard.temporary); }));
+  for (const auto& [number, shard] : adopted_) {
+    if (shard.is_published) continue;
+    const std::string& path = shard.temporary;
+    static_cast<void>(
+        guarded([&] { return options_.file_system().remove(path); }));
+  }
 }
 
 Status BundleWriter::write(std::string key, const Tensor& tensor) {
