@@ -89,7 +89,7 @@ struct SaverOptions {
 // TensorFlow, too.
 //
 // Memory beyond that of the variables: at most as much again, while a
-// checkpoint is written, and less than 1 MiB. A snapshot shares the variables'
+// checkpoint is written, and less than 9 MiB. A snapshot shares the variables'
 // buffers, so it needs memory only for variables that steps change meanwhile,
 // and for those that are copied at once: variables on accelerators, or with
 // sparse updates. The contents of queues and the like are copied at once, too,

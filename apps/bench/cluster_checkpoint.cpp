@@ -1,5 +1,5 @@
 // Workload: cluster_checkpoint, a checkpoint of --bytes of floats, half of them
-// on each of two workers, which write them to the page cache while steps run: a
+// on each of two workers, which write them to the disk while steps run: a
 // product of matrices on each worker, and an update by it. The value is what is
 // written in a second, from the call of the saver until the checkpoint is
 // published; `config` has how many times as long a step takes meanwhile, in the
@@ -114,7 +114,7 @@ class SavedCluster {
                                          {.folder = made->folder_.path(),
                                           .keep = 0,
                                           .writers = writers,
-                                          .sync = false}));
+                                          .sync = true}));
     // What the first save registers is not counted.
     TAGFLOW_RETURN_IF_ERROR(made->seconds().status());
     return made;
@@ -198,7 +198,8 @@ ComparePlan cluster_checkpoint_plan() {
   ComparePlan plan;
   plan.entry.name = "cluster_checkpoint";
   plan.entry.what =
-      "checkpoint of 1 GB over two workers, beside steps, to the page cache";
+      "checkpoint of 1 GB over two workers, beside steps, to the disk "
+      "(TensorFlow: to the page cache)";
   plan.entry.workers = kWorkers;
   plan.entry.units = double(kBytes);
   plan.entry.scale = 1e-9;

@@ -69,6 +69,10 @@ AtomicFile::~AtomicFile() {
       guarded([this] { return options_.file_system().remove(temporary_); }));
 }
 
+void AtomicFile::write_through() {
+  if (options_.sync) file_->write_through();
+}
+
 Status AtomicFile::write_all(std::string_view bytes) {
   TAGFLOW_RETURN_IF_ERROR(failed_);
   while (!bytes.empty()) {

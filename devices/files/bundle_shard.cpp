@@ -140,6 +140,7 @@ Result<WrittenShard> write_shard(const std::string& path, uint64_t save,
   TAGFLOW_ASSIGN(written.file, AtomicFile::create_as(temporary_name(path, save),
                                                      path, options));
   AtomicFile& file = *written.file;
+  file.write_through();
   for (size_t i = 0; i < keys.size(); ++i) {
     TAGFLOW_ASSIGN(BundleEntry entry, append_tensor(file, keys[i], place->shard,
                                                     tensors[i], &stopped));

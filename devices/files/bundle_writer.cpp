@@ -33,6 +33,8 @@ Result<std::unique_ptr<BundleWriter>> BundleWriter::make(
     TAGFLOW_ASSIGN(
         auto file,
         AtomicFile::create(data_path(writer->prefix_, i, num_shards), options));
+    // Each of many would need its own memory for that.
+    if (own_shards == 1) file->write_through();
     writer->shards_.push_back(std::move(file));
   }
   return writer;

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "devices/files/direct_output.h"
 #include "devices/files/folder_lock.h"
 #include "graph/temporary_file.h"
 
@@ -117,7 +118,15 @@ class LocalWritableFile final : public WritableFile {
     return file_error("create", path_);
   }
 
+  void write_through() override {
+    direct_ = DirectOutput::begin(descriptor_.get());
+  }
+
   Result<size_t> write(std::string_view bytes) override {
+    if (direct_ != nullptr) {
+      if (direct_->write(bytes)) return bytes.size();
+      return file_error("write", path_);
+    }
     while (true) {
       const ssize_t count =
           ::write(descriptor_.get(), bytes.data(), bytes.size());
@@ -128,6 +137,9 @@ class LocalWritableFile final : public WritableFile {
   }
 
   Status sync() override {
+    if (direct_ != nullptr && !direct_->finish())
+      return file_error("write", path_);
+    direct_.reset();
     while (::fsync(descriptor_.get()) != 0)
       if (errno != EINTR) return file_error("write to the disk", path_);
     return {};
@@ -136,6 +148,7 @@ class LocalWritableFile final : public WritableFile {
  private:
   Descriptor descriptor_;
   const std::string path_;
+  std::unique_ptr<DirectOutput> direct_;  // null: by the cache of files
 };
 
 class LocalFiles final : public FileSystem {

@@ -10,8 +10,8 @@
 namespace tagflow::devices {
 namespace {
 
-// A tenth of the share of a thread of steps.
-constexpr int kNicer = 10;
+// A fifth of the weight of a thread of steps.
+constexpr int kNicer = 7;
 
 void lower_priority() {
   // On Linux it is that of the thread. If it fails, the thread is not nice.
