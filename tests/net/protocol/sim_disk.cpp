@@ -203,12 +203,13 @@ Status DiskFiles::rename(const std::string& from, const std::string& to) {
       postponed_.emplace_back(from, to);
       return {};
     }
-    for (const auto& [other, target] : std::exchange(postponed_, {})) {
+    for (const auto& other : std::exchange(postponed_, {})) {
       TAGFLOW_RETURN_IF_ERROR(perform(Change::kName, to, false, [&] {
         disk_.name(from, to, disk_.find(from));
       }));
-      return perform(Change::kName, target, false,
-                     [&] { disk_.name(other, target, disk_.find(other)); });
+      return perform(Change::kName, other.second, false, [&] {
+        disk_.name(other.first, other.second, disk_.find(other.first));
+      });
     }
   }
   return perform(Change::kName, to, false,
