@@ -10,7 +10,6 @@ using namespace tagflow::net::simulated;
 namespace {
 
 // The seed of the first of `most` schedules that finds the bug; 0 if none does.
-// Compilers draw the numbers of a schedule in orders of their own.
 uint64_t found_at(Planted planted, uint64_t most) {
   for (uint64_t seed = 1; seed <= most; ++seed)
     if (!run_schedule(seed, planted).violation.empty()) return seed;

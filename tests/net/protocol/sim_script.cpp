@@ -36,7 +36,10 @@ class Author {
     const size_t loop_at = random_.percent(60) ? random_.below(num_scenes) : 99;
     for (size_t i = 0; i < num_scenes; ++i) {
       if (i == loop_at) write_loop();
-      for (uint64_t n = random_.below(6); n > 0; --n) transfer(any(), any());
+      for (uint64_t n = random_.below(6); n > 0; --n) {
+        const Lane to = any();
+        transfer(any(), to);
+      }
       if (i == stuck_at) write_knot();
       if (i == fails_at)
         for (uint64_t n = random_.between(1, 2); n > 0; --n)

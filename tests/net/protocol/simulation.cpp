@@ -121,9 +121,8 @@ class Schedule {
     size_t other = random.below(num_workers_);  // the master, if it is `one`
     if (other == one) other = num_workers_;
     // Short ones are not noticed, long ones are.
-    const Duration time = random.percent(30)
-                              ? random.duration({}, milliseconds(900))
-                              : random.duration({}, seconds(5));
+    Duration time = random.percent(30) ? random.duration({}, milliseconds(900))
+                                       : random.duration({}, seconds(5));
     switch (random.below(10)) {
       case 0:
       case 1:
@@ -132,8 +131,8 @@ class Schedule {
         return crash(one, time, true);
       case 3:
       case 9:
-        return stop(random.percent(15) ? num_workers_ : one,
-                    random.percent(60) ? time / 4 : time);
+        time = random.percent(60) ? time / 4 : time;
+        return stop(random.percent(15) ? num_workers_ : one, time);
       case 4:
         return cut(one, other, time, random.percent(50));
       case 5:
