@@ -111,9 +111,12 @@ class Chaos {
 
  private:
   void run_one(uint64_t seed) {
+    setting_.workers_write = seed % 2 == 1;
     const auto faults =
-        draw_faults(seed, options_.steps, setting_.network != nullptr,
-                    setting_.network != nullptr);
+        draw_faults(seed, options_.steps,
+                    {.has_network = setting_.network != nullptr,
+                     .is_clock_ours = setting_.network != nullptr,
+                     .workers_write = setting_.workers_write});
     RunReport report = run_schedule(setting_, "disturbed", faults);
     if (setting_.network != nullptr) setting_.network->heal_all();
     const auto save = setting_.folder / "disturbed";
@@ -121,10 +124,12 @@ class Chaos {
       report.status = check_checkpoints(save, setting_.folder / "undisturbed",
                                         options_.steps);
     ++count_;
-    std::string text =
-        fmt::format("seed {}: {}; {} restarts, {} commands, {:.1f} s\n", seed,
-                    report.status.ok() ? "ok" : "FAILED", report.restarts,
-                    report.commands, report.seconds);
+    std::string text = fmt::format(
+        "seed {}: {}; {} restarts, {} commands, {:.1f} s; saved by "
+        "{}\n",
+        seed, report.status.ok() ? "ok" : "FAILED", report.restarts,
+        report.commands, report.seconds,
+        setting_.workers_write ? "the workers" : "the master");
     for (size_t k = 0; k < faults.size(); ++k) {
       const Measured& measured = report.faults[k];
       text += fmt::format("  {}{}{}{}\n", faults[k].to_string(),

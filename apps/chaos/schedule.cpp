@@ -153,14 +153,14 @@ std::string Fault::to_string() const {
                      delay.count());
 }
 
-std::vector<Fault> draw_faults(uint64_t seed, int64_t steps, bool has_network,
-                               bool is_clock_ours) {
+std::vector<Fault> draw_faults(uint64_t seed, int64_t steps,
+                               const Chances& chances) {
   Draw draw(seed);
   std::vector<Kind> kinds = {Kind::kKill,     Kind::kKill,  Kind::kStop,
                              Kind::kFullDisk, Kind::kDrain, Kind::kAskDrain};
-  if (has_network)
+  if (chances.has_network)
     kinds.insert(kinds.end(), {Kind::kCut, Kind::kCutOneWay, Kind::kBadLine});
-  if (is_clock_ours) kinds.push_back(Kind::kKillAhead);
+  if (chances.is_clock_ours) kinds.push_back(Kind::kKillAhead);
   std::vector<Fault> faults;
   for (int64_t left = draw.from_to(1, 3); left > 0; --left) {
     Fault fault;
@@ -184,7 +184,8 @@ std::vector<Fault> draw_faults(uint64_t seed, int64_t steps, bool has_network,
         fault.ahead = draw.from_to(1, 100'000);
         break;
       case Kind::kFullDisk:
-        fault.host = kMaster;
+        fault.host = chances.workers_write ? uint32_t(draw.below(kWorkers + 1))
+                                           : kMaster;
         fault.lasts = std::chrono::milliseconds(draw.from_to(50, 800));
         break;
       default:

@@ -17,7 +17,7 @@ inline constexpr uint32_t kMaster = kWorkers;
 enum class Kind : uint8_t {
   kKill,       // SIGKILL; another process follows at once
   kStop,       // SIGSTOP, and SIGCONT later
-  kFullDisk,   // the master can write no further byte to any file
+  kFullDisk,   // the process can write no further byte to any file
   kCut,        // nothing comes through, both ways
   kCutOneWay,  // nothing comes from the host to the other one
   kBadLine,    // packets are delayed, overtaken and lost, both ways
@@ -69,9 +69,13 @@ std::string_view name_of(Phase phase);
 std::optional<int> most_restarts(const std::vector<Fault>& faults);
 
 // One to three faults, and those that begin their phases. The same ones for the
-// same arguments. Without a network, no lines are harmed; `is_clock_ours`:
-// whether processes may have clocks of their own.
-std::vector<Fault> draw_faults(uint64_t seed, int64_t steps, bool has_network,
-                               bool is_clock_ours);
+// same arguments.
+struct Chances {
+  bool has_network = false;    // else no lines are harmed
+  bool is_clock_ours = false;  // whether processes may have their own clocks
+  bool workers_write = false;  // files: then their disks may be full, too
+};
+std::vector<Fault> draw_faults(uint64_t seed, int64_t steps,
+                               const Chances& chances);
 
 }  // namespace tagflow::chaos

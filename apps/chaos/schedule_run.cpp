@@ -159,11 +159,15 @@ class ScheduleRun {
       options.network = setting_.network->descriptor(task);
       options.command.emplace_back("--insecure");
     }
+    if (setting_.workers_write)
+      options.command.insert(options.command.end(),
+                             {"--checkpoints", save_.filename().string()});
     TAGFLOW_ASSIGN(workers_[task].process, Process::start(options));
     workers_[task].is_ready = workers_[task].is_asked = false;
     for (Coming& coming : faults_)
       if (coming.fault.host == task && std::exchange(coming.is_open, false))
         coming.end = Clock::now();
+    limit_disk(task);
     mark_started(task);
     return {};
   }
@@ -196,12 +200,11 @@ class ScheduleRun {
                            .folder = setting_.folder};
     if (setting_.network != nullptr)
       options.network = setting_.network->descriptor(kMaster);
+    if (setting_.workers_write)
+      options.command.insert(options.command.end(), {"--save-on", "workers"});
     TAGFLOW_ASSIGN(master_, Process::start(options));
     ++report_.commands;
-    fill_disk(std::ranges::any_of(faults_, [](const Coming& coming) {
-      return coming.fault.kind == Kind::kFullDisk && coming.begin &&
-             !coming.has_ended;
-    }));
+    limit_disk(kMaster);
     mark_started(kMaster);
     return {};
   }
@@ -452,7 +455,7 @@ class ScheduleRun {
         process_of(fault.host).signal(SIGSTOP);
         return {};
       case Kind::kFullDisk:
-        fill_disk(true);
+        limit_disk(fault.host);
         return {};
       default:
         set_lines(fault, line_of(fault.kind));
@@ -466,7 +469,7 @@ class ScheduleRun {
     if (fault.kind == Kind::kStop)
       process_of(fault.host).signal(SIGCONT);
     else if (fault.kind == Kind::kFullDisk)
-      fill_disk(false);
+      limit_disk(fault.host);
     else if (!coming.is_kill())
       set_lines(fault, {});
   }
@@ -482,14 +485,20 @@ class ScheduleRun {
       setting_.network->set_line(fault.other, fault.host, line);
   }
 
-  // The system refuses what the command writes to files, as if the disk were
-  // full; pipes are not concerned.
-  void fill_disk(bool is_full) {
-    if (!master_.is_running()) return;
+  // While its disk is full, the system refuses what the process writes to
+  // files; pipes are not concerned.
+  void limit_disk(uint32_t host) {
+    const Process& process = process_of(host);
+    if (!process.is_running()) return;
+    const bool is_full =
+        std::ranges::any_of(faults_, [&](const Coming& coming) {
+          return coming.fault.kind == Kind::kFullDisk &&
+                 coming.fault.host == host && coming.begin && !coming.has_ended;
+        });
     rlimit limit{};
-    ::prlimit(master_.pid(), RLIMIT_FSIZE, nullptr, &limit);
+    ::prlimit(process.pid(), RLIMIT_FSIZE, nullptr, &limit);
     limit.rlim_cur = is_full ? 0 : limit.rlim_max;
-    ::prlimit(master_.pid(), RLIMIT_FSIZE, &limit, nullptr);
+    ::prlimit(process.pid(), RLIMIT_FSIZE, &limit, nullptr);
   }
 
   const Setting& setting_;

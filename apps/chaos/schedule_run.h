@@ -23,6 +23,7 @@ struct Setting {
   std::filesystem::path folder;   // of graph, secret and cluster file
   Switch* network = nullptr;      // null: loopback
   int64_t steps = 0;
+  bool workers_write = false;           // the checkpoints, and not the master
   std::chrono::seconds bound{60};       // after that, it hangs
   const StepLines* expected = nullptr;  // null: this is the undisturbed run
 };

@@ -8,6 +8,7 @@
 namespace tagflow::chaos {
 namespace {
 
+constexpr Chances kAll{true, true, true};
 constexpr int64_t kSteps = 50;
 
 std::string text_of(const std::vector<Fault>& faults) {
@@ -18,10 +19,10 @@ std::string text_of(const std::vector<Fault>& faults) {
 
 TEST_CASE(
     "a seed determines the faults of a schedule, and another one others") {
-  CHECK(text_of(draw_faults(7, kSteps, true, true)) ==
-        text_of(draw_faults(7, kSteps, true, true)));
-  CHECK(text_of(draw_faults(7, kSteps, true, true)) !=
-        text_of(draw_faults(8, kSteps, true, true)));
+  CHECK(text_of(draw_faults(7, kSteps, kAll)) ==
+        text_of(draw_faults(7, kSteps, kAll)));
+  CHECK(text_of(draw_faults(7, kSteps, kAll)) !=
+        text_of(draw_faults(8, kSteps, kAll)));
 }
 
 TEST_CASE("faults of many seeds are of all kinds, in all phases, in order") {
@@ -30,7 +31,7 @@ TEST_CASE("faults of many seeds are of all kinds, in all phases, in order") {
   std::set<uint32_t> hosts;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
-    const auto faults = draw_faults(seed, kSteps, true, true);
+    const auto faults = draw_faults(seed, kSteps, kAll);
     CHECK(!faults.empty());
     CHECK(std::ranges::is_sorted(faults, {}, &Fault::step));
     for (const Fault& fault : faults) {
@@ -54,7 +55,7 @@ TEST_CASE("faults of many seeds are of all kinds, in all phases, in order") {
 
 TEST_CASE("the phases that begin with a kill have it before them") {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
-    const auto faults = draw_faults(seed, kSteps, true, true);
+    const auto faults = draw_faults(seed, kSteps, kAll);
     for (size_t k = 0; k < faults.size(); ++k) {
       if (faults[k].phase > Phase::kRestore) continue;
       CAPTURE(seed);
@@ -70,7 +71,7 @@ TEST_CASE("the phases that begin with a kill have it before them") {
 
 TEST_CASE("without a network no line is harmed, and no clock is ahead") {
   for (uint64_t seed = 1; seed <= 200; ++seed)
-    for (const Fault& fault : draw_faults(seed, kSteps, false, false))
+    for (const Fault& fault : draw_faults(seed, kSteps, {}))
       CHECK((fault.kind <= Kind::kFullDisk || fault.kind >= Kind::kDrain));
 }
 
