@@ -42,11 +42,12 @@ constexpr std::string_view kOverCluster[] = {"loop",         "nested",
 
 // A usage error if a cluster is named, and what is measured cannot run there.
 Status check_place(const std::string& name, const EngineOptions& engine) {
-  if (!engine.cluster.empty() && name.starts_with("cluster"))
+  if (!engine.cluster.empty() && name.starts_with("cluster") &&
+      name != "cluster_scale")
     return invalid_argument(
         "[--cluster] {} starts its own workers: leave out --cluster", name);
   const bool fits =
-      engine.cluster.empty() ||
+      engine.cluster.empty() || name == "cluster_scale" ||
       std::ranges::find(kOverCluster, name) != std::end(kOverCluster);
   return fits ? Status()
               : invalid_argument(

@@ -52,8 +52,7 @@ TEST_CASE("checkpoints with the bits of the undisturbed one pass, no others") {
   CHECK(check("other", 9).message().starts_with("[chaos] w: float[]"));
   // An equal number has other bits.
   save(temp.path() / "negative", -0.f, {9});
-  CHECK(check("negative", 9).message() ==
-        "[chaos] w has other bits");
+  CHECK(check("negative", 9).message() == "[chaos] w has other bits");
   // An older one that the list names is torn.
   const fs::path torn =
       temp.path() / "same" / "model.ckpt-4.data-00000-of-00001";
