@@ -43,8 +43,9 @@ bool put(int descriptor, const std::byte* bytes, size_t count) {
     }
     if (written < 0 && errno == EINTR) continue;
     // Some file systems say only now that they cannot.
-    if (written < 0 && errno == EINVAL && is_direct(descriptor) &&
-        set_direct(descriptor, false))
+    const bool is_refused =
+        written < 0 && (errno == EINVAL || errno == EOPNOTSUPP);
+    if (is_refused && is_direct(descriptor) && set_direct(descriptor, false))
       continue;
     if (written == 0) errno = EIO;
     return false;
