@@ -22,6 +22,9 @@ struct Restored {
   std::vector<std::string> unused;
   // If `path` is a folder: the errors of newer checkpoints that were skipped.
   std::vector<std::string> damaged;
+  // Why this process has read what workers were to read; empty if they did, or
+  // were not to.
+  std::string not_by_workers;
 };
 
 // How to treat tensors that are not variables of the graph. kRefused: they are

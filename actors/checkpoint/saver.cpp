@@ -156,9 +156,16 @@ Result<std::optional<Restored>> Saver::Parts::restore() {
   auto restored = restore_by(readers);
   // What a worker could not read this process reads; or it says what is
   // damaged, and goes back to an older checkpoint.
-  if (!readers.empty() && !restored.ok() &&
-      restored.status().code() != Code::kUnavailable)
+  const Status first = restored.status();
+  if (!readers.empty() && !first.ok() && first.code() != Code::kUnavailable &&
+      first.code() != Code::kCancelled) {
     restored = restore_by({});
+    if (restored.ok() && *restored)
+      (*restored)->not_by_workers = first.message();
+    else if (!restored.ok() && restored.status().message() != first.message())
+      return error(restored.status().code(), "{}; the workers could not: {}",
+                   restored.status().message(), first.message());
+  }
   if (!restored.ok() || !*restored) return restored;
   last_step_ = (*restored)->step;
   last_time_ = now();

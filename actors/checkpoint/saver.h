@@ -25,7 +25,7 @@ class FileSystem;
 
 namespace tagflow::actors {
 
-// Who writes the variables of a cluster.
+// Who writes the variables of a cluster, and reads them at Saver::restore().
 enum class ShardWriters : uint8_t {
   kAny,      // the workers, if all of them may and can; else the master
   kMaster,   // the process of the saver, which fetches them
@@ -60,7 +60,7 @@ struct SaverOptions {
   // path: docs/survival.md. Without a cluster it is the process itself.
   ShardWriters writers = ShardWriters::kAny;
   // How long a save waits for the shards of workers: then it fails, and steps
-  // go on.
+  // go on; and how long a restore does: then the saver's process reads them.
   std::chrono::nanoseconds shard_patience = std::chrono::minutes(10);
   // Receives what became of each checkpoint, on the thread that writes, and
   // must not call the saver. May be null.
@@ -115,7 +115,8 @@ class Saver {
   Saver& operator=(const Saver&) = delete;
 
   // Restores the newest complete checkpoint of the folder, as
-  // restore_checkpoint() does; nothing if the folder has no checkpoints. It is
+  // restore_checkpoint() does; nothing if the folder has no checkpoints. If
+  // workers write, each reads its variables, if it can. It is
   // an error if none of its checkpoints is complete. Rejects a checkpoint with
   // tensors that are not variables of the graph, since later checkpoints would
   // not have them.

@@ -248,6 +248,9 @@ Status Snapshots::restore(const Snapshot& snapshot,
   if (missing != nullptr)
     for (const auto& [name, entry] : parts_->entries)
       if (!snapshot.variables.contains(name)) missing->push_back(name);
+  // A copy, so that nothing fails after the variables have changed.
+  auto run_counts = snapshot.run_counts;
+  // First, since nothing has changed if a worker cannot read.
   if (stored != nullptr && !stored->places.empty()) {
     const auto assign = [this](const std::string& name,
                                const std::string& value,
@@ -258,17 +261,16 @@ Status Snapshots::restore(const Snapshot& snapshot,
       node.inputs.push_back("^" + after);
       return node;
     };
+    std::vector<Feed> places;
     TAGFLOW_ASSIGN(const auto assigns,
-                   parts_->shards->read(*stored, assign, feeds));
-    targets.insert(targets.end(), assigns.begin(), assigns.end());
-  }
-  // A copy, so that nothing fails after the variables have changed.
-  auto run_counts = snapshot.run_counts;
-  RunOptions run;
-  run.timeout = timeout;
-  if (!targets.empty())
+                   parts_->shards->read(*stored, assign, places));
+    RunOptions run;
+    run.timeout = timeout;
     TAGFLOW_RETURN_IF_ERROR(
-        parts_->session->run(feeds, {}, targets, run).status());
+        parts_->session->run(places, {}, assigns, run).status());
+  }
+  if (!targets.empty())
+    TAGFLOW_RETURN_IF_ERROR(parts_->session->run(feeds, {}, targets).status());
   TAGFLOW_RETURN_IF_ERROR(parts_->tasks->restore_contents(snapshot));
   if (snapshot.seed) {
     // Other processes have counts of their own.

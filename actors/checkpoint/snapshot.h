@@ -108,8 +108,8 @@ class Snapshots {
   // variables' names: those that hold snapshots, for variables whose device is
   // known.
   std::map<std::string, size_t, std::less<>> readers() const;
-  // As restore(), but workers read the stored variables, all before any is
-  // assigned: their errors; DeadlineExceeded if that step takes longer.
+  // As restore(), but workers read the stored variables first, all before any
+  // variable is assigned: their errors; DeadlineExceeded if that takes longer.
   // REQUIRES: the stored variables are those of the graph, of their types, and
   // not in the snapshot; their tasks are those of readers().
   Status restore(const Snapshot& snapshot, const StoredVariables& stored,

@@ -5,6 +5,10 @@
 set -euo pipefail
 tagflow=$(readlink -f "$1")
 count=$2
+if [ "$count" -gt 250 ]; then
+  echo "there are addresses for 250 workers" >&2
+  exit 2
+fi
 work=$(mktemp -d)
 prefix=tagflow-$$
 hub=$prefix-hub  # of the bridge, and of the master
@@ -51,7 +55,10 @@ for task in $(seq 0 $((count - 1))); do
   pids+=($!)
 done
 for task in $(seq 0 $((count - 1))); do
-  until [ -s "ready.$task" ]; do sleep 0.002; done
+  until [ -s "ready.$task" ]; do
+    kill -0 "${pids[$task]}" || { cat "log.$task" >&2; exit 1; }
+    sleep 0.002
+  done
 done
 ready=$((($(date +%s%N) - begin) / 1000000))
 echo "$count workers were ready after $ready ms"

@@ -112,7 +112,7 @@ std::string row_of(const Fault& fault) {
     case Kind::kStop:
       return fmt::format("{} stopped", who);
     case Kind::kFullDisk:
-      return "full disk";
+      return fmt::format("full disk of a {}", who);
     case Kind::kCut:
       return "cut both ways";
     case Kind::kCutOneWay:
@@ -145,7 +145,7 @@ std::string Fault::to_string() const {
     what += fmt::format(" ({} and {})", name_of(host), name_of(other));
   else if (kind == Kind::kCutOneWay)
     what += fmt::format(" ({} to {})", name_of(host), name_of(other));
-  else if (kind != Kind::kFullDisk && host != kMaster)
+  else if (host != kMaster)
     what += fmt::format(" ({})", name_of(host));
   if (ahead != 0) what += fmt::format(" by {} s", ahead);
   if (lasts.count() != 0) what += fmt::format(", {} ms", lasts.count());

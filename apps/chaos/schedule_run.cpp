@@ -74,8 +74,9 @@ class ScheduleRun {
     bool is_kill() const {
       return fault.kind == Kind::kKill || fault.kind == Kind::kKillAhead;
     }
-    // Of what a command that has begun anew knows nothing.
-    bool is_of_master() const {
+    // Whether no command says that it restarts because of it: a save that fails
+    // is a warning, and a new command knows nothing of the old one's end.
+    bool costs_no_restart() const {
       return fault.kind == Kind::kFullDisk ||
              (is_kill() && fault.host == kMaster);
     }
@@ -292,7 +293,7 @@ class ScheduleRun {
     for (Coming& coming : faults_) {
       const bool has_been_noticed =
           coming.measured.detected ||
-          (coming.is_kill() && coming.is_of_master() && coming.begin);
+          (coming.is_kill() && coming.costs_no_restart() && coming.begin);
       if (!has_been_noticed || coming.measured.goes_on || coming.is_open)
         continue;
       coming.measured.goes_on = std::max(0.0, in_ms(now - *coming.end));
@@ -312,7 +313,7 @@ class ScheduleRun {
     Coming* cause = nullptr;
     for (Coming& coming : faults_)
       if (coming.begin && !coming.measured.detected &&
-          now - *coming.end < kLatest && !coming.is_of_master() &&
+          now - *coming.end < kLatest && !coming.costs_no_restart() &&
           (cause == nullptr || coming.begin > cause->begin))
         cause = &coming;
     if (cause != nullptr) cause->measured.detected = in_ms(now - *cause->begin);

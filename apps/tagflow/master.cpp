@@ -131,10 +131,11 @@ Failure serve(const MasterCommand& command) {
   if (!session.ok()) return usage_error(std::move(session).status());
   auto service =
       net::MasterService::create({*std::move(session), command.limits});
-  if (!service.ok()) return not_started("master", service.status(), true);
+  if (!service.ok()) return not_started("master", service.status());
   auto door = net::MasterDoor::start(**service, std::move(options));
   if (!door.ok())
-    return not_started("master", door.status(), command.is_insecure);
+    return not_started("master", door.status(),
+                       hint_for_listening(command.is_insecure));
   std::optional<StatusPages::Opened> opened;
   if (pages != nullptr && cluster != nullptr) {
     opened.emplace(*pages, sources_of(**service, *cluster), "the master ends");
@@ -160,8 +161,8 @@ void add_limits(CLI::App& sub, net::ServiceLimits& limits) {
   add("--max-bytes", limits.bytes,
       "bytes of feeds of these runs, and of graphs that are on their way");
   add("--active-runs", limits.active_runs,
-      "runs of all clients that compute at a time; others wait, and clients "
-      "take turns");
+      "runs of all clients that compute at a time, beside a 64th as many of "
+      "each client; others wait, and clients take turns");
 }
 
 }  // namespace
@@ -192,7 +193,7 @@ void add_master_command(CLI::App& app, ExitCode& exit_code) {
   sub->add_flag("--insecure", command->is_insecure,
                 "listen without TLS at other addresses than those of loopback, "
                 "too, where whoever is on the path can read and change what is "
-                "sent");
+                "sent; and have the pages of --http there, which have no TLS");
   sub->add_flag("--quiet", command->is_quiet,
                 "do not say when a client has gone, and why");
   add_log_format_option(*sub, command->logs_json);

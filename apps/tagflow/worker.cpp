@@ -281,7 +281,8 @@ Failure serve(WorkerCommand command) {
     if (failure.exit_code != ExitCode::kOk) return failure;
     auto started = net::Worker::start(std::move(options));
     if (!started.ok())
-      return not_started("worker", started.status(), is_insecure);
+      return not_started("worker", started.status(),
+                         hint_for_listening(is_insecure));
     worker = *std::move(started);
     const std::string ready =
         fmt::format("ready: {}\n", net::format_address({host, worker->port()}));
@@ -357,7 +358,7 @@ void add_worker_command(CLI::App& app, ExitCode& exit_code) {
   sub->add_flag("--insecure", command->is_insecure,
                 "listen without TLS at other addresses than those of loopback, "
                 "too, where whoever is on the path can read and change what is "
-                "sent");
+                "sent; and have the pages of --http there, which have no TLS");
   add_drain_time_option(*sub, command->drain_time);
   sub->add_flag("--quiet", command->is_quiet,
                 "do not say when a master is lost, and why");

@@ -54,27 +54,27 @@ Failure read_any_cluster(const ClusterArguments& arguments,
 }
 
 Failure not_started(std::string_view what, const Status& status,
-                    bool is_insecure) {
+                    std::string_view hint) {
   const bool is_usage = status.code() == Code::kInvalidArgument;
-  const bool is_refused =
-      status.code() == Code::kPermissionDenied && !is_insecure;
+  const bool is_refused = status.code() == Code::kPermissionDenied;
   return {is_usage ? ExitCode::kUsage : ExitCode::kRunTimeError,
           error(status.code(), "[{}] {}{}", what, status.message(),
-                is_refused ? "; certificates or --insecure allow it" : "")};
+                is_refused ? hint : "")};
+}
+
+std::string_view hint_for_listening(bool is_insecure) {
+  return is_insecure ? "" : "; certificates or --insecure allow it";
 }
 
 Failure start_pages(const std::string& address, std::string_view what,
                     bool is_insecure, std::unique_ptr<StatusPages>& pages) {
   if (address.empty()) return {};
   auto started = StatusPages::start(address, is_insecure);
-  if (!started.ok()) {
-    Status status = std::move(started).status();
-    if (status.code() == Code::kPermissionDenied && !is_insecure)
-      status = error(status.code(),
-                     "{}; --insecure allows it, since these pages have no TLS",
-                     status.message());
-    return not_started(what, status, /*is_insecure=*/true);
-  }
+  if (!started.ok())
+    return not_started(
+        what, started.status(),
+        is_insecure ? ""
+                    : "; --insecure allows it, since these pages have no TLS");
   pages = std::move(*started);
   return {};
 }

@@ -45,8 +45,11 @@ Failure read_any_cluster(const ClusterArguments& arguments,
 
 // Why a process of a cluster, "worker", did not start. No peer was lost,
 // whatever the code says.
+// An address that is refused has the hint at its end.
 Failure not_started(std::string_view what, const Status& status,
-                    bool is_insecure);
+                    std::string_view hint = {});
+// That of a process which listens for others.
+std::string_view hint_for_listening(bool is_insecure);
 
 // Starts the pages of --http at that address, if it is not empty: on loopback,
 // unless the process is insecure. Failures as those of not_started().

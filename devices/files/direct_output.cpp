@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <new>
-#include <system_error>
 #include <utility>
 
 namespace tagflow::checkpoint {
@@ -59,20 +59,16 @@ void DirectOutput::Freed::operator()(std::byte* piece) const {
   ::operator delete (piece, std::align_val_t{kAlignment});
 }
 
-std::unique_ptr<DirectOutput> DirectOutput::begin(int descriptor) {
+std::unique_ptr<DirectOutput> DirectOutput::begin(int descriptor) try {
   std::unique_ptr<DirectOutput> made(new DirectOutput(descriptor));
-  for (Piece& piece : made->pieces_) {
-    piece.reset(static_cast<std::byte*>(::operator new (
-        kPieceBytes, std::align_val_t{kAlignment}, std::nothrow)));
-    if (piece == nullptr) return nullptr;
-  }
-  try {
-    made->thread_ =
-        std::thread([output = made.get()] { output->write_pieces(); });
-  } catch (const std::system_error&) {
-    return nullptr;
-  }
+  for (Piece& piece : made->pieces_)
+    piece.reset(static_cast<std::byte*>(
+        ::operator new (kPieceBytes, std::align_val_t{kAlignment})));
+  made->thread_ =
+      std::thread([output = made.get()] { output->write_pieces(); });
   return set_direct(descriptor, true) ? std::move(made) : nullptr;
+} catch (const std::exception&) {  // memory or threads are short
+  return nullptr;
 }
 
 DirectOutput::~DirectOutput() {
@@ -121,9 +117,10 @@ void DirectOutput::write_pieces() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return given_ != nullptr || is_over_; });
-    if (given_ == nullptr) return;
+    const std::byte* const piece = given_;
+    if (piece == nullptr) return;
     lock.unlock();
-    const bool is_put = put(descriptor_, given_, kPieceBytes);
+    const bool is_put = put(descriptor_, piece, kPieceBytes);
     const int number = errno;
     lock.lock();
     if (!is_put) error_ = number;

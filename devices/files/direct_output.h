@@ -30,7 +30,7 @@ class DirectOutput {
  public:
   // Null if the file system cannot do that, or memory or threads are short.
   static std::unique_ptr<DirectOutput> begin(int descriptor);
-  // Waits for the disk.
+  // Drops what is left, unless it was finished. Waits for the disk.
   ~DirectOutput();
   DirectOutput(const DirectOutput&) = delete;
   DirectOutput& operator=(const DirectOutput&) = delete;

@@ -137,9 +137,9 @@ class LocalWritableFile final : public WritableFile {
   }
 
   Status sync() override {
-    if (direct_ != nullptr && !direct_->finish())
+    if (const auto direct = std::move(direct_);
+        direct != nullptr && !direct->finish())
       return file_error("write", path_);
-    direct_.reset();
     while (::fsync(descriptor_.get()) != 0)
       if (errno != EINTR) return file_error("write to the disk", path_);
     return {};

@@ -35,9 +35,9 @@ class WritableFile {
   // REQUIRES: !bytes.empty()
   virtual Result<size_t> write(std::string_view bytes) = 0;
   // What is written goes to the disk at once, if the file system can do that:
-  // sync() will be called, and has less to wait for. An error of a write may be
-  // that of a later one, or of sync(), after which nothing is written.
-  // REQUIRES: nothing was written yet.
+  // sync() will be called, and has less to wait for. The error of a write may
+  // be returned by a later one, or by sync(). Nothing may be written after
+  // sync(). REQUIRES: nothing was written yet.
   virtual void write_through() {}
   // Returns when the written bytes would survive a crash of the machine.
   virtual Status sync() = 0;

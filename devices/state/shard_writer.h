@@ -21,7 +21,8 @@ namespace tagflow::devices {
 // change.
 //
 // Its thread has a lower priority than those of steps: writing takes what they
-// leave of the processors, and a sixth of one that they keep busy. Thread-safe.
+// leave of the processors, and a sixth of one that they keep busy. So does a
+// thread that it starts, as DirectOutput does: it inherits that. Thread-safe.
 class ShardWriter final : public StateObject {
  public:
   static constexpr std::string_view kKind = "shard writer";

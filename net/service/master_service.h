@@ -30,7 +30,7 @@ struct ServiceLimits {
   size_t signatures = 4096;
   size_t runs = 1024;                  // that are not answered
   uint64_t bytes = uint64_t{1} << 30;  // of feeds of these runs
-  // Of all clients: Note [Turns of clients].
+  // Of all clients, beside a few of each: Note [Turns of clients].
   size_t active_runs = 256;
   size_t traces = 8;  // of runs that are recorded
 };

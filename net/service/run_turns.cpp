@@ -54,6 +54,7 @@ RunTurns::Sizes RunTurns::sizes() const {
 
 std::deque<RunTurns::Client>::iterator RunTurns::next() {
   if (computing_ < most_) return rotation_.begin();
+  if (own_ == 0) return rotation_.end();
   return std::ranges::find_if(rotation_, [this](Client client) {
     return clients_.at(client).computing() < own_;
   });

@@ -12,11 +12,11 @@ namespace tagflow::net {
 // Note [Turns of clients]
 // So many runs compute at a time. A run beyond them waits behind the others of
 // its client, and clients with runs that wait take turns: whoever has asked for
-// a thousand runs delays another client by one. A few runs of each client,
-// a 64th of the limit, compute in any case, even beyond it: so endless runs of
-// some clients do not stop the others. A run that has begun, and waits
-// for an event such as an element of a queue, does not count, since what it
-// waits for may be one of the runs that wait for their turn.
+// a thousand runs delays another client by one. A 64th of the limit of
+// each client, if that is a run or more, computes in any case, even beyond it:
+// so endless runs of some clients do not stop the others. A run that has begun,
+// and waits for an event such as an element of a queue, does not count, since
+// what it waits for may be one of the runs that wait for their turn.
 //
 // A state machine without threads and clocks. Thread-compatible.
 class RunTurns {
@@ -59,7 +59,7 @@ class RunTurns {
   void start_next(Starts& starts);
 
   const size_t most_;
-  const size_t own_;      // of each client, whatever others do
+  const size_t own_;      // of each client, whatever others do; 0: none
   size_t computing_ = 0;  // began, and do not wait
   std::map<Client, Runs> clients_;
   std::deque<Client> rotation_;  // those with a queue, the next one first

@@ -64,8 +64,9 @@ class Channel {
 
   void start(Handlers handlers);
   // No handler is called any more when this returns. Those that run until then
-  // may use the channel. REQUIRES: the thread is not one of the links', so that
-  // these do not wait for each other.
+  // may use the channel: so an owner calls this before it takes away the
+  // pointer by which its handlers find it. REQUIRES: the thread is not one of
+  // the links', so that these do not wait for each other.
   void stop();
   const std::string& name() const { return name_; }
   // Loses it, for a reason of this end.

@@ -63,9 +63,13 @@ Status check_init(const std::vector<std::string>& nodes,
   return {};
 }
 
-// Using an older checkpoint causes a warning.
+// Using an older checkpoint causes a warning, and so does reading for workers.
 void warn_of_damaged(std::string_view option,
                      const actors::Restored& restored) {
+  if (!restored.not_by_workers.empty() && restored.damaged.empty())
+    spdlog::warn(
+        "[{}] the workers could not read \"{}\", so the master did: {}", option,
+        restored.path, restored.not_by_workers);
   for (const std::string& what : restored.damaged)
     spdlog::warn("[{}] {}; \"{}\" is used instead", option, what,
                  restored.path);

@@ -24,19 +24,25 @@ Result<T> scalar_input(const KernelContext& context, int input,
                        std::string_view name) {
   const Tensor& tensor = context.input(input);
   if (tensor.num_elements() == 1) return tensor.flat<T>()[0];
-  return context.fail("{} must be one value, not {}", name, tensor.describe());
+  return invalid_argument("{} must be one value, not {}", name,
+                          tensor.describe());
 }
 
 Result<int64_t> save_input(const KernelContext& context) {
   TAGFLOW_ASSIGN(const int64_t save, scalar_input<int64_t>(context, 0, "save"));
   if (save > 0) return save;
-  return context.fail("{} is not the number of a save", save);
+  return invalid_argument("{} is not the number of a save", save);
 }
 
 class HoldShardKernel final : public CheapKernel {
  public:
   explicit HoldShardKernel(const KernelInfo&) {}
   Status compute(KernelContext& context) const override {
+    return hold(context).with_prefix("[_HoldShard] ");
+  }
+
+ private:
+  static Status hold(KernelContext& context) {
     TAGFLOW_ASSIGN(ResourceManager * state, state_of(context));
     TAGFLOW_ASSIGN(const int64_t save, save_input(context));
     TAGFLOW_ASSIGN(
@@ -184,8 +190,8 @@ class ReadShardsKernel final : public Kernel {
                    scalar_input<std::string>(context, 2, "index"));
     const auto keys = context.input(1).flat<std::string>();
     if (keys.size() != size_t(context.num_outputs()))
-      return context.fail("{} keys for {} tensors", keys.size(),
-                          context.num_outputs());
+      return invalid_argument("{} keys for {} tensors", keys.size(),
+                              context.num_outputs());
     TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
     TAGFLOW_ASSIGN(checkpoint::BundleIndex index,
                    checkpoint::parse_bundle_index(
@@ -198,8 +204,8 @@ class ReadShardsKernel final : public Kernel {
                      reader->find_tensor(keys[i]));
       const DataType wanted = context.node().output_dtypes()[i];
       if (entry->dtype != int(wanted))
-        return context.fail("tensor {:?} is of {}, not of {}", keys[i],
-                            entry->dtype_text(), dtype_name(wanted));
+        return invalid_argument("tensor {:?} is of {}, not of {}", keys[i],
+                                entry->dtype_text(), dtype_name(wanted));
       size += double(entry->size);
     }
     return read_outputs(context, size, [&](int i) {

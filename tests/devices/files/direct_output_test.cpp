@@ -6,16 +6,23 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "devices/files/atomic_file.h"
+#include "devices/files/bundle_shard.h"
+#include "devices/files/bundle_writer.h"
+#include "devices/files/scoped_files.h"
 #include "tests/temp_path.h"
 
 namespace tagflow::checkpoint {
@@ -110,6 +117,66 @@ TEST_CASE("a file past the cache that becomes too large is an error") {
   ::signal(SIGXFSZ, handler);
   CHECK(!is_well);
   CHECK(number == EFBIG);
+}
+
+// Counts the files that are to be written through.
+class CountingFiles final : public ScopedFiles {
+ public:
+  CountingFiles()
+      : ScopedFiles(graph::FileScope::everywhere(),
+                    graph::FileScope::everywhere()) {}
+  Result<std::unique_ptr<WritableFile>> create(
+      const std::string& path) override {
+    TAGFLOW_ASSIGN(auto file, ScopedFiles::create(path));
+    return std::unique_ptr<WritableFile>(new Counted(std::move(file), through));
+  }
+  int through = 0;
+
+ private:
+  class Counted final : public WritableFile {
+   public:
+    Counted(std::unique_ptr<WritableFile> file, int& through)
+        : file_(std::move(file)), through_(through) {}
+    Result<size_t> write(std::string_view bytes) override {
+      return file_->write(bytes);
+    }
+    void write_through() override {
+      ++through_;
+      file_->write_through();
+    }
+    Status sync() override { return file_->sync(); }
+
+   private:
+    const std::unique_ptr<WritableFile> file_;
+    int& through_;
+  };
+};
+
+TEST_CASE("the data of a bundle that is synced goes past the cache") {
+  const fs::path folder = testing::temp_path("direct_bundle");
+  for (const auto& [sync, shards, through] :
+       {std::tuple{true, 1, 1}, {false, 1, 0}, {true, 2, 0}}) {
+    CAPTURE(sync);
+    CAPTURE(shards);
+    CountingFiles files;
+    const auto writer = BundleWriter::create(
+        (folder / "model").string(), shards, {.files = &files, .sync = sync});
+    REQUIRE(writer.ok());
+    REQUIRE((*writer)->add("x", Tensor::scalar(1.f)).ok());
+    REQUIRE((*writer)->finish().ok());
+    REQUIRE((*writer)->publish().ok());
+    CHECK(files.through == through);
+    fs::remove_all(folder);
+  }
+  CountingFiles files;
+  std::vector<Tensor> tensors = {Tensor::scalar(1.f)};
+  const std::string key = "x";
+  const std::atomic<bool> stopped = false;
+  const auto shard =
+      write_shard((folder / "model.data-00001-of-00002").string(), 7, {&key, 1},
+                  tensors, stopped, {.files = &files});
+  REQUIRE(shard.ok());
+  CHECK(files.through == 1);
 }
 
 TEST_CASE("a large file that is synced has all bytes") {

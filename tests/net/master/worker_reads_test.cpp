@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -192,6 +193,7 @@ TEST_CASE("what a worker finds damaged is passed over by all") {
   CHECK(restored->step == 1);
   REQUIRE(restored->damaged.size() == 1);
   CHECK(contains(restored->damaged[0], "model.ckpt-2"));
+  CHECK(contains(restored->not_by_workers, "[_ReadShards] "));
   check_same(training.values(*session), values[0]);
   // If none is whole, nothing changes.
   flip_byte(folder.path("model.ckpt-1.data-00002-of-00003"), kLarge * 2);
@@ -199,6 +201,52 @@ TEST_CASE("what a worker finds damaged is passed over by all") {
   const std::vector<Tensor> before = training.values(*session);
   CHECK(saver->restore().status().code() == Code::kDataLoss);
   check_same(training.values(*session), before);
+}
+
+TEST_CASE("if a worker cannot read, no other variable has changed") {
+  const Folder folder("half");
+  {
+    const Workers workers(all_in(folder, 2));
+    const Training training(2, true);
+    const auto session = training.session(workers.cluster);
+    run(*session, "init");
+    const auto saver = make_saver(*session, by_workers(folder));
+    must(saver->save(1));
+    must(saver->wait());
+  }
+  flip_byte(folder.path("model.ckpt-1.data-00001-of-00003"), 2);
+  // The master reads the variables of the second task, whose place is open.
+  const Workers workers(all_in(folder, 2));
+  const Training training(2, true, 1000, /*first_free=*/1);
+  const auto session = training.session(workers.cluster);
+  const auto saver = make_saver(*session, by_workers(folder));
+  CHECK(saver->restore().status().code() == Code::kDataLoss);
+  for (const char* const read : {"read1", "count_read1"})
+    CHECK(session->run({}, {read}, {}, actors::within_a_minute())
+              .status()
+              .code() == Code::kFailedPrecondition);
+}
+
+TEST_CASE("the patience with workers is none of a master that reads") {
+  const Folder folder("patience");
+  const Workers workers(all_in(folder, 2));
+  const Training training(2, true, kLarge);
+  const auto session = training.session(workers.cluster);
+  run(*session, "init");
+  must(make_saver(*session, by_workers(folder))->save(1));
+  actors::SaverOptions options = by_workers(folder);
+  options.shard_patience = std::chrono::nanoseconds(1);
+  {
+    // The workers are late, so the master reads.
+    const auto saver = make_saver(*session, options);
+    const auto restored = must(saver->restore());
+    CHECK(restored->step == 1);
+    CHECK(!restored->not_by_workers.empty());
+  }
+  options.writers = actors::ShardWriters::kMaster;
+  const auto restored = must(make_saver(*session, options)->restore());
+  CHECK(restored->step == 1);
+  CHECK(restored->not_by_workers.empty());
 }
 
 TEST_CASE("a worker reads only shards of its folder, by an index that fits") {
@@ -228,7 +276,8 @@ TEST_CASE("a worker reads only shards of its folder, by an index that fits") {
     const Status status = by.read(request).status();
     INFO(status.to_string());
     CHECK(status.code() == code);
-    CHECK(contains(status.message(), "[_ReadShards]"));
+    CHECK(contains(status.message(), "[_ReadShards] "));
+    CHECK(!contains(status.message(), "[_ReadShards] [_ReadShards]"));
   };
   // Places.
   fs::copy_file(folder.path("model.ckpt-1.data-00001-of-00002"),

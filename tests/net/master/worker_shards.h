@@ -77,15 +77,18 @@ inline std::vector<std::string> all_in(const Folder& folder, size_t count) {
 }
 
 // A variable of each worker, and one by reference, which a step changes by
-// noise; the last ones are large. A queue, too.
+// noise; the last ones are large. They are pinned to their workers: all, none,
+// or those before the first free one.
 struct Training : actors::Program {
-  Training(uint32_t tasks, bool is_pinned, int64_t last_size = 1000) {
+  Training(uint32_t tasks, bool is_pinned, int64_t last_size = 1000,
+           uint32_t first_free = UINT32_MAX) {
     using namespace graph;  // NOLINT: for tests
     Outputs inits, steps;
     for (uint32_t task = 0; task < tasks; ++task) {
       const Scope at =
-          is_pinned ? s.with_device("/job:worker/task:" + std::to_string(task))
-                    : s;
+          is_pinned && task < first_free
+              ? s.with_device("/job:worker/task:" + std::to_string(task))
+              : s;
       const std::string number = std::to_string(task);
       const int64_t size = task + 1 == tasks ? last_size : 5;
       const Output shape = ops::constant(at, Tensor::vector<int64_t>({size}));
