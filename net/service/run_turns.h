@@ -12,9 +12,9 @@ namespace tagflow::net {
 // Note [Turns of clients]
 // So many runs compute at a time. A run beyond them waits behind the others of
 // its client, and clients with runs that wait take turns: whoever has asked for
-// a thousand runs delays another client by one. A 64th of the limit of
-// each client, if that is a run or more, computes in any case, even beyond it:
-// so endless runs of some clients do not stop the others. A run that has begun,
+// a thousand runs delays another client by one. Of each client a 64th of the
+// limit, if that is a run or more, computes in any case, even beyond it: so
+// endless runs of some clients do not stop the others. A run that has begun,
 // and waits for an event such as an element of a queue, does not count, since
 // what it waits for may be one of the runs that wait for their turn.
 //

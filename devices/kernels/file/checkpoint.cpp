@@ -59,9 +59,6 @@ Result<ShapeAndSlice> slice_of(const KernelContext& context,
   return context.fail("tensor {:?}: {}", name, slice.status().message());
 }
 
-// A lower bound: files are opened, written and renamed.
-constexpr double kFileNanoseconds = 1e6;
-
 class SaveKernel final : public Kernel {
  public:
   explicit SaveKernel(const KernelInfo&) {}

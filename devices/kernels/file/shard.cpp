@@ -179,8 +179,7 @@ class ReadShardsKernel final : public Kernel {
   Status compute(KernelContext& context) const override {
     return read(context).with_prefix("[_ReadShards] ");
   }
-  // A lower bound: files are opened and read.
-  double cost(const KernelContext&) const override { return 1e6; }
+  double cost(const KernelContext&) const override { return kFileNanoseconds; }
 
  private:
   static Status read(KernelContext& context) {

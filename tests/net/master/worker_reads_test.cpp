@@ -111,6 +111,18 @@ class Hostile {
   std::unique_ptr<actors::Session> session_;
 };
 
+// Makes the steps on workers of its own, which save them, and returns what the
+// variables are then.
+std::vector<Tensor> saved_before(const Folder& folder, const Training& training,
+                                 uint32_t tasks, int steps) {
+  const Workers workers(all_in(folder, tasks));
+  const auto session = training.session(workers.cluster);
+  run(*session, "init");
+  run(*session, "step", steps);
+  save(*make_saver(*session, by_workers(folder)), steps);
+  return training.values(*session);
+}
+
 }  // namespace
 
 TEST_CASE("workers read their variables, and the master does not") {
@@ -126,8 +138,7 @@ TEST_CASE("workers read their variables, and the master does not") {
     actors::SaverOptions options = by_workers(folder);
     options.files = &files;
     const auto saver = make_saver(*session, options);
-    must(saver->save(2));
-    must(saver->wait());
+    save(*saver, 2);
     const std::vector<Tensor> second = training.values(*session);
     run(*session, "step");
     const std::vector<Tensor> third = training.values(*session);
@@ -145,18 +156,8 @@ TEST_CASE("workers read their variables, and the master does not") {
 
 TEST_CASE("a session that begins reads by workers what its graph places") {
   const Folder folder("begins");
-  std::vector<Tensor> second;
-  {
-    const Workers workers(all_in(folder, 2));
-    const Training training(2, true, kLarge);
-    const auto session = training.session(workers.cluster);
-    run(*session, "init");
-    run(*session, "step", 2);
-    const auto saver = make_saver(*session, by_workers(folder));
-    must(saver->save(2));
-    must(saver->wait());
-    second = training.values(*session);
-  }
+  const std::vector<Tensor> second =
+      saved_before(folder, Training(2, true, kLarge), 2, 2);
   for (const bool is_pinned : {true, false}) {
     CAPTURE(is_pinned);
     const Workers workers(all_in(folder, 2));
@@ -184,8 +185,7 @@ TEST_CASE("what a worker finds damaged is passed over by all") {
   for (int64_t step = 1; step <= 2; ++step) {
     run(*session, "step");
     values.push_back(training.values(*session));
-    must(saver->save(step));
-    must(saver->wait());
+    save(*saver, step);
   }
   // In the middle of the large variable of the second worker.
   flip_byte(folder.path("model.ckpt-2.data-00002-of-00003"), kLarge * 2);
@@ -205,15 +205,7 @@ TEST_CASE("what a worker finds damaged is passed over by all") {
 
 TEST_CASE("if a worker cannot read, no other variable has changed") {
   const Folder folder("half");
-  {
-    const Workers workers(all_in(folder, 2));
-    const Training training(2, true);
-    const auto session = training.session(workers.cluster);
-    run(*session, "init");
-    const auto saver = make_saver(*session, by_workers(folder));
-    must(saver->save(1));
-    must(saver->wait());
-  }
+  saved_before(folder, Training(2, true), 2, 1);
   flip_byte(folder.path("model.ckpt-1.data-00001-of-00003"), 2);
   // The master reads the variables of the second task, whose place is open.
   const Workers workers(all_in(folder, 2));
@@ -257,8 +249,7 @@ TEST_CASE("a worker reads only shards of its folder, by an index that fits") {
     const auto session = training.session(workers.cluster);
     run(*session, "init");
     const auto saver = make_saver(*session, by_workers(folder));
-    must(saver->save(1));
-    must(saver->wait());
+    save(*saver, 1);
   }
   const std::string prefix = folder.path("model.ckpt-1");
   const auto bundle = must(checkpoint::BundleReader::open(prefix));

@@ -151,4 +151,10 @@ inline std::unique_ptr<actors::Saver> make_saver(const actors::Session& session,
   return must(actors::Saver::create(session, std::move(options)));
 }
 
+// Returns when the checkpoint is written.
+inline void save(actors::Saver& saver, int64_t step) {
+  must(saver.save(step));
+  must(saver.wait());
+}
+
 }  // namespace tagflow::net::testing

@@ -94,8 +94,7 @@ TEST_CASE("workers write their variables, which are restored bit for bit") {
       run(*session, "init");
       run(*session, "step", 3);
       const auto saver = make_saver(*session, by_workers(folder));
-      must(saver->save(3));
-      must(saver->wait());
+      save(*saver, 3);
       const std::vector<Tensor> third = training.values(*session);
       run(*session, "step");
       const std::vector<Tensor> fourth = training.values(*session);
@@ -153,8 +152,7 @@ TEST_CASE("a worker without leave writes nothing, and is named") {
     any.writers = ShardWriters::kAny;
     const auto saver = make_saver(*session, any);
     CHECK(saver->why_not_workers().code() == Code::kPermissionDenied);
-    must(saver->save(1));
-    must(saver->wait());
+    save(*saver, 1);
     CHECK(must(checkpoint::BundleReader::open(folder.path("model.ckpt-1")))
               ->num_shards() == 1);
     check_same(restored(folder, 2, 1), training.values(*session));
@@ -173,8 +171,7 @@ TEST_CASE("a full disk at one worker fails the save, and not the steps") {
   const auto session = training.session(workers.cluster);
   run(*session, "init");
   const auto saver = make_saver(*session, by_workers(folder));
-  must(saver->save(1));
-  must(saver->wait());
+  save(*saver, 1);
   {
     const SmallFiles small(100'000);
     run(*session, "step");
@@ -189,8 +186,7 @@ TEST_CASE("a full disk at one worker fails the save, and not the steps") {
   }
   CHECK(!folder.has_temporary());
   CHECK(saver->saved_step() == 1);
-  must(saver->save(3));
-  must(saver->wait());
+  save(*saver, 3);
   check_same(restored(folder, 3, 3, kLarge), training.values(*session));
 }
 
@@ -236,8 +232,7 @@ TEST_CASE("a save that takes too long fails, and the next one does not") {
     run(*session, "step");
   }
   const auto saver = make_saver(*session, by_workers(folder));
-  must(saver->save(2));
-  must(saver->wait());
+  save(*saver, 2);
   check_same(restored(folder, 2, 2), training.values(*session));
 }
 
@@ -252,8 +247,7 @@ TEST_CASE("the next save removes what lost workers have left") {
       << "left";
   std::ofstream(folder.path("mine.data-00001-of-00003.tmp-tagflow-7"))
       << "of another name";
-  must(saver->save(2));
-  must(saver->wait());
+  save(*saver, 2);
   int left = 0;
   for (const std::string& name : folder.names())
     left += contains(name, ".tmp-tagflow-");
