@@ -68,12 +68,10 @@ function(tagflow_reuse_pch target from)
   endif()
 endfunction()
 
-# tagflow_embeddable(TARGET): what makes a library that users link fit for
-# BUILD_SHARED_LIBS and CMAKE_POSITION_INDEPENDENT_CODE.
+# tagflow_embeddable(TARGET): what makes a library fit for BUILD_SHARED_LIBS,
+# and a static one fit to be linked into a shared one, as a language's extension
+# is.
 function(tagflow_embeddable target)
-  if(NOT TAGFLOW_POSITION_INDEPENDENT)
-    return()
-  endif()
   # Without a definition for the shared library, objects of both kinds are the
   # same.
   set_target_properties(${target} PROPERTIES

@@ -21,8 +21,8 @@ option(TAGFLOW_CHECKS
 set(TAGFLOW_SANITIZER_CHECKS asan CACHE STRING
   "The short sanitizer passes that CTest builds and runs: of asan, tsan.")
 option(TAGFLOW_SHARED_CHECK
-  "Let CTest also build and use the libraries as shared and as \
-position-independent ones, which takes as long as two builds."
+  "Let CTest also build and use the libraries as shared ones, which takes as \
+long as a build."
   OFF)
 option(TAGFLOW_WERROR
   "Let every compiler warning fail the build."
@@ -67,11 +67,6 @@ ones run what the last one's PTX gives.")
 option(BUILD_SHARED_LIBS
   "Make shared libraries of what users link, not static ones."
   OFF)
-# Not an option(): a value that is OFF would hold for shared libraries, too.
-set(TAGFLOW_POSITION_INDEPENDENT OFF)
-if(BUILD_SHARED_LIBS OR CMAKE_POSITION_INDEPENDENT_CODE)
-  set(TAGFLOW_POSITION_INDEPENDENT ON)
-endif()
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")

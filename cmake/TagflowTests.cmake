@@ -109,8 +109,7 @@ tagflow_check(quotes 300 python3 quotes.py)
 tagflow_check(pages 300 python3 pages.py)
 tagflow_check(notes 300 python3 notes.py)
 tagflow_check(consumer 1200 bash consumer.sh
-  "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${CMAKE_CXX_COMPILER}"
-  ${TAGFLOW_POSITION_INDEPENDENT})
+  "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${CMAKE_CXX_COMPILER}")
 if(TAGFLOW_SHARED_CHECK)
   tagflow_check(shared 7200 bash shared.sh
     "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}/checks" "${CMAKE_CXX_COMPILER}")

@@ -3,11 +3,10 @@
 # for projects outside of this tree, and are exactly the public headers and the
 # documents. tests/consumer has those projects: every header, the first loop of
 # the README, ops and kernels of a user, linked and in a library that is loaded,
-# a caller that uses OpenMP, and, if the libraries are position-independent, a
-# plug-in.
-# usage: consumer.sh CMAKE BUILD_DIR CXX POSITION_INDEPENDENT
+# a caller that uses OpenMP, and a plug-in.
+# usage: consumer.sh CMAKE BUILD_DIR CXX
 set -euo pipefail
-cmake=$1 build=$2 cxx=$3 position_independent=$4
+cmake=$1 build=$2 cxx=$3
 top=$(cd "$(dirname "$0")/../.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -70,9 +69,7 @@ project . ./consumer
   exit 1
 }
 project openmp ./consumer_openmp
-if [ "$position_independent" = ON ]; then
-  project plugin ./host ./libplugin.so
-fi
+project plugin ./host ./libplugin.so
 
 # --- Op libraries ------------------------------------------------------------
 # expect CODE TEXT COMMAND...: the exit status, and a text that a line of the
