@@ -112,6 +112,17 @@ file(GLOB sources CONFIGURE_DEPENDS
 if(sources)
   tagflow_program(tagflow tagflow_apps tagflow_apps_common ${sources})
   tagflow_loads_op_libraries(tagflow)
+  # What shells and man take from the command, as it prints it.
+  set(shares "${PROJECT_BINARY_DIR}/generated/share")
+  set(bash "${shares}/bash-completion/completions")
+  set(zsh "${shares}/zsh/site-functions")
+  file(MAKE_DIRECTORY "${bash}" "${zsh}")
+  add_custom_command(TARGET tagflow POST_BUILD
+    COMMAND tagflow man --out "${shares}/man/man1"
+    COMMAND tagflow completion bash > "${bash}/tagflow"
+    COMMAND tagflow completion zsh > "${zsh}/_tagflow"
+    VERBATIM)
+  install(DIRECTORY "${shares}/" DESTINATION "${CMAKE_INSTALL_DATADIR}")
 endif()
 # The scripts that `tagflow bench` gives to Python are part of the command.
 foreach(name IN ITEMS compare models)

@@ -32,6 +32,8 @@ ExitCode run(int argc, char** argv) {
   add_worker_command(app, exit_code);
   add_master_command(app, exit_code);
   add_cluster_command(app, exit_code);
+  add_completion_command(app, exit_code);
+  add_man_command(app, exit_code);
   return parse_and_run(app, argc, argv, exit_code);
 }
 

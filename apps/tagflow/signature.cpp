@@ -293,7 +293,7 @@ Failure prepare_in(const SignatureOptions& options, Purpose purpose,
 void add_graph_option(CLI::App& app, std::string& path) {
   app.add_option("graph", path,
                  "a GraphDef (*.pb is binary, *.pbtxt text), a SavedModel's "
-                 "folder, or a MetaGraph (*.meta)")
+                 "folder, or a MetaGraph (*.meta); -: a GraphDef on stdin")
       ->required()
       ->type_name("GRAPH");
 }

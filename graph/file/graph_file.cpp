@@ -10,6 +10,7 @@
 
 #include "graph/beneath.h"
 #include "graph/fault.h"
+#include "graph/file/foreign_file.h"
 #include "graph/file/graph_proto.h"
 #include "graph/file/graphdef.h"
 #include "graph/file/model_scope.h"
@@ -136,6 +137,10 @@ Result<GraphFile> parse_saved_model(const fs::path& file,
 
 Result<GraphFile> parse_file(const fs::path& path, std::string_view bytes,
                              const Limits& limits) {
+  if (const std::string what =
+          describe_foreign_file(path.filename().native(), bytes);
+      !what.empty())
+    return invalid_argument("[graphdef] not a graph, but {}", what);
   if (is_saved_model(path)) return parse_saved_model(path, bytes, limits);
   if (is_text_name(path)) return parse_graphdef_text(bytes, limits);
   if (path.extension() == ".meta") return parse_meta_graph(bytes, limits);

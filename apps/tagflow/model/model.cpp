@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "apps/shared/io/file.h"
+#include "graph/file/foreign_file.h"
 #include "graph/function.h"
 #include "graph/function_uses.h"
 #include "graph/functions/check.h"
@@ -12,6 +14,7 @@
 namespace tagflow::apps {
 namespace {
 
+constexpr std::string_view kStdin = "-";
 constexpr const char* kDefaultSignature = "serving_default";
 
 std::vector<std::string> keys_of(
@@ -19,6 +22,28 @@ std::vector<std::string> keys_of(
   std::vector<std::string> keys;
   for (const auto& [key, value] : names) keys.push_back(key);
   return keys;
+}
+
+// Text has no such bytes, and a binary GraphDef begins with one.
+bool is_text(std::string_view bytes) {
+  constexpr size_t kLooks = 4096;
+  return std::ranges::none_of(bytes.substr(0, kLooks), [](unsigned char c) {
+    return c < ' ' && c != '\n' && c != '\r' && c != '\t';
+  });
+}
+
+// A GraphDef that another program writes to us.
+Result<graph::GraphFile> read_stdin(const graph::Limits& limits) {
+  TAGFLOW_ASSIGN(
+      const std::string bytes,
+      io::read_file("/dev/stdin", limits.max_bytes, io::Pipes::kRead));
+  if (bytes.empty())
+    return error(Code::kDataLoss, "[graphdef] there is nothing on stdin");
+  const std::string what = graph::describe_foreign_file("", bytes);
+  if (!what.empty())
+    return invalid_argument("[graphdef] not a graph, but {}", what);
+  return is_text(bytes) ? graph::parse_graphdef_text(bytes, limits)
+                        : graph::parse_graphdef(bytes, limits);
 }
 
 }  // namespace
@@ -32,7 +57,8 @@ std::vector<std::string> names_of_signatures(const Model& model) {
 }
 
 Result<Model> load_model(const std::string& path, const graph::Limits& limits) {
-  Result<graph::GraphFile> loaded = graph::load_file(path, limits);
+  Result<graph::GraphFile> loaded =
+      path == kStdin ? read_stdin(limits) : graph::load_file(path, limits);
   if (!loaded.ok()) return name_file(std::move(loaded).status(), path);
   graph::GraphFile file = *std::move(loaded);
   Status status = graph::check_ops(file.nodes, {}, file.library);

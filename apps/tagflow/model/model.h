@@ -18,7 +18,7 @@ struct Model {
   std::vector<graph::QueueRunnerDef> queue_runners;
 };
 // Like graph::load_graph(), but an error names all unknown ops at once,
-// including those in functions.
+// including those in functions. "-" is a GraphDef on stdin, binary or text.
 Result<Model> load_model(const std::string& path,
                          const graph::Limits& limits = {});
 

@@ -448,6 +448,33 @@ TEST_CASE("a graph file is read only within the limits") {
                  "double[7,5] is too large"));
 }
 
+TEST_CASE("files of other programs are named, with what to do about them") {
+  const Folder folder;
+  const auto said = [&](const std::string& name, const std::string& bytes) {
+    const std::string path = folder.write(name, bytes).string();
+    const std::string text =
+        message_of(load_file(path).status(), Code::kInvalidArgument);
+    const std::string begin = path + ": [graphdef] not a graph, but ";
+    REQUIRE(text.starts_with(begin));
+    return text.substr(begin.size());
+  };
+  const std::string zip = "PK\x03\x04";
+  CHECK(contains(said("a.keras", zip), "Keras archive"));
+  CHECK(contains(said("a", zip + "model.weights.h5"), "model.export("));
+  CHECK(contains(said("a.npz", zip), "NumPy archive"));
+  CHECK(contains(said("a.pt", zip + "a/data.pkl"), "PyTorch"));
+  CHECK(contains(said("a.pb", zip), "unpack it"));
+  CHECK(contains(said("a.h5", "\x89HDF\r\n"), "Keras keeps models"));
+  CHECK(contains(said("a.tflite", {'\x1c', 0, 0, 0, 'T', 'F', 'L', '3', 0}),
+                 "TensorFlow Lite"));
+  CHECK(contains(said("a.onnx", "\x08\x07\x12\x07pytorch"), "ONNX"));
+  CHECK(contains(said("a.safetensors", {'\x08', 0, 0, 0, 0, 0, 0, 0, '{', '}'}),
+                 "--restore"));
+  CHECK(contains(said("a.npy", "\x93NUMPY"), "--feed"));
+  CHECK(contains(said("a.pb.gz", "\x1f\x8b"), "gzip"));
+  CHECK(contains(said("a.pkl", "\x80\x04"), "pickle"));
+}
+
 TEST_CASE("deep nesting is refused, not followed") {
   std::string text;
   for (int i = 0; i < 100000; ++i) text += "a{";
