@@ -30,6 +30,7 @@ build_packages=(
   libsnappy-dev
   libspdlog-dev
   libssl-dev
+  libzip-dev
   ninja-build
   nlohmann-json3-dev
   protobuf-compiler

@@ -27,6 +27,7 @@ find_package(CLI11 REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
+find_package(LibZip REQUIRED)
 
 set(apps "${PROJECT_SOURCE_DIR}/apps")
 
@@ -47,7 +48,7 @@ target_compile_features(tagflow_apps_program PUBLIC cxx_std_20)
 target_include_directories(tagflow_apps_program PUBLIC "${PROJECT_SOURCE_DIR}")
 target_link_libraries(tagflow_apps_program
   PUBLIC tagflow::actors CLI11::CLI11 nlohmann_json::nlohmann_json
-    spdlog::spdlog ZLIB::ZLIB PNG::PNG fmt::fmt Threads::Threads)
+    spdlog::spdlog ZLIB::ZLIB PNG::PNG LibZip::LibZip fmt::fmt Threads::Threads)
 # Not CLI11: its constants are made anew in every source that sees it. Not JSON:
 # the first program of the quickstart does without it.
 tagflow_precompile(tagflow_apps_program ${TAGFLOW_COMMON_PCH})

@@ -319,8 +319,8 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   add_output_option(
       *run, "--out", options->out,
       "write each fetch to DIR/NAME_PORT.npy, or an output of the "
-      "signature to DIR/NAME.npy (strings: .json); with --steps, "
-      "that of the last step",
+      "signature to DIR/NAME.npy (strings: .json), or all to one file whose "
+      "name ends in .npz; with --steps, those of the last step",
       "DIR");
   add_output_option(*run, "--trace", options->trace,
                     "write a trace for Perfetto or chrome://tracing");

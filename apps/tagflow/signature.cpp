@@ -321,10 +321,12 @@ void add_signature_options(CLI::App& app, SignatureOptions& options) {
   add_graph_option(app, options.graph);
   add_op_library_option(app, options.op_libraries);
   add_name_option(app, options.name);
-  app.add_option("--feed", options.feeds,
-                 "the value of a tensor, or of an input of the signature: a "
-                 ".npy file, a .json file, or a JSON literal; @FILE: one row "
-                 "of the file in each step")
+  app.add_option(
+         "--feed", options.feeds,
+         "the value of a tensor, or of an input of the signature: a "
+         ".npy file, a .json file, FILE.npz with an array of this name, "
+         "FILE.npz:ARRAY, or a JSON literal; @FILE: one row of the "
+         "file in each step")
       ->type_name("NAME:PORT=VALUE")
       ->expected(1)
       ->take_all();

@@ -29,11 +29,12 @@ std::string describe_zip(std::string_view name, std::string_view bytes) {
          "packed";
 }
 
-// The first field, the version, is small, and the next ones are texts or the
-// graph: see ModelProto. No message of ours begins with a varint.
+// The first field, the version, is 3 or a little more, and the next ones are
+// texts or the graph: see ModelProto. A SavedModel begins likewise, but its
+// version is 1; other messages of ours begin with no varint.
 bool is_onnx(std::string_view bytes) {
   constexpr auto kNext = "\x12\x1a\x22\x2a\x32\x3a\x42"sv;
-  return bytes.size() > 2 && bytes[0] == '\x08' && bytes[1] > 0 &&
+  return bytes.size() > 2 && bytes[0] == '\x08' && bytes[1] >= 3 &&
          bytes[1] < 64 && kNext.find(bytes[2]) != kNext.npos;
 }
 

@@ -352,6 +352,18 @@ expect 1 - 'bad.pb: .*4 bytes are not a GraphDef: .*cut off' \
 expect 1 - 'empty.pb" is empty' tagflow run empty.pb --target a
 mkdir "$work/folder.pb"
 expect 3 - 'folder.pb' tagflow run folder.pb --target a
+
+# Archives of numpy: an array by the feed's name, or by a name of its own.
+expect 0 - - tagflow run "$sums" --feed x:0=results/y_0.npy \
+  --feed p:0=true --fetch x:0 --fetch y:0 --out all.npz
+expect 0 '^x:0 = ' - tagflow run "$sums" --feed x:0=all.npz:x_0 \
+  --feed p:0=true --fetch x:0
+printf 'not zip' >"$work/bad.npz"
+expect 3 - 'has no array "x:0"; it has "x_0", "y_0"' \
+  tagflow run "$sums" --feed x:0=all.npz --feed p:0=true --fetch x:0
+expect 1 - 'DataLoss.*bad\.npz' \
+  tagflow run "$sums" --feed x:0=bad.npz:x_0 --feed p:0=true --fetch x:0
+
 printf 'not npy' >"$work/bad.npy"
 expect 1 - 'magic' tagflow run "$sums" --feed x:0=bad.npy --fetch y:0
 finish

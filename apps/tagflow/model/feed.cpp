@@ -8,6 +8,7 @@
 #include "apps/shared/io/file.h"
 #include "apps/shared/io/json_tensor.h"
 #include "apps/shared/io/npy.h"
+#include "apps/shared/io/npz.h"
 #include "apps/shared/runs/interrupt.h"
 #include "graph/node_name.h"
 #include "graph/storage_type.h"
@@ -21,6 +22,7 @@ Result<Tensor> load_value(const FeedText& text, DataType dtype) {
   // As `--feed x=<(program)`; here a signal still ends the process.
   constexpr io::Pipes kPipes = io::Pipes::kRead;
   if (text.value.ends_with(".npy")) return io::read_npy(text.value, kPipes);
+  if (!text.array.empty()) return io::read_npz(text.value, text.array);
   TAGFLOW_ASSIGN(std::string bytes,
                  io::read_file(text.value, io::kMaxFileBytes, kPipes));
   Result<Tensor> value = io::parse_json_file(bytes, dtype);
@@ -49,8 +51,8 @@ Wanted wanted_at(const graph::Endpoint& endpoint) {
 // NumPy's default types are seldom those of the graph.
 std::string hint_for_type(const FeedText& text, DataType wanted) {
   // NumPy itself has no bfloat16, and the format no strings.
-  if (!text.value.ends_with(".npy") || wanted == DataType::kBFloat16 ||
-      wanted == DataType::kString)
+  if (text.value.ends_with(".json") || !text.is_file ||
+      wanted == DataType::kBFloat16 || wanted == DataType::kString)
     return "";
   std::string name(dtype_name(storage_type(wanted)));
   if (wanted == DataType::kFloat) name = "float32";
@@ -168,16 +170,27 @@ Result<FeedText> parse_feed(std::string_view text, bool needs_value) {
   feed.value = text.substr(equals + 1);
   feed.by_rows = feed.value.starts_with('@');
   if (feed.by_rows) feed.value.erase(0, 1);
-  feed.is_file = feed.value.ends_with(".npy") || feed.value.ends_with(".json");
+  constexpr std::string_view kArchive = ".npz";
+  if (feed.value.ends_with(kArchive)) {
+    feed.array = feed.label;
+  } else if (const size_t end = feed.value.find(".npz:");
+             end != std::string::npos &&
+             feed.value.find_first_of("\"[{") != 0) {
+    feed.array = feed.value.substr(end + kArchive.size() + 1);
+    feed.value.resize(end + kArchive.size());
+  }
+  feed.is_file = !feed.array.empty() || feed.value.ends_with(".npy") ||
+                 feed.value.ends_with(".json");
   if (feed.by_rows && !feed.is_file)
     return invalid_argument(
-        "[--feed] the value of \"{}\" begins with @, but \"{}\" is not a .npy "
-        "or .json file",
+        "[--feed] the value of \"{}\" begins with @, but \"{}\" is not a .npy, "
+        ".npz or .json file",
         feed.port, feed.value.substr(0, 200));
   if (!feed.is_file && !nlohmann::json::accept(feed.value)) {
     return invalid_argument(
-        "[--feed] the value of \"{}\" is neither a .npy or .json file nor a "
-        "JSON literal: {}{}",
+        "[--feed] the value of \"{}\" is neither a .npy, .npz or .json file "
+        "nor "
+        "a JSON literal: {}{}",
         feed.port, feed.value.substr(0, 200), io::hint_for_no_json(feed.value));
   }
   return feed;

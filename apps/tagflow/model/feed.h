@@ -17,15 +17,17 @@ struct FeedText {
   std::string label;  // "name:0", "name", or an input's name in a signature
   std::string port;   // the tensor: the label, until a signature resolves it
   std::string value;  // a literal, or the path of a file
+  std::string array;  // of an .npz file: the name of the array
   bool has_value = true;
   bool is_file = false;
   bool by_rows = false;  // a row of the file in each step
 };
 
-// Splits at the first '='. VALUE is a file if it ends in ".npy" or ".json",
-// and each step takes a row of it if it begins with '@'; any other VALUE is
-// a JSON literal. Returns InvalidArgument, a usage error, if the name is
-// missing, the port is malformed, a literal is not JSON, an '@' is without a
+// Splits at the first '='. VALUE is a file if it ends in ".npy" or ".json", or
+// an array of one if it ends in ".npz", where the array has the feed's name, or
+// in ".npz:ARRAY". Each step takes a row of it if it begins with '@'. Any other
+// VALUE is a JSON literal. Returns InvalidArgument, a usage error, if the name
+// is missing, the port is malformed, a literal is not JSON, an '@' is without a
 // file, or '=' is missing and `needs_value` is true.
 Result<FeedText> parse_feed(std::string_view text, bool needs_value = true);
 

@@ -9,6 +9,7 @@
 #include "apps/shared/io/file.h"
 #include "apps/shared/io/json_tensor.h"
 #include "apps/shared/io/npy.h"
+#include "apps/shared/io/npz.h"
 #include "devices/device.h"
 
 namespace tagflow::apps {
@@ -33,6 +34,19 @@ std::string result_line(const FetchName& name, const Tensor& value) {
       "{} = {}\n", name.label,
       is_large ? value.to_string(int(kMaxElementsInText))
                : value.describe() + " " + io::format_json_literal(value));
+}
+
+bool is_archive(const std::filesystem::path& path) {
+  return path.extension() == ".npz";
+}
+
+Status write_archive(const std::filesystem::path& path,
+                     std::span<const FetchName> names,
+                     std::span<const Tensor> results) {
+  std::vector<io::NamedTensor> arrays;
+  for (size_t i = 0; i < names.size(); ++i)
+    arrays.emplace_back(names[i].stem, results[i]);
+  return io::write_npz(path, arrays);
 }
 
 }  // namespace
@@ -66,12 +80,14 @@ Status prepare_folder(const std::filesystem::path& folder,
           "bytes",
           name.label, NAME_MAX);
   }
-  return io::make_folder(folder);
+  return is_archive(folder) ? io::check_writable(folder)
+                            : io::make_folder(folder);
 }
 
 Status write_results(const std::filesystem::path& folder,
                      std::span<const FetchName> names,
                      std::span<const Tensor> results) {
+  if (is_archive(folder)) return write_archive(folder, names, results);
   for (size_t i = 0; i < names.size(); ++i) {
     const std::filesystem::path stem = folder / names[i].stem;
     Status status;

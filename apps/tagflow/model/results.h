@@ -24,13 +24,16 @@ std::string file_stem(std::string name);
 FetchName fetch_of_port(const std::string& port);
 
 // Makes the folder for the results, before the run, so that no result is lost.
+// A name that ends in ".npz" is that of one file for all, which must be
+// writable.
 // Returns InvalidArgument if two results would go to one file, or a name is
 // too long for a file.
 Status prepare_folder(const std::filesystem::path& folder,
                       std::span<const FetchName> names);
 
-// Writes each result to FOLDER/STEM.npy (strings: .json). Returns
-// InvalidArgument for handles, which cannot be written. REQUIRES:
+// Writes each result to FOLDER/STEM.npy (strings: .json), or as STEM to the
+// .npz file. Returns InvalidArgument for handles, which cannot be written, and
+// for strings in an .npz file. REQUIRES:
 // prepare_folder() was called.
 Status write_results(const std::filesystem::path& folder,
                      std::span<const FetchName> names,
