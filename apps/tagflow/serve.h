@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/shared/program/exit_code.h"
 #include "apps/shared/runs/engine_options.h"
 #include "net/grpc/server.h"
 

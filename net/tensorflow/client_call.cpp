@@ -85,7 +85,7 @@ void ClientSession::Call::answer(const std::vector<std::string>& fetches,
                                  Result<std::vector<Tensor>> result) {
   Status status = guarded("service", [&]() -> Status {
     if (trace_ != nullptr && result.ok())
-      write_step_stats(*trace_, began_, *metadata());
+      write_step_stats(*trace_, session_->home(), began_, *metadata());
     if (trace_ != nullptr && !result.ok())
       session_->parts_.traces.keep(std::move(trace_));
     if (!result.ok()) return result.status();

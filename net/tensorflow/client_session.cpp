@@ -40,7 +40,7 @@ uint64_t bytes_of(const tensorflow::TensorProto& proto) {
   for (const auto& dim : proto.tensor_shape().dim())
     if (__builtin_mul_overflow(elements, uint64_t(dim.size()), &elements))
       return kMostBytes;
-  constexpr uint64_t kLargestElement = 16;
+  constexpr uint64_t kLargestElement = 32;  // a string
   return std::max<uint64_t>(
       proto.ByteSizeLong(),
       std::min(elements, kMostBytes / kLargestElement) * kLargestElement);
@@ -55,7 +55,8 @@ ClientSession::ClientSession(std::string handle,
       session_(std::move(session)),
       parts_(parts),
       last_use_(Clock::now().time_since_epoch().count()),
-      intake_(*session_) {}
+      container_("_session/" + handle_),
+      intake_(*session_, container_) {}
 
 Result<std::shared_ptr<ClientSession>> ClientSession::open(
     std::string handle, actors::SessionOptions options, ServiceParts& parts) {
@@ -86,7 +87,9 @@ void ClientSession::close() {
   }
   for (const auto& [number, callable] : callables)
     if (callable->own != nullptr) static_cast<void>(callable->own->close());
+  // An error of either says that it was done before.
   static_cast<void>(session_->close());
+  static_cast<void>(session_->reset({container_}));
 }
 
 // --- The graph --------------------------------------------------------------
@@ -256,6 +259,12 @@ actors::SessionOptions ClientSession::twin_options() const {
   actors::SessionOptions options = session_->options();
   options.state = session_->shared_state();
   return options;
+}
+
+std::string ClientSession::home() const {
+  for (const graph::DeviceInfo& info : session_->device_infos())
+    if (info.host_memory) return info.name.to_string();
+  return {};
 }
 
 Result<int64_t> ClientSession::make_callable(

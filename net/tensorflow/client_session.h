@@ -87,6 +87,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
       const tensorflow::CallableOptions& options, const Signature& signature);
   // Of a session over the same state.
   actors::SessionOptions twin_options() const;
+  // The name of the device of its answers.
+  std::string home() const;
   // Why a name is not there, if it was set aside.
   Status explain(Status status, const Signature& signature);
   // Starts the run of a call at once if it is prepared, and else has a clerk
@@ -104,7 +106,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   std::atomic<size_t> open_calls_{0};
   std::atomic<Clock::rep> last_use_;
 
-  std::mutex extending_;  // guards the next ones; before mutex_
+  const std::string container_;  // Note [Private containers]
+  std::mutex extending_;         // guards the next ones; before mutex_
   GraphIntake intake_;
   int64_t version_ = 0;
   std::vector<ByteCount::Share> graph_bytes_;

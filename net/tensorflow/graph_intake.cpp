@@ -26,7 +26,30 @@ uint64_t constant_bytes(const std::vector<graph::NodeDef>& nodes) {
   return bytes;
 }
 
+// Whether the node makes what other sessions do not share.
+bool makes_private_state(const graph::NodeDef& node) {
+  const std::string_view op = node.op;
+  const auto is_set = [&](const char* name) {
+    const auto at = node.attrs.find(name);
+    if (at == node.attrs.end()) return false;
+    const auto* text = at->second.get_if<std::string>();
+    const bool* flag = at->second.get_if<bool>();
+    return (text != nullptr && !text->empty()) || (flag != nullptr && *flag);
+  };
+  const bool is_queue = op.ends_with("Queue") || op.ends_with("QueueV2");
+  const bool is_table = op.find("HashTable") != op.npos;
+  return ((is_queue && op != "FakeQueue") ||
+          (is_table && !op.starts_with("Anonymous"))) &&
+         !is_set("container") && !is_set("shared_name") &&
+         !is_set("use_node_name_sharing");
+}
+
 }  // namespace
+
+void GraphIntake::make_private(graph::NodeDef& node) const {
+  if (makes_private_state(node))
+    node.attrs.insert_or_assign("container", container_);
+}
 
 Status GraphIntake::add(const tensorflow::GraphDef& proto, uint64_t* bytes) {
   Aside aside;
@@ -45,7 +68,8 @@ Status GraphIntake::add(const tensorflow::GraphDef& proto, uint64_t* bytes) {
     status = sort_out(proto, nodes, library, aside);
   TAGFLOW_RETURN_IF_ERROR(std::move(status));
   *bytes = constant_bytes(nodes);
-  TAGFLOW_RETURN_IF_ERROR(add_functions(std::move(library)));
+  for (graph::NodeDef& node : nodes) make_private(node);
+  TAGFLOW_RETURN_IF_ERROR(add_functions(library));
   // Each failure sets a node aside.
   while (!(status = session_.extend(nodes)).ok()) {
     if (status.code() != Code::kUnimplemented) return status;
@@ -66,10 +90,17 @@ Status GraphIntake::add(const tensorflow::GraphDef& proto, uint64_t* bytes) {
   return {};
 }
 
-Status GraphIntake::add_functions(graph::FunctionLibrary library) {
+Status GraphIntake::add_functions(const graph::FunctionLibrary& library) {
   if (library.empty()) return {};
   graph::Graph functions;
-  functions.library() = std::move(library);
+  for (const graph::FunctionDef* function : library.in_order_added()) {
+    graph::FunctionDef copy = *function;
+    for (graph::NodeDef& node : copy.nodes) make_private(node);
+    TAGFLOW_RETURN_IF_ERROR(functions.library().add(std::move(copy)));
+  }
+  for (const auto& [function, gradient] : library.gradients())
+    TAGFLOW_RETURN_IF_ERROR(
+        functions.library().add_gradient(function, gradient));
   return session_.extend(functions);
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "actors/session/session.h"
@@ -22,10 +23,17 @@ namespace tagflow::net {
 // node whose op or attributes do not exist here is no error: it is set aside,
 // and so is whatever reads it. A run that needs one of them is told why.
 
+// Note [Private containers]
+// Clients expect that sessions share variables by the names of their nodes, but
+// queues and tables only if a `shared_name` or a container says so. So the
+// others are in a container of the session, which is emptied when it ends.
+
 // Thread-compatible.
 class GraphIntake {
  public:
-  explicit GraphIntake(actors::Session& session) : session_(session) {}
+  // `container`: that of the session, which nobody else has.
+  GraphIntake(actors::Session& session, std::string container)
+      : session_(session), container_(std::move(container)) {}
 
   // Adds the nodes and functions, all or none. `bytes` gets the memory of their
   // constants. Errors of graph_from_proto() and Session::extend();
@@ -37,7 +45,8 @@ class GraphIntake {
  private:
   using Aside = std::map<std::string, Status, std::less<>>;
 
-  Status add_functions(graph::FunctionLibrary library);
+  void make_private(graph::NodeDef& node) const;
+  Status add_functions(const graph::FunctionLibrary& library);
   // Takes those out that cannot be added.
   Status sort_out(const tensorflow::GraphDef& proto,
                   std::vector<graph::NodeDef>& nodes,
@@ -46,6 +55,7 @@ class GraphIntake {
   const Status* find(const Aside& aside, std::string_view input) const;
 
   actors::Session& session_;
+  const std::string container_;
   Aside aside_;
 };
 

@@ -62,7 +62,9 @@ SessionConfig read_config(const tensorflow::ConfigProto& proto,
       "a pool of threads of a session", "all sessions share the workers");
   say(proto.device_filters_size() > 0, "device_filters",
       "a session sees all devices of the server");
-  say(proto.has_gpu_options() && proto.gpu_options().ByteSizeLong() > 0,
+  const auto& gpu = proto.gpu_options();
+  say(gpu.per_process_gpu_memory_fraction() > 0 || gpu.allow_growth() ||
+          !gpu.visible_device_list().empty(),
       "gpu_options", kOfServer);
   say(proto.cluster_def().job_size() > 0, "cluster_def",
       "the workers are named by --cluster of the server");

@@ -34,6 +34,15 @@ class StatsWriter {
                    began.time_since_epoch())
                    .count()) {}
 
+  tensorflow::DeviceStepStats& of(std::string_view device) {
+    tensorflow::DeviceStepStats*& found = by_name_[std::string(device)];
+    if (found == nullptr) {
+      found = stats_.add_dev_stats();
+      found->set_device(std::string(device));
+    }
+    return *found;
+  }
+
   void add(std::string_view device, std::string_view node, std::string label,
            int64_t begin, int64_t end, size_t thread) {
     constexpr int64_t kNanos = 1000;  // in a microsecond
@@ -54,15 +63,6 @@ class StatsWriter {
   }
 
  private:
-  tensorflow::DeviceStepStats& of(std::string_view device) {
-    tensorflow::DeviceStepStats*& found = by_name_[std::string(device)];
-    if (found == nullptr) {
-      found = stats_.add_dev_stats();
-      found->set_device(std::string(device));
-    }
-    return *found;
-  }
-
   tensorflow::StepStats& stats_;
   const int64_t began_;  // nanoseconds since the epoch
   std::map<std::string, tensorflow::DeviceStepStats*> by_name_;
@@ -70,10 +70,11 @@ class StatsWriter {
 
 }  // namespace
 
-void write_step_stats(const actors::Trace& trace,
+void write_step_stats(const actors::Trace& trace, const std::string& home,
                       std::chrono::system_clock::time_point began,
                       tensorflow::RunMetadata& metadata) {
   StatsWriter writer(*metadata.mutable_step_stats(), began);
+  static_cast<void>(writer.of(home));
   const auto tracks = trace.tracks();
   for (size_t thread = 0; thread < tracks.size(); ++thread)
     for (const TraceEvent& event : tracks[thread]) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "actors/plan/distribute.h"
 #include "actors/watch/trace.h"
@@ -17,7 +18,8 @@ namespace tagflow::net {
 // the statistics of its device. Nodes that a pass made a part of others, or
 // computed beforehand, did not fire. `began` is the time at which the trace was
 // made. REQUIRES: the run is over. Thread-safe.
-void write_step_stats(const actors::Trace& trace,
+// `home` is the device of the answers, which always has statistics.
+void write_step_stats(const actors::Trace& trace, const std::string& home,
                       std::chrono::system_clock::time_point began,
                       tensorflow::RunMetadata& metadata);
 
