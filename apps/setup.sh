@@ -22,6 +22,7 @@ build_packages=(
   libeigen3-dev
   libfarmhash-dev
   libfmt-dev
+  libgrpc++-dev
   libicu-dev
   libleveldb-dev
   libpng-dev
@@ -34,6 +35,7 @@ build_packages=(
   ninja-build
   nlohmann-json3-dev
   protobuf-compiler
+  protobuf-compiler-grpc
   zlib1g-dev
 )
 # On top of these, to test and to check.

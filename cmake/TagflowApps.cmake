@@ -112,6 +112,7 @@ file(GLOB sources CONFIGURE_DEPENDS
   "${apps}/tagflow/*.cpp" "${apps}/bench/*.cpp")
 if(sources)
   tagflow_program(tagflow tagflow_apps tagflow_apps_common ${sources})
+  target_link_libraries(tagflow PRIVATE tagflow::net_grpc)
   tagflow_loads_op_libraries(tagflow)
   # What shells and man take from the command, as it prints it.
   set(shares "${PROJECT_BINARY_DIR}/generated/share")

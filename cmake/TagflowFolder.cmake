@@ -108,7 +108,8 @@ endfunction()
 # Sets VAR to the sources that fit this configuration. Optional libraries are
 # chosen by file, never by #ifdef: where x_onednn.cpp and x_eigen.cpp stand
 # side by side, exactly one of them is compiled, and so of their tests; of the
-# folders cuda/ and no_cuda/ one is, and x_cuda.cpp is if there is CUDA.
+# folders cuda/ and no_cuda/ one is, and x_cuda.cpp is if there is CUDA; of the
+# folders grpc/ and no_grpc/ one is.
 function(tagflow_choose_sources var)
   set(chosen ${ARGN})
   foreach(source IN LISTS ARGN)
@@ -118,6 +119,10 @@ function(tagflow_choose_sources var)
         list(REMOVE_ITEM chosen "${source}")
       endif()
     elseif(path MATCHES "/cuda/|_cuda\\.cpp$" AND NOT TAGFLOW_CUDA_TARGETS)
+      list(REMOVE_ITEM chosen "${source}")
+    endif()
+    if((path MATCHES "/grpc/" AND NOT TAGFLOW_GRPC_TARGET) OR
+       (path MATCHES "/no_grpc/" AND TAGFLOW_GRPC_TARGET))
       list(REMOVE_ITEM chosen "${source}")
     endif()
     if(source MATCHES "_onednn(_test)?\\.cpp$")
@@ -133,7 +138,7 @@ function(tagflow_choose_sources var)
 endfunction()
 
 # tagflow_folder(NAME [DEPENDS folder...] [LINK lib...] [LINK_PRIVATE lib...]
-#                [PCH header...]
+#                [PCH header...] [APART path...]
 #                [FURTHER path... FURTHER_LINK lib...])
 # Makes library tagflow_NAME, alias tagflow::NAME, of every NAME/**.cpp and
 # NAME/**.cu, static or as BUILD_SHARED_LIBS says, with its public headers and
@@ -142,13 +147,17 @@ endfunction()
 # the folder's test binary: see tagflow_tests(). DEPENDS names folders whose
 # headers it may include. The sources and folders FURTHER are compiled as a
 # target of their own, tagflow_NAME_further, with the libraries FURTHER_LINK.
-# They are in the library where TAGFLOW_KERNELS is "all".
+# They are in the library where TAGFLOW_KERNELS is "all". The folders APART are
+# for libraries of their own.
 # Does nothing where the folder has no sources.
 function(tagflow_folder name)
   cmake_parse_arguments(arg "" ""
-    "DEPENDS;LINK;LINK_PRIVATE;PCH;FURTHER;FURTHER_LINK" ${ARGN})
+    "DEPENDS;LINK;LINK_PRIVATE;PCH;APART;FURTHER;FURTHER_LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/${name}/*.cpp")
+  foreach(path IN LISTS arg_APART)
+    list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${path}/")
+  endforeach()
   if(NOT sources)
     return()
   endif()
@@ -388,51 +397,100 @@ function(tagflow_app name)
     "${PROJECT_BINARY_DIR}/apps/${arg_DIRECTORY}")
 endfunction()
 
-# tagflow_proto(FOLDER)
-# Makes library tagflow_proto, alias tagflow::proto, of FOLDER/*.proto. The
+# tagflow_proto(NAME FOLDER [LINK lib...])
+# Makes library tagflow_NAME, alias tagflow::NAME, of FOLDER/**.proto. The
 # generated headers are included as "FOLDER/x.pb.h"; a .proto imports another
-# as "FOLDER/y.proto". An empty interface where there are no .proto files.
-function(tagflow_proto folder)
-  file(GLOB protos CONFIGURE_DEPENDS
+# as "FOLDER/y.proto". LINK names the libraries of other folders whose .proto
+# files these import. An empty interface where there are no .proto files.
+function(tagflow_proto name folder)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  set(target tagflow_${name})
+  file(GLOB_RECURSE protos CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/${folder}/*.proto")
   if(NOT protos)
-    add_library(tagflow_proto INTERFACE)
+    add_library(${target} INTERFACE)
   else()
     set(generated "${PROJECT_BINARY_DIR}/generated")
-    file(MAKE_DIRECTORY "${generated}")
     set(outputs "")
-    foreach(proto IN LISTS protos)
-      cmake_path(GET proto STEM stem)
-      set(base "${generated}/${folder}/${stem}.pb")
-      add_custom_command(
-        OUTPUT "${base}.cc" "${base}.h"
-        COMMAND "${CMAKE_COMMAND}" -E make_directory "${generated}"
-        COMMAND protobuf::protoc "--proto_path=${PROJECT_SOURCE_DIR}"
-          "--cpp_out=${generated}" "${proto}"
-        # One proto's header includes another's.
-        DEPENDS ${protos}
-        COMMENT "protoc ${folder}/${stem}.proto"
-        VERBATIM)
-      list(APPEND outputs "${base}.cc")
-    endforeach()
-    add_library(tagflow_proto ${outputs})
-    tagflow_embeddable(tagflow_proto)
-    target_compile_features(tagflow_proto PUBLIC cxx_std_20)
+    tagflow_protoc(outputs pb "--cpp_out=${generated}" ${protos})
+    add_library(${target} ${outputs})
+    tagflow_embeddable(${target})
+    target_compile_features(${target} PUBLIC cxx_std_20)
     # SYSTEM: we do not answer for the warnings of generated headers. They are
     # not installed: GraphDef goes in and out as bytes or text.
-    target_include_directories(tagflow_proto SYSTEM PUBLIC
+    target_include_directories(${target} SYSTEM PUBLIC
       "$<BUILD_INTERFACE:${generated}>")
-    target_link_libraries(tagflow_proto
-      PUBLIC protobuf::libprotobuf
+    target_link_libraries(${target}
+      PUBLIC ${arg_LINK} protobuf::libprotobuf
       PRIVATE "$<BUILD_INTERFACE:tagflow_build>")
-    tagflow_compile_lean(tagflow_proto)
+    tagflow_compile_lean(${target})
     # What most generated sources include. They cannot be united: they have
     # names of file scope in common.
-    tagflow_precompile(tagflow_proto
+    tagflow_precompile(${target}
       <google/protobuf/extension_set.h> <google/protobuf/map_field_inl.h>
       <google/protobuf/reflection_ops.h> <google/protobuf/wire_format.h>)
   endif()
-  add_library(tagflow::proto ALIAS tagflow_proto)
-  set_target_properties(tagflow_proto PROPERTIES EXPORT_NAME proto)
-  install(TARGETS tagflow_proto EXPORT tagflow)
+  add_library(tagflow::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  install(TARGETS ${target} EXPORT tagflow)
+endfunction()
+
+# tagflow_protoc(VAR SUFFIX OPTION PROTO...)
+# Appends to VAR the sources X.SUFFIX.cc that protoc makes of each X.proto, with
+# a header X.SUFFIX.h each, in the build's folder "generated".
+function(tagflow_protoc var suffix option)
+  set(generated "${PROJECT_BINARY_DIR}/generated")
+  file(MAKE_DIRECTORY "${generated}")
+  set(outputs ${${var}})
+  foreach(proto IN LISTS ARGN)
+    file(RELATIVE_PATH path "${PROJECT_SOURCE_DIR}" "${proto}")
+    cmake_path(REMOVE_EXTENSION path LAST_ONLY)
+    set(base "${generated}/${path}.${suffix}")
+    add_custom_command(
+      OUTPUT "${base}.cc" "${base}.h"
+      COMMAND "${CMAKE_COMMAND}" -E make_directory "${generated}"
+      COMMAND protobuf::protoc "--proto_path=${PROJECT_SOURCE_DIR}"
+        ${option} "${proto}"
+      # One proto's header includes another's.
+      DEPENDS ${ARGN}
+      COMMENT "protoc ${path}.${suffix}"
+      VERBATIM)
+    list(APPEND outputs "${base}.cc")
+  endforeach()
+  set(${var} ${outputs} PARENT_SCOPE)
+endfunction()
+
+# tagflow_grpc(PROTO...)
+# Makes library tagflow_net_grpc, alias tagflow::net_grpc, of net/grpc/ and the
+# services of the PROTOs, or of net/no_grpc/, whose functions say what is
+# missing. Programs link it; it is not installed.
+function(tagflow_grpc)
+  set(room no_grpc)
+  if(TAGFLOW_GRPC_TARGET)
+    set(room grpc)
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/net/${room}/*.cpp")
+  add_library(tagflow_net_grpc STATIC ${sources})
+  add_library(tagflow::net_grpc ALIAS tagflow_net_grpc)
+  tagflow_embeddable(tagflow_net_grpc)
+  target_link_libraries(tagflow_net_grpc
+    PUBLIC tagflow::net
+    PRIVATE tagflow::net_proto tagflow_flags)
+  tagflow_compile_lean(tagflow_net_grpc)
+  if(TAGFLOW_GRPC_TARGET)
+    set(stubs "")
+    tagflow_protoc(stubs grpc.pb
+      "--grpc_out=${PROJECT_BINARY_DIR}/generated;--plugin=protoc-gen-grpc=${TAGFLOW_GRPC_PLUGIN}"
+      ${ARGN})
+    # By themselves: we do not answer for their warnings.
+    add_library(tagflow_net_stubs OBJECT ${stubs})
+    tagflow_embeddable(tagflow_net_stubs)
+    target_link_libraries(tagflow_net_stubs
+      PUBLIC tagflow::net_proto ${TAGFLOW_GRPC_TARGET}
+      PRIVATE tagflow_build)
+    tagflow_compile_lean(tagflow_net_stubs)
+    # Tests are clients.
+    target_link_libraries(tagflow_net_grpc
+      PUBLIC tagflow_net_stubs $<TARGET_OBJECTS:tagflow_net_stubs>)
+  endif()
 endfunction()

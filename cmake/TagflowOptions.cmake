@@ -57,6 +57,9 @@ set(TAGFLOW_SANITIZE "" CACHE STRING
 set(TAGFLOW_WITH_ONEDNN AUTO CACHE STRING
   "Use oneDNN for dense kernels: ON (required), OFF, or AUTO (if found).")
 set_property(CACHE TAGFLOW_WITH_ONEDNN PROPERTY STRINGS AUTO ON OFF)
+set(TAGFLOW_WITH_GRPC AUTO CACHE STRING
+  "Build the doors of gRPC: ON (required), OFF, or AUTO (if found).")
+set_property(CACHE TAGFLOW_WITH_GRPC PROPERTY STRINGS AUTO ON OFF)
 set(TAGFLOW_CUDA AUTO CACHE STRING
   "Build devices of type GPU: ON (CUDA required), OFF, or AUTO (if found).")
 set_property(CACHE TAGFLOW_CUDA PROPERTY STRINGS AUTO ON OFF)
@@ -191,6 +194,24 @@ function(tagflow_find_onednn)
   endif()
   set(TAGFLOW_ONEDNN_TARGET "${target}" PARENT_SCOPE)
   message(STATUS "oneDNN: ${TAGFLOW_WITH_ONEDNN} -> \"${target}\"")
+endfunction()
+
+# tagflow_find_grpc()
+# Sets TAGFLOW_GRPC_TARGET to GRPC++::GRPC++ or to nothing, as TAGFLOW_WITH_GRPC
+# wants, and TAGFLOW_GRPC_PLUGIN to protoc's plugin. Sources are chosen by it.
+function(tagflow_find_grpc)
+  set(target "")
+  if(TAGFLOW_WITH_GRPC STREQUAL "AUTO")
+    find_package(GRPC++ QUIET)
+  elseif(TAGFLOW_WITH_GRPC)
+    find_package(GRPC++ REQUIRED)
+  endif()
+  if(GRPC++_FOUND AND TAGFLOW_WITH_GRPC)
+    set(target GRPC++::GRPC++)
+  endif()
+  set(TAGFLOW_GRPC_TARGET "${target}" PARENT_SCOPE)
+  set(TAGFLOW_GRPC_PLUGIN "${GRPC++_PLUGIN}" PARENT_SCOPE)
+  message(STATUS "gRPC: ${TAGFLOW_WITH_GRPC} -> \"${target}\"")
 endfunction()
 
 # tagflow_find_cuda()

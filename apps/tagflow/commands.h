@@ -24,6 +24,7 @@ void add_vars_command(CLI::App& app, ExitCode& exit_code);
 void add_ops_command(CLI::App& app, ExitCode& exit_code);
 void add_worker_command(CLI::App& app, ExitCode& exit_code);
 void add_master_command(CLI::App& app, ExitCode& exit_code);
+void add_serve_command(CLI::App& app, ExitCode& exit_code);
 void add_cluster_command(CLI::App& app, ExitCode& exit_code);
 void add_completion_command(CLI::App& app, ExitCode& exit_code);
 void add_man_command(CLI::App& app, ExitCode& exit_code);

@@ -31,6 +31,7 @@ ExitCode run(int argc, char** argv) {
   add_ops_command(app, exit_code);
   add_worker_command(app, exit_code);
   add_master_command(app, exit_code);
+  add_serve_command(app, exit_code);
   add_cluster_command(app, exit_code);
   add_completion_command(app, exit_code);
   add_man_command(app, exit_code);

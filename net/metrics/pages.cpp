@@ -267,4 +267,13 @@ void write_service(MetricText& text, const ServiceFigures& figures) {
         figures.feed_bytes);
 }
 
+void write_sessions(MetricText& text, const SessionFigures& figures) {
+  text.one("tagflow_sessions", kGauge, "Sessions of clients.",
+           figures.sessions);
+  text.one("tagflow_runs_open", kGauge, "Runs that are not answered.",
+           figures.runs);
+  text.one("tagflow_held_bytes", kGauge,
+           "Feeds of these runs, and graphs of sessions.", figures.bytes);
+}
+
 }  // namespace tagflow::net

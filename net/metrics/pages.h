@@ -7,6 +7,7 @@
 #include "net/master/figures.h"
 #include "net/metrics/metric_text.h"
 #include "net/service/figures.h"
+#include "net/tensorflow/figures.h"
 #include "net/transfer/link_figures.h"
 #include "net/worker/figures.h"
 
@@ -22,6 +23,7 @@ void write_cluster(MetricText& text, const ClusterFigures& figures);
 // Of these the members and their links alone.
 void write_members(MetricText& text, const ClusterFigures& figures);
 void write_service(MetricText& text, const ServiceFigures& figures);
+void write_sessions(MetricText& text, const SessionFigures& figures);
 
 // By one text at most.
 void write_steps(MetricText& text, const StepCounts::Numbers& steps);

@@ -33,8 +33,9 @@ ROOMS = {
                 *(f"kernels/{family}" for family in FAMILIES)],
     "actors": ["plan", "watch", "runtime", "diagnosis", "session",
                "checkpoint"],
-    "net": ["wire", "protocol", "link", "transfer", "control", "worker",
-            "master", "service", "metrics", "config"],
+    "net": ["proto", "wire", "protocol", "link", "transfer", "control",
+            "worker", "master", "service", "tensorflow", "serving", "metrics",
+            "config", "grpc", "no_grpc"],
     "apps": ["shared/io", "shared/program", "shared/runs", "shared/draw",
              "shared/training", "examples/kmeans", "examples/train_images",
              "examples/fortunes", "examples/g2p", "examples/ode", "examples",
@@ -47,6 +48,7 @@ KEPT = {
     re.compile("caf/"): (["actors/runtime", "net/control"], "CAF"),
     re.compile("boost/asio|openssl/"): (["net/link"], "Boost.Asio and OpenSSL"),
     re.compile("boost/beast"): (["net/link"], "Boost.Beast"),
+    re.compile(r"grpcpp/|grpc/|.*\.grpc\.pb\.h"): (["net/grpc"], "gRPC"),
 }
 OURS = set(ALLOWED) | {"apps", "tests"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

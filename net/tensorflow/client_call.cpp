@@ -1,0 +1,120 @@
+#include "net/tensorflow/client_call.h"
+
+#include <utility>
+
+#include "graph/fault.h"
+#include "graph/file/tensor_proto.h"
+#include "net/tensorflow/client_errors.h"
+#include "net/tensorflow/session_config.h"
+
+namespace tagflow::net {
+
+std::string ClientSession::Signature::key() const {
+  std::string text;
+  for (const auto* names : {&feeds, &fetches, &targets}) {
+    for (const std::string& name : *names) {
+      const uint32_t size = uint32_t(name.size());
+      text.append(reinterpret_cast<const char*>(&size), sizeof(size));
+      text += name;
+    }
+    text.append(sizeof(uint32_t), '\xff');
+  }
+  return text;
+}
+
+ClientSession::Call::Call(std::shared_ptr<ClientSession> session,
+                          ByteCount::Share bytes,
+                          const actors::CancelToken& run_token,
+                          const Done& done)
+    : token(run_token),
+      session_(std::move(session)),
+      bytes_(std::move(bytes)),
+      done_(done) {
+  ++session_->open_calls_;
+}
+
+ClientSession::Call::~Call() {
+  session_->last_use_ = Clock::now().time_since_epoch().count();
+  --session_->open_calls_;
+  --session_->parts_.runs;
+}
+
+Result<std::shared_ptr<ClientSession::Call>> ClientSession::Call::begin(
+    std::shared_ptr<ClientSession> session, ByteCount::Share bytes,
+    const actors::CancelToken& token, const Done& done) {
+  ServiceParts& parts = session->parts_;
+  const size_t before = parts.runs.fetch_add(1);
+  if (before >= parts.limits.runs) {
+    --parts.runs;
+    return error(Code::kResourceExhausted,
+                 "[service] {} runs are not answered yet, the limit", before);
+  }
+  return std::shared_ptr<Call>(
+      new Call(std::move(session), std::move(bytes), token, done));
+}
+
+actors::RunOptions ClientSession::Call::run_options() const {
+  return {.timeout = timeout_of(options.timeout_in_ms()),
+          .cancel = token,
+          .trace = trace_.get()};
+}
+
+tensorflow::RunMetadata* ClientSession::Call::metadata() {
+  return step != nullptr ? step->mutable_metadata()
+                         : callable->mutable_metadata();
+}
+
+Status ClientSession::Call::record(TraceShelf& shelf) {
+  if (options.trace_level() == tensorflow::RunOptions::NO_TRACE) return {};
+  began_ = std::chrono::system_clock::now();
+  TAGFLOW_ASSIGN(trace_, shelf.take());
+  return {};
+}
+
+void ClientSession::Call::start(ReadyToRun prepared) {
+  const Prepared& run = *prepared;
+  run.callable.run_async(
+      feeds, run_options(),
+      [self = shared_from_this(), prepared = std::move(prepared)](
+          auto result, const actors::RunStats&) {
+        self->answer(prepared->fetches, std::move(result));
+      });
+}
+
+void ClientSession::Call::answer(const std::vector<std::string>& fetches,
+                                 Result<std::vector<Tensor>> result) {
+  Status status = guarded("service", [&]() -> Status {
+    if (trace_ != nullptr && result.ok())
+      write_step_stats(*trace_, session_->home(), began_, *metadata());
+    if (trace_ != nullptr && !result.ok())
+      session_->parts_.traces.keep(std::move(trace_));
+    if (!result.ok()) return result.status();
+    return write(fetches, *result);
+  });
+  finish(status);
+}
+
+Status ClientSession::Call::write(const std::vector<std::string>& fetches,
+                                  const std::vector<Tensor>& values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    tensorflow::TensorProto* proto = nullptr;
+    if (step != nullptr) {
+      tensorflow::NamedTensorProto& named = *step->add_tensor();
+      named.set_name(fetches[i]);
+      proto = named.mutable_tensor();
+    } else {
+      proto = callable->add_fetch();
+    }
+    Status status = graph::tensor_to_proto(values[i], proto);
+    if (!status.ok())
+      return std::move(status).with_prefix(
+          fmt::format("[service] the fetch of \"{}\": ", fetches[i]));
+  }
+  return {};
+}
+
+void ClientSession::Call::finish(const Status& status) {
+  if (const Done done = std::exchange(done_, nullptr)) done(for_client(status));
+}
+
+}  // namespace tagflow::net

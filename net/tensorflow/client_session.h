@@ -1,0 +1,124 @@
+// ClientSession: one session of a session service.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/session/session.h"
+#include "net/tensorflow/graph_intake.h"
+#include "net/tensorflow/partial_run.h"
+#include "net/tensorflow/service_parts.h"
+
+namespace tensorflow {
+class CallableOptions;
+class GraphDef;
+class MakeCallableRequest;
+class PartialRunSetupRequest;
+class RunCallableRequest;
+class RunCallableResponse;
+class RunOptions;
+class RunStepRequest;
+class RunStepResponse;
+}  // namespace tensorflow
+
+namespace tagflow::net {
+
+// Its runs own it. Errors of runs are those of Session::run() in the form of
+// Note [Errors for clients]. A `done` is called once, on any thread, and must
+// not block; requests and responses live until then. Thread-safe.
+class ClientSession : public std::enable_shared_from_this<ClientSession> {
+ public:
+  using Done = std::function<void(Status)>;
+  using Clock = std::chrono::steady_clock;
+
+  // The parts outlive the session. Errors of Session::create().
+  static Result<std::shared_ptr<ClientSession>> open(
+      std::string handle, actors::SessionOptions options, ServiceParts& parts);
+
+  const std::string& handle() const { return handle_; }
+  // When it was last asked for something; never, if something runs.
+  std::optional<Clock::time_point> idle_since() const;
+
+  // Adds to its graph, and returns the new version. Aborted unless it has the
+  // expected one; none expects nothing, and leaves the version.
+  Result<int64_t> extend(const tensorflow::GraphDef& graph,
+                         std::optional<int64_t> version);
+  void run(const tensorflow::RunStepRequest& request,
+           tensorflow::RunStepResponse& response,
+           const actors::CancelToken& token, Done done);
+  // Returns what partial runs name.
+  Result<std::string> set_up(const tensorflow::PartialRunSetupRequest& request);
+  Result<int64_t> make_callable(const tensorflow::CallableOptions& options,
+                                const actors::CancelToken& token);
+  void run_callable(const tensorflow::RunCallableRequest& request,
+                    tensorflow::RunCallableResponse& response,
+                    const actors::CancelToken& token, Done done);
+  // NotFound if there is none.
+  Status release_callable(int64_t callable);
+  // Refuses further calls, cancels what runs, and waits for it.
+  void close();
+
+ private:
+  struct Signature;
+  struct Prepared;
+  class Call;
+  using ReadyToRun = std::shared_ptr<const Prepared>;
+
+  ClientSession(std::string handle, std::unique_ptr<actors::Session> session,
+                ServiceParts& parts);
+  // Begins a call whose feeds may take so many bytes. Cancelled if the session
+  // is closed.
+  Result<std::shared_ptr<Call>> begin(uint64_t bytes,
+                                      const actors::CancelToken& token,
+                                      const Done& done);
+  ReadyToRun find(const std::string& key);
+  Result<ReadyToRun> prepare(const Signature& signature,
+                             const actors::RunOptions& options);
+  // In a copy of the graph in which tensors take the place of others.
+  Result<ReadyToRun> prepare_connected(
+      const tensorflow::CallableOptions& options, const Signature& signature);
+  // Of a session over the same state.
+  actors::SessionOptions twin_options() const;
+  // The name of the device of its answers.
+  std::string home() const;
+  // Why a name is not there, if it was set aside.
+  Status explain(Status status, const Signature& signature);
+  // Starts the run of a call at once if it is prepared, and else has a clerk
+  // prepare it. Errors are those of a call that was not started.
+  Status launch(const std::shared_ptr<Call>& call, Signature signature);
+  Status prepare_and_start(Call& call, const Signature& signature,
+                           const std::string& key);
+  Status launch_step(const std::shared_ptr<Call>& call,
+                     const tensorflow::RunStepRequest& request,
+                     PartialRun::Feeds feeds);
+
+  const std::string handle_;
+  const std::unique_ptr<actors::Session> session_;
+  ServiceParts& parts_;
+  std::atomic<size_t> open_calls_{0};
+  std::atomic<Clock::rep> last_use_;
+
+  const std::string container_;  // Note [Private containers]
+  std::mutex extending_;         // guards the next ones; before mutex_
+  GraphIntake intake_;
+  int64_t version_ = 0;
+  std::vector<ByteCount::Share> graph_bytes_;
+
+  mutable std::mutex mutex_;  // guards the below; held briefly
+  bool is_closed_ = false;
+  std::unordered_map<std::string, ReadyToRun> prepared_;
+  int64_t last_callable_ = 0;
+  std::map<int64_t, ReadyToRun> callables_;
+  uint64_t last_partial_run_ = 0;
+  std::map<std::string, std::shared_ptr<PartialRun>> partial_runs_;
+};
+
+}  // namespace tagflow::net

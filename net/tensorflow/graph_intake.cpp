@@ -1,0 +1,171 @@
+#include "net/tensorflow/graph_intake.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "graph/file/graph_proto.h"
+#include "graph/op_registry.h"
+#include "graph/proto/graph.pb.h"
+#include "net/tensorflow/client_errors.h"
+
+namespace tagflow::net {
+namespace {
+
+// Of a node's input, or of a fetch: "^name", "name:port".
+std::string_view name_of(std::string_view input) {
+  if (input.starts_with('^')) input.remove_prefix(1);
+  return input.substr(0, input.rfind(':'));
+}
+
+uint64_t constant_bytes(const std::vector<graph::NodeDef>& nodes) {
+  uint64_t bytes = 0;
+  for (const graph::NodeDef& node : nodes)
+    for (const auto& [name, value] : node.attrs)
+      if (const Tensor* tensor = value.get_if<Tensor>(); tensor != nullptr)
+        bytes += tensor->bytes();
+  return bytes;
+}
+
+// Whether the node makes what other sessions do not share.
+bool makes_private_state(const graph::NodeDef& node) {
+  const std::string_view op = node.op;
+  const auto is_set = [&](const char* name) {
+    const auto at = node.attrs.find(name);
+    if (at == node.attrs.end()) return false;
+    const auto* text = at->second.get_if<std::string>();
+    const bool* flag = at->second.get_if<bool>();
+    return (text != nullptr && !text->empty()) || (flag != nullptr && *flag);
+  };
+  const bool is_queue = op.ends_with("Queue") || op.ends_with("QueueV2");
+  const bool is_table = op.find("HashTable") != op.npos;
+  return ((is_queue && op != "FakeQueue") ||
+          (is_table && !op.starts_with("Anonymous"))) &&
+         !is_set("container") && !is_set("shared_name") &&
+         !is_set("use_node_name_sharing");
+}
+
+}  // namespace
+
+void GraphIntake::make_private(graph::NodeDef& node) const {
+  if (makes_private_state(node))
+    node.attrs.insert_or_assign("container", container_);
+}
+
+Status GraphIntake::add(const tensorflow::GraphDef& proto, uint64_t* bytes) {
+  Aside aside;
+  std::vector<graph::NodeDef> nodes;
+  graph::FunctionLibrary library;
+  Status status;
+  if (aside_.empty()) {
+    auto file = graph::graph_from_proto(proto, {});
+    status = std::move(file).status();
+    if (status.ok()) {
+      nodes = std::move(file->nodes);
+      library = std::move(file->library);
+    }
+  }
+  if (!aside_.empty() || status.code() == Code::kUnimplemented)
+    status = sort_out(proto, nodes, library, aside);
+  TAGFLOW_RETURN_IF_ERROR(std::move(status));
+  *bytes = constant_bytes(nodes);
+  for (graph::NodeDef& node : nodes) make_private(node);
+  TAGFLOW_RETURN_IF_ERROR(add_functions(library));
+  // Each failure sets a node aside.
+  while (!(status = session_.extend(nodes)).ok()) {
+    if (status.code() != Code::kUnimplemented) return status;
+    const std::string name(node_in(status.message()));
+    const auto at = std::ranges::find(nodes, name, &graph::NodeDef::name);
+    if (at == nodes.end()) return status;
+    aside.emplace(name, std::move(status));
+    nodes.erase(at);
+    const auto& ops = graph::OpRegistry::global();
+    for (const graph::NodeDef& node : nodes)
+      if (ops.find_or_null(node.op) == nullptr &&
+          session_.graph().library().find(node.op) == nullptr)
+        aside.emplace(node.name, ops.find(node.op).status().with_prefix(
+                                     fmt::format("node \"{}\": ", node.name)));
+    spread(nodes, aside);
+  }
+  aside_.merge(std::move(aside));
+  return {};
+}
+
+Status GraphIntake::add_functions(const graph::FunctionLibrary& library) {
+  if (library.empty()) return {};
+  graph::Graph functions;
+  for (const graph::FunctionDef* function : library.in_order_added()) {
+    graph::FunctionDef copy = *function;
+    for (graph::NodeDef& node : copy.nodes) make_private(node);
+    TAGFLOW_RETURN_IF_ERROR(functions.library().add(std::move(copy)));
+  }
+  for (const auto& [function, gradient] : library.gradients())
+    TAGFLOW_RETURN_IF_ERROR(
+        functions.library().add_gradient(function, gradient));
+  return session_.extend(functions);
+}
+
+Status GraphIntake::sort_out(const tensorflow::GraphDef& proto,
+                             std::vector<graph::NodeDef>& nodes,
+                             graph::FunctionLibrary& library,
+                             Aside& aside) const {
+  const graph::Limits limits;
+  graph::LimitsLeft left(limits);
+  const auto is_missing = [](const Status& status) {
+    return status.code() == Code::kUnimplemented;
+  };
+  for (const tensorflow::NodeDef& each : proto.node()) {
+    auto node = graph::node_from_proto(each, left);
+    if (node.ok()) {
+      nodes.push_back(*std::move(node));
+    } else if (is_missing(node.status())) {
+      aside.emplace(each.name(), node.status());
+    } else {
+      return node.status();
+    }
+  }
+  for (const tensorflow::FunctionDef& each : proto.library().function()) {
+    auto function = graph::function_from_proto(each, left);
+    if (function.ok()) {
+      TAGFLOW_RETURN_IF_ERROR(library.add(*std::move(function)));
+    } else if (!is_missing(function.status())) {
+      return function.status();
+    }
+  }
+  for (const tensorflow::GradientDef& each : proto.library().gradient())
+    TAGFLOW_RETURN_IF_ERROR(
+        library.add_gradient(each.function_name(), each.gradient_func()));
+  spread(nodes, aside);
+  return {};
+}
+
+void GraphIntake::spread(std::vector<graph::NodeDef>& nodes,
+                         Aside& aside) const {
+  size_t before = 0;
+  do {
+    before = nodes.size();
+    std::erase_if(nodes, [&](const graph::NodeDef& node) {
+      if (aside.contains(node.name)) return true;
+      for (const std::string& input : node.inputs)
+        if (const Status* status = find(aside, input); status != nullptr) {
+          aside.emplace(node.name, Status(*status));
+          return true;
+        }
+      return false;
+    });
+  } while (nodes.size() != before);
+}
+
+const Status* GraphIntake::find(const Aside& aside,
+                                std::string_view input) const {
+  const std::string_view name = name_of(input);
+  if (const auto at = aside.find(name); at != aside.end()) return &at->second;
+  const auto at = aside_.find(name);
+  return at == aside_.end() ? nullptr : &at->second;
+}
+
+Status GraphIntake::reason(std::string_view name) const {
+  const Status* status = find({}, name);
+  return status == nullptr ? Status() : *status;
+}
+
+}  // namespace tagflow::net
