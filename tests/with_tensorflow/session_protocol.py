@@ -350,9 +350,11 @@ def main():
     worse = 0
     if options.at_least:
         before = json.loads(pathlib.Path(options.at_least).read_text())
-        for file, results in before.items():
-            for name, told in results.items():
-                now = everything.get(file, {}).get(name, {"kind": "not run"})
+        for file in everything.keys() & before.keys():
+            for name, told in before[file].items():
+                if not re.search(options.only, name):
+                    continue
+                now = everything[file].get(name, {"kind": "not run"})
                 if told["kind"] == "passed" and now["kind"] != "passed":
                     print(f"passed before, now {now['kind']}: {file}: {name}")
                     worse += 1
