@@ -16,6 +16,10 @@ namespace tagflow::devices {
 // if it has none.
 Result<PartialShape> declared_shape(const graph::Node& maker);
 
+// A node that makes a variable, and has this attribute, replaces one of another
+// type or shape that has its name.
+inline constexpr char kReplacesVariable[] = "_replaces_variable";
+
 // Note [Versions of a variable]
 // Each use sees one version of the value. A read shares its buffer, without a
 // copy. An update that replaces the value leaves the old buffer to its other

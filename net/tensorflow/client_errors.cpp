@@ -1,5 +1,9 @@
 #include "net/tensorflow/client_errors.h"
 
+#include <string>
+
+#include "net/tensorflow/client_words.h"
+
 namespace tagflow::net {
 namespace {
 
@@ -27,8 +31,12 @@ Status for_client(const Status& status) {
   const Code code = status.code() == Code::kDeadlock ? Code::kFailedPrecondition
                                                      : status.code();
   const std::string_view node = node_in(status.message());
-  if (node.empty()) return error(code, "{}", status.message());
-  return error(code, "{}\n\t [[{{{{node {}}}}}]]", status.message(), node);
+  const std::string words = client_words(status);
+  const std::string text = words.empty()
+                               ? std::string(status.message())
+                               : fmt::format("{}: {}", words, status.message());
+  if (node.empty()) return error(code, "{}", text);
+  return error(code, "{}\n\t [[{{{{node {}}}}}]]", text, node);
 }
 
 }  // namespace tagflow::net

@@ -34,6 +34,10 @@ Result<Tensor> read_feed(const tensorflow::TensorProto& proto,
       fmt::format("[service] the feed of \"{}\": ", name));
 }
 
+Status closed_session() {
+  return error(Code::kCancelled, "[service] the session is closed");
+}
+
 // Of what the feeds of a request need.
 uint64_t bytes_of(const tensorflow::TensorProto& proto) {
   uint64_t elements = 1;
@@ -87,7 +91,9 @@ void ClientSession::close() {
   }
   for (const auto& [number, callable] : callables)
     if (callable->own != nullptr) static_cast<void>(callable->own->close());
-  // An error of either says that it was done before.
+  // What waits in a queue of the session is told so, by the queue. Errors say
+  // that there is nothing to be done.
+  static_cast<void>(session_->reset({container_}));
   static_cast<void>(session_->close());
   static_cast<void>(session_->reset({container_}));
 }
@@ -131,8 +137,7 @@ Result<std::shared_ptr<ClientSession::Call>> ClientSession::begin(
     uint64_t bytes, const actors::CancelToken& token, const Done& done) {
   {
     const std::lock_guard lock(mutex_);
-    if (is_closed_)
-      return error(Code::kCancelled, "[service] the session is closed");
+    if (is_closed_) return closed_session();
   }
   TAGFLOW_ASSIGN(auto share, parts_.bytes.take(bytes));
   return Call::begin(shared_from_this(), std::move(share), token, done);
@@ -149,6 +154,10 @@ Result<ClientSession::ReadyToRun> ClientSession::prepare(
   auto prepared = std::make_shared<Prepared>();
   auto callable = session_->make_callable(signature.feeds, signature.fetches,
                                           signature.targets, options);
+  if (!callable.ok()) {
+    const std::lock_guard lock(mutex_);
+    if (is_closed_) return closed_session();
+  }
   if (!callable.ok()) return explain(callable.status(), signature);
   prepared->callable = *std::move(callable);
   prepared->fetches = signature.fetches;
@@ -352,8 +361,7 @@ Result<std::string> ClientSession::set_up(
                             to_names(request.target())};
     {
       const std::lock_guard lock(mutex_);
-      if (is_closed_)
-        return error(Code::kCancelled, "[service] the session is closed");
+      if (is_closed_) return closed_session();
       if (partial_runs_.size() >= parts_.limits.partial_runs)
         return error(Code::kResourceExhausted,
                      "[service] the session has {} partial runs, the limit",

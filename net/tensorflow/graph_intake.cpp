@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "devices/state/variable.h"
 #include "graph/file/graph_proto.h"
 #include "graph/op_registry.h"
 #include "graph/proto/graph.pb.h"
@@ -46,7 +47,11 @@ bool makes_private_state(const graph::NodeDef& node) {
 
 }  // namespace
 
-void GraphIntake::make_private(graph::NodeDef& node) const {
+void GraphIntake::adapt(graph::NodeDef& node) const {
+  // What another session has left under its name is of no use to this one.
+  if (node.op == "VarHandleOp" || node.op == "VariableV2" ||
+      node.op == "Variable")
+    node.attrs.insert_or_assign(devices::kReplacesVariable, true);
   if (makes_private_state(node))
     node.attrs.insert_or_assign("container", container_);
 }
@@ -68,7 +73,7 @@ Status GraphIntake::add(const tensorflow::GraphDef& proto, uint64_t* bytes) {
     status = sort_out(proto, nodes, library, aside);
   TAGFLOW_RETURN_IF_ERROR(std::move(status));
   *bytes = constant_bytes(nodes);
-  for (graph::NodeDef& node : nodes) make_private(node);
+  for (graph::NodeDef& node : nodes) adapt(node);
   TAGFLOW_RETURN_IF_ERROR(add_functions(library));
   // Each failure sets a node aside.
   while (!(status = session_.extend(nodes)).ok()) {
@@ -95,7 +100,7 @@ Status GraphIntake::add_functions(const graph::FunctionLibrary& library) {
   graph::Graph functions;
   for (const graph::FunctionDef* function : library.in_order_added()) {
     graph::FunctionDef copy = *function;
-    for (graph::NodeDef& node : copy.nodes) make_private(node);
+    for (graph::NodeDef& node : copy.nodes) adapt(node);
     TAGFLOW_RETURN_IF_ERROR(functions.library().add(std::move(copy)));
   }
   for (const auto& [function, gradient] : library.gradients())

@@ -45,7 +45,8 @@ class GraphIntake {
  private:
   using Aside = std::map<std::string, Status, std::less<>>;
 
-  void make_private(graph::NodeDef& node) const;
+  // What its state is called, and what becomes of others of that name.
+  void adapt(graph::NodeDef& node) const;
   Status add_functions(const graph::FunctionLibrary& library);
   // Takes those out that cannot be added.
   Status sort_out(const tensorflow::GraphDef& proto,

@@ -98,12 +98,14 @@ Result<SessionService::SessionRef> SessionService::find(
 
 Result<SessionService::SessionRef> SessionService::make_room() {
   if (sessions_.size() < options_.limits.sessions) return SessionRef();
-  const auto now = ClientSession::Clock::now();
+  // One that runs something is not idle.
+  constexpr auto kNever = ClientSession::Clock::time_point::max();
   const auto since = [&](const auto& entry) {
-    return entry.second->idle_since().value_or(now);
+    return entry.second->idle_since().value_or(kNever);
   };
   const auto oldest = std::ranges::min_element(sessions_, {}, since);
-  if (now - since(*oldest) < options_.limits.idle)
+  if (since(*oldest) == kNever ||
+      ClientSession::Clock::now() - since(*oldest) < options_.limits.idle)
     return error(Code::kResourceExhausted,
                  "[service] {} sessions are open, the limit", sessions_.size());
   SessionRef left = std::move(oldest->second);

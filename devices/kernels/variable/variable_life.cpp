@@ -17,35 +17,51 @@ class VariableKernel final : public CheapKernel {
   explicit VariableKernel(const KernelInfo& info)
       : resource_(info),
         dtype_(attr_of<DataType>(info, "dtype")),
-        shape_(declared_shape(info.node()).value()) {}
+        shape_(declared_shape(info.node()).value()),
+        replaces_(info.node().attrs().contains(kReplacesVariable)) {}
 
   Status compute(KernelContext& context) const override {
-    TAGFLOW_RETURN_IF_ERROR(
-        resource_.set_handle(context, [this]() -> Result<Ref<StateObject>> {
-          return Ref<StateObject>(make_ref_counted<Variable>(
-              resource_.is_anonymous() ? "" : resource_.key().name, dtype_,
-              shape_));
-        }));
+    TAGFLOW_RETURN_IF_ERROR(set_handle(context));
+    if (!replaces_ || fits(*made(context))) return check(context);
+    TAGFLOW_ASSIGN(ResourceManager* const manager, state_of(context));
+    manager->remove(resource_.key(),
+                    error(Code::kFailedPrecondition,
+                          "[{}] {} has been replaced by one of {}{}",
+                          context.node().op(), made(context)->describe(),
+                          dtype_name(dtype_), shape_.to_string()));
+    TAGFLOW_RETURN_IF_ERROR(set_handle(context));
     return check(context);
   }
   bool is_bookkeeping() const override { return true; }
 
  private:
+  Status set_handle(KernelContext& context) const {
+    return resource_.set_handle(context, [this]() -> Result<Ref<StateObject>> {
+      return Ref<StateObject>(make_ref_counted<Variable>(
+          resource_.is_anonymous() ? "" : resource_.key().name, dtype_,
+          shape_));
+    });
+  }
+  static const Variable* made(KernelContext& context) {
+    return state_object<Variable>(*context.output(0).data<ResourceHandle>());
+  }
+  bool fits(const Variable& variable) const {
+    return variable.dtype() == dtype_ &&
+           variable.declared_shape().compatible(shape_);
+  }
   // Another node may have made it.
   Status check(KernelContext& context) const {
-    const auto* variable =
-        state_object<Variable>(*context.output(0).data<ResourceHandle>());
-    if (variable->dtype() != dtype_ ||
-        !variable->declared_shape().compatible(shape_))
-      return context.fail(
-          "{} exists, but the node asks for one of {}{} under that name",
-          variable->describe(), dtype_name(dtype_), shape_.to_string());
-    return {};
+    const Variable* const variable = made(context);
+    if (fits(*variable)) return {};
+    return context.fail(
+        "{} exists, but the node asks for one of {}{} under that name",
+        variable->describe(), dtype_name(dtype_), shape_.to_string());
   }
 
   const ResourceOp resource_;
   const DataType dtype_;
   const PartialShape shape_;
+  const bool replaces_;
 };
 
 // The name of a temporary variable in its step: a loop may have one of that
