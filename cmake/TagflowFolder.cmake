@@ -228,7 +228,7 @@ function(tagflow_folder name)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_cuda>)
   endif()
 
-  install(TARGETS ${target} EXPORT tagflow)
+  install(TARGETS ${target} EXPORT tagflow COMPONENT libraries)
   tagflow_install_headers(${name})
   set(TAGFLOW_LIBRARIES ${TAGFLOW_LIBRARIES} tagflow::${name}
     CACHE INTERNAL "The libraries declared so far")
@@ -251,7 +251,8 @@ function(tagflow_install_headers folder)
     string(REGEX REPLACE " .*" "" header "${line}")
     cmake_path(GET header PARENT_PATH parent)
     install(FILES "${PROJECT_SOURCE_DIR}/${header}"
-      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tagflow/${parent}")
+      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tagflow/${parent}"
+      COMPONENT libraries)
   endforeach()
 endfunction()
 
@@ -434,5 +435,5 @@ function(tagflow_proto folder)
   endif()
   add_library(tagflow::proto ALIAS tagflow_proto)
   set_target_properties(tagflow_proto PROPERTIES EXPORT_NAME proto)
-  install(TARGETS tagflow_proto EXPORT tagflow)
+  install(TARGETS tagflow_proto EXPORT tagflow COMPONENT libraries)
 endfunction()
