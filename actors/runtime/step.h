@@ -214,8 +214,8 @@ class Step : public std::enable_shared_from_this<Step>,
   // Whether the answer was given, so that no reasons are needed any more.
   bool answered() const { return answered_.load(); }
   // Waits for the answer, and for `stats` if not null. Fails the step at its
-  // deadline, or when `goes_on` returns false (RunOptions::goes_on), and answers
-  // it after the grace period.
+  // deadline, or when `goes_on` (RunOptions::goes_on) returns false, and
+  // answers it after the grace period.
   Answer wait(RunStats* stats = nullptr,
               const std::function<bool()>& goes_on = nullptr);
   // Fails the step if its deadline has passed. Thread-safe.
