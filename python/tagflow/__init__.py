@@ -13,6 +13,7 @@ docs/python.md is the guide.
 
 from __future__ import annotations
 
+from . import _load  # noqa: F401: the first of all
 from . import errors
 from ._native import Callable, Node, Tensor, __version__, from_dlpack
 from ._futures import Future
