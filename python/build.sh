@@ -2,7 +2,8 @@
 # Builds a wheel of the Python package into python/dist/, and installs it, with
 # what its tests need, into the virtual environment build/python_env. Packages
 # come from PyPI the first time; later runs need no network. PYTHON names
-# another interpreter than python3.
+# another interpreter than python3, TAGFLOW_BUILD another build folder of the
+# engine than build/release.
 #
 # Ends with 77 if what it needs is neither there nor to be had.
 # usage: python/build.sh
@@ -11,6 +12,7 @@ cd "$(dirname "$0")/.."
 
 environment=build/python_env
 python=${PYTHON:-python3}
+engine=$(realpath -m "${TAGFLOW_BUILD:-build/release}")
 # To build, and to test.
 packages=("scikit-build-core>=0.10" "nanobind>=2.4" "numpy>=2.0"
   ml_dtypes pytest)
@@ -39,6 +41,7 @@ fi
 rm -rf python/dist
 PATH="$PWD/$environment/bin:$PATH" "$environment/bin/pip" wheel --quiet \
   --disable-pip-version-check --no-build-isolation --no-deps \
+  --config-settings="cmake.define.TAGFLOW_ENGINE_BUILD=$engine" \
   --wheel-dir python/dist ./python
 "$environment/bin/pip" install --quiet --disable-pip-version-check --no-deps \
   --force-reinstall python/dist/tagflow-*.whl
