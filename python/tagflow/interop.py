@@ -27,9 +27,9 @@ def _load_exported(export: Any, options: Any) -> Model:
 
 
 def from_tf(function: Any, *, signature: Optional[Any] = None,
-            **options: Any) -> Model:
+            signatures: Optional[Any] = None, **options: Any) -> Model:
     """The function as a Model: a `tf.function` with an input signature, a
-    ConcreteFunction, or a `tf.Module` with signatures.
+    ConcreteFunction, or a `tf.Module`.
 
     Nothing is frozen: its variables become variables of the model, with the
     values that they have now, so functions that assign them work, too.
@@ -37,31 +37,43 @@ def from_tf(function: Any, *, signature: Optional[Any] = None,
     Args:
         signature: of a tf.function, TensorSpecs for its arguments, as
             get_concrete_function() takes them; not needed if it has one.
+        signatures: of a tf.Module, what tf.saved_model.save() takes: a function,
+            or a dict of functions; not needed if one method has a signature.
+            A module whose functions use tables needs to be passed itself.
         options: those of Session.
     """
     tf = _tensorflow()
-    if isinstance(function, tf.Module) and not callable(
-            getattr(function, "get_concrete_function", None)):
-        return _load_exported(
-            lambda folder: tf.saved_model.save(function, folder), options)
     if hasattr(function, "get_concrete_function"):
-        specs = () if signature is None else tuple(
-            signature if isinstance(signature, (list, tuple)) else [signature])
-        try:
-            function = function.get_concrete_function(*specs)
-        except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(
-                "[from_tf] the function has no input signature: pass "
-                "signature=[tf.TensorSpec(...)]") from error
-    if not hasattr(function, "structured_input_signature"):
-        raise TypeError(f"from_tf takes a tf.function, a ConcreteFunction or a "
-                        f"tf.Module, not {type(function).__name__}")
-    holder = tf.Module()
-    holder.function = function
-    holder.captured = list(function.graph.variables)
-    return _load_exported(
-        lambda folder: tf.saved_model.save(
-            holder, folder, {"serving_default": function}), options)
+        function = _concrete(function, signature)
+    if hasattr(function, "structured_input_signature"):
+        holder = tf.Module()
+        holder.function = function
+        holder.captured = list(function.graph.variables)
+        return _load_exported(
+            lambda folder: tf.saved_model.save(
+                holder, folder, {"serving_default": function}), options)
+    if isinstance(function, tf.Module):
+        return _load_exported(
+            lambda folder: tf.saved_model.save(function, folder, signatures),
+            options)
+    raise TypeError(f"from_tf takes a tf.function, a ConcreteFunction or a "
+                    f"tf.Module, not {type(function).__name__}")
+
+
+def _concrete(function: Any, signature: Optional[Any]) -> Any:
+    if signature is None:
+        specs = ()
+        if getattr(function, "input_signature", None) is None:
+            names = getattr(function, "function_spec", None)
+            takes_none = names is not None and not names.arg_names
+            if not takes_none:
+                raise InvalidArgumentError(
+                    "[from_tf] the function has no input signature: pass "
+                    "signature=[tf.TensorSpec(...)]")
+    else:
+        specs = tuple(signature if isinstance(signature, (list, tuple))
+                      else [signature])
+    return function.get_concrete_function(*specs)
 
 
 def from_keras(model: Any, **options: Any) -> Model:
