@@ -137,6 +137,10 @@ struct RunOptions {
   // compiled yet. Zero: the session's default.
   std::chrono::nanoseconds timeout{0};
   std::optional<CancelToken> cancel;
+  // Called some twenty times a second by the thread that waits in run(), while
+  // it has nothing to do; false cancels the run. Empty: nobody is asked. It is
+  // not used by run_async().
+  std::function<bool()> goes_on;
   // Sees every firing, delivery, start and retirement; null: none. It must
   // outlive the run, or, if a time-out or a cancellation ends the run early,
   // the session.

@@ -237,7 +237,7 @@ function(tagflow_folder name)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_cuda>)
   endif()
 
-  install(TARGETS ${target} EXPORT tagflow)
+  install(TARGETS ${target} EXPORT tagflow COMPONENT libraries)
   tagflow_install_headers(${name})
   set(TAGFLOW_LIBRARIES ${TAGFLOW_LIBRARIES} tagflow::${name}
     CACHE INTERNAL "The libraries declared so far")
@@ -260,7 +260,8 @@ function(tagflow_install_headers folder)
     string(REGEX REPLACE " .*" "" header "${line}")
     cmake_path(GET header PARENT_PATH parent)
     install(FILES "${PROJECT_SOURCE_DIR}/${header}"
-      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tagflow/${parent}")
+      DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tagflow/${parent}"
+      COMPONENT libraries)
   endforeach()
 endfunction()
 
@@ -432,7 +433,7 @@ function(tagflow_proto name folder)
   endif()
   add_library(tagflow::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
-  install(TARGETS ${target} EXPORT tagflow)
+  install(TARGETS ${target} EXPORT tagflow COMPONENT libraries)
 endfunction()
 
 # tagflow_protoc(VAR SUFFIX OPTION PROTO...)

@@ -1,11 +1,13 @@
 # What `cmake --install` adds beside the libraries, so that a user writes
-# find_package(tagflow) and links tagflow::tagflow.
+# find_package(tagflow) and links tagflow::tagflow. Of the component `libraries`
+# is what that needs, so that python/ can install it where no program is built.
 
 set(tagflow_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tagflow")
 install(EXPORT tagflow
   NAMESPACE tagflow::
   FILE tagflowTargets.cmake
-  DESTINATION "${tagflow_cmake_dir}")
+  DESTINATION "${tagflow_cmake_dir}"
+  COMPONENT libraries)
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/tagflowConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/tagflowConfig.cmake"
@@ -21,7 +23,8 @@ install(FILES
   "${PROJECT_SOURCE_DIR}/cmake/FindFarmHash.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindOneDNN.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindRE2.cmake"
-  DESTINATION "${tagflow_cmake_dir}")
+  DESTINATION "${tagflow_cmake_dir}"
+  COMPONENT libraries)
 install(FILES
   "${PROJECT_SOURCE_DIR}/LICENSE"
   "${PROJECT_SOURCE_DIR}/README.md"

@@ -56,6 +56,17 @@ if(TAGFLOW_BUILD_TESTS AND TAGFLOW_BUILD_APPS)
   endforeach()
 endif()
 
+# The Python package, built of this build's libraries. It is an optimised one, so
+# that no test waits for a second engine.
+if(TAGFLOW_BUILD_TESTS AND TAGFLOW_CHECKS AND NOT BUILD_SHARED_LIBS AND
+   NOT TAGFLOW_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_test(NAME python/package
+    COMMAND bash "${PROJECT_SOURCE_DIR}/tests/python/run.sh")
+  set_tests_properties(python/package PROPERTIES
+    LABELS "python" TIMEOUT 1800 SKIP_RETURN_CODE 77
+    ENVIRONMENT "TAGFLOW_BUILD=${PROJECT_BINARY_DIR}")
+endif()
+
 # Every tests/fuzz/NAME.cpp defines LLVMFuzzerTestOneInput and becomes
 # fuzz_NAME. With TAGFLOW_FUZZ libFuzzer drives it; otherwise a small main()
 # replays tests/fuzz/corpus/NAME, and CTest case fuzz/NAME runs that.

@@ -11,6 +11,9 @@
 namespace tagflow::actors {
 namespace {
 
+// How long a waiting caller sleeps before it is asked whether to go on.
+constexpr std::chrono::milliseconds kAskAgain{50};
+
 // The number of waits that a message names.
 constexpr size_t kMostNamed = 5;
 
@@ -225,29 +228,51 @@ void Step::Later::intrusive_ptr_release_impl() {
 }
 
 template <class F>
-void Step::await(const F& is_delivered) {
+bool Step::await_in_time(const F& is_delivered,
+                         const std::function<bool()>& goes_on) {
   std::unique_lock lock(mutex_);
-  if (timeout.count() == 0) {
+  const bool has_deadline = timeout.count() > 0;
+  if (!goes_on && !has_deadline) {
     changed_.wait(lock, is_delivered);
-  } else if (!changed_.wait_until(lock, deadline, is_delivered)) {
+    return true;
+  }
+  for (;;) {
+    const auto asks = std::chrono::steady_clock::now() + kAskAgain;
+    const bool is_last = has_deadline && (!goes_on || deadline <= asks);
+    if (changed_.wait_until(lock, is_last ? deadline : asks, is_delivered))
+      return true;
     lock.unlock();
-    expire();
-    lock.lock();
-    if (!changed_.wait_for(lock, grace.load(), is_delivered)) {
-      lock.unlock();
-      give_up();
-      lock.lock();
-      changed_.wait(lock, is_delivered);
+    if (is_last) {
+      expire();
+      return false;
     }
+    if (!goes_on()) {
+      stop(tagflow::error(Code::kCancelled,
+                          "[session] the run was cancelled by its caller"));
+      return false;
+    }
+    lock.lock();
   }
 }
 
-Step::Answer Step::wait(RunStats* stats) {
+template <class F>
+void Step::await(const F& is_delivered, const std::function<bool()>& goes_on) {
+  if (await_in_time(is_delivered, goes_on)) return;
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_for(lock, grace.load(), is_delivered)) {
+    lock.unlock();
+    give_up();
+    lock.lock();
+    changed_.wait(lock, is_delivered);
+  }
+}
+
+Step::Answer Step::wait(RunStats* stats, const std::function<bool()>& goes_on) {
   const auto is_delivered = [this] {
     return delivered_.load(std::memory_order_acquire);
   };
   // Usually this thread has done all work itself.
-  if (!is_delivered()) await(is_delivered);
+  if (!is_delivered()) await(is_delivered, goes_on);
   if (stats != nullptr) *stats = stats_;
   return std::move(*answer_);
 }

@@ -214,8 +214,10 @@ class Step : public std::enable_shared_from_this<Step>,
   // Whether the answer was given, so that no reasons are needed any more.
   bool answered() const { return answered_.load(); }
   // Waits for the answer, and for `stats` if not null. Fails the step at its
-  // deadline, and answers it after the grace period.
-  Answer wait(RunStats* stats = nullptr);
+  // deadline, or when `goes_on` (RunOptions::goes_on) returns false, and
+  // answers it after the grace period.
+  Answer wait(RunStats* stats = nullptr,
+              const std::function<bool()>& goes_on = nullptr);
   // Fails the step if its deadline has passed. Thread-safe.
   void check_deadline();
   // As check_deadline(), without looking at the clock. Thread-safe.
@@ -269,7 +271,11 @@ class Step : public std::enable_shared_from_this<Step>,
   void quiet();
   // Waits until is_delivered() holds, with the deadlines of wait().
   template <class F>
-  void await(const F& is_delivered);
+  void await(const F& is_delivered, const std::function<bool()>& goes_on);
+  // The same up to the end of the time. False if the step was stopped.
+  template <class F>
+  bool await_in_time(const F& is_delivered,
+                     const std::function<bool()>& goes_on);
   // Returns whether this call has closed the gate and nobody is inside.
   bool write_answer(Answer&& answer, const RunStats& stats);
   // REQUIRES: the gate is closed and nobody is inside; only one of these is

@@ -141,7 +141,7 @@ Result<std::vector<Tensor>> SessionState::run(
   const auto& form = picked != nullptr ? picked : prepared;
   TAGFLOW_RETURN_IF_ERROR(submit(step, form, feeds, /*sync=*/true,
                                  /*count=*/stats != nullptr));
-  Step::Answer answer = step->wait(stats);
+  Step::Answer answer = step->wait(stats, options.goes_on);
   if (stats != nullptr) {
     stats->seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
