@@ -67,6 +67,7 @@ Failure grpc_options(const ServeOptions& options, const std::string& option,
   server.tls = options.tls;
   server.asks_for_certificates = !options.tls.ca.empty();
   server.max_message = options.max_message_mebibytes << 20;
+  server.max_buffers = size_t(options.max_buffers_mebibytes) << 20;
   return {};
 }
 
@@ -84,6 +85,11 @@ void add_serve_command(CLI::App& app, ExitCode& exit_code) {
   sub->add_option("--max-message", options.max_message_mebibytes,
                   "the most MiB of a request or an answer")
       ->check(CLI::Range(1, kMostMebibytes))
+      ->capture_default_str();
+  constexpr int kMostBuffers = 1 << 20;  // MiB
+  sub->add_option("--max-buffers", options.max_buffers_mebibytes,
+                  "the most MiB of all that is on its way from and to clients")
+      ->check(CLI::Range(1, kMostBuffers))
       ->capture_default_str();
   sub->add_option("--drain-time", options.drain,
                   "seconds that runs have to end when a signal has come")

@@ -18,6 +18,7 @@ struct ServeOptions {
   bool is_insecure = false;         // beyond loopback without TLS
   double drain = 5;                 // seconds for what is under way, at the end
   int max_message_mebibytes = 512;  // of a request or answer
+  int max_buffers_mebibytes = 2048;  // of all that are on their way
 };
 
 // Where a door of gRPC listens, by --OPTION. A usage error for what is no

@@ -1,5 +1,6 @@
 #include "net/grpc/server.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/codegen/service_type.h>
 #include <grpcpp/resource_quota.h>
@@ -66,6 +67,8 @@ Status RunningServer::open(const GrpcServerOptions& options) {
       const std::string address,
       listen_address(options.host, options.port,
                      options.tls.empty() && !options.beyond_loopback));
+  // What is wrong with the messages of strangers is not told to stderr.
+  google::protobuf::SetLogHandler(nullptr);
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address, std::move(credentials), &port_);
   for (const auto& service : services_)
