@@ -166,6 +166,16 @@ void bind_graph(nb::module_& module) {
                           "What a program is: nodes, functions, and, of a "
                           "saved model, its signatures.")
       .def(nb::init<>())
+      .def_static(
+          "from_graphdef",
+          [](nb::handle source) {
+            return nb::module_::import_("tagflow.graph").attr("read")(source);
+          },
+          nb::arg("source"),
+          nb::sig("def from_graphdef(source: object) -> Graph"),
+          "A graph of TensorFlow: the bytes of a GraphDef, the path of a "
+          "GraphDef, MetaGraph or SavedModel, a GraphDef message, or a "
+          "tf.Graph.")
       .def_static("_parse", &parse, nb::arg("graphdef"))
       .def_static("_parse_text", &parse_text, nb::arg("text"))
       .def_static("_load", &load, nb::arg("path"))
@@ -190,9 +200,12 @@ void bind_graph(nb::module_& module) {
            [](const GraphObject& self, const std::string& name) {
              return self.graph.find(name) != nullptr;
            })
-      .def_prop_ro("_signatures", &signatures)
+      .def_prop_ro("_signatures", &signatures,
+                   nb::sig("def _signatures(self) -> dict[str, "
+                           "tuple[dict[str, str], dict[str, str]]]"))
       .def_prop_ro("_path", [](const GraphObject& self) { return self.path; })
-      .def("_ends", &ends)
+      .def("_ends", &ends,
+           nb::sig("def _ends(self) -> tuple[list[str], list[str]]"))
       .def("tensor_type", &tensor_type, nb::arg("name"),
            nb::sig("def tensor_type(self, name: str) -> tuple[str, tuple[int | "
                    "None, ...] | None]"),

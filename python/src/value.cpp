@@ -163,9 +163,6 @@ void bind_tensor(nb::module_& module) {
           },
           nb::sig("def type_name(self) -> str"),
           "The type as graphs have it: \"float\", \"resource\".")
-      .def("numpy", &numpy, nb::sig("def numpy(self) -> numpy.ndarray"),
-           "An array of the same memory that cannot be written; texts are "
-           "copied.")
       .def(
           "__array__",
           [](const Value& self, nb::handle dtype, nb::handle copy) {
@@ -180,6 +177,9 @@ void bind_tensor(nb::module_& module) {
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
           nb::sig("def __array__(self, dtype: object = None, copy: bool | None "
                   "= None) -> numpy.ndarray"))
+      .def("numpy", &numpy, nb::sig("def numpy(self) -> numpy.ndarray"),
+           "An array of the same memory that cannot be written; texts are "
+           "copied.")
       .def("__dlpack__", &dlpack,
            nb::sig("def __dlpack__(self, **kwargs: "
                    "object) -> object"))
@@ -196,7 +196,7 @@ void bind_tensor(nb::module_& module) {
       .def("__repr__", [](const Value& self) {
         const std::string text =
             "tagflow.Tensor(" + self.tensor->to_string() + ")";
-        return nb::steal<nb::object>(PyUnicode_DecodeUTF8(
+        return nb::steal<nb::str>(PyUnicode_DecodeUTF8(
             text.data(), Py_ssize_t(text.size()), "replace"));
       });
   module.def("from_dlpack", &from_dlpack, nb::arg("array"),

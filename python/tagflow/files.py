@@ -97,7 +97,7 @@ def save_npz(path: Path, arrays: Mapping[str, Any]) -> None:
     """Writes the arrays to a .npz file, as a whole or not at all. Texts become
     arrays of NumPy's type S."""
     path = os.fspath(path)
-    plain = {}
+    plain: Dict[str, Any] = {}
     for name, value in arrays.items():
         array = np.asarray(value)
         plain[name] = array.astype("S") if array.dtype == object else array

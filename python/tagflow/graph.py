@@ -53,9 +53,8 @@ def refuse_other_formats(path: str) -> None:
         raise InvalidArgumentError(f"[load] {path!r} is {what}. {_CONVERT}.")
 
 
-def from_graphdef(source: Union[bytes, str, "os.PathLike[str]", Any]) -> Graph:
-    """A graph of TensorFlow: the bytes of a GraphDef, the path of a GraphDef,
-    MetaGraph or SavedModel, a GraphDef message, or a `tf.Graph`."""
+def read(source: Union[bytes, str, "os.PathLike[str]", Any]) -> Graph:
+    """What Graph.from_graphdef() does."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         return Graph._parse(bytes(source))
     if isinstance(source, (str, os.PathLike)):
@@ -69,6 +68,3 @@ def from_graphdef(source: Union[bytes, str, "os.PathLike[str]", Any]) -> Graph:
     raise TypeError(
         f"from_graphdef takes bytes, a path, a GraphDef or a tf.Graph, not "
         f"{type(source).__name__}")
-
-
-Graph.from_graphdef = staticmethod(from_graphdef)

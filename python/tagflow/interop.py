@@ -13,7 +13,7 @@ __all__ = ["from_keras", "from_tf"]
 
 def _tensorflow() -> Any:
     try:
-        import tensorflow
+        import tensorflow  # type: ignore
     except ImportError as error:
         raise ImportError(
             "this needs TensorFlow: pip install tensorflow-cpu") from error

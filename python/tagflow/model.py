@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from . import _native
 from ._futures import Future
 from .errors import InvalidArgumentError, NotFoundError
-from .graph import Graph, from_graphdef
+from .graph import Graph
 from .session import Session
 
 __all__ = ["Model", "Signature", "load"]
@@ -178,7 +178,7 @@ def load(path: "os.PathLike[str] | str", **options: Any) -> Model:
             what no node reads.
         options: those of Session.
     """
-    graph = from_graphdef(path)
+    graph = Graph.from_graphdef(path)
     session = Session(graph, **options)
     try:
         model = Model(graph, session, graph._signatures or _of_ends(graph))

@@ -8,7 +8,7 @@ from typing import (Any, Dict, Iterable, List, Mapping, Optional, Sequence,
 
 from . import _native
 from ._futures import Future
-from .graph import Graph, from_graphdef
+from .graph import Graph
 
 __all__ = ["Session", "devices"]
 
@@ -99,7 +99,7 @@ class Session:
         where.secret_file = secret_file
         if tls is not None:
             where.tls_ca, where.tls_cert, where.tls_key = tls
-        self._native = _native.Session.create(
+        self._native: _native.Session = _native.Session.create(
             devices, workers, seed, timeout, window, soft_placement, where,
             None if share is None else share._native)
         self._target = target
@@ -113,7 +113,7 @@ class Session:
         """Adds the nodes and functions of a Graph, or of what
         Graph.from_graphdef() takes; names must be new."""
         if not isinstance(graph, Graph):
-            graph = from_graphdef(graph)
+            graph = Graph.from_graphdef(graph)
         self._native.extend(graph)
         if graph._path and self._model is None:
             self._model = graph
