@@ -13,5 +13,6 @@ void bind_graph(nb::module_& module);
 void bind_callable(nb::module_& module);
 void bind_session(nb::module_& module);
 void bind_files(nb::module_& module);
+void bind_build(nb::module_& module);
 
 }  // namespace tagflow::python

@@ -24,4 +24,5 @@ NB_MODULE(_native, module) {
   bind_callable(module);
   bind_session(module);
   bind_files(module);
+  bind_build(module);
 }

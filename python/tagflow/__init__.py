@@ -24,10 +24,28 @@ from .graph import Graph
 from .interop import from_keras, from_tf
 from .model import Model, Signature, load
 from .session import Session, devices
+from . import nn, numpy, ops, optim, random, tree
+from ._state import configure
+from ._trace import TracingError
+from .checkpoints import load_tree, save_tree
+from .control_flow import cond, fori_loop, map, scan, switch, while_loop
+from .function import Function, TensorSpec, function, spec
+from .grad import (custom_gradient, grad, gradients, hessian, hvp, jacobian,
+                   jvp, stop_gradient, value_and_grad, vjp)
+from .recursion import recursive
+from .symbolic import SymbolicTensor
+from .variables import Variable
 
 __all__ = [
     "Callable", "Future", "Graph", "Model", "Node", "Session", "Signature",
     "Tensor", "__version__", "devices", "errors", "from_dlpack", "from_keras",
     "from_tf", "load", "load_npz", "load_safetensors", "restore", "save",
     "save_npz", "save_safetensors", *errors.__all__,
+    # Building: docs/python_building.md.
+    "Function", "SymbolicTensor", "TensorSpec", "TracingError", "Variable",
+    "cond", "configure", "custom_gradient", "fori_loop", "function", "grad",
+    "gradients", "hessian", "hvp", "jacobian", "jvp", "load_tree", "map", "nn",
+    "numpy", "ops", "optim", "random", "recursive", "save_tree", "scan",
+    "spec", "stop_gradient", "switch", "tree", "value_and_grad", "vjp",
+    "while_loop",
 ]

@@ -1,0 +1,517 @@
+"""Functions of Python that are traced once and run by the engine."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import re
+import threading
+import types
+from typing import (Any, Callable, Dict, List, NamedTuple, Optional, Sequence,
+                    Tuple, Union, overload)
+
+import numpy as np
+
+from . import _native, _state, tree
+from ._trace import Trace, current
+from .errors import Error
+from .graph import Graph
+from .symbolic import SymbolicTensor, as_tensor, emit, is_number
+
+__all__ = ["Function", "TensorSpec", "function", "spec"]
+
+
+class TensorSpec(NamedTuple):
+    """The type and the shape of an argument; None is an unknown dimension, or
+    an unknown rank."""
+    dtype: Any
+    shape: Optional[Tuple[Optional[int], ...]]
+
+
+def spec(dtype: Any, shape: Any = ()) -> TensorSpec:
+    """A TensorSpec of a type or its name, and a shape."""
+    from .numpy._types import to_dtype
+    if dtype is str or dtype is bytes or dtype == "string":
+        found: Any = np.dtype(object)
+    else:
+        found = to_dtype(dtype)
+    return TensorSpec(found, None if shape is None else tuple(shape))
+
+
+tree.register(TensorSpec, lambda s: ((), s), lambda s, _: s)
+
+# What identifies an argument: the number of NumPy's type, or that of a number
+# of Python as in the module; and the shape.
+_LeafKey = Tuple[int, Optional[Tuple[Optional[int], ...]]]
+_NUMBER_KEYS = {int: -1, float: -2, bool: -3, complex: -4}
+_WIDE_INT = -5
+
+
+class _Static(NamedTuple):
+    """An argument that belongs to the trace."""
+    value: Any
+
+
+def _array_of(leaf: Any, name: str) -> Any:
+    """The leaf as an array; texts and lists of them, too."""
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf
+    if isinstance(leaf, (str, bytes)):
+        return np.array(leaf, object)
+    if isinstance(leaf, _native.Tensor) or hasattr(leaf, "__array__"):
+        return np.asarray(leaf)
+    if hasattr(leaf, "__dlpack__"):
+        return np.from_dlpack(leaf)
+    raise TypeError(
+        f"argument {name} is {type(leaf).__name__}, which is no array, number "
+        "or structure of them; name it in static_argnames if the trace shall "
+        "depend on its value")
+
+
+def _leaf_key(leaf: Any) -> _LeafKey:
+    kind = type(leaf)
+    if kind in _NUMBER_KEYS:
+        if kind is int and not -2**31 <= leaf < 2**31:
+            return (_WIDE_INT, ())
+        return (_NUMBER_KEYS[kind], ())
+    return (leaf.dtype.num, leaf.shape)
+
+
+def _spec_of(leaf: Any) -> TensorSpec:
+    kind = type(leaf)
+    if kind is int:
+        wide = not -2**31 <= leaf < 2**31
+        return TensorSpec(np.dtype(np.int64 if wide else np.int32), ())
+    if kind is float:
+        return TensorSpec(np.dtype(np.float32), ())
+    if kind is complex:
+        return TensorSpec(np.dtype(np.complex64), ())
+    if kind is bool:
+        return TensorSpec(np.dtype(np.bool_), ())
+    return TensorSpec(leaf.dtype, leaf.shape)
+
+
+def _node_name(text: str) -> str:
+    """A name that a node may have."""
+    name = re.sub(r"[^A-Za-z0-9_.]", "_", text).strip("_")
+    return name if name and name[0].isalnum() else f"arg_{name}"
+
+
+class Concrete:
+    """One trace of a function, ready to run."""
+
+    def __init__(self, name: str, fn: Callable[..., Any],
+                 specs: Sequence[TensorSpec], names: Sequence[str],
+                 weak: Sequence[bool]) -> None:
+        trace = Trace(name)
+        self.sources = trace.sources
+        frame = trace.root
+        feeds: List[str] = []
+        with frame.active():
+            values = []
+            for each, its, is_weak in zip(specs, names, weak):
+                out = frame.op("Placeholder", [], {
+                    "dtype": "string" if each.dtype == object else each.dtype,
+                    "shape": each.shape}, _node_name(its))[0]
+                feeds.append(out.name)
+                values.append(SymbolicTensor(out, frame, is_weak))
+            leaves, self.structure = tree.flatten(fn(values))
+            # An identity, so that a result is no feed, and has its own name.
+            results = [emit("Identity", [as_tensor(leaf)],
+                            name=f"result_{i}" if len(leaves) > 1 else "result")
+                       for i, leaf in enumerate(leaves)]
+            targets = [out.name.rpartition(":")[0] or out.name
+                       for out in frame.pending()]
+        frame.is_open = False
+        self.feeds, self.fetches = feeds, [x.name for x in results]
+        self.specs = list(specs)
+        self.results = [TensorSpec(x.dtype, x.shape) for x in results]
+        self.graph = trace.graph
+        self._session = _state.session()
+        self._session.extend(trace.graph)
+        form, keys, plain = self._form()
+        self.run = self._session.make_callable(
+            feeds, self.fetches, sorted(set(targets)), list(names), form, keys,
+            None)
+        self.finish: Optional[Callable[[Any], Any]] = None
+        if not plain:
+            self.finish = functools.partial(tree.unflatten, self.structure)
+
+    def _form(self) -> Tuple[str, List[str], bool]:
+        """What the native call returns, and whether that is the result."""
+        kind, children = self.structure.kind, self.structure.children
+        flat = all(child.is_leaf for child in children)
+        if self.structure.is_leaf:
+            return "single", [], True
+        if kind is tuple and flat:
+            return "tuple", [], True
+        if kind is list and flat:
+            return "list", [], True
+        if kind is dict and flat and children and all(
+                isinstance(key, str) for key in self.structure.rest):
+            return "dict", list(self.structure.rest), True
+        return "tuple", [], False
+
+    def explain(self, error: BaseException) -> None:
+        """Adds the line that made the node at fault to an error of a run."""
+        if not isinstance(error, Error) or hasattr(error, "source"):
+            return
+        names = [error.node] if error.node else []
+        names += re.findall(r'"([^"]+)"', str(error))
+        for name in names:
+            source = self.sources.get(name.rpartition(":")[0] or name)
+            if source is not None:
+                error.source = source  # type: ignore[attr-defined]
+                error.args = (f"{error.args[0]}\n  the node was made at "
+                              f"{source}", *error.args[1:])
+                return
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        try:
+            result = self.run(*leaves)
+        except Error as error:
+            self.explain(error)
+            raise
+        return result if self.finish is None else self.finish(result)
+
+
+class Function(_native.Dispatch):
+    """What tagflow.function makes. The first call with arguments of other
+    types or shapes traces the function; later ones only run."""
+
+    def __init__(self, fn: Callable[..., Any], *, input_signature: Any = None,
+                 static_argnums: Union[int, Sequence[int]] = (),
+                 static_argnames: Union[str, Sequence[str]] = (),
+                 name: Optional[str] = None) -> None:
+        self._fn = fn
+        functools.update_wrapper(self, fn, updated=())
+        self._name = name or getattr(fn, "__name__", "function")
+        try:
+            self._signature: Optional[inspect.Signature] = inspect.signature(fn)
+        except (TypeError, ValueError):
+            self._signature = None
+        nums = ((static_argnums,) if isinstance(static_argnums, int)
+                else tuple(static_argnums))
+        names = ((static_argnames,) if isinstance(static_argnames, str)
+                 else tuple(static_argnames))
+        self._static_nums, self._static_names = self._both(nums, names)
+        self._specs = (None if input_signature is None
+                       else tuple(input_signature))
+        self._traces: Dict[Any, Concrete] = {}
+        self._lock = threading.RLock()
+        self._in_python = bool(self._static_nums or self._static_names
+                               or self._specs is not None)
+
+    def _both(self, nums: Sequence[int], names: Sequence[str]
+              ) -> Tuple[frozenset, frozenset]:
+        """The static arguments by number, and by name."""
+        if self._signature is None:
+            return frozenset(nums), frozenset(names)
+        parameters = list(self._signature.parameters)
+        for name in names:
+            if name not in parameters:
+                raise ValueError(f"static_argnames: {self._name} has no "
+                                 f"parameter {name!r}")
+        by_number = {n % len(parameters) for n in nums}
+        return (frozenset(by_number | {parameters.index(n) for n in names}),
+                frozenset(names) | {parameters[n] for n in by_number})
+
+    # --- Calls ---------------------------------------------------------------
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        """A call for which the native side has no entry."""
+        if current() is not None:
+            return self._fn(*args, **kwargs)
+        concrete, leaves = self._find(args, kwargs)
+        return concrete(leaves)
+
+    def _find(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]
+              ) -> Tuple[Concrete, List[Any]]:
+        """The trace for these arguments, and what it is fed with."""
+        if self._specs is not None:
+            args, kwargs = self._with_specs(args, kwargs)
+        if self._static_nums:
+            args = tuple(_Static(a) if i in self._static_nums else a
+                         for i, a in enumerate(args))
+            kwargs = {k: _Static(v) if k in self._static_names else v
+                      for k, v in kwargs.items()}
+        leaves, structure = tree.flatten((args, kwargs))
+        fed: List[Any] = []
+        keys: List[Any] = []
+        fixed: Dict[int, Any] = {}
+        for i, leaf in enumerate(leaves):
+            if isinstance(leaf, (_Static, _Fed)) or hasattr(leaf, "_read"):
+                self._fix(leaf, keys, fixed, fed, i)
+                continue
+            if type(leaf) not in _NUMBER_KEYS:
+                leaf = _array_of(leaf, self._path(structure, i))
+            keys.append(_leaf_key(leaf))
+            fed.append(leaf)
+        key = (structure, tuple(keys))
+        concrete = self._traces.get(key)
+        if concrete is None:
+            with self._lock:
+                concrete = self._traces.get(key)
+                if concrete is None:
+                    concrete = self._trace(structure, fed, fixed)
+                    self._traces[key] = concrete
+                    self._offer(structure, keys, concrete)
+        return concrete, [leaf.value if isinstance(leaf, _Fed) else leaf
+                          for leaf in fed]
+
+    def _fix(self, leaf: Any, keys: List[Any], fixed: Dict[int, Any],
+             fed: List[Any], i: int) -> None:
+        if isinstance(leaf, _Fed):
+            keys.append(leaf.spec)
+            fed.append(leaf)
+            return
+        value = leaf.value if isinstance(leaf, _Static) else leaf
+        fixed[i] = value
+        try:
+            hash(value)
+        except TypeError:
+            if isinstance(leaf, _Static):
+                raise TypeError(
+                    f"{self._name}: a static argument must be hashable, which "
+                    f"{type(value).__name__} is not") from None
+            value = _ById(value)
+        keys.append((type(value), value))
+
+    def _trace(self, structure: tree.Structure, fed: List[Any],
+               fixed: Dict[int, Any]) -> Concrete:
+        names, specs, weak = [], [], []
+        paths = [self._path(structure, i) for i in range(structure.num_leaves)]
+        taken: Dict[str, int] = {}
+        for i, path in enumerate(paths):
+            if i in fixed:
+                continue
+            leaf = fed[len(specs)]
+            specs.append(leaf.spec if isinstance(leaf, _Fed)
+                         else _spec_of(leaf))
+            weak.append(is_number(leaf))
+            name = _node_name(path)
+            taken[name] = taken.get(name, -1) + 1
+            names.append(name if not taken[name] else f"{name}_{taken[name]}")
+
+        def call(values: List[SymbolicTensor]) -> Any:
+            rest = iter(values)
+            args, kwargs = tree.unflatten(structure, [
+                fixed[i] if i in fixed else next(rest)
+                for i in range(structure.num_leaves)])
+            return self._fn(*args, **kwargs)
+
+        return Concrete(self._name, call, specs, names, weak)
+
+    def _offer(self, structure: tree.Structure, keys: List[Any],
+               concrete: Concrete) -> None:
+        """Lets the native side answer such calls, if all arguments are arrays
+        or numbers, by position."""
+        args, kwargs = structure.children
+        if self._in_python or kwargs.children or not all(
+                child.is_leaf for child in args.children):
+            return
+        if any(not isinstance(number, int) or number < -3
+               or number == np.dtype(object).num for number, _ in keys):
+            return
+        self._add_entry(keys, concrete.run, concrete.finish, concrete.explain)
+
+    def _with_specs(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]
+                    ) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+        """The arguments that have specs, as what is fed for them."""
+        assert self._specs is not None
+        if self._signature is not None and kwargs:
+            bound = self._signature.bind(*args, **kwargs)
+            args, kwargs = bound.args, bound.kwargs
+        dynamic = [i for i in range(len(args)) if i not in self._static_nums]
+        if len(dynamic) != len(self._specs) or kwargs:
+            raise TypeError(f"{self._name} takes {len(self._specs)} arguments "
+                            f"by its input_signature, not {len(dynamic)}")
+        made = list(args)
+        for i, wanted in zip(dynamic, self._specs):
+            made[i] = _feed(args[i], wanted, self._name)
+        return tuple(made), {}
+
+    def _path(self, structure: tree.Structure, i: int) -> str:
+        """How a message calls leaf i of the arguments."""
+        path = tree.paths(structure)[i]  # "[0][2].w" or "[1].name.w"
+        match = re.match(r"\[0\]\[(\d+)\](.*)", path)
+        if match is None:
+            return path[len("[1]."):] if path.startswith("[1].") else path
+        number = int(match.group(1))
+        parameters = (list(self._signature.parameters)
+                      if self._signature else [])
+        name = (parameters[number] if number < len(parameters)
+                else f"arg_{number}")
+        return name + match.group(2)
+
+    # --- Looking at it -------------------------------------------------------
+
+    def _only(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Concrete:
+        """The trace for these arguments, which may be specs; without any, the
+        only trace."""
+        if not args and not kwargs:
+            if self._specs is not None:
+                args = self._specs
+            elif len(self._traces) == 1:
+                return next(iter(self._traces.values()))
+            elif self._signature is None or self._signature.parameters:
+                raise ValueError(
+                    f"{self._name} has {len(self._traces)} traces: give "
+                    "arguments, or tagflow.spec(dtype, shape) for each")
+        args, kwargs = tree.map(
+            lambda leaf: _Fed(leaf.value, leaf.value) if isinstance(
+                leaf, _SpecLeaf) else leaf, _mark_specs((args, kwargs)))
+        saved, self._specs = self._specs, None
+        try:
+            return self._find(args, kwargs)[0]
+        finally:
+            self._specs = saved
+
+    def trace(self, *args: Any, **kwargs: Any) -> Concrete:
+        """The trace for these arguments, which may be tagflow.spec()s: what it
+        is fed with and fetches, and its graph."""
+        return self._only(args, kwargs)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the only trace; graph_for() has that of others."""
+        return self._only((), {}).graph
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph for these arguments, which may be tagflow.spec()s."""
+        return self._only(args, kwargs).graph
+
+    def to_graphdef(self, *args: Any, **kwargs: Any) -> bytes:
+        """The graph as the bytes of a GraphDef."""
+        return self._only(args, kwargs).graph.to_graphdef()
+
+    def save(self, path: Union[str, "os.PathLike[str]"], *args: Any,
+             **kwargs: Any) -> None:
+        """Writes the graph as a GraphDef, or as text if the name ends in
+        .pbtxt. Its placeholders have the names of the arguments, its results
+        are called "result"."""
+        self._only(args, kwargs).graph.save(os.fspath(path))
+
+    def clear(self) -> None:
+        """Forgets all traces."""
+        with self._lock:
+            self._traces.clear()
+            self._clear_entries()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        traces = ", ".join(
+            "(" + ", ".join(_text(s) for s in c.specs) + ") -> "
+            + ", ".join(_text(s) for s in c.results)
+            for c in self._traces.values())
+        return (f"<tagflow.function {self._name}: "
+                f"{traces or 'not traced yet'}>")
+
+
+def _text(each: TensorSpec) -> str:
+    shape = ("[...]" if each.shape is None else "[" + ",".join(
+        "?" if d is None else str(d) for d in each.shape) + "]")
+    return f"{each.dtype}{shape}"
+
+
+class _ById:
+    """Compares by identity what cannot be hashed."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, _ById) and other.value is self.value
+
+
+class _SpecLeaf(NamedTuple):
+    value: TensorSpec
+
+
+class _Fed(NamedTuple):
+    """A leaf with a declared spec."""
+    value: Any
+    spec: TensorSpec
+
+
+for _leaf in (_Static, _Fed, _SpecLeaf):
+    tree.leaf(_leaf)
+
+
+def _mark_specs(value: Any) -> Any:
+    """The same structure, with leaves for the specs in it."""
+    if isinstance(value, TensorSpec):
+        return _SpecLeaf(value)
+    if isinstance(value, dict):
+        return {key: _mark_specs(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_mark_specs(item) for item in value)
+    return value
+
+
+def _feed(value: Any, wanted: Any, what: str) -> Any:
+    """The value with the spec of each leaf, checked."""
+    specs = tree.leaves(tree.map(lambda leaf: leaf, _mark_specs(wanted)))
+    leaves, structure = tree.flatten(value)
+    if len(specs) != len(leaves):
+        raise TypeError(f"{what}: an argument has {len(leaves)} arrays, its "
+                        f"input_signature {len(specs)}")
+    made = []
+    for leaf, each in zip(leaves, specs):
+        each = each.value
+        array = (np.asarray(leaf, each.dtype) if is_number(leaf)
+                 else _array_of(leaf, "of an input_signature"))
+        fits = each.shape is None or (
+            len(each.shape) == array.ndim and all(
+                d is None or d == n for d, n in zip(each.shape, array.shape)))
+        if not fits or (array.dtype != each.dtype and not (
+                each.dtype == object and array.dtype.kind in "OSUT")):
+            raise TypeError(
+                f"{what}: {array.dtype}{list(array.shape)} is no "
+                f"{_text(each)}, which its input_signature wants")
+        made.append(_Fed(array, each))
+    return tree.unflatten(structure, made)
+
+
+@overload
+def function(fn: Callable[..., Any]) -> Function: ...
+
+
+@overload
+def function(fn: None = None, **options: Any
+             ) -> Callable[[Callable[..., Any]], Function]: ...
+
+
+def function(fn: Optional[Callable[..., Any]] = None, *,
+             input_signature: Any = None,
+             static_argnums: Union[int, Sequence[int]] = (),
+             static_argnames: Union[str, Sequence[str]] = (),
+             name: Optional[str] = None) -> Any:
+    """Decorates a function of arrays, so that the engine runs it.
+
+    It is called once with symbolic tensors for each signature, which is what
+    types and shapes its arguments have, and the values of static ones.
+    Arguments and results are arrays, numbers, and structures of them. Arrays
+    that it uses otherwise are constants of the trace; see tagflow.Variable for
+    what changes. Inside of another traced function a call becomes part of that
+    one.
+
+    Args:
+        input_signature: a tagflow.spec() for each argument that is not static,
+            so that one trace serves all shapes that fit.
+        static_argnums, static_argnames: arguments that are passed as they are;
+            they must be hashable.
+    """
+    def decorate(f: Callable[..., Any]) -> Function:
+        if isinstance(f, Function):
+            f = f._fn
+        return Function(f, input_signature=input_signature,
+                        static_argnums=static_argnums,
+                        static_argnames=static_argnames, name=name)
+    return decorate if fn is None else decorate(fn)

@@ -1,0 +1,179 @@
+"""Variables: state that traced functions share."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import Any, Dict, Optional, Tuple
+
+import numpy as np
+
+from ._trace import current
+from .symbolic import (Arithmetic, SymbolicTensor, Value, as_tensor, is_number,
+                       of_list, require_frame)
+
+__all__ = ["Variable"]
+
+_numbers = itertools.count()
+_lock = threading.Lock()
+
+
+class Variable(Arithmetic):
+    """An array that functions can change.
+
+        count = tagflow.Variable(0)
+
+        @tagflow.function
+        def next():
+            return count.assign_add(1)
+
+    In a traced function it stands for its value at that place of the program:
+    reads and assignments happen in their order, in branches and loops, too.
+    Elsewhere its methods act at once. It has the type and the shape of its
+    first value. Its value exists until the process ends.
+    """
+
+    __slots__ = ("_dtype", "_shape", "_shared_name", "_functions", "name",
+                 "__weakref__")
+
+    def __init__(self, value: Value, *, name: Optional[str] = None,
+                 dtype: Any = None) -> None:
+        from .numpy._types import to_dtype
+        if current() is not None:
+            raise RuntimeError(
+                "a Variable cannot be made in a traced function: it would be "
+                "made once, and not in each call; make it outside")
+        if dtype is not None:
+            array = np.asarray(value, to_dtype(dtype))
+        elif is_number(value) or isinstance(value, (list, tuple)):
+            array = (of_list([value]).reshape(()) if is_number(value)
+                     else of_list(value))
+        else:
+            array = np.asarray(value)
+        self._dtype, self._shape = array.dtype, array.shape
+        with _lock:
+            number = next(_numbers)
+        self.name = name or f"variable_{number}"
+        self._shared_name = f"{self.name}#{number}"
+        self._functions: Dict[str, Any] = {}  # what acts at once
+        self.assign(array)
+
+    @property
+    def dtype(self) -> Any:
+        return self._dtype
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self._shape)
+
+    # --- In a trace ----------------------------------------------------------
+
+    def _handle(self) -> Any:
+        """The handle in the graph of the current frame."""
+        body = require_frame().body
+        handle = body.handles.get(self)
+        if handle is None:
+            with body.active():
+                handle = body.handles[self] = body.op("VarHandleOp", [], {
+                    "dtype": _type_of(self._dtype), "shape": self._shape,
+                    "shared_name": self._shared_name}, "variable")[0]
+        return handle
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def _read(self) -> SymbolicTensor:
+        """Its value at this place of the trace."""
+        frame = require_frame()
+        out = frame.op("ReadVariableOp", [self._handle()],
+                       {"dtype": _type_of(self._dtype)},
+                       waits=frame.waits_of_read(id(self)))[0]
+        frame.note_read(id(self), out)
+        return SymbolicTensor(out, frame)
+
+    def _write(self, op: str, value: Value) -> SymbolicTensor:
+        from .numpy._types import cast
+        frame = require_frame()
+        x = as_tensor(value, self._dtype)
+        if x.dtype != self._dtype:
+            if np.dtype(object) != self._dtype:
+                raise TypeError(f"{self!r} cannot be assigned {x!r}; use "
+                                "astype()")
+            x = cast(x, self._dtype)
+        done = frame.op(op, [self._handle(), x._out],
+                        {"dtype": _type_of(self._dtype)},
+                        waits=frame.waits_of_write(id(self)))
+        frame.note_write(id(self), done)
+        return self._read()
+
+    # --- Anywhere ------------------------------------------------------------
+
+    @property
+    def value(self) -> Any:
+        """The value: an array, or a tensor in a traced function."""
+        return self._read() if current() is not None else self._now("read")
+
+    def numpy(self) -> np.ndarray:
+        """The value as an array. Not in a traced function."""
+        return np.asarray(self._now("read"))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        value = self.numpy()
+        return value if dtype is None else value.astype(dtype)
+
+    def assign(self, value: Value) -> Any:
+        """Sets the value, of the same type and shape; returns it."""
+        return self._change("AssignVariableOp", value)
+
+    def assign_add(self, value: Value) -> Any:
+        """Adds to the value; returns the new one."""
+        return self._change("AssignAddVariableOp", value)
+
+    def assign_sub(self, value: Value) -> Any:
+        """Subtracts from the value; returns the new one."""
+        return self._change("AssignSubVariableOp", value)
+
+    def _change(self, op: str, value: Value) -> Any:
+        if current() is not None:
+            return self._write(op, value)
+        array = np.asarray(value, self._dtype if is_number(value) else None)
+        if array.shape != self._shape:
+            raise ValueError(f"{self!r} cannot be assigned an array of shape "
+                             f"{list(array.shape)}")
+        return self._now(op, array)
+
+    def _now(self, what: str, *args: Any) -> Any:
+        from .function import Function
+        function = self._functions.get(what)
+        if function is None:
+            def act(*values: Any) -> Any:
+                return self._write(what, *values) if values else self._read()
+            function = self._functions[what] = Function(act, name=what)
+        return function(*args)
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __float__(self) -> float:
+        return float(self.numpy())
+
+    def __int__(self) -> int:
+        return int(self.numpy())
+
+    def __len__(self) -> int:
+        if not self._shape:
+            raise TypeError("len() of a scalar")
+        return self._shape[0]
+
+    def __repr__(self) -> str:
+        return (f"<tagflow.Variable {self.name!r} {self._dtype}"
+                f"[{','.join(map(str, self._shape))}]>")
+
+
+def _type_of(dtype: Any) -> Any:
+    return "string" if dtype == np.dtype(object) or dtype.kind in "SU" else (
+        dtype)
