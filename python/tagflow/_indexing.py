@@ -127,8 +127,8 @@ def _attrs(basic: _Basic) -> dict:
 
 
 def _is_whole(items: List[Any]) -> bool:
-    return all(isinstance(item, slice) and item == slice(None)
-               for item in items)
+    return all(isinstance(item, slice) and item.start is None
+               and item.stop is None and item.step is None for item in items)
 
 
 def _check_bounds(x: SymbolicTensor, items: List[Any]) -> None:
