@@ -117,7 +117,10 @@ nb::dict op_info(const std::string& name) {
   nb::list inputs, outputs, attrs;
   for (const auto& arg : def.inputs)
     inputs.append(nb::make_tuple(
-        arg.name, !arg.number_attr.empty() || !arg.type_list_attr.empty()));
+        arg.name, !arg.number_attr.empty() || !arg.type_list_attr.empty(),
+        arg.type_attr,
+        arg.dtype == DataType::kInvalid ? nb::none()
+                                        : nb::cast(dtype_name(arg.dtype))));
   for (const auto& arg : def.outputs) outputs.append(nb::cast(arg.name));
   for (const auto& attr : def.attrs)
     attrs.append(nb::make_tuple(attr.name, attr.type,

@@ -12,7 +12,7 @@ import numpy as np
 from . import tree
 from ._trace import current
 
-__all__ = ["lifted", "run_now"]
+__all__ = ["lifted", "lifted_with_numbers", "run_now"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,10 +35,11 @@ class _Place:
         return hash(self.index)
 
 
-def _is_dynamic(leaf: Any) -> bool:
+def _is_dynamic(leaf: Any, fixed_numbers: bool) -> bool:
     from ._native import Tensor
-    return type(leaf) in (float, complex) or isinstance(
-        leaf, (np.ndarray, np.generic, Tensor))
+    if type(leaf) in (float, complex):
+        return not fixed_numbers
+    return isinstance(leaf, (np.ndarray, np.generic, Tensor))
 
 
 def _make(fn: Callable[..., Any], structure: Any, leaves: List[Any]) -> Any:
@@ -54,13 +55,15 @@ def _make(fn: Callable[..., Any], structure: Any, leaves: List[Any]) -> Any:
     return Function(now)
 
 
-def run_now(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """The result of fn(*args, **kwargs), which is traced. Arrays, and numbers
-    with a fraction, are fed; everything else belongs to the trace."""
+def run_now(fn: Callable[..., Any], args: Any, kwargs: Any,
+            fixed_numbers: bool = False) -> Any:
+    """The result of fn(*args, **kwargs), which is traced. Arrays are fed, and
+    numbers with a fraction unless `fixed_numbers` is set; everything else
+    belongs to the trace."""
     leaves, structure = tree.flatten((args, kwargs))
     arrays: List[Any] = []
     for i, leaf in enumerate(leaves):
-        if _is_dynamic(leaf):
+        if _is_dynamic(leaf, fixed_numbers):
             leaves[i] = _Place(len(arrays))
             arrays.append(leaf)
     try:
@@ -81,15 +84,20 @@ def run_now(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     return function(*arrays)
 
 
-def lifted(fn: F) -> F:
+def lifted(fn: F, fixed_numbers: bool = False) -> F:
     """Decorates a function of symbolic tensors: outside of a trace it computes
-    with arrays."""
+    with arrays. With `fixed_numbers` it needs the values of its numbers."""
 
     @functools.wraps(fn)
     def either(*args: Any, **kwargs: Any) -> Any:
         if current() is None:
-            return run_now(fn, args, kwargs)
+            return run_now(fn, args, kwargs, fixed_numbers)
         return fn(*args, **kwargs)
 
     either.__traced__ = fn  # type: ignore[attr-defined]
     return either  # type: ignore[return-value]
+
+
+def lifted_with_numbers(fn: F) -> F:
+    """lifted() for functions that need the values of their numbers."""
+    return lifted(fn, True)

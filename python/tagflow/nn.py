@@ -8,7 +8,7 @@ from typing import Any, Sequence, Tuple, Union
 import numpy as np
 
 from . import numpy as tnp
-from ._lift import lifted
+from ._lift import lifted, lifted_with_numbers
 from .numpy._types import cast, inexact, pair
 from .numpy.reductions import logsumexp
 from .numpy.selection import one_hot
@@ -44,7 +44,7 @@ softplus = _activation("softplus", "Softplus", "log(1 + exp(x)).")
 softsign = _activation("softsign", "Softsign", "x / (1 + |x|).")
 
 
-@lifted
+@lifted_with_numbers
 def leaky_relu(x: Value, alpha: float = 0.01) -> SymbolicTensor:
     """x, or alpha * x if x is negative."""
     return emit("LeakyRelu", [inexact(x)], alpha=alpha)
@@ -232,7 +232,7 @@ def rms_norm(x: Value, scale: Any = None, axis: int = -1,
     return y if scale is None else y * scale
 
 
-@lifted
+@lifted_with_numbers
 def dropout(key: Value, x: Value, rate: float) -> SymbolicTensor:
     """Zeros for a part of the elements, which `key` of tagflow.random chooses;
     the others are scaled by 1 / (1 - rate)."""

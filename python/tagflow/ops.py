@@ -23,7 +23,7 @@ __all__: List[str] = []
 
 def _describe(name: str, info: Any) -> str:
     inputs = ", ".join(f"{i}: list" if many else i
-                       for i, many in info["inputs"])
+                       for i, many, _, _ in info["inputs"])
     attrs = "".join(f"\n    {attr}: {kind}" + (
         "" if default is None else f" = {default}")
         for attr, kind, default in info["attrs"])
@@ -35,14 +35,15 @@ def _flat(name: str, info: Any, args: Any) -> List[SymbolicTensor]:
     if len(args) != len(info["inputs"]):
         raise TypeError(f"{here()}: {name} has {len(info['inputs'])} inputs, "
                         f"not {len(args)}")
-    # A number takes the type of the tensors.
-    types = {str(x.dtype): x.dtype for x in args
-             if isinstance(x, SymbolicTensor)}
-    dtype = next(iter(types.values())) if len(types) == 1 else None
+    # A number takes the type of the tensors that must have the same one.
+    types = {attr: value.dtype
+             for value, (_, _, attr, _) in zip(args, info["inputs"])
+             if isinstance(value, SymbolicTensor)}
     flat: List[SymbolicTensor] = []
-    for value, (_, many) in zip(args, info["inputs"]):
+    for value, (_, many, attr, dtype) in zip(args, info["inputs"]):
+        wanted = types.get(attr) if attr else dtype
         for item in value if many else [value]:
-            flat.append(as_tensor(item, dtype if is_number(item) else None))
+            flat.append(as_tensor(item, wanted if is_number(item) else None))
     return flat
 
 

@@ -60,7 +60,8 @@ def uniform(key: Value, shape: Any = (), dtype: Any = np.float32,
             minval: Value = 0.0, maxval: Value = 1.0) -> SymbolicTensor:
     """From `minval` on, less than `maxval`."""
     x = _draw("StatelessRandomUniform", key, shape, dtype)
-    if minval == 0.0 and maxval == 1.0:
+    if all(type(v) is float for v in (minval, maxval)) and (
+            minval, maxval) == (0.0, 1.0):
         return x
     return x * (as_tensor(maxval, x.dtype) - minval) + minval
 

@@ -140,7 +140,8 @@ class Variable(Arithmetic):
     def _change(self, op: str, value: Value) -> Any:
         if current() is not None:
             return self._write(op, value)
-        array = np.asarray(value, self._dtype if is_number(value) else None)
+        has_type = hasattr(value, "dtype")
+        array = np.asarray(value, None if has_type else self._dtype)
         if array.shape != self._shape:
             raise ValueError(f"{self!r} cannot be assigned an array of shape "
                              f"{list(array.shape)}")

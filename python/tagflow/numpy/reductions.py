@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from .._lift import lifted
+from .._lift import lifted, lifted_with_numbers
 from ..symbolic import SymbolicTensor, Value, as_tensor, emit
 from ._types import cast, inexact, is_bool, is_complex, is_int
 from .elementwise import abs as _abs
@@ -174,7 +174,7 @@ def logsumexp(x: Value, axis: Axis = None, *,
     return total if keepdims else _reduce("Sum", total, axis, False)
 
 
-@lifted
+@lifted_with_numbers
 def norm(x: Value, ord: Any = None, axis: Axis = None, *,
          keepdims: bool = False) -> SymbolicTensor:
     """The Euclidean norm of all elements along the axes; `ord` may be 1, 2 or
