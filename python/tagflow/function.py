@@ -53,7 +53,7 @@ class _Static(NamedTuple):
     value: Any
 
 
-def _array_of(leaf: Any, name: str) -> Any:
+def _array_of(leaf: Any) -> Any:
     """The leaf as an array; texts and lists of them, too."""
     if isinstance(leaf, (np.ndarray, np.generic)):
         return leaf
@@ -64,9 +64,9 @@ def _array_of(leaf: Any, name: str) -> Any:
     if hasattr(leaf, "__dlpack__"):
         return np.from_dlpack(leaf)
     raise TypeError(
-        f"argument {name} is {type(leaf).__name__}, which is no array, number "
-        "or structure of them; name it in static_argnames if the trace shall "
-        "depend on its value")
+        f"is {type(leaf).__name__}, which is no array, number or structure of "
+        "them; name it in static_argnames if the trace shall depend on its "
+        "value")
 
 
 def _leaf_key(leaf: Any) -> _LeafKey:
@@ -223,14 +223,15 @@ class Function(_native.Dispatch):
         """A call for which the native side has no entry."""
         if current() is not None:
             return self._fn(*args, **kwargs)
-        concrete, leaves = self._find(args, kwargs)
+        concrete, leaves = self._find(args, kwargs, self._specs)
         return concrete(leaves)
 
-    def _find(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]
-              ) -> Tuple[Concrete, List[Any]]:
-        """The trace for these arguments, and what it is fed with."""
-        if self._specs is not None:
-            args, kwargs = self._with_specs(args, kwargs)
+    def _find(self, args: Tuple[Any, ...], kwargs: Dict[str, Any],
+              specs: Optional[Sequence[Any]]) -> Tuple[Concrete, List[Any]]:
+        """The trace for these arguments, or for these specs of them, and what
+        it is fed with."""
+        if specs is not None:
+            args, kwargs = self._with_specs(args, kwargs, specs)
         if self._static_nums:
             args = tuple(_Static(a) if i in self._static_nums else a
                          for i, a in enumerate(args))
@@ -241,11 +242,20 @@ class Function(_native.Dispatch):
         keys: List[Any] = []
         fixed: Dict[int, Any] = {}
         for i, leaf in enumerate(leaves):
-            if isinstance(leaf, (_Static, _Fed)) or hasattr(leaf, "_read"):
+            kind = type(leaf)
+            if kind is np.ndarray:
+                keys.append((leaf.dtype.num, leaf.shape))
+                fed.append(leaf)
+                continue
+            if kind is _Static or kind is _Fed or hasattr(leaf, "_read"):
                 self._fix(leaf, keys, fixed, fed, i)
                 continue
-            if type(leaf) not in _NUMBER_KEYS:
-                leaf = _array_of(leaf, self._path(structure, i))
+            if kind not in _NUMBER_KEYS:
+                try:
+                    leaf = _array_of(leaf)
+                except TypeError as error:
+                    raise TypeError(f"argument {self._path(structure, i)} "
+                                    f"{error}") from None
             keys.append(_leaf_key(leaf))
             fed.append(leaf)
         key = (structure, tuple(keys))
@@ -257,8 +267,9 @@ class Function(_native.Dispatch):
                     concrete = self._trace(structure, fed, fixed)
                     self._traces[key] = concrete
                     self._offer(structure, keys, concrete)
-        return concrete, [leaf.value if isinstance(leaf, _Fed) else leaf
-                          for leaf in fed]
+        if specs is not None:
+            fed = [leaf.value if type(leaf) is _Fed else leaf for leaf in fed]
+        return concrete, fed
 
     def _fix(self, leaf: Any, keys: List[Any], fixed: Dict[int, Any],
              fed: List[Any], i: int) -> None:
@@ -316,19 +327,19 @@ class Function(_native.Dispatch):
             return
         self._add_entry(keys, concrete.run, concrete.finish, concrete.explain)
 
-    def _with_specs(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]
+    def _with_specs(self, args: Tuple[Any, ...], kwargs: Dict[str, Any],
+                    specs: Sequence[Any]
                     ) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
         """The arguments that have specs, as what is fed for them."""
-        assert self._specs is not None
         if self._signature is not None and kwargs:
             bound = self._signature.bind(*args, **kwargs)
             args, kwargs = bound.args, bound.kwargs
         dynamic = [i for i in range(len(args)) if i not in self._static_nums]
-        if len(dynamic) != len(self._specs) or kwargs:
-            raise TypeError(f"{self._name} takes {len(self._specs)} arguments "
+        if len(dynamic) != len(specs) or kwargs:
+            raise TypeError(f"{self._name} takes {len(specs)} arguments "
                             f"by its input_signature, not {len(dynamic)}")
         made = list(args)
-        for i, wanted in zip(dynamic, self._specs):
+        for i, wanted in zip(dynamic, specs):
             made[i] = _feed(args[i], wanted, self._name)
         return tuple(made), {}
 
@@ -362,11 +373,7 @@ class Function(_native.Dispatch):
         args, kwargs = tree.map(
             lambda leaf: _Fed(leaf.value, leaf.value) if isinstance(
                 leaf, _SpecLeaf) else leaf, _mark_specs((args, kwargs)))
-        saved, self._specs = self._specs, None
-        try:
-            return self._find(args, kwargs)[0]
-        finally:
-            self._specs = saved
+        return self._find(args, kwargs, None)[0]
 
     def trace(self, *args: Any, **kwargs: Any) -> Concrete:
         """The trace for these arguments, which may be tagflow.spec()s: what it
@@ -466,7 +473,7 @@ def _feed(value: Any, wanted: Any, what: str) -> Any:
     for leaf, each in zip(leaves, specs):
         each = each.value
         array = (np.asarray(leaf, each.dtype) if is_number(leaf)
-                 else _array_of(leaf, "of an input_signature"))
+                 else _array_of(leaf))
         fits = each.shape is None or (
             len(each.shape) == array.ndim and all(
                 d is None or d == n for d, n in zip(each.shape, array.shape)))
