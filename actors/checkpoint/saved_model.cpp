@@ -96,7 +96,8 @@ Result<std::shared_ptr<const SavedModel::Call>> SavedModel::make_call(
                  "[saved_model] there is no signature \"{}\"; there are \"{}\"",
                  signature, fmt::join(others, "\", \""));
   }
-  const auto& [inputs, outputs] = it->second;
+  const auto& inputs = it->second.inputs;
+  const auto& outputs = it->second.outputs;
   std::vector<std::string> feeds, fetches, missing;
   for (const std::string& name : names) {
     const auto input = inputs.find(name);

@@ -7,6 +7,7 @@
 
 #include "graph/budget.h"
 #include "graph/file/stored_gradients.h"
+#include "graph/file/tensor_proto.h"
 #include "graph/file/wire.h"
 #include "graph/proto/graph.pb.h"
 #include "graph/proto/meta_graph.pb.h"
@@ -175,6 +176,18 @@ Result<QueueRunnerDef> queue_runner_from(std::string_view bytes) {
                shown(runner.queue), runner.enqueue_ops.size(), kMostEnqueueOps);
 }
 
+// The tensor's name. What else the file says of it is kept if it is valid.
+std::string name_of(const tensorflow::TensorInfo& proto, Signature& signature) {
+  Signature::Info info;
+  if (auto dtype = dtype_from_proto(proto.dtype()); dtype.ok())
+    info.dtype = *dtype;
+  if (proto.has_tensor_shape())
+    if (auto shape = shape_from_proto(proto.tensor_shape()); shape.ok())
+      info.shape = *std::move(shape);
+  signature.infos[proto.name()] = std::move(info);
+  return proto.name();
+}
+
 }  // namespace
 
 Result<GraphFile> meta_graph_from_proto(const tensorflow::MetaGraphDef& proto,
@@ -182,10 +195,11 @@ Result<GraphFile> meta_graph_from_proto(const tensorflow::MetaGraphDef& proto,
   TAGFLOW_ASSIGN(GraphFile file, graph_from_proto(proto.graph_def(), limits));
   for (const auto& [name, signature] : proto.signature_def()) {
     Signature& entry = file.signatures[name];
+    entry.method = signature.method_name();
     for (const auto& [argument, info] : signature.inputs())
-      entry.inputs[argument] = info.name();
+      entry.inputs[argument] = name_of(info, entry);
     for (const auto& [result, info] : signature.outputs())
-      entry.outputs[result] = info.name();
+      entry.outputs[result] = name_of(info, entry);
   }
   TAGFLOW_ASSIGN(file.state, state_from_proto(proto));
   TAGFLOW_RETURN_IF_ERROR(use_stored_gradients(proto, file));

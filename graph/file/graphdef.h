@@ -26,8 +26,16 @@ namespace tagflow::graph {
 
 // An entry point of a saved model: maps its argument names to "node:port".
 struct Signature {
+  // What the file says of a tensor, which need not be true.
+  struct Info {
+    DataType dtype = DataType::kInvalid;
+    PartialShape shape;
+  };
+
   std::map<std::string, std::string> inputs;
   std::map<std::string, std::string> outputs;
+  std::string method;                 // "tensorflow/serving/predict"
+  std::map<std::string, Info> infos;  // by "node:port"
 };
 
 // The contents of a file, before ops are looked up.

@@ -30,14 +30,20 @@ std::string escaped(std::string_view text, bool is_quoted) {
   return safe;
 }
 
+std::string number_text(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  return fmt::format("{}", value);
+}
+
 }  // namespace
 
 void MetricText::begin(std::string_view name, Type type,
                        std::string_view help) {
   name_ = name;
-  text_ +=
-      fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, escaped(help, false),
-                  name, type == Type::kCounter ? "counter" : "gauge");
+  constexpr const char* kTypes[] = {"counter", "gauge", "histogram"};
+  text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name,
+                       escaped(help, false), name, kTypes[size_t(type)]);
 }
 
 void MetricText::add(Labels labels, uint64_t value) {
@@ -45,21 +51,38 @@ void MetricText::add(Labels labels, uint64_t value) {
 }
 
 void MetricText::add(Labels labels, double value) {
-  if (std::isnan(value)) return add(labels, std::string_view("NaN"));
-  if (std::isinf(value))
-    return add(labels, std::string_view(value > 0 ? "+Inf" : "-Inf"));
-  add(labels, std::string_view(fmt::format("{}", value)));
+  add(labels, std::string_view(number_text(value)));
 }
 
 void MetricText::add(Labels labels, std::string_view value) {
-  text_ += name_;
-  char before = '{';
-  for (const Label& label : labels) {
-    text_ += fmt::format("{}{}=\"{}\"", before, label.name,
-                         escaped(label.value, true));
-    before = ',';
+  add_line("", labels, {}, value);
+}
+
+void MetricText::add_histogram(Labels labels, std::span<const double> bounds,
+                               std::span<const uint64_t> counts, double sum) {
+  uint64_t count = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    count += counts[i];
+    add_line("_bucket", labels,
+             i < bounds.size() ? number_text(bounds[i]) : "+Inf",
+             fmt::format("{}", count));
   }
-  if (labels.size() > 0) text_ += '}';
+  add_line("_sum", labels, {}, number_text(sum));
+  add_line("_count", labels, {}, fmt::format("{}", count));
+}
+
+void MetricText::add_line(std::string_view suffix, Labels labels,
+                          std::string_view bound, std::string_view value) {
+  text_ += name_;
+  text_ += suffix;
+  char before = '{';
+  const auto add_label = [&](std::string_view name, std::string_view label) {
+    text_ += fmt::format("{}{}=\"{}\"", before, name, escaped(label, true));
+    before = ',';
+  };
+  for (const Label& label : labels) add_label(label.name, label.value);
+  if (!bound.empty()) add_label("le", bound);
+  if (before == ',') text_ += '}';
   text_ += fmt::format(" {}\n", value);
 }
 

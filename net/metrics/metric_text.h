@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,7 @@ class MetricText {
   // What a server says that it sends.
   static constexpr char kType[] = "text/plain; version=0.0.4; charset=utf-8";
 
-  enum class Type : uint8_t { kCounter, kGauge };
+  enum class Type : uint8_t { kCounter, kGauge, kHistogram };
   // Any text is a value. Bytes that are not UTF-8 become U+FFFD.
   struct Label {
     std::string_view name;
@@ -31,6 +32,12 @@ class MetricText {
   // A figure of the family. REQUIRES: none had these labels
   void add(Labels labels, uint64_t value);
   void add(Labels labels, double value);
+  // A figure of a family of histograms: of each value that was at most a bound,
+  // and, last, of those that were above all, how many there were; and the sum
+  // of the values. REQUIRES: there is one count more than bounds, which
+  // increase
+  void add_histogram(Labels labels, std::span<const double> bounds,
+                     std::span<const uint64_t> counts, double sum);
   // A family of one figure without labels.
   template <class Number>
   void one(std::string_view name, Type type, std::string_view help,
@@ -43,6 +50,8 @@ class MetricText {
 
  private:
   void add(Labels labels, std::string_view value);
+  void add_line(std::string_view suffix, Labels labels, std::string_view bound,
+                std::string_view value);
 
   std::string name_;  // of the family
   std::string text_;

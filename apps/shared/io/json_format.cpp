@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "apps/shared/io/base64.h"
 #include "apps/shared/io/json_tensor.h"
+#include "graph/base64.h"
 #include "graph/dtype_visit.h"
 #include "graph/handle.h"
 

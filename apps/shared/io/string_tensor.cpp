@@ -1,8 +1,8 @@
 // Files of string tensors.
 #include <nlohmann/json.hpp>
 
-#include "apps/shared/io/base64.h"
 #include "apps/shared/io/json_tensor.h"
+#include "graph/base64.h"
 
 namespace tagflow::io {
 namespace {

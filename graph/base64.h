@@ -6,7 +6,7 @@
 
 #include "graph/status.h"
 
-namespace tagflow::io {
+namespace tagflow {
 
 std::string encode_base64(std::string_view bytes);
 
@@ -14,4 +14,4 @@ std::string encode_base64(std::string_view bytes);
 // a length that is not a multiple of 4, or misplaced padding. Thread-safe.
 Result<std::string> decode_base64(std::string_view text);
 
-}  // namespace tagflow::io
+}  // namespace tagflow

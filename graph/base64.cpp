@@ -1,8 +1,8 @@
-#include "apps/shared/io/base64.h"
+#include "graph/base64.h"
 
 #include <cstdint>
 
-namespace tagflow::io {
+namespace tagflow {
 namespace {
 
 constexpr std::string_view kAlphabet =
@@ -56,4 +56,4 @@ Result<std::string> decode_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace tagflow::io
+}  // namespace tagflow

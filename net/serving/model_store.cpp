@@ -1,0 +1,370 @@
+#include "net/serving/model_store.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "graph/fault.h"
+#include "net/serving/model_folder.h"
+
+namespace tagflow::net::serving {
+namespace {
+
+using enum VersionStatus::State;
+
+// How many versions that have gone a model tells of.
+constexpr size_t kMostEnded = 16;
+// How soon a version that is to go is looked at again, if it was in use.
+constexpr std::chrono::milliseconds kUnloadInterval{10};
+
+struct Version {
+  VersionStatus::State state = kStart;
+  Status status;
+  std::shared_ptr<const Servable> servable;  // if available or unloading
+  std::string stamp;                         // of the last load
+};
+
+struct Model {
+  ModelConfig config;
+  bool is_wanted = true;  // else all of its versions go
+  std::map<int64_t, Version> versions;
+};
+
+}  // namespace
+
+const char* state_name(VersionStatus::State state) {
+  switch (state) {
+    case kStart:
+      return "START";
+    case kLoading:
+      return "LOADING";
+    case kAvailable:
+      return "AVAILABLE";
+    case kUnloading:
+      return "UNLOADING";
+    case kEnd:
+      break;
+  }
+  return "END";
+}
+
+struct ModelStore::State {
+  explicit State(Options given) : options(std::move(given)) {}
+
+  void serve();
+  Status look();
+  Status look_at(const std::string& name);
+  Status load(const std::string& name, int64_t version,
+              const FoundVersion& found);
+  // Drops what nobody uses any more. Whether something still goes.
+  bool unload();
+  void set(const std::string& name, int64_t version, VersionStatus::State to,
+           Status status = {});
+  // REQUIRES: mutex is held. Null with the error.
+  Result<const Model*> find_model(const ModelSpec& spec) const;
+  Result<std::optional<int64_t>> number_of(const Model& model,
+                                           const ModelSpec& spec) const;
+
+  const Options options;
+  std::mutex looking;        // held while it looks
+  mutable std::mutex mutex;  // guards the below; taken after `looking`
+  std::condition_variable changed;
+  std::map<std::string, Model> models;
+  bool is_ending = false;
+  bool is_asked = false;
+  std::thread thread;
+};
+
+void ModelStore::State::set(const std::string& name, int64_t version,
+                            VersionStatus::State to, Status status) {
+  {
+    const std::lock_guard lock(mutex);
+    Version& entry = models[name].versions[version];
+    entry.state = to;
+    entry.status = status;
+  }
+  if (options.on_change)
+    static_cast<void>(guarded("serving", [&] {
+      options.on_change(name, {version, to, std::move(status)});
+    }));
+}
+
+Status ModelStore::State::load(const std::string& name, int64_t version,
+                               const FoundVersion& found) {
+  set(name, version, kLoading);
+  auto loaded = guarded(
+      "serving", [&] { return options.loader(name, version, found.folder); });
+  Status status = loaded.status();
+  {
+    const std::lock_guard lock(mutex);
+    Version& entry = models[name].versions[version];
+    entry.stamp = found.stamp;
+    if (loaded.ok()) entry.servable = *std::move(loaded);
+  }
+  set(name, version, status.ok() ? kAvailable : kEnd, status);
+  return status;
+}
+
+Status ModelStore::State::look_at(const std::string& name) {
+  ModelConfig config;
+  bool is_wanted;
+  {
+    const std::lock_guard lock(mutex);
+    config = models[name].config;
+    is_wanted = models[name].is_wanted;
+  }
+  const auto there = is_wanted ? find_versions(config.base_path)
+                               : std::map<int64_t, FoundVersion>();
+  std::set<int64_t> numbers;
+  for (const auto& [number, found] : there) numbers.insert(number);
+  const std::set<int64_t> chosen = config.policy.choose(numbers);
+  Status first;
+  // The newest first: it is what most requests are for.
+  for (auto it = chosen.rbegin(); it != chosen.rend(); ++it) {
+    const FoundVersion& found = there.at(*it);
+    {
+      const std::lock_guard lock(mutex);
+      if (is_ending) return first;
+      const Version& entry = models[name].versions[*it];
+      if (entry.state == kAvailable || entry.state == kUnloading) continue;
+      if (entry.state == kEnd && !entry.status.ok() &&
+          entry.stamp == found.stamp) {
+        if (first.ok()) first = entry.status;
+        continue;
+      }
+    }
+    Status status = load(name, *it, found);
+    if (first.ok())
+      first = std::move(status).with_prefix(
+          fmt::format("model \"{}\", version {}: ", name, *it));
+  }
+  std::vector<int64_t> superfluous;
+  {
+    const std::lock_guard lock(mutex);
+    const auto& versions = models[name].versions;
+    const bool has_new = std::ranges::any_of(chosen, [&](int64_t number) {
+      return versions.at(number).state == kAvailable;
+    });
+    for (const auto& [number, entry] : versions)
+      if (entry.state == kAvailable && !chosen.contains(number) &&
+          (has_new || !is_wanted))
+        superfluous.push_back(number);
+  }
+  for (const int64_t number : superfluous) set(name, number, kUnloading);
+  if (!is_wanted || !chosen.empty()) return first;
+  return error(Code::kNotFound,
+               "[serving] model \"{}\" has no version to serve in \"{}\"", name,
+               config.base_path);
+}
+
+bool ModelStore::State::unload() {
+  std::vector<std::pair<std::string, int64_t>> gone;
+  std::vector<std::shared_ptr<const Servable>> dropped;
+  bool is_any_left = false;
+  {
+    const std::lock_guard lock(mutex);
+    for (auto& [name, model] : models)
+      for (auto& [number, entry] : model.versions) {
+        if (entry.state != kUnloading) continue;
+        // Nobody takes another reference: find() gives available ones.
+        if (entry.servable.use_count() > 1) {
+          is_any_left = true;
+          continue;
+        }
+        dropped.push_back(std::move(entry.servable));
+        gone.emplace_back(name, number);
+      }
+  }
+  dropped.clear();
+  for (const auto& [name, number] : gone) set(name, number, kEnd);
+  const std::lock_guard lock(mutex);
+  for (auto it = models.begin(); it != models.end();) {
+    auto& versions = it->second.versions;
+    const auto has_ended = [](const auto& entry) {
+      return entry.second.state == kEnd;
+    };
+    size_t ended = size_t(std::ranges::count_if(versions, has_ended));
+    for (auto each = versions.begin();
+         each != versions.end() && ended > kMostEnded;) {
+      if (!has_ended(*each)) {
+        ++each;
+        continue;
+      }
+      each = versions.erase(each);
+      --ended;
+    }
+    const bool is_over =
+        !it->second.is_wanted && std::ranges::all_of(versions, has_ended);
+    it = is_over ? models.erase(it) : std::next(it);
+  }
+  return is_any_left;
+}
+
+Status ModelStore::State::look() {
+  const std::lock_guard only(looking);
+  std::vector<std::string> names;
+  {
+    const std::lock_guard lock(mutex);
+    for (const auto& [name, model] : models) names.push_back(name);
+  }
+  Status first;
+  for (const std::string& name : names) {
+    Status status = look_at(name);
+    if (first.ok()) first = std::move(status);
+  }
+  unload();
+  return first;
+}
+
+void ModelStore::State::serve() {
+  std::unique_lock lock(mutex);
+  auto next = std::chrono::steady_clock::now();
+  bool is_unloading = false;
+  while (!is_ending) {
+    const auto now = std::chrono::steady_clock::now();
+    if (is_asked || now >= next) {
+      is_asked = false;
+      lock.unlock();
+      static_cast<void>(guarded("serving", [&] { return look(); }));
+      lock.lock();
+      next = std::chrono::steady_clock::now() + options.poll_interval;
+    }
+    lock.unlock();
+    {
+      const std::lock_guard only(looking);
+      is_unloading = unload();
+    }
+    lock.lock();
+    const auto until =
+        is_unloading
+            ? std::min(next, std::chrono::steady_clock::now() + kUnloadInterval)
+            : next;
+    changed.wait_until(lock, until, [&] { return is_ending || is_asked; });
+  }
+}
+
+Result<const Model*> ModelStore::State::find_model(
+    const ModelSpec& spec) const {
+  const auto found = models.find(spec.name);
+  if (found != models.end()) return &found->second;
+  return error(Code::kNotFound, "[serving] there is no model \"{}\"",
+               spec.name);
+}
+
+Result<std::optional<int64_t>> ModelStore::State::number_of(
+    const Model& model, const ModelSpec& spec) const {
+  if (spec.label.empty()) return spec.version;
+  const auto& labels = model.config.labels;
+  const auto found = labels.find(spec.label);
+  if (found != labels.end()) return std::optional(found->second);
+  return invalid_argument("[serving] model \"{}\" has no version label \"{}\"",
+                          spec.name, spec.label);
+}
+
+ModelStore::ModelStore(std::unique_ptr<State> state)
+    : state_(std::move(state)) {}
+
+Result<std::unique_ptr<ModelStore>> ModelStore::create(Options options) {
+  return guarded("serving", [&]() -> Result<std::unique_ptr<ModelStore>> {
+    std::unique_ptr<ModelStore> store(
+        new ModelStore(std::make_unique<State>(std::move(options))));
+    State* const state = store->state_.get();
+    if (state->options.poll_interval.count() > 0)
+      state->thread = std::thread([state] { state->serve(); });
+    return store;
+  });
+}
+
+ModelStore::~ModelStore() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->is_ending = true;
+    state_->changed.notify_all();
+  }
+  if (state_->thread.joinable()) state_->thread.join();
+}
+
+Status ModelStore::set_configs(const std::vector<ModelConfig>& configs) {
+  TAGFLOW_RETURN_IF_ERROR(check_configs(configs));
+  const std::lock_guard lock(state_->mutex);
+  for (auto& [name, model] : state_->models) model.is_wanted = false;
+  for (const ModelConfig& config : configs) {
+    Model& model = state_->models[config.name];
+    model.config = config;
+    model.is_wanted = true;
+  }
+  state_->is_asked = true;
+  state_->changed.notify_all();
+  return {};
+}
+
+Status ModelStore::look() { return state_->look(); }
+
+Result<std::shared_ptr<const Servable>> ModelStore::find(
+    const ModelSpec& spec) const {
+  const std::lock_guard lock(state_->mutex);
+  TAGFLOW_ASSIGN(const Model* model, state_->find_model(spec));
+  TAGFLOW_ASSIGN(const auto number, state_->number_of(*model, spec));
+  if (!number) {
+    for (auto it = model->versions.rbegin(); it != model->versions.rend(); ++it)
+      if (it->second.state == kAvailable) return it->second.servable;
+    return error(Code::kNotFound,
+                 "[serving] no version of model \"{}\" is available",
+                 spec.name);
+  }
+  const auto found = model->versions.find(*number);
+  if (found == model->versions.end())
+    return error(Code::kNotFound,
+                 "[serving] model \"{}\" has no version {} here", spec.name,
+                 *number);
+  const Version& entry = found->second;
+  if (entry.state == kAvailable) return entry.servable;
+  return error(entry.state == kEnd ? Code::kNotFound : Code::kUnavailable,
+               "[serving] version {} of model \"{}\" is not available; its "
+               "state is {}",
+               *number, spec.name, state_name(entry.state));
+}
+
+Result<std::vector<VersionStatus>> ModelStore::statuses(
+    const ModelSpec& spec) const {
+  const std::lock_guard lock(state_->mutex);
+  TAGFLOW_ASSIGN(const Model* model, state_->find_model(spec));
+  TAGFLOW_ASSIGN(const auto number, state_->number_of(*model, spec));
+  std::vector<VersionStatus> all;
+  for (auto it = model->versions.rbegin(); it != model->versions.rend(); ++it)
+    if (!number || *number == it->first)
+      all.push_back({it->first, it->second.state, it->second.status});
+  if (!all.empty() || !number) return all;
+  return error(Code::kNotFound, "[serving] model \"{}\" has no version {} here",
+               spec.name, *number);
+}
+
+Status ModelStore::ready() const {
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& [name, model] : state_->models) {
+    if (!model.is_wanted) continue;
+    Status why;
+    bool is_ready = false;
+    for (const auto& [number, entry] : model.versions) {
+      is_ready = is_ready || entry.state == kAvailable;
+      if (!entry.status.ok()) why = entry.status;
+    }
+    if (is_ready) continue;
+    return error(Code::kUnavailable, "model \"{}\" has no version yet{}{}",
+                 name, why.ok() ? "" : ": ", why.message());
+  }
+  return {};
+}
+
+std::vector<std::string> ModelStore::names() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, model] : state_->models)
+    if (model.is_wanted) names.push_back(name);
+  return names;
+}
+
+}  // namespace tagflow::net::serving
