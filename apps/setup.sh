@@ -42,6 +42,7 @@ build_packages=(
 test_packages=(
   clang-14
   clang-format-14
+  curl
   doctest-dev
   git
   iproute2

@@ -12,6 +12,7 @@
 #include "apps/shared/runs/status_pages.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/model/op_libraries.h"
+#include "apps/tagflow/serve_models.h"
 #include "apps/tagflow/serve_sessions.h"
 #include "net/config/cluster_file.h"
 
@@ -20,20 +21,27 @@ namespace {
 
 struct ServeCommand {
   ServeOptions options;
+  ServeModels models;
   ServeSessions sessions;
 };
 
 Failure serve(const ServeCommand& command) {
-  if (!command.sessions.is_wanted)
-    return usage_error(
-        invalid_argument("[serve] say what to serve: --tf-session"));
+  const bool has_models = command.models.is_wanted();
+  if (has_models == command.sessions.is_wanted)
+    return usage_error(invalid_argument(
+        "[serve] say what to serve: MODEL_DIR, --config or --tf-session{}",
+        has_models ? ", not both" : ""));
+  if (has_models && command.models.rest.empty() && command.models.grpc.empty())
+    return usage_error(invalid_argument(
+        "[serve] say where to serve: --rest HOST:PORT, --grpc HOST:PORT"));
   Failure failure = load_op_libraries(command.options.op_libraries);
   if (failure.exit_code != ExitCode::kOk) return failure;
   if (command.options.is_insecure && command.options.tls.empty())
     spdlog::warn(
         "[--insecure] whoever reaches this server can run graphs here, and "
         "whoever is on the path can read and change what is sent");
-  return serve_sessions(command.options, command.sessions);
+  return has_models ? serve_models(command.options, command.models)
+                    : serve_sessions(command.options, command.sessions);
 }
 
 void add_tls_of_doors(CLI::App& app, net::TlsFiles& tls) {
@@ -74,7 +82,10 @@ Failure grpc_options(const ServeOptions& options, const std::string& option,
 void add_serve_command(CLI::App& app, ExitCode& exit_code) {
   auto command = std::make_shared<ServeCommand>();
   CLI::App* sub = app.add_subcommand(
-      "serve", "run graphs for clients of TensorFlow, until a signal ends it");
+      "serve",
+      "run models for clients of TensorFlow Serving, or graphs for those of "
+      "TensorFlow, until a signal ends it");
+  add_model_options(*sub, command->models);
   add_session_options(*sub, command->sessions);
   ServeOptions& options = command->options;
   add_http_option(*sub, options.http);

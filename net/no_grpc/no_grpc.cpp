@@ -1,5 +1,6 @@
 // The stub of net/grpc in a build without gRPC.
 #include "net/grpc/server.h"
+#include "net/grpc/serving_doors.h"
 #include "net/grpc/session_door.h"
 
 namespace tagflow::net {
@@ -15,6 +16,13 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::start(
 
 std::unique_ptr<GrpcService> make_session_door(SessionService& /*service*/) {
   return std::make_unique<GrpcService>();
+}
+
+std::vector<std::unique_ptr<GrpcService>> make_serving_doors(
+    serving::ModelServer& /*server*/, serving::TaskPool& /*pool*/) {
+  std::vector<std::unique_ptr<GrpcService>> doors;
+  doors.push_back(std::make_unique<GrpcService>());
+  return doors;
 }
 
 }  // namespace tagflow::net

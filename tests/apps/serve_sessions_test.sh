@@ -7,7 +7,7 @@ started=()
 trap 'kill "${started[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT
 
 # --- The command line ---------------------------------------------------------
-expect 2 - 'say what to serve: --tf-session' tagflow serve
+expect 2 - 'say what to serve: MODEL_DIR' tagflow serve
 expect 2 - '\[--listen\]' tagflow serve --tf-session --listen nowhere
 expect 2 - 'unknown device|no device' \
   tagflow serve --tf-session --devices nothing:1

@@ -1,0 +1,135 @@
+#include "net/grpc/serving_doors.h"
+
+#include <utility>
+
+#include "net/grpc/unary_call.h"
+#include "net/proto/serving/services.grpc.pb.h"
+#include "net/serving/prediction_service.h"
+#include "net/serving/task_pool.h"
+
+namespace tagflow::net {
+namespace {
+
+namespace proto = tensorflow::serving;
+using ServerContext = grpc::CallbackServerContext;
+using Reactor = grpc::ServerUnaryReactor;
+
+// Frees itself when the call is over. A client that gives up, or whose deadline
+// passes, ends it.
+class ServingCall final : public grpc::ServerUnaryReactor {
+ public:
+  // begin(context, done) starts the work; it calls done(Status) once, on any
+  // thread, maybe at once.
+  template <class Begin>
+  static Reactor* start(const ServerContext& context, Begin&& begin) {
+    auto* const call = new ServingCall();
+    serving::CallContext given;
+    given.end = call->end_;
+    using Wall = std::chrono::system_clock;
+    const auto deadline = context.deadline();
+    if (deadline != Wall::time_point::max())
+      given.deadline = std::chrono::steady_clock::now() +
+                       std::chrono::duration_cast<std::chrono::nanoseconds>(
+                           deadline - Wall::now());
+    begin(given,
+          [call](const Status& status) { call->Finish(to_grpc(status)); });
+    return call;
+  }
+
+ private:
+  void OnCancel() override { end_->cancel(); }
+  void OnDone() override { delete this; }
+
+  const std::shared_ptr<serving::CallEnd> end_ =
+      std::make_shared<serving::CallEnd>();
+};
+
+class PredictionDoor final : public GrpcService,
+                             public proto::PredictionService::CallbackService {
+ public:
+  explicit PredictionDoor(serving::ModelServer& server) : service_(server) {}
+
+  Reactor* Predict(ServerContext* context, const proto::PredictRequest* request,
+                   proto::PredictResponse* response) override {
+    return run(&serving::PredictionService::predict, *context, *request,
+               response);
+  }
+  Reactor* Classify(ServerContext* context,
+                    const proto::ClassificationRequest* request,
+                    proto::ClassificationResponse* response) override {
+    return run(&serving::PredictionService::classify, *context, *request,
+               response);
+  }
+  Reactor* Regress(ServerContext* context,
+                   const proto::RegressionRequest* request,
+                   proto::RegressionResponse* response) override {
+    return run(&serving::PredictionService::regress, *context, *request,
+               response);
+  }
+  Reactor* MultiInference(ServerContext* context,
+                          const proto::MultiInferenceRequest* request,
+                          proto::MultiInferenceResponse* response) override {
+    return run(&serving::PredictionService::multi_inference, *context, *request,
+               response);
+  }
+  Reactor* GetModelMetadata(
+      ServerContext* context, const proto::GetModelMetadataRequest* request,
+      proto::GetModelMetadataResponse* response) override {
+    return ServingCall::start(*context, [&](const auto&, const auto& done) {
+      done(service_.metadata(*request, response));
+    });
+  }
+
+ private:
+  template <class Method, class Request, class Response>
+  Reactor* run(Method method, const ServerContext& context,
+               const Request& request, Response* response) {
+    return ServingCall::start(
+        context, [&](const serving::CallContext& given, auto done) {
+          (service_.*method)(request, given, response, std::move(done));
+        });
+  }
+
+  serving::PredictionService service_;
+};
+
+class ModelDoor final : public GrpcService,
+                        public proto::ModelService::CallbackService {
+ public:
+  ModelDoor(serving::ModelServer& server, serving::TaskPool& pool)
+      : service_(server), pool_(pool) {}
+
+  Reactor* GetModelStatus(ServerContext* context,
+                          const proto::GetModelStatusRequest* request,
+                          proto::GetModelStatusResponse* response) override {
+    return ServingCall::start(*context, [&](const auto&, const auto& done) {
+      done(service_.model_status(*request, response));
+    });
+  }
+  Reactor* HandleReloadConfigRequest(
+      ServerContext* context, const proto::ReloadConfigRequest* request,
+      proto::ReloadConfigResponse* response) override {
+    // Both live until the answer.
+    return ServingCall::start(*context, [&](const auto&, const auto& done) {
+      pool_.post([this, request, response, done] {
+        done(service_.reload_config(*request, response));
+      });
+    });
+  }
+
+ private:
+  serving::PredictionService service_;
+  serving::TaskPool& pool_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<GrpcService>> make_serving_doors(
+    serving::ModelServer& server, serving::TaskPool& pool) {
+  std::vector<std::unique_ptr<GrpcService>> doors;
+  doors.push_back(std::make_unique<PredictionDoor>(server));
+  doors.push_back(std::make_unique<ModelDoor>(server, pool));
+  return doors;
+}
+
+}  // namespace tagflow::net

@@ -1,0 +1,199 @@
+#include "net/grpc/serving_doors.h"
+
+#include <doctest/doctest.h>
+#include <grpcpp/grpcpp.h>
+
+#include <string>
+
+#include "graph/file/tensor_proto.h"
+#include "net/proto/serving/services.grpc.pb.h"
+#include "net/serving/task_pool.h"
+#include "tests/net/serving/served.h"
+
+namespace tagflow::net::serving {
+namespace {
+
+namespace proto = tensorflow::serving;
+
+// Models behind a server, and a client of it.
+struct Doors {
+  explicit Doors(std::vector<ModelConfig> configs)
+      : models(serve(configs)), pool(TaskPool::create(1).value()) {
+    auto started = GrpcServer::start({}, make_serving_doors(*models, *pool));
+    REQUIRE(started.status().to_string() == "OK");
+    server = *std::move(started);
+    const auto channel =
+        grpc::CreateChannel("localhost:" + std::to_string(server->port()),
+                            grpc::InsecureChannelCredentials());
+    predictions = proto::PredictionService::NewStub(channel);
+    model_service = proto::ModelService::NewStub(channel);
+  }
+
+  std::unique_ptr<ModelServer> models;
+  std::unique_ptr<TaskPool> pool;
+  std::unique_ptr<GrpcServer> server;
+  std::unique_ptr<proto::PredictionService::Stub> predictions;
+  std::unique_ptr<proto::ModelService::Stub> model_service;
+};
+
+proto::PredictRequest predict_request(const std::string& model,
+                                      const std::string& input,
+                                      const Tensor& value) {
+  proto::PredictRequest request;
+  request.mutable_model_spec()->set_name(model);
+  REQUIRE(
+      graph::tensor_to_proto(value, &(*request.mutable_inputs())[input]).ok());
+  return request;
+}
+
+TEST_CASE("a client has a model predict, and is told the version") {
+  const Doors doors({{"half", served("half_plus")}});
+  grpc::ClientContext context;
+  proto::PredictResponse response;
+  const auto status = doors.predictions->Predict(
+      &context, predict_request("half", "x", Tensor::vector<float>({2, 4})),
+      &response);
+  CAPTURE(status.error_message());
+  REQUIRE(status.ok());
+  CHECK(response.model_spec().version().value() == 2);
+  CHECK(response.model_spec().signature_name() == "serving_default");
+  int64_t budget = 1000;
+  CHECK(identical(
+      graph::tensor_from_proto(response.outputs().at("y"), &budget).value(),
+      Tensor::vector<float>({4, 5})));
+}
+
+TEST_CASE("a wrong request has its code, and says what is wrong") {
+  const Doors doors({{"half", served("half_plus")}});
+  const auto ask = [&](const proto::PredictRequest& request) {
+    grpc::ClientContext context;
+    proto::PredictResponse response;
+    return doors.predictions->Predict(&context, request, &response);
+  };
+  CHECK(ask({}).error_code() == grpc::StatusCode::NOT_FOUND);
+  const auto type =
+      ask(predict_request("half", "x", Tensor::vector<double>({1})));
+  CHECK(type.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+  CHECK(type.error_message().find("but must be float[?]") != std::string::npos);
+  // A few bytes that ask for a terabyte.
+  proto::PredictRequest huge;
+  huge.mutable_model_spec()->set_name("half");
+  auto& tensor = (*huge.mutable_inputs())["x"];
+  tensor.set_dtype(tensorflow::DT_FLOAT);
+  tensor.mutable_tensor_shape()->add_dim()->set_size(int64_t{1} << 38);
+  tensor.add_float_val(1);
+  CHECK(ask(huge).error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED);
+  tensor.mutable_tensor_shape()->mutable_dim(0)->set_size(-5);
+  CHECK(ask(huge).error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_CASE("examples are classified and valued, several ways at once") {
+  const Doors doors(
+      {{"two", served("two_inputs")}, {"half", served("half_plus")}});
+  proto::MultiInferenceRequest request;
+  auto& example =
+      *request.mutable_input()->mutable_example_list()->add_examples();
+  auto& features = *example.mutable_features()->mutable_feature();
+  features["name"].mutable_bytes_list()->add_value("a");
+  features["values"].mutable_float_list()->add_value(1);
+  features["values"].mutable_float_list()->add_value(2);
+  features["x"].mutable_int64_list()->add_value(2);
+  auto* const classify = request.add_tasks();
+  classify->mutable_model_spec()->set_name("two");
+  classify->mutable_model_spec()->set_signature_name("classify");
+  classify->set_method_name("tensorflow/serving/classify");
+  auto* const regress = request.add_tasks();
+  regress->mutable_model_spec()->set_name("half");
+  regress->mutable_model_spec()->set_signature_name("regress_x");
+  regress->set_method_name("tensorflow/serving/regress");
+  grpc::ClientContext context;
+  proto::MultiInferenceResponse response;
+  const auto status =
+      doors.predictions->MultiInference(&context, request, &response);
+  CAPTURE(status.error_message());
+  REQUIRE(status.ok());
+  const auto& classes = response.results(0).classification_result();
+  REQUIRE(classes.classifications_size() == 1);
+  CHECK(classes.classifications(0).classes(1).score() == 20);
+  CHECK(response.results(1).regression_result().regressions(0).value() == 4);
+  request.mutable_tasks(1)->set_method_name("x");
+  grpc::ClientContext again;
+  CHECK(doors.predictions->MultiInference(&again, request, &response)
+            .error_code() == grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_CASE("metadata and status say which signatures and versions there are") {
+  const Doors doors({{"half", served("half_plus")}});
+  proto::GetModelMetadataRequest ask;
+  ask.mutable_model_spec()->set_name("half");
+  ask.add_metadata_field("signature_def");
+  proto::GetModelMetadataResponse metadata;
+  grpc::ClientContext context;
+  REQUIRE(doors.predictions->GetModelMetadata(&context, ask, &metadata).ok());
+  proto::SignatureDefMap map;
+  REQUIRE(metadata.metadata().at("signature_def").UnpackTo(&map));
+  CHECK(map.signature_def().at("serving_default").inputs().at("x").name() ==
+        "x:0");
+  proto::GetModelStatusRequest status;
+  status.mutable_model_spec()->set_name("half");
+  proto::GetModelStatusResponse statuses;
+  grpc::ClientContext other;
+  REQUIRE(doors.model_service->GetModelStatus(&other, status, &statuses).ok());
+  REQUIRE(statuses.model_version_status_size() == 1);
+  CHECK(statuses.model_version_status(0).state() ==
+        proto::ModelVersionStatus::AVAILABLE);
+}
+
+TEST_CASE("a client replaces the models") {
+  const Doors doors({{"half", served("half_plus")}});
+  proto::ReloadConfigRequest request;
+  auto* const config =
+      request.mutable_config()->mutable_model_config_list()->add_config();
+  config->set_name("count");
+  config->set_base_path(served("count"));
+  proto::ReloadConfigResponse response;
+  grpc::ClientContext context;
+  REQUIRE(doors.model_service
+              ->HandleReloadConfigRequest(&context, request, &response)
+              .ok());
+  CHECK(response.status().error_code() == 0);
+  CHECK(doors.models->models().names() == std::vector<std::string>{"count"});
+  config->set_base_path("/nowhere");
+  config->set_name("other");
+  grpc::ClientContext again;
+  REQUIRE(
+      doors.model_service->HandleReloadConfigRequest(&again, request, &response)
+          .ok());
+  CHECK(response.status().error_code() == tensorflow::error::NOT_FOUND);
+}
+
+TEST_CASE("a run ends by the deadline of its call, or when the client goes") {
+  const Doors doors({{"count", served("count")}});
+  const auto request =
+      predict_request("count", "n", Tensor::scalar<int64_t>(int64_t{1} << 62));
+  grpc::ClientContext late;
+  late.set_deadline(std::chrono::system_clock::now() +
+                    std::chrono::milliseconds(30));
+  proto::PredictResponse response;
+  CHECK(doors.predictions->Predict(&late, request, &response).error_code() ==
+        grpc::StatusCode::DEADLINE_EXCEEDED);
+  grpc::ClientContext left;
+  std::thread client([&] {
+    proto::PredictResponse none;
+    CHECK(doors.predictions->Predict(&left, request, &none).error_code() ==
+          grpc::StatusCode::CANCELLED);
+  });
+  const auto count_running = [&] {
+    MetricText text;
+    doors.models->write_figures(text);
+    return text.text().find("tagflow_serving_running{model=\"count\"} 1\n") !=
+           std::string::npos;
+  };
+  while (!count_running()) std::this_thread::yield();
+  left.TryCancel();
+  client.join();
+  while (count_running()) std::this_thread::yield();
+}
+
+}  // namespace
+}  // namespace tagflow::net::serving

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""The stock client of TensorFlow Serving asks `tagflow serve` for what
+TensorFlow itself computes from the same SavedModels, by gRPC and by REST.
+
+usage: serving.py     in a Python with tensorflow and tensorflow-serving-api;
+                      TAGFLOW_BIN is the folder of the built programs
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.request
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+import grpc
+import numpy as np
+import tensorflow as tf
+from tensorflow_serving.apis import (classification_pb2, get_model_metadata_pb2,
+                                     get_model_status_pb2, inference_pb2,
+                                     model_management_pb2,
+                                     model_service_pb2_grpc, predict_pb2,
+                                     prediction_service_pb2_grpc,
+                                     regression_pb2)
+
+TAGFLOW = pathlib.Path(os.environ["TAGFLOW_BIN"]).resolve() / "tagflow"
+checks = 0
+
+
+def check(is_right, what):
+    global checks
+    if not is_right:
+        sys.exit(f"FAILED: {what}")
+    checks += 1
+
+
+class Affine(tf.Module):
+    """y = x w + b, with variables."""
+
+    def __init__(self, scale):
+        super().__init__()
+        self.w = tf.Variable(scale * tf.reshape(tf.range(6.0), (2, 3)))
+        self.b = tf.Variable(tf.ones(3))
+
+    @tf.function(input_signature=[tf.TensorSpec((None, 2), tf.float32, "x")])
+    def serve(self, x):
+        return {"y": x @ self.w + self.b, "norm": tf.norm(x, axis=1)}
+
+
+class Words(tf.Module):
+    """A table of words, filled when the model is loaded."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer(
+                tf.constant(["a", "b"]), tf.constant([7, 8], tf.int64)), -1)
+
+    @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, "word")])
+    def serve(self, word):
+        return {"number": self.table.lookup(word),
+                "loud": tf.strings.upper(word)}
+
+
+class Collatz(tf.Module):
+    """A loop whose trips depend on the data."""
+
+    @tf.function(input_signature=[tf.TensorSpec((), tf.int64, "n")])
+    def serve(self, n):
+        def body(x, steps):
+            return (tf.where(x % 2 == 0, x // 2, 3 * x + 1), steps + 1)
+        return {"steps": tf.while_loop(lambda x, steps: x != 1, body,
+                                       (n, tf.constant(0)))[1]}
+
+
+def save(module, folder, **further):
+    tf.saved_model.save(module, str(folder), signatures={
+        "serving_default": module.serve, **further})
+
+
+def save_estimator(folder):
+    """As TensorFlow 1 exports it: signatures that classify and regress."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, (None, 2), "x")
+        scores = tf.nn.softmax(x)
+        labels = tf.tile(tf.constant([["no", "yes"]]), [tf.shape(x)[0], 1])
+        info = v1.saved_model.build_tensor_info
+        build = v1.saved_model.build_signature_def
+        builder = v1.saved_model.Builder(str(folder))
+        builder.add_meta_graph_and_variables(session, ["serve"], {
+            "serving_default": build(
+                {"x": info(x)},
+                {"classes": info(labels), "scores": info(scores)},
+                "tensorflow/serving/classify"),
+            "sum": build({"x": info(x)},
+                         {"outputs": info(tf.reduce_sum(x, 1))},
+                         "tensorflow/serving/regress")})
+        builder.save()
+
+
+class Server:
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen(
+            [TAGFLOW, "serve", *map(str, arguments), "--rest", "127.0.0.1:0",
+             "--grpc", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+        self.rest = self.process.stdout.readline().split()[-1]
+        self.grpc = self.process.stdout.readline().split()[-1]
+        channel = grpc.insecure_channel(self.grpc)
+        self.predictions = prediction_service_pb2_grpc.PredictionServiceStub(
+            channel)
+        self.models = model_service_pb2_grpc.ModelServiceStub(channel)
+
+    def predict(self, model, inputs, version=None, outputs=(), timeout=60):
+        request = predict_pb2.PredictRequest()
+        request.model_spec.name = model
+        if version is not None:
+            request.model_spec.version.value = version
+        for name, value in inputs.items():
+            request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+        request.output_filter.extend(outputs)
+        response = self.predictions.Predict(request, timeout)
+        return {name: tf.make_ndarray(value)
+                for name, value in response.outputs.items()}
+
+    def post(self, path, body):
+        with urllib.request.urlopen(f"http://{self.rest}/v1/models/{path}",
+                                    json.dumps(body).encode()) as answer:
+            return json.load(answer)
+
+    def stop(self):
+        self.process.terminate()
+        check(self.process.wait(30) == 0, "it ends by SIGTERM with 0")
+
+
+def same(actual, wanted):
+    return actual.keys() == wanted.keys() and all(
+        np.array_equal(actual[key], value.numpy())
+        if value.dtype in (tf.string, tf.int64, tf.int32)
+        else np.allclose(actual[key], value, 1e-5)
+        for key, value in wanted.items())
+
+
+def fails(code, call):
+    try:
+        call()
+    except grpc.RpcError as error:
+        check(error.code() == code, f"{error.code()} is {code}: "
+              f"{error.details()}")
+    else:
+        check(False, f"there is no {code}")
+
+
+def check_predict(server, modules):
+    affine = modules["affine"]
+    x = np.random.default_rng(1).normal(size=(5, 2)).astype(np.float32)
+    check(same(server.predict("affine", {"x": x}), affine.serve(x)), "affine")
+    check(list(server.predict("affine", {"x": x}, outputs=["norm"])) ==
+          ["norm"], "an output filter")
+    words = np.array(["a", "zz", "b"])
+    check(same(server.predict("words", {"word": words}),
+               modules["words"].serve(words)), "words")
+    check(same(server.predict("collatz", {"n": np.int64(27)}),
+               modules["collatz"].serve(27)), "a loop")
+    answer = server.post("affine:predict", {"instances": x.tolist()})
+    wanted = affine.serve(x)
+    check(np.allclose([row["y"] for row in answer["predictions"]],
+                      wanted["y"], 1e-5), "rows by REST")
+    answer = server.post("collatz:predict", {"inputs": 27})
+    check(answer == {"outputs": 111}, "a loop by REST")
+    INVALID = grpc.StatusCode.INVALID_ARGUMENT
+    fails(INVALID, lambda: server.predict("affine", {"x": x.astype(float)}))
+    fails(INVALID, lambda: server.predict("affine", {"z": x}))
+    fails(INVALID, lambda: server.predict("affine", {"x": x[0]}))
+    fails(grpc.StatusCode.NOT_FOUND, lambda: server.predict("x", {"x": x}))
+    fails(grpc.StatusCode.NOT_FOUND,
+          lambda: server.predict("affine", {"x": x}, version=9))
+    # 3 n + 1 of 0 is never 1.
+    fails(grpc.StatusCode.DEADLINE_EXCEEDED,
+          lambda: server.predict("collatz", {"n": np.int64(0)}, timeout=0.2))
+
+
+def check_many(server, module):
+    """Batched requests of many clients have the results of each."""
+    wrong = []
+
+    def ask(seed):
+        random = np.random.default_rng(seed)
+        for _ in range(30):
+            x = random.normal(size=(random.integers(1, 5), 2))
+            x = x.astype(np.float32)
+            if not same(server.predict("affine", {"x": x}),
+                        module.serve(x)):
+                wrong.append(seed)
+
+    clients = [threading.Thread(target=ask, args=(i,)) for i in range(16)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    check(not wrong, f"batches: {wrong}")
+
+
+def check_examples(server):
+    request = classification_pb2.ClassificationRequest()
+    request.model_spec.name = "estimator"
+    for row in ([0.0, 0.0], [1.0, 3.0]):
+        request.input.example_list.examples.add().features.feature[
+            "x"].float_list.value.extend(row)
+    result = server.predictions.Classify(request, 60).result
+    check([entry.label for entry in result.classifications[1].classes] ==
+          ["no", "yes"], "labels")
+    check(np.isclose(result.classifications[0].classes[0].score, 0.5),
+          "scores")
+    regress = regression_pb2.RegressionRequest()
+    regress.model_spec.name = "estimator"
+    regress.model_spec.signature_name = "sum"
+    regress.input.CopyFrom(request.input)
+    values = server.predictions.Regress(regress, 60).result.regressions
+    check([entry.value for entry in values] == [0, 4], "values")
+    multi = inference_pb2.MultiInferenceRequest()
+    multi.input.CopyFrom(request.input)
+    for signature, method in (("", "classify"), ("sum", "regress")):
+        task = multi.tasks.add()
+        task.model_spec.name = "estimator"
+        task.model_spec.signature_name = signature
+        task.method_name = f"tensorflow/serving/{method}"
+    results = server.predictions.MultiInference(multi, 60).results
+    check(results[1].regression_result.regressions[1].value == 4, "several")
+
+
+def check_models(server, folder):
+    request = get_model_metadata_pb2.GetModelMetadataRequest()
+    request.model_spec.name = "affine"
+    request.metadata_field.append("signature_def")
+    field = server.predictions.GetModelMetadata(request, 60).metadata[
+        "signature_def"]
+    signatures = get_model_metadata_pb2.SignatureDefMap()
+    check(field.Unpack(signatures), "the type of metadata is the client's")
+    info = signatures.signature_def["serving_default"].inputs["x"]
+    check(info.dtype == tf.float32.as_datatype_enum and
+          [dim.size for dim in info.tensor_shape.dim] == [-1, 2], "metadata")
+    ask = get_model_status_pb2.GetModelStatusRequest()
+    ask.model_spec.name = "affine"
+    states = server.models.GetModelStatus(ask, 60).model_version_status
+    check([(each.version, each.state) for each in states] == [(1, 30)],
+          "the state of a model")
+    reload = model_management_pb2.ReloadConfigRequest()
+    config = reload.config.model_config_list.config.add()
+    config.name = "renamed"
+    config.base_path = str(folder / "affine")
+    config.model_platform = "tensorflow"
+    answer = server.models.HandleReloadConfigRequest(reload, 60)
+    check(answer.status.error_code == 0, answer.status.error_message)
+    x = np.ones((1, 2), np.float32)
+    server.predict("renamed", {"x": x})
+    fails(grpc.StatusCode.NOT_FOUND, lambda: server.predict("affine", {"x": x}))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        modules = {"affine": Affine(0.5), "words": Words(),
+                   "collatz": Collatz()}
+        for model, module in modules.items():
+            save(module, folder / model / "1")
+        save_estimator(folder / "estimator")
+        names = [*modules, "estimator"]
+        for batching in ([], ["--enable-batching"]):
+            server = Server(*(folder / each for each in names), *batching)
+            check_predict(server, modules)
+            check_many(server, modules["affine"])
+            check_examples(server)
+            check_models(server, folder)
+            server.stop()
+    print(f"{checks} checks")
+
+
+if __name__ == "__main__":
+    main()
