@@ -22,8 +22,10 @@ build_packages=(
   libeigen3-dev
   libfarmhash-dev
   libfmt-dev
+  libgif-dev
   libgrpc++-dev
   libicu-dev
+  libjpeg62-turbo-dev
   libleveldb-dev
   libpng-dev
   libprotobuf-dev
@@ -31,6 +33,7 @@ build_packages=(
   libsnappy-dev
   libspdlog-dev
   libssl-dev
+  libwebp-dev
   libzip-dev
   ninja-build
   nlohmann-json3-dev

@@ -26,7 +26,6 @@
 find_package(CLI11 REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(PNG REQUIRED)
 find_package(LibZip REQUIRED)
 
 set(apps "${PROJECT_SOURCE_DIR}/apps")

@@ -49,7 +49,7 @@ struct Absent {
 };
 
 constexpr std::string_view kInput =
-    "readers and decoders of records, and most summaries, do not exist yet";
+    "readers and decoders of records do not exist yet";
 // TensorFlow rejects these ops in graphs of version 16 or later, and those of
 // the second generation in graphs of version 26 or later.
 constexpr std::string_view kOldArrays =
@@ -59,8 +59,7 @@ constexpr std::string_view kOldArrays =
 std::string_view advice_on(std::string_view op) {
   static const Absent kAbsent[] = {
       {{"ParseExample", "ParseSingle", "DecodePng$", "DecodeJpeg$",
-        "DecodeImage$", "TFRecordReader", "TextLineReader", "WholeFileReader",
-        "HistogramSummary$"},
+        "DecodeImage$", "TFRecordReader", "TextLineReader", "WholeFileReader"},
        kInput},
       {{"TensorArray"}, kOldArrays},
   };

@@ -30,6 +30,7 @@ constexpr std::pair<std::string_view, std::string_view> kKindsOfOps[] = {
     {"SparseConditionalAccumulator", ConditionalAccumulator::kKind},
     {"ResourceConditionalAccumulator", ConditionalAccumulator::kKind},
     {"Mutex", kMutexKind},
+    {"SummaryWriter", kSummaryWriterKind},
     {"Stage", StagingList::kKind},
     {"Unstage", StagingList::kKind},
     {"StagePeek", StagingList::kKind},

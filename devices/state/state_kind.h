@@ -8,6 +8,8 @@ namespace tagflow::devices {
 // The kind of mutexes, whose class is private to their kernels. Other classes
 // define their kinds: Variable::kKind, ...
 inline constexpr std::string_view kMutexKind = "mutex";
+// The same for writers of event files.
+inline constexpr std::string_view kSummaryWriterKind = "summary writer";
 
 // The kind of resource that nodes of that op make, named after its class, such
 // as "variable". Two nodes that name the same resource of one kind share it,

@@ -29,7 +29,8 @@ ROOMS = {
     "graph": ["proto", "ops", "analysis", "passes", "functions", "file",
               "builder", "placement", "partition"],
     "autodiff": ["rules", "train"],
-    "devices": ["state", "files", "stream", "cuda", "no_cuda", "kernels",
+    "devices": ["media", "state", "files", "stream", "cuda", "no_cuda",
+                "kernels",
                 *(f"kernels/{family}" for family in FAMILIES)],
     "actors": ["plan", "watch", "runtime", "diagnosis", "session",
                "checkpoint"],
@@ -47,6 +48,8 @@ ROOMS = {
 KEPT = {
     re.compile("caf/"): (["actors/runtime", "net/control"], "CAF"),
     re.compile("boost/asio|openssl/"): (["net/link"], "Boost.Asio and OpenSSL"),
+    re.compile("(png|jpeglib|gif_lib)\\.h|webp/"): (
+        ["devices/media", "apps/shared/io"], "libraries of pictures"),
     re.compile("boost/beast"): (["net/link"], "Boost.Beast"),
     re.compile(r"grpcpp/|grpc/|.*\.grpc\.pb\.h"): (["net/grpc"], "gRPC"),
 }

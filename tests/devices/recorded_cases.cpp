@@ -46,20 +46,36 @@ Shape parse_dims(const std::string& text) {
   return shape;
 }
 
-// "float [2,3] 1 2 3 4 5 6"; strings stand in double quotes.
+// "x0a1b": the bytes of a string, in hexadecimal.
+bool parse_bytes(const std::string& text, std::string& bytes) {
+  if (!text.starts_with('x') || text.size() % 2 == 0) return false;
+  for (size_t i = 1; i < text.size(); i += 2)
+    bytes += char(std::stoi(text.substr(i, 2), nullptr, 16));
+  return true;
+}
+
+// "float [2,3] 1 2 3 4 5 6"; strings stand in double quotes, or as "bytes [2]
+// x0a1b x" if they are no text.
 Result<Tensor> parse_tensor(std::istringstream& words) {
   std::string type, dims;
   words >> type >> dims;
-  TAGFLOW_ASSIGN(const DataType dtype, dtype_from_name(type));
+  const bool is_bytes = type == "bytes";
+  TAGFLOW_ASSIGN(const DataType dtype,
+                 dtype_from_name(is_bytes ? "string" : type));
   const Shape shape = parse_dims(dims);
   Tensor tensor = Tensor::make(dtype, shape);
   bool complete = true;
   visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
     for (T& element : tensor.mutable_flat<T>()) {
       std::string text;
-      complete = complete && bool(std::is_same_v<T, std::string>
+      complete = complete && bool(std::is_same_v<T, std::string> && !is_bytes
                                       ? words >> std::quoted(text)
                                       : words >> text);
+      if constexpr (std::is_same_v<T, std::string>)
+        if (is_bytes) {
+          complete = complete && parse_bytes(text, element);
+          continue;
+        }
       if (complete) element = parse_element<T>(text);
     }
   });

@@ -195,8 +195,8 @@ TEST_CASE("all unknown ops are named at once, with where they are") {
       body_node("k", "NoOp"), body_node("l", "f")};
   const FunctionLibrary& library = c.graph.library();
   const std::string files =
-      "unknown op \"TFRecordReaderV2\": readers and decoders of records, and "
-      "most summaries, do not exist yet (node \"n\" and 1 more)";
+      "unknown op \"TFRecordReaderV2\": readers and decoders of records do "
+      "not exist yet (node \"n\" and 1 more)";
   CHECK(check_ops(nodes, {}, library).to_string() ==
         "Unimplemented: [ops] " + files);
   CHECK(
