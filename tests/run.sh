@@ -40,7 +40,7 @@ if [ ! -x "$environment/bin/python" ]; then
   python3 -m venv "$environment"
 fi
 "$environment/bin/pip" install --quiet tensorflow-cpu==2.21.0 \
-  safetensors==0.8.0
+  tensorboard==2.21.0 safetensors==0.8.0
 for script in tests/with_tensorflow/*.py; do
   TAGFLOW_BIN=build/release/apps "$environment/bin/python" "$script"
 done

@@ -30,6 +30,7 @@
 #include "apps/tagflow/filling.h"
 #include "apps/tagflow/model/cost_file.h"
 #include "apps/tagflow/model/results.h"
+#include "apps/tagflow/run_summaries.h"
 #include "apps/tagflow/signature.h"
 #include "apps/tagflow/steps.h"
 
@@ -47,7 +48,7 @@ struct RunOptions {
   std::shared_ptr<RunFigures> figures = std::make_shared<RunFigures>();
   std::string out;
   std::string trace;
-  std::string logdir;
+  std::string summaries;
   bool learn = false;
   bool json = false;
 };
@@ -88,27 +89,45 @@ struct Results {
   Failure failure;  // its code is kOk if all runs succeeded
 };
 
-// `run` has the options that the runs share.
+// `run` has the options that the runs share; `summaries` may be null.
 Status run_repeatedly(const Prepared& prepared, int repeat,
                       const actors::RunOptions& run, RunFigures& figures,
-                      Results& results) {
+                      RunSummaries* summaries, Results& results) {
   std::vector<Tensor> values;
   TAGFLOW_ASSIGN(const actors::Callable call, make_callable(prepared, values));
   Times times;
   for (int i = 0; i < repeat; ++i) {
     figures.steps.on_begin();
-    auto answer = call(values, run, &results.stats);
+    auto answer = call(
+        values, summaries == nullptr ? run : summaries->options_of(i + 1, run),
+        &results.stats);
     figures.steps.on_end(answer.status().code());
     TAGFLOW_ASSIGN(results.values, std::move(answer));
     times.add(results.stats.seconds);
+    if (summaries != nullptr)
+      TAGFLOW_RETURN_IF_ERROR(summaries->after_step(i + 1, results.values));
   }
   times.log();
   return {};
 }
 
+// Opens the folder of --summaries, if there is one.
+Status open_summaries(const RunOptions& options, Prepared& prepared,
+                      int64_t last_step,
+                      std::shared_ptr<RunSummaries>& summaries) {
+  if (options.summaries.empty()) return {};
+  TAGFLOW_ASSIGN(summaries,
+                 RunSummaries::open(
+                     options.summaries, prepared, last_step,
+                     options.steps == 0 ? options.repeat : options.steps,
+                     /*is_cluster=*/!options.signature.engine.cluster.empty()));
+  prepared.session.keep(summaries);
+  return {};
+}
+
 // Restores the variables, and executes all runs. `trace` and `costs` may be
 // null.
-Results run_prepared(const RunOptions& options, const Prepared& prepared,
+Results run_prepared(const RunOptions& options, Prepared& prepared,
                      actors::Trace* trace, actors::CostRecorder* costs) {
   Results results;
   Filling filling(prepared);
@@ -124,17 +143,24 @@ Results run_prepared(const RunOptions& options, const Prepared& prepared,
   if (results.failure.exit_code == ExitCode::kOk) {
     run.trace = trace;
     run.observer = costs;
-    Status status = filling.start();
+    std::shared_ptr<RunSummaries> summaries;
+    Status status =
+        open_summaries(options, prepared, checkpoints.last_step(), summaries);
+    if (status.ok()) status = filling.start();
     if (status.ok())
       status =
           options.steps == 0
               ? run_repeatedly(prepared, options.repeat, run, *options.figures,
-                               results)
+                               summaries.get(), results)
               : run_steps(prepared,
                           {options.steps, options.json,
                            /*is_quiet=*/!options.json && !options.out.empty(),
-                           run, options.figures},
+                           run, options.figures, summaries.get()},
                           watched, checkpoints, results.values);
+    if (summaries != nullptr) {
+      Status written = summaries->close();
+      if (status.ok()) status = std::move(written);
+    }
     results.failure = run_time_error(
         with_hint_of_init(filling.end(std::move(status)), options.checkpoints));
   }
@@ -234,10 +260,6 @@ Failure failure_of_pages(Status status) {
 }
 
 ExitCode run_graph(const RunOptions& options) {
-  if (!options.logdir.empty()) {
-    return report(usage_error(error(
-        Code::kUnimplemented, "[--logdir] event files are not supported yet")));
-  }
   Status usage =
       StepCheckpoints::check(options.checkpoints, options.steps > 0,
                              !options.signature.engine.cluster.empty());
@@ -329,9 +351,11 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
                 "them to the file of --costs at the end; the file need not "
                 "exist")
       ->needs(run->get_option("--costs"));
-  run->add_option("--logdir", options->logdir,
-                  "event files for TensorBoard; not supported yet")
-      ->type_name("DIR");
+  add_output_option(*run, "--summaries", options->summaries,
+                    "write the graph, fetched summaries and numbers of each "
+                    "step, and the times of one step to an event file for "
+                    "TensorBoard",
+                    "DIR");
   run->add_flag("--json", options->json,
                 "print results as one JSON object, with --steps one a line; "
                 "errors stay text on stderr");

@@ -39,7 +39,10 @@ Status run_each(const Prepared& prepared, const StepsOptions& options,
       TAGFLOW_ASSIGN(values[feed.feed], std::move(rows));
     }
     if (options.figures != nullptr) options.figures->steps.on_begin();
-    auto results = call(values, options.run);
+    auto results =
+        call(values, options.summaries == nullptr
+                         ? options.run
+                         : options.summaries->options_of(step, options.run));
     if (options.figures != nullptr) {
       options.figures->steps.on_end(results.status().code());
       if (results.ok()) options.figures->on_step_after_restart();
@@ -48,6 +51,8 @@ Status run_each(const Prepared& prepared, const StepsOptions& options,
       return std::move(results).status().with_prefix(
           fmt::format("[step {}] ", step));
     last = std::move(results).value();
+    if (options.summaries != nullptr)
+      TAGFLOW_RETURN_IF_ERROR(options.summaries->after_step(step, last));
     if (!options.is_quiet) {
       print_text(options.json ? format_step_json(step, prepared.names, last)
                               : format_step(step, prepared.names, last));

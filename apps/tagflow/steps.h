@@ -8,6 +8,7 @@
 #include "apps/shared/runs/run_figures.h"
 #include "apps/shared/runs/step_checkpoints.h"
 #include "apps/shared/runs/watched_run.h"
+#include "apps/tagflow/run_summaries.h"
 #include "apps/tagflow/signature.h"
 
 namespace tagflow::apps {
@@ -18,6 +19,7 @@ struct StepsOptions {
   bool is_quiet = false;  // prints no results
   actors::RunOptions run;
   std::shared_ptr<RunFigures> figures = nullptr;  // counts the steps
+  RunSummaries* summaries = nullptr;              // null: none
 };
 
 // Runs the steps, prints the results of each as a line of JSON, or a line for

@@ -21,9 +21,9 @@ struct PictureShape {
   int64_t elements() const { return frames * height * width * channels; }
 };
 
-// A decoder calls it once, when it knows the shape, before it decodes. Returns
-// where the pixels go, or the error that ends the decoding. The memory must be
-// as long-lived as the decoder's call.
+// A decoder calls it when it knows the shape, before it decodes, and once
+// unless it says otherwise. Returns where the pixels go, until the next call or
+// the end of the decoding, or the error that ends the decoding.
 using PixelMemory = std::function<Result<void*>(const PictureShape& shape)>;
 
 // Called every few rows. It may throw, to stop the work.

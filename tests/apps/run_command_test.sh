@@ -30,6 +30,12 @@ expect 0 '\[2.0, 4.0\]' - \
   tagflow run "$sums" --feed x:0=results/y_0.npy --feed p:0=true --fetch x:0
 expect 0 '"b"' - tagflow run "$sums" \
   --feed text:0=results/dir_echo_0.json --fetch dir/echo:0
+expect 0 '^step 2: Exit:0 = int32\[\] 3$' - \
+  tagflow run "$loop" --feed n=3 --fetch Exit:0 --steps 2 --summaries runs/a
+for text in brain.Event:2 Exit:0 LoopCond 'step 2'; do
+  grep -qs "$text" "$work"/runs/a/events.out.tfevents.* ||
+    complain "the event file lacks $text" tagflow run --summaries
+done
 expect 0 '' - tagflow run "$loop" --feed n:0=30 --fetch Exit:0 --trace t.json \
   --passes none
 python3 "$here/check_trace.py" "$work/t.json" Add ||
@@ -179,7 +185,7 @@ expect 2 - '--timeout' tagflow run "$loop" --fetch Exit:0 --timeout inf
 # A time that rounds to nothing is not none.
 expect 1 - DeadlineExceeded tagflow run "$loop" --feed n=2000000000 \
   --fetch Exit:0 --timeout 1e-300
-for option in --out --trace; do
+for option in --out --trace --summaries; do
   expect 2 - "$option: the path is empty" \
     tagflow run "$loop" --feed n=1 --fetch Exit:0 "$option" ''
 done
@@ -215,7 +221,6 @@ for command in run step place partition conform bench; do
   expect 0 '^  memory= .*\(2GiB\): a size, as ' - tagflow "$command" --help
   expect 0 '1 to 64 of each' - tagflow "$command" --help
 done
-expect 2 - 'are not supported yet' tagflow run "$loop" --fetch Exit:0 --logdir d
 expect 2 - 'not NAME:PORT=VALUE' \
   tagflow run "$loop" --feed n:0 --fetch Exit:0
 expect 2 - 'nor a JSON literal' \

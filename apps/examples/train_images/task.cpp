@@ -81,6 +81,7 @@ class TrainSide {
     make_ = [rate](const VariableScope& own) {
       return optimizers::adam(own, rate);
     };
+    rate_ = rate.name();
   }
 
   training::Trainee build() {
@@ -94,6 +95,10 @@ class TrainSide {
     } else {
       add_beside(trainee);
     }
+    trainee.numbers = {{"learning_rate", rate_}};
+    const Scope reads = s_.sub_scope("weights");
+    for (const ScopedVariable& weights : vars_.trainable_variables())
+      trainee.spreads.push_back({weights.name(), weights.read(reads).name()});
     return trainee;
   }
 
@@ -236,6 +241,7 @@ class TrainSide {
   const ScopedVariable counter_;
   const Output step_;
   OptimizerFn make_;
+  std::string rate_;  // the learning rate's tensor
 };
 
 // InvalidArgument unless the replicas are possible.

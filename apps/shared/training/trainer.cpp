@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <optional>
 
 #include "apps/shared/runs/step_progress.h"
@@ -13,6 +14,7 @@
 #include "apps/shared/training/folder.h"
 #include "apps/shared/training/history.h"
 #include "apps/shared/training/trainer_parts.h"
+#include "apps/shared/training/training_summaries.h"
 
 namespace tagflow::training {
 namespace {
@@ -88,6 +90,12 @@ class Trainer {
     auto history = History::open(history_file(folder), names, outcome_.step);
     if (!history.ok()) return apps::run_time_error(std::move(history).status());
     history_ = std::move(history).value();
+    if (options_.summaries.empty()) return {};
+    auto summaries = TrainingSummaries::open(session_, trainee_,
+                                             options_.summaries, outcome_.step);
+    if (!summaries.ok())
+      return apps::run_time_error(std::move(summaries).status());
+    summaries_ = std::move(summaries).value();
     return {};
   }
 
@@ -98,6 +106,7 @@ class Trainer {
       return status;
     }
     save();
+    if (summaries_ != nullptr) TAGFLOW_RETURN_IF_ERROR(summaries_->flush());
     TAGFLOW_RETURN_IF_ERROR(history_->write());
     TAGFLOW_RETURN_IF_ERROR(checkpoints_.finish());
     TAGFLOW_RETURN_IF_ERROR(
@@ -133,6 +142,8 @@ class Trainer {
       const bool is_epoch = step % trainee_.steps_per_epoch == 0;
       const bool is_report = is_epoch || step % options_.report_every == 0;
       if (is_report) report();
+      if (is_report && summaries_ != nullptr)
+        TAGFLOW_RETURN_IF_ERROR(summaries_->after_report(step, run_));
       if (is_epoch) TAGFLOW_RETURN_IF_ERROR(end_epoch());
       if (is_report || is_save_due()) save();
     }
@@ -149,6 +160,8 @@ class Trainer {
                    "the {} is {}: a smaller learning rate may help",
                    trainee_.step.metrics[0].name, values[0]);
     means_.add(values, count_rows(trainee_.step, batch));
+    if (summaries_ != nullptr)
+      TAGFLOW_RETURN_IF_ERROR(summaries_->after_step(step, values));
     history_->add(step, History::Set::kTrain, std::move(values));
     outcome_.seconds += seconds_since(begin);
     rows_ += count_rows(trainee_.step, batch);
@@ -196,6 +209,9 @@ class Trainer {
     if (trainee_.evaluation_batches == 0) return {};
     TAGFLOW_RETURN_IF_ERROR(evaluate_last());
     history_->add(outcome_.step, History::Set::kTest, outcome_.test);
+    if (summaries_ != nullptr)
+      TAGFLOW_RETURN_IF_ERROR(
+          summaries_->after_evaluation(outcome_.step, outcome_.test));
     const int64_t epoch = outcome_.step / trainee_.steps_per_epoch;
     spdlog::info("epoch {}: on the test set {}", epoch,
                  format_metrics(trainee_.step.metrics, outcome_.test));
@@ -220,6 +236,7 @@ class Trainer {
   actors::RunOptions run_;
   apps::StepCheckpoints checkpoints_;
   std::optional<History> history_;
+  std::unique_ptr<TrainingSummaries> summaries_;  // null: none are written
   bool is_failing_ = false;  // the last write failed, with a warning
   Means means_;              // since the last report
   Clock::time_point begin_, reported_, saved_;

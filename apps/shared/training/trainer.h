@@ -59,6 +59,11 @@ struct Trainee {
   int64_t evaluation_batches = 0;
   int64_t steps_per_epoch = 1;        // after which it is evaluated
   std::string examples = "examples";  // what the rows are: "images"
+  // What is written to event files beside the metrics, whenever progress is
+  // reported: numbers, such as the learning rate, and the spread of tensors,
+  // such as weights. They need no feeds.
+  std::vector<Metric> numbers = {};
+  std::vector<Metric> spreads = {};
 };
 
 struct TrainerOptions {
@@ -67,6 +72,9 @@ struct TrainerOptions {
   int64_t report_every = 100;  // steps between lines of progress
   int64_t stop_at = 0;         // the step to stop after; 0: none
   bool is_fresh = false;       // starts over: removes the files in FOLDER
+  // The folder of event files for TensorBoard: the graph and the steps'
+  // metrics in "train", those of evaluations in "test". Empty: none.
+  std::string summaries;
 };
 
 // How a training ended.

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/shared/program/command_line.h"
+
 namespace tagflow::training {
 
 void add_trainer_options(CLI::App& app, TrainerOptions& options) {
@@ -23,6 +25,11 @@ void add_trainer_options(CLI::App& app, TrainerOptions& options) {
   app.add_flag("--fresh", options.is_fresh,
                "begin anew: removes checkpoints and history from the folder "
                "of --save");
+  apps::add_output_option(app, "--summaries", options.summaries,
+                          "write the metrics, the graph, and what else the "
+                          "model shows of itself to event files for "
+                          "TensorBoard",
+                          "DIR");
   apps::add_saving_options(app, options.checkpoints);
 }
 

@@ -11,7 +11,7 @@ class App;
 
 namespace tagflow::training {
 
-// --epochs, --report-every, --stop-at, --fresh, and those of
+// --epochs, --report-every, --stop-at, --fresh, --summaries, and those of
 // add_saving_options().
 void add_trainer_options(CLI::App& app, TrainerOptions& options);
 

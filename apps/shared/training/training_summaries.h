@@ -1,0 +1,43 @@
+// The event files of a training, for TensorBoard.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "actors/watch/summary_writer.h"
+#include "apps/shared/training/trainer.h"
+
+namespace tagflow::training {
+
+// FOLDER/train has the graph, the metrics of the steps, and what the trainee
+// names besides; FOLDER/test has the metrics of evaluations, by the same tags,
+// so that a viewer draws both as one chart. A resumed training adds files.
+//
+// Methods return errors of writing and of runs. Thread-compatible.
+class TrainingSummaries {
+ public:
+  // Both must outlive it. `step` is the last one before this run.
+  static Result<std::unique_ptr<TrainingSummaries>> open(
+      actors::Session& session, const Trainee& trainee,
+      const std::string& folder, int64_t step);
+
+  Status after_step(int64_t step, std::span<const float> metrics);
+  // Runs the trainee's `numbers` and `spreads`.
+  Status after_report(int64_t step, const actors::RunOptions& run);
+  Status after_evaluation(int64_t step, std::span<const float> metrics);
+  Status flush();
+
+ private:
+  TrainingSummaries(actors::Session& session, const Trainee& trainee)
+      : session_(session), trainee_(trainee) {}
+  Status add_metrics(actors::SummaryWriter& writer, int64_t step,
+                     std::span<const float> metrics);
+
+  actors::Session& session_;
+  const Trainee& trainee_;
+  std::unique_ptr<actors::SummaryWriter> train_, test_;
+};
+
+}  // namespace tagflow::training
