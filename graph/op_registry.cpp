@@ -58,8 +58,8 @@ constexpr std::string_view kOldArrays =
 
 std::string_view advice_on(std::string_view op) {
   static const Absent kAbsent[] = {
-      {{"ParseExample", "ParseSingle", "DecodePng$", "DecodeJpeg$",
-        "DecodeImage$", "TFRecordReader", "TextLineReader", "WholeFileReader"},
+      {{"ParseExample", "ParseSingle", "TFRecordReader", "TextLineReader",
+        "WholeFileReader"},
        kInput},
       {{"TensorArray"}, kOldArrays},
   };

@@ -81,6 +81,8 @@ Status failed(const PngState& state, std::string_view what) {
 
 // Deflate makes at most 1032 bytes of one.
 constexpr int64_t kMostInflation = 1032;
+// Of colours that become grey.
+constexpr double kRedWeight = 0.299, kGreenWeight = 0.587;
 // Of a chunk of text or of a profile, which are not used.
 constexpr png_alloc_size_t kMostChunkBytes = 1 << 20;
 
@@ -114,8 +116,8 @@ bool read_header(PngState& state, PngHeader& header) {
   });
 }
 
-// Rows of the result have as many channels as `wanted`; returns false after an
-// error.
+// Rows of the result have as many channels as `wanted`, whose numbers have
+// `bits`; returns false after an error.
 bool set_transforms(PngState& state, const PngHeader& header, int wanted,
                     int bits) {
   const bool has_alpha = (header.color & PNG_COLOR_MASK_ALPHA) != 0;
@@ -127,24 +129,35 @@ bool set_transforms(PngState& state, const PngHeader& header, int wanted,
     if (header.color == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
     if (is_grey && header.bits < 8) png_set_expand_gray_1_2_4_to_8(png);
     if (header.bits == 16 && bits == 8) png_set_strip_16(png);
-    if (header.bits < 16 && bits == 16) png_set_expand_16(png);
     if (bits == 16 && std::endian::native == std::endian::little)
       png_set_swap(png);
     if (wants_alpha) {
       if (header.has_transparency) {
         png_set_tRNS_to_alpha(png);
       } else if (!has_alpha) {
-        png_set_add_alpha(png, (1u << bits) - 1, PNG_FILLER_AFTER);
+        // As TensorFlow does: of a file with fewer bits per number, this is not
+        // 255.
+        png_set_add_alpha(png, (1u << header.bits) - 1, PNG_FILLER_AFTER);
       }
     } else if (has_alpha || header.has_transparency) {
       png_set_strip_alpha(png);
     }
     if (wants_color && is_grey) png_set_gray_to_rgb(png);
     if (!wants_color && !is_grey)
-      png_set_rgb_to_gray_fixed(png, PNG_ERROR_ACTION_NONE, 29900, 58700);
+      png_set_rgb_to_gray(png, PNG_ERROR_ACTION_NONE, kRedWeight, kGreenWeight);
     if (header.interlace != PNG_INTERLACE_NONE) png_set_interlace_handling(png);
     png_read_update_info(png, state.info);
   });
+}
+
+// Makes 16 bits of 8, from the end of the memory that has room for all of them:
+// white stays white.
+void widen(uint8_t* bytes, int64_t count) {
+  constexpr int kScale = 257;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto wide = uint16_t(bytes[count + i] * kScale);
+    std::memcpy(bytes + 2 * i, &wide, sizeof wide);
+  }
 }
 
 // Rows between two interruptions: about a MiB.
@@ -171,11 +184,10 @@ Status decode_png(std::string_view bytes, const PngOptions& options,
   if (state.info == nullptr) return Status::out_of_memory();
   PngHeader header;
   if (!read_header(state, header)) return failed(state, "decoded");
-  // A palette has colours; with transparency, it has that, too.
   int channels = options.channels;
   if (channels == 0) {
-    channels = header.color == PNG_COLOR_TYPE_PALETTE ? 3 : header.channels;
-    if (header.has_transparency && channels % 2 == 1) ++channels;
+    const bool has_palette = header.color == PNG_COLOR_TYPE_PALETTE;
+    channels = !has_palette ? header.channels : header.has_transparency ? 4 : 3;
   }
   const PictureShape shape{header.height, header.width, channels};
   TAGFLOW_RETURN_IF_ERROR(check_picture("PNG", shape));
@@ -187,14 +199,18 @@ Status decode_png(std::string_view bytes, const PngOptions& options,
                  "the PNG cannot be decoded: {} bytes are too few for {} x {} "
                  "pixels",
                  bytes.size(), header.height, header.width);
-  if (!set_transforms(state, header, channels, options.bits))
+  const bool is_widened = options.bits == 16 && header.bits < 16;
+  const int bits = is_widened ? 8 : options.bits;
+  if (!set_transforms(state, header, channels, bits))
     return failed(state, "decoded");
-  const int64_t row_bytes = shape.width * channels * (options.bits / 8);
+  const int64_t row_bytes = shape.width * channels * (bits / 8);
   if (int64_t(png_get_rowbytes(state.png, state.info)) != row_bytes)
     return error(Code::kInvalidArgument,
                  "the PNG cannot be decoded to {} channels", channels);
   TAGFLOW_ASSIGN(void* const pixels, memory(shape));
-  auto* const to = static_cast<png_bytep>(pixels);
+  // Narrow numbers go to the end of the memory.
+  auto* const to =
+      static_cast<png_bytep>(pixels) + (is_widened ? shape.elements() : 0);
   const int passes = header.interlace != PNG_INTERLACE_NONE ? 7 : 1;
   const int64_t chunk = rows_at_once(row_bytes);
   for (int pass = 0; pass < passes; ++pass) {
@@ -210,6 +226,7 @@ Status decode_png(std::string_view bytes, const PngOptions& options,
   }
   if (!run_png(state, [&] { png_read_end(state.png, nullptr); }))
     return failed(state, "decoded");
+  if (is_widened) widen(static_cast<uint8_t*>(pixels), shape.elements());
   return {};
 }
 

@@ -8,8 +8,11 @@ hundred bytes, in the form that record_ops.py explains. Strings that are no text
 are hexadecimal: "bytes [2] x0a1b x".
 """
 
+import base64
 import pathlib
+import struct
 import sys
+import zlib
 
 import numpy as np
 import tensorflow as tf
@@ -61,6 +64,8 @@ def record(path, cases):
                       for value in compute(op, inputs, attrs)]
         except tf.errors.OpError as caught:
             lines.append(f"error {CODES[caught.error_code]}")
+        except ValueError:  # refused as the graph is built
+            lines.append("error InvalidArgument")
     path.write_text("\n".join(lines) + "\n")
 
 
@@ -119,9 +124,238 @@ def summaries():
                               np.array([b"", b""], object)], {}
 
 
+def png_chunk(kind, data):
+    return (struct.pack(">I", len(data)) + kind + data +
+            struct.pack(">I", zlib.crc32(kind + data)))
+
+
+def png(width, bits, color, rows, extra=b""):
+    raw = b"".join(b"\0" + row for row in rows)
+    head = struct.pack(">IIBBBBB", width, len(rows), bits, color, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", head) + extra +
+            png_chunk(b"IDAT", zlib.compress(raw)) + png_chunk(b"IEND", b""))
+
+
+def random_bytes(count):
+    return bytes(rnd.randrange(256) for _ in range(count))
+
+
+def pngs():
+    palette = png_chunk(b"PLTE", random_bytes(12))
+    clear = lambda data: png_chunk(b"tRNS", data)
+    grey = png(5, 8, 0, [random_bytes(5) for _ in range(3)])
+    yield grey
+    yield png(9, 1, 0, [b"\xa5\x80", b"\x3c\0"])
+    yield png(3, 4, 0, [b"\x3f\x80"])
+    yield png(2, 16, 0, [b"\x12\x80\x12\x7f"])
+    yield png(2, 8, 0, [b"\x10\xf0"], clear(b"\0\x10"))
+    yield png(2, 8, 4, [random_bytes(4)])
+    yield png(6, 8, 2, [random_bytes(18) for _ in range(4)])
+    yield png(1, 8, 2, [b"\x01\x80\xf0"], clear(b"\0\x01\0\x80\0\xf0"))
+    yield png(3, 8, 6, [random_bytes(12)])
+    yield png(4, 8, 3, [b"\0\1\2\3"], palette)
+    yield png(4, 2, 3, [b"\x1b"], palette)
+    yield png(4, 8, 3, [b"\0\1\2\3"], palette + clear(b"\x80\x20"))
+    yield png(3, 16, 2, [random_bytes(18)])
+    yield png(2, 16, 6, [random_bytes(16)])
+    yield grey[:-8]
+    yield grey[:45] + b"\xff" + grey[46:]
+    yield grey + b"what follows"
+
+
+def picture(height, width, channels):
+    slope = np.add.outer(np.arange(height) * 9, np.arange(width) * 5)
+    noise = np.array([rnd.randrange(60) for _ in range(
+        height * width * channels)]).reshape(height, width, channels)
+    return (slope[..., None] + noise).astype(np.uint8)
+
+
+def jpegs():
+    for channels in [1, 3]:
+        for options in [{}, {"progressive": True}, {"quality": 30},
+                        {"chroma_downsampling": False}]:
+            yield tf.io.encode_jpeg(picture(13, 18, channels),
+                                    **options).numpy()
+
+
+def gif(width, height, frames, flags=0x81):
+    """Frames are (x, y, width, height, transparent, pixels, flags)."""
+    file = b"GIF89a" + struct.pack("<HHBBB", width, height, flags, 0, 0)
+    file += bytes(range(1, 13))
+    for x, y, w, h, transparent, pixels, shape in frames:
+        if transparent is not None:
+            file += b"\x21\xf9\x04\x01\0\0" + bytes([transparent, 0])
+        file += b"\x2c" + struct.pack("<HHHHB", x, y, w, h, shape)
+        bits = "".join("001" + format(pixel, "03b")[::-1] for pixel in pixels)
+        bits += "101"
+        bits += "0" * (-len(bits) % 8)
+        data = bytes(int(bits[i:i + 8][::-1], 2)
+                     for i in range(0, len(bits), 8))
+        file += b"\x02" + bytes([len(data)]) + data + b"\0"
+    return file + b"\x3b"
+
+
+def gifs():
+    whole = (0, 0, 3, 2, None, [0, 1, 2, 3, 0, 1], 0)
+    yield gif(3, 2, [whole])
+    two = gif(3, 2, [whole, (1, 0, 1, 1, None, [3], 0)])
+    yield two
+    yield gif(3, 2, [(0, 0, 3, 2, 2, [0, 1, 2, 3, 0, 1], 0),
+                     (0, 0, 3, 2, 1, [1, 0, 3, 2, 1, 0], 0)])
+    yield gif(3, 2, [(1, 0, 1, 1, None, [3], 0), whole])
+    yield gif(3, 2, [whole, (2, 1, 3, 2, None, [0, 1, 2, 3, 0, 1], 0)])
+    yield gif(3, 2, [whole, (5, 5, 1, 1, None, [3], 0)])
+    yield gif(3, 2, [(1, 0, 2, 1, None, [0, 1], 0)])
+    yield gif(1, 8, [(0, 0, 1, 8, None, [0, 1, 2, 3, 0, 1, 2, 3], 0x40)])
+    yield gif(3, 2, [(0, 0, 3, 2, None, [0, 1, 2], 0)])
+    yield gif(3, 2, [])
+    yield gif(3, 2, [whole], 0x01)
+    for end in [-1, -4, -8, -14, -20, 20]:
+        yield two[:end]
+
+
+def bmp(width, height, bits, begin=54):
+    row = (bits * width + 31) // 32 * 4
+    data = random_bytes(row * abs(height))
+    return (b"BM" + struct.pack("<IHHI", 54 + len(data), 0, 0, begin) +
+            struct.pack("<IiiHHIIiiII", 40, width, height, 1, bits, 0,
+                        len(data), 0, 0, 0, 0) + data)
+
+
+def bmps():
+    for bits in [8, 24, 32, 16]:
+        for height in [3, -2]:
+            yield bmp(2, height, bits)
+    yield bmp(0, 1, 24)
+    yield bmp(1, 0, 24)
+    yield bmp(2, 2, 24)[:-1]
+    yield bmp(2, 2, 24, 56)
+
+
+def webps():
+    yield base64.b64decode(
+        "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==")
+    lossy = base64.b64decode(
+        "UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEAAwA0JaQAA3AA/vuUAAA=")
+    yield lossy
+    yield lossy[:-9]
+
+
+def wav(kind=1, channels=1, rate=8000, bits=16, data=None, extra=b"",
+        before=b"", align=None, size=16):
+    data = random_bytes(12) if data is None else data
+    frame = channels * bits // 8
+    form = struct.pack("<HHIIHH", kind, channels, rate, rate * frame,
+                       frame if align is None else align, bits)
+    form += bytes(size - 16)
+    body = (b"WAVE" + before + b"fmt " + struct.pack("<I", size) + form +
+            extra + b"data" + struct.pack("<I", len(data)) + data)
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def wavs():
+    yield wav()
+    yield wav(channels=2)
+    yield wav(channels=3)
+    yield wav(size=18)
+    yield wav(extra=b"LIST\x04\0\0\0abcd")
+    yield wav(before=b"LIST\x04\0\0\0abcd")
+    yield wav(kind=3)
+    yield wav(bits=8)
+    yield wav(align=5)
+    yield wav(channels=0)
+    yield wav(data=b"")
+    yield wav()[:-1]
+    yield wav()[:36]
+    yield wav() + wav()[36:]
+
+
+def decoding():
+    for file in pngs():
+        for channels in [0, 1, 3, 4]:
+            for dtype in [tf.uint8, tf.uint16]:
+                yield "DecodePng", [file], {"channels": channels,
+                                            "dtype": dtype}
+            yield "DecodeImage", [file], {"channels": channels,
+                                          "dtype": tf.float32}
+        yield "DecodeGif", [file], {}
+        yield "DecodeJpeg", [file], {}
+    for file in jpegs():
+        for channels in [0, 1, 3]:
+            yield "DecodeJpeg", [file], {"channels": channels}
+        for options in [{"ratio": 2}, {"ratio": 8},
+                        {"fancy_upscaling": False},
+                        {"dct_method": "INTEGER_ACCURATE"}]:
+            yield "DecodeJpeg", [file], options
+        # Not what is recovered: TensorFlow continues it by whatever follows in
+        # memory.
+        for options in [{}, {"acceptable_fraction": 0.3}]:
+            yield "DecodeJpeg", [file[:len(file) * 3 // 4]], options
+        for dtype in [tf.uint8, tf.uint16, tf.float32]:
+            yield "DecodeImage", [file], {"dtype": dtype}
+        for window in [[3, 5, 4, 6], [0, 0, 13, 18], [9, 0, 5, 5],
+                       [-1, 0, 2, 2], [0, 0, 0, 1]]:
+            yield "DecodeAndCropJpeg", [file, np.array(window, np.int32)], {}
+        yield "ExtractJpegShape", [file], {}
+        yield "ExtractJpegShape", [file[:20]], {"output_type": tf.int64}
+    for file in gifs():
+        yield "DecodeGif", [file], {}
+        if file.endswith(b"\x3b"):  # of others we count the frames otherwise
+            yield "DecodePng", [file], {}
+        for dtype in [tf.uint16, tf.float32]:
+            for expands in [True, False]:
+                yield "DecodeImage", [file], {"dtype": dtype,
+                                              "expand_animations": expands}
+    for file in bmps():
+        for channels in [0, 1, 3, 4]:
+            yield "DecodeBmp", [file], {"channels": channels}
+        yield "DecodePng", [file], {}
+        # Others end TensorFlow.
+        if file[28] in (24, 32) and file[25] == 0:
+            yield "DecodeImage", [file], {"dtype": tf.float32}
+    for file in webps():
+        for channels in [0, 1, 3, 4]:
+            yield "DecodeWebP", [file], {"channels": channels}
+        yield "DecodeImage", [file], {"expand_animations": False}
+    for file in [b"", b"no picture at all, only text"]:
+        for op in ["DecodeImage", "DecodePng", "DecodeBmp", "DecodeGif"]:
+            yield op, [file], {}
+    for file in wavs():
+        yield "DecodeWav", [file], {}
+        yield "DecodeWav", [file], {"desired_samples": rnd.randint(0, 9),
+                                    "desired_channels": rnd.randint(1, 4)}
+
+
+def encoding():
+    for dtype in [np.uint8, np.uint16]:
+        for channels in [1, 2, 3, 4, 5]:
+            for compression in [-1, 0, 9]:
+                yield "EncodePng", [np.array(
+                    picture(4, 7, channels) * 3, dtype)], {
+                        "compression": compression}
+        yield "EncodePng", [np.array(picture(4, 6, 1), dtype).reshape(
+            [2, 2, 2, 3, 1])], {}
+    for channels in [1, 3]:
+        for options in [{}, {"quality": 20}, {"quality": 0},
+                        {"progressive": True}, {"optimize_size": True},
+                        {"chroma_downsampling": False}, {"x_density": 7},
+                        {"density_unit": "cm"}, {"xmp_metadata": "<x/>"},
+                        {"format": "rgb"}, {"format": "grayscale"}]:
+            yield "EncodeJpeg", [picture(9, 11, channels)], options
+        for quality in [0, 50, 100, 101, -1]:
+            yield "EncodeJpegVariableQuality", [picture(9, 11, channels),
+                                                np.int32(quality)], {}
+    yield "EncodeJpeg", [picture(2, 2, 2)], {}
+    for dims in [[5, 2], [0, 1], [1, 0]]:
+        for rate in [8000, 0, -1]:
+            yield "EncodeWav", [reals(dims, "float32", -1.2, 1.2),
+                                np.int32(rate)], {}
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     record(folder / "summary.txt", summaries())
+    record(folder / "media.txt", [*decoding(), *encoding()])
 
 
 if __name__ == "__main__":

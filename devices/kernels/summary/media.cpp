@@ -3,7 +3,7 @@
 #include <string>
 
 #include "devices/kernel_registry.h"
-#include "devices/kernels/summary/inputs.h"
+#include "devices/kernels/codec/inputs.h"
 #include "devices/media/summary_values.h"
 #include "graph/proto/summary.pb.h"
 

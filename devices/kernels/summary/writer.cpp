@@ -9,7 +9,7 @@
 #include "devices/files/event_writer.h"
 #include "devices/files/host_access.h"
 #include "devices/kernel_registry.h"
-#include "devices/kernels/summary/inputs.h"
+#include "devices/kernels/codec/inputs.h"
 #include "devices/media/summary_values.h"
 #include "devices/state/handle_input.h"
 #include "devices/state/resource_op.h"

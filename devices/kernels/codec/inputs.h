@@ -1,4 +1,4 @@
-// Inputs of the kernels of summaries. Private to this folder.
+// Inputs of kernels that use devices/media: of this family, and of summaries.
 #pragma once
 
 #include <string>
@@ -11,11 +11,12 @@
 namespace tagflow::devices {
 
 // Nanoseconds for a byte of the input: to find the bucket of a number, to
-// compress a pixel, to write a sample and to copy a tensor.
+// compress a pixel, to write a sample, to copy a tensor, and to decode.
 inline constexpr double kHistogramCost = 15;
 inline constexpr double kPictureCost = 30;
 inline constexpr double kSoundCost = 2;
 inline constexpr double kTensorCost = 0.3;
+inline constexpr double kDecodingCost = 30;
 
 // "[op] what": a status of a function that knows no op.
 inline Status prefixed(const KernelContext& context, Status status) {
