@@ -1,6 +1,5 @@
 // AsString, StringFormat, StringToNumber: convert between numbers and text.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include "devices/kernel_inputs.h"
 #include "devices/kernel_registry.h"
 #include "devices/kernels/summarize.h"
+#include "devices/kernels/text/number.h"
 #include "devices/kernels/text/pieces.h"
 #include "devices/string_writer.h"
 #include "graph/dtype_visit.h"
@@ -234,63 +234,13 @@ class StringToNumberKernel : public BytesKernel {
           T* to = output->mutable_data<T>();
           for (const std::string& text : input.flat<std::string>()) {
             context.check_cancelled();
-            if (parse(stripped(context, text), *to++)) continue;
+            if (parse_number(stripped(context, text), *to++)) continue;
             status = context.fail("\"{}\" is not a number of type {}",
                                   shown(text), dtype_name(output->dtype()));
             return;
           }
         });
     return status;
-  }
-
- private:
-  // False if there is something else than a number.
-  template <class T>
-  static bool parse(std::string_view text, T& value) {
-    if (text.empty()) return false;
-    if (text.starts_with('+')) {
-      text.remove_prefix(1);
-      if (text.starts_with('-')) return false;
-    }
-    const char* end = text.data() + text.size();
-    if constexpr (std::is_floating_point_v<T>) {
-      if (is_hexadecimal(text)) return parse_hexadecimal(text, value);
-    }
-    const auto result = std::from_chars(text.data(), end, value);
-    if (result.ptr != end) return false;
-    if constexpr (std::is_floating_point_v<T>) {
-      if (result.ec == std::errc::result_out_of_range)
-        value = limit_of<T>(text);
-      else if (result.ec != std::errc())
-        return false;
-      return true;
-    } else {
-      return result.ec == std::errc();
-    }
-  }
-
-  // "0x1.8p3", "-0X2": the mantissa needs a digit.
-  static bool is_hexadecimal(std::string_view text) {
-    if (text.starts_with('-')) text.remove_prefix(1);
-    return text.starts_with("0x") || text.starts_with("0X");
-  }
-  template <class T>
-  static bool parse_hexadecimal(std::string_view text, T& value) {
-    const std::string copy(text);
-    char* end = nullptr;
-    if constexpr (std::is_same_v<T, float>) {
-      value = std::strtof(copy.c_str(), &end);
-    } else {
-      value = std::strtod(copy.c_str(), &end);
-    }
-    return end == copy.c_str() + copy.size();
-  }
-
-  // The zero or infinity to which a number out of range is rounded.
-  template <class T>
-  static T limit_of(std::string_view text) {
-    const std::string copy(text);
-    return T(std::strtod(copy.c_str(), nullptr));
   }
 };
 
