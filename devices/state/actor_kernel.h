@@ -10,7 +10,8 @@ namespace tagflow::devices {
 // See Note [Operations that wait] in state_actor.h.
 class ActorKernel : public AsyncKernel {
  public:
-  WaitsFor waits_for() const final { return WaitsFor::kSharedState; }
+  // Overridden where an actor waits for something outside, as for a file.
+  WaitsFor waits_for() const override { return WaitsFor::kSharedState; }
   bool is_bookkeeping() const final { return true; }
   std::optional<Status> try_compute(KernelContext& context) const final;
   void compute_async(KernelContext& context, Completion done) const final;

@@ -96,6 +96,8 @@ void StateActor::post(ActorMessage& message,
   leave();
 }
 
+void StateActor::wake() { post(woken_, nullptr); }
+
 void StateActor::on_end(const Status&) { post(end_, nullptr); }
 
 void StateActor::leave() noexcept {
@@ -112,6 +114,9 @@ void StateActor::handle(ActorMessage& message) noexcept {
       if (operation->is_linked()) take_out(*operation);
       break;
     }
+    case ActorMessage::Kind::kWoken:
+      on_woken();
+      break;
     case ActorMessage::Kind::kEnd:
       for (const Line line : {Line::kIn, Line::kOut}) end_line(line, ended());
       clear();

@@ -64,7 +64,7 @@ struct Errand {
 
 // A message to an actor.
 struct ActorMessage {
-  enum class Kind : uint8_t { kArrived, kCancelled, kEnd };
+  enum class Kind : uint8_t { kArrived, kCancelled, kWoken, kEnd };
   Kind kind;
   ActorMessage* next = nullptr;
   std::shared_ptr<Operation> operation = nullptr;  // kept while in progress
@@ -141,6 +141,12 @@ class StateActor : public StateObject {
   virtual void clear() noexcept = 0;
   // Called when a line has changed.
   virtual void on_lines_changed() noexcept {}
+  // What the actor waited for has happened: on_woken() is called inside, also
+  // after the end, and the lines are served. May be called from any thread.
+  // REQUIRES: on_woken() was called for each earlier call; the caller holds a
+  // reference.
+  void wake();
+  virtual void on_woken() noexcept {}
 
   void on_end(const Status& reason) final;
 
@@ -161,6 +167,7 @@ class StateActor : public StateObject {
   Waiting& at(Line line) { return lines_[size_t(line)]; }
 
   Mailbox<ActorMessage> mailbox_;
+  ActorMessage woken_{ActorMessage::Kind::kWoken};
   ActorMessage end_{ActorMessage::Kind::kEnd};
   std::array<Waiting, 2> lines_;
   std::array<std::atomic<size_t>, 2> waiting_{};

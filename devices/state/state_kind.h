@@ -10,6 +10,8 @@ namespace tagflow::devices {
 inline constexpr std::string_view kMutexKind = "mutex";
 // The same for writers of event files.
 inline constexpr std::string_view kSummaryWriterKind = "summary writer";
+// The kind of readers of records, for the same reason.
+inline constexpr std::string_view kReaderKind = "reader";
 
 // The kind of resource that nodes of that op make, named after its class, such
 // as "variable". Two nodes that name the same resource of one kind share it,
