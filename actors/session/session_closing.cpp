@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "actors/session/session_functions.h"
 #include "actors/session/session_state.h"
 #include "graph/counted.h"
 
@@ -28,6 +29,7 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
   }
   lock.unlock();
   cache_.clear();
+  if (functions_ != nullptr) functions_->close(deadline);
   if (Engine::on_worker())
     return error(Code::kFailedPrecondition,
                  "[session] the session is closed, but a `done` or a thread "

@@ -1,6 +1,7 @@
 #include "actors/session/session_state.h"
 
 #include "actors/session/forms.h"
+#include "actors/session/session_functions.h"
 #include "actors/shared_state.h"
 #include "devices/files/host_access.h"
 
@@ -24,13 +25,25 @@ SessionOptions with_state(SessionOptions options,
   return options;
 }
 
-std::shared_ptr<Backend> backend_of(const SessionOptions& options,
-                                    const std::shared_ptr<DeviceSet>& devices) {
+std::shared_ptr<SessionFunctions> make_functions(
+    const SessionOptions& options, const std::shared_ptr<DeviceSet>& devices,
+    SessionFunctions::Library library) {
+  if (options.backend != nullptr) return nullptr;
+  SessionOptions inner = options;
+  if (!inner.seed) inner.seed = options.state->seed();
+  return std::make_shared<SessionFunctions>(std::move(inner), devices,
+                                            std::move(library));
+}
+
+std::shared_ptr<Backend> backend_of(
+    const SessionOptions& options, const std::shared_ptr<DeviceSet>& devices,
+    const std::shared_ptr<SessionFunctions>& functions) {
   if (options.backend != nullptr) return options.backend;
-  return std::make_shared<LocalBackend>(
-      options.state, devices,
-      std::make_shared<devices::HostAccess>(options.policy,
-                                            options.print_sink));
+  auto host =
+      std::make_shared<devices::HostAccess>(options.policy, options.print_sink);
+  host->set_functions(functions);
+  return std::make_shared<LocalBackend>(options.state, devices,
+                                        std::move(host));
 }
 
 }  // namespace
@@ -40,11 +53,20 @@ SessionState::SessionState(SessionOptions options,
                            std::shared_ptr<ServedSession> served)
     : options_(with_state(std::move(options), devices)),
       devices_(std::move(devices)),
-      backend_(backend_of(options_, devices_)),
+      functions_(make_functions(options_, devices_,
+                                [this] {
+                                  const std::shared_lock lock(graph_mutex_);
+                                  return graph_.library();
+                                })),
+      backend_(backend_of(options_, devices_, functions_)),
       served_(std::move(served)),
       answers_at_once_(backend_->answers_at_once()),
       cache_(size_t(options_.max_signatures)),
       check_({.max_nodes = options_.max_nodes}) {}
+
+SessionState::~SessionState() {
+  if (functions_ != nullptr) functions_->close(std::chrono::nanoseconds(0));
+}
 
 class SessionState::CompileLock {
  public:

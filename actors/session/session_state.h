@@ -31,6 +31,8 @@
 
 namespace tagflow::actors {
 
+class SessionFunctions;  // actors/session/session_functions.h
+
 // Note [Closing a session]
 // Session and Callables are handles. Every open step also owns the state, so
 // the state is freed after the last step, on any thread, and while a thread
@@ -49,6 +51,7 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
   // has opened, if any.
   SessionState(SessionOptions options, std::shared_ptr<DeviceSet> devices,
                std::shared_ptr<ServedSession> served = nullptr);
+  ~SessionState();
 
   Status extend(std::span<const graph::NodeDef> nodes);
   Status extend(const graph::Graph& graph);
@@ -206,6 +209,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
 
   const SessionOptions options_;
   const std::shared_ptr<DeviceSet> devices_;
+  // Runs the functions of datasets; null if the options have a backend.
+  const std::shared_ptr<SessionFunctions> functions_;
   const std::shared_ptr<Backend> backend_;
   const std::shared_ptr<ServedSession> served_;  // null: it cuts graphs itself
   const bool answers_at_once_;                   // as the backend does

@@ -1,5 +1,5 @@
-// HostAccess: the files that the kernels of a session may use, and where they
-// print.
+// HostAccess: the files that the kernels of a session may use, where they
+// print, and who calls functions for them.
 //
 //   TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
 //   TAGFLOW_ASSIGN(const std::string path, host->path_to_read(name));
@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "devices/print_sink.h"
 #include "graph/op_policy.h"
@@ -20,9 +21,10 @@ class FileSystem;
 
 namespace tagflow::devices {
 
+class FunctionHost;  // devices/function_host.h
 class KernelContext;
 
-// Immutable, and thread-safe.
+// Immutable once kernels use it, and thread-safe.
 class HostAccess {
  public:
   // All files, and the streams of the process.
@@ -35,6 +37,13 @@ class HostAccess {
   ~HostAccess();
   HostAccess(const HostAccess&) = delete;
   HostAccess& operator=(const HostAccess&) = delete;
+
+  // Who calls functions for datasets. Null if nobody does, or no longer.
+  std::shared_ptr<FunctionHost> functions() const { return functions_.lock(); }
+  // REQUIRES: no kernel uses this object yet.
+  void set_functions(std::weak_ptr<FunctionHost> functions) {
+    functions_ = std::move(functions);
+  }
 
   // The path to open for one of the graph. Errors of FileScope::resolve().
   Result<std::string> path_to_read(const std::string& path) const {
@@ -64,6 +73,7 @@ class HostAccess {
  private:
   const graph::FileScope reads_, writes_, new_shards_;
   const PrintSink print_;
+  std::weak_ptr<FunctionHost> functions_;
   const std::unique_ptr<checkpoint::FileSystem> shards_;
   const std::unique_ptr<checkpoint::FileSystem> own_files_;  // may be null
   checkpoint::FileSystem* const files_;

@@ -1,0 +1,183 @@
+#include "actors/session/session_functions.h"
+
+#include <utility>
+#include <vector>
+
+#include "actors/runtime/device_set.h"
+#include "actors/runtime/job.h"
+#include "actors/session/backend.h"
+#include "actors/session/session.h"
+#include "actors/shared_state.h"
+#include "devices/files/host_access.h"
+#include "graph/fault.h"
+#include "graph/functions/instance.h"
+
+namespace tagflow::actors {
+namespace {
+
+// The inner session's options, from those of the outer one.
+SessionOptions inner_options(SessionOptions options,
+                             const std::shared_ptr<DeviceSet>& devices) {
+  options.engine = devices->shared_engine();
+  options.workers = 0;
+  options.pin_workers = false;
+  options.backend = nullptr;
+  options.state = nullptr;
+  options.scatter = std::nullopt;
+  options.lossy.clear();
+  options.through_wire = false;
+  // The run that waits for an element has the time-out.
+  options.timeout = std::chrono::nanoseconds(0);
+  // Nodes that are added here.
+  if (options.policy.allowed)
+    for (const char* op : {"Placeholder", "PartitionedCall"})
+      options.policy.allowed->insert(op);
+  return options;
+}
+
+Status closed_functions() {
+  return error(Code::kFailedPrecondition,
+               "[session] the session that has the functions of the dataset is "
+               "closed");
+}
+
+}  // namespace
+
+class SessionFunctions::Group final : public devices::CallGroup {
+ public:
+  void cancel() override { token_.cancel(); }
+  const CancelToken& token() const { return token_; }
+
+ private:
+  CancelToken token_;
+};
+
+class SessionFunctions::Hosted final : public devices::HostedFunction {
+ public:
+  Hosted(FunctionRef function, std::vector<DataType> args,
+         std::vector<DataType> results, Callable callable)
+      : function_(std::move(function)),
+        args_(std::move(args)),
+        results_(std::move(results)),
+        callable_(std::move(callable)) {}
+
+  bool is(const FunctionRef& function) const {
+    return function.name == function_.name && function.attrs == function_.attrs;
+  }
+  const std::vector<DataType>& arg_types() const override { return args_; }
+  const std::vector<DataType>& result_types() const override {
+    return results_;
+  }
+  void call(std::vector<Tensor> args, const devices::CallGroup& group,
+            Done done) const override {
+    RunOptions options;
+    options.cancel = static_cast<const Group&>(group).token();
+    callable_.run_async(
+        args, options,
+        [done = std::move(done)](Result<std::vector<Tensor>> answer,
+                                 const RunStats&) { done(std::move(answer)); });
+  }
+
+ private:
+  const FunctionRef function_;
+  const std::vector<DataType> args_, results_;
+  const Callable callable_;
+};
+
+SessionFunctions::SessionFunctions(SessionOptions options,
+                                   std::shared_ptr<DeviceSet> devices,
+                                   Library library)
+    : devices_(std::move(devices)),
+      options_(inner_options(std::move(options), devices_)),
+      library_(std::move(library)) {}
+
+SessionFunctions::~SessionFunctions() = default;
+
+Status SessionFunctions::open() {
+  if (is_closed_) return closed_functions();
+  if (inner_ != nullptr) return {};
+  SessionOptions options = options_;
+  options.state = std::make_shared<SharedState>(devices_);
+  auto host =
+      std::make_shared<devices::HostAccess>(options.policy, options.print_sink);
+  // Functions may make datasets, whose functions are those of this session.
+  host->set_functions(weak_from_this());
+  options.backend =
+      std::make_shared<LocalBackend>(options.state, devices_, std::move(host));
+  TAGFLOW_ASSIGN(inner_, Session::create(std::move(options)));
+  return {};
+}
+
+Result<std::shared_ptr<const devices::HostedFunction>> SessionFunctions::find(
+    const FunctionRef& function) {
+  return guarded(
+      "session",
+      [&]() -> Result<std::shared_ptr<const devices::HostedFunction>> {
+        const std::lock_guard lock(mutex_);
+        TAGFLOW_RETURN_IF_ERROR(open());
+        const auto [begin, end] = made_.equal_range(function.name);
+        for (auto it = begin; it != end; ++it)
+          if (it->second->is(function)) return {it->second};
+        TAGFLOW_ASSIGN(auto made, make(function));
+        made_.emplace(function.name, made);
+        return {std::move(made)};
+      });
+}
+
+Result<std::shared_ptr<const SessionFunctions::Hosted>> SessionFunctions::make(
+    const FunctionRef& function) {
+  graph::Graph graph;
+  TAGFLOW_RETURN_IF_ERROR(graph.library().merge(library_()));
+  TAGFLOW_ASSIGN(const auto instance,
+                 graph::FunctionInstance::bind(graph.library(), function));
+  const std::vector<DataType>& args = instance.arg_types();
+  const std::vector<DataType>& results = instance.result_types();
+  // A number, since names of functions may be none of nodes.
+  const std::string name = fmt::format("f{}", ++num_made_);
+  std::vector<graph::NodeDef> nodes;
+  graph::NodeDef call{name, "PartitionedCall", {}, {}, {}};
+  std::vector<std::string> feeds;
+  std::vector<std::string> fetches;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const std::string arg = fmt::format("{}/arg_{}", name, i);
+    nodes.push_back({arg, "Placeholder", {}, {}, {{"dtype", args[i]}}});
+    call.inputs.push_back(arg);
+    feeds.push_back(arg + ":0");
+  }
+  for (size_t i = 0; i < results.size(); ++i)
+    fetches.push_back(fmt::format("{}:{}", name, i));
+  call.attrs = {{"f", function}, {"Tin", args}, {"Tout", results}};
+  nodes.push_back(std::move(call));
+  TAGFLOW_RETURN_IF_ERROR(graph.extend(nodes));
+  TAGFLOW_RETURN_IF_ERROR(inner_->extend(graph));
+  TAGFLOW_ASSIGN(Callable callable,
+                 inner_->make_callable(feeds, fetches, {name}));
+  return std::make_shared<const Hosted>(function, args, results,
+                                        std::move(callable));
+}
+
+std::shared_ptr<devices::CallGroup> SessionFunctions::make_group() {
+  return std::make_shared<Group>();
+}
+
+void SessionFunctions::post(std::function<void()> work) {
+  run_on_worker(devices_->engine().scheduler(), std::move(work));
+}
+
+int SessionFunctions::parallelism() const {
+  return devices_->engine().workers();
+}
+
+void SessionFunctions::close(std::optional<std::chrono::nanoseconds> deadline) {
+  std::shared_ptr<Session> inner;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    library_ = nullptr;
+    inner = inner_;
+  }
+  // On a thread of an engine it does not wait, and says so.
+  if (inner != nullptr) (void)inner->close(deadline).ok();
+}
+
+}  // namespace tagflow::actors

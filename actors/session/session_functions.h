@@ -1,0 +1,79 @@
+// SessionFunctions: runs functions of a session's library for its datasets.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "actors/options.h"
+#include "devices/function_host.h"
+#include "graph/function.h"
+
+namespace tagflow::actors {
+
+class DeviceSet;  // actors/runtime/device_set.h
+class Session;
+
+// Note [Functions of datasets]
+// A dataset calls functions at any time, also while no step of its session
+// runs, and for elements that nobody has asked for yet. So such a call is a
+// step of its own. It belongs to an inner session, which is made for the first
+// call. That has the library of the outer one, and a signature for each
+// function that is called: its arguments are fed, its results fetched. So a
+// call has all that a step has - frames and calls, time slices on the workers,
+// errors that name the node, cancellation.
+//
+// The inner session is on the same engine and devices. It has a state of its
+// own: functions get the resources of the outer session as captured handles,
+// and need no names for them. So no resource refers to its own owner: an
+// iterator of the outer state keeps functions, they keep the inner session, and
+// that does not keep the outer one.
+//
+// The end of the outer session ends the inner one, which waits for the calls
+// that run. An iterator in a state that sessions share can outlive it; then its
+// functions fail.
+
+// Thread-safe.
+class SessionFunctions final
+    : public devices::FunctionHost,
+      public std::enable_shared_from_this<SessionFunctions> {
+ public:
+  // `library`: that of the session, at present. Called by find(), and so while
+  // a kernel of the session runs.
+  using Library = std::function<graph::FunctionLibrary()>;
+
+  // The options are those of the session, with its seed.
+  SessionFunctions(SessionOptions options, std::shared_ptr<DeviceSet> devices,
+                   Library library);
+  ~SessionFunctions() override;
+
+  Result<std::shared_ptr<const devices::HostedFunction>> find(
+      const FunctionRef& function) override;
+  std::shared_ptr<devices::CallGroup> make_group() override;
+  void post(std::function<void()> work) override;
+  int parallelism() const override;
+
+  // Cancels all calls, and rejects new ones. Waits for those that run, as
+  // Session::close() does.
+  void close(std::optional<std::chrono::nanoseconds> deadline);
+
+ private:
+  class Group;
+  class Hosted;
+  // REQUIRES: mutex_ is held.
+  Result<std::shared_ptr<const Hosted>> make(const FunctionRef& function);
+  Status open();
+
+  const std::shared_ptr<DeviceSet> devices_;
+  const SessionOptions options_;
+  std::mutex mutex_;  // guards the below
+  Library library_;
+  std::shared_ptr<Session> inner_;  // null: not made yet
+  bool is_closed_ = false;
+  size_t num_made_ = 0;
+  std::multimap<std::string, std::shared_ptr<const Hosted>> made_;  // by name
+};
+
+}  // namespace tagflow::actors

@@ -1,0 +1,188 @@
+#include "devices/kernels/dataset/dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "devices/kernels/containers/values.h"
+
+namespace tagflow::devices {
+
+// --- Specs ------------------------------------------------------------------
+
+Status ElementSpec::check(const ElementSpec& made,
+                          std::string_view what) const {
+  if (types.size() != made.types.size())
+    return invalid_argument("{} has elements of {} components, not of {}", what,
+                            made.types.size(), types.size());
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (types[i] != made.types[i])
+      return invalid_argument("component {} of {} is of type {}, not {}", i,
+                              what, dtype_name(made.types[i]),
+                              dtype_name(types[i]));
+    if (i < shapes.size() && i < made.shapes.size() &&
+        !shapes[i].compatible(made.shapes[i]))
+      return invalid_argument("component {} of {} has shape {}, not {}", i,
+                              what, made.shapes[i].to_string(),
+                              shapes[i].to_string());
+  }
+  return {};
+}
+
+Status ElementSpec::check(const Element& element) const {
+  if (element.size() != types.size())
+    return invalid_argument("the element has {} components, not {}",
+                            element.size(), types.size());
+  for (size_t i = 0; i < types.size(); ++i)
+    if (element[i].dtype() != types[i] ||
+        (i < shapes.size() && !accepts_shape_of(shapes[i], element[i])))
+      return invalid_argument(
+          "component {} of the element is {}, not {} of shape {}", i,
+          element[i].describe(), dtype_name(types[i]),
+          i < shapes.size() ? shapes[i].to_string() : "<unknown>");
+  return {};
+}
+
+// --- Datasets ---------------------------------------------------------------
+
+std::string Dataset::prefix() const {
+  return fmt::format("[{} \"{}\"] ", op_, name_);
+}
+
+std::string Dataset::describe() const {
+  return fmt::format("{} \"{}\"", op_, name_);
+}
+
+Result<StagePtr> Dataset::start(Segment& segment) const {
+  const Segment::Depth deeper(segment, segment.depth() + 1);
+  if (segment.depth() > kMostDepth)
+    return error(Code::kResourceExhausted,
+                 "{}datasets are nested in more than {} others", prefix(),
+                 kMostDepth);
+  Result<StagePtr> stage = parts_.start(segment, *this);
+  if (!stage.ok()) return std::move(stage).status().with_prefix(prefix());
+  return stage;
+}
+
+Result<DatasetRef> dataset_of(const Tensor& tensor, std::string_view what) {
+  if (tensor.dtype() != DataType::kVariant || tensor.num_elements() != 1)
+    return invalid_argument("{} must be a dataset, not {}", what,
+                            tensor.describe());
+  const auto& variant = *tensor.data<Variant>();
+  const auto* const dataset = variant.get_if<Dataset>();
+  if (dataset == nullptr)
+    return invalid_argument("{} must be a dataset, not {}", what,
+                            describe_variant(variant));
+  return DatasetRef(dataset);
+}
+
+// --- Kernels ----------------------------------------------------------------
+
+namespace {
+
+template <class T>
+Result<T> scalar_input(const KernelContext& context, int input,
+                       std::string_view name) {
+  const Tensor& tensor = context.input(input);
+  if (tensor.dtype() != kDataTypeOf<T> || tensor.num_elements() != 1)
+    return context.fail("{} must be a scalar of type {}, not {}", name,
+                        dtype_name(kDataTypeOf<T>), tensor.describe());
+  return *tensor.data<T>();
+}
+
+int depth_of_inputs(const KernelContext& context) {
+  int depth = 0;
+  for (const Tensor& input : context.inputs()) {
+    if (input.dtype() != DataType::kVariant) continue;
+    for (const Variant& variant : input.flat<Variant>())
+      if (const auto* const dataset = variant.get_if<Dataset>())
+        depth = std::max(depth, dataset->depth());
+  }
+  return depth;
+}
+
+class DatasetKernel final : public CheapKernel {
+ public:
+  DatasetKernel(const KernelInfo& info, MakeParts make) : make_(make) {
+    for (const char* attr : {"output_types", "Toutput_types"})
+      if (auto types = info.attr<std::vector<DataType>>(attr); types.ok())
+        spec_.types = *std::move(types);
+    if (auto shapes = info.attr<std::vector<PartialShape>>("output_shapes");
+        shapes.ok())
+      spec_.shapes = *std::move(shapes);
+    // Only readers of files have no such attributes.
+    if (spec_.types.empty())
+      spec_ = {{DataType::kString}, {PartialShape::scalar()}};
+  }
+
+  Status compute(KernelContext& context) const override {
+    const int depth = 1 + depth_of_inputs(context);
+    if (depth > Dataset::kMostDepth)
+      return error(Code::kResourceExhausted,
+                   "[{}] the dataset refers to more than {} others, one of "
+                   "the other",
+                   context.node().op(), Dataset::kMostDepth);
+    TAGFLOW_ASSIGN(DatasetParts parts, make_(DatasetArgs(context)));
+    return new_value_output<Dataset>(context, 0, context.node().op(),
+                                     context.node().name(), spec_,
+                                     std::move(parts), depth)
+        .status();
+  }
+  bool is_bookkeeping() const override { return true; }
+
+ private:
+  const MakeParts make_;
+  ElementSpec spec_;
+};
+
+}  // namespace
+
+Result<DatasetRef> DatasetArgs::dataset(int input) const {
+  return dataset_of(context_.input(input),
+                    fmt::format("[{}] input {}", context_.node().op(), input));
+}
+
+Result<int64_t> DatasetArgs::number(int input, std::string_view name) const {
+  if (context_.input(input).dtype() == DataType::kInt32) {
+    TAGFLOW_ASSIGN(const int32_t value,
+                   scalar_input<int32_t>(context_, input, name));
+    return int64_t{value};
+  }
+  return scalar_input<int64_t>(context_, input, name);
+}
+
+Result<int64_t> DatasetArgs::at_least(int64_t least, int input,
+                                      std::string_view name) const {
+  TAGFLOW_ASSIGN(const int64_t value, number(input, name));
+  if (value < least)
+    return context_.fail("{} must be at least {}, but is {}", name, least,
+                         value);
+  return value;
+}
+
+Result<bool> DatasetArgs::flag(int input, std::string_view name) const {
+  return scalar_input<bool>(context_, input, name);
+}
+
+Result<std::string> DatasetArgs::text(int input, std::string_view name) const {
+  return scalar_input<std::string>(context_, input, name);
+}
+
+int DatasetArgs::list_size(std::string_view name) const {
+  return int(attr<std::vector<DataType>>(name, {}).size());
+}
+
+Result<CapturedFunction> DatasetArgs::function(std::string_view attr,
+                                               int first) const {
+  TAGFLOW_ASSIGN(FunctionRef function, context_.node().attr<FunctionRef>(attr));
+  const auto captured =
+      context_.inputs().subspan(size_t(first), size_t(list_size("Targuments")));
+  return CapturedFunction{std::move(function),
+                          {captured.begin(), captured.end()}};
+}
+
+void add_dataset(KernelRegistry& registry, const char* op, MakeParts make) {
+  registry.add<DatasetKernel>(op, {}, make);
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,71 @@
+#include "devices/kernels/dataset/function_call.h"
+
+namespace tagflow::devices {
+
+Result<StageFunction> StageFunction::make(Segment& segment,
+                                          const CapturedFunction& function,
+                                          size_t num_args) {
+  const std::string& name = function.function.name;
+  Pipeline& pipeline = segment.pipeline();
+  if (pipeline.host() == nullptr)
+    return error(Code::kUnimplemented,
+                 "function \"{}\" cannot be called here: datasets call "
+                 "functions only in the process of their session",
+                 name);
+  StageFunction made;
+  TAGFLOW_ASSIGN(made.hosted_, pipeline.host()->find(function.function));
+  const size_t wanted = made.hosted_->arg_types().size();
+  if (wanted != num_args + function.captured.size())
+    return invalid_argument(
+        "function \"{}\" has {} arguments, but gets {}, and {} that are "
+        "captured",
+        name, wanted, num_args, function.captured.size());
+  made.function_ = &function;
+  made.group_ = pipeline.calls();
+  made.segment_ = segment.weak_from_this();
+  return made;
+}
+
+CallPtr StageFunction::call(Element args) const {
+  auto call = std::make_shared<OpenCall>();
+  args.insert(args.end(), function_->captured.begin(),
+              function_->captured.end());
+  // The name is copied: the answer may come when the stage is gone.
+  hosted_->call(std::move(args), *group_,
+                [call, segment = segment_,
+                 name = function_->function.name](Result<Element> answer) {
+                  if (!answer.ok())
+                    answer = std::move(answer).status().with_prefix(
+                        fmt::format("in function \"{}\": ", name));
+                  call->answer_ = std::move(answer);
+                  call->is_done_.store(true, std::memory_order_release);
+                  if (const auto woken = segment.lock()) woken->wake();
+                });
+  return call;
+}
+
+Progress CallEach::next(Pull& pull, bool* was_called, Element* argument) {
+  if (call_ == nullptr) {
+    const Progress progress = input_->next(pull);
+    if (progress != Progress::kElement) return progress;
+    if (argument != nullptr) argument_ = pull.element;
+    call_ = function_.call(std::move(pull.element));
+  }
+  if (!call_->is_done()) return Progress::kWait;
+  const CallPtr call = std::exchange(call_, nullptr);
+  if (argument != nullptr) *argument = std::exchange(argument_, {});
+  *was_called = true;
+  Result<Element> answer = call->take();
+  if (!answer.ok()) return pull.fail(std::move(answer).status());
+  return pull.give(*std::move(answer));
+}
+
+Result<bool> predicate_of(const Element& result) {
+  if (result.size() != 1 || result[0].dtype() != DataType::kBool ||
+      result[0].num_elements() != 1)
+    return invalid_argument("the predicate must return one bool, not {}",
+                            result.empty() ? "nothing" : result[0].describe());
+  return *result[0].data<bool>();
+}
+
+}  // namespace tagflow::devices

@@ -1,0 +1,74 @@
+// Calls of functions by stages.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "devices/kernels/dataset/dataset.h"
+#include "devices/kernels/dataset/pipeline.h"
+
+namespace tagflow::devices {
+
+// A call that was started. Its segment is woken when it is done.
+class OpenCall {
+ public:
+  bool is_done() const { return is_done_.load(std::memory_order_acquire); }
+  // The answer. REQUIRES: is_done(), and called once.
+  Result<Element> take() { return *std::move(answer_); }
+
+ private:
+  friend class StageFunction;
+  std::optional<Result<Element>> answer_;
+  std::atomic<bool> is_done_{false};
+};
+
+using CallPtr = std::shared_ptr<OpenCall>;
+
+// A function that a stage calls. The stage's dataset owns the CapturedFunction.
+class StageFunction {
+ public:
+  // NotFound if the session of the pipeline has no such function;
+  // InvalidArgument if it does not take `num_args` arguments and the captured
+  // ones.
+  static Result<StageFunction> make(Segment& segment,
+                                    const CapturedFunction& function,
+                                    size_t num_args);
+  // Starts a call; the captured values follow `args`.
+  CallPtr call(Element args) const;
+  const std::vector<DataType>& result_types() const {
+    return hosted_->result_types();
+  }
+
+ private:
+  std::shared_ptr<const HostedFunction> hosted_;
+  const CapturedFunction* function_ = nullptr;
+  std::shared_ptr<CallGroup> group_;
+  std::weak_ptr<Segment> segment_;
+};
+
+// The next element of `input`, passed through a function: calls are made one
+// after the other. The answer of next() is that of the function.
+class CallEach {
+ public:
+  CallEach(StagePtr input, StageFunction function)
+      : input_(std::move(input)), function_(std::move(function)) {}
+
+  // As Stage::next(). `was_called`: whether the answer is of the function, not
+  // of the input. `argument`, if given, receives the element that it got.
+  Progress next(Pull& pull, bool* was_called, Element* argument = nullptr);
+
+ private:
+  StagePtr input_;
+  StageFunction function_;
+  Element argument_;
+  CallPtr call_;  // null: none is open
+};
+
+// The bool that a predicate returned. InvalidArgument if it is none.
+Result<bool> predicate_of(const Element& result);
+
+}  // namespace tagflow::devices

@@ -1,0 +1,30 @@
+// The kernels of the family, which each file registers.
+namespace tagflow::devices {
+
+class KernelRegistry;
+
+void register_dataset_source_kernels(KernelRegistry& registry);
+void register_dataset_counting_kernels(KernelRegistry& registry);
+void register_dataset_batch_kernels(KernelRegistry& registry);
+void register_dataset_padded_batch_kernels(KernelRegistry& registry);
+void register_dataset_map_kernels(KernelRegistry& registry);
+void register_dataset_interleave_kernels(KernelRegistry& registry);
+void register_dataset_shuffle_kernels(KernelRegistry& registry);
+void register_dataset_buffer_kernels(KernelRegistry& registry);
+void register_dataset_iterator_kernels(KernelRegistry& registry);
+void register_dataset_whole_kernels(KernelRegistry& registry);
+
+void register_dataset_kernels(KernelRegistry& registry) {
+  register_dataset_source_kernels(registry);
+  register_dataset_counting_kernels(registry);
+  register_dataset_batch_kernels(registry);
+  register_dataset_padded_batch_kernels(registry);
+  register_dataset_map_kernels(registry);
+  register_dataset_interleave_kernels(registry);
+  register_dataset_shuffle_kernels(registry);
+  register_dataset_buffer_kernels(registry);
+  register_dataset_iterator_kernels(registry);
+  register_dataset_whole_kernels(registry);
+}
+
+}  // namespace tagflow::devices

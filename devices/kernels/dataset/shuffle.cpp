@@ -1,0 +1,264 @@
+// ShuffleDataset, ShuffleAndRepeatDataset, and the resources that give them
+// seeds. The order is that of TensorFlow for the same seeds.
+#include "devices/kernels/dataset/shuffle.h"
+
+#include <deque>
+#include <random>
+
+#include "devices/kernels/dataset/dataset.h"
+#include "devices/kernels/dataset/pipeline.h"
+#include "devices/state/handle_input.h"
+#include "devices/state/resource_op.h"
+
+namespace tagflow::devices {
+
+ShuffleSeeds SeedGenerator::next() {
+  if (!reshuffles_) return seeds_;
+  const std::lock_guard lock(mutex_);
+  const int64_t seed = numbers_.next();
+  return {seed, int64_t(numbers_.next())};
+}
+
+namespace {
+
+// Two zeros stand for seeds that are drawn.
+ShuffleSeeds chosen(ShuffleSeeds seeds, uint64_t session_seed) {
+  if (seeds.seed != 0 || seeds.seed2 != 0) return seeds;
+  static std::atomic<uint64_t> drawn{0};
+  return {int64_t(session_seed >> 1),
+          int64_t(drawn.fetch_add(1, std::memory_order_relaxed) + 1)};
+}
+
+struct ShuffleSpec {
+  int64_t buffer_size = 1;
+  int64_t epochs = 1;  // negative: no end
+  ShuffleSeeds seeds;
+  bool reshuffles = true;
+  Ref<SeedGenerator> generator;  // may be null
+};
+
+// A buffer of elements, of which one is drawn and replaced by the next of the
+// input. Elements of several epochs may be in it at once; each epoch is a
+// *slice*, and all of one are drawn before the first of the next.
+class ShuffleStage final : public Stage {
+ public:
+  ShuffleStage(Segment& segment, DatasetRef input, const ShuffleSpec& spec,
+               const ShuffleSeeds& seeds)
+      : segment_(segment),
+        input_(std::move(input)),
+        spec_(spec),
+        numbers_(seeds.seed, seeds.seed2) {
+    slices_.push_back({});
+  }
+
+  Progress next(Pull& pull) override {
+    const Progress filled = fill(pull);
+    if (filled != Progress::kElement) return filled;
+    while (!slices_.empty() && slices_.front().first == slices_.front().end &&
+           slices_.size() > 1)
+      slices_.pop_front();
+    if (count_ == 0) return Progress::kEnd;
+    Slice& slice = slices_.front();
+    const uint64_t offset = numbers_.next() % uint64_t(slice.end - slice.first);
+    Tensors& drawn = at(slice.first + int64_t(offset));
+    Tensors& first = at(slice.first);
+    Element element = std::move(drawn);
+    drawn = std::move(first);
+    first.clear();
+    ++slice.first;
+    --count_;
+    return pull.give(std::move(element));
+  }
+
+ private:
+  using Tensors = Element;
+  // The elements of an epoch that are in the buffer, by their numbers.
+  struct Slice {
+    int64_t first = 0;
+    int64_t end = 0;
+  };
+
+  Tensors& at(int64_t number) {
+    const auto place = size_t(number % spec_.buffer_size);
+    if (place >= buffer_.size()) buffer_.resize(place + 1);
+    return buffer_[place];
+  }
+
+  // Until the buffer is full, or there is nothing more to put into it.
+  Progress fill(Pull& pull) {
+    while (!is_over_ && count_ < spec_.buffer_size) {
+      if (!segment_.take_turn()) return Progress::kWait;
+      if (stage_ == nullptr) {
+        const Segment::Depth here(segment_, depth_);
+        Result<StagePtr> stage = input_->start(segment_);
+        if (!stage.ok()) {
+          is_over_ = true;
+          return pull.fail(std::move(stage).status());
+        }
+        stage_ = *std::move(stage);
+        has_any_ = false;
+      }
+      const Progress progress = stage_->next(pull);
+      if (progress == Progress::kWait || progress == Progress::kFailed)
+        return progress;
+      if (progress == Progress::kElement) {
+        Slice& slice = slices_.back();
+        at(slice.end++) = std::move(pull.element);
+        ++count_;
+        has_any_ = true;
+        continue;
+      }
+      stage_ = nullptr;
+      ++epoch_;
+      is_over_ = spec_.epochs >= 0 ? epoch_ >= spec_.epochs : !has_any_;
+      if (!is_over_)
+        slices_.push_back({slices_.back().end, slices_.back().end});
+    }
+    return Progress::kElement;
+  }
+
+  Segment& segment_;
+  const int depth_ = segment_.depth();
+  const DatasetRef input_;
+  const ShuffleSpec spec_;
+  SeededNumbers numbers_;
+  StagePtr stage_;  // of the present epoch
+  bool has_any_ = false;
+  int64_t epoch_ = 0;
+  bool is_over_ = false;
+  std::deque<Slice> slices_;
+  std::vector<Tensors> buffer_;  // a ring
+  int64_t count_ = 0;            // of elements in it
+};
+
+// What all iterations of one pipeline share: each epoch gets the next seeds.
+struct EpochSeeds {
+  std::mutex mutex;
+  Ref<SeedGenerator> generator;  // null at first
+};
+
+ShuffleSeeds seeds_for(Pipeline& pipeline, const Dataset& self,
+                       const ShuffleSpec& spec) {
+  if (spec.generator) return spec.generator->next();
+  const auto shared = pipeline.shared_of<EpochSeeds>(&self);
+  const std::lock_guard lock(shared->mutex);
+  if (!shared->generator)
+    shared->generator = make_ref_counted<SeedGenerator>(
+        chosen(spec.seeds, pipeline.seed()), spec.reshuffles);
+  return shared->generator->next();
+}
+
+int64_t shuffled_cardinality(int64_t cardinality, int64_t epochs) {
+  if (cardinality == 0 || epochs == 0) return 0;
+  if (epochs < 0) return kInfiniteCardinality;
+  if (cardinality < 0) return cardinality;
+  return checked_multiply(cardinality, epochs).value_or(kUnknownCardinality);
+}
+
+Result<DatasetParts> shuffled(const DatasetRef& input, ShuffleSpec spec) {
+  return DatasetParts{
+      shuffled_cardinality(input->cardinality(), spec.epochs),
+      [=](Segment& segment, const Dataset& self) -> Result<StagePtr> {
+        if (spec.generator) TAGFLOW_RETURN_IF_ERROR(spec.generator->ended());
+        return StagePtr(std::make_unique<ShuffleStage>(
+            segment, input, spec, seeds_for(segment.pipeline(), self, spec)));
+      }};
+}
+
+// The generator of an input, or null if that is a dummy.
+Result<Ref<SeedGenerator>> generator_input(const DatasetArgs& args, int input) {
+  const Tensor& handle = args.context().input(input);
+  if (handle.dtype() == DataType::kResource && handle.num_elements() == 1 &&
+      handle.data<ResourceHandle>()->get() == nullptr)
+    return Ref<SeedGenerator>();
+  TAGFLOW_ASSIGN(SeedGenerator * generator,
+                 handle_input<SeedGenerator>(args.context(), input));
+  return Ref<SeedGenerator>(generator);
+}
+
+enum class Shuffle : uint8_t { kSeeds, kGenerator, kBoth };
+
+template <Shuffle kKind, bool kRepeats>
+Result<DatasetParts> shuffle_dataset(const DatasetArgs& args) {
+  TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
+  ShuffleSpec spec;
+  TAGFLOW_ASSIGN(spec.buffer_size, args.number(1, "buffer_size"));
+  // As many elements as there are.
+  if (spec.buffer_size == kUnknownCardinality)
+    spec.buffer_size = std::numeric_limits<int64_t>::max();
+  if (spec.buffer_size < 1)
+    return args.context().fail("buffer_size must be positive, but is {}",
+                               spec.buffer_size);
+  spec.reshuffles = args.attr("reshuffle_each_iteration", true);
+  if constexpr (kKind != Shuffle::kGenerator) {
+    TAGFLOW_ASSIGN(spec.seeds.seed, args.number(2, "seed"));
+    TAGFLOW_ASSIGN(spec.seeds.seed2, args.number(3, "seed2"));
+  }
+  if constexpr (kRepeats) {
+    TAGFLOW_ASSIGN(spec.epochs, args.number(4, "count"));
+  }
+  if constexpr (kKind != Shuffle::kSeeds) {
+    TAGFLOW_ASSIGN(spec.generator, generator_input(args, args.from_end(1)));
+  }
+  return shuffled(input, spec);
+}
+
+// --- Generators -------------------------------------------------------------
+
+// A handle of nothing: the dataset has a generator of its own.
+class DummyHandleKernel final : public CheapKernel {
+ public:
+  explicit DummyHandleKernel(const KernelInfo&) {}
+  Status compute(KernelContext& context) const override {
+    return context.allocate_output(0, {}).status();
+  }
+  bool is_bookkeeping() const override { return true; }
+};
+
+class SeedGeneratorKernel final : public CheapKernel {
+ public:
+  explicit SeedGeneratorKernel(const KernelInfo& info) : resource_(info) {}
+
+  Status compute(KernelContext& context) const override {
+    const DatasetArgs args(context);
+    ShuffleSeeds seeds;
+    TAGFLOW_ASSIGN(seeds.seed, args.number(0, "seed"));
+    TAGFLOW_ASSIGN(seeds.seed2, args.number(1, "seed2"));
+    bool reshuffles = true;
+    if (context.num_inputs() > 2) {
+      TAGFLOW_ASSIGN(reshuffles, args.flag(2, "reshuffle"));
+    }
+    seeds = chosen(seeds, context.step().seed);
+    TAGFLOW_RETURN_IF_ERROR(resource_.set_handle(context, [&] {
+      return Result<Ref<StateObject>>(
+          Ref<StateObject>(make_ref_counted<SeedGenerator>(seeds, reshuffles)));
+    }));
+    return context.allocate_output(1, {}).status();
+  }
+  bool is_bookkeeping() const override { return true; }
+
+ private:
+  const ResourceOp resource_;
+};
+
+}  // namespace
+
+void register_dataset_shuffle_kernels(KernelRegistry& registry) {
+  add_dataset(registry, "ShuffleDataset",
+              shuffle_dataset<Shuffle::kSeeds, false>);
+  add_dataset(registry, "ShuffleDatasetV2",
+              shuffle_dataset<Shuffle::kGenerator, false>);
+  add_dataset(registry, "ShuffleDatasetV3",
+              shuffle_dataset<Shuffle::kBoth, false>);
+  add_dataset(registry, "ShuffleAndRepeatDataset",
+              shuffle_dataset<Shuffle::kSeeds, true>);
+  add_dataset(registry, "ShuffleAndRepeatDatasetV2",
+              shuffle_dataset<Shuffle::kBoth, true>);
+  for (const char* op : {"DummySeedGenerator", "DummyMemoryCache"})
+    registry.add<DummyHandleKernel>(op);
+  for (const char* op :
+       {"AnonymousSeedGenerator", "AnonymousRandomSeedGenerator"})
+    registry.add<SeedGeneratorKernel>(op);
+}
+
+}  // namespace tagflow::devices

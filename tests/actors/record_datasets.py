@@ -1,0 +1,512 @@
+#!/usr/bin/env python3
+"""Records what TensorFlow's datasets give, for the tests.
+
+Usage: record_datasets.py OUTPUT_FOLDER     (needs tensorflow-cpu; not in CI)
+
+Writes datasets.pb, one graph with a pipeline for each case, and datasets.txt.
+There a case is a line "case NAME", "init NODE" unless its iterator needs none,
+"fetch TENSOR" for each component, and for each element a line "element" with
+its components below, or "error CODE". All go on until the end of the dataset,
+or as far as the case says.
+"""
+
+import os
+import pathlib
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+Dataset = tf.data.Dataset
+CASES = {}
+# Elements to record, of those without an end.
+MOST = 12
+
+
+def case(make):
+    CASES[make.__name__] = make
+    return make
+
+
+def numbers(n):
+    return Dataset.range(n)
+
+
+def twice(x):
+    return x * 2
+
+
+def is_even(x):
+    return tf.equal(x % 2, 0)
+
+
+def to_range(x):
+    return Dataset.range(x)
+
+
+def raw(op, dataset, shape=(), **arguments):
+    """An op of tf.raw_ops on a dataset of numbers, as a dataset of those."""
+    if op != "PaddedBatchDataset":  # it has the types of its paddings
+        arguments["output_types"] = [tf.int64]
+    handle = getattr(tf.raw_ops, op)(
+        input_dataset=dataset._variant_tensor, output_shapes=[shape],
+        **arguments)
+    return tf.data.experimental.from_variant(
+        handle, tf.TensorSpec(shape, tf.int64))
+
+
+def concrete(function):
+    return tf.function(function).get_concrete_function(
+        tf.TensorSpec([], tf.int64))
+
+
+def int64(value):
+    return tf.constant(value, tf.int64)
+
+
+@case
+def tensors():
+    return Dataset.from_tensors((np.float32(1.5), np.array([1, 2]), "text"))
+
+
+@case
+def slices():
+    return Dataset.from_tensor_slices(
+        {"a": np.arange(6, dtype=np.float32).reshape(3, 2),
+         "b": ["x", "", "yz"]})
+
+
+@case
+def range_up():
+    return Dataset.range(3, 20, 5)
+
+
+@case
+def range_down():
+    return Dataset.range(10, 0, -3)
+
+
+@case
+def range_empty():
+    return Dataset.range(5, 5)
+
+
+@case
+def batch_rest():
+    return numbers(7).batch(3)
+
+
+@case
+def batch_drop():
+    return numbers(7).batch(3, drop_remainder=True)
+
+
+@case
+def batch_unlike():
+    return numbers(4).map(tf.range).batch(2)
+
+
+@case
+def batch_strings():
+    return Dataset.from_tensor_slices(["a", "bc", "def"]).batch(2)
+
+
+@case
+def map_pairs():
+    return Dataset.zip((numbers(4), numbers(9).skip(2))).map(
+        lambda a, b: (a + b, tf.strings.as_string(a)))
+
+
+@case
+def map_captured():
+    factor = tf.constant([2, 3], tf.int64) + 1
+    return numbers(4).map(lambda x: x * factor)
+
+
+@case
+def map_fails():
+    return numbers(5).map(
+        lambda x: tf.debugging.check_numerics(
+            1.0 / tf.cast(x - 2, tf.float32), "one is infinite"))
+
+
+@case
+def map_loop():
+    return numbers(6).map(lambda n: tf.while_loop(
+        lambda i, a: i < n, lambda i, a: (i + 1, a + i),
+        (tf.constant(0, tf.int64), tf.constant(0, tf.int64)))[1])
+
+
+@case
+def parallel_map():
+    return numbers(20).map(twice, num_parallel_calls=4)
+
+
+@case
+def parallel_map_auto():
+    return numbers(9).map(twice, num_parallel_calls=tf.data.AUTOTUNE)
+
+
+@case
+def parallel_map_fails():
+    return numbers(5).map(
+        lambda x: tf.debugging.check_numerics(
+            1.0 / tf.cast(x - 2, tf.float32), "one is infinite"),
+        num_parallel_calls=2)
+
+
+@case
+def filtered():
+    return numbers(10).filter(is_even)
+
+
+@case
+def filter_none():
+    return numbers(1000).filter(lambda x: x > 5000)
+
+
+@case
+def taken_while():
+    return numbers(10).take_while(lambda x: x < 4)
+
+
+@case
+def take_all():
+    return numbers(3).take(-1)
+
+
+@case
+def take_some():
+    return numbers(9).take(4)
+
+
+@case
+def skip_some():
+    return numbers(9).skip(6)
+
+
+@case
+def skip_all():
+    return numbers(9).skip(-1)
+
+
+@case
+def repeat_twice():
+    return numbers(3).repeat(2)
+
+
+@case
+def repeat_forever():
+    return numbers(5).repeat()
+
+
+@case
+def repeat_empty():
+    return numbers(0).repeat()
+
+
+@case
+def concatenated():
+    return numbers(3).concatenate(Dataset.range(10, 12))
+
+
+@case
+def zipped():
+    return Dataset.zip((numbers(3), Dataset.range(5).batch(2)))
+
+
+@case
+def flat_mapped():
+    return numbers(5).flat_map(to_range)
+
+
+@case
+def interleaved():
+    return Dataset.range(1, 6).interleave(
+        lambda x: Dataset.from_tensors(x).repeat(x), cycle_length=3,
+        block_length=2)
+
+
+@case
+def interleave_parallel():
+    return Dataset.range(1, 8).interleave(
+        lambda x: Dataset.from_tensors(x).repeat(x), cycle_length=3,
+        block_length=2, num_parallel_calls=2, deterministic=True)
+
+
+@case
+def interleave_wide():
+    return numbers(3).interleave(
+        lambda x: Dataset.range(10 * x, 10 * x + 2), cycle_length=100)
+
+
+@case
+def padded():
+    return Dataset.range(1, 6).map(lambda n: (tf.range(n), n)).padded_batch(
+        2, padded_shapes=([None], []))
+
+
+@case
+def padded_values():
+    return Dataset.range(1, 4).map(
+        lambda n: tf.fill([n, 4 - n], n)).padded_batch(
+            3, padded_shapes=[4, None],
+            padding_values=tf.constant(-1, tf.int64))
+
+
+@case
+def padded_too_small():
+    return Dataset.range(1, 5).map(tf.range).padded_batch(
+        2, padded_shapes=[3])
+
+
+@case
+def prefetched():
+    return numbers(9).prefetch(2).map(twice).prefetch(tf.data.AUTOTUNE)
+
+
+@case
+def cached():
+    return numbers(4).map(twice).cache().repeat(3)
+
+
+@case
+def windows():
+    return numbers(7).window(3, shift=2, stride=2).flat_map(
+        lambda w: w.batch(3))
+
+
+@case
+def windows_apart():
+    return numbers(10).window(2, shift=4, drop_remainder=True).flat_map(
+        lambda w: w)
+
+
+@case
+def scanned():
+    return numbers(5).scan(
+        tf.constant(0, tf.int64), lambda s, x: (s + x, s * 10))
+
+
+@case
+def unbatched():
+    return numbers(5).batch(2).unbatch()
+
+
+@case
+def shuffled():
+    return numbers(10).shuffle(4, seed=3, reshuffle_each_iteration=False)
+
+
+@case
+def shuffled_whole():
+    return numbers(8).shuffle(100, seed=7)
+
+
+@case
+def shuffled_epochs():
+    return numbers(6).shuffle(3, seed=5).repeat(3)
+
+
+@case
+def shuffled_same_epochs():
+    return numbers(6).shuffle(
+        3, seed=5, reshuffle_each_iteration=False).repeat(2)
+
+
+@case
+def shuffle_and_repeat():
+    data = numbers(5)
+    return raw("ShuffleAndRepeatDataset", data, buffer_size=int64(3),
+               seed=int64(1), seed2=int64(2), count=int64(3))
+
+
+@case
+def older_versions():
+    data = raw("BatchDataset", numbers(7), (None,), batch_size=int64(2))
+    data = data.unbatch()
+    data = raw("ParallelMapDataset", data, other_arguments=[], f=concrete(
+        twice), num_parallel_calls=2, use_inter_op_parallelism=True)
+    data = raw("PaddedBatchDataset", data, (None,), batch_size=int64(3),
+               padded_shapes=[tf.constant([], tf.int64)],
+               padding_values=[int64(0)])
+    return data
+
+
+@case
+def interleave_versions():
+    make = tf.function(
+        lambda x: Dataset.range(x)._variant_tensor).get_concrete_function(
+            tf.TensorSpec([], tf.int64))
+    data = numbers(5)
+    for op in ("ParallelInterleaveDatasetV2", "ParallelInterleaveDatasetV3"):
+        data = raw(op, data, other_arguments=[], cycle_length=int64(2),
+                   block_length=int64(1), num_parallel_calls=int64(2), f=make)
+    return data
+
+
+@case
+def resources():
+    generator = tf.raw_ops.AnonymousSeedGenerator(
+        seed=int64(4), seed2=int64(2), reshuffle=True)
+    data = raw("ShuffleDatasetV3", numbers(6), buffer_size=int64(3),
+               seed=int64(4), seed2=int64(2), seed_generator=generator.handle)
+    cache = tf.raw_ops.AnonymousMemoryCache()
+    data = raw("CacheDatasetV2", data, filename="", cache=cache.handle)
+    return raw("ShuffleDatasetV3", data.repeat(2), buffer_size=int64(2),
+               seed=int64(1), seed2=int64(5),
+               seed_generator=tf.raw_ops.DummySeedGenerator())
+
+
+@case
+def map_and_batch():
+    return numbers(7).apply(tf.data.experimental.map_and_batch(
+        twice, 3, num_parallel_calls=2))
+
+
+@case
+def with_options():
+    options = tf.data.Options()
+    options.threading.private_threadpool_size = 2
+    options.threading.max_intra_op_parallelism = 1
+    return numbers(3).with_options(options)
+
+
+@case
+def passing():
+    data = raw("ModelDataset", numbers(3))
+    data = raw("OptimizeDataset", data,
+               optimizations=tf.constant([], tf.string))
+    data = raw("FinalizeDataset", data)
+    return raw("PrivateThreadPoolDataset", data,
+               num_threads=int64(1))
+
+
+@case
+def reduced():
+    total = numbers(6).reduce(
+        tf.constant(0, tf.int64), lambda s, x: s * 3 + x)
+    return {"fetches": [total]}
+
+
+@case
+def single():
+    return {"fetches": [tf.data.experimental.get_single_element(
+        numbers(5).skip(4))]}
+
+
+@case
+def single_of_none():
+    return {"fetches": [tf.data.experimental.get_single_element(
+        numbers(0))]}
+
+
+@case
+def single_of_two():
+    return {"fetches": [tf.data.experimental.get_single_element(
+        numbers(2))]}
+
+
+@case
+def cardinalities():
+    sets = [numbers(7), numbers(7).batch(2), numbers(7).repeat(),
+            numbers(7).repeat().take(3), numbers(7).filter(is_even),
+            numbers(7).skip(3), numbers(7).window(2, 2),
+            numbers(3).concatenate(numbers(2)),
+            Dataset.zip((numbers(3), numbers(9).repeat())),
+            numbers(3).flat_map(to_range), numbers(7).shuffle(3).prefetch(1),
+            numbers(7).map(twice), numbers(7).cache().repeat(2)]
+    return {"fetches": [tf.stack(
+        [tf.data.experimental.cardinality(d) for d in sets])]}
+
+
+@case
+def one_shot():
+    return {"one_shot": numbers(7).filter(is_even).map(twice).batch(2)}
+
+
+@case
+def optional():
+    iterator = v1.data.make_initializable_iterator(numbers(2))
+    value = tf.data.experimental.get_next_as_optional(iterator)
+    has = value.has_value()
+    got = tf.cond(has, value.get_value, lambda: tf.constant(-1, tf.int64))
+    return {"init": iterator.initializer, "fetches": [has, got], "runs": 4}
+
+
+def text(kind, value):
+    value = np.asarray(value)
+    dims = ",".join(str(d) for d in value.shape)
+    if value.dtype == object or value.dtype.kind in "SU":
+        values = [v if isinstance(v, bytes) else str(v).encode()
+                  for v in value.ravel()]
+        words = " ".join(f'"{v.decode()}"' for v in values)
+        return f"{kind} string [{dims}] {words}".rstrip()
+    name = {"float32": "float", "float64": "double"}.get(
+        str(value.dtype), str(value.dtype))
+    words = " ".join(
+        repr(float(v)) if value.dtype.kind == "f" else str(int(v))
+        for v in value.ravel())
+    return f"{kind} {name} [{dims}] {words}".rstrip()
+
+
+def build(made):
+    """The init op or None, the fetches, and how often they are run."""
+    if not isinstance(made, dict):
+        iterator = v1.data.make_initializable_iterator(made)
+        return iterator.initializer, tf.nest.flatten(iterator.get_next()), MOST
+    if "one_shot" in made:
+        iterator = v1.data.make_one_shot_iterator(made["one_shot"])
+        return None, tf.nest.flatten(iterator.get_next()), MOST
+    return made.get("init"), made["fetches"], made.get("runs", 1)
+
+
+def strip(graph_def):
+    """Without what does not count, which is half of it."""
+    functions = list(graph_def.library.function)
+    for nodes in [graph_def.node] + [f.node_def for f in functions]:
+        for node in nodes:
+            node.ClearField("experimental_debug_info")
+            for attr in ("_class", "metadata", "_xla_inferred_shapes"):
+                if attr in node.attr and node.op != "OptionsDataset":
+                    del node.attr[attr]
+    return graph_def
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    v1.disable_eager_execution()
+    tf.autograph.set_verbosity(0)
+    with tf.Graph().as_default() as graph:
+        built = {}
+        for name, make in CASES.items():
+            with tf.name_scope(name):
+                built[name] = build(make())
+    lines = []
+    with v1.Session(graph=graph) as session:
+        for name, (init, fetches, runs) in built.items():
+            lines.append(f"case {name}")
+            if init is not None:
+                lines.append(f"init {init.name}")
+                session.run(init)
+            lines += [f"fetch {f.name}" for f in fetches]
+            for _ in range(runs):
+                try:
+                    values = session.run(fetches)
+                except tf.errors.OpError as error:
+                    code = type(error).__name__.replace("Error", "")
+                    lines.append(f"error {code}")
+                    if isinstance(error, tf.errors.OutOfRangeError):
+                        break
+                    continue
+                lines.append("element")
+                lines += [text("value", v) for v in values]
+    graph_def = strip(graph.as_graph_def())
+    (folder / "datasets.pb").write_bytes(graph_def.SerializeToString())
+    (folder / "datasets.txt").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
