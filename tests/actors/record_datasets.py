@@ -48,11 +48,9 @@ def to_range(x):
 
 def raw(op, dataset, shape=(), **arguments):
     """An op of tf.raw_ops on a dataset of numbers, as a dataset of those."""
-    if op != "PaddedBatchDataset":  # it has the types of its paddings
-        arguments["output_types"] = [tf.int64]
     handle = getattr(tf.raw_ops, op)(
-        input_dataset=dataset._variant_tensor, output_shapes=[shape],
-        **arguments)
+        input_dataset=dataset._variant_tensor, output_types=[tf.int64],
+        output_shapes=[shape], **arguments)
     return tf.data.experimental.from_variant(
         handle, tf.TensorSpec(shape, tf.int64))
 
@@ -317,22 +315,9 @@ def shuffled_same_epochs():
 
 
 @case
-def shuffle_and_repeat():
-    data = numbers(5)
-    return raw("ShuffleAndRepeatDataset", data, buffer_size=int64(3),
-               seed=int64(1), seed2=int64(2), count=int64(3))
-
-
-@case
-def older_versions():
-    data = raw("BatchDataset", numbers(7), (None,), batch_size=int64(2))
-    data = data.unbatch()
-    data = raw("ParallelMapDataset", data, other_arguments=[], f=concrete(
-        twice), num_parallel_calls=2, use_inter_op_parallelism=True)
-    data = raw("PaddedBatchDataset", data, (None,), batch_size=int64(3),
-               padded_shapes=[tf.constant([], tf.int64)],
-               padding_values=[int64(0)])
-    return data
+def older_map():
+    return raw("ParallelMapDataset", numbers(7), other_arguments=[],
+               f=concrete(twice), num_parallel_calls=2)
 
 
 @case
