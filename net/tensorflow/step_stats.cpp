@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "graph/file/graph_proto.h"
-#include "net/proto/config.pb.h"
+#include "graph/proto/step_stats.pb.h"
 
 namespace tagflow::net {
 namespace {
