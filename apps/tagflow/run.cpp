@@ -31,6 +31,7 @@
 #include "apps/tagflow/model/cost_file.h"
 #include "apps/tagflow/model/results.h"
 #include "apps/tagflow/run_summaries.h"
+#include "apps/tagflow/run_watch.h"
 #include "apps/tagflow/signature.h"
 #include "apps/tagflow/steps.h"
 
@@ -49,6 +50,9 @@ struct RunOptions {
   std::string out;
   std::string trace;
   std::string summaries;
+  std::vector<std::string> watch;
+  std::string watch_out;
+  bool checks_numerics = false;
   bool learn = false;
   bool json = false;
 };
@@ -125,10 +129,10 @@ Status open_summaries(const RunOptions& options, Prepared& prepared,
   return {};
 }
 
-// Restores the variables, and executes all runs. `trace` and `costs` may be
+// Restores the variables, and executes all runs. `trace` and `observer` may be
 // null.
 Results run_prepared(const RunOptions& options, Prepared& prepared,
-                     actors::Trace* trace, actors::CostRecorder* costs) {
+                     actors::Trace* trace, actors::Observer* observer) {
   Results results;
   Filling filling(prepared);
   // Waits for the current step, since half a step must not be saved.
@@ -142,7 +146,7 @@ Results run_prepared(const RunOptions& options, Prepared& prepared,
                                       prepared.state, run);
   if (results.failure.exit_code == ExitCode::kOk) {
     run.trace = trace;
-    run.observer = costs;
+    run.observer = observer;
     std::shared_ptr<RunSummaries> summaries;
     Status status =
         open_summaries(options, prepared, checkpoints.last_step(), summaries);
@@ -198,11 +202,11 @@ Results restart(const RunOptions& options, Prepared& prepared,
 // options say.
 Results run_with_restarts(const RunOptions& options, Prepared& prepared,
                           const std::shared_ptr<actors::Trace>& trace,
-                          actors::CostRecorder* costs) {
+                          actors::Observer* observer) {
   Results results;
   (void)actors::run_with_restarts(options.restarts.count, [&](int number) {
     if (number == 0) {
-      results = run_prepared(options, prepared, trace.get(), costs);
+      results = run_prepared(options, prepared, trace.get(), observer);
     } else {
       spdlog::warn("[--restarts] {}; restart {} of {}",
                    results.failure.status.message(), number,
@@ -259,12 +263,40 @@ Failure failure_of_pages(Status status) {
              : run_time_error(std::move(status));
 }
 
+// Adds the observer of --watch.
+Failure add_watch(const RunOptions& options, const Prepared& prepared,
+                  ObserverGroup& observers,
+                  std::shared_ptr<TensorWatch>& watch) {
+  if (options.watch.empty()) return {};
+  auto made = TensorWatch::make(options.watch, prepared.session->graph(),
+                                options.watch_out, options.json);
+  if (!made.ok()) {
+    Status status = std::move(made).status().with_prefix("[--watch] ");
+    return status.code() == Code::kInvalidArgument
+               ? usage_error(std::move(status))
+               : run_time_error(std::move(status));
+  }
+  watch = std::move(made).value();
+  observers.add(watch);
+  return {};
+}
+
+void warn_of_unseen(const TensorWatch& watch) {
+  for (const std::string& name : watch.unseen())
+    spdlog::warn("[--watch] {} was not computed in any such iteration", name);
+}
+
 ExitCode run_graph(const RunOptions& options) {
   Status usage =
       StepCheckpoints::check(options.checkpoints, options.steps > 0,
                              !options.signature.engine.cluster.empty());
   if (usage.ok() && options.learn)
     usage = refuse_watching_cluster(options.signature.engine, "--learn");
+  if (usage.ok() && !options.watch.empty())
+    usage = refuse_watching_cluster(options.signature.engine, "--watch");
+  if (usage.ok() && options.checks_numerics)
+    usage =
+        refuse_watching_cluster(options.signature.engine, "--check-numerics");
   if (!usage.ok()) return report(usage_error(std::move(usage)));
   if (options.logs_json)
     if (Status logs = log_as_json(""); !logs.ok())
@@ -296,9 +328,19 @@ ExitCode run_graph(const RunOptions& options) {
   std::shared_ptr<actors::CostRecorder> costs;
   if (options.learn)
     costs = std::make_shared<actors::CostRecorder>(prepared.session->devices());
-  prepared.session.keep(costs);
-  Results results = run_with_restarts(options, prepared, trace, costs.get());
+  const auto observers = std::make_shared<ObserverGroup>();
+  prepared.session.keep(observers);
+  if (costs != nullptr) observers->add(costs);
+  std::shared_ptr<TensorWatch> watch;
+  failure = add_watch(options, prepared, *observers, watch);
+  if (failure.exit_code != ExitCode::kOk) return report(failure);
+  // Behind the watch, which has printed what the check ends the run for.
+  if (options.checks_numerics)
+    observers->add(std::make_shared<NumericsCheck>());
+  Results results = run_with_restarts(
+      options, prepared, trace, observers->empty() ? nullptr : observers.get());
   failure = std::move(results.failure);
+  if (watch != nullptr) warn_of_unseen(*watch);
   if (failure.exit_code == ExitCode::kOk)
     failure = print_results(options, prepared.names, results);
   // A failed run does not update the costs.
@@ -346,6 +388,21 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       "DIR");
   add_output_option(*run, "--trace", options->trace,
                     "write a trace for Perfetto or chrome://tracing");
+  CLI::Option* watch = run->add_option(
+      "--watch", options->watch,
+      "print NODE:PORT whenever it is computed, in all iterations, or in those "
+      "that are named: NODE@ITERATION, NODE@FRAME/ITERATION, several with "
+      "commas, ranges as 3-5; without --passes, the graph is run as it is");
+  watch->type_name("NODE[@TAG]")->allow_extra_args(false);
+  add_output_option(*run, "--watch-out", options->watch_out,
+                    "write what --watch would print to DIR/NODE_PORT@TAG.npy "
+                    "(strings: .json)",
+                    "DIR")
+      ->needs(watch);
+  run->add_flag("--check-numerics", options->checks_numerics,
+                "end the run where a node first makes a NaN or an infinity, "
+                "and name the node, its iteration and its inputs; without "
+                "--passes, the graph is run as it is");
   run->add_flag("--learn", options->learn,
                 "measure what nodes cost, which slows the run down, and add "
                 "them to the file of --costs at the end; the file need not "
@@ -361,6 +418,10 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
                 "errors stay text on stderr");
   run->callback([options, &exit_code] {
     options->signature.makes_costs = options->learn;
+    // Passes merge nodes, or compute them when the graph is compiled.
+    if ((!options->watch.empty() || options->checks_numerics) &&
+        options->signature.engine.passes.empty())
+      options->signature.engine.passes = "none";
     options->signature.engine.keeps_stdout = options->json;
     options->signature.engine.figures = options->figures;
     options->checkpoints.figures = options->figures;

@@ -30,6 +30,31 @@ expect 0 '\[2.0, 4.0\]' - \
   tagflow run "$sums" --feed x:0=results/y_0.npy --feed p:0=true --fetch x:0
 expect 0 '"b"' - tagflow run "$sums" \
   --feed text:0=results/dir_echo_0.json --fetch dir/echo:0
+expect 0 '^Add:0@while/1 = int32\[\] 2$' - \
+  tagflow run "$loop" --feed n=3 --fetch Exit:0 --watch Add@1 --watch Exit
+expect 0 '^Exit:0@while/3 = int32\[\] 3$' - \
+  tagflow run "$loop" --feed n=3 --fetch Exit:0 --watch Add@while/1-2 \
+  --watch Exit
+expect 0 '' 'Add:0 was not computed in any such iteration' \
+  tagflow run "$loop" --feed n=3 --fetch Exit:0 --watch Add@7
+expect 0 '"value": 3' 'Add:0@while/1 = int32\[\] 2$' \
+  tagflow run "$loop" --feed n=3 --fetch Exit:0 --watch Add@1 --json
+expect 0 '^Exit:0 = int32\[\] 3$' - tagflow run "$loop" --feed n=3 \
+  --fetch Exit:0 --watch Add --watch-out seen
+for i in 0 1 2; do
+  [ -f "$work/seen/Add_0@while_$i.npy" ] ||
+    complain "iteration $i is missing" tagflow run --watch-out
+done
+expect 1 - 'NotFound: \[--watch\] .*no node "Ad", did you mean "Add"' \
+  tagflow run "$loop" --feed n=3 --fetch Exit:0 --watch Ad
+expect 2 - '\[--watch\] "x" in "Add@x" is not ITERATION' \
+  tagflow run "$loop" --feed n=3 --fetch Exit:0 --watch Add@x
+expect 2 - '--watch-out requires --watch' \
+  tagflow run "$loop" --feed n=3 --fetch Exit:0 --watch-out d
+expect 0 '^Exit:0 = int32\[\] 3$' - \
+  tagflow run "$loop" --feed n=3 --fetch Exit:0 --check-numerics
+expect 1 - '\[--check-numerics\] output 0 of node "y" .* in root/0 is float\[2\].* with an infinity at element 1; its inputs: .*x:0 float\[2\] from 1 to ' \
+  tagflow run "$sums" --feed 'x=[1, 3e38]' --fetch y:0 --check-numerics
 expect 0 '^step 2: Exit:0 = int32\[\] 3$' - \
   tagflow run "$loop" --feed n=3 --fetch Exit:0 --steps 2 --summaries runs/a
 for text in brain.Event:2 Exit:0 LoopCond 'step 2'; do
