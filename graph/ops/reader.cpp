@@ -18,7 +18,8 @@ void add_reader(OpRegistry& registry, const std::string& name,
         .attrs({"container: string = ''", "shared_name: string = ''"});
     if (is_handle) op.attrs(more_of_v2);
     registry.add(
-        op.stateful().shape(is_handle ? scalar_shape : handle_reference_shape));
+        op.stateful().shape(is_handle ? scalar_shape : handle_reference_shape),
+        always_uses_files);
   }
 }
 

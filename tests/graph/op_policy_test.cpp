@@ -177,6 +177,7 @@ TEST_CASE("ops with files in their names use files") {
   const std::regex names(
       "(Read|Write|Matching|Whole)File.*|(Save|Restore)(V2|Slices?)?|"
       "Merge.*Checkpoints|.*FromTextFile.*|.*Reader(V2)?|"
+      "ReaderRead(UpTo)?(V2)?|"
       "(.*SummaryWriter|CreateSummaryFileWriter|Write.*Summary|ImportEvent)|"
       "_WriteShard|_ReadShards|"
       ".*RecordInput|.*FileSystem.*");
