@@ -49,7 +49,8 @@ struct Absent {
 };
 
 constexpr std::string_view kInput =
-    "readers and decoders of records do not exist yet";
+    "records of LMDB, RecordInput and decoders of protocol buffers do not "
+    "exist yet";
 // TensorFlow rejects these ops in graphs of version 16 or later, and those of
 // the second generation in graphs of version 26 or later.
 constexpr std::string_view kOldArrays =
@@ -58,9 +59,7 @@ constexpr std::string_view kOldArrays =
 
 std::string_view advice_on(std::string_view op) {
   static const Absent kAbsent[] = {
-      {{"ParseExample", "ParseSingle", "TFRecordReader", "TextLineReader",
-        "WholeFileReader"},
-       kInput},
+      {{"LMDBReader", "RecordInput", "DecodeProto"}, kInput},
       {{"TensorArray"}, kOldArrays},
   };
   for (const Absent& absent : kAbsent) {

@@ -16,7 +16,7 @@ namespace tagflow::devices {
 namespace {
 
 // About so much is read ahead.
-constexpr size_t kBytesAhead = size_t(1) << 18;
+constexpr size_t kBytesAhead = size_t(1) << 20;
 constexpr size_t kRecordsAhead = 1024;
 
 // Takes one name out of a queue of names.
@@ -300,8 +300,8 @@ std::string Reader::key_of(const Record& record) const {
 }
 
 void Reader::note_taken() noexcept {
-  if (!records_.empty()) return;
-  if (is_at_end_ && ends_at_once_) return finish_file();
+  if (records_.empty() && is_at_end_ && ends_at_once_) return finish_file();
+  if (bytes_ >= kBytesAhead / 2 || records_.size() >= kRecordsAhead / 2) return;
   if (has_file_ && !is_at_end_ && failure_.ok() && !is_busy() &&
       source_ != nullptr)
     // If that fails, the next operation tries again.
@@ -315,6 +315,7 @@ Status Reader::give_one(KernelContext& context) {
   TAGFLOW_ASSIGN(Tensor * key, context.allocate_output(0, Shape{}));
   TAGFLOW_ASSIGN(Tensor * value, context.allocate_output(1, Shape{}));
   Record& record = records_.front();
+  bytes_ -= record.value.size();
   StringWriter(*key).take(*key->mutable_data<std::string>(), key_of(record));
   StringWriter(*value).take(*value->mutable_data<std::string>(),
                             std::move(record.value));
@@ -330,12 +331,22 @@ Status Reader::give(KernelContext& context, int64_t wanted) {
   TAGFLOW_ASSIGN(Tensor * keys, context.allocate_output(0, {count}));
   TAGFLOW_ASSIGN(Tensor * values, context.allocate_output(1, {count}));
   const StringWriter key_writer(*keys), value_writer(*values);
+  const bool is_counted = context.allocator().counts_outside();
+  size_t bytes = 0;
   for (int64_t i = 0; i < count; ++i) {
     key_writer.take(keys->mutable_data<std::string>()[i],
                     key_of(records_[size_t(i)]));
-    value_writer.assign(values->mutable_data<std::string>()[i],
-                        records_[size_t(i)].value);
+    std::string& to = values->mutable_data<std::string>()[i];
+    std::string& value = records_[size_t(i)].value;
+    bytes += value.size();
+    // Where memory counts, taking more of it may fail: then no record is lost.
+    if (is_counted) {
+      value_writer.assign(to, value);
+    } else {
+      to = std::move(value);
+    }
   }
+  bytes_ -= bytes;
   records_.erase(records_.begin(), records_.begin() + count);
   given_ += count;
   produced_ += count;
@@ -385,6 +396,7 @@ Status Reader::restore_state(const KernelContext& context,
 
 void Reader::reset() noexcept {
   records_.clear();
+  bytes_ = 0;
   source_ = nullptr;
   has_file_ = is_at_end_ = ends_at_once_ = false;
   given_ = started_ = finished_ = produced_ = 0;

@@ -108,6 +108,7 @@ class Reader final : public StateActor, public SavedContents {
   bool ends_at_once_ = false;             // no read is needed to know that
   std::shared_ptr<RecordSource> source_;  // null: the file is not open
   std::deque<Record> records_;            // read, and not given out
+  size_t bytes_ = 0;                      // of their values
   int64_t given_ = 0;                     // records of the file
   int64_t started_ = 0, finished_ = 0, produced_ = 0;
   Status failure_;  // behind the records

@@ -191,20 +191,20 @@ TEST_CASE("all unknown ops are named at once, with where they are") {
   c.define(function("f", {}, {},
                     {body_node("p", "Foo"), body_node("q", "Identty")}, {}));
   const std::vector<NodeDef> nodes = {
-      body_node("n", "TFRecordReaderV2"), body_node("m", "TFRecordReaderV2"),
+      body_node("n", "DecodeProtoV2"), body_node("m", "DecodeProtoV2"),
       body_node("k", "NoOp"), body_node("l", "f")};
   const FunctionLibrary& library = c.graph.library();
   const std::string files =
-      "unknown op \"TFRecordReaderV2\": readers and decoders of records do "
-      "not exist yet (node \"n\" and 1 more)";
+      "unknown op \"DecodeProtoV2\": records of LMDB, RecordInput and decoders "
+      "of protocol buffers do not exist yet (node \"n\" and 1 more)";
   CHECK(check_ops(nodes, {}, library).to_string() ==
         "Unimplemented: [ops] " + files);
   CHECK(
       check_ops(nodes, reached_functions(nodes, library), library).message() ==
-      "[ops] unknown op \"Foo\", did you mean \"For\"? (node \"p\" of "
-      "function \"f\"); unknown op \"Identty\", did you mean \"Identity\"? "
-      "(node \"q\" of function \"f\"); " +
-          files);
+      "[ops] " + files +
+          "; unknown op \"Foo\", did you mean \"For\"? (node \"p\" of "
+          "function \"f\"); unknown op \"Identty\", did you mean "
+          "\"Identity\"? (node \"q\" of function \"f\")");
   CHECK(check_ops({body_node("l", "f")}, {}, library).ok());
 }
 
