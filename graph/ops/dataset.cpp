@@ -164,6 +164,35 @@ void register_calling(OpRegistry& registry) {
        keeps, "use_default_device: bool = true"}));
 }
 
+// Those of the records of files, which are texts.
+void add_file_dataset(OpRegistry& registry, const char* name,
+                      OpDefBuilder::Texts inputs) {
+  registry.add(OpDefBuilder(name)
+                   .inputs(inputs)
+                   .output("handle: variant")
+                   .attr(kMetadata)
+                   .stateful()
+                   .shape(scalar_shape)
+                   .work(Work::kNoData),
+               always_uses_files);
+}
+
+void register_files(OpRegistry& registry) {
+  const auto names = "filenames: string";
+  const auto compression = "compression_type: string";
+  const auto buffer = "buffer_size: int64";
+  for (const char* op : {"TFRecordDataset", "TextLineDataset"})
+    add_file_dataset(registry, op, {names, compression, buffer});
+  add_file_dataset(registry, "TFRecordDatasetV2",
+                   {names, compression, buffer, "byte_offsets: int64"});
+  add_file_dataset(registry, "FixedLengthRecordDataset",
+                   {names, "header_bytes: int64", "record_bytes: int64",
+                    "footer_bytes: int64", buffer});
+  add_file_dataset(registry, "FixedLengthRecordDatasetV2",
+                   {names, "header_bytes: int64", "record_bytes: int64",
+                    "footer_bytes: int64", buffer, compression});
+}
+
 // Those that only say how other datasets run.
 void register_passing(OpRegistry& registry) {
   registry.add(
@@ -195,6 +224,7 @@ void register_dataset_ops(OpRegistry& registry) {
   register_rearranging(registry);
   register_shuffling(registry);
   register_calling(registry);
+  register_files(registry);
   register_passing(registry);
   register_dataset_iterator_ops(registry);
 }

@@ -1,0 +1,304 @@
+// How pipelines of datasets run: waits, errors, threads, ends and files.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <numeric>
+#include <thread>
+
+#include "devices/files/record_file.h"
+#include "tests/actors/function_graph.h"
+#include "tests/temp_folder.h"
+
+namespace tagflow::actors {
+
+namespace {
+
+using graph::testing::must;
+
+constexpr DataType kLong = DataType::kInt64;
+
+// The types and shapes of numbers, or of texts.
+AttrMap with_spec(AttrMap attrs = {}, DataType type = kLong) {
+  attrs["output_types"] = std::vector<DataType>{type};
+  attrs["output_shapes"] = std::vector<PartialShape>{PartialShape()};
+  return attrs;
+}
+
+AttrMap calling(const std::string& function, size_t captured = 0) {
+  return with_spec(
+      {{"f", call_of(function)},
+       {"Targuments", std::vector<DataType>(captured, DataType::kResource)}});
+}
+
+// A graph with the iterator "it", its initializer "init" and "next".
+struct PipelineGraph : FunctionGraph {
+  explicit PipelineGraph(DataType type = kLong) : type_(type) {}
+
+  void number(const std::string& name, int64_t value) {
+    add({body_const(name, Tensor::scalar(value))});
+  }
+  void range(const std::string& name, int64_t stop) {
+    number(name + "/0", 0);
+    number(name + "/stop", stop);
+    number(name + "/1", 1);
+    add({body_node(name, "RangeDataset",
+                   {name + "/0", name + "/stop", name + "/1"}, with_spec())});
+  }
+  void iterate(const std::string& dataset) {
+    const AttrMap named = with_spec(
+        {{"shared_name", std::string()}, {"container", std::string()}}, type_);
+    add({body_node("it", "IteratorV2", {}, named),
+         body_node("init", "MakeIterator", {dataset, "it"}),
+         body_node("next", "IteratorGetNext", {"it"}, with_spec({}, type_))});
+  }
+
+ private:
+  DataType type_;
+};
+
+Result<int64_t> next_number(Session& session,
+                            const RunOptions& options = within_a_minute()) {
+  auto values = session.run({}, {"next"}, {}, options);
+  if (!values.ok()) return std::move(values).status();
+  return (*values)[0].item<int64_t>();
+}
+
+void initialise(Session& session) {
+  must(session.run({}, {}, {"init"}, within_a_minute()));
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Each element waits for one of the queue "queue".
+PipelineGraph waiting_graph() {
+  PipelineGraph g;
+  const AttrMap types = {{"component_types", std::vector<DataType>{kLong}}};
+  g.define(graph::function(
+      "wait", {"x: int64", "queue: resource"}, {"y: int64"},
+      {body_node("take", "QueueDequeueV2", {"queue"}, types),
+       body_node("sum", "AddV2", {"x", "take:components:0"}, {{"T", kLong}})},
+      {{"y", "sum:z:0"}}));
+  g.range("numbers", 100);
+  g.number("ten", 10);
+  g.add({body_node("queue", "FIFOQueueV2", {}, types),
+         body_node("put", "QueueEnqueueV2", {"queue", "ten"},
+                   {{"Tcomponents", std::vector<DataType>{kLong}}}),
+         body_node("waiting", "MapDataset", {"numbers", "queue"},
+                   calling("wait", 1))});
+  g.iterate("waiting");
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("datasets: a run that gives up leaves the element to the next one") {
+  const auto session = waiting_graph().session({});
+  initialise(*session);
+  RunOptions soon;
+  soon.timeout = std::chrono::milliseconds(30);
+  const auto late = next_number(*session, soon);
+  CHECK(late.status().code() == Code::kDeadlineExceeded);
+  CHECK(contains(late.status().to_string(), "makes its next element"));
+  must(session->run({}, {}, {"put"}, within_a_minute()));
+  CHECK(must(next_number(*session)) == 10);
+  must(session->run({}, {}, {"put"}, within_a_minute()));
+  CHECK(must(next_number(*session)) == 11);
+}
+
+TEST_CASE("datasets: a new initialisation ends the waits of the old one") {
+  const auto session = waiting_graph().session({});
+  initialise(*session);
+  Status answer;
+  std::thread waiter([&] { answer = next_number(*session).status(); });
+  while (session->counters().waiting == 0) std::this_thread::yield();
+  initialise(*session);
+  waiter.join();
+  CHECK(answer.code() == Code::kCancelled);
+  CHECK(contains(answer.to_string(), "initialised again"));
+  must(session->run({}, {}, {"put"}, within_a_minute()));
+  CHECK(must(next_number(*session)) == 10);
+}
+
+TEST_CASE("datasets: a session ends while a function waits") {
+  for (int i = 0; i < 5; ++i) {
+    auto session = waiting_graph().session({});
+    initialise(*session);
+    std::atomic<bool> is_answered = false;
+    session->run_async({}, {"next"}, {}, {},
+                       [&](const auto& answer, const RunStats&) {
+                         is_answered = !answer.ok();
+                       });
+    session.reset();
+    CHECK(is_answered);
+  }
+}
+
+TEST_CASE("datasets: an iterator that nobody asks any more is freed") {
+  auto session = waiting_graph().session({});
+  initialise(*session);
+  const auto state = session->shared_state();
+  // It outlives its session in the shared state, and has no functions then.
+  session.reset();
+  const graph::Graph graph = waiting_graph().graph;
+  SessionOptions options;
+  options.state = state;
+  const auto other = make_session(options, graph);
+  CHECK(next_number(*other).status().code() == Code::kFailedPrecondition);
+  initialise(*other);
+  must(other->run({}, {}, {"put"}, within_a_minute()));
+  CHECK(must(next_number(*other)) == 10);
+}
+
+TEST_CASE("datasets: many threads share an iterator") {
+  constexpr int64_t kElements = 2000;
+  PipelineGraph g;
+  g.define(
+      graph::function("twice", {"x: int64"}, {"y: int64"},
+                      {body_node("sum", "AddV2", {"x", "x"}, {{"T", kLong}})},
+                      {{"y", "sum:z:0"}}));
+  g.range("numbers", kElements);
+  g.number("calls", 4);
+  g.add({body_node("mapped", "ParallelMapDatasetV2", {"numbers", "calls"},
+                   calling("twice")),
+         body_node("ahead", "PrefetchDataset", {"mapped", "calls"},
+                   with_spec())});
+  g.iterate("ahead");
+  SessionOptions options;
+  options.workers = 3;
+  const auto session = g.session(options);
+  initialise(*session);
+  std::atomic<int64_t> sum{0}, count{0}, ends{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (;;) {
+        const auto value = next_number(*session);
+        if (!value.ok()) {
+          ends += value.status().code() == Code::kOutOfRange ? 1 : 0;
+          return;
+        }
+        sum += *value;
+        ++count;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(ends == 4);
+  CHECK(count == kElements);
+  CHECK(sum == kElements * (kElements - 1));
+}
+
+TEST_CASE("datasets: errors name the dataset, the function and the node") {
+  PipelineGraph g;
+  g.define(graph::function("divide", {"x: int64"}, {"y: int64"},
+                           {body_const("zero", Tensor::scalar(int64_t{0})),
+                            body_node("quotient", "FloorDiv",
+                                      {"x", "zero:output:0"}, {{"T", kLong}})},
+                           {{"y", "quotient:z:0"}}));
+  g.range("numbers", 3);
+  g.add({body_node("mapped", "MapDataset", {"numbers"}, calling("divide"))});
+  g.iterate("mapped");
+  const auto session = g.session({});
+  CHECK(next_number(*session).status().code() == Code::kFailedPrecondition);
+  initialise(*session);
+  const auto value = next_number(*session);
+  INFO(value.status().to_string());
+  CHECK(value.status().code() == Code::kInvalidArgument);
+  for (const char* part :
+       {"MapDataset \"mapped\"", "function \"divide\"", "quotient"})
+    CHECK(contains(value.status().to_string(), part));
+}
+
+TEST_CASE("datasets: those that are nested too deeply are refused") {
+  PipelineGraph g;
+  g.range("d0", 3);
+  g.number("count", 2);
+  for (int i = 1; i <= 1100; ++i)
+    g.add({body_node(fmt::format("d{}", i), "TakeDataset",
+                     {fmt::format("d{}", i - 1), "count"}, with_spec())});
+  g.iterate("d1100");
+  const auto session = g.session({});
+  const auto made = session->run({}, {}, {"init"}, within_a_minute());
+  CHECK(made.status().code() == Code::kResourceExhausted);
+}
+
+TEST_CASE("datasets: each epoch of a shuffle that repeats has all elements") {
+  constexpr int64_t kElements = 7;
+  PipelineGraph g;
+  g.range("numbers", kElements);
+  g.number("buffer", 3);
+  g.number("epochs", 3);
+  g.add({body_node("shuffled", "ShuffleAndRepeatDataset",
+                   {"numbers", "buffer", "buffer", "buffer", "epochs"},
+                   with_spec())});
+  g.iterate("shuffled");
+  const auto session = g.session({});
+  initialise(*session);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    std::vector<int64_t> got, wanted(kElements);
+    for (int64_t i = 0; i < kElements; ++i)
+      got.push_back(must(next_number(*session)));
+    std::iota(wanted.begin(), wanted.end(), 0);
+    CHECK(got != wanted);
+    std::ranges::sort(got);
+    CHECK(got == wanted);
+  }
+  CHECK(next_number(*session).status().code() == Code::kOutOfRange);
+}
+
+TEST_CASE("datasets: records of files, and files that a session may not read") {
+  const testing::TempFolder folder("dataset_runs");
+  const std::string lines = (folder.path() / "lines").string();
+  std::ofstream(lines) << "a\nbc\r\n\nd";
+  const std::string records = (folder.path() / "records").string();
+  std::string bytes;
+  checkpoint::append_record(bytes, "one");
+  checkpoint::append_record(bytes, "two");
+  std::ofstream(records) << bytes;
+  const std::string fixed = (folder.path() / "fixed").string();
+  std::ofstream(fixed) << "hXXYYf";
+  const auto read = [&](const std::string& op, const std::string& file,
+                        const SessionOptions& options) {
+    PipelineGraph g(DataType::kString);
+    g.number("size", 0);
+    g.number("one", 1);
+    g.number("two", 2);
+    g.add({body_const("file", Tensor::scalar(file)),
+           body_const("plain", Tensor::scalar(""))});
+    g.add({op == "FixedLengthRecordDatasetV2"
+               ? body_node("data", op,
+                           {"file", "one", "two", "one", "size", "plain"})
+               : body_node("data", op, {"file", "plain", "size"})});
+    g.iterate("data");
+    const auto session = g.session(options);
+    std::vector<std::string> all;
+    const auto made = session->run({}, {}, {"init"}, within_a_minute());
+    if (!made.ok()) all.emplace_back(code_name(made.status().code()));
+    while (made.ok()) {
+      const auto values = session->run({}, {"next"}, {}, within_a_minute());
+      if (values.ok())
+        all.push_back(must((*values)[0].item<std::string>()));
+      else if (values.status().code() == Code::kOutOfRange)
+        break;
+      else
+        all.emplace_back(code_name(values.status().code()));
+    }
+    return all;
+  };
+  using Texts = std::vector<std::string>;
+  CHECK(read("TextLineDataset", lines, {}) == Texts{"a", "bc", "", "d"});
+  CHECK(read("TFRecordDataset", records, {}) == Texts{"one", "two"});
+  CHECK(read("FixedLengthRecordDatasetV2", fixed, {}) == Texts{"XX", "YY"});
+  CHECK(read("FixedLengthRecordDatasetV2", records, {}) ==
+        Texts{"InvalidArgument"});
+  CHECK(read("TFRecordDataset", lines, {}) == Texts{"DataLoss"});
+  CHECK(read("TFRecordDataset", lines + "?", {}) == Texts{"NotFound"});
+  SessionOptions elsewhere;
+  elsewhere.policy.reads = graph::FileScope::beneath("/usr");
+  CHECK(read("TextLineDataset", lines, elsewhere) == Texts{"PermissionDenied"});
+}
+
+}  // namespace tagflow::actors
