@@ -315,6 +315,19 @@ def shuffled_same_epochs():
 
 
 @case
+def shuffle_and_repeat():
+    return raw("ShuffleAndRepeatDataset", numbers(5), buffer_size=int64(3),
+               seed=int64(1), seed2=int64(2), count=int64(2))
+
+
+@case
+def shuffle_and_repeat_same():
+    return raw("ShuffleAndRepeatDataset", numbers(5), buffer_size=int64(3),
+               seed=int64(1), seed2=int64(2), count=int64(2),
+               reshuffle_each_iteration=False)
+
+
+@case
 def older_map():
     return raw("ParallelMapDataset", numbers(7), other_arguments=[],
                f=concrete(twice), num_parallel_calls=2)

@@ -2,8 +2,10 @@
 // seeds. The order is that of TensorFlow for the same seeds.
 #include "devices/kernels/dataset/shuffle.h"
 
+#include <atomic>
 #include <deque>
-#include <random>
+#include <functional>
+#include <limits>
 
 #include "devices/kernels/dataset/dataset.h"
 #include "devices/kernels/dataset/pipeline.h"
@@ -42,21 +44,26 @@ struct ShuffleSpec {
 // *slice*, and all of one are drawn before the first of the next.
 class ShuffleStage final : public Stage {
  public:
+  using NextSeeds = std::function<ShuffleSeeds()>;
+
   ShuffleStage(Segment& segment, DatasetRef input, const ShuffleSpec& spec,
-               const ShuffleSeeds& seeds)
+               NextSeeds next_seeds)
       : segment_(segment),
         input_(std::move(input)),
         spec_(spec),
-        numbers_(seeds.seed, seeds.seed2) {
+        next_seeds_(std::move(next_seeds)),
+        numbers_(numbers_of(next_seeds_())) {
     slices_.push_back({});
   }
 
   Progress next(Pull& pull) override {
     const Progress filled = fill(pull);
     if (filled != Progress::kElement) return filled;
-    while (!slices_.empty() && slices_.front().first == slices_.front().end &&
-           slices_.size() > 1)
+    // Each epoch has numbers of its own.
+    while (slices_.size() > 1 && slices_.front().first == slices_.front().end) {
       slices_.pop_front();
+      numbers_ = numbers_of(next_seeds_());
+    }
     if (count_ == 0) return Progress::kEnd;
     Slice& slice = slices_.front();
     const uint64_t offset = numbers_.next() % uint64_t(slice.end - slice.first);
@@ -78,6 +85,9 @@ class ShuffleStage final : public Stage {
     int64_t end = 0;
   };
 
+  static SeededNumbers numbers_of(const ShuffleSeeds& seeds) {
+    return {seeds.seed, seeds.seed2};
+  }
   Tensors& at(int64_t number) {
     const auto place = size_t(number % spec_.buffer_size);
     if (place >= buffer_.size()) buffer_.resize(place + 1);
@@ -121,6 +131,7 @@ class ShuffleStage final : public Stage {
   const int depth_ = segment_.depth();
   const DatasetRef input_;
   const ShuffleSpec spec_;
+  const NextSeeds next_seeds_;
   SeededNumbers numbers_;
   StagePtr stage_;  // of the present epoch
   bool has_any_ = false;
@@ -161,7 +172,9 @@ Result<DatasetParts> shuffled(const DatasetRef& input, ShuffleSpec spec) {
       [=](Segment& segment, const Dataset& self) -> Result<StagePtr> {
         if (spec.generator) TAGFLOW_RETURN_IF_ERROR(spec.generator->ended());
         return StagePtr(std::make_unique<ShuffleStage>(
-            segment, input, spec, seeds_for(segment.pipeline(), self, spec)));
+            segment, input, spec, [&segment, self = DatasetRef(&self), spec] {
+              return seeds_for(segment.pipeline(), *self, spec);
+            }));
       }};
 }
 
