@@ -292,7 +292,9 @@ TEST_CASE("datasets: records of files, and files that a session may not read") {
   CHECK(read("TextLineDataset", lines, {}) == Texts{"a", "bc", "", "d"});
   CHECK(read("TFRecordDataset", records, {}) == Texts{"one", "two"});
   CHECK(read("FixedLengthRecordDatasetV2", fixed, {}) == Texts{"XX", "YY"});
-  CHECK(read("FixedLengthRecordDatasetV2", records, {}) ==
+  const std::string odd = (folder.path() / "odd").string();
+  std::ofstream(odd) << "hXXYf";
+  CHECK(read("FixedLengthRecordDatasetV2", odd, {}) ==
         Texts{"InvalidArgument"});
   CHECK(read("TFRecordDataset", lines, {}) == Texts{"DataLoss"});
   CHECK(read("TFRecordDataset", lines + "?", {}) == Texts{"NotFound"});

@@ -117,4 +117,13 @@ TEST_CASE("datasets: recorded pipelines, each of them twice") {
   }
 }
 
+TEST_CASE("datasets: the graph of the page about them") {
+  const auto session = make_session(
+      {},
+      must(graph::load_graph(source_path("tests/apps/graphs/dataset.pbtxt"))));
+  const auto values = must_run(*session, {}, {"squares", "sum"});
+  CHECK(identical(values[0], Tensor::vector<int64_t>({0, 9, 36})));
+  CHECK(identical(values[1], Tensor::scalar(int64_t{18})));
+}
+
 }  // namespace tagflow::actors
