@@ -39,7 +39,7 @@ bool makes_private_state(const graph::NodeDef& node) {
   };
   const bool is_queue = op.ends_with("Queue") || op.ends_with("QueueV2");
   const bool is_table = op.find("HashTable") != op.npos;
-  return ((is_queue && op != "FakeQueue") ||
+  return ((is_queue && op != "FakeQueue") || op == "Barrier" ||
           (is_table && !op.starts_with("Anonymous"))) &&
          !is_set("container") && !is_set("shared_name") &&
          !is_set("use_node_name_sharing");

@@ -25,7 +25,8 @@ namespace tagflow::net {
 
 // Note [Private containers]
 // Clients expect that sessions share variables by the names of their nodes, but
-// queues and tables only if a `shared_name` or a container says so. So the
+// queues, barriers and tables
+// only if a `shared_name` or a container says so. So the
 // others are in a container of the session, which is emptied when it ends.
 
 // Thread-compatible.
