@@ -162,7 +162,7 @@ TEST_CASE("the metadata of a model have its signatures") {
   CHECK(signature["method_name"] == "tensorflow/serving/predict");
   CHECK(signature["inputs"]["x"] ==
         json::parse(R"({"name": "x:0", "dtype": "DT_FLOAT", "tensor_shape":
-            {"dim": [{"size": "-1"}], "unknown_rank": false}})"));
+            {"dim": [{"size": "-1", "name": ""}], "unknown_rank": false}})"));
 }
 
 TEST_CASE("errors have the code of HTTP that their kind has") {
