@@ -139,6 +139,9 @@ void HttpServer::Exchange::read_body() {
 void HttpServer::Exchange::read_some() {
   http::async_read_some(
       socket_, buffer_, *body_, then([this](const ErrorCode& error, size_t) {
+        if (is_late_)
+          return refuse(http::status::request_timeout,
+                        "the body did not come in time");
         if (error == http::error::body_limit)
           return refuse(http::status::payload_too_large,
                         fmt::format("a body has {} bytes at most",
@@ -155,9 +158,10 @@ void HttpServer::Exchange::read_some() {
 }
 
 void HttpServer::Exchange::on_body_late() {
+  // The step that waits refuses it.
+  is_late_ = true;
   ErrorCode ignored;
   socket_.cancel(ignored);
-  refuse(http::status::request_timeout, "the body did not come in time");
 }
 
 bool HttpServer::Exchange::charge_to(size_t bytes) {

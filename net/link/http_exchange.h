@@ -148,6 +148,7 @@ class HttpServer::Exchange : public std::enable_shared_from_this<Exchange> {
   std::optional<Page> page_;                // its answer, while it watches
   bool is_watching_ = false;
   bool is_busy_ = false;  // on which list it is
+  bool is_late_ = false;  // the time for the body is over
   bool is_head_ = false;
   bool stays_ = false;
   size_t charged_ = 0;

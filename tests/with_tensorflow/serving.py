@@ -83,18 +83,23 @@ def save(module, folder, **further):
 
 
 def save_estimator(folder):
-    """As TensorFlow 1 exports it: signatures that classify and regress."""
+    """As TensorFlow 1 exports it: signatures that classify and regress, of
+    examples that they parse, or of the feature x."""
     v1 = tf.compat.v1
     with tf.Graph().as_default(), v1.Session() as session:
         x = v1.placeholder(tf.float32, (None, 2), "x")
-        scores = tf.nn.softmax(x)
-        labels = tf.tile(tf.constant([["no", "yes"]]), [tf.shape(x)[0], 1])
+        examples = v1.placeholder(tf.string, (None,), "examples")
+        parsed = v1.parse_example(
+            examples, {"x": v1.FixedLenFeature((2,), tf.float32)})["x"]
+        scores = tf.nn.softmax(parsed)
+        labels = tf.tile(tf.constant([["no", "yes"]]),
+                         [tf.shape(parsed)[0], 1])
         info = v1.saved_model.build_tensor_info
         build = v1.saved_model.build_signature_def
         builder = v1.saved_model.Builder(str(folder))
         builder.add_meta_graph_and_variables(session, ["serve"], {
             "serving_default": build(
-                {"x": info(x)},
+                {"inputs": info(examples)},
                 {"classes": info(labels), "scores": info(scores)},
                 "tensorflow/serving/classify"),
             "sum": build({"x": info(x)},
@@ -216,6 +221,13 @@ def check_examples(server):
           ["no", "yes"], "labels")
     check(np.isclose(result.classifications[0].classes[0].score, 0.5),
           "scores")
+    answer = server.post("estimator:classify",
+                         {"context": {"x": [2, 2]}, "examples": [{}]})
+    check(answer == {"results": [[["no", 0.5], ["yes", 0.5]]]},
+          f"examples by REST: {answer}")
+    fails(grpc.StatusCode.INVALID_ARGUMENT, lambda: server.predictions.Classify(
+        classification_pb2.ClassificationRequest(
+            model_spec=request.model_spec), 60))
     regress = regression_pb2.RegressionRequest()
     regress.model_spec.name = "estimator"
     regress.model_spec.signature_name = "sum"
