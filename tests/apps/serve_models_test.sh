@@ -39,7 +39,8 @@ gets() {
   actual=$(curl -s -o "$work/stdout" -w '%{http_code}' "${post[@]}" \
     "http://$rest$path")
   : >"$work/stderr"
-  [ "$actual" = "$status" ] || complain "status $actual, not $status" "$path" "$@"
+  [ "$actual" = "$status" ] ||
+    complain "status $actual, not $status" "$path" "$@"
   matches "$work/stdout" "$regex" || complain "the answer is not $regex" "$path"
 }
 
@@ -49,11 +50,11 @@ answers() {
   grep -qxF -- "$1" "$work/stdout" || complain "the answer is not $1" "$2"
 }
 
-# --- Versions, and what a model is asked ---------------------------------------
+# --- Versions, and what a model is asked --------------------------------------
 mkdir "$work/half"
 cp -r "$models/half_plus/1" "$work/half/1"
 start server tagflow serve half "$models/two_inputs" "$models/count" \
-  --rest 127.0.0.1:0 --poll-interval 0.05 --enable-batching \
+  --rest 127.0.0.1:0 --poll-interval 0.05 --enable-batching --drain-time 300 \
   --max-connections 300
 server=$pid
 rest=$(sed -n 's/^ready: rest //p' "$work/server.out")
@@ -75,7 +76,7 @@ gets 404 '"error": ' /v1/models/none:predict '{"instances": [2]}'
 gets 400 'has no input' /v1/models/half:predict '{"instances": [{"z": 2}]}'
 gets 400 'there is no value at byte' /v1/models/half:predict '{"instances": ['
 
-# --- A new version takes the place of the old one -------------------------------
+# --- A new version takes the place of the old one -----------------------------
 cp -r "$models/half_plus/2" "$work/half/.2"
 mv "$work/half/.2" "$work/half/2"
 until curl -s "http://$rest/v1/models/half" | grep -q '"state": "END"'; do
@@ -85,11 +86,12 @@ gets 200 '"predictions": \[4.0\]' /v1/models/half:predict '{"instances": [2]}'
 gets 404 'its state is END' /v1/models/half/versions/1:predict \
   '{"instances": [2]}'
 
-# --- What strangers send -------------------------------------------------------
+# --- What strangers send ------------------------------------------------------
 deep=$(printf '[%.0s' $(seq 10000))
 gets 400 'more than 100 values in each other' /v1/models/half:predict \
   "{\"instances\": $deep"
-printf 'POST /v1/models/half:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n' |
+printf 'POST /v1/models/half:predict HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n' \
+  'Content-Length: 99999999999' |
   curl -s --max-time 10 "telnet://$rest" >"$work/stdout"
 cases=$((cases + 1))
 matches "$work/stdout" '^HTTP/1.1 413 ' || complain "a huge body is taken" POST
@@ -108,7 +110,7 @@ for i in range(1000):
 END
 gets 200 '"predictions": \[4.0\]' /v1/models/half:predict '{"instances": [2]}'
 
-# --- The end: what runs is answered ---------------------------------------------
+# --- The end: what runs is answered -------------------------------------------
 (curl -s "http://$rest/v1/models/count:predict" -d '{"inputs": 20000000}' \
   >"$work/last") &
 last=$!
@@ -118,9 +120,10 @@ kill -TERM "$server"
 exits 0 "$server" "serve, by a signal"
 wait "$last"
 cases=$((cases + 1))
-matches "$work/last" '"outputs": 20000000' || complain "the last run is lost" last
+matches "$work/last" '"outputs": 20000000' ||
+  complain "the last run is lost" last
 
-# --- Configuration ---------------------------------------------------------------
+# --- Configuration ------------------------------------------------------------
 cat >"$work/models.txt" <<END
 model_config_list {
   config {
@@ -140,7 +143,7 @@ gets 400 'no version label' /v1/models/half/labels/new:predict \
 kill -TERM "$server"
 exits 0 "$server" "serve, by a signal"
 
-# --- Overload is refused at once ---------------------------------------------
+# --- Overload is refused at once ----------------------------------------------
 start server tagflow serve "$models/count" --rest 127.0.0.1:0 \
   --max-active-runs 1 --max-queued-runs 1 --drain-time 0 --workers 1
 server=$pid

@@ -9,6 +9,7 @@ usage: serving.py     in a Python with tensorflow and tensorflow-serving-api;
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
@@ -210,6 +211,37 @@ def check_many(server, module):
     check(not wrong, f"batches: {wrong}")
 
 
+def check_hostile(server):
+    """Bytes that are nearly requests, and connections by the hundred."""
+    random = np.random.default_rng(5)
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = "affine"
+    request.inputs["x"].CopyFrom(tf.make_tensor_proto(np.ones((2, 2), "f")))
+    whole = request.SerializeToString()
+    channel = grpc.insecure_channel(server.grpc)
+    for service, method in (("PredictionService", "Predict"),
+                            ("PredictionService", "Classify"),
+                            ("PredictionService", "MultiInference"),
+                            ("ModelService", "GetModelStatus"),
+                            ("ModelService", "HandleReloadConfigRequest")):
+        call = channel.unary_unary(f"/tensorflow.serving.{service}/{method}")
+        for _ in range(100):
+            data = bytearray(whole)
+            for _ in range(random.integers(1, 6)):
+                data[random.integers(len(data))] = random.integers(256)
+            try:
+                call(bytes(data[:random.integers(len(data) + 1)]), timeout=30)
+            except grpc.RpcError as error:
+                check(error.code() != grpc.StatusCode.UNAVAILABLE, "it lives")
+    host, port = server.rest.split(":")
+    held = [socket.create_connection((host, int(port))) for _ in range(1000)]
+    server.predict("affine", {"x": np.ones((1, 2), np.float32)})
+    answer = server.post("affine:predict", {"instances": [[1, 1]]})
+    check("predictions" in answer, "it answers among 1,000 connections")
+    for each in held:
+        each.close()
+
+
 def check_examples(server):
     request = classification_pb2.ClassificationRequest()
     request.model_spec.name = "estimator"
@@ -287,6 +319,7 @@ def main():
             check_predict(server, modules)
             check_many(server, modules["affine"])
             check_examples(server)
+            check_hostile(server)
             check_models(server, folder)
             server.stop()
     print(f"{checks} checks")

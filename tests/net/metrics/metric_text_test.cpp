@@ -118,5 +118,26 @@ TEST_CASE("the parser of these tests finds what is wrong") {
   }
 }
 
+TEST_CASE("a histogram counts the values up to each bound") {
+  MetricText text;
+  text.begin("h", MetricText::Type::kHistogram, "Times.");
+  const double bounds[] = {0.5, 2};
+  const uint64_t counts[] = {1, 0, 3};
+  text.add_histogram({{"model", "m"}}, bounds, counts, 9.25);
+  text.add_histogram({}, bounds, counts, 1);
+  CHECK(text.text() ==
+        "# HELP h Times.\n# TYPE h histogram\n"
+        "h_bucket{model=\"m\",le=\"0.5\"} 1\n"
+        "h_bucket{model=\"m\",le=\"2\"} 1\n"
+        "h_bucket{model=\"m\",le=\"+Inf\"} 4\n"
+        "h_sum{model=\"m\"} 9.25\n"
+        "h_count{model=\"m\"} 4\n"
+        "h_bucket{le=\"0.5\"} 1\n"
+        "h_bucket{le=\"2\"} 1\n"
+        "h_bucket{le=\"+Inf\"} 4\n"
+        "h_sum 1\n"
+        "h_count 4\n");
+}
+
 }  // namespace
 }  // namespace tagflow::net
