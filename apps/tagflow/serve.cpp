@@ -2,6 +2,7 @@
 // kinds.
 #include "apps/tagflow/serve.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -40,6 +41,8 @@ Failure serve(const ServeCommand& command) {
     spdlog::warn(
         "[--insecure] whoever reaches this server can run graphs here, and "
         "whoever is on the path can read and change what is sent");
+  // What strangers send would fill the log.
+  google::protobuf::SetLogHandler(nullptr);
   return has_models ? serve_models(command.options, command.models)
                     : serve_sessions(command.options, command.sessions);
 }
