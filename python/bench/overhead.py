@@ -36,8 +36,10 @@ def with_tagflow(x):
     session = tagflow.Session(graph)
     call = session.make_callable("y", ["x"])
     tensor = tagflow.Tensor(x)
+    function = tagflow.function(lambda v: v + v)
     return {"tagflow.Callable": lambda: call(x),
             "tagflow.Callable of a Tensor": lambda: call(tensor),
+            "tagflow.function": lambda: function(x),
             "tagflow.Session.run": lambda: session.run("y", {"x": x})}
 
 

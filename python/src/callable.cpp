@@ -7,6 +7,7 @@
 
 #include <boost/container/small_vector.hpp>
 #include <cstddef>
+#include <memory>
 #include <span>
 
 #include "python/src/bindings.h"
@@ -19,7 +20,8 @@
 namespace tagflow::python {
 namespace {
 
-using Feeds = boost::container::small_vector<Tensor, 6>;
+// Tensors are over-aligned, which the default allocator ignores.
+using Feeds = boost::container::small_vector<Tensor, 6, std::allocator<Tensor>>;
 
 struct CallableObject {
   PyObject_HEAD vectorcallfunc call;

@@ -298,6 +298,15 @@ def test_many_signatures_are_all_answered():
     assert len(f._traces) == 40
 
 
+def test_a_function_may_have_many_arguments():
+    f = tagflow.function(lambda *values: sum(values))
+    for _ in range(2):
+        for count in (5, 6, 7, 8, 40):
+            assert f(*np.ones((count, 3))).tolist() == [count] * 3
+    g = tagflow.function(lambda values: sum(values.values()))
+    assert g({str(i): np.float32(i) for i in range(60)}) == 59 * 30
+
+
 def test_arrays_of_other_layouts_are_taken():
     f = tagflow.function(lambda x: x + 0)
     x = np.arange(12.0).reshape(3, 4)

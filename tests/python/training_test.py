@@ -1,6 +1,8 @@
 """Networks, random numbers, optimizers, and whole trainings."""
 
+import gzip
 import math
+import pathlib
 
 import numpy as np
 import pytest
@@ -226,3 +228,52 @@ def test_an_optimizer_runs_in_a_loop_and_is_differentiated():
                                target * (1 - 0.8 ** 20))
     np.testing.assert_allclose(tagflow.jacobian(trained)(target),
                                np.eye(2) * (1 - 0.8 ** 20))
+
+
+FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
+
+
+def idx(name):
+    """The array in a file of the format IDX."""
+    with gzip.open(FASHION / name) as file:
+        data = file.read()
+    rank = data[3]
+    shape = np.frombuffer(data, ">i4", rank, 4)
+    return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
+
+
+@pytest.mark.skipif(not FASHION.is_dir(), reason="no dataset-fashion-mnist")
+def test_a_network_learns_pictures():
+    images = idx("train-images-idx3-ubyte.gz")[:6400].reshape(-1, 784)
+    labels = idx("train-labels-idx1-ubyte.gz")[:6400]
+    x = (images / np.float32(255)).astype(np.float32)
+    optimizer = optim.Adam(1e-3)
+
+    def logits(p, x):
+        return nn.relu(x @ p["w1"] + p["b1"]) @ p["w2"] + p["b2"]
+
+    def loss(p, x, y):
+        return tnp.mean(nn.sparse_softmax_cross_entropy(logits(p, x), y))
+
+    @tagflow.function
+    def epoch(p, state, xs, ys):
+        def step(carry, batch):
+            p, state = carry
+            value, grads = tagflow.value_and_grad(loss)(p, *batch)
+            return optimizer.update(grads, state, p), value
+
+        (p, state), losses = tagflow.scan(step, (p, state), (xs, ys))
+        return p, state, losses
+
+    key1, key2 = random.split(random.key(0))
+    p = {"w1": random.normal(key1, (784, 64)) / np.float32(28),
+         "b1": np.zeros(64, np.float32),
+         "w2": random.normal(key2, (64, 10)) / np.float32(8),
+         "b2": np.zeros(10, np.float32)}
+    state = optimizer.init(p)
+    for _ in range(3):
+        p, state, losses = epoch(p, state, x[:6000].reshape(60, 100, 784),
+                                 labels[:6000].reshape(60, 100))
+    right = nn.softmax(tagflow.function(logits)(p, x[6000:])).argmax(1)
+    assert (right == labels[6000:]).mean() > 0.75
+    assert losses[-10:].mean() < 0.7 and state["step"] == 180
