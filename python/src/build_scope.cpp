@@ -228,7 +228,7 @@ void bind_build(nb::module_& module) {
           },
           nb::arg("device"), "A scope whose nodes run on that device.")
       .def(
-          "tuple",
+          "all_after",
           [](const ScopeObject& self, nb::handle outputs, nb::handle waits) {
             const Outputs all = graph::ops::tuple(
                 self.open(), self.take_all(outputs), self.take_all(waits));

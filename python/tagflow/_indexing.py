@@ -6,7 +6,7 @@ and a boolean array. Ints and the ends of slices may be tensors.
 
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional
 
 import numpy as np
 
@@ -73,7 +73,9 @@ class _Basic(NamedTuple):
 
 
 def _basic(items: List[Any]) -> _Basic:
-    begin, end, strides = [], [], []  # type: Tuple[List[Any], ...]
+    begin: List[Any] = []
+    end: List[Any] = []
+    strides: List[Any] = []
     masks = {"begin": 0, "end": 0, "new": 0, "shrink": 0}
     for i, item in enumerate(items):
         bit = 1 << i

@@ -12,7 +12,7 @@ import contextlib
 import os
 import sys
 import threading
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from . import _native
 from .errors import Error
@@ -45,7 +45,7 @@ def here() -> str:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_PACKAGE):
+        if not name.startswith(_PACKAGE) and name != contextlib.__file__:
             return f"{name}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return "?"
@@ -73,7 +73,8 @@ class Frame:
         # Frames of one graph have one body: that of its outermost frame.
         self.body: Frame = self if parent is None or body else parent.body
         self.entry = list(entry)
-        self.no_writes = no_writes or (parent.no_writes if parent else "")
+        self.no_writes: str = no_writes or (
+            parent.no_writes if parent else "")
         self.writes: Dict[Any, List[Any]] = {}
         self.reads: Dict[Any, List[Any]] = {}
         self.handles: Dict[Any, Any] = {}  # of variables, if it is a body
@@ -118,7 +119,7 @@ class Frame:
     def with_effects(self, outputs: List[Any]) -> List[Any]:
         """The outputs, available once all effects of the frame are done."""
         pending = self.pending()
-        return self.scope.tuple(outputs, pending) if pending else outputs
+        return self.scope.all_after(outputs, pending) if pending else outputs
 
     # --- Life ----------------------------------------------------------------
 
@@ -181,7 +182,7 @@ class Trace:
         self.graph = _native.Graph()
         self.root = Frame(self, _native.Scope(self.graph))
         self.sources: Dict[str, str] = {}  # by node
-        self.functions: Dict[Any, Tuple[str, Any]] = {}  # of recursions
+        self.functions: Dict[Any, str] = {}  # of recursions
 
     def note(self, tensor: str) -> None:
         self.sources[tensor.rpartition(":")[0] or tensor] = here()

@@ -276,7 +276,7 @@ def _equal_lengths(what: str, leaves: Sequence[SymbolicTensor],
         check = frame.op("Assert", [equal(rows, length)._out, text._out,
                                     rows._out, length._out])
         length = SymbolicTensor(
-            frame.scope.tuple([length._out], check)[0], frame)
+            frame.scope.all_after([length._out], check)[0], frame)
     return length
 
 

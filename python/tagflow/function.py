@@ -92,7 +92,7 @@ def _spec_of(leaf: Any) -> TensorSpec:
     return TensorSpec(leaf.dtype, leaf.shape)
 
 
-def _node_name(text: str) -> str:
+def node_name(text: str) -> str:
     """A name that a node may have."""
     name = re.sub(r"[^A-Za-z0-9_.]", "_", text).strip("_")
     return name if name and name[0].isalnum() else f"arg_{name}"
@@ -113,7 +113,7 @@ class Concrete:
             for each, its, is_weak in zip(specs, names, weak):
                 out = frame.op("Placeholder", [], {
                     "dtype": "string" if each.dtype == object else each.dtype,
-                    "shape": each.shape}, _node_name(its))[0]
+                    "shape": each.shape}, node_name(its))[0]
                 feeds.append(out.name)
                 values.append(SymbolicTensor(out, frame, is_weak))
             leaves, self.structure = tree.flatten(fn(values))
@@ -186,7 +186,7 @@ class Function(_native.Dispatch):
                  name: Optional[str] = None) -> None:
         self._fn = fn
         functools.update_wrapper(self, fn, updated=())
-        self._name = name or getattr(fn, "__name__", "function")
+        self._name = str(name or getattr(fn, "__name__", "function"))
         try:
             self._signature: Optional[inspect.Signature] = inspect.signature(fn)
         except (TypeError, ValueError):
@@ -291,7 +291,9 @@ class Function(_native.Dispatch):
 
     def _trace(self, structure: tree.Structure, fed: List[Any],
                fixed: Dict[int, Any]) -> Concrete:
-        names, specs, weak = [], [], []
+        names: List[str] = []
+        specs: List[TensorSpec] = []
+        weak: List[bool] = []
         paths = [self._path(structure, i) for i in range(structure.num_leaves)]
         taken: Dict[str, int] = {}
         for i, path in enumerate(paths):
@@ -301,7 +303,7 @@ class Function(_native.Dispatch):
             specs.append(leaf.spec if isinstance(leaf, _Fed)
                          else _spec_of(leaf))
             weak.append(is_number(leaf))
-            name = _node_name(path)
+            name = node_name(path)
             taken[name] = taken.get(name, -1) + 1
             names.append(name if not taken[name] else f"{name}_{taken[name]}")
 
@@ -372,7 +374,7 @@ class Function(_native.Dispatch):
                     "arguments, or tagflow.spec(dtype, shape) for each")
         args, kwargs = tree.map(
             lambda leaf: _Fed(leaf.value, leaf.value) if isinstance(
-                leaf, _SpecLeaf) else leaf, _mark_specs((args, kwargs)))
+                leaf, _SpecLeaf) else leaf, mark_specs((args, kwargs)))
         return self._find(args, kwargs, None)[0]
 
     def trace(self, *args: Any, **kwargs: Any) -> Concrete:
@@ -451,20 +453,20 @@ for _leaf in (_Static, _Fed, _SpecLeaf):
     tree.leaf(_leaf)
 
 
-def _mark_specs(value: Any) -> Any:
+def mark_specs(value: Any) -> Any:
     """The same structure, with leaves for the specs in it."""
     if isinstance(value, TensorSpec):
         return _SpecLeaf(value)
     if isinstance(value, dict):
-        return {key: _mark_specs(item) for key, item in value.items()}
+        return {key: mark_specs(item) for key, item in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(_mark_specs(item) for item in value)
+        return type(value)(mark_specs(item) for item in value)
     return value
 
 
 def _feed(value: Any, wanted: Any, what: str) -> Any:
     """The value with the spec of each leaf, checked."""
-    specs = tree.leaves(tree.map(lambda leaf: leaf, _mark_specs(wanted)))
+    specs = tree.leaves(tree.map(lambda leaf: leaf, mark_specs(wanted)))
     leaves, structure = tree.flatten(value)
     if len(specs) != len(leaves):
         raise TypeError(f"{what}: an argument has {len(leaves)} arrays, its "
@@ -491,7 +493,10 @@ def function(fn: Callable[..., Any]) -> Function: ...
 
 
 @overload
-def function(fn: None = None, **options: Any
+def function(fn: None = None, *, input_signature: Any = None,
+             static_argnums: Union[int, Sequence[int]] = (),
+             static_argnames: Union[str, Sequence[str]] = (),
+             name: Optional[str] = None
              ) -> Callable[[Callable[..., Any]], Function]: ...
 
 

@@ -101,8 +101,8 @@ def value_and_grad(fn: Fn, argnums: Argnums = 0,
     TensorFlow, the conjugate of JAX's."""
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        copies, args, chosen = _with_copies("grad", args, argnums)
-        result = fn(*args, **kwargs)
+        copies, given, chosen = _with_copies("grad", args, argnums)
+        result = fn(*given, **kwargs)
         aux = None
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
@@ -213,8 +213,8 @@ def jacobian(fn: Fn, argnums: Argnums = 0, *,
     result, in reverse mode."""
 
     def all_derivatives(*args: Any, **kwargs: Any) -> Any:
-        copies, args, chosen = _with_copies("jacobian", args, argnums)
-        leaves, structure = tree.flatten(fn(*args, **kwargs))
+        copies, given, chosen = _with_copies("jacobian", args, argnums)
+        leaves, structure = tree.flatten(fn(*given, **kwargs))
         frame = require_frame()
 
         def by_arguments(leaf: Any) -> Any:

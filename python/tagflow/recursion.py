@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, List, Tuple
 
 from . import tree
 from ._trace import here
 from ._lift import lifted
-from .function import TensorSpec, _mark_specs
+from .function import TensorSpec, mark_specs, node_name
 from .symbolic import SymbolicTensor, as_tensor, require_frame
 
 __all__ = ["recursive"]
@@ -59,11 +59,11 @@ class _Call:
                 as_tensor(leaf).dtype, as_tensor(leaf).shape)
                 if not isinstance(leaf, TensorSpec) else leaf,
                 result(*tree.unflatten(self.structure, self.xs)))
-        specs, self.result = tree.flatten(_mark_specs(result))
+        specs, self.result = tree.flatten(mark_specs(result))
         self.specs: List[TensorSpec] = [s.value for s in specs]
 
     def run(self) -> Any:
-        known: Dict[Any, str] = self.frame.trace.functions
+        known = self.frame.trace.functions
         scope = self.frame.scope
         # The first definition may have seen more of a shape: a call that knows
         # less has a function of its own.
@@ -71,7 +71,7 @@ class _Call:
         name = known.get(key)
         if name is None or not scope.has_function(name):
             if name is None:
-                name = scope.free_function_name(self.fn.__name__)
+                name = scope.free_function_name(node_name(self.fn.__name__))
                 known[key] = name
             self._define(name)
         with self.frame.noted():

@@ -106,6 +106,11 @@ class Arithmetic:
         from ._indexing import get
         return get(as_tensor(self), index)
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TracingError(
+            f"{here()}: an array in a traced function cannot be changed; "
+            "write x = x.at[index].set(value)")
+
     @property
     def at(self) -> Any:
         """`x.at[i].set(v)`: a copy of x with other elements; also add,
@@ -228,6 +233,14 @@ class SymbolicTensor(Arithmetic):
                                 for d in self._shape) + "]")
         state = "" if self._frame.is_open else ", finished"
         return f"<SymbolicTensor {self._dtype}{shape}{state}>"
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise _refuse("a format", "return the tensor, and print it then")
+        return repr(self)
+
+    def __contains__(self, value: Any) -> bool:
+        raise _refuse("a Python `in`", "use tagflow.numpy.any(x == value)")
 
     def __bool__(self) -> bool:
         raise _refuse("a Python `if`, `while`, `and`, `or`, `not` or bool()",

@@ -52,7 +52,7 @@ class Structure:
         self.kind = kind  # None: a leaf
         self.rest = rest
         self.children = children
-        self.num_leaves = (1 if kind is None
+        self.num_leaves: int = (1 if kind is None
                            else sum(c.num_leaves for c in children))
         self._hash = hash((kind, rest, children))
 

@@ -83,7 +83,7 @@ class Variable(Arithmetic):
                     "shared_name": self._shared_name}, "variable")[0]
         return handle
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         return id(self)
 
     def _read(self) -> SymbolicTensor:

@@ -288,6 +288,17 @@ def test_functions_call_each_other():
         np.int32(3)) == (True, False)
 
 
+def test_a_recursion_without_an_end_is_an_error():
+    @tagflow.recursive(result=tagflow.spec("int32"))
+    def forever(n):
+        return tagflow.cond(n < 0, lambda: n, lambda: forever(n + 1))
+
+    with pytest.raises(tagflow.ResourceExhaustedError,
+                       match="does the recursion end") as caught:
+        forever(np.int32(0))
+    assert caught.value.source.startswith(__file__)
+
+
 def test_recursive_functions_take_structures():
     @tagflow.recursive(result=lambda tree, depth: tree)
     def halves(tree, depth):
@@ -333,6 +344,10 @@ def test_a_recursive_function_must_return_what_it_declares():
     (lambda x: float(x), "astype"),
     (lambda x: np.asarray(x), "tagflow.numpy"),
     (lambda x: x > 0 and x < 1, "tagflow.numpy.where"),
+    (lambda x: max(x, 0), "tagflow.cond"),
+    (lambda x: 1 in x, "tagflow.numpy.any"),
+    (lambda x: f"{x:.2f}", "format"),
+    (lambda x: x.__setitem__(0, 1), r"x\.at\[index\]"),
 ])
 def test_what_needs_a_value_says_what_to_use_instead(use, names):
     with pytest.raises(tagflow.TracingError, match=names) as caught:

@@ -77,7 +77,8 @@ def test_losses_are_their_formulas():
     np.testing.assert_allclose(
         nn.sigmoid_cross_entropy(X, y),
         -y * np.log(sigmoid(X)) - (1 - y) * np.log(1 - sigmoid(X)))
-    np.testing.assert_allclose(nn.mean_squared_error(X, y), ((X - y) ** 2).mean())
+    np.testing.assert_allclose(nn.mean_squared_error(X, y),
+                               ((X - y) ** 2).mean())
 
 
 def test_convolutions_and_pools():

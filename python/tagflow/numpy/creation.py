@@ -12,8 +12,8 @@ from ..symbolic import SymbolicTensor, Value, as_tensor, emit, is_number
 from ._types import cast, inexact, to_dtype
 from .shapes import _ints, expand_dims
 
-__all__ = ["arange", "array", "asarray", "e", "empty", "empty_like", "euler_gamma",
-           "eye", "full", "full_like", "geomspace", "identity", "inf",
+__all__ = ["arange", "array", "asarray", "e", "empty", "empty_like",
+           "euler_gamma", "eye", "full", "full_like", "geomspace", "identity", "inf",
            "linspace", "logspace", "nan", "newaxis", "ones", "ones_like", "pi",
            "tri", "zeros", "zeros_like"]
 

@@ -12,33 +12,20 @@ from ..symbolic import SymbolicTensor, Value, as_tensor, emit
 from ._types import (cast, inexact, is_bool, is_complex, is_float, is_int,
                      pair, to_dtype)
 
-_UNARY = {
-    "exp": "Exp", "expm1": "Expm1", "log": "Log", "log1p": "Log1p",
-    "sqrt": "Sqrt", "rsqrt": "Rsqrt", "sin": "Sin", "cos": "Cos",
-    "tan": "Tan", "arcsin": "Asin", "arccos": "Acos", "arctan": "Atan",
-    "sinh": "Sinh", "cosh": "Cosh", "tanh": "Tanh", "arcsinh": "Asinh",
-    "arccosh": "Acosh", "arctanh": "Atanh", "erf": "Erf", "erfc": "Erfc",
-    "lgamma": "Lgamma", "digamma": "Digamma",
-}
-_BINARY = {
-    "add": "AddV2", "subtract": "Sub", "multiply": "Mul",
-    "maximum": "Maximum", "minimum": "Minimum",
-}
-_COMPARISONS = {
-    "less": "Less", "less_equal": "LessEqual", "greater": "Greater",
-    "greater_equal": "GreaterEqual",
-}
-
 __all__ = [
-    *_UNARY, *_BINARY, *_COMPARISONS, "abs", "absolute", "angle", "arctan2",
-    "astype", "bitwise_and", "bitwise_or", "bitwise_xor", "cbrt", "ceil",
-    "clip", "conj", "conjugate", "deg2rad", "divide", "equal", "exp2", "fabs",
-    "floor", "floor_divide", "fmod", "hypot", "imag", "invert", "isclose",
-    "isfinite", "isinf", "isnan", "left_shift", "log10", "log2", "logaddexp",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "mod",
-    "nan_to_num", "negative", "not_equal", "positive", "power", "rad2deg",
-    "real", "reciprocal", "remainder", "right_shift", "rint", "round", "sign",
-    "sinc", "square", "true_divide", "trunc",
+    "abs", "absolute", "add", "angle", "arccos", "arccosh", "arcsin",
+    "arcsinh", "arctan", "arctan2", "arctanh", "astype", "bitwise_and",
+    "bitwise_or", "bitwise_xor", "cbrt", "ceil", "clip", "conj", "conjugate",
+    "cos", "cosh", "deg2rad", "digamma", "divide", "equal", "erf", "erfc",
+    "exp", "exp2", "expm1", "fabs", "floor", "floor_divide", "fmod",
+    "greater", "greater_equal", "hypot", "imag", "invert", "isclose",
+    "isfinite", "isinf", "isnan", "left_shift", "less", "less_equal",
+    "lgamma", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod",
+    "multiply", "nan_to_num", "negative", "not_equal", "positive", "power",
+    "rad2deg", "real", "reciprocal", "remainder", "right_shift", "rint",
+    "round", "rsqrt", "sign", "sin", "sinc", "sinh", "sqrt", "square",
+    "subtract", "tan", "tanh", "true_divide", "trunc",
 ]
 
 
@@ -79,15 +66,39 @@ def _comparison(name: str, op: str) -> Any:
                   "broadcasting.")
 
 
-for _name, _op in _UNARY.items():
-    globals()[_name] = _unary(_name, _op)
-for _name, _op in _BINARY.items():
-    globals()[_name] = _binary(_name, _op)
-for _name, _op in _COMPARISONS.items():
-    globals()[_name] = _comparison(_name, _op)
-_same = {name: globals()[name] for name in (*_UNARY, *_BINARY, *_COMPARISONS)}
-_exp, _log, _sin = _same["exp"], _same["log"], _same["sin"]
-_maximum, _minimum = _same["maximum"], _same["minimum"]
+exp = _unary("exp", "Exp")
+expm1 = _unary("expm1", "Expm1")
+log = _unary("log", "Log")
+log1p = _unary("log1p", "Log1p")
+sqrt = _unary("sqrt", "Sqrt")
+rsqrt = _unary("rsqrt", "Rsqrt")
+sin = _unary("sin", "Sin")
+cos = _unary("cos", "Cos")
+tan = _unary("tan", "Tan")
+arcsin = _unary("arcsin", "Asin")
+arccos = _unary("arccos", "Acos")
+arctan = _unary("arctan", "Atan")
+sinh = _unary("sinh", "Sinh")
+cosh = _unary("cosh", "Cosh")
+tanh = _unary("tanh", "Tanh")
+arcsinh = _unary("arcsinh", "Asinh")
+arccosh = _unary("arccosh", "Acosh")
+arctanh = _unary("arctanh", "Atanh")
+erf = _unary("erf", "Erf")
+erfc = _unary("erfc", "Erfc")
+lgamma = _unary("lgamma", "Lgamma")
+digamma = _unary("digamma", "Digamma")
+
+add = _binary("add", "AddV2")
+subtract = _binary("subtract", "Sub")
+multiply = _binary("multiply", "Mul")
+maximum = _binary("maximum", "Maximum")
+minimum = _binary("minimum", "Minimum")
+
+less = _comparison("less", "Less")
+less_equal = _comparison("less_equal", "LessEqual")
+greater = _comparison("greater", "Greater")
+greater_equal = _comparison("greater_equal", "GreaterEqual")
 
 
 @lifted
@@ -363,8 +374,8 @@ def clip(x: Value, min: Value = None, max: Value = None) -> SymbolicTensor:
     """Not less than `min`, and not more than `max`."""
     x = as_tensor(x)
     if min is not None:
-        x = _maximum(x, min)
-    return x if max is None else _minimum(x, max)
+        x = maximum(x, min)
+    return x if max is None else minimum(x, max)
 
 
 @lifted
@@ -378,34 +389,34 @@ def arctan2(y: Value, x: Value) -> SymbolicTensor:
 def hypot(x: Value, y: Value) -> SymbolicTensor:
     """sqrt(x^2 + y^2), which does not overflow."""
     a, b = (abs(inexact(v)) for v in pair(x, y))
-    large, small = _maximum(a, b), _minimum(a, b)
+    large, small = maximum(a, b), minimum(a, b)
     ratio = emit("DivNoNan", [small, large])
-    return large * _same["sqrt"](ratio * ratio + 1)
+    return large * sqrt(ratio * ratio + 1)
 
 
 @lifted
 def logaddexp(x: Value, y: Value) -> SymbolicTensor:
     """log(exp(x) + exp(y)), which does not overflow."""
     a, b = (inexact(v) for v in pair(x, y))
-    return _maximum(a, b) + _same["log1p"](_exp(-abs(a - b)))
+    return maximum(a, b) + log1p(exp(-abs(a - b)))
 
 
 @lifted
 def exp2(x: Value) -> SymbolicTensor:
     """2 to the power of x."""
-    return _exp(inexact(x) * 0.6931471805599453)
+    return exp(inexact(x) * 0.6931471805599453)
 
 
 @lifted
 def log2(x: Value) -> SymbolicTensor:
     """The logarithm by the base of 2."""
-    return _log(inexact(x)) * 1.4426950408889634
+    return log(inexact(x)) * 1.4426950408889634
 
 
 @lifted
 def log10(x: Value) -> SymbolicTensor:
     """The logarithm by the base of 10."""
-    return _log(inexact(x)) * 0.4342944819032518
+    return log(inexact(x)) * 0.4342944819032518
 
 
 @lifted
@@ -434,7 +445,7 @@ def sinc(x: Value) -> SymbolicTensor:
     ones = emit("OnesLike", [x])
     is_zero = equal(x, 0)
     safe = emit("SelectV2", [is_zero, ones, x])
-    return emit("SelectV2", [is_zero, ones, _sin(safe) / safe])
+    return emit("SelectV2", [is_zero, ones, sin(safe) / safe])
 
 
 # --- Complex numbers ---------------------------------------------------------

@@ -181,7 +181,8 @@ def broadcast_arrays(*arrays: Value) -> List[SymbolicTensor]:
         target = emit("BroadcastArgs", [target, emit("Shape", [x])])
     shapes = [x.shape for x in tensors]
     if all(s is not None and None not in s for s in shapes):
-        target = _ints(np.broadcast_shapes(*shapes))
+        target = _ints(np.broadcast_shapes(
+            *shapes))  # type: ignore[arg-type]
     return [emit("BroadcastTo", [x, target]) for x in tensors]
 
 
@@ -368,7 +369,8 @@ def roll(x: Value, shift: Any, axis: Any = None) -> SymbolicTensor:
     if axis is None:
         flat = emit("Roll", [ravel(x), _ints(shift), _ints(0)])
         return reshape(flat, shape(x))
-    axes = [axis] if isinstance(axis, (int, np.integer)) else list(axis)
+    axes: List[int] = ([int(axis)] if isinstance(axis, (int, np.integer))
+                       else list(axis))
     return emit("Roll", [x, _ints(shift),
                          _ints([_axis_of(x, a) for a in axes])])
 
