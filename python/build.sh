@@ -18,6 +18,13 @@ packages=("scikit-build-core>=0.10" "nanobind>=2.4" "numpy>=2.0"
   ml_dtypes pytest)
 modules="scikit_build_core, nanobind, numpy, ml_dtypes, pytest"
 
+# The stable interface, which CPython has from 3.12 on, needs a newer CMake than
+# Debian's.
+if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then
+  packages+=("cmake>=3.26")
+  modules+=", cmake"
+fi
+
 skip() {
   echo "python/build.sh: $1" >&2
   exit 77

@@ -117,9 +117,7 @@ void explain(const Entry& entry) {
 }
 
 PyObject* run(const Entry& entry, PyObject* args) {
-  PyObject* const result =
-      PyObject_Vectorcall(entry.callable.ptr(), PySequence_Fast_ITEMS(args),
-                          size_t(PyTuple_GET_SIZE(args)), nullptr);
+  PyObject* const result = call_with_tuple(entry.callable.ptr(), args);
   if (result == nullptr) {
     explain(entry);
     return nullptr;
@@ -196,7 +194,7 @@ PyObject* clear_entries(PyObject* self, PyObject*) {
 }
 
 PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
-  PyObject* const self = type->tp_alloc(type, 0);
+  PyObject* const self = new_object(type);
   if (self != nullptr) object_of(self).entries = new Entries;
   return self;
 }
@@ -218,11 +216,9 @@ int clear(PyObject* self) {
 }
 
 void dealloc(PyObject* self) {
-  PyTypeObject* const type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   delete std::exchange(object_of(self).entries, nullptr);
-  type->tp_free(self);
-  Py_DECREF(type);
+  free_object(self, /*is_collected=*/true);
 }
 
 PyMethodDef methods[] = {

@@ -16,6 +16,7 @@
 #include "python/src/error.h"
 #include "python/src/lend.h"
 #include "python/src/pending.h"
+#include "python/src/stable.h"
 
 namespace tagflow::python {
 namespace {
@@ -77,7 +78,7 @@ bool take_arguments(const CallableParts& parts, PyObject* const* args,
     PyObject* const name = PyTuple_GET_ITEM(names, Py_ssize_t(i));
     const size_t at = find_slot(parts, name);
     if (at == count || feeds[at].valid()) {
-      const char* const text = PyUnicode_AsUTF8(name);
+      const char* const text = text_of_str(name);
       type_error(fmt::format("{} argument \"{}\": {}",
                              at == count ? "an unknown" : "a repeated",
                              text == nullptr ? "?" : text, parameters(parts)));
@@ -157,7 +158,6 @@ PyObject* repr(PyObject* self) noexcept try {
 }
 
 void dealloc(PyObject* self) {
-  PyTypeObject* const type = Py_TYPE(self);
   auto* const object = reinterpret_cast<CallableObject*>(self);
   {
     // The session may end with it, which waits for its runs.
@@ -170,8 +170,14 @@ void dealloc(PyObject* self) {
     PyEval_RestoreThread(state);
   }
   delete object->parts;
-  type->tp_free(self);
-  Py_DECREF(type);
+  free_object(self, /*is_collected=*/false);
+}
+
+// Session makes them, and nobody else.
+PyObject* refuse_to_make(PyTypeObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_TypeError,
+                  "Session.make_callable() makes objects of this class");
+  return nullptr;
 }
 
 PyMethodDef methods[] = {
@@ -189,6 +195,7 @@ PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET,
                           offsetof(CallableObject, call), READONLY, nullptr},
                          {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(&refuse_to_make)},
     {Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
     {Py_tp_dealloc, reinterpret_cast<void*>(&dealloc)},
     {Py_tp_repr, reinterpret_cast<void*>(&repr)},
@@ -248,8 +255,8 @@ bool no_signal() {
 bool is_main_thread() { return PyThread_get_thread_ident() == main_thread; }
 
 nb::object make_callable_object(std::unique_ptr<CallableParts> parts) {
-  auto* const object = reinterpret_cast<CallableObject*>(
-      callable_type->tp_alloc(callable_type, 0));
+  auto* const object =
+      reinterpret_cast<CallableObject*>(new_object(callable_type));
   if (object == nullptr) throw nb::python_error();
   object->call = &call;
   object->parts = parts.release();
@@ -263,7 +270,6 @@ void bind_callable(nb::module_& module) {
   const nb::object type = nb::steal<nb::object>(PyType_FromSpec(&spec));
   if (!type.is_valid()) throw nb::python_error();
   callable_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  callable_type->tp_new = nullptr;  // Session makes them
   module.attr("Callable") = type;
   nb::object(type).release();  // as long as the process
 }

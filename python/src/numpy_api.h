@@ -1,7 +1,7 @@
 // NumPy's C interface, whose table module.cpp loads for all sources.
 #pragma once
 
-#include <Python.h>
+#include "python/src/stable.h"
 
 #define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL tagflow_numpy_api
@@ -9,4 +9,3 @@
 #define NO_IMPORT_ARRAY
 #endif
 #include <numpy/arrayobject.h>
-#include <numpy/arrayscalars.h>

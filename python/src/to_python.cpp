@@ -52,7 +52,9 @@ PyObject* texts(const Tensor& tensor) {
       Py_DECREF(array);
       return nullptr;
     }
-    Py_XSETREF(objects[i], bytes);
+    PyObject* const before = objects[i];
+    objects[i] = bytes;
+    Py_XDECREF(before);
   }
   return array;
 }

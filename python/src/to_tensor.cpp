@@ -36,7 +36,7 @@ std::string prefix(std::string_view name) {
 
 std::string text_of(PyObject* object) {
   const Owned text(PyObject_Str(object));
-  const char* const bytes = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  const char* const bytes = text ? text_of_str(text.get()) : nullptr;
   PyErr_Clear();
   return bytes == nullptr ? "?" : bytes;
 }
@@ -73,16 +73,16 @@ bool text_element(PyObject* element, std::string_view name, std::string& text) {
     text.assign(bytes, size_t(size));
     return true;
   }
-  return fail(name, fmt::format("an element is {}, not bytes or str",
-                                Py_TYPE(element)->tp_name));
+  return fail(
+      name,
+      fmt::format("an element of {} is not bytes or str",
+                  text_of(reinterpret_cast<PyObject*>(Py_TYPE(element)))));
 }
 
 // Of an array of objects, bytes or str of any kind.
 bool texts(PyArrayObject* array, std::string_view name, Tensor& tensor) {
-  Py_INCREF(array);
   PyArray_Descr* const descr = PyArray_DescrFromType(NPY_OBJECT);
   const Owned objects(PyArray_FromArray(array, descr, NPY_ARRAY_CARRAY_RO));
-  Py_DECREF(array);
   if (!objects) return false;
   auto made = Tensor::allocate(DataType::kString, shape_of(objects.array()));
   if (!made.ok()) return fail(made.status());
