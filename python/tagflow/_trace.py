@@ -17,7 +17,8 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 from . import _native
 from .errors import Error
 
-__all__ = ["Frame", "Trace", "TracingError", "current", "here"]
+__all__ = ["Frame", "Trace", "TracingError", "current", "here",
+           "suspended"]
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -174,11 +175,25 @@ class Frame:
             sources.setdefault(name, line)
 
 
-class Trace:
-    """A graph that a function of Python builds."""
+@contextlib.contextmanager
+def suspended() -> Iterator[None]:
+    """Functions compute at once, although this thread traces."""
+    outer, _local.frame = _local.frame, None
+    _native.close_trace()
+    try:
+        yield
+    finally:
+        _native.open_trace()
+        _local.frame = outer
 
-    def __init__(self, name: str) -> None:
+
+class Trace:
+    """A graph that a function of Python builds. In a frozen one, Variables are
+    constants."""
+
+    def __init__(self, name: str, frozen: bool = False) -> None:
         self.name = name
+        self.frozen = frozen
         self.graph = _native.Graph()
         self.root = Frame(self, _native.Scope(self.graph))
         self.sources: Dict[str, str] = {}  # by node

@@ -13,7 +13,7 @@ from typing import (Any, Callable, Dict, List, NamedTuple, Optional, Sequence,
 
 import numpy as np
 
-from . import _native, _state, tree
+from . import _native, _saved_model, _state, tree
 from ._trace import Trace, current
 from .errors import Error
 from .graph import Graph
@@ -103,8 +103,9 @@ class Concrete:
 
     def __init__(self, name: str, fn: Callable[..., Any],
                  specs: Sequence[TensorSpec], names: Sequence[str],
-                 weak: Sequence[bool]) -> None:
-        trace = Trace(name)
+                 weak: Sequence[bool], frozen: bool = False) -> None:
+        self.recipe: Any = None  # how Function makes this trace again
+        trace = Trace(name, frozen)
         self.sources = trace.sources
         frame = trace.root
         feeds: List[str] = []
@@ -124,6 +125,7 @@ class Concrete:
             targets = [out.name.rpartition(":")[0] or out.name
                        for out in frame.pending()]
         frame.is_open = False
+        self.names = list(names)
         self.feeds, self.fetches = feeds, [x.name for x in results]
         self.specs = list(specs)
         self.results = [TensorSpec(x.dtype, x.shape) for x in results]
@@ -137,6 +139,16 @@ class Concrete:
         self.finish: Optional[Callable[[Any], Any]] = None
         if not plain:
             self.finish = functools.partial(tree.unflatten, self.structure)
+
+    def write_model(self, path: str) -> None:
+        """Writes it as a SavedModel, whose signature has the names of the
+        arguments, and the keys of a dict of results."""
+        form, keys, _ = self._form()
+        outputs = keys if form == "dict" else [
+            name.rpartition(":")[0] for name in self.fetches]
+        _saved_model.write(path, self.graph.to_graphdef(),
+                           list(zip(self.names, self.feeds, self.specs)),
+                           list(zip(outputs, self.fetches, self.results)))
 
     def _form(self) -> Tuple[str, List[str], bool]:
         """What the native call returns, and whether that is the result."""
@@ -227,9 +239,10 @@ class Function(_native.Dispatch):
         return concrete(leaves)
 
     def _find(self, args: Tuple[Any, ...], kwargs: Dict[str, Any],
-              specs: Optional[Sequence[Any]]) -> Tuple[Concrete, List[Any]]:
+              specs: Optional[Sequence[Any]], frozen: bool = False
+              ) -> Tuple[Concrete, List[Any]]:
         """The trace for these arguments, or for these specs of them, and what
-        it is fed with."""
+        it is fed with. A frozen one is always made anew."""
         if specs is not None:
             args, kwargs = self._with_specs(args, kwargs, specs)
         if self._static_nums:
@@ -258,6 +271,8 @@ class Function(_native.Dispatch):
                                     f"{error}") from None
             keys.append(_leaf_key(leaf))
             fed.append(leaf)
+        if frozen:
+            return self._trace(structure, fed, fixed, True), []
         key = (structure, tuple(keys))
         concrete = self._traces.get(key)
         if concrete is None:
@@ -290,7 +305,7 @@ class Function(_native.Dispatch):
         keys.append((type(value), value))
 
     def _trace(self, structure: tree.Structure, fed: List[Any],
-               fixed: Dict[int, Any]) -> Concrete:
+               fixed: Dict[int, Any], frozen: bool = False) -> Concrete:
         names: List[str] = []
         specs: List[TensorSpec] = []
         weak: List[bool] = []
@@ -314,7 +329,12 @@ class Function(_native.Dispatch):
                 for i in range(structure.num_leaves)])
             return self._fn(*args, **kwargs)
 
-        return Concrete(self._name, call, specs, names, weak)
+        made = Concrete(self._name, call, specs, names, weak, frozen)
+        # Without the arrays, which nobody else may have any more.
+        made.recipe = (structure, [
+            leaf if is_number(leaf) else _Fed(None, each)
+            for leaf, each in zip(fed, specs)], fixed)
+        return made
 
     def _offer(self, structure: tree.Structure, keys: List[Any],
                concrete: Concrete) -> None:
@@ -360,14 +380,16 @@ class Function(_native.Dispatch):
 
     # --- Looking at it -------------------------------------------------------
 
-    def _only(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Concrete:
+    def _only(self, args: Tuple[Any, ...], kwargs: Dict[str, Any],
+              frozen: bool = False) -> Concrete:
         """The trace for these arguments, which may be specs; without any, the
         only trace."""
         if not args and not kwargs:
             if self._specs is not None:
                 args = self._specs
             elif len(self._traces) == 1:
-                return next(iter(self._traces.values()))
+                only = next(iter(self._traces.values()))
+                return self._trace(*only.recipe, True) if frozen else only
             elif self._signature is None or self._signature.parameters:
                 raise ValueError(
                     f"{self._name} has {len(self._traces)} traces: give "
@@ -375,7 +397,7 @@ class Function(_native.Dispatch):
         args, kwargs = tree.map(
             lambda leaf: _Fed(leaf.value, leaf.value) if isinstance(
                 leaf, _SpecLeaf) else leaf, mark_specs((args, kwargs)))
-        return self._find(args, kwargs, None)[0]
+        return self._find(args, kwargs, None, frozen)[0]
 
     def trace(self, *args: Any, **kwargs: Any) -> Concrete:
         """The trace for these arguments, which may be tagflow.spec()s: what it
@@ -397,10 +419,21 @@ class Function(_native.Dispatch):
 
     def save(self, path: Union[str, "os.PathLike[str]"], *args: Any,
              **kwargs: Any) -> None:
-        """Writes the graph as a GraphDef, or as text if the name ends in
-        .pbtxt. Its placeholders have the names of the arguments, its results
-        are called "result"."""
-        self._only(args, kwargs).graph.save(os.fspath(path))
+        """Writes the graph for these arguments, which may be tagflow.spec()s.
+        Variables become constants.
+
+        A path that ends in .pb is a GraphDef, one that ends in .pbtxt or .txt a
+        text; the placeholders have the names of the arguments, and results are
+        called "result", or "result_0" and so on. Any other path is the folder
+        of a SavedModel, which must not exist: its signature also has the keys
+        of a dict of results. tagflow.load(), `tagflow serve` and TensorFlow
+        take it."""
+        path = os.fspath(path)
+        concrete = self._only(args, kwargs, frozen=True)
+        if path.endswith((".pb", ".pbtxt", ".txt")):
+            concrete.graph.save(path)
+        else:
+            concrete.write_model(path)
 
     def clear(self) -> None:
         """Forgets all traces."""

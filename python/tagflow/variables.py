@@ -8,7 +8,7 @@ from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
-from ._trace import current
+from ._trace import TracingError, current, here, suspended
 from .symbolic import (Arithmetic, SymbolicTensor, Value, as_tensor, is_number,
                        of_list, require_frame)
 
@@ -89,6 +89,10 @@ class Variable(Arithmetic):
     def _read(self) -> SymbolicTensor:
         """Its value at this place of the trace."""
         frame = require_frame()
+        if frame.trace.frozen:
+            with suspended():
+                value = self.numpy()
+            return as_tensor(value)
         out = frame.op("ReadVariableOp", [self._handle()],
                        {"dtype": _type_of(self._dtype)},
                        waits=frame.waits_of_read(id(self)))[0]
@@ -98,6 +102,9 @@ class Variable(Arithmetic):
     def _write(self, op: str, value: Value) -> SymbolicTensor:
         from .numpy._types import cast
         frame = require_frame()
+        if frame.trace.frozen:
+            raise TracingError(
+                f"{here()}: a function that is saved cannot assign {self!r}")
         x = as_tensor(value, self._dtype)
         if x.dtype != self._dtype:
             if np.dtype(object) != self._dtype:

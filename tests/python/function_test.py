@@ -240,8 +240,40 @@ def test_the_graph_can_be_looked_at_and_saved(tmp_path):
         got = session.run("result", {"x": np.ones(3), "y": 2.0})
     assert got.tolist() == [3, 3, 3]
     assert model is not None
+    f(np.float64(2), np.float64(3))
     with pytest.raises(ValueError, match="2 traces"):
         f.graph
+
+
+def test_a_function_is_saved_as_a_model(tmp_path):
+    scale = tagflow.Variable(3.0)
+
+    @tagflow.function
+    def f(x, options):
+        return {"scaled": x * scale, "sum": tnp.sum(x) + options["shift"]}
+
+    x = np.float32([1, 2])
+    assert f(x, {"shift": 1.0})["sum"] == 4
+    f.save(tmp_path / "only")  # the only trace
+    f.save(tmp_path / "any", tagflow.spec("float32", (None,)),
+           {"shift": tagflow.spec("float32")})
+    scale.assign(7.0)  # the models have the value of before
+    for name, more in (("only", x), ("any", np.float32([1, 2, 3]))):
+        model = tagflow.load(tmp_path / name)
+        got = model(x=more, **{"options.shift": 0.5})
+        np.testing.assert_array_equal(got["scaled"], more * 3)
+        assert got["sum"] == more.sum() + 0.5
+    with pytest.raises(tagflow.AlreadyExistsError):
+        f.save(tmp_path / "only")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["any", "only"]
+
+    writes = tagflow.function(lambda x: scale.assign(x))
+    with pytest.raises(tagflow.TracingError, match="is saved cannot assign"):
+        writes.save(tmp_path / "writes", np.float32(1))
+    single = tagflow.function(lambda x: x + 1)
+    single.save(tmp_path / "single", tagflow.spec("int64", None))
+    got = tagflow.load(tmp_path / "single")(x=np.arange(2))
+    assert got["result"].tolist() == [1, 2]
 
 
 def test_threads_share_a_function():
