@@ -389,7 +389,10 @@ class Function(_native.Dispatch):
                 args = self._specs
             elif len(self._traces) == 1:
                 only = next(iter(self._traces.values()))
-                return self._trace(*only.recipe, True) if frozen else only
+                if not frozen:
+                    return only
+                structure, fed, fixed = only.recipe
+                return self._trace(structure, fed, fixed, True)
             elif self._signature is None or self._signature.parameters:
                 raise ValueError(
                     f"{self._name} has {len(self._traces)} traces: give "
