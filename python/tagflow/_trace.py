@@ -197,6 +197,7 @@ class Trace:
         self.graph = _native.Graph()
         self.root = Frame(self, _native.Scope(self.graph))
         self.sources: Dict[str, str] = {}  # by node
+        self.variables: Dict[Any, None] = {}  # that it uses
         self.functions: Dict[Any, str] = {}  # of recursions
 
     def note(self, tensor: str) -> None:

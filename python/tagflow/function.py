@@ -130,6 +130,8 @@ class Concrete:
         self.specs = list(specs)
         self.results = [TensorSpec(x.dtype, x.shape) for x in results]
         self.graph = trace.graph
+        # As long as the trace can run, its variables have values.
+        self.variables = list(trace.variables)
         self._session = _state.session()
         self._session.extend(trace.graph)
         form, keys, plain = self._form()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import threading
-from typing import Any, Dict, Optional, Tuple
+import weakref
+from typing import Any, Deque, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -16,6 +18,29 @@ __all__ = ["Variable"]
 
 _numbers = itertools.count()
 _lock = threading.Lock()
+
+# The attributes of variables that nobody has any more. They are removed when
+# the next one is made: a collection of garbage may happen anywhere, even while
+# a function is traced.
+_doomed: Deque[Dict[str, Any]] = collections.deque()
+
+
+def _remove_doomed() -> None:
+    from .function import Function
+    removed: List[Dict[str, Any]] = []
+    while _doomed:
+        removed.append(_doomed.popleft())
+    if not removed:
+        return
+
+    def remove() -> None:
+        frame = require_frame()
+        for attrs in removed:
+            handle = frame.op("VarHandleOp", [], attrs)
+            frame.note_write(attrs["shared_name"], frame.op(
+                "DestroyResourceOp", handle, {"ignore_lookup_error": True}))
+
+    Function(remove)()
 
 
 class Variable(Arithmetic):
@@ -30,7 +55,8 @@ class Variable(Arithmetic):
     In a traced function it stands for its value at that place of the program:
     reads and assignments happen in their order, in branches and loops, too.
     Elsewhere its methods act at once. It has the type and the shape of its
-    first value. Its value exists until the process ends.
+    first value. Its value exists as long as the object, and functions that were
+    traced with it.
     """
 
     __slots__ = ("_dtype", "_shape", "_shared_name", "_functions", "name",
@@ -56,7 +82,9 @@ class Variable(Arithmetic):
         self.name = name or f"variable_{number}"
         self._shared_name = f"{self.name}#{number}"
         self._functions: Dict[str, Any] = {}  # what acts at once
+        _remove_doomed()
         self.assign(array)
+        weakref.finalize(self, _doomed.append, self._attrs()).atexit = False
 
     @property
     def dtype(self) -> Any:
@@ -70,17 +98,23 @@ class Variable(Arithmetic):
     def ndim(self) -> int:
         return len(self._shape)
 
+    def _attrs(self) -> Dict[str, Any]:
+        """Of the op that makes its handle."""
+        return {"dtype": _type_of(self._dtype), "shape": self._shape,
+                "shared_name": self._shared_name}
+
     # --- In a trace ----------------------------------------------------------
 
     def _handle(self) -> Any:
         """The handle in the graph of the current frame."""
-        body = require_frame().body
+        frame = require_frame()
+        frame.trace.variables[self] = None
+        body = frame.body
         handle = body.handles.get(self)
         if handle is None:
             with body.active():
-                handle = body.handles[self] = body.op("VarHandleOp", [], {
-                    "dtype": _type_of(self._dtype), "shape": self._shape,
-                    "shared_name": self._shared_name}, "variable")[0]
+                handle = body.handles[self] = body.op(
+                    "VarHandleOp", [], self._attrs(), "variable")[0]
         return handle
 
     def __hash__(self) -> int:  # type: ignore[override]

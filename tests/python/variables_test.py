@@ -1,5 +1,7 @@
 """Variables: their order in a program, their gradients, their files."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -148,6 +150,27 @@ def test_structures_can_have_variables():
     params["w"].assign(1.0)
     assert f(params, np.float32(5)) == 15
     assert len(f._traces) == 1
+
+
+def test_a_value_exists_as_long_as_somebody_uses_it():
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+
+    v = tagflow.Variable(1.0)
+    f = tagflow.function(lambda: v.assign_add(1.0))
+    assert f() == 2
+    v = None  # the trace still has it
+    gc.collect()
+    tagflow.Variable(0.0)
+    assert f() == 3
+    big = np.ones((1 << 20,))  # 8 MiB
+    tagflow.Variable(big)
+    before = resident()
+    for _ in range(40):
+        tagflow.Variable(big)
+        gc.collect()
+    assert resident() - before < 100 << 20
 
 
 @pytest.mark.parametrize("ending", ["npz", "safetensors"])
