@@ -238,7 +238,9 @@ void bind_graph(nb::module_& module) {
           [](GraphObject& self, const GraphObject& other) {
             check(self.graph.extend(other.graph));
           },
-          nb::arg("other"), "Adds copies of all nodes and functions.")
+          nb::arg("other"),
+          "Adds copies of all nodes and functions. No other thread may use the "
+          "graph meanwhile.")
       .def("__repr__", [](const GraphObject& self) {
         std::string text =
             fmt::format("<tagflow.Graph: {} nodes", self.graph.size());

@@ -159,7 +159,8 @@ class Model:
             return next(iter(known.values()))
         raise NotFoundError(
             f"[model] there is no signature {DEFAULT!r}; call one of "
-            f"model.signatures: {', '.join(map(repr, known)) or 'there is none'}")
+            f"model.signatures: "
+            f"{', '.join(map(repr, known)) or 'there is none'}")
 
 
 def _of_ends(graph: Graph) -> Dict[str, Tuple[Dict[str, str], Dict[str, str]]]:

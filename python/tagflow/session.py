@@ -76,7 +76,8 @@ class Session:
         graph: a Graph, or what Graph.from_graphdef() takes; None: empty.
         target: "tagflow://host:port" of a `tagflow master`; None: this process.
         devices: the devices of this process, such as "cpu:2".
-        workers: threads; 0: one per core, shared by the sessions of the process.
+        workers: threads; 0: one per core, which the sessions of the process
+            share.
         seed: of random ops that have none of their own; None: drawn.
         timeout: seconds that a run may take if it has no time-out of its own.
         window: overrides `parallel_iterations` of all loops if more than 0.
