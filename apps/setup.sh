@@ -52,6 +52,8 @@ test_packages=(
   libclang-rt-14-dev
   librapidcheck-dev
   python3
+  python3-dev
+  python3-venv
 )
 
 case ${1:-build} in
