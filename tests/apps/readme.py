@@ -23,15 +23,18 @@ MARKED = re.compile(
 RUN_BY = re.compile(
     r"<!-- run by: (?P<test>\S+) -->\n```console\n(?P<text>.*?)```\n", re.S)
 BARE = re.compile(r"(?<! -->\n)^```console\n(?P<first>.*)$", re.M)
-# Pages of prose and figures alone, and those about Python, whose code
-# tests/python/pages_test.py runs. All others have something to check.
+# Pages of prose and figures alone, those whose blocks tests run, and those
+# about Python, whose code tests/python/pages_test.py runs. All others have a
+# block that is run here.
 WITHOUT_BLOCKS = {"ARCHITECTURE.md", "docs/attacks.md", "docs/cluster.md",
                   "docs/cluster_checkpoints.md", "docs/faults.md",
                   "docs/limits.md", "docs/machines.md",
                   "docs/master_service.md", "docs/notes.md",
-                  "docs/python.md", "docs/python_building.md", "docs/rules.md",
-                  "docs/speed.md", "docs/state.md", "docs/steps.md",
-                  "docs/survival.md", "docs/tls.md", "docs/wire.md"}
+                  "docs/python.md", "docs/python_building.md",
+                  "docs/python_training.md", "docs/rules.md",
+                  "docs/serving.md", "docs/speed.md", "docs/state.md",
+                  "docs/steps.md", "docs/survival.md",
+                  "docs/tensorflow_clients.md", "docs/tls.md", "docs/wire.md"}
 
 
 def output_of(command, root, bin_dir):

@@ -62,7 +62,7 @@ expect 0 '^{"step": 1, "fetches": {"loss": ' - \
   tagflow run $train --batch 7 --steps 1 --fetch loss --json
 expect 0 '^{"step": 1' 'warning: .*"line_x.json" has 50 rows, so a batch of 60' \
   tagflow run $train --batch 60 --steps 1 --fetch loss --json
-expect 2 - 'begins with @, but "7" is not a .npy or .json file' \
+expect 2 - 'begins with @, but "7" is not a .npy, .npz or .json file' \
   tagflow run $sums --feed x=@7
 expect 3 - 'no file "none.npy"' tagflow run $sums --feed x=@none.npy
 expect 2 - 'no feed is by rows' tagflow run $sums --feed 'x=[1, 2]' --batch 2

@@ -78,7 +78,8 @@ TEST_CASE("a feed may lack a value if nothing runs") {
 
 TEST_CASE("a literal that is not JSON gets a hint") {
   CHECK(parse_feed("x:0=[NaN]").status().message() ==
-        "[--feed] the value of \"x:0\" is neither a .npy or .json file nor a "
+        "[--feed] the value of \"x:0\" is neither a .npy, .npz or .json file "
+        "nor a "
         "JSON literal: [NaN]; JSON cannot express them: write \"nan\", "
         "\"inf\" and \"-inf\", in double quotes");
 }
@@ -147,8 +148,8 @@ TEST_CASE("a file with an @ is fed by rows") {
   CHECK(load({"x=" + path.string()}).failure.exit_code ==
         ExitCode::kRunTimeError);
   CHECK(parse_feed("x=@1").status().message() ==
-        "[--feed] the value of \"x\" begins with @, but \"1\" is not a .npy or "
-        ".json file");
+        "[--feed] the value of \"x\" begins with @, but \"1\" is not a .npy, "
+        ".npz or .json file");
   std::filesystem::remove(path);
 }
 
