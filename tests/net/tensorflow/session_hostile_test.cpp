@@ -5,6 +5,7 @@
 #include <future>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -103,7 +104,8 @@ TEST_CASE("requests that are nearly right end no service") {
   }
   CHECK(answered > 0);
   CHECK(refused > 100);
-  CHECK(asked.service->figures().runs == 0);
+  // A run is counted until its answer has been taken.
+  while (asked.service->figures().runs > 0) std::this_thread::yield();
   CHECK(asked.value(Asked::step(session, {{"x:0", 2}}, {"y:0"})) == 3);
 }
 
