@@ -28,6 +28,12 @@ Status open(Asked& asked, const std::string& graph = "") {
   return asked.ask(&SessionService::create_session, request, response);
 }
 
+// What becomes of a run whose session is closed: it may not be prepared yet.
+bool is_closed(const Status& status) {
+  return status.code() == Code::kCancelled ||
+         status.code() == Code::kFailedPrecondition;
+}
+
 TEST_CASE("a service without room is refused") {
   SessionService::Options options;
   options.limits.runs = 0;
@@ -54,7 +60,7 @@ TEST_CASE("sessions beyond the limit are refused, or replace idle ones") {
   auto answer = hasty.begin(&SessionService::run_step, waits, response);
   CHECK(open(hasty).code() == Code::kResourceExhausted);
   REQUIRE(hasty.close(fresh).ok());
-  CHECK(answer.get().code() == Code::kCancelled);
+  CHECK(is_closed(answer.get()));
 }
 
 TEST_CASE("runs beyond the limit are refused, and then there is room again") {
@@ -67,8 +73,8 @@ TEST_CASE("runs beyond the limit are refused, and then there is room again") {
   CHECK(asked.error(Asked::step(session, {}, {"one:0"})).code() ==
         Code::kResourceExhausted);
   REQUIRE(asked.close(session).ok());
-  CHECK(first.get().code() == Code::kCancelled);
-  CHECK(second.get().code() == Code::kCancelled);
+  CHECK(is_closed(first.get()));
+  CHECK(is_closed(second.get()));
   CHECK(asked.value(Asked::step(asked.open(), {}, {"one:0"})) == 1);
 }
 
