@@ -28,12 +28,6 @@ Status open(Asked& asked, const std::string& graph = "") {
   return asked.ask(&SessionService::create_session, request, response);
 }
 
-// What becomes of a run whose session is closed: it may not be prepared yet.
-bool is_closed(const Status& status) {
-  return status.code() == Code::kCancelled ||
-         status.code() == Code::kFailedPrecondition;
-}
-
 TEST_CASE("a service without room is refused") {
   SessionService::Options options;
   options.limits.runs = 0;
@@ -60,7 +54,7 @@ TEST_CASE("sessions beyond the limit are refused, or replace idle ones") {
   auto answer = hasty.begin(&SessionService::run_step, waits, response);
   CHECK(open(hasty).code() == Code::kResourceExhausted);
   REQUIRE(hasty.close(fresh).ok());
-  CHECK(is_closed(answer.get()));
+  CHECK(test::is_closed(answer.get()));
 }
 
 TEST_CASE("runs beyond the limit are refused, and then there is room again") {
@@ -73,8 +67,8 @@ TEST_CASE("runs beyond the limit are refused, and then there is room again") {
   CHECK(asked.error(Asked::step(session, {}, {"one:0"})).code() ==
         Code::kResourceExhausted);
   REQUIRE(asked.close(session).ok());
-  CHECK(is_closed(first.get()));
-  CHECK(is_closed(second.get()));
+  CHECK(test::is_closed(first.get()));
+  CHECK(test::is_closed(second.get()));
   CHECK(asked.value(Asked::step(asked.open(), {}, {"one:0"})) == 1);
 }
 
