@@ -88,7 +88,7 @@ void ClientSession::Call::answer(const std::vector<std::string>& fetches,
       write_step_stats(*trace_, session_->home(), began_, *metadata());
     if (trace_ != nullptr && !result.ok())
       session_->parts_.traces.keep(std::move(trace_));
-    if (!result.ok()) return result.status();
+    if (!result.ok()) return session_->or_closed(result.status());
     return write(fetches, *result);
   });
   finish(status);

@@ -143,6 +143,12 @@ Result<std::shared_ptr<ClientSession::Call>> ClientSession::begin(
   return Call::begin(shared_from_this(), std::move(share), token, done);
 }
 
+Status ClientSession::or_closed(Status status) const {
+  if (status.code() != Code::kFailedPrecondition) return status;
+  const std::lock_guard lock(mutex_);
+  return is_closed_ ? closed_session() : status;
+}
+
 ClientSession::ReadyToRun ClientSession::find(const std::string& key) {
   const std::lock_guard lock(mutex_);
   const auto found = prepared_.find(key);
@@ -154,11 +160,7 @@ Result<ClientSession::ReadyToRun> ClientSession::prepare(
   auto prepared = std::make_shared<Prepared>();
   auto callable = session_->make_callable(signature.feeds, signature.fetches,
                                           signature.targets, options);
-  if (!callable.ok()) {
-    const std::lock_guard lock(mutex_);
-    if (is_closed_) return closed_session();
-  }
-  if (!callable.ok()) return explain(callable.status(), signature);
+  if (!callable.ok()) return or_closed(explain(callable.status(), signature));
   prepared->callable = *std::move(callable);
   prepared->fetches = signature.fetches;
   return ReadyToRun(std::move(prepared));

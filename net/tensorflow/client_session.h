@@ -89,6 +89,9 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   actors::SessionOptions twin_options() const;
   // The name of the device of its answers.
   std::string home() const;
+  // An error, which says that the session is closed if it may come of that: the
+  // session refuses what it has not started by then.
+  Status or_closed(Status status) const;
   // Why a name is not there, if it was set aside.
   Status explain(Status status, const Signature& signature);
   // Starts the run of a call at once if it is prepared, and else has a clerk

@@ -169,10 +169,4 @@ class Asked {
   std::unique_ptr<SessionService> service;
 };
 
-// What becomes of a run whose session is closed: it may not be prepared yet.
-inline bool is_closed(const Status& status) {
-  return status.code() == Code::kCancelled ||
-         status.code() == Code::kFailedPrecondition;
-}
-
 }  // namespace tagflow::net::test
