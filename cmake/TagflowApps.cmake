@@ -79,7 +79,8 @@ target_link_libraries(tagflow_apps PUBLIC tagflow_apps_common tagflow_kmeans)
 tagflow_reuse_pch(tagflow_apps tagflow_apps_common)
 
 # The stepper's page is part of the library.
-foreach(part IN ITEMS page.css page.html page_state.js page.js)
+foreach(part IN ITEMS page.css page.html page_state.js
+    page_frames.js page.js)
   set(file "${apps}/tagflow/stepper/${part}")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
   string(MAKE_C_IDENTIFIER "TAGFLOW_${part}" variable)

@@ -196,9 +196,9 @@ std::string to_page(const Recording& recording, const Frontispiece& front,
   page += draw::to_svg(recording.drawing, layout, false);
   page += "</main>\n<script type=\"application/json\" id=\"recording\">\n";
   page += escape_script(to_json(recording, front));
-  page +=
-      fmt::format("</script>\n<script>\n{}\n{}</script>\n</body>\n</html>\n",
-                  kPageState, kPageScript);
+  page += fmt::format(
+      "</script>\n<script>\n{}\n{}\n{}</script>\n</body>\n</html>\n",
+      kPageState, kPageFrames, kPageScript);
   return page;
 }
 

@@ -59,14 +59,14 @@ function drawTokens() {
     shown.forEach((token, i) => {
       if (place < 0) {
         const b = boxes[-1 - place];
-        if (b) {
+        if (b && !isHidden(-1 - place)) {
           drawToken(b.bb.x + b.bb.width - 4 - 13 * i,
                     b.bb.y + b.bb.height + 2, token, i === 0);
         }
         return;
       }
       const p = paths[place];
-      if (!p) return;
+      if (!p || isEdgeHidden(place)) return;
       const where = 0.5 + (i - (shown.length - 1) / 2) *
           Math.min(0.2, 16 / Math.max(p.length, 1));
       const {x, y} = p.path.getPointAtLength(p.length * where);
@@ -82,7 +82,7 @@ function drawNodes(step, shown) {
     for (const node of nodes) ready.set(node, scope);
   }
   boxes.forEach((b, i) => {
-    if (!b) return;
+    if (!b || isHidden(i)) return;
     b.box.style.stroke = '';
     b.g.classList.remove('now', 'ready', 'skipped', 'unseen');
     const scope = shown.get(firesIn(i));
@@ -117,23 +117,6 @@ function drawNodes(step, shown) {
     b.g.classList.add('now');
     b.box.style.stroke = colourOf(step.scope);
   }
-}
-
-function drawFrames() {
-  R.frames.forEach((f, i) => {
-    const g = $('f' + i);
-    if (!g) return;
-    const live = [...state.live].filter(
-        s => R.instances[R.scopes[s].instance].frame === i);
-    g.classList.toggle('live', live.length > 0);
-    g.querySelector('rect').style.stroke =
-        live.length ? colourOf(live[live.length - 1]) : '';
-    const text = $('t' + i);
-    if (text.dataset.name === undefined) text.dataset.name = text.textContent;
-    text.textContent = text.dataset.name + (live.length
-        ? '  ·  iteration ' + live.slice(-5).map(s => R.scopes[s].iteration).join(', ')
-        : '');
-  });
 }
 
 // --- The panel ---------------------------------------------------------------
@@ -269,6 +252,8 @@ let isFitted = true;  // until somebody moves or zooms
 function applyCamera() {
   scene.setAttribute('transform',
                      `translate(${camera.x},${camera.y}) scale(${camera.k})`);
+  // Names of frames stay readable from afar.
+  scene.style.setProperty('--far', Math.min(3, Math.max(1, 0.8 / camera.k)));
   view.classList.toggle('far', camera.k < 0.5);
 }
 
@@ -291,18 +276,21 @@ function zoom(factor, x, y) {
   applyCamera();
 }
 
+// Moves to what shows the node: its box, or the folded frame that hides it.
 function centre(node, onlyIfHidden) {
-  const b = boxes[node];
-  if (!b) return;  // it is not drawn
-  // Who asks for one node wants to read it.
-  if (!onlyIfHidden && camera.k < 0.55) {
+  if (!boxes[node]) return;  // it is not drawn
+  const around = foldedAround(R.nodes[node].frame);
+  const b = around ? $('f' + around).getBBox() : boxes[node].bb;
+  // Who looks at one node wants to read it.
+  const isSmall = camera.k < 0.55 && !around;
+  if (isSmall) {
     isFitted = false;
     camera.k = 0.85;
   }
-  const x = (b.bb.x + b.bb.width / 2) * camera.k + camera.x;
-  const y = (b.bb.y + b.bb.height / 2) * camera.k + camera.y;
+  const x = (b.x + b.width / 2) * camera.k + camera.x;
+  const y = (b.y + b.height / 2) * camera.k + camera.y;
   const w = view.clientWidth, h = view.clientHeight;
-  if (onlyIfHidden && (isFitted ||
+  if (onlyIfHidden && !isSmall && (isFitted ||
       (x > 80 && x < w - 80 && y > 80 && y < h - 60))) return;
   camera.x += w / 2 - x;
   camera.y += h / 2 - y;
@@ -325,7 +313,7 @@ function go(to) {
   pin(pinned);
   if (step) {
     const node = firstNode(step);
-    if (node !== undefined) centre(node, true);
+    if (node !== undefined && $('follow').checked) centre(node, true);
   }
   try {
     history.replaceState(null, '', '#step=' + at);
@@ -395,7 +383,15 @@ function start() {
   const middle = f => zoom(f, view.clientWidth / 2, view.clientHeight / 2);
   $('closer').onclick = () => middle(1.3);
   $('further').onclick = () => middle(1 / 1.3);
-  $('fit').onclick = fit;
+  $('fit').onclick = () => {
+    $('follow').checked = false;
+    fit();
+  };
+  $('fold').onclick = foldAll;
+  R.frames.forEach((f, i) => {
+    const name = $('t' + i);
+    if (name) name.onclick = () => fold(i);
+  });
   addEventListener('keydown', event => {
     if (event.target.id === 'find' || event.altKey || event.ctrlKey ||
         event.metaKey) return;
@@ -440,6 +436,11 @@ function start() {
   fit();
   $('legends').open = camera.k > 0.6;
   go(stepOfHash());
+  // The whole of a large graph is only dots: begins where the run does.
+  if (at === 0 && camera.k < 0.3 && last > 0) {
+    const node = firstNode(R.steps.find(s => firstNode(s) !== undefined) || {});
+    if (node !== undefined) centre(node);
+  }
 }
 
 function stepOfHash() {
