@@ -2,6 +2,8 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,7 +16,9 @@
 #include "apps/tagflow/model/model_check.h"
 #include "apps/tagflow/model/op_libraries.h"
 #include "apps/tagflow/signature.h"
+#include "graph/analysis/extract.h"
 #include "graph/analysis/validate.h"
+#include "graph/functions/lower.h"
 #include "graph/status_text.h"
 
 namespace tagflow::apps {
@@ -27,6 +31,7 @@ struct GraphOptions {
   std::vector<std::string> fetches;
   std::string dot;
   std::string svg;
+  bool inlined = false;
   bool json = false;
 };
 
@@ -66,6 +71,44 @@ Status draw_files(const GraphOptions& options, const draw::Drawing& drawing) {
   return io::write_file(options.svg, draw::to_svg(drawing, layout));
 }
 
+// The nodes, which must be the graph's, as a run has them: instead of each call
+// of a function there is its body, and instead of functional control flow its
+// primitives. A function that calls itself stays a node `_Call`.
+Result<graph::Program> inline_functions(const Model& model, const Nodes& nodes,
+                                        const graph::FrameMap& frames) {
+  Nodes targets;
+  std::ranges::copy_if(
+      nodes, std::back_inserter(targets), [&](const graph::Node* node) {
+        return frames.output_of(*node) == graph::FrameId::kRoot;
+      });
+  TAGFLOW_ASSIGN(graph::Program program,
+                 graph::extract(model.graph, {}, {}, targets));
+  TAGFLOW_RETURN_IF_ERROR(graph::lower_functions(program));
+  program.graph.library() = graph::FunctionLibrary();
+  return program;
+}
+
+// Draws the nodes and summarises them.
+Result<GraphSummary> show_nodes(const GraphOptions& options,
+                                const graph::Graph& graph, const Nodes& nodes,
+                                const graph::FrameMap& frames) {
+  TAGFLOW_RETURN_IF_ERROR(
+      draw_files(options, draw::make_drawing(nodes, frames)));
+  return summarise(graph, nodes, frames);
+}
+
+Result<GraphSummary> show_inlined(const GraphOptions& options,
+                                  const Model& model, const Nodes& nodes,
+                                  const graph::FrameMap& frames) {
+  TAGFLOW_ASSIGN(const graph::Program program,
+                 inline_functions(model, nodes, frames));
+  TAGFLOW_ASSIGN(const graph::FrameMap inlined_frames,
+                 graph::validated_frames(program.graph));
+  const Nodes inlined(program.graph.nodes().begin(),
+                      program.graph.nodes().end());
+  return show_nodes(options, program.graph, inlined, inlined_frames);
+}
+
 // From the graph to its summary; draws it on the way.
 Result<GraphSummary> examine(const GraphOptions& options, const Model& model) {
   Result<graph::FrameMap> valid = graph::validated_frames(model.graph);
@@ -74,10 +117,12 @@ Result<GraphSummary> examine(const GraphOptions& options, const Model& model) {
   TAGFLOW_ASSIGN(const NamedSignature* signature,
                  choose_signature(model, options.signature));
   TAGFLOW_ASSIGN(const Nodes nodes, chosen_nodes(model, options, signature));
-  TAGFLOW_RETURN_IF_ERROR(
-      draw_files(options, draw::make_drawing(nodes, frames)));
-  GraphSummary summary = summarise(model.graph, nodes, frames);
+  TAGFLOW_ASSIGN(GraphSummary summary,
+                 options.inlined
+                     ? show_inlined(options, model, nodes, frames)
+                     : show_nodes(options, model.graph, nodes, frames));
   add_signatures(model, signature, summary);
+  if (options.inlined) return summary;  // all functions it calls are checked
   const bool is_whole = options.fetches.empty() && options.signature.empty();
   check_functions(model, nodes, is_whole, summary);
   return summary;
@@ -120,6 +165,10 @@ void add_graph_command(CLI::App& app, ExitCode& exit_code) {
   add_output_option(*command, "--dot", options->dot,
                     "write the graph in Graphviz's language");
   add_output_option(*command, "--svg", options->svg, "draw it; needs Graphviz");
+  command->add_flag("--inline", options->inlined,
+                    "describe and draw what a run has: bodies instead of calls "
+                    "of functions, and primitives instead of functional "
+                    "control flow");
   command->add_flag("--json", options->json,
                     "print one JSON object; errors stay text on stderr");
   command->callback([options, &exit_code] {

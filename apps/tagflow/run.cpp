@@ -219,14 +219,17 @@ Results run_with_restarts(const RunOptions& options, Prepared& prepared,
   return results;
 }
 
+constexpr size_t kMaxFilesNamed = 8;
+
 Failure print_results(const RunOptions& options,
                       const std::vector<FetchName>& names,
                       const Results& results) {
   // There are none if no step was left to run.
   const bool has_results = results.values.size() == names.size();
   if (!options.out.empty() && has_results) {
-    Status status = write_results(options.out, names, results.values);
-    if (!status.ok()) return run_time_error(std::move(status));
+    const auto files = write_results(options.out, names, results.values);
+    if (!files.ok()) return run_time_error(files.status());
+    spdlog::info("wrote {}", first_of(*files, kMaxFilesNamed));
   }
   if (options.steps > 0) return {};  // they are printed
   std::string text;

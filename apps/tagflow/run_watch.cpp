@@ -145,7 +145,7 @@ void TensorWatch::show(const Watched& watched, const std::string& tag,
   const std::span<const Tensor> values(&value, 1);
   const std::lock_guard lock(mutex_);
   if (!out_.empty()) {
-    Status written = write_results(out_, names, values);
+    Status written = write_results(out_, names, values).status();
     // The run ends by it.
     if (!written.ok())
       throw StatusException(std::move(written).with_prefix("[--watch-out] "));

@@ -209,6 +209,14 @@ if [ "$(id -u)" -eq 0 ] && $nobody "$bin/tagflow" --version >/dev/null 2>&1; the
     complain "a graph in a folder that may not be read" tagflow graph
   fi
 fi
+# --- Functions inlined --------------------------------------------------------
+graphs=$(dirname "$loop")
+expect 0 '^graph .* 1 loop frame, 0 functions$' - \
+  tagflow graph "$graphs/functional.pbtxt" --inline --svg inlined.svg
+grep -q 'frame while/frame<' "$work/inlined.svg" ||
+  complain "no frame of the loop is drawn" tagflow graph --inline
+expect 0 '^calls +y/which/then/rest/call: _Call of power$' - \
+  tagflow graph "$graphs/recursive.pbtxt" --fetch y --inline
 # More than can be drawn is still summarised, and written for other tools.
 python3 -c 'for i in range(2001):
     print("node { name: \"n%d\" op: \"NoOp\" }" % i)' >"$work/many.pbtxt"

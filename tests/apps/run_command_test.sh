@@ -22,7 +22,8 @@ for switches in "--workers 1" "--workers 2 --window 1" "--window 32" \
   expect 0 '^Exit:0 = int32\[\] 50$' - \
     tagflow run "$loop" --feed n:0=50 --fetch Exit:0 $switches
 done
-expect 0 - - tagflow run "$sums" --feed 'x:0=[1, 2]' --feed 'text="b"' \
+expect 0 - '^info: wrote results/y_0.npy, results/dir_echo_0.json$' \
+  tagflow run "$sums" --feed 'x:0=[1, 2]' --feed 'text="b"' \
   --fetch y:0 --fetch dir/echo:0 --out results
 [ -f "$work/results/y_0.npy" ] && [ -f "$work/results/dir_echo_0.json" ] ||
   complain "files of --out are missing" tagflow run --out
@@ -116,7 +117,8 @@ expect 0 '^z = float\[1\] \[2.0\]$' - \
 expect 0 '^minus:0 = float\[\] -1.0$' - \
   tagflow run model --feed serving_default_x:0=1 --fetch minus:0
 expect 0 '"y": \{"dtype": "float"' - tagflow run model --feed 'x=[1]' --json
-expect 0 - - tagflow run model --feed 'x=[1]' --out model_out
+expect 0 - '^info: wrote model_out/y.npy$' \
+  tagflow run model --feed 'x=[1]' --out model_out
 [ -f "$work/model_out/y.npy" ] || complain "there is no y.npy" tagflow run --out
 mkdir "$work/linked"
 ln -s ../model/saved_model.pb "$work/linked/saved_model.pb"
@@ -384,7 +386,7 @@ mkdir "$work/folder.pb"
 expect 3 - 'folder.pb' tagflow run folder.pb --target a
 
 # Archives of numpy: an array by the feed's name, or by a name of its own.
-expect 0 - - tagflow run "$sums" --feed x:0=results/y_0.npy \
+expect 0 - 'wrote all.npz' tagflow run "$sums" --feed x:0=results/y_0.npy \
   --feed p:0=true --fetch x:0 --fetch y:0 --out all.npz
 expect 0 '^x:0 = ' - tagflow run "$sums" --feed x:0=all.npz:x_0 \
   --feed p:0=true --fetch x:0

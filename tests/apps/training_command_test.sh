@@ -30,7 +30,8 @@ expect 0 '^{"step": 3, "fetches": {"loss": [0-9.e-]+}}$' - \
 expect 0 '^step 2: steps = int64\[\] [012]$' - \
   tagflow run $train --fetch steps --steps 2
 expect 0 - - tagflow run $train --steps 4
-expect 0 - - tagflow run $train --steps 4 --fetch slope/read --out results
+expect 0 - '^info: wrote results/slope_read_0.npy$' \
+  tagflow run $train --steps 4 --fetch slope/read --out results
 [ -f "$work/results/slope_read_0.npy" ] || complain "no result" --out
 
 # --- Queues -------------------------------------------------------------------
@@ -128,8 +129,8 @@ expect 0 - - tagflow run $train --steps 3 --save few2 --save-every 1000s
 
 # What says how to go on is not a difference of variables.
 expect 0 - - tagflow checkpoint diff part/model.ckpt-24 part/model.ckpt-24
-expect 0 - - tagflow run $line --restore part --steps 1 --fetch steps \
-  --save same --out results
+expect 0 - 'wrote results/steps_0.npy' tagflow run $line --restore part \
+  --steps 1 --fetch steps --save same --out results
 expect 1 '^_tagflow/step: ' - tagflow checkpoint diff same part --all
 expect 0 - - tagflow checkpoint diff same part
 

@@ -84,23 +84,26 @@ Status prepare_folder(const std::filesystem::path& folder,
                             : io::make_folder(folder);
 }
 
-Status write_results(const std::filesystem::path& folder,
-                     std::span<const FetchName> names,
-                     std::span<const Tensor> results) {
-  if (is_archive(folder)) return write_archive(folder, names, results);
+Result<std::vector<std::string>> write_results(
+    const std::filesystem::path& folder, std::span<const FetchName> names,
+    std::span<const Tensor> results) {
+  if (is_archive(folder)) {
+    TAGFLOW_RETURN_IF_ERROR(write_archive(folder, names, results));
+    return std::vector{folder.string()};
+  }
+  std::vector<std::string> paths;
   for (size_t i = 0; i < names.size(); ++i) {
-    const std::filesystem::path stem = folder / names[i].stem;
-    Status status;
-    if (results[i].dtype() == DataType::kString) {
-      status = io::write_file(stem.string() + ".json",
-                              io::format_string_tensor(results[i]));
-    } else {
-      status = io::write_npy(stem.string() + ".npy", results[i]);
-    }
+    const bool is_text = results[i].dtype() == DataType::kString;
+    paths.push_back((folder / names[i].stem).string() +
+                    (is_text ? ".json" : ".npy"));
+    Status status =
+        is_text
+            ? io::write_file(paths.back(), io::format_string_tensor(results[i]))
+            : io::write_npy(paths.back(), results[i]);
     TAGFLOW_RETURN_IF_ERROR(
         std::move(status).with_prefix(names[i].label + ": "));
   }
-  return {};
+  return paths;
 }
 
 std::string format_results(std::span<const FetchName> names,

@@ -32,12 +32,12 @@ Status prepare_folder(const std::filesystem::path& folder,
                       std::span<const FetchName> names);
 
 // Writes each result to FOLDER/STEM.npy (strings: .json), or as STEM to the
-// .npz file. Returns InvalidArgument for handles, which cannot be written, and
-// for strings in an .npz file. REQUIRES:
+// .npz file, and returns the paths of the files. InvalidArgument for handles,
+// which cannot be written, and for strings in an .npz file. REQUIRES:
 // prepare_folder() was called.
-Status write_results(const std::filesystem::path& folder,
-                     std::span<const FetchName> names,
-                     std::span<const Tensor> results);
+Result<std::vector<std::string>> write_results(
+    const std::filesystem::path& folder, std::span<const FetchName> names,
+    std::span<const Tensor> results);
 
 // A line for each: "name:0 = float[2] [1, 2]". Large ones are shortened.
 std::string format_results(std::span<const FetchName> names,
