@@ -112,7 +112,7 @@ Failure serve(const MasterCommand& command) {
         "[--insecure] whoever is on the path to this master can read and "
         "change what is sent");
   const std::string host = options.host;
-  const EndSignals signals;
+  std::optional<EndSignals> signals(std::in_place);
   if (command.logs_json)
     if (Status logs = log_as_json("/job:master/task:0"); !logs.ok())
       return run_time_error(std::move(logs));
@@ -145,7 +145,8 @@ Failure serve(const MasterCommand& command) {
       fmt::format("ready: {}\n", net::format_address({host, (*door)->port()})));
   Status printed = flush_stdout();
   if (!printed.ok()) return run_time_error(std::move(printed));
-  signals.take();
+  signals->take();
+  signals.reset();  // another one ends the process at once
   return {};
 }
 

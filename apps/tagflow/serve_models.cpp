@@ -210,7 +210,7 @@ Failure serve_models(const ServeOptions& options, const ServeModels& models) {
   std::vector<ModelConfig> configs;
   Failure failure = read_configs(models, configs);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  const EndSignals signals;
+  std::optional<EndSignals> signals(std::in_place);
   std::unique_ptr<StatusPages> pages;
   failure = start_pages(options.http, "server", options.is_insecure, pages);
   if (failure.exit_code != ExitCode::kOk) return failure;
@@ -247,7 +247,8 @@ Failure serve_models(const ServeOptions& options, const ServeModels& models) {
                            net::format_address({grpc_host, grpc->port()})));
   if (Status printed = flush_stdout(); !printed.ok())
     return run_time_error(std::move(printed));
-  signals.take();
+  signals->take();
+  signals.reset();  // another one ends the process at once
   const auto patience = in_milliseconds(options.drain);
   std::thread stopping([&] {
     if (grpc != nullptr) grpc->stop(patience);

@@ -37,7 +37,7 @@ Failure serve_sessions(const ServeOptions& options,
   Failure failure = grpc_options(options, "--listen", sessions.listen, server);
   if (failure.exit_code != ExitCode::kOk) return failure;
   const std::string host = server.host;
-  const EndSignals signals;
+  std::optional<EndSignals> signals(std::in_place);
   std::unique_ptr<StatusPages> pages;
   failure = start_pages(options.http, "server", options.is_insecure, pages);
   if (failure.exit_code != ExitCode::kOk) return failure;
@@ -66,7 +66,8 @@ Failure serve_sessions(const ServeOptions& options,
       fmt::format("ready: {}\n", net::format_address({host, (*door)->port()})));
   if (Status printed = flush_stdout(); !printed.ok())
     return run_time_error(std::move(printed));
-  signals.take();
+  signals->take();
+  signals.reset();  // another one ends the process at once
   (*door)->stop(std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.drain)));
   return {};

@@ -157,4 +157,16 @@ until curl -s "http://$rest/metrics" |
 gets 429 'rejects this run' /v1/models/count:predict "$endless"
 kill -TERM "$server"
 exits 0 "$server" "serve, whose runs have no end"
+
+# --- A second signal does not wait for runs -----------------------------------
+start server tagflow serve "$models/count" --rest 127.0.0.1:0 --drain-time 300
+server=$pid
+rest=$(sed -n 's/^ready: rest //p' "$work/server.out")
+curl -s "http://$rest/v1/models/count:predict" -d "$endless" >/dev/null &
+until curl -s "http://$rest/metrics" |
+  grep -q 'tagflow_serving_running{model="count"} 1'; do sleep 0.01; done
+kill -TERM "$server"
+while curl -s "http://$rest/healthz" >/dev/null; do sleep 0.01; done
+kill -TERM "$server"
+exits 143 "$server" "serve, at a second signal"
 finish
