@@ -24,6 +24,7 @@ install(FILES
   "${PROJECT_SOURCE_DIR}/cmake/FindOneDNN.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindRE2.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindWebP.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/PlainLibrary.cmake"
   DESTINATION "${tagflow_cmake_dir}"
   COMPONENT libraries)
 install(FILES
