@@ -19,6 +19,7 @@
 #include "apps/shared/runs/engine_options.h"
 #include "apps/shared/runs/interrupt.h"
 #include "apps/shared/runs/named_cluster.h"
+#include "apps/shared/runs/progress.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/conform/case.h"
 #include "apps/tagflow/conform/judge.h"
@@ -147,6 +148,7 @@ Failure run_cases(const ConformOptions& options) {
 
   Tally tally;
   const Interruptible interruptible;
+  Progress progress("case", 0, int64_t(cases.size()), is_terminal());
   for (const fs::path& path : cases) {
     // Workers keep the state of a session until their master leaves, and a case
     // begins without any: each has a master of its own.
@@ -166,9 +168,13 @@ Failure run_cases(const ConformOptions& options) {
       return run_time_error(
           error(verdict.code, "[conform] {}: {}", verdict.name, verdict.what));
     tally.add(verdict);
-    if (verdict.outcome == Outcome::kFailed)
+    if (verdict.outcome == Outcome::kFailed) {
+      progress.clear();
       spdlog::error("{}: {}", verdict.name, verdict.what);
+    }
+    progress.after(int64_t(tally.cases.size()));
   }
+  progress.clear();
   print_tally(tally, options.json);
   // Flushes stdout before logging, if both go to the same place.
   (void)flush_stdout();

@@ -21,6 +21,7 @@
 #include "apps/shared/program/trace.h"
 #include "apps/shared/runs/cluster_connection.h"
 #include "apps/shared/runs/log.h"
+#include "apps/shared/runs/progress.h"
 #include "apps/shared/runs/restart_options.h"
 #include "apps/shared/runs/run_figures.h"
 #include "apps/shared/runs/status_pages.h"
@@ -100,6 +101,7 @@ Status run_repeatedly(const Prepared& prepared, int repeat,
   std::vector<Tensor> values;
   TAGFLOW_ASSIGN(const actors::Callable call, make_callable(prepared, values));
   Times times;
+  Progress progress("run", 0, repeat, is_terminal());
   for (int i = 0; i < repeat; ++i) {
     figures.steps.on_begin();
     auto answer = call(
@@ -110,7 +112,9 @@ Status run_repeatedly(const Prepared& prepared, int repeat,
     times.add(results.stats.seconds);
     if (summaries != nullptr)
       TAGFLOW_RETURN_IF_ERROR(summaries->after_step(i + 1, results.values));
+    progress.after(i + 1);
   }
+  progress.clear();
   times.log();
   return {};
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/shared/program/terminal.h"
-#include "apps/shared/runs/step_progress.h"
+#include "apps/shared/runs/progress.h"
 #include "apps/tagflow/model/results.h"
 
 namespace tagflow::apps {
@@ -26,9 +26,8 @@ Status run_each(const Prepared& prepared, const StepsOptions& options,
                 std::vector<Tensor>& last) {
   std::vector<Tensor> values;
   TAGFLOW_ASSIGN(const actors::Callable call, make_callable(prepared, values));
-  StepProgress progress(
-      checkpoints.last_step(), options.steps,
-      is_terminal() && !prints_on_terminal(prepared, options));
+  Progress progress("step", checkpoints.last_step(), options.steps,
+                    is_terminal() && !prints_on_terminal(prepared, options));
   for (int64_t step = checkpoints.last_step() + 1;
        step <= options.steps && !watched.is_interrupted(); ++step) {
     for (const LoadedFeeds::ByRows& feed : prepared.by_rows) {
@@ -60,7 +59,7 @@ Status run_each(const Prepared& prepared, const StepsOptions& options,
       // behind this step.
       TAGFLOW_RETURN_IF_ERROR(flush_stdout());
     }
-    progress.after_step(step);
+    progress.after(step);
     checkpoints.after_step(step);
   }
   return {};

@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "apps/shared/runs/step_progress.h"
+#include "apps/shared/runs/progress.h"
 #include "apps/shared/runs/watched_run.h"
 #include "apps/shared/training/beside.h"
 #include "apps/shared/training/folder.h"

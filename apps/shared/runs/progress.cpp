@@ -1,4 +1,4 @@
-#include "apps/shared/runs/step_progress.h"
+#include "apps/shared/runs/progress.h"
 
 #include <fmt/format.h>
 
@@ -17,20 +17,20 @@ std::string duration_text(double seconds) {
   return fmt::format("{} s", whole);
 }
 
-std::string progress_text(int64_t step, int64_t steps,
-                          double steps_per_second) {
+std::string progress_text(std::string_view noun, int64_t number, int64_t all,
+                          double per_second) {
   std::string text =
-      fmt::format("step {} of {}, {:.{}f} steps/s", step, steps,
-                  steps_per_second, steps_per_second < 10 ? 2 : 0);
-  if (steps_per_second <= 0) return text;
-  return text + fmt::format(", {} left", duration_text(double(steps - step) /
-                                                       steps_per_second));
+      fmt::format("{0} {1} of {2}, {3:.{4}f} {0}s/s", noun, number, all,
+                  per_second, per_second < 10 ? 2 : 0);
+  if (per_second <= 0) return text;
+  return text + fmt::format(", {} left",
+                            duration_text(double(all - number) / per_second));
 }
 
-StepProgress::StepProgress(int64_t first, int64_t last, bool is_shown)
-    : first_(first), last_(last), is_shown_(is_shown) {}
+Progress::Progress(const char* noun, int64_t first, int64_t last, bool is_shown)
+    : noun_(noun), first_(first), last_(last), is_shown_(is_shown) {}
 
-void StepProgress::after_step(int64_t step) {
+void Progress::after(int64_t number) {
   if (!is_shown_) return;
   const Clock::time_point now = Clock::now();
   if (now < next_) return;
@@ -38,13 +38,14 @@ void StepProgress::after_step(int64_t step) {
   next_ = now + kPause;
   const double seconds = std::chrono::duration<double>(now - begin_).count();
   // Returns to the start of the line, and clears the rest of it.
-  fmt::print(stderr, "\r{}\x1b[K",
-             progress_text(step, last_, double(step - first_) / seconds));
+  fmt::print(
+      stderr, "\r{}\x1b[K",
+      progress_text(noun_, number, last_, double(number - first_) / seconds));
   std::fflush(stderr);
   is_drawn_ = true;
 }
 
-void StepProgress::clear() {
+void Progress::clear() {
   if (!is_drawn_) return;
   fmt::print(stderr, "\r\x1b[K");
   std::fflush(stderr);
