@@ -89,18 +89,23 @@ Status check(const SessionOptions& options) {
 
 // The engine that the options request.
 Result<std::shared_ptr<Engine>> choose_engine(const SessionOptions& options) {
-  if (options.engine != nullptr) {
-    TAGFLOW_RETURN_IF_ERROR(options.engine->check_process());
-    if (options.workers != 0 && options.workers != options.engine->workers())
+  std::shared_ptr<Engine> named = options.engine;
+  // Who shares a state shares what it is on.
+  if (named == nullptr && options.state != nullptr)
+    named = options.state->device_set()->shared_engine();
+  if (named != nullptr) {
+    TAGFLOW_RETURN_IF_ERROR(named->check_process());
+    if (options.workers != 0 && options.workers != named->workers())
       return invalid_argument(
           "[session] the options request {} workers, but their engine has {}",
-          options.workers, options.engine->workers());
+          options.workers, named->workers());
+    if (options.engine == nullptr) return named;
     if (options.pin_workers || (options.hand_off != HandOff::kDirect &&
                                 options.hand_off != options.engine->hand_off()))
       return invalid_argument(
           "[session] pin_workers and hand_off are options of the engine that "
           "the session names, which was made without them");
-    return options.engine;
+    return named;
   }
   const bool is_plain =
       !options.pin_workers && options.hand_off == HandOff::kDirect;
