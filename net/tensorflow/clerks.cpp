@@ -1,5 +1,6 @@
 #include "net/tensorflow/clerks.h"
 
+#include <limits>
 #include <utility>
 
 #include "graph/fault.h"
@@ -16,20 +17,34 @@ Result<std::unique_ptr<Clerks>> Clerks::hire(size_t threads,
   });
 }
 
-Clerks::~Clerks() {
+void Clerks::end() {
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
-Status Clerks::post(Work work) {
+Status Clerks::post(Work work) { return add(std::move(work), most_waiting_); }
+
+Status Clerks::post_anyway(Work work) {
+  return add(std::move(work), std::numeric_limits<size_t>::max());
+}
+
+bool Clerks::has_idle() const {
+  const std::lock_guard lock(mutex_);
+  return idle_ > waiting_.size();
+}
+
+Status Clerks::add(Work work, size_t most_waiting) {
   return guarded("service", [&]() -> Status {
     {
       const std::lock_guard lock(mutex_);
-      if (waiting_.size() >= most_waiting_)
+      if (is_over_)
+        return error(Code::kCancelled, "[service] the service ends");
+      if (waiting_.size() >= most_waiting)
         return error(Code::kResourceExhausted,
                      "[service] {} requests wait to be prepared, the limit",
                      waiting_.size());
@@ -43,12 +58,15 @@ Status Clerks::post(Work work) {
 void Clerks::serve() {
   std::unique_lock lock(mutex_);
   while (true) {
+    ++idle_;
     changed_.wait(lock, [this] { return is_over_ || !waiting_.empty(); });
+    --idle_;
     if (waiting_.empty()) return;
     Work work = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    work();
+    // Whoever posted it answers its faults; this is what it could not answer.
+    static_cast<void>(guarded(work));
     work = nullptr;
     lock.lock();
   }

@@ -31,26 +31,28 @@ ClientSession::Call::Call(std::shared_ptr<ClientSession> session,
       bytes_(std::move(bytes)),
       done_(done) {
   ++session_->open_calls_;
+  ++session_->parts_->runs;
 }
 
 ClientSession::Call::~Call() {
   session_->last_use_ = Clock::now().time_since_epoch().count();
   --session_->open_calls_;
-  --session_->parts_.runs;
+  --session_->parts_->runs;
 }
 
 Result<std::shared_ptr<ClientSession::Call>> ClientSession::Call::begin(
     std::shared_ptr<ClientSession> session, ByteCount::Share bytes,
     const actors::CancelToken& token, const Done& done) {
-  ServiceParts& parts = session->parts_;
-  const size_t before = parts.runs.fetch_add(1);
-  if (before >= parts.limits.runs) {
-    --parts.runs;
-    return error(Code::kResourceExhausted,
-                 "[service] {} runs are not answered yet, the limit", before);
-  }
-  return std::shared_ptr<Call>(
-      new Call(std::move(session), std::move(bytes), token, done));
+  const ServiceParts& parts = *session->parts_;
+  return guarded("service", [&]() -> Result<std::shared_ptr<Call>> {
+    std::shared_ptr<Call> call(
+        new Call(std::move(session), std::move(bytes), token, done));
+    if (const size_t runs = parts.runs; runs > parts.limits.runs)
+      return error(Code::kResourceExhausted,
+                   "[service] {} runs are not answered yet, the limit",
+                   runs - 1);
+    return call;
+  });
 }
 
 actors::RunOptions ClientSession::Call::run_options() const {
@@ -64,20 +66,20 @@ tensorflow::RunMetadata* ClientSession::Call::metadata() {
                          : callable->mutable_metadata();
 }
 
-Status ClientSession::Call::record(TraceShelf& shelf) {
+Status ClientSession::Call::record() {
   if (options.trace_level() == tensorflow::RunOptions::NO_TRACE) return {};
   began_ = std::chrono::system_clock::now();
-  TAGFLOW_ASSIGN(trace_, shelf.take());
+  session_->drop_old_traces();
+  TAGFLOW_ASSIGN(trace_, session_->parts_->traces.take());
   return {};
 }
 
 void ClientSession::Call::start(ReadyToRun prepared) {
-  const Prepared& run = *prepared;
-  run.callable.run_async(
+  prepared_ = std::move(prepared);
+  prepared_->callable.run_async(
       feeds, run_options(),
-      [self = shared_from_this(), prepared = std::move(prepared)](
-          auto result, const actors::RunStats&) {
-        self->answer(prepared->fetches, std::move(result));
+      [self = shared_from_this()](auto result, const actors::RunStats&) {
+        self->answer(self->prepared_->fetches, std::move(result));
       });
 }
 
@@ -87,7 +89,7 @@ void ClientSession::Call::answer(const std::vector<std::string>& fetches,
     if (trace_ != nullptr && result.ok())
       write_step_stats(*trace_, session_->home(), began_, *metadata());
     if (trace_ != nullptr && !result.ok())
-      session_->parts_.traces.keep(std::move(trace_));
+      session_->keep_trace(std::move(trace_), prepared_);
     if (!result.ok()) return session_->or_closed(result.status());
     return write(fetches, *result);
   });
@@ -114,7 +116,8 @@ Status ClientSession::Call::write(const std::vector<std::string>& fetches,
 }
 
 void ClientSession::Call::finish(const Status& status) {
-  if (const Done done = std::exchange(done_, nullptr)) done(for_client(status));
+  const Status formed = for_client(status);
+  if (const Done done = std::exchange(done_, nullptr)) done(formed);
 }
 
 }  // namespace tagflow::net

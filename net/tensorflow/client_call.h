@@ -28,6 +28,7 @@ struct ClientSession::Prepared {
   std::unique_ptr<actors::Session> own;  // null: the callable is the session's
   actors::Callable callable;
   std::vector<std::string> fetches;
+  ByteCount::Share graph_copy;             // of `own`
   mutable tensorflow::RunOptions options;  // of a callable; set once
   mutable std::atomic<uint64_t> runs{0};
 
@@ -55,7 +56,7 @@ class ClientSession::Call : public std::enable_shared_from_this<Call> {
   // For the run itself.
   actors::RunOptions run_options() const;
   // Has the run recorded, if its options want that.
-  Status record(TraceShelf& shelf);
+  Status record();
   // Starts the run with its feeds, and answers when it is over.
   void start(ReadyToRun prepared);
   // Writes the fetches of these names, or says why there are none.
@@ -82,6 +83,7 @@ class ClientSession::Call : public std::enable_shared_from_this<Call> {
   const std::shared_ptr<ClientSession> session_;
   const ByteCount::Share bytes_;
   Done done_;
+  ReadyToRun prepared_;
   std::shared_ptr<actors::Trace> trace_;
   std::chrono::system_clock::time_point began_;  // of the trace
 };

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "graph/fault.h"
 #include "net/tensorflow/client_words.h"
 
 namespace tagflow::net {
@@ -11,6 +12,18 @@ std::string_view quoted_after(std::string_view message, size_t at) {
   const size_t end = message.find('"', at);
   return end == message.npos ? std::string_view()
                              : message.substr(at, end - at);
+}
+
+Status in_form(const Status& status) {
+  const Code code = status.code() == Code::kDeadlock ? Code::kFailedPrecondition
+                                                     : status.code();
+  const std::string_view node = node_in(status.message());
+  const std::string words = client_words(status);
+  const std::string text = words.empty()
+                               ? std::string(status.message())
+                               : fmt::format("{}: {}", words, status.message());
+  if (node.empty()) return error(code, "{}", text);
+  return error(code, "{}\n\t [[{{{{node {}}}}}]]", text, node);
 }
 
 }  // namespace
@@ -28,15 +41,7 @@ std::string_view node_in(std::string_view message) {
 
 Status for_client(const Status& status) {
   if (status.ok()) return status;
-  const Code code = status.code() == Code::kDeadlock ? Code::kFailedPrecondition
-                                                     : status.code();
-  const std::string_view node = node_in(status.message());
-  const std::string words = client_words(status);
-  const std::string text = words.empty()
-                               ? std::string(status.message())
-                               : fmt::format("{}: {}", words, status.message());
-  if (node.empty()) return error(code, "{}", text);
-  return error(code, "{}\n\t [[{{{{node {}}}}}]]", text, node);
+  return guarded("service", [&] { return in_form(status); });
 }
 
 }  // namespace tagflow::net

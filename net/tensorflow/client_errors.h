@@ -14,8 +14,9 @@ namespace tagflow::net {
 // added where a message names a node.
 
 // The error of a run, with the node that it names in the client's form. A
-// deadlock becomes FailedPrecondition: clients do not know its code.
-// Thread-safe.
+// deadlock becomes FailedPrecondition: clients do not know its code. If there
+// is no memory for that, the error says so instead. Thread-safe, throws
+// nothing.
 Status for_client(const Status& status);
 
 // The node that failed, as the message of an error of the engine names it;

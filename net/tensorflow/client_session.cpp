@@ -18,12 +18,15 @@ namespace {
 // A few bytes of a request can ask for any number of elements.
 constexpr int64_t kMostRepeatedBytes = int64_t{1} << 28;
 
+// What bytes_of() says of more.
+constexpr uint64_t kMostBytes = uint64_t{1} << 62;
+// For kernels that cannot be interrupted; then they end on their own.
+constexpr std::chrono::seconds kLongestEnd{5};
+
 template <class Names>
 std::vector<std::string> to_names(const Names& names) {
   return {names.begin(), names.end()};
 }
-
-constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 
 Result<Tensor> read_feed(const tensorflow::TensorProto& proto,
                          std::string_view name, int64_t* left) {
@@ -54,19 +57,20 @@ uint64_t bytes_of(const tensorflow::TensorProto& proto) {
 
 ClientSession::ClientSession(std::string handle,
                              std::unique_ptr<actors::Session> session,
-                             ServiceParts& parts)
+                             std::shared_ptr<ServiceParts> parts)
     : handle_(std::move(handle)),
       session_(std::move(session)),
-      parts_(parts),
+      parts_(std::move(parts)),
       last_use_(Clock::now().time_since_epoch().count()),
       container_("_session/" + handle_),
       intake_(*session_, container_) {}
 
 Result<std::shared_ptr<ClientSession>> ClientSession::open(
-    std::string handle, actors::SessionOptions options, ServiceParts& parts) {
+    std::string handle, actors::SessionOptions options,
+    std::shared_ptr<ServiceParts> parts) {
   TAGFLOW_ASSIGN(auto session, actors::Session::create(std::move(options)));
-  return std::shared_ptr<ClientSession>(
-      new ClientSession(std::move(handle), std::move(session), parts));
+  return std::shared_ptr<ClientSession>(new ClientSession(
+      std::move(handle), std::move(session), std::move(parts)));
 }
 
 std::optional<ClientSession::Clock::time_point> ClientSession::idle_since()
@@ -90,12 +94,43 @@ void ClientSession::close() {
     callables.swap(callables_);
   }
   for (const auto& [number, callable] : callables)
-    if (callable->own != nullptr) static_cast<void>(callable->own->close());
+    if (callable->own != nullptr)
+      static_cast<void>(callable->own->close(kLongestEnd));
   // What waits in a queue of the session is told so, by the queue. Errors say
   // that there is nothing to be done.
   static_cast<void>(session_->reset({container_}));
-  static_cast<void>(session_->close());
+  static_cast<void>(session_->close(kLongestEnd));
   static_cast<void>(session_->reset({container_}));
+  drop_old_traces();
+  const std::lock_guard lock(mutex_);
+  for (auto& [trace, prepared] : early_traces_)
+    parts_->traces.keep(std::move(trace));
+  early_traces_.clear();
+}
+
+void ClientSession::keep_trace(std::shared_ptr<actors::Trace> trace,
+                               ReadyToRun prepared) {
+  const std::lock_guard lock(mutex_);
+  if (is_closed_) return parts_->traces.keep(std::move(trace));
+  early_traces_.emplace_back(std::move(trace), std::move(prepared));
+}
+
+void ClientSession::drop_old_traces() {
+  const auto is_idle = [](const actors::Session& session) {
+    const actors::SessionCounters counts = session.counters();
+    return counts.active + counts.waiting + counts.queued == 0;
+  };
+  std::vector<std::pair<std::shared_ptr<actors::Trace>, ReadyToRun>> old;
+  const std::lock_guard lock(mutex_);
+  if (early_traces_.empty()) return;
+  const bool is_own_idle = is_idle(*session_);
+  const auto kept = std::ranges::partition(early_traces_, [&](const auto& at) {
+    const auto& own = at.second->own;
+    return own == nullptr ? !is_own_idle : !is_idle(*own);
+  });
+  // Destroyed without the lock.
+  old.assign(std::move_iterator(kept.begin()), std::move_iterator(kept.end()));
+  early_traces_.erase(kept.begin(), kept.end());
 }
 
 // --- The graph --------------------------------------------------------------
@@ -109,16 +144,26 @@ Result<int64_t> ClientSession::extend(const tensorflow::GraphDef& graph,
                    "[service] the graph has version {}, but its client expects "
                    "{}",
                    version_, *version);
-    TAGFLOW_ASSIGN(auto share, parts_.bytes.take(graph.ByteSizeLong()));
+    const uint64_t bytes = graph.ByteSizeLong();
+    TAGFLOW_ASSIGN(auto share, parts_->bytes.take(bytes));
     uint64_t constants = 0;
     TAGFLOW_RETURN_IF_ERROR(for_client(intake_.add(graph, &constants)));
-    graph_bytes_.push_back(std::move(share));
+    graph_shares_.push_back(std::move(share));
     // They are here already: a later request finds too little room.
-    graph_bytes_.push_back(parts_.bytes.take_anyway(constants));
+    graph_shares_.push_back(parts_->bytes.take_anyway(constants));
+    // Copies of the graph share its constants.
+    graph_bytes_ += bytes;
     last_use_ = Clock::now().time_since_epoch().count();
     if (version) ++version_;
     return version_;
   });
+}
+
+Result<graph::Graph> ClientSession::copy_graph(ByteCount::Share& share) {
+  const std::lock_guard lock(extending_);
+  // The session that gets the copy has one, too.
+  TAGFLOW_ASSIGN(share, parts_->bytes.take(2 * graph_bytes_));
+  return session_->graph().clone();
 }
 
 Status ClientSession::explain(Status status, const Signature& signature) {
@@ -139,7 +184,7 @@ Result<std::shared_ptr<ClientSession::Call>> ClientSession::begin(
     const std::lock_guard lock(mutex_);
     if (is_closed_) return closed_session();
   }
-  TAGFLOW_ASSIGN(auto share, parts_.bytes.take(bytes));
+  TAGFLOW_ASSIGN(auto share, parts_->bytes.take(bytes));
   return Call::begin(shared_from_this(), std::move(share), token, done);
 }
 
@@ -170,20 +215,29 @@ Status ClientSession::launch(const std::shared_ptr<Call>& call,
                              Signature signature) {
   std::string key = signature.key();
   const ReadyToRun prepared = find(key);
-  if (prepared != nullptr && !call->options.output_partition_graphs() &&
-      !prepared->is_due_for_a_look()) {
-    TAGFLOW_RETURN_IF_ERROR(call->record(parts_.traces));
-    // This thread is a door's: it compiles no form of the signature.
-    const actors::Engine::Lent lent(actors::Engine::Lender::kDone);
-    call->start(prepared);
-    return {};
+  if (prepared != nullptr && !call->options.output_partition_graphs()) {
+    TAGFLOW_RETURN_IF_ERROR(call->record());
+    return start(call, prepared);
   }
-  return parts_.clerks->post([this, call, key = std::move(key),
-                              signature = std::move(signature)] {
+  return parts_->clerks->post([this, call, key = std::move(key),
+                               signature = std::move(signature)] {
     Status status = guarded(
         "service", [&] { return prepare_and_start(*call, signature, key); });
     if (!status.ok()) call->finish(status);
   });
+}
+
+Status ClientSession::start(const std::shared_ptr<Call>& call,
+                            const ReadyToRun& prepared) {
+  if (prepared->is_due_for_a_look() && parts_->clerks->has_idle())
+    return parts_->clerks->post([call, prepared] {
+      Status status = guarded("service", [&] { call->start(prepared); });
+      if (!status.ok()) call->finish(status);
+    });
+  // This thread is a door's: it compiles no form of the signature.
+  const actors::Engine::Lent lent(actors::Engine::Lender::kDone);
+  call->start(prepared);
+  return {};
 }
 
 Status ClientSession::prepare_and_start(Call& call, const Signature& signature,
@@ -193,7 +247,7 @@ Status ClientSession::prepare_and_start(Call& call, const Signature& signature,
     TAGFLOW_ASSIGN(prepared, prepare(signature, call.run_options()));
     const std::lock_guard lock(mutex_);
     // They are in the session's own cache, too, so little is lost.
-    if (prepared_.size() >= parts_.limits.signatures) prepared_.clear();
+    if (prepared_.size() >= parts_->limits.signatures) prepared_.clear();
     prepared_.emplace(key, prepared);
   }
   if (call.options.output_partition_graphs()) {
@@ -202,7 +256,7 @@ Status ClientSession::prepare_and_start(Call& call, const Signature& signature,
                                      signature.targets));
     TAGFLOW_RETURN_IF_ERROR(write_partitions(distribution, *call.metadata()));
   }
-  TAGFLOW_RETURN_IF_ERROR(call.record(parts_.traces));
+  TAGFLOW_RETURN_IF_ERROR(call.record());
   call.start(std::move(prepared));
   return {};
 }
@@ -219,7 +273,7 @@ void ClientSession::run(const tensorflow::RunStepRequest& request,
     call->options = request.options();
     call->step = &response;
     for (std::string& text : ignored_options(call->options))
-      parts_.warn_once("RunOptions: " + text);
+      parts_->warn_once("RunOptions: " + text);
     int64_t left = int64_t(bytes);
     PartialRun::Feeds feeds;
     for (const auto& feed : request.feed()) {
@@ -246,17 +300,13 @@ void ClientSession::run(const tensorflow::RunStepRequest& request,
 
 Result<ClientSession::ReadyToRun> ClientSession::prepare_connected(
     const tensorflow::CallableOptions& options, const Signature& signature) {
-  graph::Graph graph;
-  {
-    const std::lock_guard lock(extending_);
-    graph = session_->graph().clone();
-  }
+  auto prepared = std::make_shared<Prepared>();
+  TAGFLOW_ASSIGN(graph::Graph graph, copy_graph(prepared->graph_copy));
   for (const auto& connection : options.tensor_connection()) {
     TAGFLOW_ASSIGN(const auto from, graph.endpoint(connection.from_tensor()));
     TAGFLOW_ASSIGN(const auto to, graph.endpoint(connection.to_tensor()));
     TAGFLOW_RETURN_IF_ERROR(replace_readers(graph, to, from));
   }
-  auto prepared = std::make_shared<Prepared>();
   TAGFLOW_ASSIGN(prepared->own, actors::Session::create(twin_options()));
   TAGFLOW_RETURN_IF_ERROR(prepared->own->extend(graph));
   TAGFLOW_ASSIGN(prepared->callable,
@@ -294,7 +344,7 @@ Result<int64_t> ClientSession::make_callable(
     }
     prepared->options = options.run_options();
     const std::lock_guard lock(mutex_);
-    if (callables_.size() >= parts_.limits.callables)
+    if (callables_.size() >= parts_->limits.callables)
       return error(Code::kResourceExhausted,
                    "[service] the session has {} callables, the limit",
                    callables_.size());
@@ -315,8 +365,8 @@ void ClientSession::run_callable(const tensorflow::RunCallableRequest& request,
       const std::lock_guard lock(mutex_);
       const auto found = callables_.find(request.handle());
       if (found == callables_.end())
-        return error(Code::kNotFound, "[service] there is no callable {}",
-                     request.handle());
+        return invalid_argument("[service] there is no callable {}",
+                                request.handle());
       prepared = found->second;
     }
     uint64_t bytes = 0;
@@ -327,29 +377,26 @@ void ClientSession::run_callable(const tensorflow::RunCallableRequest& request,
     call->callable = &response;
     int64_t left = int64_t(bytes);
     for (const auto& feed : request.feed()) {
-      TAGFLOW_ASSIGN(Tensor value, read_feed(feed, "callable", &left));
+      const std::string name = fmt::format(
+          "callable {}, number {}", request.handle(), call->feeds.size());
+      TAGFLOW_ASSIGN(Tensor value, read_feed(feed, name, &left));
       call->feeds.push_back(std::move(value));
     }
-    TAGFLOW_RETURN_IF_ERROR(call->record(parts_.traces));
-    const actors::Engine::Lent lent(actors::Engine::Lender::kDone);
-    call->start(std::move(prepared));
-    return {};
+    TAGFLOW_RETURN_IF_ERROR(call->record());
+    return start(call, std::move(prepared));
   });
   if (status.ok()) return;
   if (call != nullptr) return call->finish(status);
   done(for_client(status));
 }
 
-Status ClientSession::release_callable(int64_t callable) {
+void ClientSession::release_callable(int64_t callable) {
   ReadyToRun released;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   const auto found = callables_.find(callable);
-  if (found == callables_.end())
-    return error(Code::kNotFound, "[service] there is no callable {}",
-                 callable);
+  if (found == callables_.end()) return;
   released = std::move(found->second);
   callables_.erase(found);
-  return {};
 }
 
 // --- Partial runs -----------------------------------------------------------
@@ -364,21 +411,33 @@ Result<std::string> ClientSession::set_up(
     {
       const std::lock_guard lock(mutex_);
       if (is_closed_) return closed_session();
-      if (partial_runs_.size() >= parts_.limits.partial_runs)
+      if (partial_runs_.size() >= parts_->limits.partial_runs)
         return error(Code::kResourceExhausted,
                      "[service] the session has {} partial runs, the limit",
                      partial_runs_.size());
       setup.name =
           fmt::format("_partial_run/{}/{}", handle_, ++last_partial_run_);
     }
-    std::shared_ptr<PartialRun> run;
+    const auto share = std::make_shared<ByteCount::Share>();
+    TAGFLOW_ASSIGN(graph::Graph graph, copy_graph(*share));
+    // It keeps the share.
+    const auto on_over = [weak = weak_from_this(), name = setup.name, share] {
+      if (const auto self = weak.lock()) self->retire(name);
+    };
+    TAGFLOW_ASSIGN(
+        const auto run,
+        PartialRun::start(std::move(graph), twin_options(), setup, on_over));
+    bool is_closed = false;
     {
-      const std::lock_guard lock(extending_);
-      TAGFLOW_ASSIGN(
-          run, PartialRun::start(session_->graph(), twin_options(), setup));
+      const std::lock_guard lock(mutex_);
+      is_closed = is_closed_;
+      if (!is_closed) partial_runs_.emplace(setup.name, run);
     }
-    const std::lock_guard lock(mutex_);
-    partial_runs_.emplace(setup.name, std::move(run));
+    if (is_closed) {
+      run->close();
+      return closed_session();
+    }
+    retire(setup.name);  // it may be over
     return setup.name;
   });
   if (!made.ok()) return for_client(made.status());
@@ -400,17 +459,32 @@ Status ClientSession::launch_step(const std::shared_ptr<Call>& call,
           name);
     run = found->second;
   }
-  return parts_.clerks->post([this, call, run, name, feeds = std::move(feeds),
-                              fetches = to_names(request.fetch())]() mutable {
-    run->step(std::move(feeds), fetches, call->token,
-              [this, call, run, name, fetches](auto answer) {
-                if (run->is_over()) {
-                  const std::lock_guard lock(mutex_);
-                  partial_runs_.erase(name);
-                }
-                call->answer(fetches, std::move(answer));
-              });
+  return parts_->clerks->post([this, call, run, name, feeds = std::move(feeds),
+                               fetches = to_names(request.fetch())]() mutable {
+    const auto timeout = call->run_options().timeout;
+    Status status = guarded("service", [&] {
+      run->step(std::move(feeds), fetches, timeout, call->token,
+                [this, call, name, fetches](auto answer) {
+                  retire(name);
+                  call->answer(fetches, std::move(answer));
+                });
+    });
+    if (!status.ok()) call->finish(status);
   });
+}
+
+void ClientSession::retire(const std::string& partial_run) {
+  std::shared_ptr<PartialRun> run;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = partial_runs_.find(partial_run);
+    if (found == partial_runs_.end() || !found->second->is_over()) return;
+    run = std::move(found->second);
+    partial_runs_.erase(found);
+  }
+  // It waits, and this may be a thread of the engine. If no clerk is left, the
+  // queues stay as long as the service's state.
+  static_cast<void>(parts_->clerks->post_anyway([run] { run->close(); }));
 }
 
 }  // namespace tagflow::net

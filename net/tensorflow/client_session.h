@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "actors/session/session.h"
@@ -39,9 +40,10 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   using Done = std::function<void(Status)>;
   using Clock = std::chrono::steady_clock;
 
-  // The parts outlive the session. Errors of Session::create().
+  // Errors of Session::create().
   static Result<std::shared_ptr<ClientSession>> open(
-      std::string handle, actors::SessionOptions options, ServiceParts& parts);
+      std::string handle, actors::SessionOptions options,
+      std::shared_ptr<ServiceParts> parts);
 
   const std::string& handle() const { return handle_; }
   // When it was last asked for something; never, if something runs.
@@ -61,9 +63,10 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   void run_callable(const tensorflow::RunCallableRequest& request,
                     tensorflow::RunCallableResponse& response,
                     const actors::CancelToken& token, Done done);
-  // NotFound if there is none.
-  Status release_callable(int64_t callable);
-  // Refuses further calls, cancels what runs, and waits for it.
+  // Nothing happens if there is none.
+  void release_callable(int64_t callable);
+  // Refuses further calls, cancels what runs, and waits for it, for a limited
+  // time: a kernel that cannot be interrupted ends on its own.
   void close();
 
  private:
@@ -73,7 +76,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   using ReadyToRun = std::shared_ptr<const Prepared>;
 
   ClientSession(std::string handle, std::unique_ptr<actors::Session> session,
-                ServiceParts& parts);
+                std::shared_ptr<ServiceParts> parts);
   // Begins a call whose feeds may take so many bytes. Cancelled if the session
   // is closed.
   Result<std::shared_ptr<Call>> begin(uint64_t bytes,
@@ -97,15 +100,24 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   // Starts the run of a call at once if it is prepared, and else has a clerk
   // prepare it. Errors are those of a call that was not started.
   Status launch(const std::shared_ptr<Call>& call, Signature signature);
+  // Starts it, by a clerk if a form of its signature may be compiled.
+  Status start(const std::shared_ptr<Call>& call, const ReadyToRun& prepared);
   Status prepare_and_start(Call& call, const Signature& signature,
                            const std::string& key);
   Status launch_step(const std::shared_ptr<Call>& call,
                      const tensorflow::RunStepRequest& request,
                      PartialRun::Feeds feeds);
+  // Has a clerk end a partial run, if it is over.
+  void retire(const std::string& partial_run);
+  // A copy of the graph; its bytes count until the share ends.
+  Result<graph::Graph> copy_graph(ByteCount::Share& share);
+  // Keeps the trace of a run that was ended early until the run is over.
+  void keep_trace(std::shared_ptr<actors::Trace> trace, ReadyToRun prepared);
+  void drop_old_traces();
 
   const std::string handle_;
   const std::unique_ptr<actors::Session> session_;
-  ServiceParts& parts_;
+  const std::shared_ptr<ServiceParts> parts_;
   std::atomic<size_t> open_calls_{0};
   std::atomic<Clock::rep> last_use_;
 
@@ -113,7 +125,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   std::mutex extending_;         // guards the next ones; before mutex_
   GraphIntake intake_;
   int64_t version_ = 0;
-  std::vector<ByteCount::Share> graph_bytes_;
+  std::vector<ByteCount::Share> graph_shares_;
+  uint64_t graph_bytes_ = 0;  // of all of them
 
   mutable std::mutex mutex_;  // guards the below; held briefly
   bool is_closed_ = false;
@@ -122,6 +135,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   std::map<int64_t, ReadyToRun> callables_;
   uint64_t last_partial_run_ = 0;
   std::map<std::string, std::shared_ptr<PartialRun>> partial_runs_;
+  std::vector<std::pair<std::shared_ptr<actors::Trace>, ReadyToRun>>
+      early_traces_;  // of runs that may go on, with what runs
 };
 
 }  // namespace tagflow::net

@@ -1,6 +1,7 @@
 #include "net/tensorflow/graph_intake.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "devices/state/variable.h"
@@ -83,12 +84,7 @@ Status GraphIntake::add(const tensorflow::GraphDef& proto, uint64_t* bytes) {
     if (at == nodes.end()) return status;
     aside.emplace(name, std::move(status));
     nodes.erase(at);
-    const auto& ops = graph::OpRegistry::global();
-    for (const graph::NodeDef& node : nodes)
-      if (ops.find_or_null(node.op) == nullptr &&
-          session_.graph().library().find(node.op) == nullptr)
-        aside.emplace(node.name, ops.find(node.op).status().with_prefix(
-                                     fmt::format("node \"{}\": ", node.name)));
+    set_unknown_ops_aside(nodes, aside);
     spread(nodes, aside);
   }
   aside_.merge(std::move(aside));
@@ -143,21 +139,50 @@ Status GraphIntake::sort_out(const tensorflow::GraphDef& proto,
   return {};
 }
 
+void GraphIntake::set_unknown_ops_aside(
+    const std::vector<graph::NodeDef>& nodes, Aside& aside) const {
+  const auto& ops = graph::OpRegistry::global();
+  std::map<std::string_view, Status> reasons;  // why there is no such op
+  for (const graph::NodeDef& node : nodes) {
+    if (ops.find_or_null(node.op) != nullptr ||
+        session_.graph().library().find(node.op) != nullptr)
+      continue;
+    const auto [reason, is_new] = reasons.try_emplace(node.op);
+    if (is_new) reason->second = ops.find(node.op).status();
+    aside.emplace(node.name,
+                  Status(reason->second)
+                      .with_prefix(fmt::format("node \"{}\": ", node.name)));
+  }
+}
+
 void GraphIntake::spread(std::vector<graph::NodeDef>& nodes,
                          Aside& aside) const {
-  size_t before = 0;
-  do {
-    before = nodes.size();
-    std::erase_if(nodes, [&](const graph::NodeDef& node) {
-      if (aside.contains(node.name)) return true;
-      for (const std::string& input : node.inputs)
-        if (const Status* status = find(aside, input); status != nullptr) {
-          aside.emplace(node.name, Status(*status));
-          return true;
-        }
-      return false;
-    });
-  } while (nodes.size() != before);
+  std::unordered_map<std::string_view, std::vector<size_t>> readers;
+  std::vector<bool> is_aside(nodes.size());
+  std::vector<size_t> todo;  // nodes whose readers are to be set aside
+  const auto set_aside = [&](size_t i, const Status& reason) {
+    if (is_aside[i]) return;
+    is_aside[i] = true;
+    aside.emplace(nodes[i].name, Status(reason));
+    todo.push_back(i);
+  };
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (const auto at = aside.find(nodes[i].name); at != aside.end())
+      set_aside(i, at->second);
+    for (const std::string& input : nodes[i].inputs) {
+      readers[name_of(input)].push_back(i);
+      if (const Status* reason = find(aside, input); reason != nullptr)
+        set_aside(i, *reason);
+    }
+  }
+  while (!todo.empty()) {
+    const std::string& name = nodes[todo.back()].name;
+    todo.pop_back();
+    for (const size_t reader : readers[name])
+      set_aside(reader, aside.find(name)->second);
+  }
+  size_t next = 0;
+  std::erase_if(nodes, [&](const graph::NodeDef&) { return is_aside[next++]; });
 }
 
 const Status* GraphIntake::find(const Aside& aside,

@@ -25,9 +25,9 @@ namespace tagflow::net {
 
 // Note [Private containers]
 // Clients expect that sessions share variables by the names of their nodes, but
-// queues, barriers and tables
-// only if a `shared_name` or a container says so. So the
-// others are in a container of the session, which is emptied when it ends.
+// queues, barriers and tables only if a `shared_name` or a container says so.
+// So the others are in a container of the session, which is emptied when it
+// ends.
 
 // Thread-compatible.
 class GraphIntake {
@@ -53,6 +53,9 @@ class GraphIntake {
   Status sort_out(const tensorflow::GraphDef& proto,
                   std::vector<graph::NodeDef>& nodes,
                   graph::FunctionLibrary& library, Aside& aside) const;
+  void set_unknown_ops_aside(const std::vector<graph::NodeDef>& nodes,
+                             Aside& aside) const;
+  // Sets what reads them aside, too, and takes all of them out.
   void spread(std::vector<graph::NodeDef>& nodes, Aside& aside) const;
   const Status* find(const Aside& aside, std::string_view input) const;
 

@@ -1,6 +1,7 @@
 #include "net/tensorflow/partial_run.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/dtype.h"
 #include "graph/fault.h"
@@ -9,6 +10,9 @@
 
 namespace tagflow::net {
 namespace {
+
+// For kernels that cannot be interrupted; then they end on their own.
+constexpr std::chrono::seconds kLongestEnd{5};
 
 using graph::Endpoint;
 using graph::Node;
@@ -22,29 +26,29 @@ std::vector<DataType> types_of(const Endpoint& at) { return {type_of(at)}; }
 }  // namespace
 
 Result<std::shared_ptr<PartialRun>> PartialRun::start(
-    const graph::Graph& graph, actors::SessionOptions options,
-    const Setup& setup) {
+    graph::Graph graph, actors::SessionOptions options, const Setup& setup,
+    std::function<void()> on_over) {
   if (setup.fetches.empty() && setup.targets.empty())
     return invalid_argument(
         "[service] a partial run must specify at least one target to fetch or "
         "execute.");
   return guarded("service", [&]() -> Result<std::shared_ptr<PartialRun>> {
     std::shared_ptr<PartialRun> run(new PartialRun());
-    run->graph_ = graph.clone();
+    run->graph_ = std::move(graph);
     run->container_ = setup.name;
+    run->on_end_ = std::move(on_over);
+    // The run itself waits for its client's next step, however long.
+    run->timeout_ = std::exchange(options.timeout, {});
     TAGFLOW_RETURN_IF_ERROR(run->build(setup));
     TAGFLOW_ASSIGN(run->session_, actors::Session::create(std::move(options)));
     TAGFLOW_RETURN_IF_ERROR(run->session_->extend(run->graph_));
-    if (!run->fetches_.empty()) {
-      std::vector<std::string> closes;
-      for (const auto& [name, port] : run->fetches_)
-        closes.push_back(port.close);
-      TAGFLOW_ASSIGN(run->close_queues_,
-                     run->session_->make_callable({}, {}, closes));
-    }
+    std::vector<std::string> at_end{run->end_put_};
+    for (const auto& [name, port] : run->fetches_) at_end.push_back(port.close);
+    TAGFLOW_ASSIGN(run->tell_end_,
+                   run->session_->make_callable({}, {}, at_end));
     std::vector<std::string> targets = run->outs_;
     targets.insert(targets.end(), setup.targets.begin(), setup.targets.end());
-    run->session_->run_async({}, {}, targets, {},
+    run->session_->run_async({}, {}, targets, {.cancel = run->token_},
                              [run](auto answer, const actors::RunStats&) {
                                run->on_over(std::move(answer).status());
                              });
@@ -57,6 +61,29 @@ Status PartialRun::build(const Setup& setup) {
     TAGFLOW_RETURN_IF_ERROR(add_feed(name, setup));
   for (const std::string& name : setup.fetches)
     TAGFLOW_RETURN_IF_ERROR(add_fetch(name, setup));
+  return add_end(setup);
+}
+
+Status PartialRun::add_end(const Setup& setup) {
+  const std::string prefix = "_partial_run/end";
+  TAGFLOW_ASSIGN(const Endpoint queue,
+                 add_queue(prefix, DataType::kBool, setup));
+  TAGFLOW_ASSIGN(Node* const value,
+                 graph_.add(graph_.unique_name(prefix + "/value"), "Const", {},
+                            {{"dtype", DataType::kBool},
+                             {"value", Tensor::scalar<bool>(true)}}));
+  TAGFLOW_ASSIGN(
+      Node* const put,
+      graph_.add(graph_.unique_name(prefix + "/put"), "QueueEnqueueV2",
+                 {{queue, Endpoint{value, 0}}},
+                 {{"Tcomponents", std::vector<DataType>{DataType::kBool}}}));
+  TAGFLOW_ASSIGN(
+      Node* const take,
+      graph_.add(
+          graph_.unique_name(prefix + "/take"), "QueueDequeueV2", {{queue}},
+          {{"component_types", std::vector<DataType>{DataType::kBool}}}));
+  end_put_ = put->name();
+  end_take_ = take->name();
   return {};
 }
 
@@ -186,14 +213,26 @@ Status PartialRun::claim(const Feeds& feeds,
   return status;
 }
 
+bool PartialRun::is_used_up() const {
+  const auto is_used = [](const auto& port) { return port.second.is_used; };
+  return std::ranges::all_of(feeds_, is_used) &&
+         std::ranges::all_of(fetches_, is_used);
+}
+
 void PartialRun::step(Feeds feeds, const std::vector<std::string>& fetches,
+                      std::chrono::nanoseconds timeout,
                       const actors::CancelToken& token, Answer answer) {
   std::vector<actors::Feed> values;
   std::vector<std::string> takes, puts;
   uint64_t number = 0;
   Status status = guarded("service", [&]() -> Status {
     const std::lock_guard lock(mutex_);
-    if (over_ && !over_->ok()) return *over_;
+    if (over_ && !over_->ok()) {
+      has_failed_step_ = true;
+      return *over_;
+    }
+    if (feeds.empty() && fetches.empty())
+      return invalid_argument("[service] the step feeds and fetches nothing");
     TAGFLOW_RETURN_IF_ERROR(claim(feeds, fetches));
     for (auto& [name, value] : feeds) {
       TAGFLOW_ASSIGN(const std::string tensor, key(name));
@@ -205,35 +244,38 @@ void PartialRun::step(Feeds feeds, const std::vector<std::string>& fetches,
       TAGFLOW_ASSIGN(const std::string tensor, key(name));
       takes.push_back(fetches_.at(tensor).take);
     }
+    if (is_used_up()) puts.push_back(end_take_);
     number = ++last_step_;
     open_.emplace(number, token);
     return {};
   });
   if (!status.ok()) return answer(std::move(status));
-  if (takes.empty() && puts.empty()) {
-    const std::lock_guard lock(mutex_);
-    open_.erase(number);
-    status = invalid_argument("[service] the step feeds and fetches nothing");
-  }
-  if (!status.ok()) return answer(std::move(status));
+  if (timeout.count() == 0) timeout = timeout_;
   session_->run_async(
-      values, takes, puts, {.cancel = token},
+      values, takes, puts, {.timeout = timeout, .cancel = token},
       [self = shared_from_this(), number, answer = std::move(answer)](
           Result<std::vector<Tensor>> result, const actors::RunStats&) {
-        std::optional<Status> over;
-        {
-          const std::lock_guard lock(self->mutex_);
-          self->open_.erase(number);
-          over = self->over_;
-        }
-        if (result.ok() || !over) return answer(std::move(result));
-        if (!over->ok()) return answer(*std::move(over));
-        if (result.status().code() == Code::kOutOfRange)
-          return answer(invalid_argument(
-              "[service] a fetch of the partial run is dead: a conditional has "
-              "taken its other branch"));
-        answer(std::move(result));
+        answer(self->on_step(number, std::move(result)));
       });
+}
+
+Result<std::vector<Tensor>> PartialRun::on_step(
+    uint64_t number, Result<std::vector<Tensor>> result) {
+  std::optional<Status> over;
+  {
+    const std::lock_guard lock(mutex_);
+    open_.erase(number);
+    over = over_;
+    has_failed_step_ = has_failed_step_ || !result.ok();
+  }
+  if (result.ok()) return result;
+  token_.cancel();
+  if (over && !over->ok()) return *std::move(over);
+  if (over && result.status().code() == Code::kOutOfRange)
+    return invalid_argument(
+        "[service] a fetch of the partial run is dead: a conditional has taken "
+        "its other branch");
+  return result;
 }
 
 void PartialRun::on_over(Status status) {
@@ -245,24 +287,22 @@ void PartialRun::on_over(Status status) {
       for (const auto& [number, token] : open_) open.push_back(token);
   }
   for (actors::CancelToken& token : open) token.cancel();
-  if (!status.ok() || fetches_.empty()) return;
-  close_queues_.run_async(
-      {}, {}, [self = shared_from_this()](const auto&, const auto&) {});
+  if (status.ok())
+    tell_end_.run_async({}, {}, [self = shared_from_this()](auto, auto) {});
+  if (on_end_) on_end_();
 }
 
 bool PartialRun::is_over() const {
   const std::lock_guard lock(mutex_);
-  if (over_ && !over_->ok()) return open_.empty();
-  const auto is_used = [](const auto& port) { return port.second.is_used; };
-  return open_.empty() && std::ranges::all_of(feeds_, is_used) &&
-         std::ranges::all_of(fetches_, is_used) &&
-         !(feeds_.empty() && fetches_.empty());
+  return over_ && open_.empty() &&
+         (has_failed_step_ || (over_->ok() && is_used_up()));
 }
 
 void PartialRun::close() {
-  // An error says that it is closed already.
+  // Errors say that it is closed already, or that a kernel goes on.
   static_cast<void>(session_->reset({container_}));
-  static_cast<void>(session_->close());
+  static_cast<void>(session_->close(kLongestEnd));
+  static_cast<void>(session_->reset({container_}));
 }
 
 }  // namespace tagflow::net

@@ -1,6 +1,7 @@
 // PartialRun: a run whose feeds come, and whose fetches go, in several steps.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,9 +28,11 @@ namespace tagflow::net {
 //
 // One run of all `out`, and of the targets, is started when it is set up, and
 // waits for its queues without a thread. A step runs the `put` of its feeds and
-// the `take` of its fetches. When the run is over, the queues of fetches are
-// closed, so that nobody waits for one that is dead; when it has failed, its
-// error is the answer of all steps.
+// the `take` of its fetches; the one that uses what is left waits for the end
+// of the run, too, by a queue that gets an element then. When the run is over,
+// the queues of fetches are closed, so that nobody waits for one that is dead;
+// when it has failed, its error is the answer of all steps. A step that fails
+// ends the run.
 
 // Owned by its runs, too. Thread-safe.
 class PartialRun : public std::enable_shared_from_this<PartialRun> {
@@ -42,22 +45,26 @@ class PartialRun : public std::enable_shared_from_this<PartialRun> {
   using Feeds = std::vector<std::pair<std::string, Tensor>>;
   using Answer = std::function<void(Result<std::vector<Tensor>>)>;
 
-  // Starts the run of a copy of this graph. InvalidArgument if there is nothing
-  // to run, or a name is wrong; errors of a session.
+  // Starts the run of this graph. The time-out of the options is that
+  // of steps. `on_over` is called once, on any thread, when the run has ended.
+  // InvalidArgument if there is nothing to run, or a name is wrong; errors of a
+  // session.
   static Result<std::shared_ptr<PartialRun>> start(
-      const graph::Graph& graph, actors::SessionOptions options,
-      const Setup& setup);
+      graph::Graph graph, actors::SessionOptions options, const Setup& setup,
+      std::function<void()> on_over);
 
   // One step; it compiles. InvalidArgument for a feed or fetch that was not set
   // up, that was there in an earlier step, or that needs a feed which has not
   // come. `answer` gets the fetches in their order; it is called once, on any
-  // thread.
+  // thread. A time-out of zero is that of the options of start().
   void step(Feeds feeds, const std::vector<std::string>& fetches,
-            const actors::CancelToken& token, Answer answer);
-  // Whether all has been fed and fetched, or the run has failed, and no step is
-  // open.
+            std::chrono::nanoseconds timeout, const actors::CancelToken& token,
+            Answer answer);
+  // Whether the run has ended, no step is open, and none can say more than the
+  // steps before.
   bool is_over() const;
-  // Cancels what runs, waits for it, and removes the queues.
+  // Cancels what runs, waits for it, for a limited time, and removes the
+  // queues.
   void close();
 
  private:
@@ -80,6 +87,12 @@ class PartialRun : public std::enable_shared_from_this<PartialRun> {
                                     const Setup& setup);
   // Checks a step, and marks what it uses. REQUIRES: the lock is held
   Status claim(const Feeds& feeds, const std::vector<std::string>& fetches);
+  // Whether there is nothing left to feed or fetch. REQUIRES: the lock is held
+  bool is_used_up() const;
+  Status add_end(const Setup& setup);
+  // The answer of a step from that of its puts and takes.
+  Result<std::vector<Tensor>> on_step(uint64_t number,
+                                      Result<std::vector<Tensor>> result);
   // The first feed that has not come and that the tensor needs; or null.
   const std::string* missing_for(const graph::Endpoint& source) const;
   void on_over(Status status);
@@ -88,12 +101,17 @@ class PartialRun : public std::enable_shared_from_this<PartialRun> {
   graph::Graph graph_;
   Ports feeds_, fetches_;  // the lock guards `is_used`
   std::vector<std::string> outs_;
+  std::string end_put_, end_take_;  // nodes: of the queue of the end
   std::string container_;
   std::unique_ptr<actors::Session> session_;
-  actors::Callable close_queues_;
+  actors::Callable tell_end_;
+  actors::CancelToken token_;  // of the run
+  std::chrono::nanoseconds timeout_{0};
+  std::function<void()> on_end_;
 
-  mutable std::mutex mutex_;                      // guards the below
-  std::optional<Status> over_;                    // of the run
+  mutable std::mutex mutex_;    // guards the below
+  std::optional<Status> over_;  // of the run
+  bool has_failed_step_ = false;
   std::map<uint64_t, actors::CancelToken> open_;  // steps
   uint64_t last_step_ = 0;
 };

@@ -7,9 +7,11 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "graph/status.h"
+#include "graph/status_text.h"
 #include "net/tensorflow/clerks.h"
 #include "net/tensorflow/session_limits.h"
 #include "net/tensorflow/trace_shelf.h"
@@ -46,12 +48,16 @@ class ByteCount {
 
   // ResourceExhausted if there are too many then. The count outlives the share.
   Result<Share> take(uint64_t bytes) {
-    if (used_.fetch_add(bytes) + bytes <= most_) return Share(*this, bytes);
-    used_ -= bytes;
-    return error(Code::kResourceExhausted,
-                 "[service] {} more bytes are too much: the limit of all "
-                 "sessions is {}",
-                 bytes, most_);
+    uint64_t used = used_;
+    do {
+      // What take_anyway() took may be beyond the limit.
+      if (used > most_ || bytes > most_ - used)
+        return error(Code::kResourceExhausted,
+                     "[service] {} more bytes are too much: the limit of all "
+                     "sessions is {}",
+                     bytes, most_);
+    } while (!used_.compare_exchange_weak(used, used + bytes));
+    return Share(*this, bytes);
   }
   // The same without a limit, for what is there already.
   Share take_anyway(uint64_t bytes) {
@@ -66,7 +72,7 @@ class ByteCount {
   std::atomic<uint64_t> used_{0};
 };
 
-// Outlives the sessions. Thread-safe.
+// Owned by the sessions, too: a run may end after its service has. Thread-safe.
 struct ServiceParts {
   ServiceParts(const SessionLimits& of_service,
                std::function<void(const std::string&)> warning)
@@ -75,9 +81,10 @@ struct ServiceParts {
         traces(of_service.traces),
         on_warning(std::move(warning)) {}
 
-  // Says it, if it was not said before.
-  void warn_once(const std::string& text) {
+  // Says it, if it was not said before. A client may have written parts of it.
+  void warn_once(std::string_view whole) {
     constexpr size_t kMost = 1000;  // texts that are remembered
+    const std::string text = shorten_message(whole);
     {
       const std::lock_guard lock(warning);
       if (warned.size() >= kMost || !warned.insert(text).second) return;

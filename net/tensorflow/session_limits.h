@@ -17,10 +17,10 @@ struct SessionLimits {
   size_t runs = 10000;  // that are not answered
   // Of feeds of these runs, and of graphs of sessions.
   uint64_t bytes = uint64_t{8} << 30;
-  size_t traces = 64;         // of runs that are recorded, or were a minute ago
-  size_t callables = 1000;    // of a session
-  size_t partial_runs = 100;  // of a session
-  size_t signatures = 1000;   // of a session, prepared: the others wait longer
+  size_t traces = 64;          // of runs that are recorded and not over
+  size_t callables = 1000;     // of a session
+  size_t partial_runs = 100;   // of a session
+  size_t signatures = 1000;    // of a session, prepared: the others wait longer
   size_t preparations = 1000;  // that wait for a thread
 };
 

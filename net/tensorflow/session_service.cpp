@@ -42,7 +42,7 @@ Status check(const SessionLimits& limits) {
 
 SessionService::SessionService(Options options)
     : options_(std::move(options)),
-      parts_(std::make_unique<ServiceParts>(options_.limits,
+      parts_(std::make_shared<ServiceParts>(options_.limits,
                                             options_.on_warning)) {}
 
 Result<std::unique_ptr<SessionService>> SessionService::create(
@@ -62,7 +62,8 @@ Result<std::unique_ptr<SessionService>> SessionService::create(
 
 SessionService::~SessionService() {
   for (const auto& [handle, session] : sessions_) session->close();
-  parts_->clerks = nullptr;  // what they have begun ends
+  // There are none if create() failed.
+  if (parts_->clerks != nullptr) parts_->clerks->end();
 }
 
 std::span<const graph::DeviceInfo> SessionService::devices() const {
@@ -108,9 +109,9 @@ Result<SessionService::SessionRef> SessionService::make_room() {
       ClientSession::Clock::now() - since(*oldest) < options_.limits.idle)
     return error(Code::kResourceExhausted,
                  "[service] {} sessions are open, the limit", sessions_.size());
-  SessionRef left = std::move(oldest->second);
+  SessionRef evicted = std::move(oldest->second);
   sessions_.erase(oldest);
-  return left;
+  return evicted;
 }
 
 Status SessionService::open(const tensorflow::CreateSessionRequest& request,
@@ -129,16 +130,16 @@ Status SessionService::open(const tensorflow::CreateSessionRequest& request,
   if (!config.isolated) session.state = root_->shared_state();
   TAGFLOW_ASSIGN(std::string handle, draw_handle());
   TAGFLOW_ASSIGN(SessionRef made,
-                 ClientSession::open(handle, std::move(session), *parts_));
+                 ClientSession::open(handle, std::move(session), parts_));
   TAGFLOW_ASSIGN(const int64_t version,
                  made->extend(request.graph_def(), std::nullopt));
-  SessionRef left;
+  SessionRef evicted;
   {
     const std::lock_guard lock(mutex_);
-    TAGFLOW_ASSIGN(left, make_room());
+    TAGFLOW_ASSIGN(evicted, make_room());
     sessions_.emplace(handle, std::move(made));
   }
-  if (left != nullptr) left->close();
+  if (evicted != nullptr) evicted->close();
   response.set_session_handle(std::move(handle));
   response.set_graph_version(version);
   return {};
@@ -280,7 +281,8 @@ void SessionService::release_callable(
     Done done) {
   post(std::move(done), [this, &request]() -> Status {
     TAGFLOW_ASSIGN(const SessionRef session, find(request.session_handle()));
-    return session->release_callable(request.handle());
+    session->release_callable(request.handle());
+    return {};
   });
 }
 

@@ -124,7 +124,7 @@ class SessionService {
   void post(Done done, std::function<Status()> work);
 
   Options options_;
-  std::unique_ptr<ServiceParts> parts_;
+  const std::shared_ptr<ServiceParts> parts_;
   std::unique_ptr<actors::Session> root_;       // has the state, and no graph
   mutable std::mutex mutex_;                    // guards the next
   std::map<std::string, SessionRef> sessions_;  // by handle

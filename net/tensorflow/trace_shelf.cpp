@@ -6,16 +6,12 @@ namespace tagflow::net {
 namespace {
 
 constexpr size_t kWordsOfRun = size_t{1} << 18;
-// Longer than devices have to end a run that was cancelled.
-constexpr std::chrono::minutes kKeptFor{1};
 
 }  // namespace
 
 Result<std::shared_ptr<actors::Trace>> TraceShelf::take() {
   return guarded("service", [&]() -> Result<std::shared_ptr<actors::Trace>> {
     const std::lock_guard lock(mutex_);
-    const auto now = Clock::now();
-    while (!kept_.empty() && kept_.front().first <= now) kept_.pop_front();
     std::erase_if(taken_, [](const auto& trace) { return trace.expired(); });
     if (taken_.size() >= most_)
       return error(Code::kResourceExhausted,
@@ -29,7 +25,7 @@ Result<std::shared_ptr<actors::Trace>> TraceShelf::take() {
 
 void TraceShelf::keep(std::shared_ptr<actors::Trace> trace) {
   const std::lock_guard lock(mutex_);
-  kept_.emplace_back(Clock::now() + kKeptFor, std::move(trace));
+  kept_.push_back(std::move(trace));
 }
 
 }  // namespace tagflow::net

@@ -1,11 +1,8 @@
 // TraceShelf: the traces of runs that clients want recorded.
 #pragma once
 
-#include <chrono>
-#include <deque>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "actors/watch/trace.h"
@@ -21,18 +18,15 @@ class TraceShelf {
 
   // ResourceExhausted if there are too many.
   Result<std::shared_ptr<actors::Trace>> take();
-  // A run that was ended early may be recorded until its devices have ended it:
-  // its trace stays for a while.
+  // Keeps it for good: its run may go on, and nobody will know when it is over.
+  // It counts as one that was taken.
   void keep(std::shared_ptr<actors::Trace> trace);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   const size_t most_;
   std::mutex mutex_;  // guards the below
   std::vector<std::weak_ptr<actors::Trace>> taken_;
-  std::deque<std::pair<Clock::time_point, std::shared_ptr<actors::Trace>>>
-      kept_;  // with the time until which
+  std::vector<std::shared_ptr<actors::Trace>> kept_;
 };
 
 }  // namespace tagflow::net

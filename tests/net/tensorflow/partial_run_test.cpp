@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/net/tensorflow/asked.h"
@@ -117,6 +120,78 @@ TEST_CASE("a feed of the wrong type is refused") {
   tensor.clear_float_val();
   tensor.add_int_val(1);
   CHECK(run.error(request).code() == Code::kInvalidArgument);
+}
+
+TEST_CASE("the last step waits for the targets, and has their error") {
+  PartlyRun run({"x:0"}, {"y:0"}, {"get"});
+  const auto last = run.part({{"x:0", 1}}, {"y:0"});
+  tensorflow::RunStepResponse response;
+  auto answer = run.begin(&SessionService::run_step, last, response);
+  CHECK(answer.wait_for(std::chrono::milliseconds(50)) ==
+        std::future_status::timeout);
+  tensorflow::RunStepResponse put;
+  REQUIRE(run.run(Asked::step(run.session, {{"x", 4}}, {}, {"put"}), put).ok());
+  CHECK(answer.get().to_string() == "OK");
+
+  PartlyRun fails({"x:0"}, {"y:0"}, {"read"});  // nobody has assigned it
+  const Status status = fails.error(fails.part({{"x:0", 1}}, {"y:0"}));
+  CHECK(status.code() == Code::kFailedPrecondition);
+}
+
+TEST_CASE("a partial run ends with a step that fails, or with its session") {
+  PartlyRun run({"x:0", "x2:0"}, {"y:0"}, {"get"});
+  auto request = run.part({{"x:0", 1}, {"x2:0", 1}}, {"y:0"});
+  request.mutable_options()->set_timeout_in_ms(50);
+  CHECK(run.error(request).code() == Code::kDeadlineExceeded);
+  // Its target does not take what others wait for.
+  tensorflow::RunStepResponse response;
+  REQUIRE(run.run(Asked::step(run.session, {{"x", 4}}, {}, {"put"}), response)
+              .ok());
+  CHECK(run.value(Asked::step(run.session, {}, {"get:0"})) == 4);
+
+  PartlyRun waits({"x:0"}, {"y:0"}, {"get"});
+  const auto last = waits.part({{"x:0", 1}}, {"y:0"});
+  auto answer = waits.begin(&SessionService::run_step, last, response);
+  REQUIRE(waits.close(waits.session).ok());
+  CHECK(answer.get().code() == Code::kCancelled);
+}
+
+TEST_CASE("partial runs that are over make room for others") {
+  PartlyRun run({"x:0"}, {"y:0"});
+  const SessionLimits limits;
+  for (size_t i = 0; i < 3 * limits.partial_runs; ++i) {
+    CHECK(run.value(run.part({{"x:0", 2}}, {"y:0"})) == 3);
+    tensorflow::PartialRunSetupRequest request;
+    request.set_session_handle(run.session);
+    request.add_feed("x:0");
+    request.add_fetch("y:0");
+    tensorflow::PartialRunSetupResponse response;
+    REQUIRE(
+        run.ask(&SessionService::partial_run_setup, request, response).ok());
+    run.run_handle = response.partial_run_handle();
+  }
+}
+
+TEST_CASE("the time-out of a session is that of steps, not of a partial run") {
+  Asked asked;
+  const std::string session =
+      asked.open(test::kGraph, "operation_timeout_in_ms: 100");
+  tensorflow::PartialRunSetupRequest request;
+  request.set_session_handle(session);
+  request.add_feed("x:0");
+  request.add_fetch("y:0");
+  request.add_target("get");
+  tensorflow::PartialRunSetupResponse response;
+  REQUIRE(
+      asked.ask(&SessionService::partial_run_setup, request, response).ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  auto step = Asked::step(session, {{"x:0", 2}}, {});
+  step.set_partial_run_handle(response.partial_run_handle());
+  tensorflow::RunStepResponse answer;
+  CHECK(asked.run(step, answer).to_string() == "OK");
+  auto last = Asked::step(session, {}, {"y:0"});
+  last.set_partial_run_handle(response.partial_run_handle());
+  CHECK(asked.error(last).code() == Code::kDeadlineExceeded);
 }
 
 TEST_CASE("partial runs share the session's state, and end with it") {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "net/tensorflow/service_parts.h"
 #include "net/tensorflow/trace_shelf.h"
 #include "tests/net/tensorflow/asked.h"
 
@@ -93,6 +94,33 @@ TEST_CASE("a few bytes cannot ask for much memory") {
   REQUIRE(open(asked, zeros).ok());
   CHECK(asked.service->figures().bytes > 1200000);
   CHECK(open(asked, zeros).code() == Code::kResourceExhausted);
+}
+
+TEST_CASE("what is refused takes no bytes from others") {
+  ByteCount bytes(100);
+  auto share = bytes.take(60);
+  REQUIRE(share.ok());
+  CHECK(bytes.take(uint64_t{1} << 63).status().code() ==
+        Code::kResourceExhausted);
+  CHECK(bytes.take(UINT64_MAX).status().code() == Code::kResourceExhausted);
+  CHECK(bytes.used() == 60);
+  CHECK(bytes.take(40).ok());
+  CHECK(!bytes.take(41).ok());
+  const auto beyond = bytes.take_anyway(1000);
+  CHECK(!bytes.take(1).ok());
+}
+
+TEST_CASE("a warning does not keep all that a client writes") {
+  std::vector<std::string> said;
+  SessionService::Options options;
+  options.on_warning = [&](const std::string& text) { said.push_back(text); };
+  {
+    Asked asked(options);
+    asked.open("", "device_count { key: '" + std::string(100000, 'A') +
+                       "' value: 3 }");
+  }
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].size() < 5000);
 }
 
 TEST_CASE("callables and partial runs have limits") {

@@ -240,11 +240,26 @@ TEST_CASE("callables run without names, and may connect tensors") {
   release.set_handle(made.handle());
   tensorflow::ReleaseCallableResponse released;
   CHECK(asked.ask(&SessionService::release_callable, release, released).ok());
-  CHECK(
-      asked.ask(&SessionService::release_callable, release, released).code() ==
-      Code::kNotFound);
+  // What TensorFlow's servers say of one that is not there.
+  CHECK(asked.ask(&SessionService::release_callable, release, released).ok());
   CHECK(asked.ask(&SessionService::run_callable, call, response).code() ==
-        Code::kNotFound);
+        Code::kInvalidArgument);
+}
+
+TEST_CASE("a long chain of nodes behind an unknown op is set aside") {
+  Asked asked;
+  std::string graph = R"(node { name: "first" op: "NoSuchOp" })";
+  std::string input = "first";
+  // Each before what it reads.
+  for (int i = 0; i < 20000; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    graph = R"(node { name: ")" + name + R"(" op: "Neg" input: ")" + input +
+            R"(" attr { key: "T" value { type: DT_FLOAT } } })" + graph;
+    input = name;
+  }
+  const std::string session = asked.open(graph);
+  CHECK(asked.error(Asked::step(session, {}, {"n19999:0"})).code() ==
+        Code::kUnimplemented);
 }
 
 TEST_CASE("nodes of unknown ops are no error before a run needs them") {
@@ -287,6 +302,22 @@ TEST_CASE("devices are listed by their full names") {
         "/job:localhost/replica:0/task:0/device:CPU:1");
   CHECK(response.local_device(1).device_type() == "CPU");
   CHECK(response.local_device(1).incarnation() != 0);
+}
+
+TEST_CASE("sessions are on the workers that the server has") {
+  for (const int workers : {1, 3}) {
+    SessionService::Options options;
+    options.session.workers = workers;
+    Asked asked(options);
+    const std::string session = asked.open();
+    CHECK(asked.value(Asked::step(session, {{"x:0", 2}}, {"y:0"})) == 3);
+    tensorflow::PartialRunSetupRequest setup;
+    setup.set_session_handle(session);
+    setup.add_fetch("one:0");
+    tensorflow::PartialRunSetupResponse ready;
+    CHECK(asked.ask(&SessionService::partial_run_setup, setup, ready)
+              .to_string() == "OK");
+  }
 }
 
 TEST_CASE("what has no effect is said, once each") {
