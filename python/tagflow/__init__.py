@@ -35,6 +35,7 @@ from .grad import (custom_gradient, grad, gradients, hessian, hvp, jacobian,
 from .recursion import recursive
 from .symbolic import SymbolicTensor
 from .variables import Variable
+from .vmap import vmap
 
 __all__ = [
     "Callable", "Future", "Graph", "Model", "Node", "Session", "Signature",
@@ -47,5 +48,5 @@ __all__ = [
     "gradients", "hessian", "hvp", "jacobian", "jvp", "load_tree", "map", "nn",
     "numpy", "ops", "optim", "random", "recursive", "save_tree", "scan",
     "spec", "stop_gradient", "switch", "tree", "value_and_grad", "vjp",
-    "while_loop",
+    "vmap", "while_loop",
 ]

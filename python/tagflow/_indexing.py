@@ -154,9 +154,29 @@ def get(x: SymbolicTensor, index: Any) -> SymbolicTensor:
         if _is_whole(items):
             return x
         _check_bounds(x, items)
+        at = _one_batched(items)
+        if at is not None:
+            return _of_element(x, items, at)
         basic = _basic(items)
         return emit("StridedSlice", [x, *_ends(basic)], **_attrs(basic))
     return _advanced(x, items)
+
+
+def _one_batched(items: List[Any]) -> Optional[int]:
+    """The item that is an int which differs by element of a batch, if there is
+    one such."""
+    found = [i for i, item in enumerate(items)
+             if isinstance(item, SymbolicTensor) and item._is_batched]
+    return found[0] if len(found) == 1 else None
+
+
+def _of_element(x: SymbolicTensor, items: List[Any],
+                at: int) -> SymbolicTensor:
+    """With such an int: everything else first."""
+    from . import numpy as tnp
+    rest = [slice(None) if i == at else item for i, item in enumerate(items)]
+    axis = sum(not _is_scalar_int(item) for item in rest[:at])
+    return tnp.take(get(x, tuple(rest)), items[at], axis)
 
 
 def _advanced(x: SymbolicTensor, items: List[Any]) -> SymbolicTensor:
@@ -256,7 +276,7 @@ class Place:
         arrays = [i for i in self._items if _is_array(i) or _is_scalar_int(i)]
         whole = self._items[len(arrays):]
         if not arrays or not _is_whole(whole) or not any(
-                _is_array(i) for i in arrays):
+                _is_array(i) or _one_batched([i]) == 0 for i in arrays):
             return None
         if any(_is_array(i) and _is_mask(i) for i in arrays):
             return None
@@ -279,13 +299,15 @@ class Place:
             more = len(x.shape or ()) - len(mask.shape or ())
             mask = tnp.reshape(mask, [*tnp.shape(mask), *[1] * more])
             return tnp.where(mask, value, x)
-        if any(_is_array(i) for i in self._items):
+        batched = _one_batched(self._items) is not None
+        if batched or any(_is_array(i) for i in self._items):
             made = self._update(value, "TensorScatterUpdate")
-            if made is None:
+            if made is None and not batched:
                 raise TracingError(
                     f"{here()}: .at[...].set() takes arrays in front of whole "
                     "axes only")
-            return made
+            if made is not None:
+                return made
         if _is_whole(self._items):
             return tnp.broadcast_to(value, tnp.shape(x))
         _check_bounds(x, self._items)

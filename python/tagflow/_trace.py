@@ -12,7 +12,7 @@ import contextlib
 import os
 import sys
 import threading
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from . import _native
 from .errors import Error
@@ -76,6 +76,10 @@ class Frame:
         self.entry = list(entry)
         self.no_writes: str = no_writes or (
             parent.no_writes if parent else "")
+        # The calls of vmap() around, from the outermost on. A function's body
+        # is outside of all of them.
+        self.levels: Tuple[Any, ...] = (
+            () if parent is None or body else parent.levels)
         self.writes: Dict[Any, List[Any]] = {}
         self.reads: Dict[Any, List[Any]] = {}
         self.handles: Dict[Any, Any] = {}  # of variables, if it is a body
@@ -199,6 +203,10 @@ class Trace:
         self.sources: Dict[str, str] = {}  # by node
         self.variables: Dict[Any, None] = {}  # that it uses
         self.functions: Dict[Any, str] = {}  # of recursions
+
+    def stand_in(self, tensor: Any) -> Any:
+        """What stands for a tensor of another trace; None: nothing may."""
+        return None
 
     def note(self, tensor: str) -> None:
         self.sources[tensor.rpartition(":")[0] or tensor] = here()

@@ -7,20 +7,33 @@ structure of arrays.
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import (Any, Callable, List, NamedTuple, Optional, Sequence,
+                    Tuple)
 
 import numpy as np
 
 from . import tree
+from ._batching import Level, Tensors, rehearsal, swapped
 from ._lift import lifted
 from ._trace import Frame, TracingError, here
 from .symbolic import SymbolicTensor, Value, as_tensor, require_frame
 
 __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 
+Leaves = Callable[[], Tensors]
+Levels = Tuple[Level, ...]
+
 
 def _tensors(frame: Frame, outputs: Sequence[Any]) -> List[SymbolicTensor]:
     return [SymbolicTensor(out, frame) for out in outputs]
+
+
+# Note [Batches in control flow]
+# Inside of vmap() a construct is taken through the levels of batches from the
+# innermost one out. If a predicate differs by element, it becomes a loop over
+# the elements, each with a construct of its own. Otherwise a rehearsal shows
+# which values are batched; they go through the construct with their batch as
+# an axis. The functions see elements in both cases.
 
 
 def _plain(value: Value) -> Any:
@@ -37,40 +50,79 @@ def _predicate(value: Value, what: str) -> SymbolicTensor:
 
 
 class _Branch:
-    """A branch of a conditional: called by the builder, with a scope."""
+    """A branch of a conditional: fn(*operands), as the list of its leaves."""
 
-    def __init__(self, outer: Frame, fn: Callable[..., Any],
-                 operands: Sequence[Any]) -> None:
-        self.outer = outer
+    def __init__(self, fn: Callable[..., Any], operands: Sequence[Any]) -> None:
         self.fn = fn
         self.operands = operands
-        self.frame: Optional[Frame] = None
         self.structure: Optional[tree.Structure] = None
 
-    def __call__(self, scope: Any) -> List[Any]:
-        with self.outer.inner(scope) as frame:
-            self.frame = frame
-            leaves, self.structure = tree.flatten(self.fn(*self.operands))
-            outputs = [_plain(leaf) for leaf in leaves]
-            # A conditional has at least one result.
-            return frame.with_effects(outputs or [_plain(True)])
+    def __call__(self) -> Tensors:
+        leaves, self.structure = tree.flatten(self.fn(*self.operands))
+        return [as_tensor(leaf) for leaf in leaves]
 
 
-def _finish(frame: Frame, outputs: List[Any],
-            branches: Sequence[_Branch]) -> Any:
-    frame.absorb([b.frame for b in branches if b.frame is not None], outputs)
-    structure = branches[0].structure
-    assert structure is not None
-    return tree.unflatten(
-        structure, _tensors(frame, outputs[:structure.num_leaves]))
+def _branches(what: str, fns: Sequence[Callable[..., Any]],
+              operands: Sequence[Any]) -> Tuple[List[_Branch], List[Leaves]]:
+    """The branches, and the calls of them, which check that their structures
+    are the same."""
+    made = [_Branch(fn, operands) for fn in fns]
+
+    def checked(branch: _Branch) -> Leaves:
+        def call() -> Tensors:
+            leaves = branch()
+            known = [b.structure for b in made if b.structure is not None]
+            for structure in known[1:]:
+                if structure != known[0]:
+                    raise TypeError(
+                        f"{here()}: [{what}] the branches return different "
+                        f"structures: {known[0]} and {structure}")
+            return leaves
+        return call
+
+    return made, [checked(branch) for branch in made]
 
 
-def _same_structures(what: str, branches: Sequence[_Branch]) -> None:
-    known = [b.structure for b in branches if b.structure is not None]
-    for structure in known[1:]:
-        if structure != known[0]:
-            raise TypeError(f"{here()}: [{what}] the branches return different "
-                            f"structures: {known[0]} and {structure}")
+def _choose(levels: Levels, test: SymbolicTensor, calls: Sequence[Leaves],
+            is_cond: bool) -> Tensors:
+    """The results of one of the calls. See Note [Batches in control flow]."""
+    if levels:
+        level, rest = levels[-1], levels[:-1]
+        if level.has(test):
+            return level.map_over(
+                lambda xs: _choose(rest, xs[0], calls, is_cond), [test])
+        with rehearsal():
+            found = [[level.has(x) for x in call()] for call in calls]
+        flags = [any(each) for each in zip(*found)]
+
+        def whole(call: Leaves) -> Leaves:
+            return lambda: level.unwrap_some(call(), flags)
+
+        return level.wrap_some(
+            _choose(rest, test, [whole(call) for call in calls], is_cond),
+            flags)
+    frame = require_frame()
+    frames: List[Frame] = []
+    count = 0
+
+    def branch(call: Leaves) -> Callable[[Any], List[Any]]:
+        def add(scope: Any) -> List[Any]:
+            nonlocal count
+            with frame.inner(scope) as inner:
+                frames.append(inner)
+                outputs = [x._out for x in call()]
+                count = len(outputs)
+                # A conditional has at least one result.
+                return inner.with_effects(outputs or [_plain(True)])
+        return add
+
+    with frame.noted():
+        scope = frame.scope.after(frame.all_waits())
+        made = [branch(call) for call in calls]
+        outputs = (scope.cond(test._out, *made) if is_cond
+                   else scope.switch_case(test._out, made))
+    frame.absorb(frames, outputs)
+    return _tensors(frame, outputs[:count])
 
 
 @lifted
@@ -81,18 +133,10 @@ def cond(pred: Value, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
     shapes may differ."""
     frame = require_frame()
     test = _predicate(pred, "the predicate of cond")
-    branches = [_Branch(frame, true_fn, operands),
-                _Branch(frame, false_fn, operands)]
-
-    def other(scope: Any) -> List[Any]:
-        outputs = branches[1](scope)
-        _same_structures("cond", branches)
-        return outputs
-
-    with frame.noted():
-        scope = frame.scope.after(frame.all_waits())
-        outputs = scope.cond(test._out, branches[0], other)
-    return _finish(frame, outputs, branches)
+    branches, calls = _branches("cond", [true_fn, false_fn], operands)
+    made = _choose(frame.levels, test, calls, True)
+    assert branches[0].structure is not None
+    return tree.unflatten(branches[0].structure, made)
 
 
 @lifted
@@ -104,19 +148,10 @@ def switch(index: Value, branches: Sequence[Callable[..., Any]],
     if not branches:
         raise ValueError("switch: there are no branches")
     at = clip(index, 0, len(branches) - 1)
-    made = [_Branch(frame, fn, operands) for fn in branches]
-
-    def checked(branch: _Branch) -> Callable[[Any], List[Any]]:
-        def call(scope: Any) -> List[Any]:
-            outputs = branch(scope)
-            _same_structures("switch", made)
-            return outputs
-        return call
-
-    with frame.noted():
-        scope = frame.scope.after(frame.all_waits())
-        outputs = scope.switch_case(at._out, [checked(b) for b in made])
-    return _finish(frame, outputs, made)
+    made, calls = _branches("switch", branches, operands)
+    leaves = _choose(frame.levels, at, calls, False)
+    assert made[0].structure is not None
+    return tree.unflatten(made[0].structure, leaves)
 
 
 def _named_paths(structure: tree.Structure) -> List[str]:
@@ -173,39 +208,107 @@ def while_loop(cond_fn: Callable[[Any], Value], body_fn: Callable[[Any], Any],
     if not leaves:
         raise ValueError("while_loop: there are no variables")
     initial = [as_tensor(leaf) for leaf in leaves]
+
+    def predicate(values: Tensors) -> SymbolicTensor:
+        return _predicate(cond_fn(tree.unflatten(structure, values)),
+                          "the condition of while_loop")
+
+    def body(values: Tensors) -> Tensors:
+        next_leaves, its = tree.flatten(
+            body_fn(tree.unflatten(structure, values)))
+        if its != structure:
+            raise TypeError(f"{here()}: [while_loop] the body returns "
+                            f"{its}, not {structure}")
+        return _as_before(next_leaves, initial)
+
+    options = _LoopOptions(
+        _named_paths(structure), parallel_iterations,
+        None if maximum_iterations is None else as_tensor(maximum_iterations),
+        save)
+    return tree.unflatten(structure, _loop(
+        frame.levels, predicate, body, initial,
+        _shapes(shapes, structure, initial), options))
+
+
+class _LoopOptions(NamedTuple):
+    paths: List[str]
+    parallel_iterations: int
+    maximum: Optional[SymbolicTensor]
+    save: str
+
+
+def _loop(levels: Levels, predicate: Callable[[Tensors], SymbolicTensor],
+          body: Callable[[Tensors], Tensors], initial: Tensors,
+          shapes: Optional[List[Any]], options: _LoopOptions) -> Tensors:
+    """while_loop() of leaves. See Note [Batches in control flow]."""
+    if levels:
+        return _batched_loop(levels, predicate, body, initial, shapes, options)
+    frame = require_frame()
     frames: List[Frame] = []
 
-    def predicate(scope: Any, values: List[Any]) -> Any:
+    def test(scope: Any, values: List[Any]) -> Any:
         with frame.inner(scope, entry=values, no_writes=(
                 "the condition of a loop cannot assign")) as inner:
             frames.append(inner)
-            value = tree.unflatten(structure, _tensors(inner, values))
-            return _predicate(cond_fn(value),
-                              "the condition of while_loop")._out
+            return predicate(_tensors(inner, values))._out
 
-    def body(scope: Any, values: List[Any]) -> List[Any]:
+    def step(scope: Any, values: List[Any]) -> List[Any]:
         with frame.inner(scope, entry=values) as inner:
             frames.append(inner)
-            value = tree.unflatten(structure, _tensors(inner, values))
-            next_leaves, its = tree.flatten(body_fn(value))
-            if its != structure:
-                raise TypeError(f"{here()}: [while_loop] the body returns "
-                                f"{its}, not {structure}")
-            outputs = [as_tensor(leaf, x.dtype if _fits(leaf, x.dtype) else
-                                 None)._out
-                       for leaf, x in zip(next_leaves, initial)]
-            return inner.with_effects(outputs)
+            return inner.with_effects(
+                [x._out for x in body(_tensors(inner, values))])
 
     with frame.noted():
         scope = frame.scope.after(frame.all_waits())
         outputs = scope.while_loop(
-            predicate, body, [x._out for x in initial],
-            _named_paths(structure), _shapes(shapes, structure, initial),
-            parallel_iterations,
-            None if maximum_iterations is None else _plain(maximum_iterations),
-            save)
+            test, step, [x._out for x in initial], options.paths, shapes,
+            options.parallel_iterations,
+            None if options.maximum is None else options.maximum._out,
+            options.save)
     frame.absorb(frames, outputs)
-    return tree.unflatten(structure, _tensors(frame, outputs))
+    return _tensors(frame, outputs)
+
+
+def _batched_loop(levels: Levels,
+                  predicate: Callable[[Tensors], SymbolicTensor],
+                  body: Callable[[Tensors], Tensors], initial: Tensors,
+                  shapes: Optional[List[Any]],
+                  options: _LoopOptions) -> Tensors:
+    level, rest = levels[-1], levels[:-1]
+    flags = [level.has(x) for x in initial]
+    differs = options.maximum is not None and level.has(options.maximum)
+    while not differs:
+        with rehearsal() as stage:
+            values = [stage.like(level.wrap(level.unwrap(x)) if flag else x)
+                      for x, flag in zip(initial, flags)]
+            differs = level.has(predicate(values))
+            after = [flag or level.has(x)
+                     for x, flag in zip(body(values), flags)]
+        if after == flags:
+            break
+        flags = after
+    if differs:
+        maximum = [] if options.maximum is None else [options.maximum]
+        return level.map_over(lambda xs: _loop(
+            rest, predicate, body, xs[len(maximum):], shapes,
+            options._replace(maximum=xs[0] if maximum else None)),
+            maximum + initial)
+    if shapes is not None:
+        length = level.length if isinstance(level.length, int) else None
+        shapes = [(length, *shape) if flag and shape is not None else shape
+                  for shape, flag in zip(shapes, flags)]
+    return level.wrap_some(_loop(
+        rest, lambda values: predicate(level.wrap_some(values, flags)),
+        lambda values: level.unwrap_some(
+            body(level.wrap_some(values, flags)), flags),
+        level.unwrap_some(initial, flags), shapes, options), flags)
+
+
+def _as_before(leaves: Sequence[Any], initial: Tensors) -> Tensors:
+    """The next values of variables. A number of Python takes the type of its
+    variable."""
+    return [as_tensor(leaf, x.dtype if _fits(leaf, x.dtype) else None)
+            for leaf, x in zip(leaves, initial)]
 
 
 def _fits(leaf: Any, dtype: Any) -> bool:
@@ -225,7 +328,7 @@ def fori_loop(lower: Value, upper: Value, body_fn: Callable[[Any, Any], Any],
     both may be tensors. The options are those of while_loop()."""
     from .numpy._types import pair
     first, last = pair(lower, upper)
-    first, last = (SymbolicTensor(x._out, x._frame) for x in (first, last))
+    first, last = first._strong(), last._strong()
     if "shapes" in options:
         options["shapes"] = (None, options["shapes"])
     _, value = while_loop(
@@ -294,35 +397,108 @@ def scan(fn: Callable[[Any, Any], Tuple[Any, Any]], init: Any, xs: Any = None,
     elements = [as_tensor(leaf) for leaf in x_leaves]
     count = _equal_lengths("scan", elements,
                            _lengths("scan", elements, length))
-    y_structure: List[tree.Structure] = []
+    y_structure: Optional[tree.Structure] = None
+
+    def body(carry: Tensors, element: Tensors) -> Tuple[Tensors, Tensors]:
+        nonlocal y_structure
+        made = fn(tree.unflatten(structure, carry),
+                  tree.unflatten(x_structure, element))
+        if not isinstance(made, tuple) or len(made) != 2:
+            raise TypeError(f"{here()}: [scan] the function must return a "
+                            "pair of the carry and a result")
+        next_leaves, its = tree.flatten(made[0])
+        if its != structure:
+            raise TypeError(f"{here()}: [scan] the function returns the "
+                            f"carry {its}, not {structure}")
+        ys, y_structure = tree.flatten(made[1])
+        return (_as_before(next_leaves, initial),
+                [as_tensor(y) for y in ys])
+
+    options = _ScanOptions(_named_paths(structure), reverse,
+                           parallel_iterations)
+    last, collected = _scan(frame.levels, body, initial, elements, count,
+                            options)
+    assert y_structure is not None
+    return (tree.unflatten(structure, last),
+            tree.unflatten(y_structure, collected))
+
+
+class _ScanOptions(NamedTuple):
+    paths: List[str]
+    reverse: bool
+    parallel_iterations: int
+
+
+_ScanBody = Callable[[Tensors, Tensors], Tuple[Tensors, Tensors]]
+
+
+def _scan(levels: Levels, fn: _ScanBody, initial: Tensors, elements: Tensors,
+          count: SymbolicTensor, options: _ScanOptions
+          ) -> Tuple[Tensors, Tensors]:
+    """scan() of leaves. See Note [Batches in control flow]."""
+    if levels:
+        return _batched_scan(levels, fn, initial, elements, count, options)
+    frame = require_frame()
 
     def body(scope: Any, carry: List[Any],
              element: List[Any]) -> Tuple[List[Any], List[Any]]:
         with frame.inner(scope, entry=carry, no_writes=(
                 "a scan cannot assign; carry the value")) as inner:
-            made = fn(tree.unflatten(structure, _tensors(inner, carry)),
-                      tree.unflatten(x_structure, _tensors(inner, element)))
-            if not isinstance(made, tuple) or len(made) != 2:
-                raise TypeError(f"{here()}: [scan] the function must return a "
-                                "pair of the carry and a result")
-            next_leaves, its = tree.flatten(made[0])
-            if its != structure:
-                raise TypeError(f"{here()}: [scan] the function returns the "
-                                f"carry {its}, not {structure}")
-            ys, y_tree = tree.flatten(made[1])
-            y_structure.append(y_tree)
-            return ([as_tensor(leaf, x.dtype if _fits(leaf, x.dtype) else
-                               None)._out
-                     for leaf, x in zip(next_leaves, initial)],
-                    [_plain(y) for y in ys])
+            made, ys = fn(_tensors(inner, carry), _tensors(inner, element))
+            return [x._out for x in made], [y._out for y in ys]
 
     with frame.noted():
         carry, ys = frame.scope.scan(
-            body, [x._out for x in initial], _named_paths(structure),
-            [x._out for x in elements], count._out, reverse,
-            parallel_iterations)
-    return (tree.unflatten(structure, _tensors(frame, carry)),
-            tree.unflatten(y_structure[0], _tensors(frame, ys)))
+            body, [x._out for x in initial], options.paths,
+            [x._out for x in elements], count._out, options.reverse,
+            options.parallel_iterations)
+    return _tensors(frame, carry), _tensors(frame, ys)
+
+
+def _batched_scan(levels: Levels, fn: _ScanBody, initial: Tensors,
+                  elements: Tensors, count: SymbolicTensor,
+                  options: _ScanOptions) -> Tuple[Tensors, Tensors]:
+    level, rest = levels[-1], levels[:-1]
+    if level.has(count):
+        carried = len(initial)
+
+        def one(xs: Tensors) -> Tensors:
+            last, ys = _scan(rest, fn, xs[:carried], xs[carried:-1], xs[-1],
+                             options)
+            return last + ys
+
+        made = level.map_over(one, [*initial, *elements, count])
+        return made[:carried], made[carried:]
+    flags = [level.has(x) for x in initial]
+    of_elements = [level.has(x) for x in elements]
+    while True:
+        with rehearsal() as stage:
+            carry, ys = fn(
+                [stage.like(level.wrap(level.unwrap(x)) if flag else x)
+                 for x, flag in zip(initial, flags)],
+                [stage.part(x) for x in elements])
+            after = [flag or level.has(x) for x, flag in zip(carry, flags)]
+            of_ys = [level.has(y) for y in ys]
+        if after == flags:
+            break
+        flags = after
+
+    def body(carry: Tensors, element: Tensors) -> Tuple[Tensors, Tensors]:
+        made, ys = fn(level.wrap_some(carry, flags),
+                      level.wrap_some(element, of_elements))
+        return (level.unwrap_some(made, flags), level.unwrap_some(ys, of_ys))
+
+    last, ys = _scan(rest, body, level.unwrap_some(initial, flags),
+                     _fronts(level, elements), count, options)
+    return (level.wrap_some(last, flags),
+            [level.wrap(swapped(y)) if flag else y
+             for y, flag in zip(ys, of_ys)])
+
+
+def _fronts(level: Level, elements: Tensors) -> Tensors:
+    """With the batch of this level behind the axis that a loop goes along."""
+    return [swapped(x._inner) if level.has(x) else x  # type: ignore
+            for x in elements]
 
 
 @lifted
@@ -334,18 +510,43 @@ def map(fn: Callable[..., Any], xs: Any, *,
     leaves, structure = tree.flatten(xs)
     elements = [as_tensor(leaf) for leaf in leaves]
     _lengths("map", elements, None)
-    results: List[tree.Structure] = []
+    result: Optional[tree.Structure] = None
+
+    def body(element: Tensors) -> Tensors:
+        nonlocal result
+        made, result = tree.flatten(fn(tree.unflatten(structure, element)))
+        return [as_tensor(leaf) for leaf in made]
+
+    made = map_each(frame.levels, body, elements, _named_paths(structure),
+                    parallel_iterations)
+    assert result is not None
+    return tree.unflatten(result, made)
+
+
+def map_each(levels: Levels, fn: Callable[[Tensors], Sequence[SymbolicTensor]],
+             elements: Tensors, paths: List[str],
+             parallel_iterations: int) -> Tensors:
+    """map() of leaves. See Note [Batches in control flow]."""
+    if levels:
+        level, rest = levels[-1], levels[:-1]
+        flags = [level.has(x) for x in elements]
+        with rehearsal() as stage:
+            of_results = [level.has(x) for x in fn(
+                [stage.part(x) for x in elements])]
+        made = map_each(
+            rest, lambda xs: level.unwrap_some(
+                fn(level.wrap_some(xs, flags)), of_results),
+            _fronts(level, elements), paths, parallel_iterations)
+        return [level.wrap(swapped(y)) if flag else y
+                for y, flag in zip(made, of_results)]
+    frame = require_frame()
 
     def body(scope: Any, element: List[Any]) -> List[Any]:
         with frame.inner(scope, entry=element, no_writes=(
                 "a map cannot assign: its iterations have no order")) as inner:
-            made, its = tree.flatten(
-                fn(tree.unflatten(structure, _tensors(inner, element))))
-            results.append(its)
-            return [_plain(leaf) for leaf in made]
+            return [x._out for x in fn(_tensors(inner, element))]
 
     with frame.noted():
-        outputs = frame.scope.map(
-            body, [x._out for x in elements], _named_paths(structure),
-            parallel_iterations)
-    return tree.unflatten(results[0], _tensors(frame, outputs))
+        outputs = frame.scope.map(body, [x._out for x in elements], paths,
+                                  parallel_iterations)
+    return _tensors(frame, outputs)

@@ -9,10 +9,10 @@ become part of its graph; elsewhere they are traced like tagflow.function.
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, List, Sequence, Tuple, Union
-
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 from . import tree
+from ._batching import Level, full, plain, rewrapped
 from ._trace import current, here
 from .function import Function
 from .symbolic import SymbolicTensor, as_tensor, emit, require_frame
@@ -62,7 +62,8 @@ def _independent(what: str, value: Any) -> Tuple[List[SymbolicTensor], Any]:
                 f"{here()}: [{what}] {path or 'the argument'} is {x.dtype}, "
                 "which has no derivative; give floating-point numbers, or "
                 "leave it out of argnums")
-        copies.append(emit("Identity", [x]))
+        # In a vmap() each element has its own derivatives.
+        copies.append(emit("Identity", [full(x, require_frame().levels)]))
     return copies, tree.unflatten(structure, copies)
 
 
@@ -84,12 +85,59 @@ def _with_copies(what: str, args: Sequence[Any], argnums: Argnums
 
 
 def _gradients(ys: Sequence[SymbolicTensor], xs: Sequence[Any],
-               seeds: Sequence[Any]) -> List[SymbolicTensor]:
-    frame = require_frame()
-    with frame.noted():
-        made = frame.scope.gradients([y._out for y in ys], list(xs),
-                                     list(seeds))
-    return [SymbolicTensor(out, frame) for out in made]
+               seeds: Sequence[Optional[SymbolicTensor]]
+               ) -> List[SymbolicTensor]:
+    """The gradients of the sum of the ys, each times its seed, by tensors and
+    by native outputs."""
+    return _gradients_at(require_frame().levels, list(ys), list(xs),
+                         list(seeds))
+
+
+def _gradients_at(levels: Sequence[Level], ys: List[Any], xs: List[Any],
+                  seeds: List[Any]) -> List[SymbolicTensor]:
+    """_gradients(), of which these levels of batches are left. The gradient of
+    the sum over a batch is, by what is batched, that of each element."""
+    if not levels:
+        frame = require_frame()
+        with frame.noted():
+            made = frame.scope.gradients(
+                [y._out for y in ys],
+                [x._out if isinstance(x, SymbolicTensor) else x for x in xs],
+                [None if seed is None else seed._out for seed in seeds])
+        return [SymbolicTensor(out, frame) for out in made]
+    level, rest = levels[-1], levels[:-1]
+    inner_ys = [level.unwrap(y) for y in ys]
+    inner_seeds = [None if seed is None else level.unwrap(seed)
+                   for seed in seeds]
+    flags = [isinstance(x, SymbolicTensor) and level.has(x) for x in xs]
+    found = iter(_gradients_at(
+        rest, inner_ys, [x._inner for x, flag in zip(xs, flags) if flag],
+        inner_seeds) if any(flags) else [])
+    shared = iter(_by_element(
+        level, rest, inner_ys, [x for x, flag in zip(xs, flags) if not flag],
+        inner_seeds) if not all(flags) else [])
+    return [level.wrap(next(found if flag else shared)) for flag in flags]
+
+
+def _by_element(level: Level, rest: Sequence[Level], ys: List[Any],
+                xs: List[Any], seeds: List[Any]) -> List[SymbolicTensor]:
+    """The gradients of each element of a batch by what all of them share: a
+    loop, of which each iteration has seeds for one element only."""
+    from . import numpy as tnp
+    from .control_flow import map_each
+
+    def one(elements: Sequence[SymbolicTensor]) -> List[SymbolicTensor]:
+        chosen = []
+        for y, seed in zip(ys, seeds):
+            whole = emit("OnesLike", [as_tensor(y)]) if seed is None else (
+                as_tensor(seed))
+            row = tnp.reshape(
+                tnp.arange(level.length) == elements[0],
+                [-1] + [1] * (tnp.ndim(whole) - 1))
+            chosen.append(tnp.where(row, whole, emit("ZerosLike", [whole])))
+        return _gradients_at(rest, ys, xs, chosen)
+
+    return map_each(tuple(rest), one, [tnp.arange(level.length)], [], 10)
 
 
 def value_and_grad(fn: Fn, argnums: Argnums = 0,
@@ -114,7 +162,7 @@ def value_and_grad(fn: Fn, argnums: Argnums = 0,
             raise TypeError(
                 f"{here()}: [grad] {_name(fn)} returns {y!r}, not a scalar; "
                 "use tagflow.jacobian, or vjp")
-        grads = iter(_gradients([y], [x._out for x in copies], [None])
+        grads = iter(_gradients([y], copies, [None])
                      if _is_differentiable(y) else _not_real(fn, y))
         found = [tree.map(lambda leaf: next(grads), value) for value in chosen]
         gradient = found[0] if isinstance(argnums, int) else tuple(found)
@@ -159,11 +207,12 @@ def jvp(fn: Fn, primals: Sequence[Any], tangents: Sequence[Any]
         vectors = [cast(as_tensor(v, x.dtype), x.dtype)
                    for v, x in zip(directions, copies)]
         frame = require_frame()
+        levels = frame.levels
         with frame.noted():
-            made = frame.scope.jvp([y._out for y in real],
-                                   [x._out for x in copies],
-                                   [v._out for v in vectors])
-        found = iter(SymbolicTensor(out, frame) for out in made)
+            made = frame.scope.jvp(*([plain(full(t, levels))._out for t in of]
+                                     for of in (real, copies, vectors)))
+        found = iter(rewrapped(SymbolicTensor(out, frame), levels)
+                     for out in made)
         return tree.unflatten(its, ys), tree.unflatten(its, [
             next(found) if _is_differentiable(y)
             else emit("ZerosLike", [y]) for y in ys])
@@ -197,8 +246,7 @@ def vjp(fn: Fn, *primals: Any) -> Tuple[Any, Fn]:
         pairs = [(y, cast(as_tensor(seed, y.dtype), y.dtype))
                  for y, seed in zip(ys, seeds) if _is_differentiable(y)]
         found = iter(_gradients([y for y, _ in pairs],
-                                [x._out for x in copies],
-                                [seed._out for _, seed in pairs]))
+                                copies, [seed for _, seed in pairs]))
         return tree.map(lambda leaf: next(found), tuple(args))
 
     return tree.unflatten(structure, ys), pull
@@ -215,16 +263,12 @@ def jacobian(fn: Fn, argnums: Argnums = 0, *,
     def all_derivatives(*args: Any, **kwargs: Any) -> Any:
         copies, given, chosen = _with_copies("jacobian", args, argnums)
         leaves, structure = tree.flatten(fn(*given, **kwargs))
-        frame = require_frame()
 
         def by_arguments(leaf: Any) -> Any:
             y = as_tensor(leaf)
             if not _is_differentiable(y):
                 _not_real(fn, y)
-            with frame.noted():
-                rows = iter([SymbolicTensor(frame.scope.jacobian(
-                    y._out, x._out, parallel_iterations), frame)
-                    for x in copies])
+            rows = iter(_jacobians(y, copies, parallel_iterations))
             found = [tree.map(lambda leaf: next(rows), value)
                      for value in chosen]
             return found[0] if isinstance(argnums, int) else tuple(found)
@@ -232,6 +276,38 @@ def jacobian(fn: Fn, argnums: Argnums = 0, *,
         return tree.unflatten(structure, [by_arguments(y) for y in leaves])
 
     return _traced("jacobian", fn, all_derivatives)
+
+
+def _jacobians(y: SymbolicTensor, xs: Sequence[SymbolicTensor],
+               parallel_iterations: int) -> List[SymbolicTensor]:
+    from . import numpy as tnp
+    from .control_flow import map_each
+    frame = require_frame()
+    levels = frame.levels
+    if not levels:
+        with frame.noted():
+            return [SymbolicTensor(frame.scope.jacobian(
+                y._out, x._out, parallel_iterations), frame) for x in xs]
+    # The same loop, with seeds for all elements of the batches at once.
+    whole = plain(full(y, levels))
+    inner = [plain(x) for x in xs]
+    dims = list(tnp.shape(y))
+    count = tnp.size(y)
+
+    def row(elements: Sequence[SymbolicTensor]) -> List[SymbolicTensor]:
+        seed = tnp.reshape(tnp.arange(count) == elements[0], dims)
+        return _gradients_at((), [whole], inner, [tnp.astype(
+            tnp.broadcast_to(seed, tnp.shape(whole)), whole.dtype)])
+
+    made = map_each((), row, [tnp.arange(count)], [], parallel_iterations)
+    found = []
+    for rows, x in zip(made, inner):
+        rows = tnp.moveaxis(rows, 0, len(levels))
+        sizes = list(tnp.shape(x))
+        rows = tnp.reshape(rows, sizes[:len(levels)] + dims
+                           + sizes[len(levels):])
+        found.append(rewrapped(rows, levels))
+    return found
 
 
 def hessian(fn: Fn, argnums: Argnums = 0, *,
@@ -263,7 +339,7 @@ def gradients(ys: Any, xs: Any) -> Any:
     frame = require_frame()
     leaves, structure = tree.flatten(xs)
     handles = [leaf._handle() if hasattr(leaf, "_handle")
-               else as_tensor(leaf)._out for leaf in leaves]
+               else as_tensor(leaf) for leaf in leaves]
     outs = [as_tensor(y) for y in tree.leaves(ys)]
     assert frame is current()
     return tree.unflatten(structure, _gradients(outs, handles,
@@ -286,8 +362,10 @@ def custom_gradient(fn: Fn, forward: Fn, backward: Fn) -> Fn:
                             "must return a pair of the result and the rest")
         leaves, structure = tree.flatten(made[0])
         rest_leaves, rest_structure = tree.flatten(made[1])
-        ys = [as_tensor(leaf) for leaf in leaves]
-        rest = [as_tensor(leaf) for leaf in rest_leaves]
+        levels = frame.levels
+        xs, ys, rest = (
+            [plain(full(as_tensor(leaf), levels)) for leaf in of]
+            for of in (xs, leaves, rest_leaves))
         name = _define_backward(backward, xs, arg_structure, ys, structure,
                                 rest, rest_structure)
         # See Note [Stored gradients] in graph/stored_gradient.h.
@@ -297,23 +375,31 @@ def custom_gradient(fn: Fn, forward: Fn, backward: Fn) -> Fn:
                 "_stored_outputs": len(ys) + len(xs),
                 "_stored_inputs": list(range(len(ys), len(ys) + len(xs)))})
         return tree.unflatten(structure, [
-            SymbolicTensor(out, frame) for out in outputs[:len(ys)]])
+            rewrapped(SymbolicTensor(out, frame), levels)
+            for out in outputs[:len(ys)]])
 
     return _traced("custom_gradient", fn, with_gradient)
 
 
 def _define_backward(backward: Fn, xs: Any, arg_structure: Any, ys: Any,
                      structure: Any, rest: Any, rest_structure: Any) -> str:
-    """Adds the function of the gradient to the graph's library."""
+    """Adds the function of the gradient to the graph's library. The tensors
+    have the batches of all levels in front."""
     frame = require_frame()
+    levels = frame.levels
     args = [(t.dtype, t.shape) for t in (*ys, *xs, *rest)]
     name = frame.scope.free_function_name("gradient_of_custom")
 
     def body(scope: Any, values: List[Any]) -> List[Any]:
+        from .numpy import size
         from .numpy._types import cast
         with frame.inner(scope, body=True, no_writes=(
                 "the function of a gradient cannot assign")) as inner:
-            tensors = [SymbolicTensor(out, inner) for out in values]
+            given = [SymbolicTensor(out, inner) for out in values]
+            inside = [Level(size(given[0], axis))
+                      for axis in range(len(levels))]
+            tensors = [rewrapped(x, inside) for x in given]
+            inner.levels = tuple(inside)
             cotangent = tree.unflatten(structure, tensors[:len(ys)])
             kept = tree.unflatten(rest_structure,
                                   tensors[len(ys) + len(xs):])
@@ -323,8 +409,8 @@ def _define_backward(backward: Fn, xs: Any, arg_structure: Any, ys: Any,
                 raise TypeError(
                     f"[custom_gradient] the backward function returns {its}; "
                     f"the arguments are {arg_structure}")
-            return [cast(as_tensor(g, x.dtype), x.dtype)._out
-                    for g, x in zip(grads, xs)]
+            return [plain(full(cast(as_tensor(g, x.dtype), x.dtype),
+                               inside))._out for g, x in zip(grads, xs)]
 
     frame.scope.define(name, [f"arg_{i}" for i in range(len(args))], args,
                        [(x.dtype, x.shape) for x in xs], body)

@@ -15,8 +15,9 @@ from typing import Any, Callable, List
 
 from . import _native
 from ._lift import lifted
-from ._trace import here
-from .symbolic import SymbolicTensor, as_tensor, is_number, require_frame
+from ._trace import Frame, TracingError, here
+from .symbolic import (SymbolicTensor, add_op, as_tensor, is_number,
+                       require_frame)
 
 __all__: List[str] = []
 
@@ -47,6 +48,33 @@ def _flat(name: str, info: Any, args: Any) -> List[SymbolicTensor]:
     return flat
 
 
+def _run(frame: Frame, name: str, inputs: List[SymbolicTensor],
+         attrs: dict) -> None:
+    """Adds an op that has effects, and no results."""
+    if any(x._is_batched for x in inputs):
+        raise TracingError(f"{here()}: [vmap] {name} has effects, which have no "
+                           "order for the elements of a batch; use tagflow.scan")
+    outputs = frame.op(name, [x._out for x in inputs], attrs, None,
+                       frame.waits_of_write("ops"))
+    frame.note_write("ops", outputs)
+
+
+# Ops that give other values each time that they run.
+_DRAWS = ("Multinomial", "NonDeterministicInts",
+          "ParameterizedTruncatedNormal", "Random",
+          "TruncatedNormal")
+
+
+def _draws(name: str, inputs: List[SymbolicTensor],
+           attrs: dict) -> List[SymbolicTensor]:
+    """Such an op for each element of all batches."""
+    frame = require_frame()
+    if not frame.levels:
+        return add_op(name, inputs, attrs)
+    return frame.levels[-1].map_over(
+        lambda xs: _draws(name, xs, attrs), inputs)
+
+
 def _make(name: str) -> Callable[..., Any]:
     info = _native.op_info(name)
     has_effects = info["stateful"] and not info["outputs"]
@@ -54,14 +82,14 @@ def _make(name: str) -> Callable[..., Any]:
     def op(*args: Any, **attrs: Any) -> Any:
         frame = require_frame()
         inputs = _flat(name, info, args)
-        waits = frame.waits_of_write("ops") if has_effects else None
-        outputs = frame.op(name, [x._out for x in inputs], attrs, None, waits)
         if has_effects:
-            frame.note_write("ops", outputs)
-        if outputs[0].is_operation:
+            _run(frame, name, inputs, attrs)
             return None
-        made = tuple(SymbolicTensor(out, frame) for out in outputs)
-        return made[0] if len(made) == 1 else made
+        if frame.levels and name.startswith(_DRAWS):
+            made = tuple(_draws(name, inputs, attrs))
+        else:
+            made = tuple(add_op(name, inputs, attrs))
+        return made[0] if len(made) == 1 else made or None
 
     op.__name__ = op.__qualname__ = name
     op.__doc__ = _describe(name, info)

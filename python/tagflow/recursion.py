@@ -6,8 +6,9 @@ import functools
 from typing import Any, Callable, List, Tuple
 
 from . import tree
-from ._trace import here
+from ._batching import innermost
 from ._lift import lifted
+from ._trace import here
 from .function import TensorSpec, mark_specs, node_name
 from .symbolic import SymbolicTensor, as_tensor, require_frame
 
@@ -34,7 +35,21 @@ def recursive(result: Any) -> Callable[[Fn], Fn]:
     def decorate(fn: Fn) -> Fn:
         @functools.wraps(fn)
         def call(*args: Any) -> Any:
-            return _Call(fn, result, args).run()
+            leaves, structure = tree.flatten(args)
+            level = innermost([as_tensor(leaf) for leaf in leaves])
+            if level is None:
+                return _Call(fn, result, args).run()
+            # The depth differs by element: each has a call of its own.
+            its: List[tree.Structure] = []
+
+            def one(elements: List[SymbolicTensor]) -> List[SymbolicTensor]:
+                made, structure_of_result = tree.flatten(
+                    call(*tree.unflatten(structure, elements)))
+                its.append(structure_of_result)
+                return made
+
+            made = level.map_over(one, leaves)
+            return tree.unflatten(its[0], made)
 
         return lifted(call)
     return decorate

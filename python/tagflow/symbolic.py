@@ -8,8 +8,8 @@ import numpy as np
 
 from ._trace import Frame, TracingError, current, here
 
-__all__ = ["Arithmetic", "SymbolicTensor", "Value", "as_tensor", "is_array",
-           "is_number", "emit", "of_list",
+__all__ = ["Arithmetic", "SymbolicTensor", "Value", "add_op", "as_tensor",
+           "emit", "emit_all", "is_array", "is_number", "of_list",
            "require_frame"]
 
 Value = Any  # a symbolic tensor, an array, or a number
@@ -191,12 +191,17 @@ class SymbolicTensor(Arithmetic):
     """A tensor of a trace: its type is known, its shape as far as possible,
     its value when the function runs."""
 
-    __slots__ = ("_out", "_frame", "_weak", "_dtype", "_shape")
+    __slots__ = ("_out", "_frame", "_weak", "_dtype", "_shape", "_const")
 
-    def __init__(self, out: Any, frame: Frame, weak: bool = False) -> None:
+    # Whether it is a BatchedTensor, which has no output of its own.
+    _is_batched = False
+
+    def __init__(self, out: Any, frame: Frame, weak: bool = False,
+                 const: Any = None) -> None:
         self._out = out
         self._frame = frame
         self._weak = weak  # the argument was a number of Python
+        self._const = const  # the value, if it is a small constant
         self._dtype = out.dtype
         self._shape = out.shape
 
@@ -226,6 +231,29 @@ class SymbolicTensor(Arithmetic):
     def name(self) -> str:
         """ "node:port" in the graph."""
         return self._out.name
+
+    def _strong(self) -> "SymbolicTensor":
+        """The same tensor, whose type is not that of a number of Python."""
+        return SymbolicTensor(self._out, self._frame, False, self._const)
+
+    def _here(self) -> "SymbolicTensor":
+        """The tensor as the current frame can use it. Throws TracingError if
+        it cannot."""
+        frame = current()
+        if frame is None or not self._frame.is_open:
+            raise TracingError(
+                f"{here()}: {self!r} is used outside of the function, branch "
+                "or loop that it belongs to; return it from there")
+        if self._frame.body is frame.body:
+            return self
+        if frame.trace is not self._frame.trace and (
+                frame.body is frame.trace.root):
+            stand_in = frame.trace.stand_in(self)
+            if stand_in is not None:
+                return stand_in
+        raise TracingError(
+            f"{here()}: {self!r} belongs to another function: a recursive "
+            "function can only use its arguments; pass it as one")
 
     def __repr__(self) -> str:
         shape = ("[...]" if self._shape is None else
@@ -295,16 +323,7 @@ def as_tensor(value: Value, dtype: Any = None) -> SymbolicTensor:
     of a variable, or lists of these, stacked. `dtype` is for what has no type
     of its own: numbers of Python."""
     if isinstance(value, SymbolicTensor):
-        frame = current()
-        if frame is None or not value._frame.is_open:
-            raise TracingError(
-                f"{here()}: {value!r} is used outside of the function, branch "
-                "or loop that it belongs to; return it from there")
-        if value._frame.body is not frame.body:
-            raise TracingError(
-                f"{here()}: {value!r} belongs to another function: a recursive "
-                "function can only use its arguments; pass it as one")
-        return value
+        return value._here()
     frame = require_frame()
     read = getattr(value, "_read", None)
     if read is not None:  # a Variable
@@ -331,7 +350,16 @@ def as_tensor(value: Value, dtype: Any = None) -> SymbolicTensor:
             f"{here()}: {type(value).__name__} {value!r} is no array: {error}"
         ) from None
     frame.trace.note(out.name)
-    return SymbolicTensor(out, frame, weak)
+    return SymbolicTensor(out, frame, weak, _small(value, out.dtype))
+
+
+def _small(value: Any, dtype: Any) -> Any:
+    """The value of a constant that may say how an op works: which axes it
+    takes, and the like."""
+    if is_number(value) or (isinstance(value, (np.ndarray, np.generic))
+                            and value.size <= 64 and value.dtype.kind in "iu"):
+        return np.asarray(value).astype(dtype)
+    return None
 
 
 def _deep(value: Any) -> Iterator[Any]:
@@ -356,17 +384,28 @@ def of_list(value: Any) -> np.ndarray:
     return array
 
 
+def add_op(op: str, inputs: Sequence[SymbolicTensor], attrs: Optional[dict],
+           name: Optional[str] = None,
+           waits: Optional[List[Any]] = None) -> List[SymbolicTensor]:
+    """Adds an op; returns its results. With batched inputs it is one for all
+    elements of the batch."""
+    frame = require_frame()
+    if any(x._is_batched for x in inputs):
+        from ._batch_rules import apply
+        return apply(op, inputs, attrs or {})
+    outputs = frame.op(op, [x._out for x in inputs], attrs, name, waits)
+    if outputs[0].is_operation:
+        return []
+    return [SymbolicTensor(out, frame) for out in outputs]
+
+
 def emit(op: str, inputs: Sequence[SymbolicTensor], *, name: Any = None,
          **attrs: Any) -> SymbolicTensor:
     """Adds an op with one result."""
-    frame = require_frame()
-    outputs = frame.op(op, [x._out for x in inputs], attrs, name)
-    return SymbolicTensor(outputs[0], frame)
+    return add_op(op, inputs, attrs, name)[0]
 
 
 def emit_all(op: str, inputs: Sequence[SymbolicTensor], *, name: Any = None,
              **attrs: Any) -> List[SymbolicTensor]:
     """Adds an op with several results."""
-    frame = require_frame()
-    outputs = frame.op(op, [x._out for x in inputs], attrs, name)
-    return [SymbolicTensor(out, frame) for out in outputs]
+    return add_op(op, inputs, attrs, name)

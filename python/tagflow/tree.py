@@ -9,8 +9,8 @@ import dataclasses
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple,
                     Optional, Sequence, Set, Tuple, Type)
 
-__all__ = ["Structure", "flatten", "leaf", "leaves", "map", "paths", "register",
-           "unflatten"]
+__all__ = ["Structure", "children", "flatten", "leaf", "leaves", "map", "paths",
+           "register", "unflatten"]
 
 
 class _Node(NamedTuple):
@@ -135,6 +135,12 @@ def flatten(value: Any) -> Tuple[List[Any], Structure]:
     into: List[Any] = []
     structure = _flatten(value, into)
     return into, structure
+
+
+def children(value: Any) -> Optional[List[Any]]:
+    """The parts that a structure consists of; None for a leaf and for None."""
+    parts = None if value is None else _take_apart(value)
+    return None if parts is None else list(parts[0])
 
 
 def leaves(value: Any) -> List[Any]:

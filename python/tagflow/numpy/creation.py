@@ -27,9 +27,7 @@ def asarray(value: Value, dtype: Any = None) -> SymbolicTensor:
     `dtype` says otherwise."""
     if dtype is None:
         x = as_tensor(value)
-        if not x._weak:
-            return x
-        return SymbolicTensor(x._out, x._frame)
+        return x._strong() if x._weak else x
     dtype = to_dtype(dtype)
     if isinstance(value, (list, tuple, int, float, complex)) and not any(
             isinstance(v, SymbolicTensor) for v in np.ravel(
