@@ -14,6 +14,7 @@
 #include "python/src/callable_object.h"
 #include "python/src/convert.h"
 #include "python/src/error.h"
+#include "python/src/gil.h"
 #include "python/src/lend.h"
 #include "python/src/pending.h"
 #include "python/src/stable.h"
@@ -100,9 +101,10 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flags,
     return nullptr;
   const actors::RunOptions& options =
       is_main_thread() ? parts.on_main : parts.elsewhere;
-  PyThreadState* const state = PyEval_SaveThread();
-  auto answer = parts.callable({feeds.data(), feeds.size()}, options);
-  PyEval_RestoreThread(state);
+  auto answer = [&] {
+    const Released released;
+    return parts.callable({feeds.data(), feeds.size()}, options);
+  }();
   feeds.clear();
   sweep();
   if (!answer.ok()) {
@@ -164,10 +166,9 @@ void dealloc(PyObject* self) {
     CallableParts& parts = *object->parts;
     std::shared_ptr<actors::Session> session = std::move(parts.session);
     actors::Callable last = std::move(parts.callable);
-    PyThreadState* const state = PyEval_SaveThread();
+    const Released released;
     last = actors::Callable();
     session.reset();
-    PyEval_RestoreThread(state);
   }
   delete object->parts;
   free_object(self, /*is_collected=*/false);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "graph/status.h"
+#include "python/src/gil.h"
 
 namespace tagflow::python {
 
@@ -34,7 +35,7 @@ T take(Result<T> result) {
 template <class F>
 auto unlocked(F&& f) {
   auto result = [&] {
-    const nanobind::gil_scoped_release released;
+    const Released released;
     return std::forward<F>(f)();
   }();
   if constexpr (std::is_same_v<decltype(result), Status>) {

@@ -17,6 +17,8 @@ void load_numpy() {
 
 NB_MODULE(_native, module) {
   using namespace tagflow::python;  // NOLINT: the module's own names
+  // A thread that still runs when the process ends holds what it uses.
+  nanobind::set_leak_warnings(false);
   load_numpy();
   module.attr("__version__") = TAGFLOW_VERSION;
   bind_tensor(module);

@@ -13,6 +13,7 @@
 
 #include "python/src/bindings.h"
 #include "python/src/error.h"
+#include "python/src/gil.h"
 #include "python/src/lend.h"
 
 namespace tagflow::python {
@@ -91,7 +92,7 @@ bool wait(Pending& self, std::optional<double> seconds) {
   for (;;) {
     bool is_over;
     {
-      const nb::gil_scoped_release released;
+      const Released released;
       std::unique_lock lock(self.run->mutex);
       const auto is_done = [&] { return self.run->answer.has_value(); };
       if (!handles_signals && !seconds) {
@@ -105,7 +106,7 @@ bool wait(Pending& self, std::optional<double> seconds) {
     if (handles_signals && PyErr_CheckSignals() != 0) {
       const nb::python_error interrupt;
       {
-        const nb::gil_scoped_release released;
+        const Released released;
         self.cancel.cancel();
       }
       throw interrupt;
@@ -144,7 +145,7 @@ nb::object start_run(nb::object owner, const CallableParts& parts,
   actors::RunOptions options = parts.elsewhere;
   options.cancel = pending.cancel;
   {
-    const nb::gil_scoped_release released;
+    const Released released;
     parts.callable.run_async(
         feeds, options,
         [run = pending.run](Result<std::vector<Tensor>> answer,
@@ -172,7 +173,7 @@ void bind_pending(nb::module_& module) {
       .def(
           "cancel",
           [](Pending& self) {
-            const nb::gil_scoped_release released;
+            const Released released;
             self.cancel.cancel();
           },
           "Asks the run to stop.")
@@ -181,7 +182,7 @@ void bind_pending(nb::module_& module) {
   module.def(
       "finished",
       [] {
-        const nb::gil_scoped_release released;
+        const Released released;
         return Finished::queue().pop();
       },
       "Waits for the end of a watched run, and returns its number; None once "

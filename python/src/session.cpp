@@ -21,6 +21,7 @@
 #include "python/src/bindings.h"
 #include "python/src/callable_object.h"
 #include "python/src/error.h"
+#include "python/src/gil.h"
 #include "python/src/graph_object.h"
 #include "python/src/session_object.h"
 #include "python/src/target.h"
@@ -126,6 +127,15 @@ nb::object make_callable(SessionObject& self,
   return make_callable_object(std::move(parts));
 }
 
+// Whether it is the name of a node without outputs.
+bool is_operation(SessionObject& self, const std::string& name) {
+  const auto session = self.shared();
+  const Released released;
+  const std::lock_guard lock(self.extension);
+  const graph::Node* const node = session->graph().find(name);
+  return node != nullptr && node->num_outputs() == 0;
+}
+
 void load_state(SessionObject& self, const GraphObject& graph) {
   const auto session = self.shared();
   unlocked([&] {
@@ -163,7 +173,7 @@ void close(SessionObject& self, std::optional<double> deadline) {
 
 SessionObject::~SessionObject() {
   if (session_ == nullptr) return;
-  const nb::gil_scoped_release released;
+  const Released released;
   session_.reset();
 }
 
@@ -196,6 +206,7 @@ void bind_session(nb::module_& module) {
                    "list[str], targets: list[str], parameters: list[str], "
                    "form: str, keys: list[str], timeout: float | None) -> "
                    "Callable"))
+      .def("is_operation", &is_operation, nb::arg("name"))
       .def("load_state", &load_state, nb::arg("graph"))
       .def(
           "reset",

@@ -81,8 +81,26 @@ nb::object dlpack(const Value& value, const nb::kwargs&) {
   return nb::cast(array);
 }
 
-Value from_dlpack(
-    const nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>& array) {
+using CpuArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+// The array of an object that has the methods of DLPack. Throws.
+CpuArray array_of(nb::handle object) {
+  CpuArray array;
+  if (nb::try_cast(object, array) && array.is_valid()) return array;
+  if (!nb::hasattr(object, "__dlpack__"))
+    throw nb::type_error(
+        fmt::format("from_dlpack takes an array with __dlpack__, not {}",
+                    nb::type_name(object.type()).c_str())
+            .c_str());
+  // What it says itself, if that is why.
+  const nb::object capsule = object.attr("__dlpack__")();
+  throw nb::type_error(
+      "from_dlpack: the array is not in the memory of this machine, or its "
+      "__dlpack__() has returned no capsule that was not used before");
+}
+
+Value from_dlpack(nb::handle object) {
+  const CpuArray array = array_of(object);
   const DataType dtype = type_of_dlpack(array.dtype());
   if (dtype == DataType::kInvalid)
     throw nb::type_error("from_dlpack: tagflow has no such element type");
@@ -90,10 +108,9 @@ Value from_dlpack(
   for (size_t i = 0; i < array.ndim(); ++i)
     shape.add_dim(int64_t(array.shape(i)));
   if (can_lend(array.data(), array.nbytes(), dtype)) {
-    using Kept = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
-    auto* const kept = new Kept(array);
+    auto* const kept = new CpuArray(array);
     const nb::capsule owner(
-        kept, [](void* p) noexcept { delete static_cast<Kept*>(p); });
+        kept, [](void* p) noexcept { delete static_cast<CpuArray*>(p); });
     return {std::make_shared<const Tensor>(
         take(lend(owner.ptr(), array.data(), dtype, shape)))};
   }
@@ -199,7 +216,7 @@ void bind_tensor(nb::module_& module) {
         return nb::steal<nb::str>(PyUnicode_DecodeUTF8(
             text.data(), Py_ssize_t(text.size()), "replace"));
       });
-  module.def("from_dlpack", &from_dlpack, nb::arg("array"),
+  module.def("from_dlpack", &from_dlpack, nb::arg("array").none(),
              nb::sig("def from_dlpack(array: object) -> Tensor"),
              "A Tensor of the memory of a row-major array of any library, "
              "without a copy if it begins at 64 bytes. The array must not "

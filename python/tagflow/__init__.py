@@ -13,6 +13,8 @@ docs/python.md is the guide.
 
 from __future__ import annotations
 
+from typing import Any as _Any
+
 from . import _load  # noqa: F401: the first of all
 from . import errors
 from ._native import Callable, Node, Tensor, __version__, from_dlpack
@@ -50,3 +52,29 @@ __all__ = [
     "spec", "stop_gradient", "switch", "tree", "value_and_grad", "vjp",
     "vmap", "while_loop",
 ]
+
+# What JAX and TensorFlow call otherwise, or have and tagflow has not.
+_ELSEWHERE = {
+    "constant": "an array of NumPy",
+    "convert_to_tensor": "tagflow.numpy.asarray",
+    "device_put": "tagflow.configure(devices=...), which is for all functions",
+    "GradientTape": "tagflow.grad of a function, or tagflow.gradients",
+    "jacfwd": "tagflow.jacobian",
+    "jacrev": "tagflow.jacobian",
+    "jit": "tagflow.function",
+    "lax": "tagflow.cond, while_loop, scan and tagflow.ops",
+    "linearize": "tagflow.jvp and tagflow.vjp",
+    "pmap": "tagflow.vmap",
+    "pure_callback": "nothing: functions of Python do not run in a graph",
+    "py_function": "nothing: functions of Python do not run in a graph",
+    "saved_model": "tagflow.load, and save() of a tagflow.function",
+    "tree_map": "tagflow.tree.map",
+    "tree_util": "tagflow.tree",
+    "vectorized_map": "tagflow.vmap",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    hint = _ELSEWHERE.get(name)
+    raise AttributeError(f"module 'tagflow' has no attribute {name!r}" + (
+        f"; instead there is {hint}" if hint else ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import concurrent.futures
 import itertools
 import threading
 from typing import Any, Callable, Dict, Generator, List, Optional
@@ -56,18 +57,22 @@ class _Watcher:
 _watcher = _Watcher()
 
 
-class Future:
+class Future(concurrent.futures.Future):
     """The result of `run_async`, when it is there.
 
-    It has the methods of `concurrent.futures.Future`, and can be awaited. If
-    the task that awaits it is cancelled, so is the run.
+    It is a `concurrent.futures.Future`, and can be awaited. If the task that
+    awaits it is cancelled, so is the run.
     """
 
+    # Without that of the base class, whose lock few need.
     def __init__(self, pending: _native.Pending,
                  unpack: Optional[Callable[[Any], Any]] = None) -> None:
         self._pending = pending
         self._unpack = unpack
         self._lock = threading.Lock()
+        self._known_condition: Optional[threading.Condition] = None
+        self._is_announced = False
+        self._waiters: List[Any] = []
         self._callbacks: List[Callable[["Future"], Any]] = []
         self._is_watched = False
         self._is_taken = False
@@ -110,7 +115,8 @@ class Future:
 
     def add_done_callback(self, callback: Callable[["Future"], Any]) -> None:
         """Calls callback(future) when the run is over: at once if it is, else
-        on a thread that all such calls share."""
+        on a thread that all such calls share. What it raises is reported, as
+        an exception of a thread."""
         with self._lock:
             if not self._pending.done():
                 self._callbacks.append(callback)
@@ -118,7 +124,7 @@ class Future:
                     self._is_watched = True
                     return
                 self._callbacks.remove(callback)
-        callback(self)
+        self._tell(callback)
 
     def __await__(self) -> Generator[Any, None, Any]:
         loop = asyncio.get_running_loop()
@@ -161,9 +167,44 @@ class Future:
         with self._lock:
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
-            try:
-                callback(self)
-            except Exception as error:
-                threading.excepthook(threading.ExceptHookArgs(
-                    (type(error), error, error.__traceback__,
-                     threading.current_thread())))
+            self._tell(callback)
+
+    def _tell(self, callback: Callable[["Future"], Any]) -> None:
+        try:
+            callback(self)
+        except Exception as error:
+            threading.excepthook(threading.ExceptHookArgs(
+                (type(error), error, error.__traceback__,
+                 threading.current_thread())))
+
+    # --- What wait() and as_completed() of concurrent.futures use ------------
+    # They hold the condition while they read the state and add a waiter, so
+    # from its making on the state changes only with the condition held.
+
+    @property
+    def _condition(self) -> threading.Condition:
+        with self._lock:
+            if self._known_condition is not None:
+                return self._known_condition
+            made = self._known_condition = threading.Condition()
+        self.add_done_callback(Future._announce)
+        return made
+
+    @property
+    def _state(self) -> str:
+        if not (self._is_announced if self._known_condition is not None
+                else self.done()):
+            return "RUNNING"
+        return "CANCELLED_AND_NOTIFIED" if self.cancelled() else "FINISHED"
+
+    def _announce(self) -> None:
+        cancelled, error = self.cancelled(), self.exception()
+        with self._condition:
+            self._is_announced = True
+            for waiter in self._waiters:
+                if cancelled:
+                    waiter.add_cancelled(self)
+                elif error is not None:
+                    waiter.add_exception(self)
+                else:
+                    waiter.add_result(self)

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from . import _native
 
-__all__ = ["configure", "session"]
+__all__ = ["configure", "on_fork", "session"]
 
 _lock = threading.Lock()
 _options: Dict[str, Any] = {"devices": "", "workers": 0, "seed": None}
@@ -29,6 +30,27 @@ def configure(*, devices: Optional[str] = None, workers: Optional[int] = None,
                            ("seed", seed)):
             if value is not None:
                 _options[key] = value
+
+
+_forgets: List[Callable[[], None]] = []
+
+
+def on_fork(forget: Callable[[], None]) -> None:
+    """Calls `forget` in each child that is forked: it has none of the threads
+    that the sessions of its parent need."""
+    _forgets.append(forget)
+
+
+def _forget() -> None:
+    global _lock, _root
+    _lock = threading.Lock()
+    _root = None
+    for forget in _forgets:
+        forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def _create(shares: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from . import tree
 from ._batching import Level, Tensors, rehearsal, swapped
 from ._lift import lifted
-from ._trace import Frame, TracingError, here
+from ._trace import Frame, here
 from .symbolic import SymbolicTensor, Value, as_tensor, require_frame
 
 __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]

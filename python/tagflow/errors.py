@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import re
 from typing import Dict, Optional, Type
 
@@ -34,7 +35,7 @@ class Error(Exception):
         return str(self.args[0])
 
 
-class CancelledError(Error):
+class CancelledError(Error, concurrent.futures.CancelledError):
     """The caller, or the end of its session, stopped the run."""
     code = 1
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import tempfile
-from typing import Any, Optional
+from typing import Any, List, Optional, Tuple
 
 from .errors import InvalidArgumentError
 from .model import Model, load
@@ -46,6 +47,7 @@ def from_tf(function: Any, *, signature: Optional[Any] = None,
     if hasattr(function, "get_concrete_function"):
         function = _concrete(function, signature)
     if hasattr(function, "structured_input_signature"):
+        function = _with_flat_outputs(tf, function)
         holder = tf.Module()
         holder.function = function
         holder.captured = list(function.graph.variables)
@@ -58,6 +60,45 @@ def from_tf(function: Any, *, signature: Optional[Any] = None,
             options)
     raise TypeError(f"from_tf takes a tf.function, a ConcreteFunction or a "
                     f"tf.Module, not {type(function).__name__}")
+
+
+def _with_flat_outputs(tf: Any, function: Any) -> Any:
+    """A SavedModel's signature returns a tensor, a list, or a dict of tensors.
+    For other structures: a dict with names like "states_0_h"."""
+    outputs = function.structured_outputs
+    parts = (outputs.values() if isinstance(outputs, dict) else
+             outputs if isinstance(outputs, (list, tuple)) else [outputs])
+    if all(hasattr(part, "dtype") or part is None for part in parts):
+        return function
+    paths: List[Tuple[str, Any]] = []
+
+    def walk(value: Any, path: str) -> None:
+        if isinstance(value, dict):
+            for key in sorted(value):
+                walk(value[key], f"{path}_{key}")
+        elif isinstance(value, (list, tuple)):
+            for i, item in enumerate(value):
+                walk(item, f"{path}_{i}")
+        elif value is not None:
+            paths.append((path.lstrip("_"), value))
+
+    walk(outputs, "" if isinstance(outputs, dict) else "output")
+    names = [name for name, _ in paths]
+    args, kwargs = function.structured_input_signature
+    arg_names = function.function_type.parameters
+
+    def flat(*given: Any, **named: Any) -> Any:
+        paths.clear()
+        walk(function(*given, **named),
+             "" if isinstance(outputs, dict) else "output")
+        return dict(zip(names, (value for _, value in paths)))
+
+    flat.__signature__ = inspect.Signature([  # type: ignore[attr-defined]
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for name in arg_names][:len(args)] + [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY)
+        for name in kwargs])
+    return tf.function(flat).get_concrete_function(*args, **kwargs)
 
 
 def _concrete(function: Any, signature: Optional[Any]) -> Any:

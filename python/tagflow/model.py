@@ -106,6 +106,12 @@ def _shape_text(shape: Any) -> str:
                           for dim in shape) + "]"
 
 
+class _Signatures(Dict[str, Signature]):
+    def __missing__(self, name: str) -> Signature:
+        raise KeyError(f"the model has no signature {name!r}; it has "
+                       f"{', '.join(map(repr, self)) or 'none'}")
+
+
 class Model:
     """A model with its variables. Calling it calls its default signature:
     "serving_default", or the only one."""
@@ -123,9 +129,9 @@ class Model:
     def signatures(self) -> Mapping[str, Signature]:
         """The entries, by their names; those of TensorFlow's own use, which
         begin with "__", are left out."""
-        return MappingProxyType({
+        return MappingProxyType(_Signatures({
             name: signature for name, signature in self._signatures.items()
-            if not name.startswith("__")})
+            if not name.startswith("__")}))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Dict[str, Any]:
         return self._default()(*args, **kwargs)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import (Any, Dict, Iterable, List, Mapping, Optional, Sequence,
-                    Tuple, Union)
+from typing import (Any, Dict, Iterable, List, Mapping, NamedTuple, Optional,
+                    Sequence, Tuple, Union)
 
 from . import _native
 from ._futures import Future
@@ -19,6 +19,10 @@ def _name(tensor: Any) -> str:
     """The name of a tensor: a str, or an object of TensorFlow with a name."""
     if isinstance(tensor, str):
         return tensor
+    # A variable of TensorFlow stands for the op that reads it.
+    element = getattr(tensor, "_as_graph_element", None)
+    if element is not None:
+        tensor = element()
     name = getattr(tensor, "name", None)
     if isinstance(name, str):
         return name
@@ -26,9 +30,43 @@ def _name(tensor: Any) -> str:
                     f"by {type(tensor).__name__}")
 
 
+def _is_sparse(value: Any) -> bool:
+    """Whether it is a SparseTensor, or the value of one, of TensorFlow."""
+    return all(hasattr(value, part) for part in _SPARSE)
+
+
+_SPARSE = ("indices", "values", "dense_shape")
+
+
+class SparseValue(NamedTuple):
+    """What fetching a SparseTensor of TensorFlow gives."""
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+def _parts(feeds: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """The feeds, with the three tensors of each SparseTensor."""
+    if all(type(feed) is str for feed in feeds):
+        return feeds
+    found = {}
+    for feed, value in feeds.items():
+        if _is_sparse(feed):
+            given = ([getattr(value, part) for part in _SPARSE]
+                     if _is_sparse(value) else list(value))
+            found.update(zip((_name(getattr(feed, part)) for part in _SPARSE),
+                             given))
+        else:
+            found[feed] = value
+    return found
+
+
 def _flatten(fetches: Fetches, names: List[str]) -> Any:
     """Adds the names to the list. Returns the structure with their indices,
-    or None for one name."""
+    or an int for one name."""
+    if _is_sparse(fetches):
+        return SparseValue(*(_flatten(getattr(fetches, part), names)
+                             for part in _SPARSE))
     if isinstance(fetches, Mapping):
         return {key: _flatten(item, names) for key, item in fetches.items()}
     if isinstance(fetches, (list, tuple)):
@@ -43,6 +81,8 @@ def _flatten(fetches: Fetches, names: List[str]) -> Any:
 
 
 def _fill(structure: Any, values: Sequence[Any]) -> Any:
+    if structure is None:  # an operation
+        return None
     if isinstance(structure, int):
         return values[structure]
     if isinstance(structure, dict):
@@ -63,7 +103,25 @@ def _key(fetches: Fetches) -> Any:
         return (dict, tuple((k, _key(v)) for k, v in fetches.items()))
     if isinstance(fetches, (list, tuple)):
         return (type(fetches), *map(_key, fetches))
+    if _is_sparse(fetches):
+        return (SparseValue, *(_key(getattr(fetches, p)) for p in _SPARSE))
     return _name(fetches)
+
+
+def _without(structure: Any, indices: Mapping[int, Optional[int]]) -> Any:
+    """The structure with other indices."""
+    if structure is None:
+        return None
+    if isinstance(structure, int):
+        return indices[structure]
+    if isinstance(structure, dict):
+        return {k: _without(v, indices) for k, v in structure.items()}
+    items = [_without(item, indices) for item in structure]
+    if isinstance(structure, list):
+        return items
+    if hasattr(structure, "_fields"):
+        return type(structure)(*items)
+    return tuple(items)
 
 
 class Session:
@@ -126,14 +184,15 @@ class Session:
 
         Args:
             fetches: a name, "node" or "node:port", or lists, tuples and dicts
-                of names, nested in any way: the results have this structure.
+                of names, nested in any way: the results have this structure. A
+                node without outputs is run, and gives None.
             feeds: values by the names of the tensors that they replace.
             targets: nodes that run, though nothing of them is returned.
             timeout: seconds; DeadlineExceededError after that.
 
         Ctrl-C cancels the run and raises KeyboardInterrupt.
         """
-        feeds = feeds or {}
+        feeds = _parts(feeds or {})
         call, structure = self._prepare(fetches, feeds, targets, timeout)
         values = call(*feeds.values())
         return _fill(structure, values)
@@ -143,7 +202,7 @@ class Session:
                   targets: Union[str, Sequence[str]] = (),
                   timeout: Optional[float] = None) -> Future:
         """As run(), but returns at once: a Future, which can be awaited."""
-        feeds = feeds or {}
+        feeds = _parts(feeds or {})
         call, structure = self._prepare(fetches, feeds, targets, timeout)
         return Future(call.run_async(*feeds.values()),
                       lambda values: _fill(structure, values))
@@ -239,8 +298,18 @@ class Session:
         if found is None:
             names: List[str] = []
             structure = _flatten(fetches, names)
+            wanted = self._names(targets)
+            operations = {name for name in names
+                          if self._native.is_operation(name)}
+            if operations:
+                wanted += sorted(operations)
+                kept = [i for i, n in enumerate(names) if n not in operations]
+                places = {i: place for place, i in enumerate(kept)}
+                structure = _without(structure, {
+                    i: places.get(i) for i in range(len(names))})
+                names = [names[i] for i in kept]
             call = self._native.make_callable(
-                [_name(feed) for feed in feeds], names, self._names(targets),
+                [_name(feed) for feed in feeds], names, wanted,
                 [], "tuple", [], timeout)
             found = (call, structure)
             with self._lock:

@@ -138,7 +138,7 @@ def flatten(value: Any) -> Tuple[List[Any], Structure]:
 
 
 def children(value: Any) -> Optional[List[Any]]:
-    """The parts that a structure consists of; None for a leaf and for None."""
+    """The parts that a structure consists of; None for a leaf, and for None."""
     parts = None if value is None else _take_apart(value)
     return None if parts is None else list(parts[0])
 

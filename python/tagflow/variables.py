@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import heapq
 import itertools
 import threading
 import weakref
@@ -10,24 +11,44 @@ from typing import Any, Deque, Dict, List, Optional, Tuple
 
 import numpy as np
 
+from ._state import on_fork
 from ._trace import TracingError, current, here, suspended
 from .symbolic import (Arithmetic, SymbolicTensor, Value, as_tensor, is_number,
                        of_list, require_frame)
 
 __all__ = ["Variable"]
 
+# Numbers make their names in the engine unique. It keeps the type, the shape
+# and the device of each name for ever, so the numbers of variables that are
+# gone are used again for such ones.
+_Kind = Tuple[str, Tuple[int, ...]]
 _numbers = itertools.count()
+_free_numbers: Dict[_Kind, List[int]] = {}
 _lock = threading.Lock()
 
-# The attributes of variables that nobody has any more. They are removed when
-# the next one is made: a collection of garbage may happen anywhere, even while
-# a function is traced.
-_doomed: Deque[Dict[str, Any]] = collections.deque()
+# The numbers and attributes of variables that nobody has any more. They are
+# removed when the next one is made: a collection of garbage may happen
+# anywhere, even while a function is traced.
+_doomed: Deque[Tuple[int, Dict[str, Any]]] = collections.deque()
+
+
+def _forget_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+on_fork(_forget_lock)
+
+
+def _number(kind: _Kind) -> int:
+    with _lock:
+        free = _free_numbers.get(kind)
+        return heapq.heappop(free) if free else next(_numbers)
 
 
 def _remove_doomed() -> None:
     from .function import Function
-    removed: List[Dict[str, Any]] = []
+    removed: List[Tuple[int, Dict[str, Any]]] = []
     while _doomed:
         removed.append(_doomed.popleft())
     if not removed:
@@ -35,12 +56,16 @@ def _remove_doomed() -> None:
 
     def remove() -> None:
         frame = require_frame()
-        for attrs in removed:
+        for _, attrs in removed:
             handle = frame.op("VarHandleOp", [], attrs)
             frame.note_write(attrs["shared_name"], frame.op(
                 "DestroyResourceOp", handle, {"ignore_lookup_error": True}))
 
     Function(remove)()
+    with _lock:
+        for number, attrs in removed:
+            kind = str(attrs["dtype"]), attrs["shape"]
+            heapq.heappush(_free_numbers.setdefault(kind, []), number)
 
 
 class Variable(Arithmetic):
@@ -77,14 +102,14 @@ class Variable(Arithmetic):
         else:
             array = np.asarray(value)
         self._dtype, self._shape = array.dtype, array.shape
-        with _lock:
-            number = next(_numbers)
+        _remove_doomed()
+        number = _number((str(_type_of(self._dtype)), self._shape))
         self.name = name or f"variable_{number}"
         self._shared_name = f"{self.name}#{number}"
         self._functions: Dict[str, Any] = {}  # what acts at once
-        _remove_doomed()
         self.assign(array)
-        weakref.finalize(self, _doomed.append, self._attrs()).atexit = False
+        weakref.finalize(self, _doomed.append,
+                         (number, self._attrs())).atexit = False
 
     @property
     def dtype(self) -> Any:

@@ -145,6 +145,25 @@ def test_methods_can_be_traced():
 
     assert Scale(3.0)(np.float32(2)) == 6
 
+    class Layer:  # is no structure
+        def __init__(self, weights):
+            self.weights = weights
+
+        def __eq__(self, other):
+            raise RuntimeError("never compared")
+
+        @tagflow.function(static_argnames="power")
+        def apply(self, x, power=1):
+            return (self.weights * x) ** power
+
+    layers = [Layer(np.float32(3)), Layer(np.float32(4))]
+    assert [each.apply(np.float32(2), 2) for each in layers] == [36, 64]
+    assert layers[0].apply(np.float32(1), power=3) == 27
+    assert layers[0].apply is layers[0].apply
+    freed = weakref.ref(layers.pop())
+    gc.collect()
+    assert freed() is None and len(Layer.apply._bound) == 1
+
 
 def test_texts():
     f = tagflow.function(lambda x: (x, tagflow.ops.StringLength(x)))

@@ -133,3 +133,34 @@ def test_a_checkpoint_goes_to_tensorflow_and_back(models, tmp_path):
         tagflow.restore(model, folder / "variables/variables")
         for name, value in model.variables().items():
             np.testing.assert_array_equal(value, initial[name])
+
+
+def test_operations_and_sparse_tensors_are_fetched_and_fed():
+    with tf.Graph().as_default() as graph:
+        sparse = tf.compat.v1.sparse_placeholder(tf.float32, [2, 3])
+        dense = tf.sparse.to_dense(sparse)
+        twice = tf.sparse.SparseTensor(
+            sparse.indices, sparse.values * 2, sparse.dense_shape)
+        variable = tf.compat.v1.get_variable("v", initializer=[1.0])
+        start = tf.compat.v1.global_variables_initializer()
+    with tagflow.Session(graph) as session:
+        assert session.run(start) is None
+        assert session.run({"none": start, "v": variable}) == {
+            "none": None, "v": [1.0]}
+        assert session.run_async([start, start.name]).result() == [None, None]
+        value = tf.compat.v1.SparseTensorValue([[0, 1]], [5.0], [2, 3])
+        assert session.run(dense, {sparse: value})[0].tolist() == [0, 5, 0]
+        result = session.run(twice, {sparse: ([[1, 2]], [4.0], [2, 3])})
+        assert result.values == [8] and result.indices.tolist() == [[1, 2]]
+
+
+def test_results_of_any_structure_have_flat_names():
+    function = tf.function(lambda x, *, k: {
+        "states": [x, {"h": x + k}], "y": x * 2}).get_concrete_function(
+            tf.TensorSpec([], tf.float32), k=tf.TensorSpec([], tf.float32))
+    with tagflow.from_tf(function) as model:
+        assert model(x=3, k=1) == {"states_0": 3, "states_1_h": 4, "y": 6}
+    pair = tf.function(lambda x: (x, [x + 1])).get_concrete_function(
+        tf.TensorSpec([], tf.float32))
+    with tagflow.from_tf(pair) as model:
+        assert model(x=3) == {"output_0": 3, "output_1_0": 4}

@@ -230,3 +230,38 @@ class TestTensor:
         assert call(tagflow.Tensor(2.5, "float")) == 2.5
         with pytest.raises(tagflow.InvalidArgumentError, match="double"):
             call(tagflow.Tensor(2.5))
+
+
+class _Lends:
+    """What __dlpack__() of an array returns, always the same."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **options):
+        if isinstance(self.capsule, Exception):
+            raise self.capsule
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+def test_what_is_no_array_of_dlpack_is_refused():
+    lends = _Lends(np.arange(3.0).__dlpack__())
+    assert str(tagflow.from_dlpack(lends)) == (
+        "tagflow.Tensor(double[3] {0 1 2})")
+    for used in lends, _Lends(None), _Lends(3):
+        with pytest.raises(TypeError, match="no capsule that was not used"):
+            tagflow.from_dlpack(used)
+    with pytest.raises(ValueError, match="mine"):
+        tagflow.from_dlpack(_Lends(ValueError("mine")))
+    for other in None, 3, "x":
+        with pytest.raises(TypeError, match="takes an array with __dlpack__"):
+            tagflow.from_dlpack(other)
+
+
+def test_masked_arrays_are_refused():
+    masked = np.ma.masked_array([1.0, 2.0], [True, False])
+    with pytest.raises(TypeError, match="mask would be lost"):
+        tagflow.function(lambda x: x)(masked)
