@@ -6,6 +6,8 @@
 #include <mutex>
 #include <thread>
 
+#include "actors/shared_state.h"
+
 namespace tagflow::actors {
 
 class AloneAtBorder::Waiter final : public devices::StateLock::Waiter {
@@ -34,15 +36,16 @@ class AloneAtBorder::Waiter final : public devices::StateLock::Waiter {
 };
 
 AloneAtBorder::~AloneAtBorder() {
-  if (has_it_) border_.unlock(devices::StateLock::Mode::kExclusive);
+  if (!has_it_) return;
+  make_room(false);
+  border_.unlock(devices::StateLock::Mode::kExclusive);
 }
 
 bool AloneAtBorder::wait(std::chrono::steady_clock::time_point deadline) {
   using std::chrono::milliseconds;
   milliseconds patience(100);
   while (std::chrono::steady_clock::now() < deadline) {
-    has_it_ = try_for(patience);
-    if (has_it_) return true;
+    if (wait_once(patience)) return true;
     // The steps that hold the border may wait for those behind this one.
     std::this_thread::sleep_for(milliseconds(10));
     patience = std::min(2 * patience, milliseconds(2000));
@@ -50,12 +53,28 @@ bool AloneAtBorder::wait(std::chrono::steady_clock::time_point deadline) {
   return false;
 }
 
-bool AloneAtBorder::try_for(std::chrono::milliseconds time) {
+bool AloneAtBorder::wait_once(std::chrono::milliseconds time) {
   const auto waiter = std::make_shared<Waiter>();
+  actors_.clear();
+  state_.resources().for_each(
+      [this](const devices::ResourceKey&, devices::StateObject& object) {
+        if (auto* const actor = dynamic_cast<devices::StateActor*>(&object))
+          actors_.emplace_back(actor);
+      });
+  // Nothing throws from here on: the border would stay with the waiter.
   border_.wait(devices::StateLock::Mode::kExclusive, waiter);
-  if (waiter->wait_for(time)) return true;
+  // Steps from here on wait behind it, so that no more than those before it
+  // offer elements.
+  make_room(true);
+  has_it_ = waiter->wait_for(time);
+  if (has_it_) return true;
+  make_room(false);
   border_.pass_over();
   return false;
+}
+
+void AloneAtBorder::make_room(bool on) noexcept {
+  for (const auto& actor : actors_) actor->make_room(on);
 }
 
 }  // namespace tagflow::actors

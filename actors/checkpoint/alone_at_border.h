@@ -2,17 +2,23 @@
 #pragma once
 
 #include <chrono>
+#include <vector>
 
+#include "devices/state/state_actor.h"
 #include "devices/state/state_lock.h"
 
 namespace tagflow::actors {
 
-// Holds the border exclusively, from a successful wait() until its destruction:
-// Note [Borders] in actors/shared_state.h. Thread-compatible.
+class SharedState;
+
+// Holds a border exclusively, from a successful wait() until its destruction:
+// Note [Borders] in actors/shared_state.h. So long, and while it waits, room is
+// made for what steps offer. Thread-compatible.
 class AloneAtBorder {
  public:
-  // The border outlives it.
-  explicit AloneAtBorder(devices::StateLock& border) : border_(border) {}
+  // The border is one of the state, which outlives it.
+  AloneAtBorder(SharedState& state, devices::StateLock& border)
+      : state_(state), border_(border) {}
   ~AloneAtBorder();
   AloneAtBorder(const AloneAtBorder&) = delete;
   AloneAtBorder& operator=(const AloneAtBorder&) = delete;
@@ -21,12 +27,16 @@ class AloneAtBorder {
   // returns whether it holds the border. REQUIRES: it does not hold the border
   // yet.
   bool wait(std::chrono::steady_clock::time_point deadline);
+  // As wait(), but lets steps pass only when the time is over.
+  bool wait_once(std::chrono::milliseconds time);
 
  private:
   class Waiter;
-  bool try_for(std::chrono::milliseconds time);
+  void make_room(bool on) noexcept;
 
+  SharedState& state_;
   devices::StateLock& border_;
+  std::vector<Ref<devices::StateActor>> actors_;  // for which room is made
   bool has_it_ = false;
 };
 

@@ -73,6 +73,10 @@ void add_nodes(const Entry& entry, std::vector<graph::NodeDef>& nodes) {
   nodes.push_back(assign_node(entry, entry.node("assign"), value));
 }
 
+constexpr std::chrono::milliseconds kPatience(2000);
+// Where that was in vain.
+constexpr std::chrono::milliseconds kLittlePatience(50);
+
 }  // namespace
 
 struct Snapshots::Parts {
@@ -80,6 +84,8 @@ struct Snapshots::Parts {
   std::unique_ptr<Session> session;  // its own, with the same state
   std::unique_ptr<TaskState> tasks;
   std::unique_ptr<WorkerShards> shards;  // null: the master writes all
+  // How long it waits for steps that move elements.
+  std::chrono::milliseconds patience = kPatience;
   Entries entries;
   std::optional<uint64_t> seed;  // of the original session
 };
@@ -149,12 +155,16 @@ Result<Snapshot> Snapshots::take(std::chrono::nanoseconds timeout) try {
     looks.push_back(entry.node("is_initialized"));
   const std::vector<std::string> of_tasks = parts_->tasks->looks();
   looks.insert(looks.end(), of_tasks.begin(), of_tasks.end());
-  AloneAtBorder alone(parts_->state->border());
+  SharedState& state = *parts_->state;
+  AloneAtBorder alone(state, state.border());
   if (!alone.wait(deadline))
     return error(Code::kDeadlineExceeded,
                  "[snapshot] for {} s there was no moment between steps that "
                  "update variables",
                  std::chrono::duration<double>(timeout).count());
+  AloneAtBorder alone_with_elements(state, state.element_border());
+  const bool is_alone = alone_with_elements.wait_once(parts_->patience);
+  parts_->patience = is_alone ? kPatience : kLittlePatience;
   RunOptions run;
   run.timeout = std::max<std::chrono::nanoseconds>(
       deadline - std::chrono::steady_clock::now(), std::chrono::seconds(1));

@@ -5,6 +5,7 @@
 
 #include "actors/session/session.h"
 #include "devices/state/saved_contents.h"
+#include "devices/state/state_kind.h"
 #include "devices/state/table.h"
 #include "graph/placement/device_info.h"
 
@@ -145,8 +146,9 @@ Result<std::string> TaskState::node_for(size_t task, const ResourceKey& key) {
   const AttrMap attrs{{"kind", key.kind},
                       {"resource_container", key.container},
                       {"resource_name", key.name}};
-  const char* const op =
-      key.kind == devices::Table::kKind ? "_SaveTable" : "_SaveActor";
+  const char* const op = key.kind == devices::Table::kKind    ? "_SaveTable"
+                         : key.kind == devices::kIteratorKind ? "_SaveObject"
+                                                              : "_SaveActor";
   const std::vector<NodeDef> nodes = {
       {handle, "_StateHandle", {}, devices_[task], attrs},
       {node, op, {handle}, devices_[task], attrs}};

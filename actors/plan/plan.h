@@ -249,6 +249,8 @@ struct Plan {
   // Whether some kernel changes state that outlives the step: Note [Borders] in
   // shared_state.h.
   bool updates_state = false;
+  // Whether some kernel changes what a queue, a reader and the like has.
+  bool moves_elements = false;
   // Whether some node reads the value of a variable.
   bool reads_variables = false;
   // Whether some kernel is asynchronous: it may wait for another run.

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "actors/plan/tag.h"
+#include "devices/state/actor_kernel.h"
 #include "devices/state/state_kernel.h"
 #include "graph/analysis/polls.h"
 #include "graph/partition/transfer_name.h"
@@ -181,6 +182,10 @@ Result<uint32_t> PlanBuilder::draft(Node* node) {
       plan_.updates_state =
           plan_.updates_state || dynamic_cast<const devices::UpdateKernel*>(
                                      &item.kernel->inner()) != nullptr;
+      if (const auto* actor =
+              dynamic_cast<const devices::ActorKernel*>(&item.kernel->inner()))
+        plan_.moves_elements =
+            plan_.moves_elements || actor->changes_contents();
       plan_.may_wait = plan_.may_wait || item.kind == NodeKind::kAsync;
       plan_.reads_variables =
           plan_.reads_variables || graph::reads_variables(*node);

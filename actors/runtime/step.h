@@ -18,6 +18,7 @@
 #include "actors/runtime/timer.h"
 #include "devices/kernel.h"
 #include "devices/state/run_counts.h"
+#include "devices/state/state_lock.h"
 #include "graph/tensor.h"
 
 namespace tagflow::actors {
@@ -236,9 +237,9 @@ class Step : public std::enable_shared_from_this<Step>,
   // The session's, guarded by its mutex.
   bool is_active = false;       // counts as active
   bool is_told_to_end = false;  // by the session, which ends
-  // Whether it has passed the border, or must pass it: Note [Borders] in
-  // shared_state.h. Set before the step starts, and when it is over.
-  bool has_passed = false;
+  // The border that it has passed, or null: Note [Borders] in shared_state.h.
+  // Set before the step starts, and when it is over.
+  devices::StateLock* passed = nullptr;
   // The hook in a cancel token: claimed when the step is over.
   std::shared_ptr<devices::CancelHook> token_hook;
 

@@ -27,6 +27,8 @@ class Executable {
   virtual size_t num_fetches() const = 0;
   // Whether a step may change state that outlives it.
   virtual bool updates_state() const = 0;
+  // Whether a step may change what queues and the like of this process have.
+  virtual bool moves_elements() const { return false; }
   // Whether the variables that it reads may become constants: Note [Frozen
   // variables].
   virtual bool can_be_frozen() const = 0;
@@ -71,15 +73,9 @@ class LocalExecutable final
   ~LocalExecutable() override;
 
   size_t num_fetches() const override { return fetches_.size(); }
-  bool updates_state() const override {
-    return std::ranges::any_of(
-        plans_, [](const auto& plan) { return plan->updates_state; });
-  }
+  bool updates_state() const override { return any(&Plan::updates_state); }
+  bool moves_elements() const override { return any(&Plan::moves_elements); }
   bool can_be_frozen() const override {
-    const auto any = [this](bool Plan::*flag) {
-      return std::ranges::any_of(
-          plans_, [&](const auto& plan) { return (*plan).*flag; });
-    };
     return any(&Plan::reads_variables) && !any(&Plan::updates_state) &&
            !any(&Plan::may_wait);
   }
@@ -89,6 +85,10 @@ class LocalExecutable final
   int num_idle() const;
 
  private:
+  bool any(bool Plan::*flag) const {
+    return std::ranges::any_of(plans_,
+                               [&](const auto& plan) { return (*plan).*flag; });
+  }
   std::unique_ptr<RunContext> acquire();
   // The spare context, or null.
   std::unique_ptr<RunContext> take_spare();

@@ -92,7 +92,10 @@ class Filler {
     RunOptions options;
     options.timeout = kClosing;
     Status status = (*last)({}, options).status();
-    if (stopped || status.ok() || last->is_closed()) return {};
+    // A queue that a checkpoint has restored may be closed already.
+    if (stopped || status.ok() || last->is_closed() ||
+        status.code() == Code::kCancelled)
+      return {};
     return std::move(status).with_prefix(
         fmt::format("[queue_runner] closing \"{}\": ", name_));
   }

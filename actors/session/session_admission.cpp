@@ -36,13 +36,15 @@ class SessionState::Queued : public devices::CancelHook, public Waiting {
 class SessionState::AtBorder : public devices::StateLock::Waiter,
                                public Waiting {
  public:
-  AtBorder(SessionState& session, Waiting waiting)
-      : Waiting(std::move(waiting)), session_(session) {}
+  AtBorder(SessionState& session, devices::StateLock& border, Waiting waiting)
+      : Waiting(std::move(waiting)), session_(session), border_(border) {}
+
+  devices::StateLock& border() const { return border_; }
 
   void on_granted() override {
     // This may hold the last reference to the session.
     const std::shared_ptr<Step> alive = step;
-    alive->has_passed = true;
+    alive->passed = &border_;
     session_.leave_border(*alive);
     Status status = guarded("session", [&] {
       return session_.submit_passed(alive, prepared, feeds, sync,
@@ -67,19 +69,22 @@ class SessionState::AtBorder : public devices::StateLock::Waiter,
 
  private:
   SessionState& session_;
+  devices::StateLock& border_;
 };
 
 Status SessionState::submit(const std::shared_ptr<Step>& step,
                             const std::shared_ptr<const Prepared>& prepared,
                             std::span<const Tensor> feeds, bool sync,
                             bool count) {
-  if (prepared->updates_state) {
-    step->has_passed =
-        options_.state->border().try_lock(devices::StateLock::Mode::kShared);
-    if (!step->has_passed)
+  if (prepared->updates_state || prepared->moves_elements) {
+    SharedState& state = *options_.state;
+    devices::StateLock& border =
+        prepared->updates_state ? state.border() : state.element_border();
+    if (!border.try_lock(devices::StateLock::Mode::kShared))
       return wait_at_border(std::make_shared<AtBorder>(
-          *this,
+          *this, border,
           Waiting{step, prepared, {feeds.begin(), feeds.end()}, sync, count}));
+    step->passed = &border;
   }
   Status status = guarded("session", [&] {
     return submit_passed(step, prepared, feeds, sync, sync, count);
@@ -100,7 +105,7 @@ Status SessionState::wait_at_border(std::shared_ptr<AtBorder> waiting) {
     return step.error();
   }
   try {
-    options_.state->border().wait(devices::StateLock::Mode::kShared, waiting);
+    waiting->border().wait(devices::StateLock::Mode::kShared, waiting);
   } catch (...) {
     // A cancellation that came first has answered the run.
     if (!waiting->claim()) return {};
@@ -117,8 +122,8 @@ void SessionState::leave_border(Step& step) {
 }
 
 void SessionState::return_border(Step& step) {
-  if (std::exchange(step.has_passed, false))
-    options_.state->border().unlock(devices::StateLock::Mode::kShared);
+  if (auto* const border = std::exchange(step.passed, nullptr))
+    border->unlock(devices::StateLock::Mode::kShared);
 }
 
 Status SessionState::submit_passed(

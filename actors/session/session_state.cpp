@@ -285,6 +285,7 @@ std::shared_ptr<Prepared> SessionState::finish(const Request& request,
   prepared->feeds = request.feeds;
   prepared->executable = std::move(made.executable);
   prepared->updates_state = prepared->executable->updates_state();
+  prepared->moves_elements = prepared->executable->moves_elements();
   return prepared;
 }
 

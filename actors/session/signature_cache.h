@@ -26,7 +26,9 @@ class Forms;
 struct Prepared {
   std::vector<graph::Endpoint> feeds;
   std::shared_ptr<Executable> executable;
-  bool updates_state = false;  // Note [Borders] in shared_state.h
+  // Note [Borders] in shared_state.h.
+  bool updates_state = false;
+  bool moves_elements = false;
   // Null if all runs use the same form: Note [Forms].
   std::shared_ptr<Forms> forms;
 };

@@ -44,7 +44,7 @@ void add_variable_reasons(RuleTable& table) {
               "what is kept may have come in any step");
   no_gradient(table,
               "_ListState _RestoreRunCounts _RestoreState _RunCounts "
-              "_SaveActor _SaveTable _StateHandle",
+              "_SaveActor _SaveObject _SaveTable _StateHandle",
               "it belongs to a checkpoint");
 }
 

@@ -23,6 +23,8 @@ class ActorKernel : public AsyncKernel {
   // reads only its constant parts. Thread-safe.
   virtual Status check(const KernelContext& context, const StateActor& actor,
                        Errand& errand) const;
+  // Whether it changes what checkpoints have of the actor.
+  virtual bool changes_contents() const { return true; }
   // The line in which it waits; none: it never waits.
   virtual std::optional<Line> line() const { return std::nullopt; }
   // --- Called inside.

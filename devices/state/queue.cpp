@@ -105,7 +105,8 @@ int64_t Queue::reserved() const {
 }
 
 int64_t Queue::space() const {
-  return spec_.capacity - (elements_->size() - reserved());
+  const int64_t limit = makes_room() ? QueueSpec::kUnbounded : spec_.capacity;
+  return limit - (elements_->size() - reserved());
 }
 
 int64_t Queue::available() const {

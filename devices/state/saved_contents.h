@@ -12,11 +12,11 @@
 namespace tagflow::devices {
 
 // Note [Saved contents]
-// A queue, a table, an accumulator, a staging area or a barrier is saved as a
-// list of tensors, the first of which has its numbers. Only the object that
-// wrote them knows what they mean. They are packed into one tensor of strings,
-// with the key before them, so that checkpoints and the links of a cluster need
-// to know nothing of it.
+// A queue, a table, an accumulator, a staging area, a barrier, a reader or an
+// iterator is saved as a list of tensors, the first of which has its numbers.
+// Only the object that wrote them knows what they mean. They are packed into
+// one tensor of strings, with the key before them, so that checkpoints and the
+// links of a cluster need to know nothing of it.
 //
 // Only a node of the graph knows the settings of such an object. So a restore
 // leaves the contents with the manager, and the object gets them when such a

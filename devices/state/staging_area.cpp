@@ -46,6 +46,7 @@ Status StagingArea::check_bytes(const KernelContext& context,
 }
 
 bool StagingArea::has_space(int64_t tuples, int64_t bytes) const {
+  if (makes_room()) return true;
   return (limits_.capacity == 0 || size() + tuples <= limits_.capacity) &&
          (limits_.bytes == 0 || bytes_ + bytes <= limits_.bytes);
 }

@@ -98,6 +98,11 @@ void StateActor::post(ActorMessage& message,
 
 void StateActor::wake() { post(woken_, nullptr); }
 
+void StateActor::make_room(bool on) {
+  makes_room_ = on;
+  if (on && !is_room_posted_.exchange(true)) post(room_, nullptr);
+}
+
 void StateActor::on_end(const Status&) { post(end_, nullptr); }
 
 void StateActor::leave() noexcept {
@@ -116,6 +121,9 @@ void StateActor::handle(ActorMessage& message) noexcept {
     }
     case ActorMessage::Kind::kWoken:
       on_woken();
+      break;
+    case ActorMessage::Kind::kRoom:
+      is_room_posted_ = false;
       break;
     case ActorMessage::Kind::kEnd:
       for (const Line line : {Line::kIn, Line::kOut}) end_line(line, ended());

@@ -64,7 +64,7 @@ struct Errand {
 
 // A message to an actor.
 struct ActorMessage {
-  enum class Kind : uint8_t { kArrived, kCancelled, kWoken, kEnd };
+  enum class Kind : uint8_t { kArrived, kCancelled, kWoken, kRoom, kEnd };
   Kind kind;
   ActorMessage* next = nullptr;
   std::shared_ptr<Operation> operation = nullptr;  // kept while in progress
@@ -121,6 +121,11 @@ class StateActor : public StateObject {
     return waiting_[size_t(line)].load(std::memory_order_relaxed);
   }
 
+  // From now on, until it is called with false, what is offered is taken even
+  // if the actor is full: no operation waits for room. So steps that have begun
+  // can end: Note [Borders] in actors/shared_state.h.
+  void make_room(bool on);
+
   // Performs it now, if nobody is inside and nothing has to wait.
   std::optional<Status> try_now(const ActorKernel& kernel,
                                 KernelContext& context, Errand& errand);
@@ -147,6 +152,10 @@ class StateActor : public StateObject {
   // reference.
   void wake();
   virtual void on_woken() noexcept {}
+  // Whether room is made: then there is no limit.
+  bool makes_room() const {
+    return makes_room_.load(std::memory_order_relaxed);
+  }
 
   void on_end(const Status& reason) final;
 
@@ -168,7 +177,10 @@ class StateActor : public StateObject {
 
   Mailbox<ActorMessage> mailbox_;
   ActorMessage woken_{ActorMessage::Kind::kWoken};
+  ActorMessage room_{ActorMessage::Kind::kRoom};
   ActorMessage end_{ActorMessage::Kind::kEnd};
+  std::atomic<bool> makes_room_{false};
+  std::atomic<bool> is_room_posted_{false};
   std::array<Waiting, 2> lines_;
   std::array<std::atomic<size_t>, 2> waiting_{};
 };

@@ -48,8 +48,8 @@ constexpr std::pair<std::string_view, std::string_view> kKindsOfOps[] = {
     {"MapSize", StagingMap::kKind},
     {"MapIncompleteSize", StagingMap::kKind},
     {"MapClear", StagingMap::kKind},
-    {"Iterator", "iterator"},
-    {"OneShotIterator", "iterator"},
+    {"Iterator", kIteratorKind},
+    {"OneShotIterator", kIteratorKind},
 };
 
 }  // namespace

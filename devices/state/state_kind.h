@@ -10,8 +10,9 @@ namespace tagflow::devices {
 inline constexpr std::string_view kMutexKind = "mutex";
 // The same for writers of event files.
 inline constexpr std::string_view kSummaryWriterKind = "summary writer";
-// The kind of readers of records, for the same reason.
+// Those of readers of records and of iterators, which are in folders above.
 inline constexpr std::string_view kReaderKind = "reader";
+inline constexpr std::string_view kIteratorKind = "iterator";
 
 // The kind of resource that nodes of that op make, named after its class, such
 // as "variable". Two nodes that name the same resource of one kind share it,

@@ -21,7 +21,7 @@ void register_variable_checkpoint_ops(OpRegistry& registry) {
                    .stateful()
                    .shape(scalar_shape));
   // The contents; or why they cannot be saved.
-  for (const char* name : {"_SaveActor", "_SaveTable"})
+  for (const char* name : {"_SaveActor", "_SaveTable", "_SaveObject"})
     registry.add(with_key(OpDefBuilder(name))
                      .input("resource: resource")
                      .outputs({"saved: string", "why_not: string"})

@@ -15,6 +15,7 @@ Status Iterator::start(const KernelContext& context, DatasetRef dataset) {
   auto started = std::make_shared<RunningPipeline>(context, std::move(dataset));
   {
     const std::lock_guard lock(mutex_);
+    started->skip(std::exchange(begin_, 0));
     std::swap(pipeline_, started);
   }
   if (started != nullptr)
@@ -28,6 +29,28 @@ Status Iterator::start(const KernelContext& context, DatasetRef dataset) {
 std::shared_ptr<RunningPipeline> Iterator::pipeline() const {
   const std::lock_guard lock(mutex_);
   return pipeline_;
+}
+
+Result<std::vector<Tensor>> Iterator::save() const {
+  const std::lock_guard lock(mutex_);
+  return std::vector<Tensor>{numbers_tensor(
+      {{pipeline_ == nullptr ? begin_ : pipeline_->position()}})};
+}
+
+Status Iterator::restore(const KernelContext& context,
+                         std::span<const Tensor> saved) {
+  ContentsReader reader(context, saved);
+  TAGFLOW_ASSIGN(const std::vector<int64_t> numbers, reader.numbers(1));
+  if (numbers.size() != 1 || numbers[0] < 0) return damaged_contents(context);
+  {
+    const std::lock_guard lock(mutex_);
+    // A one-shot iterator has begun, and nobody has asked it.
+    if (pipeline_ != nullptr)
+      pipeline_->skip(numbers[0]);
+    else
+      begin_ = numbers[0];
+  }
+  return reader.end();
 }
 
 void Iterator::on_end(const Status& reason) {

@@ -6,15 +6,20 @@
 #include <string>
 
 #include "devices/kernels/dataset/pipeline.h"
-#include "devices/state/resource_manager.h"
+#include "devices/state/saved_contents.h"
+#include "devices/state/state_kind.h"
 
 namespace tagflow::devices {
 
 // Life cycle: made without a dataset; initialised, any number of times, each of
 // which ends the iteration before; ended. Thread-safe.
-class Iterator final : public StateObject {
+//
+// A checkpoint has how many elements it has given. An iterator that is restored
+// makes these again when it is initialised the next time, and gives those after
+// them: the order of elements depends on the graph and the seeds only.
+class Iterator final : public StateObject, public SavedContents {
  public:
-  static constexpr std::string_view kKind = "iterator";
+  static constexpr std::string_view kKind = kIteratorKind;
 
   // `key` has no name if the iterator is anonymous.
   Iterator(ResourceKey key, ElementSpec spec)
@@ -23,12 +28,17 @@ class Iterator final : public StateObject {
 
   const ResourceKey& key() const { return key_; }
   const ElementSpec& spec() const { return spec_; }
-  // From now on it gives the elements of `dataset`, from the first one on.
+  // From now on it gives the elements of `dataset`, from the first one on, or
+  // from the one at which it was saved.
   // InvalidArgument if they are of other types or shapes.
   Status start(const KernelContext& context, DatasetRef dataset);
   // Null if it was not initialised.
   std::shared_ptr<RunningPipeline> pipeline() const;
   std::string describe() const override;
+
+  Result<std::vector<Tensor>> save() const override;
+  Status restore(const KernelContext& context,
+                 std::span<const Tensor> saved) override;
 
  protected:
   void on_end(const Status& reason) override;
@@ -38,6 +48,7 @@ class Iterator final : public StateObject {
   const ElementSpec spec_;
   mutable std::mutex mutex_;  // guards the below
   std::shared_ptr<RunningPipeline> pipeline_;
+  int64_t begin_ = 0;  // the position at which the next iteration begins
 };
 
 }  // namespace tagflow::devices

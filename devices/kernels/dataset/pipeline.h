@@ -80,6 +80,9 @@ class RunningPipeline {
   void ask(std::shared_ptr<ElementRequest> request) {
     root_->ask(std::move(request));
   }
+  // As of RootSegment.
+  int64_t position() const { return root_->position(); }
+  void skip(int64_t count) { root_->skip(count); }
   // Cancels the open calls, and refuses all requests.
   void end(const Status& reason);
 

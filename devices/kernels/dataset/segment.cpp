@@ -148,14 +148,20 @@ void RootSegment::work() {
       progress = pull(kept_);
     }
     if (progress == Progress::kWait) return;
+    const bool is_end = progress == Progress::kEnd;
     bool is_taken = false;
+    if (to_skip_ > 0 && !is_end) {
+      --to_skip_;
+      is_taken = true;
+    }
     while (!is_taken) {
       const auto request = take_request();
       if (request == nullptr) break;
       is_taken = request->answer(progress, kept_);
     }
+    if (is_taken && !is_end) position_.fetch_add(1, std::memory_order_relaxed);
     // The end is known for the next ones, too.
-    if (!is_taken && progress != Progress::kEnd) kept_progress_ = progress;
+    if (!is_taken && !is_end) kept_progress_ = progress;
     if (is_taken) kept_ = {};
     if (!take_turn()) return;
   }

@@ -107,6 +107,11 @@ class RootSegment final : public Segment {
   void ask(std::shared_ptr<ElementRequest> request);
   // Stops, and refuses all requests, present and later ones.
   void end(const Status& reason);
+  // How many answers, elements and errors, it has given.
+  int64_t position() const { return position_.load(std::memory_order_relaxed); }
+  // Makes the first `count` answers, and gives them to nobody. REQUIRES: nobody
+  // has asked yet.
+  void skip(int64_t count) { to_skip_ = count; }
 
  protected:
   void work() override;
@@ -117,6 +122,8 @@ class RootSegment final : public Segment {
   // The first request that can be claimed, or null.
   std::shared_ptr<ElementRequest> take_request();
 
+  std::atomic<int64_t> position_{0};
+  int64_t to_skip_ = 0;
   // What the stages gave when nobody wanted it any more.
   std::optional<Progress> kept_progress_;
   Pull kept_;

@@ -124,8 +124,9 @@ class EnqueueManyKernel final : public HandleKernel<Queue> {
     Queue& queue = queue_of(actor);
     if (errand.amount == 0) return {};
     if (queue.is_closed()) return is_closed(context, queue);
-    const int64_t end = std::min(
-        errand.amount, errand.done + std::max<int64_t>(queue.space(), 0));
+    const int64_t end =
+        errand.done +
+        std::clamp<int64_t>(queue.space(), 0, errand.amount - errand.done);
     TAGFLOW_RETURN_IF_ERROR(
         queue.put_rows(context, context.inputs().subspan(1), errand.done, end));
     errand.done = end;

@@ -45,10 +45,8 @@ class ListStateKernel final : public CheapKernel {
           key.kind == Variable::kReferenceKind || key.kind == kMutexKind ||
           object.has_ended())
         return;
-      // _SaveActor or _SaveTable can read it.
-      const bool is_saved = dynamic_cast<SavedContents*>(&object) != nullptr &&
-                            (dynamic_cast<StateActor*>(&object) != nullptr ||
-                             key.kind == Table::kKind);
+      // One of the ops below can read it.
+      const bool is_saved = dynamic_cast<SavedContents*>(&object) != nullptr;
       texts.insert(texts.end(),
                    {key.kind, key.container, key.name,
                     is_saved ? "" : "it is not of a kind that is saved"});
@@ -117,6 +115,7 @@ class SaveActorKernel final : public ActorKernel {
           return Ref<StateActor>(actor);
     return wrong_handle(context, 0, key_.kind);
   }
+  bool changes_contents() const override { return false; }
   Status perform(KernelContext& context, StateActor& actor,
                  Errand&) const override {
     return save(context, key_, dynamic_cast<const SavedContents&>(actor));
@@ -139,6 +138,24 @@ class SaveTableKernel final : public StateKernel {
   Status compute_held(KernelContext& context) const override {
     TAGFLOW_ASSIGN(const Table* table, handle_input<Table>(context, 0));
     return save(context, key_, *table);
+  }
+
+ private:
+  const ResourceKey key_;
+};
+
+// Of an object that guards itself, as an iterator does.
+class SaveObjectKernel final : public CheapKernel {
+ public:
+  explicit SaveObjectKernel(const KernelInfo& info) : key_(key_in(info)) {}
+  Status compute(KernelContext& context) const override {
+    const Tensor& handle = context.input(0);
+    const Resource* const object = handle.num_elements() == 1
+                                       ? handle.data<ResourceHandle>()->get()
+                                       : nullptr;
+    const auto* const contents = dynamic_cast<const SavedContents*>(object);
+    if (contents == nullptr) return wrong_handle(context, 0, key_.kind);
+    return save(context, key_, *contents);
   }
 
  private:
@@ -210,6 +227,7 @@ void register_checkpoint_state_kernels(KernelRegistry& registry) {
   registry.add<StateHandleKernel>("_StateHandle");
   registry.add<SaveActorKernel>("_SaveActor");
   registry.add<SaveTableKernel>("_SaveTable");
+  registry.add<SaveObjectKernel>("_SaveObject");
   registry.add<RestoreStateKernel>("_RestoreState");
   registry.add<RunCountsKernel>("_RunCounts");
   registry.add<RestoreRunCountsKernel>("_RestoreRunCounts");
