@@ -7,7 +7,7 @@
 #                           what the subcommands of these names do
 #   bench/*.cpp           the benchmarks, as `tagflow bench` runs them
 #   examples/*.cpp        one executable and CTest case each
-#     fortunes/, g2p/, kmeans/, train_images/
+#     fortunes/, g2p/, kmeans/, train_images/, train_jpegs/
 #                           a program each: main.cpp; the rest is in a library,
 #                           for its tests and benchmark
 #     ode/                  a solver of differential equations
@@ -74,7 +74,8 @@ tagflow_reuse_pch(tagflow_kmeans tagflow_apps_program)
 tagflow_apps_library(tagflow_apps
   shared/draw shared/training
   tagflow/checkpoint tagflow/placement tagflow/stepper chaos
-  examples/fortunes examples/g2p examples/ode examples/train_images)
+  examples/fortunes examples/g2p examples/ode examples/train_images
+  examples/train_jpegs)
 target_link_libraries(tagflow_apps PUBLIC tagflow_apps_common tagflow_kmeans)
 tagflow_reuse_pch(tagflow_apps tagflow_apps_common)
 
@@ -142,7 +143,7 @@ endforeach()
 
 tagflow_program(kmeans tagflow_kmeans tagflow_apps_program
   "${apps}/examples/kmeans/main.cpp")
-foreach(name IN ITEMS train_images fortunes g2p)
+foreach(name IN ITEMS train_images train_jpegs fortunes g2p)
   tagflow_program(${name} tagflow_apps tagflow_apps_common
     "${apps}/examples/${name}/main.cpp")
 endforeach()

@@ -39,7 +39,7 @@ ROOMS = {
             "config", "serving", "grpc", "no_grpc"],
     "apps": ["shared/io", "shared/program", "shared/runs", "shared/draw",
              "shared/training", "examples/kmeans", "examples/train_images",
-             "examples/fortunes", "examples/g2p", "examples/ode", "examples",
+             "examples/train_jpegs", "examples/fortunes", "examples/g2p", "examples/ode", "examples",
              "bench", "tagflow/model", "tagflow/checkpoint",
              "tagflow/conform", "tagflow/placement", "tagflow/stepper",
              "chaos", "tagflow"],

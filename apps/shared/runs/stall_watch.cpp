@@ -34,7 +34,8 @@ void StallWatch::watch() {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kPeriod, [this] { return is_over_; })) {
     lock.unlock();
-    std::optional<std::string> stall = session_.stalled();
+    std::optional<std::string> stall;
+    if (!is_idle_) stall = session_.stalled();
     lock.lock();
     answers = stall && stall == last ? answers + 1 : 1;
     last = stall;

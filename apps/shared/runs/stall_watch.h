@@ -1,6 +1,7 @@
 // Cancels runs that can never finish while a program waits for them.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -26,6 +27,11 @@ class StallWatch {
   StallWatch& operator=(const StallWatch&) = delete;
   ~StallWatch();
 
+  // Whether the program itself submits and waits for nothing for a while, as
+  // when it writes files: then there is no stall, though all runs wait. False
+  // at first. Thread-safe.
+  void set_idle(bool is_idle) { is_idle_ = is_idle; }
+
   // The status of a run; if the run was cancelled for a stall, Deadlock, with
   // the waiting nodes and what they wait for. Thread-safe.
   Status status_of(Status status) const;
@@ -35,7 +41,8 @@ class StallWatch {
 
   actors::Session& session_;
   actors::CancelToken token_;
-  const int least_answers_;   // in a row
+  const int least_answers_;  // in a row
+  std::atomic<bool> is_idle_{false};
   mutable std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
   bool is_over_ = false;

@@ -21,6 +21,8 @@ class WatchedRun {
   const actors::CancelToken& token() const { return interruptible_.token(); }
   // Whether a signal came.
   bool is_interrupted() const { return interruptible_.signal() != 0; }
+  // As of StallWatch.
+  void set_idle(bool is_idle) { watch_.set_idle(is_idle); }
   // The failure for a run's status, with the reason if the run was cancelled.
   Failure failure_of(Status status) const {
     return interruptible_.failure_of(watch_.status_of(std::move(status)));
@@ -28,7 +30,7 @@ class WatchedRun {
 
  private:
   const Interruptible interruptible_;
-  const StallWatch watch_;
+  StallWatch watch_;
 };
 
 }  // namespace tagflow::apps

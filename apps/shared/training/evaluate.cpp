@@ -3,21 +3,26 @@
 
 namespace tagflow::training {
 
-Result<actors::Callable> make_callable(
-    actors::Session& session, const Phase& phase,
-    const std::vector<std::string>& targets) {
+Result<actors::Callable> make_callable(actors::Session& session,
+                                       const Phase& phase,
+                                       const std::vector<std::string>& targets,
+                                       const std::vector<std::string>& more) {
   std::vector<std::string> fetches;
   for (const Metric& metric : phase.metrics) fetches.push_back(metric.tensor);
+  fetches.insert(fetches.end(), more.begin(), more.end());
   return session.make_callable(phase.feeds, fetches, targets);
 }
 
 Result<std::vector<float>> run_batch(const actors::Callable& call,
                                      const Phase& phase,
                                      std::span<const Tensor> batch,
-                                     const actors::RunOptions& run) {
+                                     const actors::RunOptions& run,
+                                     std::vector<Tensor>* more) {
   TAGFLOW_ASSIGN(const std::vector<Tensor> results, call(batch, run));
   std::vector<float> values;
-  for (size_t i = 0; i < results.size(); ++i) {
+  const size_t metrics = phase.metrics.size();
+  if (more != nullptr) more->assign(results.begin() + metrics, results.end());
+  for (size_t i = 0; i < metrics; ++i) {
     const auto value = results[i].item<float>();
     if (!value.ok())
       return Status(value.status())

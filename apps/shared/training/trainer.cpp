@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "actors/session/queue_runners.h"
 #include "apps/shared/runs/progress.h"
 #include "apps/shared/runs/watched_run.h"
 #include "apps/shared/training/beside.h"
@@ -43,7 +44,8 @@ class Trainer {
       : session_(session),
         trainee_(trainee),
         options_(options),
-        watched_(session, !trainee.beside.empty(), kPatience),
+        watched_(session, !trainee.beside.empty() || !trainee.runners.empty(),
+                 kPatience),
         means_(trainee.step.metrics.size()) {
     run_.cancel = watched_.token();
     outcome_.steps = options.epochs * trainee.steps_per_epoch;
@@ -105,10 +107,7 @@ class Trainer {
       checkpoints_.stop();
       return status;
     }
-    save();
-    if (summaries_ != nullptr) TAGFLOW_RETURN_IF_ERROR(summaries_->flush());
-    TAGFLOW_RETURN_IF_ERROR(history_->write());
-    TAGFLOW_RETURN_IF_ERROR(checkpoints_.finish());
+    if (trainee_.runners.empty()) TAGFLOW_RETURN_IF_ERROR(save_last());
     TAGFLOW_RETURN_IF_ERROR(
         draw_losses(loss_picture(options_.checkpoints.save), *history_));
     if (!watched_.is_interrupted()) return evaluate_last();
@@ -124,11 +123,38 @@ class Trainer {
     if (!trainee_.begin.empty())
       TAGFLOW_RETURN_IF_ERROR(
           session_.run({}, {}, {trainee_.begin}, run_).status());
+    if (summaries_ != nullptr && !trainee_.summary.empty()) {
+      TAGFLOW_ASSIGN(telling_,
+                     make_callable(session_, trainee_.step, {trainee_.train},
+                                   {trainee_.summary}));
+    }
     BesideRuns beside(session_, trainee_.beside, first_step_ + 1);
+    actors::Coordinator fillers;
+    if (!trainee_.runners.empty())
+      TAGFLOW_RETURN_IF_ERROR(
+          actors::start_queue_runners(session_, trainee_.runners, fillers));
     Status status = repeat_step(call, beside);
-    // If one of them failed, the steps have waited for it in vain.
+    // What they have read is lost when they end.
+    if (status.ok() && !trainee_.runners.empty()) status = save_last();
+    fillers.request_stop();
+    telling_ = {};
+    // If one of these failed, the steps have waited for it in vain.
     Status cause = beside.stop();
+    if (cause.ok()) cause = fillers.join();
     return cause.ok() ? status : cause;
+  }
+
+  // What is written after the last step.
+  Status save_last() {
+    save();
+    if (summaries_ != nullptr) TAGFLOW_RETURN_IF_ERROR(summaries_->flush());
+    TAGFLOW_RETURN_IF_ERROR(history_->write());
+    return checkpoints_.finish();
+  }
+
+  bool is_report(int64_t step) const {
+    return step % trainee_.steps_per_epoch == 0 ||
+           step % options_.report_every == 0;
   }
 
   Status repeat_step(const actors::Callable& call, const BesideRuns& beside) {
@@ -140,12 +166,11 @@ class Trainer {
         return std::move(status).with_prefix(fmt::format("[step {}] ", step));
       outcome_.step = step;
       const bool is_epoch = step % trainee_.steps_per_epoch == 0;
-      const bool is_report = is_epoch || step % options_.report_every == 0;
-      if (is_report) report();
-      if (is_report && summaries_ != nullptr)
+      if (is_report(step)) report();
+      if (is_report(step) && summaries_ != nullptr)
         TAGFLOW_RETURN_IF_ERROR(summaries_->after_report(step, run_));
       if (is_epoch) TAGFLOW_RETURN_IF_ERROR(end_epoch());
-      if (is_report || is_save_due()) save();
+      if (is_report(step) || is_save_due()) save();
     }
     return {};
   }
@@ -153,8 +178,15 @@ class Trainer {
   Status run_step(const actors::Callable& call, int64_t step) {
     const Clock::time_point begin = Clock::now();
     TAGFLOW_ASSIGN(const std::vector<Tensor> batch, trainee_.step.batch(step));
+    // Queues are full while the steps do something else.
+    watched_.set_idle(false);
+    const bool is_telling = !telling_.is_closed() && is_report(step);
+    std::vector<Tensor> told;
     TAGFLOW_ASSIGN(std::vector<float> values,
-                   run_batch(call, trainee_.step, batch, run_));
+                   run_batch(is_telling ? telling_ : call, trainee_.step, batch,
+                             run_, &told));
+    watched_.set_idle(!trainee_.runners.empty());
+    if (is_telling) TAGFLOW_RETURN_IF_ERROR(summaries_->add(step, told[0]));
     if (!std::isfinite(values[0]))
       return error(Code::kOutOfRange,
                    "the {} is {}: a smaller learning rate may help",
@@ -232,11 +264,13 @@ class Trainer {
   actors::Session& session_;
   const Trainee& trainee_;
   const TrainerOptions& options_;
-  const apps::WatchedRun watched_;
+  apps::WatchedRun watched_;
   actors::RunOptions run_;
   apps::StepCheckpoints checkpoints_;
   std::optional<History> history_;
   std::unique_ptr<TrainingSummaries> summaries_;  // null: none are written
+  // The step, with the trainee's summary; empty: it has none.
+  actors::Callable telling_;
   bool is_failing_ = false;  // the last write failed, with a warning
   Means means_;              // since the last report
   Clock::time_point begin_, reported_, saved_;

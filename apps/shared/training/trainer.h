@@ -13,6 +13,7 @@
 
 #include "actors/session/session.h"
 #include "apps/shared/runs/step_checkpoints.h"
+#include "graph/file/queue_runner.h"
 
 namespace tagflow::training {
 
@@ -50,6 +51,9 @@ struct Trainee {
   std::string train;  // the operation that updates them once
   Phase step;         // its batches are of the steps, counted from 1
   std::vector<BesideRun> beside = {};
+  // What fills the queues of the steps, meanwhile. Checkpoints have what is in
+  // the queues, and the last one is taken before these end.
+  std::vector<graph::QueueRunnerDef> runners = {};
   // The operation that is run once before steps and `beside`; empty: none.
   std::string begin = {};
   // Has metrics of the same names. Those of the data set are the means over
@@ -64,6 +68,8 @@ struct Trainee {
   // such as weights. They need no feeds.
   std::vector<Metric> numbers = {};
   std::vector<Metric> spreads = {};
+  // A tensor of the step, what a summary op outputs. Empty: none.
+  std::string summary = {};
 };
 
 struct TrainerOptions {

@@ -8,17 +8,20 @@
 
 namespace tagflow::training {
 
-// Errors of Session::make_callable().
-Result<actors::Callable> make_callable(actors::Session& session,
-                                       const Phase& phase,
-                                       const std::vector<std::string>& targets);
+// Fetches the metrics, and then `more`. Errors of Session::make_callable().
+Result<actors::Callable> make_callable(
+    actors::Session& session, const Phase& phase,
+    const std::vector<std::string>& targets,
+    const std::vector<std::string>& more = {});
 
-// Runs a batch of the phase, and returns its metrics. Errors of the run;
-// InvalidArgument if a metric is not a float scalar.
+// Runs a batch of the phase, and returns its metrics; `more`, if not null, gets
+// what else the call fetches. Errors of the run; InvalidArgument if a metric is
+// not a float scalar.
 Result<std::vector<float>> run_batch(const actors::Callable& call,
                                      const Phase& phase,
                                      std::span<const Tensor> batch,
-                                     const actors::RunOptions& run);
+                                     const actors::RunOptions& run,
+                                     std::vector<Tensor>* more = nullptr);
 
 // How many examples a batch of the phase has.
 int64_t count_rows(const Phase& phase, std::span<const Tensor> batch);

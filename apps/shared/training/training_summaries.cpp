@@ -37,6 +37,11 @@ Status TrainingSummaries::after_step(int64_t step,
   return add_metrics(*train_, step, metrics);
 }
 
+Status TrainingSummaries::add(int64_t step, const Tensor& summary) {
+  TAGFLOW_ASSIGN(const std::string bytes, summary.item<std::string>());
+  return train_->summary(bytes, step);
+}
+
 Status TrainingSummaries::after_report(int64_t step,
                                        const actors::RunOptions& run) {
   std::vector<std::string> names;

@@ -24,6 +24,8 @@ class TrainingSummaries {
       const std::string& folder, int64_t step);
 
   Status after_step(int64_t step, std::span<const float> metrics);
+  // What the trainee's `summary` has given in a step.
+  Status add(int64_t step, const Tensor& summary);
   // Runs the trainee's `numbers` and `spreads`.
   Status after_report(int64_t step, const actors::RunOptions& run);
   Status after_evaluation(int64_t step, std::span<const float> metrics);
