@@ -1,6 +1,8 @@
 #include "graph/allocator.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -29,14 +31,19 @@ static_assert(sizeof(Buffer) <= kHeader);
 
 // Note [Size classes]
 // Block sizes are powers of two from 128 bytes (header included) to 1 KiB, and
-// four sizes per power of two from there to 128 MiB: so a tensor whose size is
-// a power of two, which the header makes a little larger, wastes a quarter and
+// four sizes per power of two from there to 1 GiB: so a tensor whose size is a
+// power of two, which the header makes a little larger, wastes a quarter and
 // not half. A thread caches free blocks of up to 1 MiB, at most kCachedBytes of
 // a class. Other blocks go to the depot, which all threads share, since often
-// one thread allocates what others free. A train step frees all of its
-// activations at its end: to allocate them from the system again costs a page
-// fault for each 4 KiB, which is a fifth of the time of some steps.
-constexpr int kSmallestLog = 7, kFineLog = 10, kLargestLog = 27;
+// one thread allocates what others free. A train step, or the run of a batch,
+// frees all of its activations at its end: to allocate them from the system
+// again costs a page fault for each 4 KiB, which can be half of the time. So
+// the depot may keep as much as was in use at a time before.
+//
+// Blocks of more than 1 MiB are mappings of their own, which leave no gaps when
+// they go. If there is none of a class, a free one of up to twice the size
+// serves: a batch of 15 rows uses the blocks of one of 16.
+constexpr int kSmallestLog = 7, kFineLog = 10, kLargestLog = 30;
 constexpr int kSteps = 4;  // of each power of two from kFineLog on
 constexpr int kFirstFine = kFineLog - kSmallestLog + 1;
 constexpr int kClasses = kFirstFine + kSteps * (kLargestLog - kFineLog);
@@ -45,6 +52,7 @@ static_assert(kClasses < kUncached);
 constexpr size_t kCachedBytes = size_t(1) << 20;
 constexpr size_t kMaxCachedBlocks = 256;
 constexpr size_t kDepotBytes = size_t(1) << 28;
+constexpr int kLargerClasses = kSteps;  // up to twice the size
 
 // The smallest class with at least so many bytes. REQUIRES: it exists.
 uint8_t class_of(size_t bytes) {
@@ -61,13 +69,33 @@ size_t block_bytes(uint8_t size_class) {
   return size_t(kSteps + fine % kSteps + 1) << (log - 2);
 }
 
+bool is_mapped(uint8_t size_class) {
+  return block_bytes(size_class) > kCachedBytes;
+}
+
+// A block from the system, or null.
+void* make_block(uint8_t size_class) {
+  const size_t bytes = block_bytes(size_class);
+  if (!is_mapped(size_class)) return std::aligned_alloc(64, bytes);
+  void* const block = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return block == MAP_FAILED ? nullptr : block;
+}
+
+void free_block(uint8_t size_class, void* block) {
+  if (is_mapped(size_class))
+    ::munmap(block, block_bytes(size_class));
+  else
+    std::free(block);
+}
+
 // A stack of free blocks, each of which holds the link to the next: freeing a
 // block, as destructors do, must not need memory.
 class FreeBlocks {
  public:
   size_t size() const { return size_; }
-  void push(void* block) {
-    top_ = new (block) Link{top_};
+  void push(uint8_t size_class, void* block) {
+    top_ = new (block) Link{top_, size_class};
     ++size_;
   }
   // Null if there is none.
@@ -76,43 +104,97 @@ class FreeBlocks {
     --size_;
     return std::exchange(top_, top_->next);
   }
+  // Gives all blocks back to the system.
+  void release() {
+    while (top_ != nullptr) {
+      const uint8_t size_class = top_->size_class;
+      free_block(size_class, pop());
+    }
+  }
 
  private:
   struct Link {
     Link* next;
+    uint8_t size_class;
   };
   Link* top_ = nullptr;
   size_t size_ = 0;
 };
 
-// Free blocks of all threads, of at most kDepotBytes. If it is full, the least
-// recently used classes are freed. Thread-safe.
+// Free blocks of all threads. If they are too many, the least recently used
+// classes are freed. Thread-safe.
 class Depot {
  public:
   void put(uint8_t size_class, void* block) {
     FreeBlocks surplus;  // freed after the lock is released
     {
       const std::lock_guard lock(mutex_);
-      bytes_ += block_bytes(size_class);
-      free_[size_class].push(block);
-      while (bytes_ > kDepotBytes) {
+      const size_t bytes = block_bytes(size_class);
+      bytes_ += bytes;
+      // The child of a fork() has blocks that its own depot never counted.
+      if (is_mapped(size_class)) in_use_ -= std::min(in_use_, bytes);
+      free_[size_class].push(size_class, block);
+      const size_t most = most_bytes();
+      while (bytes_ > most) {
         const uint8_t oldest = longest_unused();
         bytes_ -= block_bytes(oldest);
-        surplus.push(free_[oldest].pop());
+        surplus.push(oldest, free_[oldest].pop());
       }
     }
-    while (void* unused = surplus.pop()) std::free(unused);
+    surplus.release();
   }
-  // Null if there is none.
-  void* take(uint8_t size_class) {
+  // Null if there is none; otherwise size_class becomes that of the block.
+  void* take(uint8_t& size_class) {
     const std::lock_guard lock(mutex_);
     last_use_[size_class] = ++uses_;
-    void* const block = free_[size_class].pop();
-    if (block != nullptr) bytes_ -= block_bytes(size_class);
-    return block;
+    if (uses_ % kUsesOfAnEra == 0)
+      earlier_ = std::exchange(most_in_use_, in_use_);
+    const int last =
+        std::min(size_class + (is_mapped(size_class) ? kLargerClasses : 0),
+                 kClasses - 1);
+    for (int i = size_class; i <= last; ++i)
+      if (void* const block = free_[size_t(i)].pop()) {
+        size_class = uint8_t(i);
+        bytes_ -= block_bytes(size_class);
+        count(size_class);
+        return block;
+      }
+    return nullptr;
+  }
+  // A block from the system is in use. REQUIRES: its class is_mapped
+  void on_made(uint8_t size_class) {
+    const std::lock_guard lock(mutex_);
+    count(size_class);
+  }
+  // Gives all free blocks back to the system.
+  void release() {
+    std::array<FreeBlocks, kClasses> all;
+    {
+      const std::lock_guard lock(mutex_);
+      std::swap(all, free_);
+      bytes_ = 0;
+    }
+    for (FreeBlocks& blocks : all) blocks.release();
   }
 
  private:
+  static constexpr uint64_t kUsesOfAnEra = 1 << 14;
+
+  void count(uint8_t size_class) {
+    if (!is_mapped(size_class)) return;
+    in_use_ += block_bytes(size_class);
+    most_in_use_ = std::max(most_in_use_, in_use_);
+  }
+  // Twice as much as was in use at a time, in this era or the one before, since
+  // a run does not use all of its sizes at a time; but no large part of the
+  // machine's memory.
+  size_t most_bytes() const {
+    static const size_t machine =
+        size_t(std::max(::sysconf(_SC_PHYS_PAGES), 0L)) *
+        size_t(std::max(::sysconf(_SC_PAGESIZE), 0L));
+    return std::max(kDepotBytes, std::min(2 * std::max(earlier_, most_in_use_),
+                                          machine / 8));
+  }
   // The least recently used nonempty class. REQUIRES: it exists, and the mutex
   // is held.
   uint8_t longest_unused() const {
@@ -129,6 +211,8 @@ class Depot {
   std::array<FreeBlocks, kClasses> free_;
   uint64_t uses_ = 0;
   std::array<uint64_t, kClasses> last_use_{};  // value of `uses_` at that time
+  // Bytes of mapped blocks: now, the most of this era, and of the last one.
+  size_t in_use_ = 0, most_in_use_ = 0, earlier_ = 0;
 };
 
 // The depot of the process; outlives all tensors. In the child of a fork()
@@ -155,8 +239,7 @@ thread_local BlockCache cache;
 
 BlockCache::~BlockCache() {
   cache_gone = true;
-  for (FreeBlocks& blocks : free)
-    while (void* block = blocks.pop()) std::free(block);
+  for (FreeBlocks& blocks : free) blocks.release();
 }
 
 class HostAllocator : public Allocator {
@@ -183,17 +266,18 @@ class HostAllocator : public Allocator {
     destroy_elements(buffer->dtype, buffer->data, buffer->count);
     const uint8_t size_class = buffer->size_class;
     buffer->~Buffer();
-    if (size_class != kUncached && !cache_gone) {
+    if (size_class == kUncached) return std::free(buffer);
+    if (!cache_gone) {
       FreeBlocks& blocks = cache.free[size_class];
       if (blocks.size() < kMaxCachedBlocks &&
           (blocks.size() + 1) * block_bytes(size_class) <= kCachedBytes) {
-        blocks.push(buffer);
+        blocks.push(size_class, buffer);
         return;
       }
-      depot().put(size_class, buffer);
-      return;
+    } else if (!is_mapped(size_class)) {
+      return std::free(buffer);
     }
-    std::free(buffer);
+    depot().put(size_class, buffer);
   }
   std::string describe() const override { return "the host's memory"; }
 
@@ -204,11 +288,17 @@ class HostAllocator : public Allocator {
       return rounded < total ? nullptr : std::aligned_alloc(64, rounded);
     }
     size_class = class_of(total);
-    if (!cache_gone) {
+    if (!cache_gone)
       if (void* block = cache.free[size_class].pop()) return block;
+    if (!cache_gone || is_mapped(size_class))
       if (void* block = depot().take(size_class)) return block;
+    void* block = make_block(size_class);
+    if (block == nullptr) {
+      depot().release();
+      block = make_block(size_class);
     }
-    return std::aligned_alloc(64, block_bytes(size_class));
+    if (block != nullptr && is_mapped(size_class)) depot().on_made(size_class);
+    return block;
   }
 };
 

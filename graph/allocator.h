@@ -100,9 +100,12 @@ class Allocator {
   const bool counts_outside_ = false;
 };
 
-// Ordinary memory of the process. Freed blocks of up to 64 MiB are cached for
+// Ordinary memory of the process. Freed blocks of up to 1 GiB are cached for
 // reuse, since loops and train steps allocate the same sizes repeatedly: each
-// thread caches 1 MiB of each size, and all threads share a cache of 256 MiB.
+// thread caches 1 MiB of each size, and all threads share a cache. It has
+// 256 MiB, or twice the bytes that were in use at a time in the recent past, if
+// that is more, but at most an eighth of the machine's memory then. It is
+// emptied before an allocation fails.
 Allocator& host_allocator();
 
 // Constructs and destroys elements of strings and handles in host memory; they

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -165,3 +166,50 @@ TEST_CASE("the child of a fork gets memory that its parent's threads freed") {
   busy.join();
   CHECK(ended == kChildren);
 }
+
+// A sanitizer sees every allocation: nothing is cached.
+#if !defined(TAGFLOW_SANITIZES_THREAD) && !defined(TAGFLOW_SANITIZES_ADDRESS)
+TEST_CASE("the allocator keeps the large blocks that were in use at a time") {
+  constexpr int64_t kMegabyte = int64_t{1} << 20;
+  // Together more than what is kept anyway. Nobody touches the memory.
+  const auto take_all = [] {
+    std::vector<Buffer*> buffers;
+    for (const int64_t size : {90, 91, 92, 93, 94})
+      buffers.push_back(
+          host_allocator().allocate(DataType::kInt8, size * kMegabyte));
+    return buffers;
+  };
+  const auto places_of = [](const std::vector<Buffer*>& buffers) {
+    std::set<void*> places;
+    for (const Buffer* buffer : buffers) places.insert(buffer->data);
+    return places;
+  };
+  const std::vector<Buffer*> first = take_all();
+  REQUIRE(std::ranges::find(first, nullptr) == first.end());
+  const std::set<void*> places = places_of(first);
+  for (Buffer* buffer : first) release(buffer);
+  const std::vector<Buffer*> again = take_all();
+  CHECK(places_of(again) == places);
+  for (Buffer* buffer : again) release(buffer);
+}
+
+TEST_CASE("a free block of up to twice the size serves, and no larger one") {
+  constexpr int64_t kMegabyte = int64_t{1} << 20;
+  const auto take = [](int64_t bytes) {
+    return host_allocator().allocate(DataType::kInt8, bytes);
+  };
+  Buffer* const large = take(255 * kMegabyte);
+  REQUIRE(large != nullptr);
+  void* const place = large->data;
+  release(large);
+  Buffer* const half = take(130 * kMegabyte);
+  REQUIRE(half != nullptr);
+  CHECK(half->data == place);
+  CHECK(half->bytes == size_t(130 * kMegabyte));
+  release(half);
+  Buffer* const smaller = take(100 * kMegabyte);
+  REQUIRE(smaller != nullptr);
+  CHECK(smaller->data != place);
+  release(smaller);
+}
+#endif
