@@ -41,31 +41,47 @@ int Forms::next_wait(int wait, int64_t runs) {
                      : std::min(wait * 2, kMostRuns);
 }
 
+std::shared_ptr<const Prepared> Forms::use(Slot& slot, Form& old) {
+  if (slot.form.prepared == nullptr) return nullptr;
+  if (slot.form.variables.are_current()) {
+    ++slot.runs;
+    return slot.form.prepared;
+  }
+  slot.wait = next_wait(slot.wait, slot.runs);
+  slot.runs = 0;
+  old = std::exchange(slot.form, {});
+  return nullptr;
+}
+
+bool Forms::is_due(Slot& slot) {
+  return !slot.is_making && ++slot.runs > slot.wait;
+}
+
 std::shared_ptr<const Prepared> Forms::pick(std::span<const Tensor> feeds,
                                             const Make& make) {
   std::shared_ptr<Slot> slot, old_slot;
-  Form old;  // destroyed without the lock, like the slot
+  Form old, old_general;  // destroyed without the lock, like the slot
+  std::shared_ptr<const Prepared> other;  // if the slot has no form
   {
     std::lock_guard lock(mutex_);
     slot = slot_for(feeds, old_slot);
-    if (slot->form.prepared != nullptr) {
-      if (slot->form.variables.are_current()) {
-        ++slot->runs;
-        return slot->form.prepared;
+    if (auto found = use(*slot, old)) return found;
+    bool is_wanted = is_due(*slot);
+    if (general_ != nullptr) {
+      other = use(*general_, old_general);
+      if (!is_wanted && other == nullptr && is_due(*general_)) {
+        is_wanted = true;
+        slot = general_;
       }
-      slot->wait = next_wait(slot->wait, slot->runs);
-      slot->runs = 0;
-      old = std::exchange(slot->form, {});
     }
-    if (slot->is_making || ++slot->runs <= slot->wait || make == nullptr)
-      return nullptr;
+    if (!is_wanted || make == nullptr) return other;
     slot->is_making = true;
   }
   // Whatever fails or throws, the slot can be tried again.
   Result<Form> form = Form();
   const Status thrown = guarded("session", [&] {
     std::vector<Shape> shapes;
-    if (!open_feeds_.empty())
+    if (!open_feeds_.empty() && slot != general_)
       for (const Tensor& feed : feeds) shapes.push_back(feed.shape());
     form = make(signature_, std::move(shapes), is_frozen_);
   });
@@ -74,12 +90,12 @@ std::shared_ptr<const Prepared> Forms::pick(std::span<const Tensor> feeds,
   slot->runs = 0;
   if (!thrown.ok() || !form.ok() || form->prepared == nullptr) {
     slot->wait = std::min(slot->wait * 2, kMostRuns);
-    return nullptr;
+    return other;
   }
   slot->form = std::move(form).value();
   // The next run uses versions that have changed meanwhile: this one has
   // started.
-  return slot->form.variables.are_current() ? slot->form.prepared : nullptr;
+  return slot->form.variables.are_current() ? slot->form.prepared : other;
 }
 
 }  // namespace tagflow::actors

@@ -24,6 +24,11 @@ namespace tagflow::actors {
 //   - forms for the versions of variables, if it only reads them: Note [Frozen
 //     variables].
 //
+// If both apply, there is also a *general* form, for the versions of variables
+// and any shapes. It serves the runs whose shapes have no form, such as those
+// of a server's batches, each of which has another number of rows. It is made
+// after twice as many runs, so that few shapes get their own forms instead.
+//
 // To make a form costs as much as to compile the signature. So it is made after
 // some runs that could have used it; each form that was hardly used doubles the
 // number of these runs for the next one. The number of forms is limited to the
@@ -46,7 +51,11 @@ class Forms {
   Forms(Signature signature, std::vector<size_t> open_feeds, bool is_frozen)
       : signature_(std::move(signature)),
         open_feeds_(std::move(open_feeds)),
-        is_frozen_(is_frozen) {}
+        is_frozen_(is_frozen) {
+    if (!is_frozen_ || open_feeds_.empty()) return;
+    general_ = std::make_shared<Slot>();
+    general_->wait = 2 * kFewestRuns;
+  }
 
   // Makes a form for these shapes of all feeds; for any shapes if empty.
   using Make = std::function<Result<Form>(const Signature& signature,
@@ -82,6 +91,12 @@ class Forms {
   std::shared_ptr<Slot> slot_for(std::span<const Tensor> feeds,
                                  std::shared_ptr<Slot>& old);
   bool is_for(const Slot& slot, std::span<const Tensor> feeds) const;
+  // The slot's form, for one more run, or null. One that is not current moves
+  // to `old`. REQUIRES: the mutex is held.
+  static std::shared_ptr<const Prepared> use(Slot& slot, Form& old);
+  // Counts a run without a form, after which one may be due. REQUIRES: the
+  // mutex is held.
+  static bool is_due(Slot& slot);
   // The wait of the next slot, after one that had so many runs.
   static int next_wait(int wait, int64_t runs);
 
@@ -90,6 +105,7 @@ class Forms {
   const bool is_frozen_;
   std::mutex mutex_;  // guards the below, slots too
   std::vector<std::shared_ptr<Slot>> slots_;
+  std::shared_ptr<Slot> general_;  // null: there is no general form
   uint64_t num_runs_ = 0;
   int first_wait_ = kFewestRuns;  // of a new slot
 };

@@ -89,12 +89,12 @@ TEST_CASE(
 }
 
 TEST_CASE("each list of shapes of the open feeds has a form of its own") {
-  Forms forms({{"a", "b", "c"}, {"d"}, {}}, {0, 2}, true);
+  Forms forms({{"a", "b", "c"}, {"d"}, {}}, {0, 2}, false);
   std::vector<std::string> made;
   const Forms::Make make = [&](const actors::Signature& signature,
                                std::vector<Shape> feed_shapes,
                                bool is_frozen) -> Result<Form> {
-    CHECK(is_frozen);
+    CHECK(!is_frozen);
     CHECK(signature.feeds.size() == 3);
     CHECK(signature.fetches[0] == "d");
     std::string shapes;
@@ -124,6 +124,39 @@ TEST_CASE("forms: all shapes share one form if no feed is open") {
     form = pick(forms, rows(run), maker.make());
   CHECK(form != nullptr);
   CHECK(forms.pick({}, maker.make()) == form);
+  CHECK(maker.calls == 1);
+}
+
+TEST_CASE("forms: shapes that take turns share a form for the variables") {
+  Forms forms({}, {0}, true);
+  std::vector<size_t> made;  // the number of shapes that each form is for
+  const Forms::Make make = [&](const actors::Signature&,
+                               std::vector<Shape> feed_shapes,
+                               bool is_frozen) -> Result<Form> {
+    CHECK(is_frozen);
+    made.push_back(feed_shapes.size());
+    return Form{std::make_shared<Prepared>(), {}};
+  };
+  std::shared_ptr<const Prepared> general;
+  for (int run = 0; run < 100; ++run) {
+    const auto form = pick(forms, rows(run), make);
+    CHECK((form != nullptr) == (run >= 8));
+    if (run == 8) general = form;
+    if (run > 8) CHECK(form == general);
+  }
+  CHECK(made == std::vector<size_t>{0});
+  // A shape that comes often has its own.
+  int runs = 1;
+  while (pick(forms, rows(1000), make) == general) ++runs;
+  CHECK(runs == 5);
+  CHECK(made == std::vector<size_t>{0, 1});
+  CHECK(pick(forms, rows(5), make) == general);
+}
+
+TEST_CASE("forms: one shape needs no form for the variables beside its own") {
+  Forms forms({}, {0}, true);
+  Maker maker;
+  for (int run = 0; run < 100; ++run) pick(forms, rows(3), maker.make());
   CHECK(maker.calls == 1);
 }
 
