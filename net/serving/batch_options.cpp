@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "graph/fault.h"
 #include "net/proto/serving/config.pb.h"
@@ -13,6 +14,20 @@ namespace {
 constexpr int64_t kMostOfOption = int64_t{1} << 40;
 
 }  // namespace
+
+int64_t BatchOptions::rows_of_a_run() const {
+  return splits_large && max_execution_batch_size > 0 ? max_execution_batch_size
+                                                      : max_batch_size;
+}
+
+int64_t BatchOptions::rows_of_a_request() const {
+  if (!splits_large || max_execution_batch_size > 0) return max_batch_size;
+  // More could not wait.
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  return max_batch_size > kMost / max_enqueued_batches
+             ? kMost
+             : max_batch_size * max_enqueued_batches;
+}
 
 Status BatchOptions::validate() const {
   const auto check = [](const char* name, int64_t value, int64_t least) {
@@ -26,6 +41,13 @@ Status BatchOptions::validate() const {
   TAGFLOW_RETURN_IF_ERROR(
       check("max_enqueued_batches", max_enqueued_batches, 1));
   TAGFLOW_RETURN_IF_ERROR(check("num_batch_threads", num_batch_threads, 0));
+  if (max_execution_batch_size != 0 &&
+      (!splits_large || max_execution_batch_size < 1 ||
+       max_execution_batch_size > max_batch_size))
+    return invalid_argument(
+        "[batch] max_execution_batch_size is {}: it is for "
+        "enable_large_batch_splitting, and from 1 to max_batch_size, {}",
+        max_execution_batch_size, max_batch_size);
   const auto& sizes = allowed_batch_sizes;
   if (sizes.empty()) return {};
   if (sizes.front() < 1 ||
@@ -33,11 +55,14 @@ Status BatchOptions::validate() const {
     return invalid_argument(
         "[batch] allowed_batch_sizes must be positive, and each larger than "
         "the one before");
-  if (sizes.back() == max_batch_size) return {};
+  if (sizes.back() == rows_of_a_run()) return {};
   return invalid_argument(
       "[batch] the last one of allowed_batch_sizes is {}, and must be "
-      "max_batch_size, {}",
-      sizes.back(), max_batch_size);
+      "{}, {}",
+      sizes.back(),
+      max_execution_batch_size > 0 ? "max_execution_batch_size"
+                                   : "max_batch_size",
+      rows_of_a_run());
 }
 
 Result<BatchOptions> parse_batch_options(std::string_view text) {
@@ -45,10 +70,6 @@ Result<BatchOptions> parse_batch_options(std::string_view text) {
     tensorflow::serving::BatchingParameters proto;
     TAGFLOW_RETURN_IF_ERROR(
         parse_text_proto(text, &proto).with_prefix("[batch] the parameters: "));
-    if (proto.enable_large_batch_splitting().value())
-      return error(Code::kUnimplemented,
-                   "[batch] enable_large_batch_splitting: requests are not cut "
-                   "apart here");
     if (proto.pad_variable_length_inputs())
       return error(Code::kUnimplemented,
                    "[batch] pad_variable_length_inputs: only rows of the same "
@@ -63,6 +84,10 @@ Result<BatchOptions> parse_batch_options(std::string_view text) {
       options.max_enqueued_batches = proto.max_enqueued_batches().value();
     if (proto.has_num_batch_threads())
       options.num_batch_threads = proto.num_batch_threads().value();
+    options.splits_large = proto.enable_large_batch_splitting().value();
+    if (proto.has_max_execution_batch_size())
+      options.max_execution_batch_size =
+          proto.max_execution_batch_size().value();
     options.allowed_batch_sizes.assign(proto.allowed_batch_sizes().begin(),
                                        proto.allowed_batch_sizes().end());
     TAGFLOW_RETURN_IF_ERROR(options.validate());

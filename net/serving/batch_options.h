@@ -20,9 +20,17 @@ struct BatchOptions {
   int64_t max_enqueued_batches = 10;
   // How many batches run at a time; 0: one for each processor.
   int64_t num_batch_threads = 0;
-  // Increasing; the last one is max_batch_size. A batch is padded to the next
+  // Increasing; the last one is rows_of_a_run(). A batch is padded to the next
   // one. Empty: any number of rows.
   std::vector<int64_t> allowed_batch_sizes;
+  // Whether a request with more rows than a run is cut into pieces; and if so,
+  // rows of a run at most, while max_batch_size is for a request. 0: a run has
+  // max_batch_size, and a request as much as max_enqueued_batches of them.
+  bool splits_large = false;
+  int64_t max_execution_batch_size = 0;
+
+  int64_t rows_of_a_run() const;      // at most
+  int64_t rows_of_a_request() const;  // at most
 
   // InvalidArgument if the above does not hold.
   Status validate() const;

@@ -12,6 +12,7 @@
 
 #include "graph/fault.h"
 #include "net/serving/batch_rows.h"
+#include "net/serving/cut_task.h"
 
 namespace tagflow::net::serving {
 
@@ -45,9 +46,10 @@ using TaskPtr = std::shared_ptr<WaitingTask>;
 struct Batch {
   const void* owner = nullptr;
   std::string key;
-  std::vector<TaskPtr> tasks;
+  std::vector<TaskPtr> tasks;  // fixed once it runs
   int64_t rows = 0;
   Clock::time_point opened;
+  bool is_running = false;
   // Of its run.
   const std::shared_ptr<CallEnd> end = std::make_shared<CallEnd>();
 };
@@ -68,32 +70,33 @@ struct Batcher::State : std::enable_shared_from_this<State> {
   void add(const TaskPtr& task);
   void cancel(const TaskPtr& task);
   void serve();
-  // REQUIRES for these three: mutex is held.
+  // REQUIRES for these: mutex is held.
+  bool enqueue(const TaskPtr& task);
+  void serve_some(std::unique_lock<std::mutex>& lock);
   void close_late(Clock::time_point now);
   std::vector<TaskPtr> take_late(Clock::time_point now);
   Clock::time_point next_event() const;
+  bool may_run() const;
+  // REQUIRES for these: it is not.
+  void end_if_left(const TaskPtr& task);
   void start(const BatchPtr& batch);
   void run(const BatchPtr& batch);
   void finish(const BatchPtr& batch, int64_t rows, Result<Tensors> outputs);
 
   const BatchOptions options;
+  TaskPool* pool = nullptr;  // lives as long as the thread
   mutable std::mutex mutex;  // guards the below
   std::condition_variable changed;
   std::thread thread;
   bool is_ending = false;
   std::map<std::pair<const void*, std::string>, BatchPtr> open;
-  std::list<BatchPtr> closed;
+  std::list<BatchPtr> closed, running;
   std::map<const void*, int64_t> waiting;  // batches, by owner
-  int64_t running = 0;
   Figures figures;
 };
 
 void Batcher::State::add(const TaskPtr& task) {
   const Task& wanted = task->task;
-  if (wanted.rows > options.max_batch_size)
-    return task->answer(invalid_argument(
-        "[batch] the request has {} rows, and a batch has {} at most",
-        wanted.rows, options.max_batch_size));
   if (wanted.end != nullptr &&
       !wanted.end->on_cancel(
           [weak = weak_from_this(), gone = std::weak_ptr<WaitingTask>(task)] {
@@ -102,66 +105,77 @@ void Batcher::State::add(const TaskPtr& task) {
             if (state != nullptr && found != nullptr) state->cancel(found);
           }))
     return task->answer(error(Code::kCancelled, "[batch] the client has gone"));
-  bool is_full = false;
+  bool has_room = false;
   {
     const std::lock_guard lock(mutex);
-    const std::pair at(wanted.owner, wanted.key);
-    auto found = open.find(at);
-    if (found != open.end() &&
-        found->second->rows + wanted.rows > options.max_batch_size) {
-      closed.push_back(found->second);
-      open.erase(found);
-      found = open.end();
-    }
-    if (found == open.end()) {
-      int64_t& count = waiting[wanted.owner];
-      // Beside those that are about to run.
-      const int64_t idle = std::max<int64_t>(
-          options.num_batch_threads - running - int64_t(closed.size()), 0);
-      if (count >= options.max_enqueued_batches + idle) {
-        is_full = true;
-      } else {
-        ++count;
-        const auto batch = std::make_shared<Batch>();
-        batch->owner = wanted.owner;
-        batch->key = wanted.key;
-        batch->opened = Clock::now();
-        found = open.emplace(at, batch).first;
-      }
-    }
-    if (!is_full) {
-      const BatchPtr batch = found->second;
-      batch->tasks.push_back(task);
-      task->batch = batch;
-      batch->rows += wanted.rows;
-      ++figures.waiting_tasks;
-      if (batch->rows == options.max_batch_size) {
-        closed.push_back(batch);
-        open.erase(found);
-      }
-    }
+    has_room = enqueue(task);
     changed.notify_one();
   }
-  if (is_full)
-    return task->answer(
+  if (!has_room)
+    task->answer(
         error(Code::kResourceExhausted,
               "[batch] {} batches wait already (max_enqueued_batches); try "
               "again later",
               options.max_enqueued_batches));
 }
 
+// False if too much waits.
+bool Batcher::State::enqueue(const TaskPtr& task) {
+  const Task& wanted = task->task;
+  const int64_t most = options.rows_of_a_run();
+  const std::pair at(wanted.owner, wanted.key);
+  auto found = open.find(at);
+  if (found != open.end() && found->second->rows + wanted.rows > most) {
+    closed.push_back(found->second);
+    open.erase(found);
+    found = open.end();
+  }
+  if (found == open.end()) {
+    int64_t& count = waiting[wanted.owner];
+    // Beside those that are about to run.
+    const int64_t idle = std::max<int64_t>(
+        options.num_batch_threads - int64_t(running.size() + closed.size()), 0);
+    if (count >= options.max_enqueued_batches + idle) return false;
+    const auto batch = std::make_shared<Batch>();
+    batch->owner = wanted.owner;
+    batch->key = wanted.key;
+    batch->opened = Clock::now();
+    found = open.emplace(at, batch).first;
+    ++count;
+  }
+  const BatchPtr batch = found->second;
+  batch->tasks.push_back(task);
+  task->batch = batch;
+  batch->rows += wanted.rows;
+  ++figures.waiting_tasks;
+  if (batch->rows < most) return true;
+  closed.push_back(batch);
+  open.erase(found);
+  return true;
+}
+
 void Batcher::State::cancel(const TaskPtr& task) {
   task->answer(error(Code::kCancelled, "[batch] the client has gone"));
+  end_if_left(task);
+}
+
+// A run ends early when nobody waits for it. In its queue a batch may still get
+// other requests.
+void Batcher::State::end_if_left(const TaskPtr& task) {
   std::shared_ptr<CallEnd> end;
   {
     const std::lock_guard lock(mutex);
     const BatchPtr batch = task->batch.lock();
-    if (batch != nullptr &&
+    if (batch != nullptr && batch->is_running &&
         std::ranges::all_of(batch->tasks, &WaitingTask::is_answered))
       end = batch->end;
     changed.notify_one();  // it leaves its queue
   }
   if (end != nullptr) end->cancel();
+}
+
+bool Batcher::State::may_run() const {
+  return int64_t(running.size()) < options.num_batch_threads;
 }
 
 void Batcher::State::close_late(Clock::time_point now) {
@@ -175,13 +189,25 @@ void Batcher::State::close_late(Clock::time_point now) {
   }
 }
 
+// The requests whose time is over. Those that wait leave their queues, and so
+// do those that have been answered.
 std::vector<TaskPtr> Batcher::State::take_late(Clock::time_point now) {
   std::vector<TaskPtr> late;
+  const auto is_over = [now](const TaskPtr& task) {
+    return task->is_answered() || task->task.deadline <= now;
+  };
+  const auto collect = [&](const Batch& batch) {
+    for (const TaskPtr& task : batch.tasks)
+      if (!task->is_answered() && task->task.deadline <= now)
+        late.push_back(task);
+  };
+  for (const auto& [at, batch] : open) collect(*batch);
+  for (const BatchPtr& batch : closed) collect(*batch);
+  for (const BatchPtr& batch : running) collect(*batch);
+  // Nothing is changed before, since what is above may lack memory.
   const auto sift = [&](Batch& batch) {
     std::erase_if(batch.tasks, [&](const TaskPtr& task) {
-      const bool is_over = task->is_answered() || task->task.deadline <= now;
-      if (!is_over) return false;
-      late.push_back(task);
+      if (!is_over(task)) return false;
       batch.rows -= task->task.rows;
       --figures.waiting_tasks;
       return true;
@@ -199,48 +225,64 @@ Clock::time_point Batcher::State::next_event() const {
   auto next = Clock::time_point::max();
   const auto look = [&](const Batch& batch) {
     for (const TaskPtr& task : batch.tasks)
-      next = std::min(next, task->task.deadline);
+      if (!task->is_answered()) next = std::min(next, task->task.deadline);
   };
   for (const auto& [at, batch] : open) {
-    if (running < options.num_batch_threads)
-      next = std::min(next, batch->opened + options.batch_timeout);
+    if (may_run()) next = std::min(next, batch->opened + options.batch_timeout);
     look(*batch);
   }
   for (const BatchPtr& batch : closed) look(*batch);
+  for (const BatchPtr& batch : running) look(*batch);
   return next;
 }
 
 void Batcher::State::serve() {
+  constexpr std::chrono::milliseconds kPause{10};
   std::unique_lock lock(mutex);
   while (!is_ending) {
-    const auto now = Clock::now();
-    const std::vector<TaskPtr> late = take_late(now);
-    // An open batch grows as long as nothing would run it.
-    if (running < options.num_batch_threads && closed.empty()) close_late(now);
-    BatchPtr next;
-    if (running < options.num_batch_threads && !closed.empty()) {
-      next = closed.front();
-      closed.pop_front();
-      if (--waiting[next->owner] == 0) waiting.erase(next->owner);
-      ++running;
-      figures.waiting_tasks -= next->tasks.size();
-    }
-    if (late.empty() && next == nullptr) {
-      const auto until = next_event();
-      if (until == Clock::time_point::max())
-        changed.wait(lock);
-      else
-        changed.wait_until(lock, until);
-      continue;
-    }
-    lock.unlock();
-    for (const TaskPtr& task : late)
-      task->answer(error(Code::kDeadlineExceeded,
-                         "[batch] the deadline passed while the request waited "
-                         "for its batch"));
-    if (next != nullptr) start(next);
-    lock.lock();
+    if (guarded("batch", [&] { serve_some(lock); }).ok()) continue;
+    // Without memory, for a while.
+    if (!lock.owns_lock()) lock.lock();
+    changed.wait_for(lock, kPause);
   }
+}
+
+void Batcher::State::serve_some(std::unique_lock<std::mutex>& lock) {
+  const auto now = Clock::now();
+  const std::vector<TaskPtr> late = take_late(now);
+  // An open batch grows as long as nothing would run it.
+  if (may_run() && closed.empty()) close_late(now);
+  BatchPtr next;
+  if (may_run() && !closed.empty()) {
+    next = closed.front();
+    running.splice(running.end(), closed, closed.begin());
+    next->is_running = true;
+    if (--waiting[next->owner] == 0) waiting.erase(next->owner);
+    figures.waiting_tasks -= next->tasks.size();
+  }
+  if (late.empty() && next == nullptr) {
+    const auto until = next_event();
+    if (until == Clock::time_point::max())
+      changed.wait(lock);
+    else
+      changed.wait_until(lock, until);
+    return;
+  }
+  lock.unlock();
+  for (const TaskPtr& task : late) {
+    task->answer(error(Code::kDeadlineExceeded,
+                       "[batch] the deadline passed before the batch of the "
+                       "request had run"));
+    end_if_left(task);
+  }
+  if (next != nullptr) {
+    // A run may begin with work, which must not keep others waiting.
+    const Status posted = guarded("batch", [&] {
+      pool->post([self = shared_from_this(), next] { self->start(next); });
+    });
+    if (!posted.ok()) finish(next, next->rows, posted);
+  }
+  lock.lock();
 }
 
 void Batcher::State::start(const BatchPtr& batch) {
@@ -276,7 +318,7 @@ void Batcher::State::finish(const BatchPtr& batch, int64_t rows,
                             Result<Tensors> outputs) {
   {
     const std::lock_guard lock(mutex);
-    --running;
+    running.remove(batch);
     changed.notify_one();
   }
   int64_t begin = 0;
@@ -302,6 +344,11 @@ Result<std::unique_ptr<Batcher>> Batcher::create(const BatchOptions& options) {
           std::max<int64_t>(std::thread::hardware_concurrency(), 1);
     const auto state = std::make_shared<State>(used);
     std::unique_ptr<Batcher> batcher(new Batcher(state));
+    TAGFLOW_ASSIGN(batcher->pool_,
+                   TaskPool::create(size_t(std::min<int64_t>(
+                       used.num_batch_threads,
+                       std::max(std::thread::hardware_concurrency(), 1U)))));
+    state->pool = batcher->pool_.get();
     state->thread = std::thread([state = state.get()] { state->serve(); });
     return batcher;
   });
@@ -314,6 +361,7 @@ Batcher::~Batcher() {
     state_->changed.notify_one();
   }
   if (state_->thread.joinable()) state_->thread.join();
+  pool_.reset();  // what is about to run begins
   std::vector<TaskPtr> left;
   {
     const std::lock_guard lock(state_->mutex);
@@ -330,15 +378,34 @@ Batcher::~Batcher() {
 }
 
 void Batcher::add(Task task) {
+  const BatchOptions& options = state_->options;
+  const bool is_large = task.rows > options.rows_of_a_run();
+  if (task.rows > options.rows_of_a_request())
+    return task.done(invalid_argument(
+        "[batch] the request has {} rows, and a batch has {} at most",
+        task.rows, options.rows_of_a_request()));
+  if (is_large) return add_in_pieces(std::move(task));
   const auto waiting = std::make_shared<WaitingTask>(std::move(task));
-  state_->add(waiting);
+  const Status added = guarded("batch", [&] { state_->add(waiting); });
+  if (!added.ok()) waiting->answer(added);
+}
+
+void Batcher::add_in_pieces(Task task) {
+  const int64_t most = state_->options.rows_of_a_run();
+  const auto whole = std::make_shared<CutTask>(std::move(task), most);
+  const Status begun = guarded("batch", [&]() -> Status {
+    TAGFLOW_ASSIGN(std::vector<Task> pieces, whole->cut());
+    for (Task& piece : pieces) add(std::move(piece));
+    return {};
+  });
+  if (!begun.ok()) whole->fail(begun);
 }
 
 Batcher::Figures Batcher::figures() const {
   const std::lock_guard lock(state_->mutex);
   Figures figures = state_->figures;
   figures.waiting_batches = state_->open.size() + state_->closed.size();
-  figures.running_batches = uint64_t(state_->running);
+  figures.running_batches = state_->running.size();
   return figures;
 }
 

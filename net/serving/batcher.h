@@ -11,6 +11,7 @@
 #include "graph/status.h"
 #include "net/serving/batch_options.h"
 #include "net/serving/request.h"
+#include "net/serving/task_pool.h"
 
 namespace tagflow::net::serving {
 
@@ -23,14 +24,17 @@ namespace tagflow::net::serving {
 //
 // The queues of one *owner*, such as a version of a model, have at most so many
 // batches that do not run: another request is refused at once. A request whose
-// deadline passes, or whose client goes, leaves its queue; the run of a batch
-// ends early when all of its clients have gone.
+// deadline passes, or whose client goes, is answered at once, and leaves its
+// queue; the run of a batch goes on for the others, and ends early when nobody
+// waits for it any more. A request with more rows than a run may be cut into
+// pieces, which are requests of their own: see BatchOptions::splits_large.
 //
 // Thread-safe.
 class Batcher {
  public:
   using Done = std::function<void(Result<Tensors>)>;
-  // Runs a batch, and calls its argument once, on any thread. Must not block.
+  // Runs a batch, and calls its argument once, on any thread. Must not wait for
+  // the run.
   struct Run {
     Tensors inputs;
     int64_t rows = 0;  // without those that only fill the batch
@@ -49,7 +53,7 @@ class Batcher {
     std::shared_ptr<CallEnd> end;  // may be null
     // Of the first task of a batch. REQUIRES: all of one key are alike
     Runner runner;
-    // Called once: on this thread, on one of the runner's, or on that of the
+    // Called once: on this thread, on one of the runner's, or on those of the
     // batcher.
     Done done;
   };
@@ -75,7 +79,10 @@ class Batcher {
  private:
   struct State;
   explicit Batcher(std::shared_ptr<State> state);
+  void add_in_pieces(Task task);
+
   const std::shared_ptr<State> state_;
+  std::unique_ptr<TaskPool> pool_;  // begins runs
 };
 
 }  // namespace tagflow::net::serving

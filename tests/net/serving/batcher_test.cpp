@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <deque>
+#include <future>
 
 #include "net/serving/batch_rows.h"
 #include "tests/net/serving/served.h"
@@ -212,6 +213,104 @@ TEST_CASE("a deadline that passes in the queue answers the request") {
   const Answer soon =
       f.add(rows_of({1}), "k", Clock::now() + std::chrono::milliseconds(5));
   CHECK(soon.take().status().code() == Code::kDeadlineExceeded);
+  blocking.finish();
+}
+
+TEST_CASE("a deadline that passes while the batch runs answers the request") {
+  Fixture f;
+  auto blocking = f.block();
+  const Answer late =
+      f.add(rows_of({1}), "k", Clock::now() + std::chrono::milliseconds(50));
+  const Answer other = f.add(rows_of({2, 3}));
+  blocking.finish();
+  auto run = f.runs.take();
+  CHECK(late.take().status().code() == Code::kDeadlineExceeded);
+  CHECK_FALSE(run.run.end->is_cancelled());
+  CHECK_FALSE(other.value->is_there());
+  run.finish();
+  if (run.x().num_elements() == 3)  // it was not late in the queue
+    CHECK(
+        identical(other.take().value().at("y"), Tensor::vector<float>({2, 3})));
+}
+
+TEST_CASE("a run ends early when the deadlines of all its requests pass") {
+  Fixture f;
+  const Answer late =
+      f.add(rows_of({1}), "k", Clock::now() + std::chrono::milliseconds(500));
+  auto run = f.runs.take();
+  std::promise<void> ended;
+  if (!run.run.end->on_cancel([&] { ended.set_value(); })) ended.set_value();
+  CHECK(late.take().status().code() == Code::kDeadlineExceeded);
+  ended.get_future().wait();
+  run.done(error(Code::kCancelled, "x"));
+}
+
+TEST_CASE("a batch whose first client goes in the queue serves the next one") {
+  Fixture f;
+  auto blocking = f.block();
+  const Answer gone = f.add(rows_of({1}));
+  gone.end->cancel();
+  const Answer next = f.add(rows_of({2}));
+  blocking.finish();
+  auto run = f.runs.take();
+  CHECK_FALSE(run.run.end->is_cancelled());
+  run.finish();
+  CHECK(identical(next.take().value().at("y"), Tensor::vector<float>({2})));
+}
+
+TEST_CASE("a request with more rows than a run is cut, if that is wanted") {
+  Fixture f({.max_batch_size = 2, .splits_large = true});
+  const Answer large = f.add(rows_of({1, 2, 3, 4, 5}));
+  for (const std::initializer_list<float> rows :
+       {std::initializer_list<float>{1, 2}, {3, 4}, {5}}) {
+    CHECK_FALSE(large.value->is_there());
+    auto run = f.runs.take();
+    CHECK(identical(run.x(), Tensor::vector<float>(rows)));
+    run.finish();
+  }
+  CHECK(identical(large.take().value().at("y"),
+                  Tensor::vector<float>({1, 2, 3, 4, 5})));
+  // More rows than could wait.
+  CHECK(
+      says(f.add({{"x", Tensor::make(DataType::kFloat, {21})}}).take().status(),
+           "the request has 21 rows, and a batch has 20 at most"));
+}
+
+TEST_CASE("a request may have more rows than a run, and a limit of its own") {
+  Fixture f({.max_batch_size = 4,
+             .splits_large = true,
+             .max_execution_batch_size = 3});
+  const Answer large = f.add(rows_of({1, 2, 3, 4}));
+  auto run = f.runs.take();
+  CHECK(run.run.rows == 3);
+  run.finish();
+  f.runs.take().finish();
+  CHECK(large.take().ok());
+  CHECK(f.add(rows_of({1, 2, 3, 4, 5})).take().status().code() ==
+        Code::kInvalidArgument);
+}
+
+TEST_CASE("an error of a piece is that of the request, and ends the others") {
+  Fixture f({.max_batch_size = 1, .splits_large = true});
+  auto blocking = f.block();
+  const Answer large = f.add(rows_of({1, 2, 3}));
+  blocking.finish();
+  f.runs.take().done(invalid_argument("bad"));
+  CHECK(large.take().status().message() == "bad");
+  while (f.batcher->figures().waiting_tasks != 0) {
+    // A piece may have begun before the error.
+    if (f.batcher->figures().running_batches > 0) f.runs.take().finish();
+    std::this_thread::yield();
+  }
+}
+
+TEST_CASE("a client that goes ends all pieces of its request") {
+  Fixture f({.max_batch_size = 1, .splits_large = true});
+  auto blocking = f.block();
+  const Answer large = f.add(rows_of({1, 2, 3}));
+  large.end->cancel();
+  CHECK(large.take().status().code() == Code::kCancelled);
+  while (f.batcher->figures().waiting_tasks != 0) std::this_thread::yield();
   blocking.finish();
 }
 
