@@ -17,8 +17,9 @@ namespace tagflow::python {
 // A tensor never changes, an array may be written by anyone who has it. So:
 //
 //   - What is fed is copied, except a tagflow.Tensor, and a large array that
-//     nobody may write (`array.flags.writeable` is false) and that begins at 64
-//     bytes: these are lent, see lend.h.
+//     nobody may write (`flags.writeable` is false, of it and of all arrays
+//     that it is a view of) and that begins at 64 bytes: these are lent, see
+//     lend.h.
 //   - What is fetched is a new array, which views the tensor's memory and keeps
 //     it if nobody else has it: a large result is not copied. Otherwise, as for
 //     the value of a variable, it is a copy. In any case it may be written.
@@ -35,6 +36,9 @@ bool to_tensor(PyObject* value, DataType wanted, std::string_view name,
 // array of `bytes`, or `bytes`. Handles and variants give a tagflow.Tensor.
 // Null: Python's error indicator is set.
 PyObject* to_python(Tensor tensor) noexcept;
+
+// Whether the object is what has the memory of such arrays.
+bool is_view(PyObject* base) noexcept;
 
 // An array that views the tensor and cannot be written, or, for texts, a copy.
 // A new reference, or null with an error.

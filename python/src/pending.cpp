@@ -4,6 +4,7 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -73,6 +74,7 @@ struct Pending {
   const CallableParts* parts = nullptr;
   std::shared_ptr<Run> run;
   actors::CancelToken cancel;
+  nb::object result;  // once somebody has asked for it
 
   bool done() const {
     const std::lock_guard lock(run->mutex);
@@ -83,6 +85,8 @@ struct Pending {
 // Whether it is over; waits for that. Ctrl-C raises, and cancels the run, too.
 bool wait(Pending& self, std::optional<double> seconds) {
   constexpr std::chrono::milliseconds kAskAgain{50};
+  if (seconds && std::isnan(*seconds))
+    throw nb::value_error("a time-out must be a number of seconds, not nan");
   const bool handles_signals = is_main_thread();
   const auto end =
       seconds ? Clock::now() +
@@ -115,15 +119,18 @@ bool wait(Pending& self, std::optional<double> seconds) {
   }
 }
 
-// The result of a run that is over, or its error. Moved, so that arrays can
-// view the tensors: it must be asked once.
+// The result of a run that is over, or its error. The tensors are moved, so
+// that arrays can view them.
 nb::object result(Pending& self) {
+  if (self.result.is_valid()) return self.result;
   if (!self.done()) throw nb::value_error("the run is not over");
   sweep();
+  if (!self.run->answer->ok()) raise(self.run->answer->status());
   PyObject* const object =
-      results_object(*self.parts, python::take(std::move(*self.run->answer)));
+      results_object(*self.parts, *std::move(*self.run->answer));
   if (object == nullptr) throw nb::python_error();
-  return nb::steal<nb::object>(object);
+  self.result = nb::steal<nb::object>(object);
+  return self.result;
 }
 
 // False if it is over already.

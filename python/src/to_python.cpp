@@ -115,6 +115,10 @@ PyObject* convert(Tensor&& tensor) {
 
 }  // namespace
 
+bool is_view(PyObject* base) noexcept {
+  return PyCapsule_IsValid(base, kTensorCapsule) != 0;
+}
+
 PyObject* to_python(Tensor tensor) noexcept try {
   return convert(std::move(tensor));
 } catch (const std::exception& failure) {

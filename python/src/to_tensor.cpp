@@ -148,12 +148,24 @@ PyObject* cast(PyArrayObject* array, DataType wanted, std::string_view name) {
   return converted;
 }
 
+// Whether nobody can write to the array's memory: neither this array nor one
+// that it is a view of, nor what has the memory, if that is not the last array.
+bool never_changes(PyArrayObject* array) {
+  for (;;) {
+    if (PyArray_ISWRITEABLE(array)) return false;
+    PyObject* const base = PyArray_BASE(array);
+    if (base == nullptr) return true;
+    if (!PyArray_Check(base)) return PyBytes_Check(base) || is_view(base);
+    array = reinterpret_cast<PyArrayObject*>(base);
+  }
+}
+
 // Of a row-major array whose elements are those of `dtype`.
 bool copy_array(PyArrayObject* array, DataType dtype, Tensor& tensor) {
   const Shape shape = shape_of(array);
   const void* const data = PyArray_DATA(array);
   const size_t bytes = size_t(PyArray_NBYTES(array));
-  if (!PyArray_ISWRITEABLE(array) && can_lend(data, bytes, dtype)) {
+  if (can_lend(data, bytes, dtype) && never_changes(array)) {
     auto lent = lend(reinterpret_cast<PyObject*>(array), data, dtype, shape);
     if (!lent.ok()) return fail(lent.status());
     tensor = *std::move(lent);

@@ -159,7 +159,8 @@ void bind_tensor(nb::module_& module) {
             new (self) Value{std::move(tensor)};
           },
           nb::arg("value"), nb::arg("dtype") = nb::none(),
-          "A copy of an array, a scalar, a text, or nested lists of these.")
+          "Of an array, a scalar, a text, or nested lists of these: a copy, "
+          "but of an array that nobody can write.")
       .def_prop_ro(
           "shape",
           [](const Value& self) { return shape_object(self.tensor->shape()); },

@@ -154,13 +154,14 @@ class Future(concurrent.futures.Future):
     def _take(self) -> Optional[BaseException]:
         with self._lock:
             if not self._is_taken:
-                self._is_taken = True
+                # Again, if Ctrl-C comes in between.
                 try:
                     result = self._pending.result()
                     self._result = (self._unpack(result) if self._unpack
                                     else result)
                 except Exception as error:  # kept for each who asks
                     self._error = error
+                self._is_taken = True
             return self._error
 
     def _call_back(self) -> None:

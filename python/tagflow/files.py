@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple, Union
+import secrets
+import zipfile
+from typing import Any, Dict, Mapping, NamedTuple, Tuple, Union
 
 import numpy as np
 
@@ -95,17 +96,25 @@ def load_npz(path: Path) -> Dict[str, np.ndarray]:
 
 def save_npz(path: Path, arrays: Mapping[str, Any]) -> None:
     """Writes the arrays to a .npz file, as a whole or not at all. Texts become
-    arrays of NumPy's type S."""
+    arrays of NumPy's type S. The format has no bfloat16: save_safetensors()
+    writes that."""
     path = os.fspath(path)
-    plain: Dict[str, Any] = {}
+    plain: Dict[str, np.ndarray] = {}
     for name, value in arrays.items():
         array = np.asarray(value)
+        if array.dtype.kind == "V":
+            raise TypeError(f"[save] {name!r} is {array.dtype}, which .npz "
+                            "files cannot keep; use save_safetensors()")
         plain[name] = array.astype("S") if array.dtype == object else array
-    handle, temporary = tempfile.mkstemp(
-        suffix=".npz", prefix=".tagflow-", dir=os.path.dirname(path) or ".")
+    temporary = os.path.join(os.path.dirname(path),
+                             f".tagflow-{secrets.token_hex(8)}.npz")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **plain)
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(
+                file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+            for name, array in plain.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
+                    np.lib.format.write_array(part, array, allow_pickle=False)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)

@@ -101,6 +101,8 @@ class Variable(Arithmetic):
                      else of_list(value))
         else:
             array = np.asarray(value)
+        if array.dtype.kind in "SUT":
+            array = array.astype(object)
         self._dtype, self._shape = array.dtype, array.shape
         _remove_doomed()
         number = _number((str(_type_of(self._dtype)), self._shape))
@@ -206,12 +208,32 @@ class Variable(Arithmetic):
     def _change(self, op: str, value: Value) -> Any:
         if current() is not None:
             return self._write(op, value)
-        has_type = hasattr(value, "dtype")
-        array = np.asarray(value, None if has_type else self._dtype)
+        array = np.asarray(value)
+        if array.dtype != self._dtype:
+            array = self._converted(value, array)
         if array.shape != self._shape:
             raise ValueError(f"{self!r} cannot be assigned an array of shape "
                              f"{list(array.shape)}")
         return self._now(op, array)
+
+    def _converted(self, value: Value, array: np.ndarray) -> np.ndarray:
+        """A value without a type of its own, as one of the variable's."""
+        texts = np.dtype(object) == self._dtype and array.dtype.kind in "SUT"
+        fits = not hasattr(value, "dtype") and (
+            array.size == 0 or np.can_cast(array.dtype, self._dtype,
+                                           "same_kind")
+            or array.dtype.kind == "i" and self._dtype.kind == "u"
+            and array.min() >= 0
+            # A type of a package has no kind to NumPy.
+            or array.dtype.kind in "biuf" and self._dtype.name == "bfloat16")
+        if not fits and not texts:
+            raise TypeError(f"{self!r} cannot be assigned {array.dtype}; use "
+                            "astype()")
+        made = array.astype(self._dtype)
+        if self._dtype.kind in "iu" and (made != array).any():
+            raise TypeError(f"{self!r} cannot be assigned {value!r}, which is "
+                            "out of its range")
+        return made
 
     def _now(self, what: str, *args: Any) -> Any:
         from .function import Function

@@ -9,8 +9,8 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("graph", "autodiff", "devices", "actors", "net", "apps", "tests",
-           "cmake", "docs")
+FOLDERS = ("graph", "autodiff", "devices", "actors", "net", "apps", "python",
+           "tests", "cmake", "docs")
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 SCRIPTS = {".py", ".sh", ".cmake"}
 

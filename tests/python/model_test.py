@@ -173,3 +173,20 @@ def test_an_input_with_a_default_may_be_left_out():
         "serving_default": ({"x": "x", "scale": "d"}, {"y": "y"})})
     assert model(x=3)["y"] == 6
     assert model(x=3, scale=5)["y"] == 15
+
+
+def test_any_name_can_be_kept_in_a_npz_file(tmp_path):
+    path = tmp_path / "x.npz"
+    arrays = {name: np.arange(3) for name in (
+        "file", "allow_pickle", "a/b", "with space", "\u00e4")}
+    tagflow.save_npz(path, arrays)
+    loaded = tagflow.load_npz(path)
+    assert sorted(loaded) == sorted(arrays)
+    assert all((each == [0, 1, 2]).all() for each in loaded.values())
+    mask = os.umask(0)
+    os.umask(mask)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~mask
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    with pytest.raises(TypeError, match="'w' is bfloat16.*save_safetensors"):
+        tagflow.save_npz(path, {"w": np.zeros(2, ml_dtypes.bfloat16)})
+    assert [each.name for each in tmp_path.iterdir()] == ["x.npz"]

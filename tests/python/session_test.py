@@ -373,3 +373,29 @@ def test_a_program_ends_while_runs_go_on():
     done = run_script(script)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("over")
+
+
+def test_a_result_can_be_asked_for_twice(graphs):
+    with tagflow.Session(graphs / "loop.pbtxt") as session:
+        future = session.run_async("Exit", {"n": 3})
+        assert future.result() == 3
+        assert future._pending.result() is future._pending.result()
+        with pytest.raises(ValueError, match="not nan"):
+            future.result(float("nan"))
+
+
+def test_an_interrupt_while_a_result_is_taken_loses_nothing(graphs):
+    calls = []
+
+    def unpack(values):
+        calls.append(values)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return values[0]
+
+    with tagflow.Session(graphs / "loop.pbtxt") as session:
+        future = session.run_async("Exit", {"n": 3})
+        future._unpack = unpack
+        with pytest.raises(KeyboardInterrupt):
+            future.result()
+        assert future.result() == 3 and len(calls) == 2

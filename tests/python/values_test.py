@@ -137,7 +137,7 @@ def test_an_array_that_nobody_may_write_is_lent_and_given_back():
     call = identity("FLOAT")
     array = aligned(4096)
     array[:] = 3
-    array.flags.writeable = False
+    array.base.flags.writeable = array.flags.writeable = False
     gone = weakref.ref(array)
     results = [call(array) for _ in range(3)]
     assert all((result == 3).all() for result in results)
@@ -159,7 +159,7 @@ def test_lent_memory_is_never_written():
         op("add", "AssignAdd", "v", "x", T="FLOAT"))
     array = aligned(4096)
     array[:] = 2
-    array.flags.writeable = False
+    array.base.flags.writeable = array.flags.writeable = False
     with tagflow.Session(graph) as session:
         session.run([], {"x": array}, targets="set")
         for _ in range(3):
@@ -265,3 +265,19 @@ def test_masked_arrays_are_refused():
     masked = np.ma.masked_array([1.0, 2.0], [True, False])
     with pytest.raises(TypeError, match="mask would be lost"):
         tagflow.function(lambda x: x)(masked)
+
+
+def test_a_view_of_what_can_be_written_is_copied():
+    whole = aligned(4096)
+    whole[:] = 1
+    view = whole[:]
+    view.flags.writeable = False
+    tensor = tagflow.Tensor(view)
+    whole[:] = 2
+    assert (np.asarray(tensor) == 1).all()
+    # A Tensor's own memory never changes, and that of bytes.
+    assert np.asarray(tagflow.Tensor(
+        tensor.numpy())).ctypes.data == tensor.numpy().ctypes.data
+    raw = np.frombuffer(bytearray(1 << 13), np.uint8).view()
+    raw.flags.writeable = False
+    assert np.asarray(tagflow.Tensor(raw)).ctypes.data != raw.ctypes.data

@@ -194,3 +194,22 @@ def test_structures_are_saved_and_restored(tmp_path, ending):
         tagflow.load_tree(path, {"more": np.ones(1)})
     with pytest.raises(tagflow.InvalidArgumentError, match="neither"):
         tagflow.save_tree(tmp_path / "x.bin", value)
+
+
+@pytest.mark.parametrize("start, value", [
+    (0, 1.7), (0, 2**40), (0, [0.5]), (0.0, 1j), (True, 2), (0.0, "x"),
+    (np.uint8(1), -1), (np.uint8(1), 256), (0, np.float32(1))])
+def test_values_that_would_change_are_not_assigned(start, value):
+    variable = tagflow.Variable(start)
+    for change in variable.assign, variable.assign_add:
+        with pytest.raises((TypeError, ValueError)):
+            change(value)
+    assert variable.numpy() == start
+
+
+def test_numbers_take_the_type_of_a_variable():
+    assert tagflow.Variable(0.5).assign_add(1) == 1.5
+    assert tagflow.Variable(np.uint8(1)).assign(255) == 255
+    assert tagflow.Variable(np.float64(1)).assign(0.1) == 0.1
+    assert tagflow.Variable(np.int64(1)).assign(2**40) == 2**40
+    assert tagflow.Variable("a").assign("b") == b"b"
