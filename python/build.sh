@@ -5,10 +5,22 @@
 # another interpreter than python3, TAGFLOW_BUILD another build folder of the
 # engine than build/release.
 #
+# The wheel is for processors like that of this machine. With --portable it is
+# for all of x86-64: the engine is built for them first, in build/portable.
+#
 # Ends with 77 if what it needs is neither there nor to be had.
-# usage: python/build.sh
+# usage: python/build.sh [--portable]
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+if [ "${1:-}" = --portable ]; then
+  TAGFLOW_BUILD=build/portable
+  cmake --preset release -B "$TAGFLOW_BUILD" -DTAGFLOW_NATIVE=OFF \
+    -DTAGFLOW_BUILD_TESTS=OFF -DTAGFLOW_BUILD_APPS=OFF
+elif [ $# -gt 0 ]; then
+  echo "usage: python/build.sh [--portable]" >&2
+  exit 2
+fi
 
 environment=build/python_env
 python=${PYTHON:-python3}

@@ -165,9 +165,8 @@ def _roll(case: Case) -> Result:
 
 
 @_rule("Cholesky", "LogMatrixDeterminant", "LogSoftmax", "MatrixBandPart",
-       "MatrixDeterminant", "MatrixDiag", "MatrixDiagPart", "MatrixInverse", "Qr",
-       "SelfAdjointEigV2",
-       "Softmax", "Svd", "TopKV2")
+       "MatrixDeterminant", "MatrixDiag", "MatrixDiagPart", "MatrixInverse",
+       "Qr", "SelfAdjointEigV2", "Softmax", "Svd", "TopKV2")
 def _last_axes(case: Case) -> Result:
     """Ops of the last axes, for any number of axes in front."""
     if not case.batched[0] or case.any_of(range(1, len(case.x))):

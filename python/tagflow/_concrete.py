@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (Any, Callable, Dict, List, NamedTuple, Optional, Sequence,
+                    Tuple)
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from ._trace import Trace
 from .errors import Error
 from .symbolic import SymbolicTensor, as_tensor, emit
 
-__all__ = ["Concrete", "TensorSpec", "node_name", "spec"]
+__all__ = ["Concrete", "TensorSpec", "explain", "node_name", "spec"]
 
 
 class TensorSpec(NamedTuple):
@@ -40,6 +41,21 @@ def node_name(text: str) -> str:
     """A name that a node may have."""
     name = re.sub(r"[^A-Za-z0-9_.]", "_", text).strip("_")
     return name if name and name[0].isalnum() else f"arg_{name}"
+
+
+def explain(error: BaseException, sources: Dict[str, str]) -> None:
+    """Adds the line that made the node at fault to an error of a run."""
+    if not isinstance(error, Error) or hasattr(error, "source"):
+        return
+    names = [error.node] if error.node else []
+    names += re.findall(r'"([^"]+)"', str(error))
+    for name in names:
+        source = sources.get(name.rpartition(":")[0] or name)
+        if source is not None:
+            error.source = source  # type: ignore[attr-defined]
+            error.args = (f"{error.args[0]}\n  the node was made at "
+                          f"{source}", *error.args[1:])
+            return
 
 
 class Concrete:
@@ -112,18 +128,8 @@ class Concrete:
         return "tuple", [], False
 
     def explain(self, error: BaseException) -> None:
-        """Adds the line that made the node at fault to an error of a run."""
-        if not isinstance(error, Error) or hasattr(error, "source"):
-            return
-        names = [error.node] if error.node else []
-        names += re.findall(r'"([^"]+)"', str(error))
-        for name in names:
-            source = self.sources.get(name.rpartition(":")[0] or name)
-            if source is not None:
-                error.source = source  # type: ignore[attr-defined]
-                error.args = (f"{error.args[0]}\n  the node was made at "
-                              f"{source}", *error.args[1:])
-                return
+        """See explain()."""
+        explain(error, self.sources)
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         try:

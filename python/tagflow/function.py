@@ -34,7 +34,7 @@ class _Static(NamedTuple):
     value: Any
 
 
-def _array_of(leaf: Any) -> Any:
+def array_of(leaf: Any) -> Any:
     """The leaf as an array; texts and lists of them, too."""
     if isinstance(leaf, np.ma.MaskedArray):
         raise TypeError("is a masked array, whose mask would be lost; use its "
@@ -62,7 +62,7 @@ def _leaf_key(leaf: Any) -> _LeafKey:
     return (leaf.dtype.num, leaf.shape)
 
 
-def _spec_of(leaf: Any) -> TensorSpec:
+def spec_of(leaf: Any) -> TensorSpec:
     kind = type(leaf)
     if kind is int:
         wide = not -2**31 <= leaf < 2**31
@@ -203,7 +203,7 @@ class Function(_native.Dispatch):
                 continue
             if kind not in _NUMBER_KEYS:
                 try:
-                    leaf = _array_of(leaf)
+                    leaf = array_of(leaf)
                 except TypeError as error:
                     raise TypeError(f"argument {self._path(structure, i)} "
                                     f"{error}") from None
@@ -254,7 +254,7 @@ class Function(_native.Dispatch):
                 continue
             leaf = fed[len(specs)]
             specs.append(leaf.spec if isinstance(leaf, _Fed)
-                         else _spec_of(leaf))
+                         else spec_of(leaf))
             weak.append(is_number(leaf))
             name = node_name(path)
             taken[name] = taken.get(name, -1) + 1
@@ -446,7 +446,7 @@ def _feed(value: Any, wanted: Any, what: str) -> Any:
     for leaf, each in zip(leaves, specs):
         each = each.value
         array = (np.asarray(leaf, each.dtype) if is_number(leaf)
-                 else _array_of(leaf))
+                 else array_of(leaf))
         fits = each.shape is None or (
             len(each.shape) == array.ndim and all(
                 d is None or d == n for d, n in zip(each.shape, array.shape)))

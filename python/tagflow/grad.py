@@ -13,9 +13,11 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 from . import tree
 from ._batching import Level, full, plain, rewrapped
+from ._pullback import in_two_parts
 from ._trace import current, here
-from .function import Function
-from .symbolic import SymbolicTensor, as_tensor, emit, require_frame
+from .function import Function, array_of, spec_of
+from .symbolic import (SymbolicTensor, as_tensor, emit, is_number,
+                       require_frame)
 
 __all__ = ["custom_gradient", "grad", "gradients", "hessian", "hvp",
            "jacobian", "jvp", "stop_gradient", "value_and_grad", "vjp"]
@@ -223,15 +225,14 @@ def jvp(fn: Fn, primals: Sequence[Any], tangents: Sequence[Any]
 def vjp(fn: Fn, *primals: Any) -> Tuple[Any, Fn]:
     """fn(*primals), and a function that takes a cotangent of the structure of
     this result, and returns a tuple of those of the primals: reverse mode.
-    Outside of a trace the second function computes `fn` once more."""
+    Outside of a trace the first run keeps what the second function needs, but
+    for what is inside of branches and loops, which is computed again."""
     if current() is None:
-        value = Function(fn)(*primals)
-
-        def pulled(primals: Any, cotangent: Any) -> Any:
-            return vjp(fn, *primals)[1](cotangent)
-
-        back = Function(pulled)
-        return value, lambda cotangent: back(tuple(primals), cotangent)
+        leaves, structure = tree.flatten(tuple(primals))
+        arrays = [leaf if is_number(leaf) else array_of(leaf)
+                  for leaf in leaves]
+        return in_two_parts(vjp, fn, arrays, [spec_of(a) for a in arrays],
+                            [is_number(a) for a in arrays], structure)
 
     copies, args = _independent("vjp", tuple(primals))
     leaves, structure = tree.flatten(fn(*args))

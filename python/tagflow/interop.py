@@ -40,7 +40,8 @@ def from_tf(function: Any, *, signature: Optional[Any] = None,
             get_concrete_function() takes them; not needed if it has one.
         signatures: of a tf.Module, what tf.saved_model.save() takes: a
             function, or a dict of functions; not needed if one method has a
-            signature. A module whose functions use tables needs to be passed itself.
+            signature. A module whose functions use tables needs to be passed
+            itself.
         options: those of Session.
     """
     tf = _tensorflow()

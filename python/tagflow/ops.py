@@ -52,8 +52,9 @@ def _run(frame: Frame, name: str, inputs: List[SymbolicTensor],
          attrs: dict) -> None:
     """Adds an op that has effects, and no results."""
     if any(x._is_batched for x in inputs):
-        raise TracingError(f"{here()}: [vmap] {name} has effects, which have no "
-                           "order for the elements of a batch; use tagflow.scan")
+        raise TracingError(
+            f"{here()}: [vmap] {name} has effects, which have no order for the "
+            "elements of a batch; use tagflow.scan")
     outputs = frame.op(name, [x._out for x in inputs], attrs, None,
                        frame.waits_of_write("ops"))
     frame.note_write("ops", outputs)

@@ -245,3 +245,61 @@ def test_complex_numbers_have_the_gradient_of_tensorflow():
     z = np.complex128(1 + 2j)
     slope = tagflow.grad(lambda z: tnp.real(z * z))(z)
     assert np.isclose(slope, np.conj(2 * z))
+
+
+MATRIX = np.random.RandomState(0).randn(4, 4)
+
+
+@pytest.mark.parametrize("fn, primals, cotangent", [
+    (lambda x: tnp.sin(x) @ x, (MATRIX,), MATRIX),
+    (lambda x, y: (x * y, {"a": y}), (1.0, 2.0), (1.0, {"a": 2.0})),
+    (lambda p: tnp.tanh(p["w"] @ p["b"]),
+     ({"w": MATRIX, "b": MATRIX[0]},), MATRIX[1]),
+    (lambda x: tagflow.cond(tnp.sum(x) > 0, lambda: tnp.exp(x) * x,
+                            lambda: tnp.sin(x)), (MATRIX,), MATRIX),
+    (lambda x: tagflow.while_loop(lambda s: tnp.sum(s * s) < 1000, lambda s:
+                                  tnp.sin(s) + s * 1.4, tnp.exp(x)) * x,
+     (MATRIX,), MATRIX),
+    (lambda x: tagflow.scan(lambda c, e: (c * e + 1, c), np.ones(4),
+                            tnp.tanh(x)), (MATRIX,), (MATRIX[0], MATRIX)),
+    (lambda x: tagflow.map(lambda e: tagflow.cond(
+        e[0] > 0, lambda: e * 2, lambda: e * e), tnp.exp(x) - 1),
+     (MATRIX,), MATRIX),
+    (lambda x: (tnp.argmax(x), tnp.max(x)), (MATRIX,),
+     (np.int32(0), np.float64(2))),
+])
+def test_the_two_parts_of_a_vjp_are_those_of_one_graph(fn, primals, cotangent):
+    value, back = tagflow.vjp(fn, *primals)
+
+    def at_once(primals, cotangent):
+        value, back = tagflow.vjp(fn, *primals)
+        return value, back(cotangent)
+
+    wanted, structure = tagflow.tree.flatten(
+        tagflow.function(at_once)(primals, cotangent))
+    for _ in range(2):
+        got, its = tagflow.tree.flatten((value, back(cotangent)))
+        assert its == structure
+        for a, b in zip(got, wanted):
+            np.testing.assert_allclose(a, b)
+            assert a.dtype == b.dtype
+
+
+def test_the_second_part_of_a_vjp_takes_what_the_first_one_had():
+    scale, calls = tagflow.Variable(2.0), tagflow.Variable(0)
+
+    def fn(x):
+        calls.assign_add(1)
+        return scale.value * x * x
+
+    x = np.array([3.0, 4.0])
+    value, back = tagflow.vjp(fn, x)
+    scale.assign(100.0)
+    x[:] = 0
+    assert value.tolist() == [18, 32]
+    assert back(np.ones(2))[0].tolist() == [12, 16]
+    assert calls.numpy() == 1
+    with pytest.raises(TypeError, match="cotangent is"):
+        back((1.0, 2.0))
+    with pytest.raises(tagflow.InvalidArgumentError, match="made at .*grad"):
+        back(np.ones(3))

@@ -110,3 +110,22 @@ def test_variables_that_come_and_go_leave_no_names():
         del variable
         gc.collect()
     assert len(names) <= 3
+
+
+def test_a_wheel_says_what_a_machine_lacks(tmp_path):
+    from tagflow import _load
+    needs, cpuinfo = tmp_path / "needs", tmp_path / "cpuinfo"
+    needs.write_text("avx\navx512f\nfma\n")
+    cpuinfo.write_text("processor : 0\nflags : fpu avx sse\n")
+    assert _load._missing(str(needs), str(cpuinfo)) == "avx512f fma"
+    needs.write_text("")
+    assert _load._missing(str(needs), str(cpuinfo)) == ""
+    assert _load._missing(str(tmp_path / "none"), str(cpuinfo)) == ""
+
+    # What the module links is what the message lists.
+    module = sys.modules["tagflow._native"].__file__
+    linked = subprocess.run(["ldd", module], capture_output=True, text=True)
+    found = {line.split(".so")[0].strip() for line in linked.stdout.splitlines()
+             if "libcaf" in line or "libdnnl" in line}
+    for library in found:
+        assert library.replace("_", "-") in _load._PACKAGES

@@ -240,7 +240,7 @@ def test_rules_are_of_ops_that_exist():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="4 elements in argument .1., but 3 in"):
+    with pytest.raises(ValueError, match="4 elements in argument .1., but 3"):
         tagflow.vmap(lambda a, b: a + b)(SCALARS[:3], ROWS)
     with pytest.raises(ValueError, match="no axis 0; in_axes=None"):
         tagflow.vmap(lambda a: a)(1.0)
