@@ -145,15 +145,9 @@ Status take_bytes(const std::string& what, int64_t count, int64_t each,
                what, count, each, *budget);
 }
 
-// Subtracts the memory of elements that are not in the message.
-Status take_repeated(const std::string& what, const TensorProto& proto,
-                     DataType dtype, int64_t count, int64_t* budget) {
-  if (budget == nullptr || !proto.tensor_content().empty()) return {};
-  int64_t listed = 0;
-  visit_stored(dtype, [&]<class T>(TypeTag<T>) {
-    listed = std::min(count, listed_count<T>(proto));
-  });
-  const int64_t bytes = (count - listed) * int64_t(dtype_size(dtype));
+// Subtracts memory of elements that are not in the message.
+Status take_repeated(const std::string& what, int64_t bytes, int64_t* budget) {
+  if (budget == nullptr) return {};
   if (bytes <= *budget) {
     *budget -= bytes;
     return {};
@@ -164,12 +158,36 @@ Status take_repeated(const std::string& what, const TensorProto& proto,
                what, bytes, *budget);
 }
 
+// How many bytes of elements are not in the message, without the contents of
+// long strings.
+int64_t repeated_bytes(const TensorProto& proto, DataType dtype,
+                       int64_t count) {
+  if (!proto.tensor_content().empty()) return 0;
+  int64_t listed = 0;
+  visit_stored(dtype, [&]<class T>(TypeTag<T>) {
+    listed = std::min(count, listed_count<T>(proto));
+  });
+  return (count - listed) * int64_t(dtype_size(dtype));
+}
+
+// DataLoss if the content cannot be that of so many elements: they need no
+// memory then.
+Status check_content_size(const std::string& content, const std::string& what,
+                          DataType dtype, int64_t count) {
+  if (content.empty()) return {};
+  if (dtype == DataType::kString) {
+    if (uint64_t(count) <= content.size()) return {};
+    return error(Code::kDataLoss, "tensor_content of {} ends inside a string",
+                 what);
+  }
+  if (content.size() == size_t(count) * dtype_size(dtype)) return {};
+  return error(Code::kDataLoss,
+               "tensor_content of {} has {} bytes, {} are wanted", what,
+               content.size(), size_t(count) * dtype_size(dtype));
+}
+
 Status copy_content(const std::string& content, const std::string& what,
                     Tensor& tensor) {
-  if (content.size() != tensor.bytes())
-    return error(Code::kDataLoss,
-                 "tensor_content of {} has {} bytes, {} are wanted", what,
-                 content.size(), tensor.bytes());
   if (tensor.dtype() == DataType::kBool &&
       std::ranges::any_of(content, [](char c) { return c != 0 && c != 1; }))
     return error(Code::kDataLoss,
@@ -210,7 +228,7 @@ Status split_content(const std::string& content, const std::string& what,
 
 template <class T>
 Status copy_values(const TensorProto& proto, const std::string& what,
-                   Tensor& tensor, int64_t* budget) {
+                   Tensor& tensor, int64_t* budget, int64_t* repeated) {
   const int64_t count = tensor.num_elements();
   const int64_t listed = listed_count<T>(proto);
   if (kIsComplex<T> && field<T>(proto).size() % 2 != 0)
@@ -227,9 +245,12 @@ Status copy_values(const TensorProto& proto, const std::string& what,
       return invalid_argument("value {} of {} does not fit the type", i, what);
     elements[i] = value;
   }
-  if constexpr (std::is_same_v<T, std::string>)
+  if constexpr (std::is_same_v<T, std::string>) {
     TAGFLOW_RETURN_IF_ERROR(
         take_bytes(what, count - listed, int64_t(value.size()), budget));
+    TAGFLOW_RETURN_IF_ERROR(take_repeated(
+        what, (count - listed) * int64_t(value.size()), repeated));
+  }
   std::fill(elements + listed, elements + count, value);
   return {};
 }
@@ -288,8 +309,10 @@ Result<Tensor> tensor_from_proto(const TensorProto& proto, int64_t* budget,
   const std::string whole = what + shape.to_string();
   TAGFLOW_RETURN_IF_ERROR(take_bytes(whole, shape.num_elements(),
                                      int64_t(dtype_size(dtype)), budget));
-  TAGFLOW_RETURN_IF_ERROR(
-      take_repeated(whole, proto, dtype, shape.num_elements(), repeated));
+  TAGFLOW_RETURN_IF_ERROR(check_content_size(proto.tensor_content(), whole,
+                                             dtype, shape.num_elements()));
+  TAGFLOW_RETURN_IF_ERROR(take_repeated(
+      whole, repeated_bytes(proto, dtype, shape.num_elements()), repeated));
   TAGFLOW_ASSIGN(Tensor tensor, Tensor::allocate(dtype, shape));
   if (!proto.tensor_content().empty()) {
     TAGFLOW_RETURN_IF_ERROR(
@@ -300,7 +323,7 @@ Result<Tensor> tensor_from_proto(const TensorProto& proto, int64_t* budget,
   }
   Status status;
   visit_stored(dtype, [&]<class T>(TypeTag<T>) {
-    status = copy_values<T>(proto, whole, tensor, budget);
+    status = copy_values<T>(proto, whole, tensor, budget, repeated);
   });
   if (!status.ok()) return status;
   return tensor;

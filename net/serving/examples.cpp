@@ -34,9 +34,21 @@ bool takes_bytes(const ServedSignature& signature) {
          (!spec.shape.has_rank() || spec.shape.rank() == 1);
 }
 
+// ResourceExhausted if what the context repeats in each row is too large.
+Status check_repeated(const ExampleRows& rows, int64_t bytes_of_a_row) {
+  const int64_t count = rows.examples->size();
+  if (bytes_of_a_row <= kMostRepeatedBytes / std::max<int64_t>(count, 1))
+    return {};
+  return error(Code::kResourceExhausted,
+               "[examples] the context has {} bytes for each of {} examples, "
+               "and may have {} for all of them",
+               bytes_of_a_row, count, kMostRepeatedBytes);
+}
+
 Result<Tensor> as_bytes(const ExampleRows& rows) {
   const std::string context =
       rows.context == nullptr ? "" : rows.context->SerializeAsString();
+  TAGFLOW_RETURN_IF_ERROR(check_repeated(rows, int64_t(context.size())));
   TAGFLOW_ASSIGN(
       Tensor tensor,
       Tensor::allocate(DataType::kString, Shape({rows.examples->size()})));
@@ -90,20 +102,46 @@ Status copy_values(const Feature& feature, T* to) {
   return {};
 }
 
-Result<Tensor> as_tensor(const ExampleRows& rows, const std::string& name,
-                         const TensorSpec& spec) {
-  std::vector<const Feature*> features;
+using FeatureRows = std::vector<const Feature*>;
+
+int64_t count_bytes(const Feature& feature, DataType dtype) {
+  int64_t bytes = count_values(feature) * int64_t(dtype_size(dtype));
+  for (const std::string& value : feature.bytes_list().value())
+    bytes += int64_t(value.size());
+  return bytes;
+}
+
+// The feature of each example, or else that of the context. All have as many
+// values.
+Result<FeatureRows> find_rows(const ExampleRows& rows, const std::string& name,
+                              const TensorSpec& spec) {
+  FeatureRows features;
+  const Feature* const common = find_feature(rows.context, name);
+  if (common != nullptr)
+    TAGFLOW_RETURN_IF_ERROR(
+        check_repeated(rows, count_bytes(*common, spec.dtype)));
   for (const Example& example : *rows.examples) {
     const Feature* feature = find_feature(&example, name);
-    if (feature == nullptr) feature = find_feature(rows.context, name);
+    if (feature == nullptr) feature = common;
     if (feature == nullptr)
       return invalid_argument(
           "[examples] example {} has no feature \"{}\", which is a {}",
           features.size(), name, spec.describe());
     features.push_back(feature);
+    const int64_t count = count_values(*features[0]);
+    if (count_values(*feature) != count)
+      return invalid_argument(
+          "[examples] feature \"{}\" has {} values in one example, and {} in "
+          "another",
+          name, count, count_values(*feature));
   }
-  const int64_t count = count_values(*features[0]);
-  std::vector<int64_t> dims{int64_t(features.size())};
+  return features;
+}
+
+// That of a tensor with so many rows of so many values each.
+Result<Shape> shape_of_rows(int64_t rows, int64_t count,
+                            const std::string& name, const TensorSpec& spec) {
+  std::vector<int64_t> dims{rows};
   if (spec.shape.has_rank()) {
     int free = 0;
     for (int i = 1; i < spec.shape.rank(); ++i) {
@@ -119,53 +157,32 @@ Result<Tensor> as_tensor(const ExampleRows& rows, const std::string& name,
     dims.push_back(count);
   }
   TAGFLOW_ASSIGN(const Shape shape, Shape::make(dims));
-  if (shape.num_elements() != count * dims[0])
-    return invalid_argument(
-        "[examples] feature \"{}\" has {} values, and must be a row of {}",
-        name, count, spec.describe());
+  if (shape.num_elements() == count * rows) return shape;
+  return invalid_argument(
+      "[examples] feature \"{}\" has {} values, and must be a row of {}", name,
+      count, spec.describe());
+}
+
+Result<Tensor> as_tensor(const ExampleRows& rows, const std::string& name,
+                         const TensorSpec& spec) {
+  TAGFLOW_ASSIGN(const FeatureRows features, find_rows(rows, name, spec));
+  const int64_t count = count_values(*features[0]);
+  TAGFLOW_ASSIGN(const Shape shape,
+                 shape_of_rows(int64_t(features.size()), count, name, spec));
   TAGFLOW_ASSIGN(Tensor tensor, Tensor::allocate(spec.dtype, shape));
-  const auto fill = [&]<class T>(T* to) -> Status {
-    for (size_t i = 0; i < features.size(); ++i) {
-      if (count_values(*features[i]) != count)
-        return invalid_argument(
-            "[examples] feature \"{}\" has {} values in one example, and {} "
-            "in another",
-            name, count, count_values(*features[i]));
-      Status copied = copy_values(*features[i], to + int64_t(i) * count);
-      if (!copied.ok())
-        return std::move(copied).with_prefix(fmt::format(
-            "[examples] feature \"{}\" must be {}: ", name, spec.describe()));
-    }
-    return {};
-  };
-  Status filled;
-  switch (spec.dtype) {
-    case DataType::kString:
-      filled = fill(tensor.mutable_data<std::string>());
-      break;
-    case DataType::kFloat:
-      filled = fill(tensor.mutable_data<float>());
-      break;
-    case DataType::kDouble:
-      filled = fill(tensor.mutable_data<double>());
-      break;
-    case DataType::kInt64:
-      filled = fill(tensor.mutable_data<int64_t>());
-      break;
-    case DataType::kInt32:
-      filled = fill(tensor.mutable_data<int32_t>());
-      break;
-    case DataType::kUInt8:
-      filled = fill(tensor.mutable_data<uint8_t>());
-      break;
-    case DataType::kBool:
-      filled = fill(tensor.mutable_data<bool>());
-      break;
-    default:
-      filled =
-          error(Code::kUnimplemented, "[examples] a feature cannot become {}",
-                dtype_name(spec.dtype));
-  }
+  Status filled =
+      error(Code::kUnimplemented, "[examples] a feature cannot become {}",
+            dtype_name(spec.dtype));
+  detail::visit_among<std::string, float, double, int64_t, int32_t, uint8_t,
+                      bool>(spec.dtype, [&]<class T>(TypeTag<T>) {
+    filled = {};
+    T* to = tensor.mutable_data<T>();
+    for (size_t i = 0; filled.ok() && i < features.size(); ++i, to += count)
+      filled = copy_values(*features[i], to)
+                   .with_prefix(fmt::format(
+                       "[examples] feature \"{}\" must be {}: ", name,
+                       spec.describe()));
+  });
   TAGFLOW_RETURN_IF_ERROR(filled);
   return tensor;
 }
@@ -179,8 +196,9 @@ Status wrong_output(const std::string& name, const Tensor& value,
 }
 
 // The value of an output, or null if there is none.
-Result<const Tensor*> find_rows(const Tensors& outputs, const std::string& name,
-                                DataType dtype, int64_t examples) {
+Result<const Tensor*> find_output(const Tensors& outputs,
+                                  const std::string& name, DataType dtype,
+                                  int64_t examples) {
   const auto found = outputs.find(name);
   if (found == outputs.end()) return nullptr;
   const Tensor& value = found->second;
@@ -217,9 +235,9 @@ Result<Tensors> inputs_of_examples(const ServedSignature& signature,
 Status classes_of(const Tensors& outputs, int64_t examples,
                   tensorflow::serving::ClassificationResult* result) {
   TAGFLOW_ASSIGN(const Tensor* classes,
-                 find_rows(outputs, "classes", DataType::kString, examples));
+                 find_output(outputs, "classes", DataType::kString, examples));
   TAGFLOW_ASSIGN(const Tensor* scores,
-                 find_rows(outputs, "scores", DataType::kFloat, examples));
+                 find_output(outputs, "scores", DataType::kFloat, examples));
   if (classes == nullptr && scores == nullptr)
     return invalid_argument(
         "[examples] a signature that classifies has the outputs \"classes\" "
@@ -245,7 +263,7 @@ Status values_of(const Tensors& outputs, int64_t examples,
   const std::string name =
       outputs.size() == 1 ? outputs.begin()->first : "outputs";
   TAGFLOW_ASSIGN(const Tensor* values,
-                 find_rows(outputs, name, DataType::kFloat, examples));
+                 find_output(outputs, name, DataType::kFloat, examples));
   if (values == nullptr)
     return invalid_argument(
         "[examples] a signature that gives values has the output \"outputs\"");

@@ -19,7 +19,8 @@ namespace tagflow::net::serving {
 //     it gets them as bytes;
 //   - otherwise each input is the feature of its name.
 // InvalidArgument without examples, and for a feature that is missing or of
-// another type or size. Thread-safe, as all of these.
+// another type or size; ResourceExhausted if the context would be repeated in
+// more than kMostRepeatedBytes. Thread-safe, as all of these.
 Result<Tensors> inputs_of_examples(const ServedSignature& signature,
                                    const tensorflow::serving::Input& input);
 // InvalidArgument without examples.

@@ -1,9 +1,9 @@
 #include "net/serving/prediction_service.h"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "graph/fault.h"
 #include "graph/file/tensor_proto.h"
@@ -14,9 +14,50 @@ namespace tagflow::net::serving {
 namespace {
 
 constexpr char kMetadataField[] = "signature_def";
-// Of a request: the memory of its tensors, and of that what repeats a value.
+// Of a request: the memory of its tensors.
 constexpr int64_t kMostTensorBytes = int64_t{1} << 31;
-constexpr int64_t kMostRepeatedBytes = int64_t{1} << 26;
+
+// Of a MultiInference.
+constexpr int kMostTasks = 1000;
+constexpr char kClassify[] = "tensorflow/serving/classify";
+constexpr char kRegress[] = "tensorflow/serving/regress";
+
+// The tasks of a MultiInference. The first error is that of the request, and
+// ends the other tasks. Thread-safe.
+class JoinedTasks {
+ public:
+  JoinedTasks(int tasks, PredictionService::Done done)
+      : left_(tasks), done_(std::move(done)) {
+    for (int i = 0; i < tasks; ++i)
+      ends_.push_back(std::make_shared<CallEnd>());
+  }
+
+  const std::shared_ptr<CallEnd>& end(int task) const {
+    return ends_[size_t(task)];
+  }
+  void cancel() {
+    for (const auto& end : ends_) end->cancel();
+  }
+  // A task has ended.
+  void on_end(Status status) {
+    bool is_first_error = false, is_last = false;
+    {
+      const std::lock_guard lock(mutex_);
+      is_first_error = first_.ok() && !status.ok();
+      if (is_first_error) first_ = std::move(status);
+      is_last = --left_ == 0;
+    }
+    if (is_last) return done_(first_);
+    if (is_first_error) cancel();
+  }
+
+ private:
+  std::vector<std::shared_ptr<CallEnd>> ends_;  // of the tasks
+  std::mutex mutex_;                            // guards the below
+  int left_;
+  Status first_;
+  const PredictionService::Done done_;
+};
 
 PredictRequest base_request(const proto::ModelSpec& spec,
                             const CallContext& context) {
@@ -159,61 +200,55 @@ void PredictionService::regress(const proto::RegressionRequest& request,
       std::move(done));
 }
 
+void PredictionService::run_task(const proto::InferenceTask& task,
+                                 const proto::Input& input,
+                                 const CallContext& context,
+                                 proto::InferenceResult* result, Done done) {
+  if (task.method_name() == kClassify)
+    return run_examples(
+        server_, task.model_spec(), input, context,
+        result->mutable_model_spec(),
+        [result](const Tensors& outputs, int64_t examples) {
+          return classes_of(outputs, examples,
+                            result->mutable_classification_result());
+        },
+        std::move(done));
+  run_examples(
+      server_, task.model_spec(), input, context, result->mutable_model_spec(),
+      [result](const Tensors& outputs, int64_t examples) {
+        return values_of(outputs, examples,
+                         result->mutable_regression_result());
+      },
+      std::move(done));
+}
+
 void PredictionService::multi_inference(
     const proto::MultiInferenceRequest& request, const CallContext& context,
     proto::MultiInferenceResponse* response, Done done) {
   if (request.tasks().empty())
     return done(invalid_argument("[serving] the request has no tasks"));
+  if (request.tasks_size() > kMostTasks)
+    return done(
+        invalid_argument("[serving] the request has {} tasks, and may have {}",
+                         request.tasks_size(), kMostTasks));
   for (const auto& task : request.tasks())
-    if (task.method_name() != "tensorflow/serving/classify" &&
-        task.method_name() != "tensorflow/serving/regress")
+    if (task.method_name() != kClassify && task.method_name() != kRegress)
       return done(error(Code::kUnimplemented,
                         "[serving] a task has the method \"{}\"; there are "
-                        "\"tensorflow/serving/classify\" and "
-                        "\"tensorflow/serving/regress\"",
-                        task.method_name()));
-  struct Joined {
-    std::mutex mutex;  // guards the below
-    int left;
-    Status first;
-    Done done;
-  };
-  const auto joined = std::make_shared<Joined>();
-  joined->left = request.tasks_size();
-  joined->done = std::move(done);
-  const Done one = [joined](Status status) {
-    {
-      const std::lock_guard lock(joined->mutex);
-      if (joined->first.ok()) joined->first = std::move(status);
-      if (--joined->left > 0) return;
-    }
-    joined->done(joined->first);
-  };
-  // If the client goes, the tasks end by themselves.
-  const CallContext each{context.deadline, nullptr};
-  for (int i = 0; i < request.tasks_size(); ++i) response->add_results();
-  for (int i = 0; i < request.tasks_size(); ++i) {
-    const auto& task = request.tasks(i);
-    proto::InferenceResult* const result = response->mutable_results(i);
-    if (task.method_name() == "tensorflow/serving/classify")
-      run_examples(
-          server_, task.model_spec(), request.input(), each,
-          result->mutable_model_spec(),
-          [result](const Tensors& outputs, int64_t examples) {
-            return classes_of(outputs, examples,
-                              result->mutable_classification_result());
-          },
-          one);
-    else
-      run_examples(
-          server_, task.model_spec(), request.input(), each,
-          result->mutable_model_spec(),
-          [result](const Tensors& outputs, int64_t examples) {
-            return values_of(outputs, examples,
-                             result->mutable_regression_result());
-          },
-          one);
-  }
+                        "\"{}\" and \"{}\"",
+                        task.method_name(), kClassify, kRegress));
+  const int tasks = request.tasks_size();
+  const auto joined = std::make_shared<JoinedTasks>(tasks, std::move(done));
+  const bool is_there = context.end == nullptr ||
+                        context.end->on_cancel([weak = std::weak_ptr(joined)] {
+                          if (const auto found = weak.lock()) found->cancel();
+                        });
+  if (!is_there) joined->cancel();
+  for (int i = 0; i < tasks; ++i) response->add_results();
+  for (int i = 0; i < tasks; ++i)
+    run_task(request.tasks(i), request.input(),
+             {context.deadline, joined->end(i)}, response->mutable_results(i),
+             [joined](Status status) { joined->on_end(std::move(status)); });
 }
 
 Status PredictionService::metadata(

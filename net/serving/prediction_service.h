@@ -15,6 +15,9 @@ class GetModelMetadataRequest;
 class GetModelMetadataResponse;
 class GetModelStatusRequest;
 class GetModelStatusResponse;
+class InferenceResult;
+class InferenceTask;
+class Input;
 class ModelSpec;
 class MultiInferenceRequest;
 class MultiInferenceResponse;
@@ -56,7 +59,8 @@ class PredictionService {
   void regress(const proto::RegressionRequest& request,
                const CallContext& context, proto::RegressionResponse* response,
                Done done);
-  // Each task by itself; the first error is that of the request.
+  // Each task by itself; the first error is that of the request, and ends the
+  // others.
   void multi_inference(const proto::MultiInferenceRequest& request,
                        const CallContext& context,
                        proto::MultiInferenceResponse* response, Done done);
@@ -71,6 +75,10 @@ class PredictionService {
                        proto::ReloadConfigResponse* response);
 
  private:
+  void run_task(const proto::InferenceTask& task, const proto::Input& input,
+                const CallContext& context, proto::InferenceResult* result,
+                Done done);
+
   ModelServer& server_;
 };
 

@@ -28,6 +28,9 @@ struct ModelSpec {
   std::string signature;  // empty: "serving_default"
 };
 
+// How much memory of a request's inputs may repeat what its message has once.
+inline constexpr int64_t kMostRepeatedBytes = int64_t{1} << 26;
+
 inline constexpr char kDefaultSignature[] = "serving_default";
 
 struct PredictRequest {

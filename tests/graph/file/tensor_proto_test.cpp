@@ -204,6 +204,37 @@ TEST_CASE("the constants of a file share one budget") {
         Code::kResourceExhausted);
 }
 
+TEST_CASE("what a message has once and a tensor often is counted by itself") {
+  const auto decode_with = [](const std::string& text, int64_t repeated) {
+    tensorflow::TensorProto proto;
+    REQUIRE(google::protobuf::TextFormat::ParseFromString(text, &proto));
+    int64_t budget = 1'000'000;
+    return tensor_from_proto(proto, &budget, &repeated).status();
+  };
+  const std::string numbers =
+      "dtype: DT_FLOAT tensor_shape { dim { size: 101 } } float_val: 1";
+  CHECK(decode_with(numbers, 400).ok());
+  CHECK(decode_with(numbers, 399).code() == Code::kResourceExhausted);
+  // The contents of strings, too.
+  const std::string strings =
+      "dtype: DT_STRING tensor_shape { dim { size: 101 } } string_val: '" +
+      std::string(50, 'x') + "'";
+  const int64_t all = 100 * int64_t(sizeof(std::string) + 50);
+  CHECK(decode_with(strings, all).ok());
+  CHECK(decode_with(strings, all - 1).code() == Code::kResourceExhausted);
+}
+
+TEST_CASE("content that is too short for its tensor takes no memory") {
+  tensorflow::TensorProto proto;
+  proto.set_dtype(tensorflow::DT_STRING);
+  proto.mutable_tensor_shape()->add_dim()->set_size(int64_t{1} << 50);
+  proto.set_tensor_content("x");
+  int64_t budget = std::numeric_limits<int64_t>::max();
+  CHECK(tensor_from_proto(proto, &budget).status().code() == Code::kDataLoss);
+  proto.set_dtype(tensorflow::DT_FLOAT);
+  CHECK(tensor_from_proto(proto, &budget).status().code() == Code::kDataLoss);
+}
+
 TEST_CASE("a tensor of handles cannot be written") {
   tensorflow::TensorProto proto;
   CHECK(tensor_to_proto(Tensor::make(DataType::kResource, {}), &proto)

@@ -7,6 +7,7 @@
 
 #include "graph/file/tensor_proto.h"
 #include "net/proto/serving/services.grpc.pb.h"
+#include "net/serving/prediction_service.h"
 #include "net/serving/task_pool.h"
 #include "tests/net/serving/served.h"
 
@@ -120,6 +121,64 @@ TEST_CASE("examples are classified and valued, several ways at once") {
   grpc::ClientContext again;
   CHECK(doors.predictions->MultiInference(&again, request, &response)
             .error_code() == grpc::StatusCode::UNIMPLEMENTED);
+}
+
+// Tasks on the same examples whose batches wait for others.
+struct WaitingTasks {
+  std::unique_ptr<ModelServer> server = [] {
+    ModelServer::Options options;
+    options.batching = BatchOptions{.batch_timeout = std::chrono::hours(1)};
+    return serve({{"half", served("half_plus")}}, std::move(options));
+  }();
+  PredictionService service{*server};
+  proto::MultiInferenceRequest request;
+  proto::MultiInferenceResponse response;
+  std::shared_ptr<CallEnd> end = std::make_shared<CallEnd>();
+
+  WaitingTasks() {
+    auto& example =
+        *request.mutable_input()->mutable_example_list()->add_examples();
+    (*example.mutable_features()->mutable_feature())["x"]
+        .mutable_float_list()
+        ->add_value(2);
+    add("half");
+    add("half");
+  }
+  void add(const std::string& model) {
+    auto* const task = request.add_tasks();
+    task->mutable_model_spec()->set_name(model);
+    task->mutable_model_spec()->set_signature_name("regress_x");
+    task->set_method_name("tensorflow/serving/regress");
+  }
+  std::shared_ptr<Awaited<int>> start() {
+    auto answer = std::make_shared<Awaited<int>>();
+    service.multi_inference(
+        request, {{}, end}, &response,
+        [answer](const Status& status) { answer->put(int(status.code())); });
+    return answer;
+  }
+};
+
+TEST_CASE("the tasks of a client that goes end") {
+  WaitingTasks tasks;
+  const auto answer = tasks.start();
+  CHECK_FALSE(answer->is_there());
+  tasks.end->cancel();
+  CHECK(answer->take().value() == int(Code::kCancelled));
+  // It has gone before, too.
+  CHECK(tasks.start()->take().value() == int(Code::kCancelled));
+}
+
+TEST_CASE("an error of one task ends the others") {
+  WaitingTasks tasks;
+  tasks.add("nothing");
+  CHECK(tasks.start()->take().value() == int(Code::kNotFound));
+}
+
+TEST_CASE("a request has no end of tasks") {
+  WaitingTasks tasks;
+  for (int i = 0; i < 1000; ++i) tasks.add("nothing");
+  CHECK(tasks.start()->take().value() == int(Code::kInvalidArgument));
 }
 
 TEST_CASE("metadata and status say which signatures and versions there are") {
