@@ -6,6 +6,7 @@ usage: serving.py     in a Python with tensorflow and tensorflow-serving-api;
                       TAGFLOW_BIN is the folder of the built programs
 """
 
+import atexit
 import json
 import os
 import pathlib
@@ -114,6 +115,7 @@ class Server:
         self.process = subprocess.Popen(
             [TAGFLOW, "serve", *map(str, arguments), "--rest", "127.0.0.1:0",
              "--grpc", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)
         self.rest = self.process.stdout.readline().split()[-1]
         self.grpc = self.process.stdout.readline().split()[-1]
         channel = grpc.insecure_channel(self.grpc)
@@ -240,6 +242,39 @@ def check_hostile(server):
     check("predictions" in answer, "it answers among 1,000 connections")
     for each in held:
         each.close()
+    check_streams(server)
+
+
+def check_streams(server):
+    """Lengths that nobody sends, streams that stop, and what is no protocol."""
+    def connect(address, data):
+        host, port = address.split(":")
+        client = socket.create_connection((host, int(port)), 60)
+        client.sendall(data)
+        return client
+
+    head = b"POST /v1/models/affine:predict HTTP/1.1\r\nHost: x\r\n"
+    client = connect(server.rest, head + b"Content-Length: 1" + b"0" * 17 +
+                     b"\r\n\r\n")
+    check(b" 413 " in client.recv(1 << 12), "a huge length is refused")
+    client.close()
+    # HTTP/2: its preface, and a frame that says it has 16 MiB.
+    frame = (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
+             b"\xff\xff\xff\x00\x00\x00\x00\x00\x01")
+    held = [connect(address, data) for _ in range(50) for address, data in (
+        (server.rest, head + b"Content-Length: 100000\r\n\r\n{"),
+        (server.rest, head[:20]), (server.grpc, frame),
+        (server.grpc, frame[:10]), (server.grpc, os.urandom(1000)))]
+    for each in held[::2]:
+        each.shutdown(socket.SHUT_WR)
+    server.predict("affine", {"x": np.ones((1, 2), np.float32)})
+    answer = server.post("affine:predict", {"instances": [[1, 1]]})
+    check("predictions" in answer, "it answers among streams that stop")
+    for each in held:
+        each.close()
+    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+    most = int(status.split("VmHWM:")[1].split()[0]) >> 10
+    check(most < 1024, f"it has had {most} MiB")
 
 
 def check_examples(server):
@@ -254,7 +289,7 @@ def check_examples(server):
     check(np.isclose(result.classifications[0].classes[0].score, 0.5),
           "scores")
     answer = server.post("estimator:classify",
-                         {"context": {"x": [2, 2]}, "examples": [{}]})
+                         {"context": {"x": [2.0, 2.0]}, "examples": [{}]})
     check(answer == {"results": [[["no", 0.5], ["yes", 0.5]]]},
           f"examples by REST: {answer}")
     fails(grpc.StatusCode.INVALID_ARGUMENT, lambda: server.predictions.Classify(
