@@ -39,7 +39,7 @@ class BatchedTensor(SymbolicTensor):
         self._inner = inner
         self._level = level
         self._weak = weak
-        self._const = None
+        self._const = self._wide = None
         self._dtype = inner.dtype
         self._shape = None if inner.shape is None else inner.shape[1:]
 

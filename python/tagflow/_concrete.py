@@ -58,6 +58,11 @@ def explain(error: BaseException, sources: Dict[str, str]) -> None:
             return
 
 
+# The types with all digits of Python's numbers.
+_WIDE = {np.dtype(np.float32): np.dtype(np.float64),
+         np.dtype(np.complex64): np.dtype(np.complex128)}
+
+
 class Concrete:
     """One trace of a function, ready to run."""
 
@@ -72,11 +77,18 @@ class Concrete:
         with frame.active():
             values = []
             for each, its, is_weak in zip(specs, names, weak):
+                dtype = "string" if each.dtype == object else each.dtype
+                wide = None if frozen or not is_weak else _WIDE.get(dtype)
                 out = frame.op("Placeholder", [], {
-                    "dtype": "string" if each.dtype == object else each.dtype,
-                    "shape": each.shape}, node_name(its))[0]
+                    "dtype": wide or dtype, "shape": each.shape},
+                    node_name(its))[0]
                 feeds.append(out.name)
-                values.append(SymbolicTensor(out, frame, is_weak))
+                value = SymbolicTensor(out, frame, is_weak)
+                if wide is not None:
+                    value = emit("Cast", [value], DstT=dtype)
+                    value._weak = True
+                    value._wide = SymbolicTensor(out, frame)
+                values.append(value)
             leaves, self.structure = tree.flatten(fn(values))
             # An identity, so that a result is no feed, and has its own name.
             results = [emit("Identity", [as_tensor(leaf)],

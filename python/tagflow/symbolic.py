@@ -191,7 +191,8 @@ class SymbolicTensor(Arithmetic):
     """A tensor of a trace: its type is known, its shape as far as possible,
     its value when the function runs."""
 
-    __slots__ = ("_out", "_frame", "_weak", "_dtype", "_shape", "_const")
+    __slots__ = ("_out", "_frame", "_weak", "_dtype", "_shape", "_const",
+                 "_wide")
 
     # Whether it is a BatchedTensor, which has no output of its own.
     _is_batched = False
@@ -202,6 +203,8 @@ class SymbolicTensor(Arithmetic):
         self._frame = frame
         self._weak = weak  # the argument was a number of Python
         self._const = const  # the value, if it is a small constant
+        # Of a number that was an argument: with all digits, for what it meets.
+        self._wide: Optional["SymbolicTensor"] = None
         self._dtype = out.dtype
         self._shape = out.shape
 

@@ -39,6 +39,19 @@ def test_numbers_of_python_take_the_type_that_they_meet():
     assert f(2 ** 40, 3) == 3 * 2 ** 40
 
 
+def test_numbers_of_python_keep_all_digits_for_what_they_meet():
+    f = tagflow.function(lambda x, y: (x * y, y, y * 2))
+    product, alone, twice = f(np.float64(1), 0.1)
+    assert product == 0.1 and product.dtype == np.float64
+    assert alone == np.float32(0.1) and alone.dtype == np.float32
+    assert twice.dtype == np.float32
+    assert tnp.add(np.zeros(1), 0.1)[0] == 0.1
+    assert tnp.add(np.zeros(1, complex), 0.1j)[0] == 0.1j
+    assert f(np.float32(1), 0.1)[0] == np.float32(0.1)
+    gradient = tagflow.grad(lambda y: np.float64(3) * y)(0.1)
+    assert gradient == 3 and gradient.dtype == np.float32
+
+
 def test_structures_go_in_and_out():
     @dataclasses.dataclass(frozen=True)
     class Layer:

@@ -37,7 +37,20 @@ SAME = [
       "positive fabs round isnan isinf isfinite sort argsort transpose ravel "
       "zeros_like ones_like unique fliplr flipud sum mean prod max min std var "
       "ptp any all argmax argmin cumsum cumprod nonzero ndim shape size "
-      "diagonal count_nonzero flip median".split()],
+      "diagonal count_nonzero flip median diff argwhere trapezoid cov corrcoef "
+      "matrix_transpose permute_dims".split()],
+    ("diff", (N, 2, 0)), ("diff", (B,)), ("trapezoid", (X, ROW)),
+    ("trapezoid", (X, Y, 1.0, 0)), ("cov", (ROW,)),
+    *[("quantile", (X, q, axis)) for q in (0.25, np.array([0.0, 0.6, 1.0]))
+      for axis in (None, 0, 1)], ("percentile", (X, 30.0)),
+    ("interp", (ROW, np.array([-1.0, 0.0, 2.0]), np.array([3.0, 1.0, 5.0]))),
+    ("polyval", (ROW, X)), ("vander", (ROW, 3)), ("vander", (ROW,)),
+    ("nanmax", (WITH_NAN,)), ("nanmin", (WITH_NAN, 1)),
+    ("heaviside", (np.array([-1.0, 0.0, 2.0]), 0.5)),
+    ("float_power", (M, 2)), ("allclose", (X, X + 1e-9)),
+    ("array_equal", (X, X)), ("array_equal", (X, ROW)),
+    ("array_split", (ROW, 3)), ("array_split", (X, [1, 2])),
+    ("dstack", ([X, Y],)), ("dstack", ([ROW, ROW],)),
     *[(name, (ABOVE,)) for name in
       "log log1p log2 log10 sqrt arccosh".split()],
     *[(name, (UNIT,)) for name in "arcsin arccos arctanh".split()],
@@ -187,6 +200,13 @@ def test_decompositions_multiply_back():
     values, vectors = tnp.linalg.eigh(SYMMETRIC)
     np.testing.assert_allclose((vectors * values) @ vectors.T, SYMMETRIC,
                                atol=1e-9)
+    np.testing.assert_allclose(tnp.linalg.pinv(X), np.linalg.pinv(X))
+    np.testing.assert_allclose(tnp.linalg.lstsq(X.T, ROW),
+                               np.linalg.lstsq(X.T, ROW, rcond=None)[0])
+    low = np.outer(ROW, ROW)
+    assert tnp.linalg.matrix_rank(low) == 1
+    assert tnp.linalg.matrix_rank(np.stack([low, SQUARE])).tolist() == [1, 4]
+    np.testing.assert_allclose(tnp.linalg.pinv(low), np.linalg.pinv(low))
     lower = np.linalg.cholesky(SYMMETRIC)
     np.testing.assert_allclose(tnp.linalg.triangular_solve(lower, ROW),
                                np.linalg.solve(lower, ROW), atol=1e-9)
@@ -310,6 +330,12 @@ def test_an_index_that_is_out_of_range_is_an_error():
         tagflow.function(lambda x: x[0, 0, 0])(X)
     with pytest.raises(tagflow.Error):
         tagflow.function(lambda x, i: x[i])(X, np.int32(9))
+
+
+def test_the_rows_of_a_covariance_may_be_columns():
+    compare(tnp.cov(X, False), np.cov(X, rowvar=False))
+    compare(tnp.quantile(X, 0.3, 1, keepdims=True),
+            np.quantile(X, 0.3, 1, keepdims=True))
 
 
 def test_numpy_functions_take_symbolic_tensors():

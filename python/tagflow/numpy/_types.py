@@ -93,7 +93,9 @@ def _number_kind(value: Any) -> int:
 def cast(x: SymbolicTensor, dtype: Any) -> SymbolicTensor:
     if x.dtype == dtype:
         return x
-    return emit("Cast", [x], DstT=dtype)
+    if x._wide is not None:
+        x = x._wide
+    return x if x.dtype == dtype else emit("Cast", [x], DstT=dtype)
 
 
 def pair(a: Value, b: Value) -> Tuple[SymbolicTensor, SymbolicTensor]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+import builtins
+from typing import Optional, Tuple
 
+import numpy as np
 
 from .._lift import lifted
 from ..symbolic import SymbolicTensor, Value, as_tensor, emit, emit_all
@@ -12,8 +14,9 @@ from .products import matmul
 from .reductions import norm
 from .shapes import expand_dims, squeeze, swapaxes
 
-__all__ = ["cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_power",
-           "norm", "qr", "slogdet", "solve", "svd", "triangular_solve"]
+__all__ = ["cholesky", "det", "eigh", "eigvalsh", "inv", "lstsq",
+           "matrix_power", "matrix_rank", "norm", "pinv", "qr", "slogdet",
+           "solve", "svd", "triangular_solve"]
 
 
 def _matrices(x: Value) -> SymbolicTensor:
@@ -115,3 +118,38 @@ def matrix_power(x: Value, n: int) -> SymbolicTensor:
             x = matmul(x, x)
     assert result is not None
     return result
+
+
+@lifted
+def pinv(x: Value, rcond: float = 1e-15) -> SymbolicTensor:
+    """The pseudo-inverse, without the singular values that are less than
+    `rcond` times the greatest one."""
+    from .elementwise import conj
+    from .reductions import max
+    from .selection import where
+    u, s, v = svd(_matrices(x), full_matrices=False)
+    least = rcond * max(s, -1, keepdims=True)
+    inverse = where(s > least, 1.0 / where(s > least, s, 1.0), 0.0)
+    return matmul(conj(swapaxes(v, -1, -2)) * expand_dims(inverse, -2),
+                  conj(swapaxes(u, -1, -2)))
+
+
+@lifted
+def matrix_rank(x: Value, rtol: Optional[float] = None) -> SymbolicTensor:
+    """How many singular values are more than `rtol` times the greatest one."""
+    from .reductions import max, sum
+    matrix = _matrices(x)
+    s = svd(matrix, full_matrices=False)[1]
+    if rtol is None:
+        rtol = float(np.finfo(s.dtype).eps) * builtins.max(
+            (matrix.shape or (1,))[-2:])
+    return sum(s > rtol * max(s, -1, keepdims=True), -1)
+
+
+@lifted
+def lstsq(a: Value, b: Value) -> SymbolicTensor:
+    """The x for which the squares of a @ x - b have the least sum, and of these
+    the one with the least norm."""
+    x, y = (inexact(v) for v in pair(a, b))
+    return matmul(pinv(x, float(np.finfo(x.dtype).eps) * builtins.max(
+        x.shape or (1,))), y)
