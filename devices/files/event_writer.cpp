@@ -40,6 +40,7 @@ Result<std::unique_ptr<EventWriter>> EventWriter::open(
   EventWriter* const self = writer.get();
   TAGFLOW_RETURN_IF_ERROR(guarded("events", [self] {
     self->thread_ = std::thread([self] { self->work(); });
+    self->has_thread_ = true;
   }));
   return writer;
 }
@@ -92,14 +93,18 @@ Status EventWriter::flush() {
 }
 
 Status EventWriter::close() {
+  std::thread ending;
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
+    ending = std::move(thread_);
   }
   wake_.notify_one();
   done_.notify_all();
-  if (thread_.joinable()) thread_.join();
-  const std::lock_guard lock(mutex_);
+  if (ending.joinable()) ending.join();
+  std::unique_lock lock(mutex_);
+  // If somebody else closes it at once, the thread is theirs.
+  done_.wait(lock, [this] { return is_over_ || !has_thread_; });
   return last_;
 }
 
@@ -161,7 +166,10 @@ void EventWriter::work() {
     });
     const bool is_last = closing_;
     if (!waiting_.empty() || wanted_ > attempted_) (void)write_waiting(lock);
-    if (is_last) return;
+    if (!is_last) continue;
+    is_over_ = true;
+    done_.notify_all();
+    return;
   }
 }
 

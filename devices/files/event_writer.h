@@ -86,7 +86,9 @@ class EventWriter {
   Status last_;             // of the last attempt
   std::string path_;
   bool closing_ = false;
-  std::thread thread_;  // last: it uses all others
+  bool has_thread_ = false;
+  bool is_over_ = false;  // the thread has written what it could
+  std::thread thread_;    // last: it uses all others
 };
 
 }  // namespace tagflow::checkpoint

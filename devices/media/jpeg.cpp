@@ -101,6 +101,25 @@ bool has_bytes_for_blocks(const jpeg_decompress_struct& jpeg, size_t bytes) {
   return most <= 8 * uint64_t(bytes);
 }
 
+// A picture in several scans has all of its coefficients in memory. By
+// arithmetic coding, a few bytes could ask for any number of these. Others have
+// a bit for each block.
+Status check_coefficients(jpeg_decompress_struct& jpeg, size_t bytes) {
+  constexpr uint64_t kAlways = uint64_t{64} << 20, kPerByte = 4096;
+  if (jpeg_has_multiple_scans(&jpeg) == FALSE) return {};
+  uint64_t wanted = 0;
+  for (int i = 0; i < jpeg.num_components; ++i) {
+    const jpeg_component_info& part = jpeg.comp_info[i];
+    wanted +=
+        uint64_t(part.width_in_blocks) * part.height_in_blocks * sizeof(JBLOCK);
+  }
+  if (wanted <= std::max(kAlways, kPerByte * bytes)) return {};
+  return error(Code::kResourceExhausted,
+               "the JPEG cannot be decoded: {} bytes ask for {} bytes of "
+               "coefficients",
+               bytes, wanted);
+}
+
 // Inks, which an Adobe file has inverted, to colours.
 void to_colors(const uint8_t* from, int64_t pixels, bool is_inverted,
                uint8_t* to) {
@@ -170,6 +189,7 @@ Status decode_jpeg(std::string_view bytes, const JpegOptions& options,
                  "the JPEG cannot be decoded: {} bytes are too few for {} x {} "
                  "pixels",
                  bytes.size(), jpeg.image_height, jpeg.image_width);
+  TAGFLOW_RETURN_IF_ERROR(check_coefficients(jpeg, bytes.size()));
   const Crop crop =
       options.crop.value_or(Crop{0, 0, whole.height, whole.width});
   TAGFLOW_RETURN_IF_ERROR(check_crop(crop, whole));

@@ -26,7 +26,11 @@ void monitor(j_common_ptr jpeg) {
   if (progress->interrupted) keep_error(jpeg);
   if (jpeg->is_decompressor == FALSE) return;
   const auto* const reader = reinterpret_cast<j_decompress_ptr>(jpeg);
-  if (reader->input_scan_number > kMostScans) keep_error(jpeg);
+  if (reader->input_scan_number <= kMostScans) return;
+  auto* const errors = reinterpret_cast<JpegErrors*>(jpeg->err);
+  std::snprintf(errors->text.data(), errors->text.size(),
+                "it has more than %d scans", kMostScans);
+  std::longjmp(errors->back, 1);
 }
 
 }  // namespace

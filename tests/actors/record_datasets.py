@@ -42,6 +42,10 @@ def is_even(x):
     return tf.equal(x % 2, 0)
 
 
+def is_small(x):
+    return x < 100
+
+
 def to_range(x):
     return Dataset.range(x)
 
@@ -135,6 +139,115 @@ def map_loop():
     return numbers(6).map(lambda n: tf.while_loop(
         lambda i, a: i < n, lambda i, a: (i + 1, a + i),
         (tf.constant(0, tf.int64), tf.constant(0, tf.int64)))[1])
+
+
+def failing(*where):
+    """Numbers up to 8, of which some fail."""
+    return numbers(8).map(lambda x: tf.cast(tf.debugging.check_numerics(
+        tf.reduce_prod([1.0 / tf.cast(x - w, tf.float32) for w in where]),
+        "one is infinite") * 0.0, tf.int64) + x)
+
+
+@case
+def taken_after_error():
+    return failing(1).take(3)
+
+
+@case
+def skipped_after_error():
+    return failing(1).skip(2)
+
+
+@case
+def batch_after_error():
+    return failing(1, 4).batch(2)
+
+
+@case
+def batch_of_others_after_error():
+    return failing(0, 4).filter(is_small).batch(3)
+
+
+@case
+def batch_drops_after_error():
+    return failing(7).batch(3, drop_remainder=True)
+
+
+@case
+def parallel_batch_after_error():
+    return failing(1, 4).batch(3, num_parallel_calls=2, deterministic=True)
+
+
+@case
+def map_and_batch_after_error():
+    return numbers(8).apply(tf.data.experimental.map_and_batch(
+        lambda x: tf.debugging.check_numerics(
+            1.0 / tf.cast(x - 2, tf.float32), "one is infinite"), 3))
+
+
+@case
+def padded_batch_after_error():
+    return failing(0, 4).padded_batch(3, [])
+
+
+@case
+def window_after_error():
+    return failing(1, 6).window(3, shift=2, stride=2).flat_map(
+        lambda x: x.batch(3))
+
+
+@case
+def window_far_after_error():
+    return failing(2).window(2, shift=4).flat_map(lambda x: x.batch(2))
+
+
+@case
+def cached_after_error():
+    return failing(1).take(3).cache().repeat(2)
+
+
+@case
+def shuffled_after_error():
+    return failing(3).shuffle(4, seed=5)
+
+
+@case
+def zipped_after_error():
+    return Dataset.zip((failing(1), numbers(5)))
+
+
+@case
+def interleaved_after_error():
+    return numbers(3).interleave(lambda _: failing(1).take(3), cycle_length=2,
+                                 num_parallel_calls=None)
+
+
+@case
+def interleaved_blocks_after_error():
+    return numbers(3).interleave(lambda _: failing(1).take(4), cycle_length=2,
+                                 block_length=2, num_parallel_calls=None)
+
+
+@case
+def interleaved_call_fails():
+    return failing(1).take(3).interleave(
+        lambda x: numbers(2).map(lambda y: 10 * x + y), cycle_length=2,
+        num_parallel_calls=None)
+
+
+@case
+def flat_map_after_error():
+    return numbers(2).flat_map(lambda _: failing(1).take(2))
+
+
+@case
+def range_of_floats():
+    return Dataset.range(3, output_type=tf.float32)
+
+
+@case
+def range_of_bytes():
+    return Dataset.range(254, 258, output_type=tf.uint8)
 
 
 @case

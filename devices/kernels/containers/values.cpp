@@ -8,13 +8,6 @@
 
 namespace tagflow::devices {
 
-namespace {
-
-// Tensors that a release_nested() further up the stack will release.
-thread_local std::vector<std::vector<Tensor>>* pending_release = nullptr;
-
-}  // namespace
-
 double cost_of_elements(const KernelContext& context, int input) {
   const Tensor& count = context.input(input);
   if (!count.is_inline_scalar(DataType::kInt32)) return 0;
@@ -22,25 +15,7 @@ double cost_of_elements(const KernelContext& context, int input) {
 }
 
 void release_nested(std::vector<Tensor>&& tensors) {
-  if (tensors.empty()) return;
-  // If memory is exhausted, they are released here after all.
-  const auto put_off = [&tensors](std::vector<std::vector<Tensor>>& pending) {
-    try {
-      pending.push_back(std::move(tensors));
-    } catch (const std::bad_alloc&) {
-      tensors.clear();
-    }
-  };
-  if (pending_release != nullptr) return put_off(*pending_release);
-  std::vector<std::vector<Tensor>> pending;
-  pending_release = &pending;
-  put_off(pending);
-  while (!pending.empty()) {
-    // Removed from the list first: releasing them adds to it.
-    const std::vector<Tensor> next = std::move(pending.back());
-    pending.pop_back();
-  }
-  pending_release = nullptr;
+  if (!tensors.empty()) release_in_turn(std::move(tensors));
 }
 
 void release_nested(Tensor&& tensor) {

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <typeinfo>
 #include <vector>
 
@@ -129,8 +131,34 @@ Result<T*> changed_value_output(KernelContext& context, int input, int output) {
   return value_as<T>(variants[0]);
 }
 
-// Releases tensors without recursion: one may hold a list that holds a list and
-// so on, as deep as the number of iterations of a loop.
+// Releases an object that may hold another one of its kind, and so on, as deep
+// as the number of iterations of a loop: without recursion. REQUIRES: the
+// destructor of whatever holds such an object passes it to this.
+template <class T>
+void release_in_turn(T&& object) noexcept {
+  using Value = std::remove_cvref_t<T>;
+  // Those that a call further up the stack will release.
+  thread_local std::vector<Value>* pending_above = nullptr;
+  // If memory is exhausted, it is released here after all.
+  const auto put_off = [&object](std::vector<Value>& pending) {
+    try {
+      pending.push_back(std::move(object));
+    } catch (const std::bad_alloc&) {
+      object = Value();
+    }
+  };
+  if (pending_above != nullptr) return put_off(*pending_above);
+  std::vector<Value> pending;
+  pending_above = &pending;
+  put_off(pending);
+  while (!pending.empty()) {
+    // Removed from the list first: releasing it adds to that.
+    const Value next = std::move(pending.back());
+    pending.pop_back();
+  }
+  pending_above = nullptr;
+}
+// The same for tensors, one of which may hold a list that holds a list.
 void release_nested(std::vector<Tensor>&& tensors);
 void release_nested(Tensor&& tensor);
 

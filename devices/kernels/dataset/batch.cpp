@@ -12,28 +12,46 @@ namespace {
 
 // --- Batches ----------------------------------------------------------------
 
+struct BatchSpec {
+  int64_t size = 1;
+  bool drops_rest = false;
+  // Whether an element that fails has a place in its batch, which is the error
+  // then. Otherwise the batch ends with the error, and those after it begin
+  // another one.
+  bool has_places_for_errors = false;
+};
+
 class BatchStage final : public Stage {
  public:
   BatchStage(Segment& segment, const Dataset& dataset, StagePtr input,
-             int64_t size, bool drops_rest)
+             const BatchSpec& spec)
       : segment_(segment),
         dataset_(&dataset),
         input_(std::move(input)),
-        size_(size),
-        drops_rest_(drops_rest) {}
+        spec_(spec) {}
 
   Progress next(Pull& pull) override {
-    while (!is_over_ && int64_t(rows_.size()) < size_) {
+    while (!is_over_ && int64_t(rows_.size()) < spec_.size) {
       if (!segment_.take_turn()) return Progress::kWait;
       const Progress progress = input_->next(pull);
-      if (progress == Progress::kWait || progress == Progress::kFailed)
+      if (progress == Progress::kWait) return progress;
+      if (progress == Progress::kFailed && !spec_.has_places_for_errors) {
+        rows_.clear();
         return progress;
+      }
+      if (progress == Progress::kFailed && failed_.ok())
+        failed_ = std::move(pull.error);
       if (progress == Progress::kEnd)
         is_over_ = true;
       else
         rows_.push_back(std::move(pull.element));
     }
-    if (rows_.empty() || (drops_rest_ && int64_t(rows_.size()) < size_))
+    if (!failed_.ok()) {
+      rows_.clear();
+      return pull.fail(std::exchange(failed_, {}));
+    }
+    if (rows_.empty() ||
+        (spec_.drops_rest && int64_t(rows_.size()) < spec_.size))
       return Progress::kEnd;
     Result<Element> batch = batch_of(rows_, segment_.pipeline().allocator());
     rows_.clear();
@@ -47,9 +65,9 @@ class BatchStage final : public Stage {
   Segment& segment_;
   const DatasetRef dataset_;
   const StagePtr input_;
-  const int64_t size_;
-  const bool drops_rest_;
+  const BatchSpec spec_;
   std::vector<Element> rows_;
+  Status failed_;  // of the first row that has
   bool is_over_ = false;
 };
 
@@ -59,45 +77,47 @@ int64_t batches_of(int64_t cardinality, int64_t size, bool drops_rest) {
   return cardinality / size + (has_rest ? 1 : 0);
 }
 
-Result<DatasetParts> batches(const DatasetRef& input, int64_t size,
-                             bool drops_rest) {
-  return DatasetParts{
-      batches_of(input->cardinality(), size, drops_rest),
-      [=](Segment& segment, const Dataset& self) -> Result<StagePtr> {
-        TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
-        return StagePtr(std::make_unique<BatchStage>(
-            segment, self, std::move(stage), size, drops_rest));
-      }};
-}
-
 Result<DatasetParts> batch_dataset(const DatasetArgs& args) {
   TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
-  TAGFLOW_ASSIGN(const int64_t size, args.at_least(1, 1, "batch_size"));
-  bool drops_rest = false;
+  BatchSpec spec;
+  TAGFLOW_ASSIGN(spec.size, args.at_least(1, 1, "batch_size"));
   if (args.context().num_inputs() > 2) {
-    TAGFLOW_ASSIGN(drops_rest, args.flag(args.from_end(1), "drop_remainder"));
+    TAGFLOW_ASSIGN(spec.drops_rest,
+                   args.flag(args.from_end(1), "drop_remainder"));
   }
-  return batches(input, size, drops_rest);
+  // TensorFlow makes these a MapAndBatchDataset before it runs them.
+  spec.has_places_for_errors =
+      args.context().node().op().starts_with("BatchDataset") &&
+      (input->op() == "MapDataset" ||
+       input->op().starts_with("ParallelMapDataset"));
+  return DatasetParts{
+      batches_of(input->cardinality(), spec.size, spec.drops_rest),
+      [=](Segment& segment, const Dataset& self) -> Result<StagePtr> {
+        TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
+        return StagePtr(std::make_unique<BatchStage>(segment, self,
+                                                     std::move(stage), spec));
+      },
+      input->spec().types};
 }
 
 Result<DatasetParts> map_and_batch_dataset(const DatasetArgs& args) {
   TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
-  TAGFLOW_ASSIGN(const int64_t size,
-                 args.at_least(1, args.from_end(3), "batch_size"));
-  TAGFLOW_ASSIGN(const int64_t calls,
-                 args.number(args.from_end(2), "num_parallel_calls"));
-  TAGFLOW_ASSIGN(const bool drops_rest,
+  BatchSpec spec{.has_places_for_errors = true};
+  TAGFLOW_ASSIGN(spec.size, args.at_least(1, args.from_end(3), "batch_size"));
+  TAGFLOW_ASSIGN(const int64_t calls, args.parallel_calls(args.from_end(2)));
+  TAGFLOW_ASSIGN(spec.drops_rest,
                  args.flag(args.from_end(1), "drop_remainder"));
   TAGFLOW_ASSIGN(const CapturedFunction function, args.function("f", 1));
+  const bool keeps = args.attr("preserve_cardinality", false);
   return DatasetParts{
-      batches_of(input->cardinality(), size, drops_rest),
+      batches_of(input->cardinality(), spec.size, spec.drops_rest),
       [=](Segment& segment, const Dataset& self) -> Result<StagePtr> {
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
         TAGFLOW_ASSIGN(StagePtr mapped,
                        parallel_map(segment, self, std::move(stage), *input,
-                                    function, calls, false));
-        return StagePtr(std::make_unique<BatchStage>(
-            segment, self, std::move(mapped), size, drops_rest));
+                                    function, calls, keeps));
+        return StagePtr(std::make_unique<BatchStage>(segment, self,
+                                                     std::move(mapped), spec));
       }};
 }
 
@@ -146,7 +166,8 @@ Result<DatasetParts> unbatch_dataset(const DatasetArgs& args) {
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
         return StagePtr(
             std::make_unique<UnbatchStage>(segment, self, std::move(stage)));
-      }};
+      },
+      input->spec().types};
 }
 
 // --- Windows ----------------------------------------------------------------
@@ -200,14 +221,16 @@ class WindowStage final : public Stage {
     while (!is_over_ && (to_skip_ > 0 || held_.size() < span())) {
       if (!segment_.take_turn()) return Progress::kWait;
       const Progress progress = input_->next(pull);
-      if (progress == Progress::kWait || progress == Progress::kFailed)
-        return progress;
+      if (progress == Progress::kWait) return progress;
+      // An error is a place of the windows that have it, and of no other.
       if (progress == Progress::kEnd)
         is_over_ = true;
       else if (to_skip_ > 0)
         --to_skip_;
+      else if (progress == Progress::kFailed)
+        held_.push_back({{}, std::move(pull.error)});
       else
-        held_.push_back(std::move(pull.element));
+        held_.push_back({std::move(pull.element), {}});
     }
     if (held_.empty() || (spec_.drops_rest && held_.size() < span()))
       return Progress::kEnd;
@@ -226,14 +249,20 @@ class WindowStage final : public Stage {
   }
   Result<Element> make_window() const {
     const ElementSpec& spec = elements_->spec();
+    std::vector<std::vector<Tensor>> lists(spec.types.size());
+    for (uint64_t i = 0; i < held_.size() && i < span();
+         i += uint64_t(spec_.stride)) {
+      const auto& [element, failed] = held_[i];
+      TAGFLOW_RETURN_IF_ERROR(failed);
+      if (element.size() != lists.size())
+        return invalid_argument("an element has {} components, not {}",
+                                element.size(), lists.size());
+      for (size_t c = 0; c < lists.size(); ++c) lists[c].push_back(element[c]);
+    }
     Element window;
-    for (size_t c = 0; c < held_[0].size(); ++c) {
-      std::vector<Tensor> tensors;
-      for (uint64_t i = 0; i < held_.size() && i < span();
-           i += uint64_t(spec_.stride))
-        tensors.push_back(held_[i][c]);
+    for (size_t c = 0; c < lists.size(); ++c) {
       TAGFLOW_ASSIGN(Tensor handle,
-                     list_dataset(std::move(tensors), held_[0][c].dtype(),
+                     list_dataset(std::move(lists[c]), spec.types[c],
                                   c < spec.shapes.size() ? spec.shapes[c]
                                                          : PartialShape()));
       window.push_back(std::move(handle));
@@ -245,7 +274,7 @@ class WindowStage final : public Stage {
   const StagePtr input_;
   const DatasetRef elements_;
   const WindowSpec spec_;
-  std::deque<Element> held_;
+  std::deque<std::pair<Element, Status>> held_;
   int64_t to_skip_ = 0;  // elements between two windows
   bool is_over_ = false;
 };
@@ -267,11 +296,13 @@ Result<DatasetParts> window_dataset(const DatasetArgs& args) {
     cardinality = firsts <= 0 ? 0 : (firsts - 1) / spec.shift + 1;
   }
   return DatasetParts{
-      cardinality, [=](Segment& segment, const Dataset&) -> Result<StagePtr> {
+      cardinality,
+      [=](Segment& segment, const Dataset&) -> Result<StagePtr> {
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
         return StagePtr(std::make_unique<WindowStage>(segment, std::move(stage),
                                                       *input, spec));
-      }};
+      },
+      std::vector<DataType>(input->spec().types.size(), DataType::kVariant)};
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ Result<DatasetParts> prefetch_dataset(const DatasetArgs& args) {
         return StagePtr(std::make_unique<AheadStage>(
             segment, [input](Segment& its) { return input->start(its); },
             size_t(size)));
-      }};
+      },
+      input->spec().types};
 }
 
 // --- Cache ------------------------------------------------------------------
@@ -91,21 +92,17 @@ class CachingStage final : public Stage {
 
   Progress next(Pull& pull) override {
     const Progress progress = input_->next(pull);
+    // What failed is missing in later iterations, too, as in TensorFlow.
     if (progress == Progress::kElement) seen_.push_back(pull.element);
-    // What failed is missing: the next iteration tries again.
-    if (progress == Progress::kFailed) is_whole_ = false;
-    if (progress == Progress::kEnd && is_whole_) {
-      cache_->set(std::move(seen_));
-      is_whole_ = false;
-    }
+    if (progress == Progress::kEnd && cache_ != nullptr)
+      std::exchange(cache_, nullptr)->set(std::move(seen_));
     return progress;
   }
 
  private:
   const StagePtr input_;
-  const std::shared_ptr<ElementCache> cache_;
+  std::shared_ptr<ElementCache> cache_;  // null: it has them
   Elements seen_;
-  bool is_whole_ = true;
 };
 
 Result<DatasetParts> cache_dataset(const DatasetArgs& args) {
@@ -137,7 +134,8 @@ Result<DatasetParts> cache_dataset(const DatasetArgs& args) {
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
         return StagePtr(
             std::make_unique<CachingStage>(std::move(stage), std::move(cache)));
-      }};
+      },
+      input->spec().types};
 }
 
 class MemoryCacheKernel final : public CheapKernel {

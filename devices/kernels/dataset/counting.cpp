@@ -19,9 +19,7 @@ class TakeStage final : public Stage {
   Progress next(Pull& pull) override {
     if (left_ == 0) return Progress::kEnd;
     const Progress progress = input_->next(pull);
-    const bool counts =
-        progress == Progress::kElement || progress == Progress::kFailed;
-    if (counts && left_ > 0) --left_;
+    if (progress == Progress::kElement && left_ > 0) --left_;
     return progress;
   }
 
@@ -46,22 +44,25 @@ Result<DatasetParts> take_dataset(const DatasetArgs& args) {
       [=](Segment& segment, const Dataset&) -> Result<StagePtr> {
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
         return StagePtr(std::make_unique<TakeStage>(std::move(stage), count));
-      }};
+      },
+      input->spec().types};
 }
 
 class SkipStage final : public Stage {
  public:
   SkipStage(Segment& segment, StagePtr input, int64_t count)
-      : segment_(segment), input_(std::move(input)), left_(count) {}
+      : segment_(segment),
+        input_(std::move(input)),
+        count_(count),
+        left_(count) {}
 
   Progress next(Pull& pull) override {
     while (left_ > 0) {
       if (!segment_.take_turn()) return Progress::kWait;
       const Progress progress = input_->next(pull);
-      if (progress != Progress::kElement) {
-        if (progress == Progress::kFailed) --left_;
-        return progress;
-      }
+      // After an error it begins anew, as TensorFlow does.
+      if (progress == Progress::kFailed) left_ = count_;
+      if (progress != Progress::kElement) return progress;
       --left_;
     }
     return left_ < 0 ? Progress::kEnd : input_->next(pull);
@@ -70,6 +71,7 @@ class SkipStage final : public Stage {
  private:
   Segment& segment_;
   const StagePtr input_;
+  const int64_t count_;
   int64_t left_;  // negative: all
 };
 
@@ -82,11 +84,13 @@ Result<DatasetParts> skip_dataset(const DatasetArgs& args) {
   else if (left >= 0)
     left = std::max<int64_t>(left - count, 0);
   return DatasetParts{
-      left, [=](Segment& segment, const Dataset&) -> Result<StagePtr> {
+      left,
+      [=](Segment& segment, const Dataset&) -> Result<StagePtr> {
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
         return StagePtr(
             std::make_unique<SkipStage>(segment, std::move(stage), count));
-      }};
+      },
+      input->spec().types};
 }
 
 // --- Repeat -----------------------------------------------------------------
@@ -148,7 +152,8 @@ Result<DatasetParts> repeat_dataset(const DatasetArgs& args) {
       repeated(input->cardinality(), count),
       [=](Segment& segment, const Dataset&) -> Result<StagePtr> {
         return StagePtr(std::make_unique<RepeatStage>(segment, input, count));
-      }};
+      },
+      input->spec().types};
 }
 
 // --- Several inputs ---------------------------------------------------------
@@ -193,7 +198,8 @@ Result<DatasetParts> concatenate_dataset(const DatasetArgs& args) {
         TAGFLOW_ASSIGN(StagePtr b, second->start(segment));
         return StagePtr(
             std::make_unique<ConcatenateStage>(std::move(a), std::move(b)));
-      }};
+      },
+      first->spec().types};
 }
 
 class ZipStage final : public Stage {
@@ -226,6 +232,7 @@ class ZipStage final : public Stage {
 
 Result<DatasetParts> zip_dataset(const DatasetArgs& args) {
   std::vector<DatasetRef> inputs;
+  std::vector<DataType> types;
   int64_t cardinality = kInfiniteCardinality;
   for (int i = 0; i < args.context().num_inputs(); ++i) {
     TAGFLOW_ASSIGN(DatasetRef input, args.dataset(i));
@@ -236,6 +243,8 @@ Result<DatasetParts> zip_dataset(const DatasetArgs& args) {
       cardinality = size;
     else if (cardinality != kUnknownCardinality && size >= 0)
       cardinality = std::min(cardinality, size);
+    types.insert(types.end(), input->spec().types.begin(),
+                 input->spec().types.end());
     inputs.push_back(std::move(input));
   }
   return DatasetParts{
@@ -247,7 +256,8 @@ Result<DatasetParts> zip_dataset(const DatasetArgs& args) {
           stages.push_back(std::move(stage));
         }
         return StagePtr(std::make_unique<ZipStage>(std::move(stages)));
-      }};
+      },
+      std::move(types)};
 }
 
 // --- All elements -----------------------------------------------------------
@@ -256,7 +266,8 @@ Result<DatasetParts> same_dataset(const DatasetArgs& args) {
   TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
   return DatasetParts{
       input->cardinality(),
-      [=](Segment& segment, const Dataset&) { return input->start(segment); }};
+      [=](Segment& segment, const Dataset&) { return input->start(segment); },
+      input->spec().types};
 }
 
 }  // namespace

@@ -45,6 +45,8 @@ Status ElementSpec::check(const Element& element) const {
 
 // --- Datasets ---------------------------------------------------------------
 
+Dataset::~Dataset() { release_in_turn(std::move(parts_.start)); }
+
 std::string Dataset::prefix() const {
   return fmt::format("[{} \"{}\"] ", op_, name_);
 }
@@ -90,6 +92,13 @@ Result<T> scalar_input(const KernelContext& context, int input,
   return *tensor.data<T>();
 }
 
+std::string type_names(const std::vector<DataType>& types) {
+  std::string text;
+  for (const DataType type : types)
+    text += fmt::format("{}{}", text.empty() ? "(" : ", ", dtype_name(type));
+  return text.empty() ? "()" : text + ")";
+}
+
 int depth_of_inputs(const KernelContext& context) {
   int depth = 0;
   for (const Tensor& input : context.inputs()) {
@@ -123,6 +132,10 @@ class DatasetKernel final : public CheapKernel {
                    "the other",
                    context.node().op(), Dataset::kMostDepth);
     TAGFLOW_ASSIGN(DatasetParts parts, make_(DatasetArgs(context)));
+    if (parts.types && *parts.types != spec_.types)
+      return context.fail(
+          "elements have components of types {}, but output_types are {}",
+          type_names(*parts.types), type_names(spec_.types));
     return new_value_output<Dataset>(context, 0, context.node().op(),
                                      context.node().name(), spec_,
                                      std::move(parts), depth)
@@ -158,6 +171,14 @@ Result<int64_t> DatasetArgs::at_least(int64_t least, int input,
     return context_.fail("{} must be at least {}, but is {}", name, least,
                          value);
   return value;
+}
+
+Result<int64_t> DatasetArgs::parallel_calls(int input) const {
+  TAGFLOW_ASSIGN(const int64_t calls, number(input, "num_parallel_calls"));
+  if (calls < 1 && calls != -1)
+    return context_.fail(
+        "num_parallel_calls must be positive, or -1, but is {}", calls);
+  return calls;
 }
 
 Result<bool> DatasetArgs::flag(int input, std::string_view name) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct DatasetParts {
   int64_t cardinality = kUnknownCardinality;
   // Makes a stage, of that segment. The dataset is kept alive by the stages.
   std::function<Result<StagePtr>(Segment&, const Dataset&)> start;
+  // The types of the components, unless a function gives them.
+  std::optional<std::vector<DataType>> types = {};
 };
 
 // The types and shapes of a dataset's components.
@@ -50,11 +53,14 @@ class Dataset final : public VariantValue {
         spec_(std::move(spec)),
         parts_(std::move(parts)),
         depth_(depth) {}
+  // Datasets that only this one refers to end one after the other.
+  ~Dataset() override;
 
   // The most stages on top of each other, and datasets that refer to each
   // other: their calls and their destruction go as deep.
   static constexpr int kMostDepth = 1000;
 
+  const std::string& op() const { return op_; }
   const ElementSpec& spec() const { return spec_; }
   int64_t cardinality() const { return parts_.cardinality; }
   int depth() const { return depth_; }
@@ -71,7 +77,7 @@ class Dataset final : public VariantValue {
   const std::string op_;
   const std::string name_;
   const ElementSpec spec_;
-  const DatasetParts parts_;
+  DatasetParts parts_;
   const int depth_;
 };
 
@@ -101,6 +107,8 @@ class DatasetArgs {
   // As number(); InvalidArgument unless it is at least `least`.
   Result<int64_t> at_least(int64_t least, int input,
                            std::string_view name) const;
+  // "num_parallel_calls": positive, or -1, which leaves it to us.
+  Result<int64_t> parallel_calls(int input) const;
   Result<bool> flag(int input, std::string_view name) const;
   Result<std::string> text(int input, std::string_view name) const;
   // The value of an attribute, or `otherwise` if there is none.

@@ -95,7 +95,8 @@ Result<DatasetParts> file_records(const DatasetArgs& args,
       kUnknownCardinality,
       [=](Segment&, const Dataset& self) -> Result<StagePtr> {
         return StagePtr(std::make_unique<FileRecordStage>(self, files, spec));
-      }};
+      },
+      std::vector{DataType::kString}};
 }
 
 Result<checkpoint::Compression> compression_input(const DatasetArgs& args,

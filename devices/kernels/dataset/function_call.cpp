@@ -1,5 +1,10 @@
 #include "devices/kernels/dataset/function_call.h"
 
+#include <algorithm>
+#include <span>
+
+#include "graph/fault.h"
+
 namespace tagflow::devices {
 
 Result<StageFunction> StageFunction::make(Segment& segment,
@@ -26,21 +31,38 @@ Result<StageFunction> StageFunction::make(Segment& segment,
   return made;
 }
 
+Status StageFunction::check_gives(size_t first,
+                                  const std::vector<DataType>& types) const {
+  const std::vector<DataType>& results = hosted_->result_types();
+  if (results.size() >= first &&
+      std::ranges::equal(std::span(results).subspan(first), types))
+    return {};
+  return invalid_argument(
+      "the results of function \"{}\" are not of the types of the elements",
+      function_->function.name);
+}
+
 CallPtr StageFunction::call(Element args) const {
   auto call = std::make_shared<OpenCall>();
   args.insert(args.end(), function_->captured.begin(),
               function_->captured.end());
   // The name is copied: the answer may come when the stage is gone.
-  hosted_->call(std::move(args), *group_,
-                [call, segment = segment_,
-                 name = function_->function.name](Result<Element> answer) {
-                  if (!answer.ok())
-                    answer = std::move(answer).status().with_prefix(
-                        fmt::format("in function \"{}\": ", name));
-                  call->answer_ = std::move(answer);
-                  call->is_done_.store(true, std::memory_order_release);
-                  if (const auto woken = segment.lock()) woken->wake();
-                });
+  hosted_->call(
+      std::move(args), *group_,
+      [call, segment = segment_,
+       name = function_->function.name](Result<Element> answer) {
+        // Without memory for the prefix, the error has none.
+        Status failed = answer.status();
+        if (!failed.ok() && guarded("dataset", [&] {
+                              failed = Status(failed).with_prefix(
+                                  fmt::format("in function \"{}\": ", name));
+                              return Status();
+                            }).ok())
+          answer = std::move(failed);
+        call->answer_ = std::move(answer);
+        call->is_done_.store(true, std::memory_order_release);
+        if (const auto woken = segment.lock()) woken->wake();
+      });
   return call;
 }
 

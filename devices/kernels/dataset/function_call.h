@@ -39,9 +39,8 @@ class StageFunction {
                                     size_t num_args);
   // Starts a call; the captured values follow `args`.
   CallPtr call(Element args) const;
-  const std::vector<DataType>& result_types() const {
-    return hosted_->result_types();
-  }
+  // InvalidArgument unless the results, from `first` on, are of these types.
+  Status check_gives(size_t first, const std::vector<DataType>& types) const;
 
  private:
   std::shared_ptr<const HostedFunction> hosted_;

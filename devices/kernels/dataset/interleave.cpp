@@ -17,7 +17,7 @@ class Stream {
   explicit Stream(Status failed) : failed_(std::move(failed)) {}
 
   // Begins to make elements ahead as soon as the dataset is there.
-  void begin(Segment& segment) {
+  void begin(Segment& segment, const ElementSpec& spec) {
     if (call_ == nullptr || !call_->is_done()) return;
     Result<Element> answer = std::exchange(call_, nullptr)->take();
     if (!answer.ok()) {
@@ -34,6 +34,10 @@ class Stream {
       failed_ = std::move(dataset).status();
       return;
     }
+    if ((*dataset)->spec().types != spec.types) {
+      failed_ = spec.check((*dataset)->spec(), (*dataset)->describe());
+      return;
+    }
     auto start = [dataset = *std::move(dataset)](Segment& its) {
       return dataset->start(its);
     };
@@ -48,8 +52,10 @@ class Stream {
       failed_ = std::move(stage).status();
   }
 
-  Progress next(Segment& segment, Pull& pull) {
-    begin(segment);
+  // Whether it has no elements, but an error, which it gives once.
+  bool has_failed() const { return call_ == nullptr && stage_ == nullptr; }
+  Progress next(Segment& segment, const ElementSpec& spec, Pull& pull) {
+    begin(segment, spec);
     if (call_ != nullptr) return Progress::kWait;
     if (stage_ != nullptr) return stage_->next(pull);
     // It gives its error once, and is over.
@@ -92,12 +98,20 @@ class InterleaveStage final : public Stage {
       look_ahead();
       const auto at = places_.find(place_);
       if (at != places_.end()) {
-        const Progress progress = at->second.next(segment_, pull);
+        Stream& stream = at->second;
+        const Progress progress = stream.next(segment_, dataset_->spec(), pull);
         if (progress == Progress::kWait) return progress;
+        if (progress == Progress::kFailed) {
+          pull.error = std::move(pull.error).with_prefix(dataset_->prefix());
+          // As in TensorFlow, an error has no place in the order, unless
+          // streams run ahead.
+          if (spec_.calls == 0) {
+            if (stream.has_failed()) places_.erase(at);
+            return progress;
+          }
+        }
         if (progress != Progress::kEnd) {
           if (++in_block_ == spec_.block_length) go_on();
-          if (progress == Progress::kFailed)
-            pull.error = std::move(pull.error).with_prefix(dataset_->prefix());
           return progress;
         }
         places_.erase(at);
@@ -114,7 +128,10 @@ class InterleaveStage final : public Stage {
       } else if (places_.empty()) {
         return Progress::kEnd;
       } else {
-        go_on();
+        // To the next place that is taken: there may be many others.
+        const auto next = places_.lower_bound(place_);
+        in_block_ = 0;
+        place_ = (next == places_.end() ? places_.begin() : next)->first;
       }
     }
   }
@@ -139,9 +156,10 @@ class InterleaveStage final : public Stage {
     if (spec_.calls == 0) return;
     Pull pull;
     while (!is_over_ && int64_t(coming_.size()) < spec_.calls)
-      if (read_input(pull) == Progress::kWait) break;
-    for (Stream& stream : coming_) stream.begin(segment_);
-    for (auto& [place, stream] : places_) stream.begin(segment_);
+      if (!segment_.take_turn() || read_input(pull) == Progress::kWait) break;
+    const ElementSpec& spec = dataset_->spec();
+    for (Stream& stream : coming_) stream.begin(segment_, spec);
+    for (auto& [place, stream] : places_) stream.begin(segment_, spec);
   }
 
   Segment& segment_;
@@ -168,7 +186,8 @@ Result<DatasetParts> interleaved(const DatasetRef& input,
         InterleaveSpec chosen = spec;
         const int workers = segment.pipeline().parallelism();
         if (chosen.cycle_length < 0) chosen.cycle_length = workers;
-        if (chosen.calls < 0) chosen.calls = workers;
+        if (chosen.calls != 0)
+          chosen.calls = segment.pipeline().open_calls(chosen.calls);
         TAGFLOW_ASSIGN(
             StageFunction calls,
             StageFunction::make(segment, function, input->spec().types.size()));
@@ -209,8 +228,7 @@ Result<DatasetParts> parallel_interleave_dataset(const DatasetArgs& args) {
   TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
   TAGFLOW_ASSIGN(const CapturedFunction function, args.function("f", 1));
   TAGFLOW_ASSIGN(InterleaveSpec spec, interleave_spec(args, kAfter));
-  TAGFLOW_ASSIGN(spec.calls,
-                 args.number(args.from_end(1), "num_parallel_calls"));
+  TAGFLOW_ASSIGN(spec.calls, args.parallel_calls(args.from_end(1)));
   // The buffers of streams are small: each may hold large elements.
   constexpr int64_t kMostAhead = 16;
   int64_t ahead = spec.block_length;

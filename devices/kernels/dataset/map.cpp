@@ -58,6 +58,7 @@ Result<DatasetParts> map_dataset(const DatasetArgs& args) {
         TAGFLOW_ASSIGN(
             StageFunction calls,
             StageFunction::make(segment, function, input->spec().types.size()));
+        TAGFLOW_RETURN_IF_ERROR(calls.check_gives(0, self.spec().types));
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
         return StagePtr(std::make_unique<MapStage>(
             self, CallEach(std::move(stage), std::move(calls)), keeps));
@@ -66,9 +67,10 @@ Result<DatasetParts> map_dataset(const DatasetArgs& args) {
 
 class ParallelMapStage final : public Stage {
  public:
-  ParallelMapStage(const Dataset& dataset, StagePtr input,
+  ParallelMapStage(Segment& segment, const Dataset& dataset, StagePtr input,
                    StageFunction function, size_t most, bool keeps_cardinality)
-      : dataset_(&dataset),
+      : segment_(segment),
+        dataset_(&dataset),
         input_(std::move(input)),
         function_(std::move(function)),
         most_(most),
@@ -76,6 +78,7 @@ class ParallelMapStage final : public Stage {
 
   Progress next(Pull& pull) override {
     while (!is_over_ && open_.size() < most_) {
+      if (!segment_.take_turn()) break;
       const Progress progress = input_->next(pull);
       if (progress == Progress::kWait) break;
       if (progress == Progress::kEnd)
@@ -108,6 +111,7 @@ class ParallelMapStage final : public Stage {
     Status error;
   };
 
+  Segment& segment_;
   const DatasetRef dataset_;
   const StagePtr input_;
   const StageFunction function_;
@@ -120,8 +124,7 @@ class ParallelMapStage final : public Stage {
 Result<DatasetParts> parallel_map_dataset(const DatasetArgs& args) {
   TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
   TAGFLOW_ASSIGN(const CapturedFunction function, args.function("f", 1));
-  TAGFLOW_ASSIGN(const int64_t calls,
-                 args.number(args.from_end(1), "num_parallel_calls"));
+  TAGFLOW_ASSIGN(const int64_t calls, args.parallel_calls(args.from_end(1)));
   const bool keeps = args.attr("preserve_cardinality", false);
   return DatasetParts{
       keeps ? input->cardinality() : kUnknownCardinality,
@@ -187,7 +190,8 @@ Result<DatasetParts> predicate_dataset(const DatasetArgs& args) {
         return StagePtr(std::make_unique<PredicateStage>(
             segment, self, CallEach(std::move(stage), std::move(calls)),
             kEndsAtFalse));
-      }};
+      },
+      input->spec().types};
 }
 
 // --- Scan -------------------------------------------------------------------
@@ -250,6 +254,8 @@ Result<DatasetParts> scan_dataset(const DatasetArgs& args) {
             StageFunction calls,
             StageFunction::make(segment, function,
                                 state.size() + input->spec().types.size()));
+        TAGFLOW_RETURN_IF_ERROR(
+            calls.check_gives(state.size(), self.spec().types));
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
         return StagePtr(std::make_unique<ScanStage>(
             self, std::move(stage), std::move(calls), state, keeps));
@@ -262,13 +268,13 @@ Result<StagePtr> parallel_map(Segment& segment, const Dataset& self,
                               StagePtr input, const Dataset& elements,
                               const CapturedFunction& function, int64_t calls,
                               bool keeps_cardinality) {
-  if (calls < 0) calls = segment.pipeline().parallelism();
   TAGFLOW_ASSIGN(
       StageFunction stage_function,
       StageFunction::make(segment, function, elements.spec().types.size()));
+  TAGFLOW_RETURN_IF_ERROR(stage_function.check_gives(0, self.spec().types));
   return StagePtr(std::make_unique<ParallelMapStage>(
-      self, std::move(input), std::move(stage_function),
-      size_t(std::max<int64_t>(calls, 1)), keeps_cardinality));
+      segment, self, std::move(input), std::move(stage_function),
+      size_t(segment.pipeline().open_calls(calls)), keeps_cardinality));
 }
 
 void register_dataset_map_kernels(KernelRegistry& registry) {

@@ -105,12 +105,20 @@ class PaddedBatchStage final : public Stage {
     while (!is_over_ && int64_t(rows_.size()) < spec_.size) {
       if (!segment_.take_turn()) return Progress::kWait;
       const Progress progress = input_->next(pull);
+      // What the batch has is given up with it.
+      if (progress == Progress::kFailed) rows_.clear();
       if (progress == Progress::kWait || progress == Progress::kFailed)
         return progress;
       if (progress == Progress::kEnd)
         is_over_ = true;
       else
         rows_.push_back(std::move(pull.element));
+      if (!rows_.empty() && rows_.back().size() != spec_.shapes.size()) {
+        rows_.clear();
+        return pull.fail(
+            invalid_argument("{}an element does not have {} components",
+                             dataset_->prefix(), spec_.shapes.size()));
+      }
     }
     if (rows_.empty() ||
         (spec_.drops_rest && int64_t(rows_.size()) < spec_.size))
@@ -148,9 +156,12 @@ Result<DatasetParts> padded_batch_dataset(const DatasetArgs& args) {
   if (size_t(components) != input->spec().types.size())
     return context.fail("{} components are padded, but elements have {}",
                         components, input->spec().types.size());
+  if (args.attr<int64_t>("N", components) != components)
+    return context.fail("there are not as many padded_shapes as components, {}",
+                        components);
   for (int i = 0; i < components; ++i) {
     const Tensor& shape = context.input(2 + i);
-    if (shape.rank() != 1)
+    if (shape.rank() != 1 || shape.dtype() != DataType::kInt64)
       return context.fail("padded_shapes must be vectors, not {}",
                           shape.describe());
     TAGFLOW_ASSIGN(PartialShape dims,
@@ -177,7 +188,8 @@ Result<DatasetParts> padded_batch_dataset(const DatasetArgs& args) {
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
         return StagePtr(std::make_unique<PaddedBatchStage>(
             segment, self, std::move(stage), spec));
-      }};
+      },
+      input->spec().types};
 }
 
 }  // namespace

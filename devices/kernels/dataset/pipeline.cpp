@@ -1,5 +1,7 @@
 #include "devices/kernels/dataset/pipeline.h"
 
+#include <algorithm>
+
 #include "devices/files/host_access.h"
 
 namespace tagflow::devices {
@@ -12,6 +14,13 @@ Pipeline::Pipeline(const KernelContext& context)
 
 int Pipeline::parallelism() const {
   return host_ == nullptr ? 1 : host_->parallelism();
+}
+
+int64_t Pipeline::open_calls(int64_t wanted) const {
+  // Each holds an element; more of them do not keep more workers busy.
+  constexpr int64_t kMostOfEach = 64;
+  if (wanted < 0) return parallelism();
+  return std::clamp<int64_t>(wanted, 1, kMostOfEach * parallelism());
 }
 
 void Pipeline::post(std::function<void()> work) const {

@@ -30,6 +30,9 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
 
   // What is worth to run at once: the number of workers.
   int parallelism() const;
+  // How many calls may be open where a graph asks for so many, or, if that is
+  // negative, leaves it to us.
+  int64_t open_calls(int64_t wanted) const;
   // Runs `work` soon on a worker; at once, on this thread, without a host.
   void post(std::function<void()> work) const;
 

@@ -28,7 +28,7 @@ void Segment::wake() {
     const int wanted = state == kIdle ? kScheduled : kWoken;
     if (!state_.compare_exchange_weak(state, wanted, std::memory_order_acq_rel))
       continue;
-    if (wanted == kScheduled) post();
+    if (wanted == kScheduled && !post()) run();
     return;
   }
 }
@@ -38,24 +38,27 @@ void Segment::stop() {
   wake();
 }
 
-void Segment::post() {
-  pipeline_->post([self = shared_from_this()] { self->run(); });
+bool Segment::post() noexcept {
+  return guarded([this] {
+           pipeline_->post([self = shared_from_this()] { self->run(); });
+         })
+      .ok();
 }
 
-void Segment::run() {
+void Segment::run() noexcept {
   for (;;) {
     state_.exchange(kRunning, std::memory_order_acq_rel);
     turns_ = 0;
     if (stopped_.load(std::memory_order_acquire))
       drop_stages();
-    else
-      work();
+    else if (Status thrown = guarded([this] { work(); }); !thrown.ok())
+      fail(thrown);
     int state = kRunning;
     if (state_.compare_exchange_strong(state, kIdle, std::memory_order_acq_rel))
       return;
     // It was woken meanwhile. Others, who wait for a worker, go first.
     state_.store(kScheduled, std::memory_order_release);
-    if (pipeline_->host() != nullptr) return post();
+    if (pipeline_->host() != nullptr && post()) return;
   }
 }
 
@@ -103,7 +106,7 @@ void RootSegment::ask(std::shared_ptr<ElementRequest> request) {
   if (request->claim()) request->refuse(ended);
 }
 
-void RootSegment::end(const Status& reason) {
+void RootSegment::end(const Status& reason) noexcept {
   std::deque<std::shared_ptr<ElementRequest>> refused;
   {
     const std::lock_guard lock(mutex_);
@@ -205,6 +208,16 @@ void AheadSegment::work() {
   }
 }
 
+void AheadSegment::fail(const Status& thrown) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+    failed_ = thrown;
+  }
+  // It may wait for this.
+  if (const auto consumer = consumer_.lock()) consumer->wake();
+}
+
 Progress AheadSegment::take(Pull& pull) {
   Progress progress = Progress::kWait;
   bool was_full = false;
@@ -215,6 +228,8 @@ Progress AheadSegment::take(Pull& pull) {
       progress = ready_.front().progress;
       pull = std::move(ready_.front().pull);
       ready_.pop_front();
+    } else if (!failed_.ok()) {
+      progress = pull.fail(std::exchange(failed_, {}));
     } else if (has_ended_) {
       progress = Progress::kEnd;
     } else {

@@ -66,6 +66,8 @@ class Segment : public std::enable_shared_from_this<Segment> {
  protected:
   // Works until it has to wait, or has nothing to do. Called inside.
   virtual void work() = 0;
+  // work() has thrown: whoever waits gets this error. Called inside.
+  virtual void fail(const Status& thrown) noexcept = 0;
   // The root's next answer; after the end it is not asked again.
   Progress pull(Pull& pull);
 
@@ -73,8 +75,9 @@ class Segment : public std::enable_shared_from_this<Segment> {
   enum State : int { kIdle, kScheduled, kRunning, kWoken };
   static constexpr int kTurns = 1024;
 
-  void run();
-  void post();
+  void run() noexcept;
+  // False if there is no memory for it.
+  bool post() noexcept;
   void drop_stages();
 
   const std::shared_ptr<Pipeline> pipeline_;
@@ -106,7 +109,7 @@ class RootSegment final : public Segment {
 
   void ask(std::shared_ptr<ElementRequest> request);
   // Stops, and refuses all requests, present and later ones.
-  void end(const Status& reason);
+  void end(const Status& reason) noexcept;
   // How many answers, elements and errors, it has given.
   int64_t position() const { return position_.load(std::memory_order_relaxed); }
   // Makes the first `count` answers, and gives them to nobody. REQUIRES: nobody
@@ -115,6 +118,7 @@ class RootSegment final : public Segment {
 
  protected:
   void work() override;
+  void fail(const Status& thrown) noexcept override { end(thrown); }
 
  private:
   // Removes requests that were cancelled; false if none is left.
@@ -146,6 +150,8 @@ class AheadSegment final : public Segment {
 
  protected:
   void work() override;
+  // It has ended, with that error.
+  void fail(const Status& thrown) noexcept override;
 
  private:
   struct Answer {
@@ -161,6 +167,7 @@ class AheadSegment final : public Segment {
   std::deque<Answer> ready_;
   bool is_consumer_waiting_ = false;
   bool has_ended_ = false;
+  Status failed_;  // the last answer
 };
 
 // A stage that takes the elements of a segment of its own.

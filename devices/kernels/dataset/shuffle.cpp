@@ -61,8 +61,9 @@ class ShuffleStage final : public Stage {
     if (filled != Progress::kElement) return filled;
     // Each epoch has numbers of its own.
     while (slices_.size() > 1 && slices_.front().first == slices_.front().end) {
+      for (int64_t i = 0; i < slices_.front().epochs; ++i)
+        numbers_ = numbers_of(next_seeds_());
       slices_.pop_front();
-      numbers_ = numbers_of(next_seeds_());
     }
     if (count_ == 0) return Progress::kEnd;
     Slice& slice = slices_.front();
@@ -83,6 +84,7 @@ class ShuffleStage final : public Stage {
   struct Slice {
     int64_t first = 0;
     int64_t end = 0;
+    int64_t epochs = 1;  // of which all but the last were empty
   };
 
   static SeededNumbers numbers_of(const ShuffleSeeds& seeds) {
@@ -121,8 +123,12 @@ class ShuffleStage final : public Stage {
       stage_ = nullptr;
       ++epoch_;
       is_over_ = spec_.epochs >= 0 ? epoch_ >= spec_.epochs : !has_any_;
-      if (!is_over_)
-        slices_.push_back({slices_.back().end, slices_.back().end});
+      if (is_over_) continue;
+      Slice& last = slices_.back();
+      if (last.first == last.end && !has_any_)
+        ++last.epochs;
+      else
+        slices_.push_back({last.end, last.end});
     }
     return Progress::kElement;
   }
@@ -175,7 +181,8 @@ Result<DatasetParts> shuffled(const DatasetRef& input, ShuffleSpec spec) {
             segment, input, spec, [&segment, self = DatasetRef(&self), spec] {
               return seeds_for(segment.pipeline(), *self, spec);
             }));
-      }};
+      },
+      input->spec().types};
 }
 
 // The generator of an input, or null if that is a dummy.
@@ -209,6 +216,9 @@ Result<DatasetParts> shuffle_dataset(const DatasetArgs& args) {
   }
   if constexpr (kRepeats) {
     TAGFLOW_ASSIGN(spec.epochs, args.number(4, "count"));
+    if (spec.epochs < 1 && spec.epochs != -1)
+      return args.context().fail("count must be positive, or -1, but is {}",
+                                 spec.epochs);
   }
   if constexpr (kKind != Shuffle::kSeeds) {
     TAGFLOW_ASSIGN(spec.generator, generator_input(args, args.from_end(1)));

@@ -2,6 +2,7 @@
 #include "devices/copy.h"
 #include "devices/kernels/dataset/dataset.h"
 #include "devices/kernels/dataset/elements.h"
+#include "graph/dtype_visit.h"
 
 namespace tagflow::devices {
 
@@ -31,14 +32,22 @@ StagePtr numbered(int64_t count, At at) {
   return std::make_unique<NumberedStage<At>>(count, std::move(at));
 }
 
+std::vector<DataType> types_of(const Element& components) {
+  std::vector<DataType> types;
+  for (const Tensor& component : components) types.push_back(component.dtype());
+  return types;
+}
+
 Result<DatasetParts> tensor_dataset(const DatasetArgs& args) {
   const auto inputs = args.context().inputs();
   const Element components(inputs.begin(), inputs.end());
   return DatasetParts{
-      1, [components](Segment&, const Dataset&) -> Result<StagePtr> {
+      1,
+      [components](Segment&, const Dataset&) -> Result<StagePtr> {
         return numbered(
             1, [components](int64_t) -> Result<Element> { return components; });
-      }};
+      },
+      types_of(components)};
 }
 
 Result<DatasetParts> tensor_slice_dataset(const DatasetArgs& args) {
@@ -60,7 +69,8 @@ Result<DatasetParts> tensor_slice_dataset(const DatasetArgs& args) {
         return numbered(rows, [components, &allocator](int64_t row) {
           return row_of(components, row, allocator);
         });
-      }};
+      },
+      types_of(components)};
 }
 
 Result<DatasetParts> range_dataset(const DatasetArgs& args) {
@@ -80,19 +90,23 @@ Result<DatasetParts> range_dataset(const DatasetArgs& args) {
   const DataType type =
       args.attr<std::vector<DataType>>("output_types", {DataType::kInt64})
           .front();
-  if (type != DataType::kInt64 && type != DataType::kInt32)
-    return args.context().fail("output_types must be int64 or int32, not {}",
+  if (!visit_real(type, [](auto) {}))
+    return args.context().fail("output_types must be of real numbers, not {}",
                                dtype_name(type));
   return DatasetParts{
-      int64_t(count), [=](Segment&, const Dataset&) -> Result<StagePtr> {
+      int64_t(count),
+      [=](Segment&, const Dataset&) -> Result<StagePtr> {
         return numbered(int64_t(count), [=](int64_t i) -> Result<Element> {
           const auto value =
               int64_t(uint64_t(start) + uint64_t(i) * uint64_t(step));
-          return Element{type == DataType::kInt64
-                             ? Tensor::scalar(value)
-                             : Tensor::scalar(int32_t(value))};
+          Element element(1);
+          visit_real(type, [&]<class T>(TypeTag<T>) {
+            element[0] = Tensor::scalar(T(value));
+          });
+          return element;
         });
-      }};
+      },
+      std::vector{type}};
 }
 
 }  // namespace

@@ -200,7 +200,10 @@ void Reader::take_records() noexcept {
   is_at_end_ = piece->is_at_end;
   ends_at_once_ = piece->ends_at_once;
   failure_ = guarded("reader", [&]() -> Status {
-    for (Record& record : piece->records) records_.push_back(std::move(record));
+    for (Record& record : piece->records) {
+      bytes_ += record.value.size();
+      records_.push_back(std::move(record));
+    }
     return {};
   });
   if (failure_.ok() && !piece->status.ok())

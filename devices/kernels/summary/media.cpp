@@ -4,6 +4,7 @@
 
 #include "devices/kernel_registry.h"
 #include "devices/kernels/codec/inputs.h"
+#include "devices/kernels/summary/message.h"
 #include "devices/media/summary_values.h"
 #include "graph/proto/summary.pb.h"
 
@@ -19,8 +20,7 @@ class SummaryKernel : public BytesKernel {
   Status compute(KernelContext& context) const final {
     tensorflow::Summary summary;
     TAGFLOW_RETURN_IF_ERROR(prefixed(context, fill(context, summary)));
-    context.set_output(0, Tensor::scalar(summary.SerializeAsString()));
-    return {};
+    return set_message(context, summary);
   }
 
  private:

@@ -31,8 +31,7 @@ class ScalarSummaryKernel final : public BytesKernel {
         value->set_simple_value(float(elements[i]));
       }
     });
-    context.set_output(0, Tensor::scalar(summary.SerializeAsString()));
-    return {};
+    return set_message(context, summary);
   }
 };
 
@@ -57,8 +56,7 @@ class MergeSummaryKernel final : public BytesKernel {
         }
         merged.MergeFrom(summary);
       }
-    context.set_output(0, Tensor::scalar(merged.SerializeAsString()));
-    return {};
+    return set_message(context, merged);
   }
 };
 

@@ -47,15 +47,14 @@ class WriterState final : public StateObject {
   Result<std::shared_ptr<EventWriter>> writer() const {
     const std::lock_guard lock(mutex_);
     TAGFLOW_RETURN_IF_ERROR(ended());
-    if (writer_ == nullptr)
-      return error(Code::kNotFound, "{} has no file", describe());
+    if (writer_ == nullptr) return no_file();
     return writer_;
   }
   Result<std::shared_ptr<EventWriter>> take() {
-    TAGFLOW_ASSIGN(std::shared_ptr<EventWriter> taken, writer());
     const std::lock_guard lock(mutex_);
-    writer_.reset();
-    return taken;
+    TAGFLOW_RETURN_IF_ERROR(ended());
+    if (writer_ == nullptr) return no_file();
+    return std::exchange(writer_, nullptr);
   }
 
  protected:
@@ -69,6 +68,10 @@ class WriterState final : public StateObject {
   }
 
  private:
+  Status no_file() const {
+    return error(Code::kNotFound, "{} has no file", describe());
+  }
+
   const std::string name_;
   mutable std::mutex mutex_;
   std::shared_ptr<EventWriter> writer_;  // null unless it is open

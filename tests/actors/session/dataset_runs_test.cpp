@@ -8,66 +8,12 @@
 #include <thread>
 
 #include "devices/files/record_file.h"
-#include "tests/actors/function_graph.h"
+#include "tests/actors/session/pipeline_graph.h"
 #include "tests/temp_folder.h"
 
 namespace tagflow::actors {
 
 namespace {
-
-using graph::testing::must;
-
-constexpr DataType kLong = DataType::kInt64;
-
-// The types and shapes of numbers, or of texts.
-AttrMap with_spec(AttrMap attrs = {}, DataType type = kLong) {
-  attrs["output_types"] = std::vector<DataType>{type};
-  attrs["output_shapes"] = std::vector<PartialShape>{PartialShape()};
-  return attrs;
-}
-
-AttrMap calling(const std::string& function, size_t captured = 0) {
-  return with_spec(
-      {{"f", call_of(function)},
-       {"Targuments", std::vector<DataType>(captured, DataType::kResource)}});
-}
-
-// A graph with the iterator "it", its initializer "init" and "next".
-struct PipelineGraph : FunctionGraph {
-  explicit PipelineGraph(DataType type = kLong) : type_(type) {}
-
-  void number(const std::string& name, int64_t value) {
-    add({body_const(name, Tensor::scalar(value))});
-  }
-  void range(const std::string& name, int64_t stop) {
-    number(name + "/0", 0);
-    number(name + "/stop", stop);
-    number(name + "/1", 1);
-    add({body_node(name, "RangeDataset",
-                   {name + "/0", name + "/stop", name + "/1"}, with_spec())});
-  }
-  void iterate(const std::string& dataset) {
-    const AttrMap named = with_spec(
-        {{"shared_name", std::string()}, {"container", std::string()}}, type_);
-    add({body_node("it", "IteratorV2", {}, named),
-         body_node("init", "MakeIterator", {dataset, "it"}),
-         body_node("next", "IteratorGetNext", {"it"}, with_spec({}, type_))});
-  }
-
- private:
-  DataType type_;
-};
-
-Result<int64_t> next_number(Session& session,
-                            const RunOptions& options = within_a_minute()) {
-  auto values = session.run({}, {"next"}, {}, options);
-  if (!values.ok()) return std::move(values).status();
-  return (*values)[0].item<int64_t>();
-}
-
-void initialise(Session& session) {
-  must(session.run({}, {}, {"init"}, within_a_minute()));
-}
 
 bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;

@@ -5,7 +5,10 @@
 #include <fstream>
 #include <future>
 
+#include "actors/shared_state.h"
 #include "devices/files/record_file.h"
+#include "devices/kernels/reader/reader.h"
+#include "tests/actors/pending.h"
 #include "tests/actors/program.h"
 #include "tests/temp_folder.h"
 
@@ -257,6 +260,34 @@ TEST_CASE("a reader goes on where its state was taken") {
        {std::string("BOGUS"), state.substr(1), state + "ExtraJunk",
         std::string("\x08\x02\x10\x05")})
     CHECK(says(second.restore(other).to_string(), "InvalidArgument", "state"));
+}
+
+TEST_CASE("a reader reads on before it has given out what it has read") {
+  const Folder folder;
+  const std::string file = folder / "a";
+  std::string lines;
+  for (int i = 0; i < 3000; ++i) lines += std::to_string(i) + "\n";
+  write(file, lines);
+  Reading reading("TextLineReaderV2");
+  reading.give({file});
+  reading.read();
+  const auto& resources = reading.session->shared_state()->resources();
+  Ref<devices::StateObject> found;
+  resources.for_each(
+      [&](const devices::ResourceKey& key, devices::StateObject& object) {
+        if (key.kind == devices::Reader::kKind)
+          found = Ref<devices::StateObject>(&object);
+      });
+  REQUIRE(found);
+  // Nobody is inside between the reads.
+  const auto& reader = static_cast<const devices::Reader&>(*found);
+  constexpr int kPiece = 1024;
+  CHECK(reader.can_give(kPiece - 1));
+  CHECK(!reader.can_give(kPiece));
+  for (int i = 1; i < kPiece / 2 + 2; ++i) reading.read();
+  CHECK(comes_true([&] { return !reader.is_busy(); }));
+  reading.read();  // enters it after what was read
+  CHECK(reader.can_give(kPiece));
 }
 
 TEST_CASE("a read that waits for a name ends with its step, and takes none") {

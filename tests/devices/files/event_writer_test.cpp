@@ -73,6 +73,20 @@ TEST_CASE("events of many threads are written, each once") {
   CHECK((*writer)->close().ok());
 }
 
+TEST_CASE("a writer may be closed by several threads at once") {
+  for (int i = 0; i < 50; ++i) {
+    MemoryFiles files;
+    auto writer = EventWriter::open("runs/a", patient(files));
+    REQUIRE(writer.ok());
+    CHECK((*writer)->add(event_of_step(1)).ok());
+    std::thread other([&] { CHECK((*writer)->close().ok()); });
+    CHECK((*writer)->close().ok());
+    // Whoever closes it first, it is over for both.
+    CHECK(steps_in(files.contents().at((*writer)->path())).size() == 1);
+    other.join();
+  }
+}
+
 TEST_CASE("a full disk is an error, and costs no record") {
   MemoryFiles files;
   auto writer = EventWriter::open("runs", patient(files));

@@ -54,6 +54,25 @@ TEST_CASE("a PNG is decoded to what was encoded") {
   }
 }
 
+TEST_CASE("a JPEG of a few bytes does not ask for any number of numbers") {
+  // Progressive, and by arithmetic coding, which needs no bit for a block.
+  const auto jpeg = [](int side) {
+    std::string file("\xff\xd8\xff\xdb\x00\x43\x00", 7);
+    file += std::string(64, '\1');
+    file += std::string("\xff\xca\x00\x11\x08", 5);
+    for (int i = 0; i < 2; ++i) {
+      file += char(side >> 8);
+      file += char(side & 255);
+    }
+    file += std::string("\x03\x01\x11\x00\x02\x11\x00\x03\x11\x00", 10);
+    file += std::string("\xff\xda\x00\x0c\x03\x01\x00\x02\x00\x03", 10);
+    return file + std::string("\x00\x00\x00\x00\xff\xd9", 6);
+  };
+  CHECK(run_op("DecodeJpeg", {Tensor::scalar(jpeg(600))}).ok());
+  expect_error(run_op("DecodeJpeg", {Tensor::scalar(jpeg(6000))}),
+               Code::kResourceExhausted, "bytes of coefficients");
+}
+
 TEST_CASE("a JPEG that ends early is continued by grey, or refused") {
   const std::string whole = encoded("EncodeJpeg", slope(160, 3));
   const Tensor part = Tensor::scalar(whole.substr(0, whole.size() / 2));
