@@ -1,11 +1,16 @@
 #include "net/grpc/serving_doors.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <string>
 
 #include "graph/file/tensor_proto.h"
+#include "net/config/certificate_files.h"
+#include "net/config/small_file.h"
 #include "net/proto/serving/services.grpc.pb.h"
 #include "net/serving/prediction_service.h"
 #include "net/serving/task_pool.h"
@@ -18,16 +23,21 @@ namespace proto = tensorflow::serving;
 
 // Models behind a server, and a client of it.
 struct Doors {
-  explicit Doors(std::vector<ModelConfig> configs)
+  explicit Doors(std::vector<ModelConfig> configs,
+                 const GrpcServerOptions& options = {})
       : models(serve(configs)), pool(TaskPool::create(1).value()) {
-    auto started = GrpcServer::start({}, make_serving_doors(*models, *pool));
+    auto started =
+        GrpcServer::start(options, make_serving_doors(*models, *pool));
     REQUIRE(started.status().to_string() == "OK");
     server = *std::move(started);
-    const auto channel =
-        grpc::CreateChannel("localhost:" + std::to_string(server->port()),
-                            grpc::InsecureChannelCredentials());
+    const auto channel = connect(grpc::InsecureChannelCredentials());
     predictions = proto::PredictionService::NewStub(channel);
     model_service = proto::ModelService::NewStub(channel);
+  }
+  std::shared_ptr<grpc::Channel> connect(
+      std::shared_ptr<grpc::ChannelCredentials> credentials) const {
+    return grpc::CreateChannel("localhost:" + std::to_string(server->port()),
+                               std::move(credentials));
   }
 
   std::unique_ptr<ModelServer> models;
@@ -252,6 +262,87 @@ TEST_CASE("a run ends by the deadline of its call, or when the client goes") {
   left.TryCancel();
   client.join();
   while (count_running()) std::this_thread::yield();
+}
+
+// The certificates of a server and a client, of an authority of their own.
+struct Authority {
+  explicit Authority(const std::string& name)
+      : folder(std::filesystem::temp_directory_path() /
+               fmt::format("serving_doors_{}_{}", name, ::getpid())) {
+    CertificateFiles files;
+    files.folder = folder;
+    files.cluster = name;
+    files.lasts = std::chrono::hours(1);
+    files.processes = {{{"server", 0}, {"localhost"}}, {{"client", 0}, {}}};
+    REQUIRE(write_certificates(files).status().to_string() == "OK");
+  }
+  ~Authority() { std::filesystem::remove_all(folder); }
+  Authority(const Authority&) = delete;
+  Authority& operator=(const Authority&) = delete;
+
+  TlsFiles files_of(const std::string& process) const {
+    return certificates_in(folder).of(process);
+  }
+
+  const std::filesystem::path folder;
+};
+
+std::string text_of(const std::string& path) {
+  return read_small_file(path, 1 << 20, Readers::kAnybody).value();
+}
+
+// Whether a model answers a client that trusts these authorities, and shows
+// these certificates if they are not empty.
+bool is_served(const Doors& doors, const std::string& trusted,
+               const TlsFiles& own) {
+  grpc::SslCredentialsOptions ssl;
+  ssl.pem_root_certs = text_of(trusted);
+  if (!own.empty()) {
+    ssl.pem_cert_chain = text_of(own.certificate);
+    ssl.pem_private_key = text_of(own.key);
+  }
+  const auto stub = proto::PredictionService::NewStub(
+      doors.connect(grpc::SslCredentials(ssl)));
+  grpc::ClientContext context;
+  proto::PredictResponse response;
+  return stub
+      ->Predict(&context,
+                predict_request("half", "x", Tensor::vector<float>({2})),
+                &response)
+      .ok();
+}
+
+bool is_served_plainly(const Doors& doors) {
+  grpc::ClientContext context;
+  proto::PredictResponse response;
+  return doors.predictions
+      ->Predict(&context,
+                predict_request("half", "x", Tensor::vector<float>({2})),
+                &response)
+      .ok();
+}
+
+TEST_CASE("with TLS, models answer clients with a certificate they trust") {
+  const Authority ours("ours"), other("other");
+  const TlsFiles server = ours.files_of("server-0");
+  const TlsFiles client = ours.files_of("client-0");
+  const Doors doors({{"half", served("half_plus")}}, {.tls = server});
+  CHECK(is_served(doors, client.ca, client));
+  CHECK_FALSE(is_served(doors, client.ca, {}));
+  CHECK_FALSE(is_served(doors, client.ca, other.files_of("client-0")));
+  // A server that the client does not trust.
+  CHECK_FALSE(is_served(doors, other.files_of("client-0").ca, client));
+  CHECK_FALSE(is_served_plainly(doors));
+}
+
+TEST_CASE("with TLS, clients may be asked for no certificate") {
+  const Authority ours("asks_for_none");
+  TlsFiles server = ours.files_of("server-0");
+  const std::string ca = std::exchange(server.ca, "");
+  const Doors doors({{"half", served("half_plus")}},
+                    {.tls = server, .asks_for_certificates = false});
+  CHECK(is_served(doors, ca, {}));
+  CHECK_FALSE(is_served_plainly(doors));
 }
 
 }  // namespace
