@@ -97,7 +97,10 @@ void ModelServer::predict(PredictRequest request, PredictDone done) {
   call->done = std::move(done);
   const Status begun = guarded("serving", [&]() -> Status {
     const PredictRequest& wanted = call->request;
-    TAGFLOW_ASSIGN(call->servable, store_->find(wanted.model));
+    call->servable = std::move(call->request.servable);
+    if (call->servable == nullptr) {
+      TAGFLOW_ASSIGN(call->servable, store_->find(wanted.model));
+    }
     call->figures = &figures_.of(wanted.model.name);
     call->figures->requests.on_begin();
     TAGFLOW_ASSIGN(call->signature,

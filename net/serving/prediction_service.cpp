@@ -78,9 +78,7 @@ void run_examples(ModelServer& server, const proto::ModelSpec& spec,
   int64_t examples = 0;
   const Status begun = guarded("serving", [&]() -> Status {
     TAGFLOW_ASSIGN(const auto servable, server.models().find(request.model));
-    // This version answers, if there is a newer one meanwhile, too.
-    request.model.version = servable->version();
-    request.model.label.clear();
+    request.servable = servable;
     TAGFLOW_ASSIGN(const ServedSignature* signature,
                    servable->signature(request.model.signature));
     TAGFLOW_ASSIGN(examples, count_examples(input));

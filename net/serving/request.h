@@ -16,6 +16,8 @@
 
 namespace tagflow::net::serving {
 
+class Servable;
+
 // By the names of a signature's inputs or outputs.
 using Tensors = std::map<std::string, Tensor>;
 
@@ -35,6 +37,9 @@ inline constexpr char kDefaultSignature[] = "serving_default";
 
 struct PredictRequest {
   ModelSpec model;
+  // The version that answers, if it was looked up already, to read the inputs:
+  // meanwhile it may have made way for a newer one. Null: `model` says which.
+  std::shared_ptr<const Servable> servable;
   Tensors inputs;
   // The outputs that the answer has; empty: all.
   std::vector<std::string> output_filter;

@@ -197,8 +197,8 @@ void RestApi::predict(const std::shared_ptr<Call>& call) {
   call->drop_body();
   call->is_in_rows = body->is_in_rows;
   PredictRequest request;
-  // The version whose signature the values were read for answers.
   request.model = {servable->model(), servable->version(), "", body->signature};
+  request.servable = std::move(servable);
   request.inputs = std::move(body->inputs);
   request.deadline = call->context.deadline;
   request.end = call->context.end;

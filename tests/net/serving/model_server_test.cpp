@@ -42,6 +42,21 @@ TEST_CASE("a request names a version, a signature and outputs") {
                   Tensor::vector<std::string>({"a!"})));
 }
 
+TEST_CASE("a version that was looked up answers when it has made way, too") {
+  const auto server = serve("half_plus");
+  PredictRequest request =
+      request_for("half_plus", {{"x", Tensor::vector<float>({2})}});
+  request.servable = server->models().find(request.model).value();
+  REQUIRE(server->models().set_configs({{"count", served("count")}}).ok());
+  REQUIRE(server->models().look().ok());
+  const auto response = predict(*server, request);
+  CAPTURE(response.status().to_string());
+  REQUIRE(response.ok());
+  CHECK(response->model.version == 2);
+  request.servable = nullptr;
+  CHECK(predict(*server, request).status().code() == Code::kNotFound);
+}
+
 TEST_CASE("a wrong request says what is wrong, and what there is") {
   const auto server = serve("two_inputs");
   const Tensors right{{"name", Tensor::vector<std::string>({"a"})},
