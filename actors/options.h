@@ -22,6 +22,7 @@ namespace tagflow::actors {
 
 class Backend;       // actors/session/backend.h
 class Engine;        // actors/runtime/engine.h
+class Inspector;     // actors/session/inspector.h
 class Observer;      // actors/watch/observer.h
 class SessionState;  // internal
 class SharedState;   // what outlives runs: opaque
@@ -148,6 +149,9 @@ struct RunOptions {
   // Records the run at a far lower cost than an observer; null: none. It must
   // live as long as an observer.
   Trace* trace = nullptr;
+  // Looks at the run while it goes on, and stops it; null: nobody does. It must
+  // live as long as an observer.
+  Inspector* inspector = nullptr;
 };
 
 // What a run did.

@@ -28,4 +28,8 @@ Status explain_deadlock(const RunContext& context,
 Status explain_stop(const Status& stop, const RunContext& context,
                     const std::vector<std::string>& missing_fetches);
 
+// At most so many lines, each of which says what a node of a step at rest waits
+// for, as those of explain_deadlock().
+std::vector<std::string> list_waits(const RunContext& context, size_t most);
+
 }  // namespace tagflow::actors

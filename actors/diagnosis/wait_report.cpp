@@ -126,8 +126,9 @@ class Missing {
 // first.
 class Report {
  public:
-  explicit Report(const RunContext& context)
-      : step_(context.partitions),
+  explicit Report(const RunContext& context, size_t most = kMaxListed)
+      : most_(most),
+        step_(context.partitions),
         has_peers_(context.peers.has_value()),
         missing_transfers_(step_) {}
 
@@ -181,13 +182,14 @@ class Report {
   // others.
   template <class F>
   void line(const F& text) {
-    if (lines_.size() < kMaxListed) {
+    if (lines_.size() < most_) {
       lines_.push_back(text());
     } else {
       ++omitted_;
     }
   }
 
+  const std::vector<std::string>& lines() const { return lines_; }
   std::string text() const {
     return fmt::format(
         "{}{}", fmt::join(lines_, "; "),
@@ -357,6 +359,7 @@ class Report {
     });
   }
 
+  const size_t most_;  // lines
   QuietStep step_;
   const bool has_peers_;  // which send what no partition here does
   MissingTransfers missing_transfers_;
@@ -389,6 +392,14 @@ std::string late_text(const RunContext& context) {
 }
 
 }  // namespace
+
+std::vector<std::string> list_waits(const RunContext& context, size_t most) {
+  Report report(context, most);
+  report.add_unanswered();
+  report.add_recvs(false);
+  report.add_waiting();
+  return report.lines();
+}
 
 Status explain_deadlock(const RunContext& context,
                         const std::vector<std::string>& missing_fetches) {

@@ -110,6 +110,7 @@ struct Batch {
   uint32_t ordinal = 0;     // kEnter, kExit to a parent: which child frame
   int64_t iteration = 0;    // of the receiving or the answering iteration
   uint64_t generation = 0;  // of the receiving frame instance
+  uint32_t pass = 0;        // of the command of a Hold that lets it go
   Step* step = nullptr;     // the step that it belongs to
   const ConstSet* constants = nullptr;  // kTokens: the loop constants so far
   // kEnter: the parent iteration. kTransfers: the iteration.

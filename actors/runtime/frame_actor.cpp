@@ -6,6 +6,7 @@
 
 #include "actors/plan/tag.h"
 #include "actors/runtime/call_frames.h"
+#include "actors/runtime/hold.h"
 #include "actors/runtime/tag_text.h"
 #include "actors/watch/trace.h"
 
@@ -26,9 +27,13 @@ FrameActor::FrameActor(caf::actor_config& config, const PartitionRun& run,
 }
 
 void FrameActor::on_batch(Batch* batch, Runner& runner) {
-  if (batch->step->cancelled()) {
-    pool().give(batch);
-    return;
+  if (batch->step->interrupted()) [[unlikely]] {
+    Hold* const hold = batch->step->hold.get();
+    if (hold != nullptr && hold->take(*this, batch, nullptr)) return;
+    if (batch->step->cancelled()) {
+      pool().give(batch);
+      return;
+    }
   }
   if (batch->kind == BatchKind::kEnter) {
     if (!live_ && !begin(*batch)) {
@@ -96,6 +101,11 @@ bool FrameActor::begin(const Batch& batch) {
   constants_seen_ = false;
   if (instance_.watched) report_start();
   return true;
+}
+
+void FrameActor::watch(Observer* observer) {
+  instance_.observer = observer;
+  instance_.watched = observer != nullptr || instance_.trace != nullptr;
 }
 
 void FrameActor::report_start() {

@@ -37,6 +37,11 @@ class FrameActor : public EngineActor {
   bool exit_was_live(size_t index) const { return exit_live_[index] != 0; }
   // The number of the last iteration. REQUIRES: the instance has ended.
   int64_t last_iteration() const { return last_iteration_; }
+  // How many instances it has begun, in all steps.
+  uint64_t num_begun() const { return counters_.frames; }
+  // Iterations that begin from now on have that observer, or none. REQUIRES:
+  // the step is held, within Hold::look()
+  void watch(Observer* observer);
   // REQUIRES: the step is quiet.
   void collect(Counters& counters) const;
   void reset();

@@ -6,6 +6,7 @@
 
 #include "actors/runtime/call_frames.h"
 #include "actors/runtime/frame_actor.h"
+#include "actors/runtime/hold.h"
 #include "actors/runtime/rendezvous.h"
 #include "actors/runtime/token_path.h"
 #include "actors/watch/observer.h"
@@ -33,13 +34,25 @@ IterationActor::IterationActor(caf::actor_config& config, FrameInstance& frame)
 // --- Handling a batch -------------------------------------------------------
 
 void IterationActor::on_batch(Batch* batch, Runner& runner) {
-  if (batch->step->cancelled()) return drop(batch);
+  if (batch->step->interrupted()) [[unlikely]] {
+    if (is_held_back(batch)) return;
+    if (batch->step->cancelled()) return drop(batch);
+  }
   if (batch->kind == BatchKind::kTokens) [[likely]] {
     if (!on_tokens(batch, runner)) return;
   } else if (!on_other(batch, runner)) {
     return;
   }
   work(runner);
+}
+
+// Whether the step's hold has parked the batch.
+bool IterationActor::is_held_back(Batch* batch) {
+  Hold* const hold = batch->step->hold.get();
+  if (hold == nullptr) return false;
+  const bool begins = batch->kind == BatchKind::kTokens && !busy() &&
+                      batch->generation == frame_.generation;
+  return hold->take(*this, batch, begins ? &frame_ : nullptr);
 }
 
 // Takes tokens of the predecessor or the frame. False if the batch is stale, or

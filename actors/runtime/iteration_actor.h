@@ -83,6 +83,8 @@ class IterationActor : public EngineActor {
   bool child_live(size_t ordinal) const {
     return interpreter_.child_live(ordinal);
   }
+  // How many iterations it has begun, in all steps.
+  uint64_t num_begun() const { return counters_.iterations; }
   void collect(Counters& counters) const;
   // Discards an unfinished iteration, and releases its tensors.
   void reset();
@@ -95,6 +97,7 @@ class IterationActor : public EngineActor {
 
  private:
   // The actions of a step, in the order of on_batch().
+  bool is_held_back(Batch* batch);
   void drop(Batch* batch);
   bool on_tokens(Batch* batch, Runner& runner);
   bool on_other(Batch* batch, Runner& runner);

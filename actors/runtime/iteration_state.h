@@ -68,6 +68,7 @@ class IterationState {
   std::span<const uint32_t> ready() const { return {ready_, ready_end_}; }
 
   Tensor& slot(uint32_t index) { return slots_[index]; }
+  const Tensor& slot(uint32_t index) const { return slots_[index]; }
   Tensor* slots() { return slots_.data(); }
   uint32_t& pending(uint32_t node) { return pending_[node]; }
   uint32_t pending(uint32_t node) const { return pending_[node]; }

@@ -24,6 +24,7 @@ class PartitionActor : public EngineActor {
   Batch* take_start() { return pool().take(BatchKind::kStart); }
   bool done() const { return done_; }
   const FrameActor& root() const { return *root_; }
+  FrameActor& root() { return *root_; }
   void collect(Counters& counters) const;
   void reset();
   // Ends frames of calls beyond those that are kept for the next step.

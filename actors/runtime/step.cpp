@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/runtime/engine.h"
+#include "actors/runtime/hold.h"
 #include "devices/thread_activity.h"
 #include "graph/counted.h"
 #include "graph/fault.h"
@@ -52,6 +53,7 @@ void Step::drop_activity() {
                                      std::memory_order_relaxed))
       continue;
     if (on_waiting) on_waiting(*this);
+    if (hold != nullptr) hold->on_rest();
     return;
   }
 }
@@ -112,6 +114,20 @@ std::string KernelWait::reason() const {
   return kernel == nullptr ? std::string() : kernel->describe_wait(*context);
 }
 
+std::vector<std::string> Step::list_waits(size_t most) const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> texts;
+  for (const StepWait& wait : waits_) {
+    if (texts.size() == most) break;
+    if (wait.is_hold) continue;
+    const std::string reason = wait.reason();
+    texts.push_back(reason.empty()
+                        ? wait.name()
+                        : fmt::format("{}: {}", wait.name(), reason));
+  }
+  return texts;
+}
+
 std::string Step::describe_waits() const {
   std::lock_guard lock(mutex_);
   return first_of(waits_, kMostNamed, [](const StepWait& wait) {
@@ -157,6 +173,7 @@ bool Step::fail_locked(Status&& status) {
   const bool first = error_.ok();
   if (first) error_ = std::move(status);
   cancelled_.store(true, std::memory_order_release);
+  interrupts_.fetch_or(kCancelled);
   return first;
 }
 

@@ -23,6 +23,8 @@
 
 namespace tagflow::actors {
 
+class Hold;  // actors/runtime/hold.h
+
 // Note [Life of a step]
 // A step is *active* while some actor, kernel or device of the engine works for
 // it: while it has units of activity (Note [Activity] in runner.h). It *waits*
@@ -94,6 +96,8 @@ struct StepWait
   devices::WaitsFor what = devices::WaitsFor::kOutside;
   // It is a part's wait for what its peers send: actors/runtime/peer_wait.h.
   bool is_for_peers = false;
+  // It is that of a Hold.
+  bool is_hold = false;
   // The reason of the wait at the time when the step was stopped, if it was.
   std::string at_stop;
 };
@@ -139,6 +143,8 @@ class Step : public std::enable_shared_from_this<Step>,
   bool urgent = false;  // goes before others if workers are few
   Observer* observer = nullptr;
   Trace* trace = nullptr;
+  // By which others look at it; null: nobody can. Set before the step starts.
+  std::shared_ptr<Hold> hold;
   std::vector<FetchSlot> fetches;
   // Zero: none. Set before the step starts.
   std::chrono::steady_clock::time_point deadline;
@@ -156,6 +162,23 @@ class Step : public std::enable_shared_from_this<Step>,
   bool faulted() const { return faulted_.load(std::memory_order_relaxed); }
   // Reads the flag that fail() sets. Thread-safe.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
+  // Whether it is cancelled, or held: Note [Holds] in hold.h. Thread-safe.
+  bool interrupted() const {
+    return interrupts_.load(std::memory_order_acquire) != 0;
+  }
+  // Whether it is cancelled, or everything of it is held. Thread-safe.
+  bool must_rest() const {
+    return (interrupts_.load(std::memory_order_relaxed) &
+            (kCancelled | kFrozen)) != 0;
+  }
+  // Sets whether it is held, and whether everything is. REQUIRES: called by the
+  // hold, one call at a time
+  void set_held(bool is_held, bool is_frozen) {
+    const auto bits =
+        uint8_t((is_held ? kHeld : 0) | (is_frozen ? kFrozen : 0));
+    interrupts_.fetch_or(bits);
+    interrupts_.fetch_and(uint8_t(bits | kCancelled));
+  }
   // The first error, or OK. Thread-safe.
   Status error() const;
 
@@ -178,6 +201,9 @@ class Step : public std::enable_shared_from_this<Step>,
   bool waits_for_state() const;
   // Whether the step waits, and only for what its peers send. Thread-safe.
   bool waits_for_peers() const;
+  // Names at most so many of its waits, with their reasons, but not that for
+  // its hold. Thread-safe.
+  std::vector<std::string> list_waits(size_t most) const;
   // Names a few of its waits. Thread-safe.
   std::string describe_waits() const;
   // The number of waits that have ended. Thread-safe.
@@ -259,6 +285,7 @@ class Step : public std::enable_shared_from_this<Step>,
     Step& step_;
   };
 
+  static constexpr uint8_t kCancelled = 1, kHeld = 2, kFrozen = 4;
   static constexpr uint64_t kUnit = 1;
   static constexpr uint64_t kWait = uint64_t(1) << 32;
   static constexpr uint64_t kClosed = uint64_t(1) << 63;
@@ -287,6 +314,7 @@ class Step : public std::enable_shared_from_this<Step>,
 
   std::shared_ptr<Step> self_;  // from keep_alive() to quiet()
   std::atomic<bool> cancelled_{false};
+  std::atomic<uint8_t> interrupts_{0};  // those below
   std::atomic<bool> faulted_{false};
   std::atomic<bool> answered_{false};   // some thread writes the answer
   std::atomic<bool> delivered_{false};  // it is written; set with mutex_ held

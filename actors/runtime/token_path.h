@@ -190,7 +190,7 @@ template <class F>
     fire_one(state_.pop_ready());
     if (++fired % kFiringsPerCheck == 0) {
       step_->check_deadline();
-      if (step_->cancelled() || runner.must_yield_between()) break;
+      if (step_->must_rest() || runner.must_yield_between()) break;
     }
   }
   fired_ += fired;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "actors/diagnosis/diagnosis.h"
+#include "actors/runtime/hold.h"
 #include "devices/thread_activity.h"
 #include "graph/fault.h"
 
@@ -182,6 +183,7 @@ Status LocalExecutable::start(const std::shared_ptr<Step>& step,
   context.release();
   step->keep_alive();
   step->add_activity();  // the start itself
+  if (step->hold != nullptr) step->hold->attach(step, *raw);
   Runner runner(nullptr, settings_.hand_off, kLentQuantum, step->info.step_id);
   try {
     if (peers_ && !raw->partitions.empty()) {

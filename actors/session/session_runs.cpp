@@ -1,6 +1,7 @@
 // The runs of a session: their start and their answers.
 #include <algorithm>
 
+#include "actors/session/inspector.h"
 #include "actors/session/session_state.h"
 #include "actors/shared_state.h"
 #include "graph/counted.h"
@@ -107,6 +108,7 @@ std::shared_ptr<Step> SessionState::make_step(
   step->urgent = options.priority == Priority::kHigh;
   step->observer = options.observer;
   step->trace = options.trace;
+  if (options.inspector != nullptr) step->hold = options.inspector->add_step();
   step->timeout =
       std::min(options.timeout.count() > 0 ? options.timeout : options_.timeout,
                kLongestTimeout);
