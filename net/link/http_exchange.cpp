@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/asio/write.hpp>
 
+#include "net/link/http_socket.h"
+
 namespace tagflow::net {
 
 namespace asio = boost::asio;
@@ -44,9 +46,11 @@ void HttpServer::Exchange::close() {
   socket_.close(ignored);
   release();
   const auto running = std::exchange(running_, nullptr);
-  if (running != nullptr) --server_.num_running;
+  const auto upgraded = std::exchange(upgraded_, nullptr);
+  if (running != nullptr || upgraded != nullptr) --server_.num_running;
   server_.erase(place_, is_busy_ ? server_.busy : server_.idle);
   if (running != nullptr) running->leave();
+  if (upgraded != nullptr) upgraded->close();
 }
 
 void HttpServer::Exchange::set_busy(bool is_busy) {
@@ -97,10 +101,57 @@ void HttpServer::Exchange::on_head(const ErrorCode& error) {
   const auto target = request.target();
   const std::string path(target.data(),
                          std::min(target.find('?'), target.size()));
+  if (upgrade()) return;
   if (!server_.requests || server_.pages.contains(path))
     return answer_page(path, is_head_, has_body, stays_ && !has_body);
   body_.emplace(std::move(*parser_));
   has_body ? read_body() : run();
+}
+
+bool HttpServer::Exchange::upgrade() {
+  const auto& request = parser_->get();
+  if (!server_.sockets || !boost::beast::websocket::is_upgrade(request))
+    return false;
+  if (server_.is_draining || buffer_.size() > 0) {
+    refuse(http::status::bad_request, "a client waits for the upgrade");
+    return true;
+  }
+  if (server_.num_running >= server_.options.most_running) {
+    refuse(http::status::service_unavailable, "there are too many clients");
+    return true;
+  }
+  const auto field = [&](http::field name) {
+    const auto value = request[name];
+    return std::string(value.data(), value.size());
+  };
+  const auto target = request.target();
+  const auto state = std::make_shared<WebSocket::State>(server_.way);
+  std::variant<Page, SocketEvents> decided;
+  const Status made = guarded("net|http", [&] {
+    decided = server_.sockets({{target.data(), target.size()},
+                               field(http::field::host),
+                               field(http::field::origin)},
+                              WebSocket(state));
+  });
+  if (!made.ok()) decided = http_refusal(500, made.message());
+  if (auto* page = std::get_if<Page>(&decided)) {
+    answer(std::move(*page), false, false);
+    return true;
+  }
+  ErrorCode ignored;
+  timer_.cancel(ignored);
+  set_busy(true);
+  ++server_.num_running;
+  upgraded_ = std::make_shared<Upgraded>(
+      server_, std::move(socket_), [self = weak_from_this()] {
+        if (const auto exchange = self.lock()) exchange->close();
+      });
+  {
+    const std::lock_guard lock(state->mutex);
+    state->connection = upgraded_;
+  }
+  upgraded_->start(request, std::get<SocketEvents>(std::move(decided)));
+  return true;
 }
 
 void HttpServer::Exchange::answer_page(const std::string& path, bool is_head,

@@ -38,10 +38,12 @@ struct HttpServer::State : std::enable_shared_from_this<State> {
   };
 
   State(Options server_options, std::map<std::string, Handler> server_pages,
-        RequestHandler handler, IoThread& io_thread)
+        RequestHandler handler, SocketHandler socket_handler,
+        IoThread& io_thread)
       : options(std::move(server_options)),
         pages(std::move(server_pages)),
         requests(std::move(handler)),
+        sockets(std::move(socket_handler)),
         thread(io_thread),
         door(io_thread.context()),
         way(std::make_shared<Way>()) {
@@ -65,6 +67,7 @@ struct HttpServer::State : std::enable_shared_from_this<State> {
   const Options options;
   const std::map<std::string, Handler> pages;
   const RequestHandler requests;
+  const SocketHandler sockets;
   IoThread& thread;
   Door door;
   const std::shared_ptr<Way> way;
@@ -84,7 +87,8 @@ struct HttpServer::State : std::enable_shared_from_this<State> {
 //
 // Life: *reading* a head and a body; *running*, if the answer is the request
 // handler's; *answering*; then reading again, or *ending*: the peer's bytes are
-// dropped until it closes. At any time it may be *closed*.
+// dropped until it closes; or *upgraded*, to a WebSocket. At any time it may be
+// *closed*.
 class HttpServer::Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(State& server, State::Socket socket);
@@ -120,6 +124,8 @@ class HttpServer::Exchange : public std::enable_shared_from_this<Exchange> {
   // Answers by a page. A status that is no success ends nothing.
   void answer_page(const std::string& path, bool is_head, bool has_body,
                    bool stays);
+  // True if the request is one for a WebSocket.
+  bool upgrade();
   void read_body();
   void read_some();
   void on_body_late();
@@ -145,6 +151,7 @@ class HttpServer::Exchange : public std::enable_shared_from_this<Exchange> {
   std::optional<HeadParser> parser_;
   std::optional<BodyParser> body_;
   std::shared_ptr<Answer::State> running_;  // null unless a request runs
+  std::shared_ptr<Upgraded> upgraded_;      // null unless it is a WebSocket
   std::optional<Page> page_;                // its answer, while it watches
   bool is_watching_ = false;
   bool is_busy_ = false;  // on which list it is

@@ -151,11 +151,12 @@ HttpServer::HttpServer(std::unique_ptr<IoThread> thread,
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(
     Options options, std::map<std::string, Handler> pages,
-    RequestHandler requests) {
+    RequestHandler requests, SocketHandler sockets) {
   return guarded("net|http", [&]() -> Result<std::unique_ptr<HttpServer>> {
     TAGFLOW_ASSIGN(auto thread, IoThread::start("tagflow http"));
     const auto state = std::make_shared<State>(
-        std::move(options), std::move(pages), std::move(requests), *thread);
+        std::move(options), std::move(pages), std::move(requests),
+        std::move(sockets), *thread);
     TAGFLOW_RETURN_IF_ERROR(state->open());
     std::unique_ptr<HttpServer> server(
         new HttpServer(std::move(thread), state));

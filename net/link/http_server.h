@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "graph/status.h"
 #include "net/link/io_thread.h"
@@ -28,7 +30,9 @@ namespace tagflow::net {
 //   429  too many requests are running
 //   431  a long head
 //   503  the memory for bodies is used up, or the server is about to end
-// Except for 404, 405 and 429 it ends the connection.
+// Except for 404, 405 and 429 it ends the connection. A request for a WebSocket
+// is for the handler of these, if there is one, at whatever path. A WebSocket
+// is a connection with a request that runs.
 //
 // A connection that is beyond the limits costs another one: the one without a
 // running request whose last answer is the longest ago is closed. So under a
@@ -72,6 +76,41 @@ class HttpServer {
   // answer may come later, from any thread. If it throws, the answer is a 500.
   using RequestHandler = std::function<void(Request, Answer)>;
 
+  // A client that asks for a WebSocket.
+  struct SocketRequest {
+    std::string target;
+    std::string host;    // the field: "localhost:8080"
+    std::string origin;  // the same, "http://localhost:8080"; empty: none
+  };
+  // Note [Newest text]
+  // A WebSocket keeps one text that has not been written. A newer one replaces
+  // it. So a client that is slow loses texts, but costs no memory.
+  //
+  // Copies are for the same connection, and may outlive it. Thread-safe.
+  class WebSocket {
+   public:
+    struct State;
+    explicit WebSocket(std::shared_ptr<State> state)
+        : state_(std::move(state)) {}
+    // Sends the text: Note [Newest text]. No effect if the client has gone.
+    void send(std::string text) const;
+    // Says farewell to the client.
+    void close() const;
+
+   private:
+    std::shared_ptr<State> state_;
+  };
+  // Are called on the server's thread, and must not block. If on_text throws,
+  // the connection ends.
+  struct SocketEvents {
+    std::function<void(std::string)> on_text;
+    std::function<void()> on_close;  // once, the last one
+  };
+  // Takes a client, or gives the page that it gets instead. Is called as a
+  // Handler is.
+  using SocketHandler = std::function<std::variant<Page, SocketEvents>(
+      const SocketRequest&, WebSocket)>;
+
   struct Options {
     // As Listener::Options has them.
     std::string host = "localhost";
@@ -83,7 +122,8 @@ class HttpServer {
     size_t most_body_bytes = size_t{64} << 20;
     // Of the bodies of all requests that are read or running, and of answers.
     size_t most_bytes = size_t{1} << 30;
-    size_t most_running = 1024;  // requests without an answer
+    size_t most_running = 1024;     // requests without an answer
+    size_t most_text_bytes = 4096;  // from the client of a WebSocket
     // For a head to come, from the answer to the last request on; for its body;
     // for an answer to be taken; and for the end of a connection.
     std::chrono::milliseconds time{5000 * kSlowness};
@@ -94,7 +134,7 @@ class HttpServer {
   // ResourceExhausted without a thread.
   static Result<std::unique_ptr<HttpServer>> start(
       Options options, std::map<std::string, Handler> pages,
-      RequestHandler requests = {});
+      RequestHandler requests = {}, SocketHandler sockets = {});
   // No handler is called any more when this returns; it waits for one that
   // runs. Clients of running requests have gone.
   ~HttpServer();
@@ -114,6 +154,7 @@ class HttpServer {
  private:
   struct State;
   class Exchange;
+  class Upgraded;
   HttpServer(std::unique_ptr<IoThread> thread, std::shared_ptr<State> state);
 
   const std::unique_ptr<IoThread> thread_;  // destroyed last

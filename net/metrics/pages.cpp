@@ -110,7 +110,17 @@ void write_devices(MetricText& text,
   }
 }
 
+std::optional<double> resident(const std::vector<std::string>& fields) {
+  const auto pages = field_of(fields, 24);
+  if (!pages) return {};
+  return *pages * double(::sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace
+
+uint64_t resident_bytes() {
+  return uint64_t(resident(stat_fields()).value_or(0));
+}
 
 void write_process(MetricText& text) {
   text.begin("tagflow_build_info", kGauge, "1, with the version of tagflow.");
@@ -130,10 +140,9 @@ void write_process(MetricText& text) {
   if (const auto bytes = field_of(fields, 23))
     text.one("process_virtual_memory_bytes", kGauge,
              "Virtual memory of the process.", *bytes);
-  if (const auto pages = field_of(fields, 24))
+  if (const auto bytes = resident(fields))
     text.one("process_resident_memory_bytes", kGauge,
-             "Resident memory of the process.",
-             *pages * double(::sysconf(_SC_PAGESIZE)));
+             "Resident memory of the process.", *bytes);
   if (const auto count = open_descriptors())
     text.one("process_open_fds", kGauge, "Open descriptors of the process.",
              *count);

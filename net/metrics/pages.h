@@ -18,6 +18,8 @@ namespace tagflow::net {
 // figure that the system does not give is left out. Thread-safe, as all of
 // these are for different texts.
 void write_process(MetricText& text);
+// The memory that this process has; 0: the system does not say. Thread-safe.
+uint64_t resident_bytes();
 void write_worker(MetricText& text, const WorkerFigures& figures);
 void write_cluster(MetricText& text, const ClusterFigures& figures);
 // Of these the members and their links alone.
