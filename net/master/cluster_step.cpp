@@ -13,6 +13,9 @@
 namespace tagflow::net {
 namespace {
 
+// For the answer of a part to come, beyond the time that it has.
+constexpr std::chrono::milliseconds kRoundTrip{200};
+
 Time now() { return std::chrono::steady_clock::now(); }
 
 std::vector<MasterStep::Part> parts_of(const ClusterProgram& program) {
@@ -47,6 +50,7 @@ void ClusterStep::begin(const actors::RemotePart::Order& order) {
   Lock lock(mutex_);
   order_ = &order;
   trace_ = order.step.trace;
+  if (order.step.hold != nullptr) order.step.hold->set_remote(weak_from_this());
   is_begun_ = true;
   MasterStep::Actions actions;
   machine_.begin(actions);
@@ -140,6 +144,60 @@ void ClusterStep::on_report(Member& member, const Report& report) {
                                    !report.waits.empty()}),
           actions);
   perform(std::move(lock), actions);
+}
+
+// --- Looking at it -----------------------------------------------------------
+
+std::vector<actors::SeenPart> ClusterStep::look(
+    std::chrono::nanoseconds patience) {
+  using std::chrono::microseconds;
+  std::vector<actors::SeenPart> parts;
+  Lock lock(mutex_);
+  // The program may have gone with the answer.
+  if (!machine_.is_running() || !is_begun_) return parts;
+  const Look look{
+      number_, ++look_,
+      uint64_t(std::chrono::duration_cast<microseconds>(patience).count())};
+  seen_.assign(program_.parts.size(), std::nullopt);
+  for (const ClusterPart& part : program_.parts) {
+    parts.push_back({part.member->name(), std::nullopt});
+    part.member->look(look);
+  }
+  seen_changed_.wait_for(lock, patience + kRoundTrip, [&] {
+    return machine_.is_answered() || look_ != look.request ||
+           std::ranges::all_of(seen_, &std::optional<Seen>::has_value);
+  });
+  if (look_ != look.request) return parts;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!seen_[i] || !seen_[i]->has_view) continue;
+    parts[i].view = std::move(seen_[i]->view);
+    parts[i].view->step = number_;
+  }
+  return parts;
+}
+
+void ClusterStep::on_seen(Member& member, Seen seen) {
+  const Lock lock(mutex_);
+  if (!machine_.is_running() || seen.request != look_) return;
+  const size_t index = index_of(member.index());
+  if (index >= seen_.size()) return;
+  seen_[index] = std::move(seen);
+  seen_changed_.notify_all();
+}
+
+void ClusterStep::steer(const Steer& steer) {
+  const Lock lock(mutex_);
+  if (!machine_.is_running() || !is_begun_) return;
+  for (const ClusterPart& part : program_.parts) part.member->steer(steer);
+}
+
+void ClusterStep::stop_at(const std::optional<actors::StopPoint>& stop) {
+  steer(stop ? Steer{number_, Steer::What::kStop, stop->frame, stop->iteration}
+             : Steer{.step = number_});
+}
+
+void ClusterStep::advance(const std::string& frame) {
+  steer({number_, Steer::What::kNext, frame});
 }
 
 void ClusterStep::on_pair_lost(Member& member, TaskIndex peer,
@@ -240,6 +298,11 @@ Status ClusterStep::send_run(const ClusterPart& part) {
   Run run{.executable = part.executable, .step = number_};
   run.seed = step.info.seed;
   run.has_stats = order_->count;
+  if (step.hold != nullptr) {
+    run.may_be_held = true;
+    if (const auto stop = step.hold->stop())
+      run.stop = Run::Stop{stop->frame, stop->iteration};
+  }
   if (trace_ != nullptr) {
     run.trace_words = trace_->room();
     if (run.trace_words == 0)

@@ -2,14 +2,17 @@
 // net/protocol/master_step.h and deadlock.h.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "actors/session/inspector.h"
 #include "actors/session/joined_executable.h"
 #include "net/link/io_thread.h"
 #include "net/master/member.h"
@@ -44,7 +47,8 @@ struct ClusterProgram {
 
 // Life: made; begun; answered. Events may come from any thread, also after the
 // answer. It is kept by whoever made it until the answer. Thread-safe.
-class ClusterStep : public std::enable_shared_from_this<ClusterStep> {
+class ClusterStep final : public std::enable_shared_from_this<ClusterStep>,
+                          public actors::RemoteHold {
  public:
   using Done = actors::RemotePart::Done;
   // Gets the answer once, on any thread, without a lock of the step. `tears` is
@@ -67,12 +71,20 @@ class ClusterStep : public std::enable_shared_from_this<ClusterStep> {
   // What it waits for, if only other runs can make it go on; else empty.
   std::string describe_stall() const;
 
+  // As those of a Hold, for all parts. What a part does not say in time is
+  // missing.
+  std::vector<actors::SeenPart> look(
+      std::chrono::nanoseconds patience) override;
+  void stop_at(const std::optional<actors::StopPoint>& stop) override;
+  void advance(const std::string& frame) override;
+
   // What workers say. An error ends the link of the worker.
   Status on_done(Member& member, const net::Done& done,
                  Result<MemberEvents::Fetches> fetches,
                  actors::TracePart* trace);
   void on_failed(Member& member, const Status& status);
   void on_report(Member& member, const Report& report);
+  void on_seen(Member& member, Seen seen);
   void on_pair_lost(Member& member, TaskIndex peer, Incarnation incarnation,
                     const Status& reason);
   void on_lost(TaskIndex task, Incarnation incarnation, const Status& reason);
@@ -93,6 +105,7 @@ class ClusterStep : public std::enable_shared_from_this<ClusterStep> {
   void perform(const MasterStep::Action& action, Rest& rest);
   void perform(DeadlockWatch::Decision decision, MasterStep::Actions& actions);
   Status send_run(const ClusterPart& part);
+  void steer(const Steer& steer);
   // REQUIRES: the lock is held, and there is no answer yet
   void add_to_trace(const Member& member, actors::TracePart part);
   void on_time();
@@ -110,8 +123,11 @@ class ClusterStep : public std::enable_shared_from_this<ClusterStep> {
   actors::Trace* trace_ = nullptr;  // of the step; used until the answer
   MasterStep machine_;
   DeadlockWatch watch_;
-  std::vector<std::string> waits_;  // for other runs, by part
-  Time alarm_ = kNever;             // when the clock comes
+  std::vector<std::string> waits_;         // for other runs, by part
+  Time alarm_ = kNever;                    // when the clock comes
+  uint64_t look_ = 0;                      // the request of the last look
+  std::vector<std::optional<Seen>> seen_;  // its answers, by part
+  std::condition_variable seen_changed_;
   std::vector<Tensor> fetches_;
   actors::RunStats stats_;
 };

@@ -146,6 +146,12 @@ void Member::ask(uint64_t step, uint64_t round) {
   static_cast<void>(channel_.send(Ask{step, round}));
 }
 
+void Member::look(const Look& look) { static_cast<void>(channel_.send(look)); }
+
+void Member::steer(const Steer& steer) {
+  static_cast<void>(channel_.send(steer));
+}
+
 void Member::let_go() { static_cast<void>(channel_.send(Drain())); }
 
 void Member::leave() {
@@ -174,6 +180,11 @@ Status Member::on_frame(const Frame& frame) {
     case FrameKind::kReport: {
       TAGFLOW_ASSIGN(const Report report, parse_body<Report>(frame.body));
       events_.on_report(*this, report);
+      return {};
+    }
+    case FrameKind::kSeen: {
+      TAGFLOW_ASSIGN(Seen seen, parse_body<Seen>(frame.body));
+      events_.on_seen(*this, std::move(seen));
       return {};
     }
     case FrameKind::kPairLost: {

@@ -22,6 +22,7 @@
 #include "net/transfer/pairing.h"
 #include "net/wire/messages.h"
 #include "net/wire/service_request.h"
+#include "net/wire/view_messages.h"
 
 namespace tagflow::graph {
 class Budget;  // graph/budget.h
@@ -46,6 +47,7 @@ class MemberEvents {
                          Result<Fetches> fetches, actors::TracePart* trace) = 0;
   virtual void on_failed(Member& member, uint64_t step, Status status) = 0;
   virtual void on_report(Member& member, const Report& report) = 0;
+  virtual void on_seen(Member& member, Seen seen) = 0;
   virtual void on_pair_lost(Member& member, const PairLost& lost) = 0;
   // The worker wants to leave, and waits for let_go().
   virtual void on_drain(Member& member) = 0;
@@ -95,6 +97,9 @@ class Member {
   Status run(Run run, const std::vector<std::pair<uint32_t, Tensor>>& feeds);
   void abort(uint64_t step, const Status& cause);
   void ask(uint64_t step, uint64_t round);
+  // Both are for a part whose Run may be held. Look is answered by on_seen().
+  void look(const Look& look);
+  void steer(const Steer& steer);
   // The worker, which wants to leave, gets no Run any more.
   void let_go();
   // Says that the master leaves; the worker then closes the channel.

@@ -266,6 +266,10 @@ void Steps::on_report(Member& member, const Report& report) {
   if (const auto step = find(report.step)) step->on_report(member, report);
 }
 
+void Steps::on_seen(Member& member, Seen seen) {
+  if (const auto step = find(seen.step)) step->on_seen(member, std::move(seen));
+}
+
 void Steps::on_pair_lost(Member& member, const PairLost& lost) {
   const std::string peer = lost.peer.to_string();
   const auto place = std::ranges::find(names_, peer);

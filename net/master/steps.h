@@ -75,6 +75,7 @@ class Steps final : public MemberEvents {
                  actors::TracePart* trace) override;
   void on_failed(Member& member, uint64_t step, Status status) override;
   void on_report(Member& member, const Report& report) override;
+  void on_seen(Member& member, Seen seen) override;
   void on_pair_lost(Member& member, const PairLost& lost) override;
   void on_drain(Member& member) override;
   void on_lost(Member& member, const Status& why) override;

@@ -60,6 +60,12 @@ std::string_view kind_name(FrameKind kind) {
       return "Release";
     case FrameKind::kDrain:
       return "Drain";
+    case FrameKind::kLook:
+      return "Look";
+    case FrameKind::kSteer:
+      return "Steer";
+    case FrameKind::kSeen:
+      return "Seen";
     case FrameKind::kBegin:
       return "Begin";
     case FrameKind::kChunk:

@@ -19,6 +19,9 @@ enum Form : uint8_t {
   kDeadElsewhere = 3,
 };
 
+// How a Run is held.
+enum Held : uint8_t { kGoesOn = 0, kMayBeHeld = 1, kStops = 2 };
+
 // Of a Reset: more memory than its bytes is taken for their names.
 constexpr size_t kMostContainers = 4096;
 
@@ -153,6 +156,11 @@ void Run::write(Writer& writer) const {
   writer.fixed(seed);
   writer.varint(trace_words);
   writer.fixed(uint8_t(has_stats));
+  writer.fixed(uint8_t(stop ? kStops : may_be_held ? kMayBeHeld : kGoesOn));
+  if (stop) {
+    writer.text(stop->frame);
+    writer.varint(uint64_t(stop->iteration));
+  }
   writer.varint(feeds.size());
   for (const Feed& feed : feeds) {
     writer.varint(feed.index);
@@ -167,6 +175,15 @@ Run Run::read(Reader& reader) {
   run.seed = reader.fixed<uint64_t>();
   run.trace_words = reader.varint();
   run.has_stats = reader.flag();
+  const auto held = reader.fixed<uint8_t>();
+  if (held > kStops)
+    reader.fail(fmt::format("{} is not how a step is held", held));
+  run.may_be_held = held != kGoesOn;
+  if (held == kStops) {
+    Stop& stop = run.stop.emplace();
+    stop.frame = read_text(reader);
+    stop.iteration = read_iteration(reader);
+  }
   run.feeds = read_list<Feed>(reader, 3, read_feed);
   return run;
 }

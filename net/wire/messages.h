@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -69,6 +70,13 @@ struct Run {
   uint64_t seed = 0;
   uint64_t trace_words = 0;  // that the part may record; 0: no trace
   bool has_stats = false;
+  // Where iterations stop before they begin: actors/runtime/hold.h.
+  struct Stop {
+    std::string frame;
+    int64_t iteration = 0;
+  };
+  bool may_be_held = false;  // by Look and Steer
+  std::optional<Stop> stop;  // REQUIRES: may_be_held
   std::vector<Feed> feeds;
 
   void write(Writer& writer) const;

@@ -481,6 +481,14 @@ Status Service::on_frame(const Frame& frame) {
       TAGFLOW_ASSIGN(const Release release, parse_body<Release>(frame.body));
       return on_release(release);
     }
+    case FrameKind::kLook: {
+      TAGFLOW_ASSIGN(const Look look, parse_body<Look>(frame.body));
+      return on_look(look);
+    }
+    case FrameKind::kSteer: {
+      TAGFLOW_ASSIGN(Steer steer, parse_body<Steer>(frame.body));
+      return on_steer(std::move(steer));
+    }
     case FrameKind::kDrain:
       TAGFLOW_RETURN_IF_ERROR(parse_body<Drain>(frame.body).status());
       return on_agreed();

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "actors/runtime/device_set.h"
+#include "actors/runtime/hold.h"
 #include "actors/session/executable.h"
 #include "actors/shared_state.h"
 #include "net/control/control.h"
@@ -27,6 +28,7 @@
 #include "net/transfer/pairing.h"
 #include "net/transfer/parts.h"
 #include "net/transfer/peer_session.h"
+#include "net/wire/view_messages.h"
 #include "net/worker/executables.h"
 #include "net/worker/register_inputs.h"
 #include "net/worker/registration.h"
@@ -74,7 +76,8 @@ class Service {
     std::shared_ptr<actors::Step> step;  // null: its feeds are on their way
     Status cause;                        // why it was aborted meanwhile
     QuietPart quiet;
-    bool is_stalled = false;  // as the master was told
+    bool is_stalled = false;             // as the master was told
+    std::shared_ptr<actors::Hold> hold;  // null: nobody looks at it
   };
   class FailureHook;
   using PeerId = std::pair<std::string, uint64_t>;  // task, incarnation
@@ -102,6 +105,9 @@ class Service {
   void on_abort(const Abort& abort);
   void on_ask(const Ask& ask);
   Status on_release(const Release& release);
+  Status on_look(const Look& look);
+  Status on_steer(Steer steer);
+  std::shared_ptr<actors::Hold> hold_of(uint64_t step);
   Status on_reset(Reset reset);
   Status on_agreed();
 

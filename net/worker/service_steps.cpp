@@ -17,6 +17,8 @@ namespace {
 
 // What a master may have here at a time.
 constexpr size_t kMostSteps = 4096;
+// For a part to come to rest, when it is looked at.
+constexpr std::chrono::microseconds kMostPatience = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -46,7 +48,12 @@ Status Service::on_run(Run run) {
       refused = error(Code::kResourceExhausted,
                       "[net] a worker runs {} steps at a time", kMostSteps);
     } else {
-      running_.emplace(run.step, Running());
+      Running& running = running_.emplace(run.step, Running()).first->second;
+      if (run.may_be_held)
+        running.hold = std::make_shared<actors::Hold>(
+            run.stop ? std::optional<actors::StopPoint>(
+                           {run.stop->frame, run.stop->iteration})
+                     : std::nullopt);
     }
     counts_.on_begin();
     if (!std::exchange(is_looking_, true)) changed_.notify_all();
@@ -127,6 +134,7 @@ Status Service::try_start_step(const Run& run,
     const std::lock_guard lock(mutex_);
     Running& running = running_.at(run.step);
     running.step = step;
+    step->hold = running.hold;
     cause = is_closed_ ? reason_ : running.cause;
   }
   if (!cause.ok()) step->stop(cause);
@@ -167,6 +175,45 @@ void Service::on_ask(const Ask& ask) {
   found->second.quiet.on_asked();
   report.round = ask.round;
   send_report(report, found->second);
+}
+
+std::shared_ptr<actors::Hold> Service::hold_of(uint64_t step) {
+  const std::lock_guard lock(mutex_);
+  const auto found = running_.find(step);
+  return found == running_.end() ? nullptr : found->second.hold;
+}
+
+// On the thread of run(), since the part may need a while to come to rest.
+Status Service::on_look(const Look& look) {
+  return post([this, look] {
+    Seen seen{.step = look.step, .request = look.request};
+    const auto patience = std::chrono::microseconds(
+        std::min<uint64_t>(look.patience_us, kMostPatience.count()));
+    // Without memory for it, there is no view.
+    static_cast<void>(guarded("net", [&] {
+      const auto hold = hold_of(look.step);
+      if (hold == nullptr) return;
+      seen.has_view = hold->look(patience, [&](actors::Step& step) {
+        seen.view = actors::view_of(step);
+      });
+    }));
+    static_cast<void>(guarded("net", [&] { return master_->send(seen); }));
+  });
+}
+
+Status Service::on_steer(Steer steer) {
+  return post([this, steer = std::move(steer)] {
+    const auto hold = hold_of(steer.step);
+    if (hold == nullptr) return;
+    switch (steer.what) {
+      case Steer::What::kGoOn:
+        return hold->stop_at(std::nullopt);
+      case Steer::What::kStop:
+        return hold->stop_at(actors::StopPoint{steer.frame, steer.iteration});
+      case Steer::What::kNext:
+        return hold->advance(steer.frame);
+    }
+  });
 }
 
 Status Service::on_release(const Release& release) {

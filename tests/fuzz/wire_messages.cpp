@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "net/wire/messages.h"
+#include "net/wire/view_messages.h"
 
 namespace {
 
@@ -81,6 +82,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case FrameKind::kDrain:
       check<Drain>(body);
+      break;
+    case FrameKind::kLook:
+      check<Look>(body);
+      break;
+    case FrameKind::kSteer:
+      check<Steer>(body);
+      break;
+    case FrameKind::kSeen:
+      check<Seen>(body);
       break;
     case FrameKind::kReply:
       check<Reply>(body);

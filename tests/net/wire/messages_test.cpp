@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "net/wire/view_messages.h"
 #include "tests/net/wire/hex.h"
 #include "tests/net/wire/random_message.h"
 
@@ -60,11 +61,56 @@ const TensorInfo kInfo{DataType::kFloat, {64, 64}, 16384};
 constexpr std::string_view kInfoBytes = "01 02 40 40 80 80 01";
 
 TEST_CASE("Run has its bytes") {
+  check_golden(Run{.executable = 1,
+                   .step = 2,
+                   .seed = 3,
+                   .trace_words = 300,
+                   .feeds = {{0, Tensor::scalar(1.5f)}, {1, ObjectId(9)}}},
+               "01 02 03 00 00 00 00 00 00 00 ac 02 00 00 02"
+               "00 01 01 00 04 00 00 c0 3f"
+               "01 02 09");
+}
+
+TEST_CASE("a Run that may be held has its bytes") {
+  check_golden(Run{.executable = 1, .step = 2, .may_be_held = true},
+               "01 02 00 00 00 00 00 00 00 00 00 00 01 00");
+  check_golden(Run{.executable = 1,
+                   .step = 2,
+                   .may_be_held = true,
+                   .stop = Run::Stop{"ab", 300}},
+               "01 02 00 00 00 00 00 00 00 00 00 00 02 02 61 62 ac 02 00");
+}
+
+TEST_CASE("Look, Steer and Seen have their bytes") {
+  check_golden(Look{2, 300, 20'000}, "02 ac 02 a0 9c 01");
+  check_golden(Steer{2, Steer::What::kStop, "ab", 300}, "02 01 02 61 62 ac 02");
+  check_golden(Seen{.step = 2, .request = 300}, "02 ac 02 00");
+  actors::StepView view;
+  view.is_stopped = true;
+  view.devices = {{"d", 1, 2, 3, 4}};
+  view.loops = {{0, "w", 5, 6}};
+  view.frames = {{-1, 0, "", "root", 1, 1, {}, 0},
+                 {0, 0, "w", "w", 10, 2, {}, 7}};
+  view.frames[1].iterations = {{.number = 3,
+                                .is_stopped = true,
+                                .fired = 1,
+                                .waiting = 2,
+                                .running = 3,
+                                .untouched = 4,
+                                .nodes = {{"n", "Op", true, 1}},
+                                .tokens = {{"t", -1, "v"}},
+                                .more_nodes = 5,
+                                .more_tokens = 6}};
+  view.waits = {"a"};
   check_golden(
-      Run{1, 2, 3, 300, false, {{0, Tensor::scalar(1.5f)}, {1, ObjectId(9)}}},
-      "01 02 03 00 00 00 00 00 00 00 ac 02 00 02"
-      "00 01 01 00 04 00 00 c0 3f"
-      "01 02 09");
+      Seen{2, 300, true, view},
+      "02 ac 02 01 01"
+      "01 01 64 01 02 03 04"
+      "01 00 01 77 05 06"
+      "02 00 00 00 04 72 6f 6f 74 01 01 00 00"
+      "01 00 01 77 01 77 0a 02 07 01"
+      "03 01 01 02 03 04 05 06 01 01 6e 02 4f 70 01 01 01 01 74 00 01 76"
+      "00 01 01 61 00");
 }
 
 TEST_CASE("Done has its bytes") {
@@ -200,6 +246,9 @@ TEST_CASE("messages of steps are read as they were written") {
   check_round_trips<Ask>();
   check_round_trips<PairLost>();
   check_round_trips<Release>();
+  check_round_trips<Look>();
+  check_round_trips<Steer>();
+  check_round_trips<Seen>();
 }
 
 TEST_CASE("messages of peers are read as they were written") {
@@ -247,8 +296,18 @@ TEST_CASE("fields that a peer made up are refused by what is wrong") {
                           "00 02 00"),
             "a flag is 2"));
   CHECK(has(error_of<Run>("01 02 03 00 00 00 00 00 00 00"
-                          "00 00 01 00 00 00"),
+                          "00 00 00 01 00 00 00"),
             "0 is not the form of a value"));
+  CHECK(has(error_of<Run>("01 02 03 00 00 00 00 00 00 00"
+                          "00 00 03 00"),
+            "3 is not how a step is held"));
+  CHECK(
+      has(error_of<Steer>("02 03 00 00"), "3 is not what a step may be told"));
+  CHECK(has(error_of<Seen>("02 01 01 00 00 01 00 01 77 05 06 00 00 00 00"),
+            "a loop is on a device that is not named"));
+  CHECK(has(error_of<Seen>("02 01 01 00 01 01 64 00 00 00 00 00"
+                           "01 01 00 00 00 01 01 00 00 00 00 00"),
+            "a frame is on a device, or in a frame, that is not named"));
   CHECK(has(error_of<Begin>("09 04 00"), "4 is not a kind of object"));
   CHECK(has(error_of<Pull>("02" + std::string(kInstanceBytes) +
                            "ff ff ff ff ff ff ff ff ff 01 01 09"),
@@ -294,10 +353,10 @@ TEST_CASE("texts for users are sent shortened if they are endless") {
 
 TEST_CASE("a message with a tensor that cannot be sent is not sent") {
   const Tensor tensor = Tensor::make(DataType::kResource, {1});
-  CHECK(frame_of(Run{1, 2, 3, 0, false, {{0, tensor}}}).status().code() ==
+  CHECK(frame_of(Run{.feeds = {{0, tensor}}}).status().code() ==
         Code::kUnimplemented);
   const Tensor large = Tensor::make(DataType::kUInt8, {int64_t{2} << 20});
-  CHECK(frame_of(Run{1, 2, 3, 0, false, {{0, large}}}).status().code() ==
+  CHECK(frame_of(Run{.feeds = {{0, large}}}).status().code() ==
         Code::kResourceExhausted);
 }
 

@@ -35,7 +35,9 @@ class RandomPeer {
     if (which < 6) return small(Run());
     if (which < 9) return small(Abort());
     if (which < 12) return small(Release());
-    if (which < 14) return small(Reset());
+    if (which < 13) return small(Reset());
+    if (which < 14) return small(Look());
+    if (which < 15) return small(Steer());
     return small(Pong());
   }
   // The same of the bulk link.
@@ -70,7 +72,7 @@ class RandomPeer {
       case 5:
         return small(Devices());
       case 6:
-        return small(Ask());
+        return random_() % 2 == 0 ? small(Ask()) : small(Seen());
       default:
         return small(Bye());
     }
@@ -87,6 +89,11 @@ class RandomPeer {
   }
   void aim(Abort& abort) { abort.step = step_ + small_number(); }
   void aim(Ask& ask) { ask.step = step_; }
+  void aim(Look& look) {
+    look.step = step_;
+    look.patience_us %= 100;
+  }
+  void aim(Steer& steer) { steer.step = step_; }
   void aim(Tokens& tokens) { tokens.step = step_ + small_number(); }
   void aim(Pull& pull) { pull.step = step_; }
   void aim(Release& release) { release.executable = small_number(); }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "net/wire/messages.h"
+#include "net/wire/view_messages.h"
 #include "tests/net/wire/random_tensor.h"
 
 namespace tagflow::net {
@@ -41,6 +42,9 @@ inline void fill(std::mt19937_64& random, Run& run) {
   run.seed = random();
   run.trace_words = random_number(random);
   run.has_stats = random() % 2 == 0;
+  run.may_be_held = random() % 2 == 0;
+  if (run.may_be_held && random() % 2 == 0)
+    run.stop = {random_text(random), int64_t(random_number(random) >> 1)};
   for (auto count = random() % 5; count > 0; --count) {
     Run::Feed& feed = run.feeds.emplace_back();
     feed.index = uint32_t(random_number(random));
@@ -170,6 +174,52 @@ inline void fill(std::mt19937_64& random, Reset& reset) {
     reset.containers.push_back(random_text(random));
 }
 inline void fill(std::mt19937_64&, Drain&) {}
+inline void fill(std::mt19937_64& random, Look& look) {
+  look = {random_number(random), random_number(random), random_number(random)};
+}
+inline void fill(std::mt19937_64& random, Steer& steer) {
+  steer = {random_number(random), Steer::What(random() % 3),
+           random_text(random), int64_t(random_number(random) >> 1)};
+}
+inline void fill(std::mt19937_64& random, Seen& seen) {
+  seen.step = random_number(random);
+  seen.request = random_number(random);
+  seen.has_view = random() % 4 != 0;
+  if (!seen.has_view) return;
+  const auto some = [&] { return uint32_t(random_number(random) >> 32); };
+  actors::StepView& view = seen.view;
+  view.is_stopped = random() % 2 == 0;
+  for (auto count = 1 + random() % 2; count > 0; --count)
+    view.devices.push_back({random_text(random), random_number(random), 0, 1,
+                            random_number(random)});
+  for (auto count = random() % 3; count > 0; --count)
+    view.loops.push_back({random() % view.devices.size(), random_text(random),
+                          random_number(random), random_number(random)});
+  for (auto count = random() % 3; count > 0; --count) {
+    actors::StepView::Frame& frame = view.frames.emplace_back();
+    frame.parent = int(random() % view.frames.size()) - 1;
+    frame.device = random() % view.devices.size();
+    frame.name = random_text(random);
+    frame.tag = random_text(random);
+    frame.more_iterations = some();
+    for (auto inside = random() % 3; inside > 0; --inside) {
+      actors::StepView::Iteration& one = frame.iterations.emplace_back();
+      one.number = int64_t(random_number(random) >> 1);
+      one.is_stopped = random() % 2 == 0;
+      one.fired = some();
+      one.more_nodes = some();
+      for (auto nodes = random() % 3; nodes > 0; --nodes)
+        one.nodes.push_back({random_text(random), random_text(random),
+                             random() % 2 == 0, some()});
+      for (auto tokens = random() % 3; tokens > 0; --tokens)
+        one.tokens.push_back(
+            {random_text(random), int(random() % 9) - 1, random_text(random)});
+    }
+  }
+  view.more_frames = some();
+  for (auto count = random() % 3; count > 0; --count)
+    view.waits.push_back(random_text(random));
+}
 inline void fill(std::mt19937_64& random, Release& release) {
   release = {random_number(random)};
 }
