@@ -73,22 +73,29 @@ tagflow_reuse_pch(tagflow_kmeans tagflow_apps_program)
 
 tagflow_apps_library(tagflow_apps
   shared/draw shared/training
-  tagflow/checkpoint tagflow/placement tagflow/stepper chaos
+  tagflow/checkpoint tagflow/placement tagflow/stepper tagflow/live chaos
   examples/fortunes examples/g2p examples/ode examples/train_images
   examples/train_jpegs)
 target_link_libraries(tagflow_apps PUBLIC tagflow_apps_common tagflow_kmeans)
 tagflow_reuse_pch(tagflow_apps tagflow_apps_common)
 
-# The stepper's page is part of the library.
-foreach(part IN ITEMS page.css page.html page_state.js
-    page_frames.js page.js)
-  set(file "${apps}/tagflow/stepper/${part}")
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
-  string(MAKE_C_IDENTIFIER "TAGFLOW_${part}" variable)
-  file(READ "${file}" ${variable})
-endforeach()
-configure_file("${apps}/tagflow/stepper/page_parts.h.in"
-  "${PROJECT_BINARY_DIR}/generated/apps/tagflow/stepper/page_parts.h" @ONLY)
+# tagflow_page(FOLDER PREFIX PART...): the parts of a page, which are in that
+# folder of apps/tagflow, as texts of its page_parts.h.
+function(tagflow_page folder prefix)
+  foreach(part IN LISTS ARGN)
+    set(file "${apps}/tagflow/${folder}/${part}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    string(MAKE_C_IDENTIFIER "${prefix}_${part}" variable)
+    file(READ "${file}" ${variable})
+  endforeach()
+  configure_file("${apps}/tagflow/${folder}/page_parts.h.in"
+    "${PROJECT_BINARY_DIR}/generated/apps/tagflow/${folder}/page_parts.h"
+    @ONLY)
+endfunction()
+# The pages are part of the library.
+tagflow_page(stepper TAGFLOW page.css page.html page_state.js page_frames.js
+  page.js)
+tagflow_page(live TAGFLOW_live page.css page.html page.js)
 target_include_directories(tagflow_apps PRIVATE
   "${PROJECT_BINARY_DIR}/generated")
 

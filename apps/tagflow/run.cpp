@@ -31,6 +31,8 @@
 #include "apps/tagflow/filling.h"
 #include "apps/tagflow/model/cost_file.h"
 #include "apps/tagflow/model/results.h"
+#include "apps/tagflow/run_expect.h"
+#include "apps/tagflow/run_inspect.h"
 #include "apps/tagflow/run_summaries.h"
 #include "apps/tagflow/run_watch.h"
 #include "apps/tagflow/signature.h"
@@ -49,8 +51,11 @@ struct RunOptions {
   bool logs_json = false;
   std::shared_ptr<RunFigures> figures = std::make_shared<RunFigures>();
   std::string out;
+  std::string expect;
   std::string trace;
   std::string summaries;
+  InspectOptions inspect;
+  std::shared_ptr<live::LivePage> page;  // of --inspect; null: there is none
   std::vector<std::string> watch;
   std::string watch_out;
   bool checks_numerics = false;
@@ -145,6 +150,8 @@ Results run_prepared(const RunOptions& options, Prepared& prepared,
   const WatchedRun watched(*prepared.session, filling.is_needed(), patience);
   actors::RunOptions run;
   run.cancel = watched.token();
+  if (options.page != nullptr) run.inspector = &options.page->inspector();
+  const PageOfSession shown(options.page.get(), *prepared.session);
   StepCheckpoints checkpoints;
   results.failure = checkpoints.start(options.checkpoints, *prepared.session,
                                       prepared.state, run);
@@ -190,6 +197,7 @@ Results restart(const RunOptions& options, Prepared& prepared,
   Results results;
   results.failure = prepared.failure;
   prepared.session.keep(trace);
+  if (options.page != nullptr) prepared.session.keep(options.page->share());
   if (results.failure.exit_code == ExitCode::kOk)
     results = run_prepared(options, prepared, trace.get(), nullptr);
   // Such as a node that has no place without them.
@@ -223,6 +231,13 @@ Results run_with_restarts(const RunOptions& options, Prepared& prepared,
   return results;
 }
 
+// Compares the results, which are printed, with those of --expect.
+Failure check(const RunOptions& options, const std::vector<FetchName>& names,
+              const Results& results) {
+  if (options.expect.empty()) return {};
+  return run_time_error(check_expected(options.expect, names, results.values));
+}
+
 constexpr size_t kMaxFilesNamed = 8;
 
 Failure print_results(const RunOptions& options,
@@ -235,7 +250,7 @@ Failure print_results(const RunOptions& options,
     if (!files.ok()) return run_time_error(files.status());
     spdlog::info("wrote {}", first_of(*files, kMaxFilesNamed));
   }
-  if (options.steps > 0) return {};  // they are printed
+  if (options.steps > 0) return check(options, names, results);
   std::string text;
   if (options.json) {
     text = format_results_json(names, results.values, results.stats,
@@ -244,7 +259,7 @@ Failure print_results(const RunOptions& options,
     text = format_results(names, results.values);
   }
   print_text(text);
-  return {};
+  return check(options, names, results);
 }
 
 // Checks the options before anything runs.
@@ -293,7 +308,7 @@ void warn_of_unseen(const TensorWatch& watch) {
     spdlog::warn("[--watch] {} was not computed in any such iteration", name);
 }
 
-ExitCode run_graph(const RunOptions& options) {
+ExitCode run_graph(RunOptions& options) {
   Status usage =
       StepCheckpoints::check(options.checkpoints, options.steps > 0,
                              !options.signature.engine.cluster.empty());
@@ -323,6 +338,9 @@ ExitCode run_graph(const RunOptions& options) {
                    "the run ends");
     spdlog::info("http: {}", pages->address());
   }
+  auto page = open_page(options.inspect);
+  if (!page.ok()) return report(failure_of_pages(page.status()));
+  options.page = std::move(*page);
   Prepared prepared = prepare(options.signature);
   Failure failure = prepared.failure;
   if (failure.exit_code == ExitCode::kOk)
@@ -332,6 +350,7 @@ ExitCode run_graph(const RunOptions& options) {
   std::shared_ptr<actors::Trace> trace;
   if (!options.trace.empty()) trace = std::make_shared<actors::Trace>();
   prepared.session.keep(trace);
+  if (options.page != nullptr) prepared.session.keep(options.page->share());
   std::shared_ptr<actors::CostRecorder> costs;
   if (options.learn)
     costs = std::make_shared<actors::CostRecorder>(prepared.session->devices());
@@ -344,8 +363,12 @@ ExitCode run_graph(const RunOptions& options) {
   // Behind the watch, which has printed what the check ends the run for.
   if (options.checks_numerics)
     observers->add(std::make_shared<NumericsCheck>());
+  if (options.page != nullptr)
+    options.page->set_can_watch(observers->empty() &&
+                                options.signature.engine.cluster.empty());
   Results results = run_with_restarts(
       options, prepared, trace, observers->empty() ? nullptr : observers.get());
+  if (options.page != nullptr) options.page->say_end();
   failure = std::move(results.failure);
   if (watch != nullptr) warn_of_unseen(*watch);
   if (failure.exit_code == ExitCode::kOk)
@@ -387,12 +410,17 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       ->needs(run->get_option("--cluster"));
   add_http_option(*run, options->http);
   add_log_format_option(*run, options->logs_json);
+  add_inspect_options(*run, options->inspect);
   add_output_option(
       *run, "--out", options->out,
       "write each fetch to DIR/NAME_PORT.npy, or an output of the "
       "signature to DIR/NAME.npy (strings: .json), or all to one file whose "
       "name ends in .npz; with --steps, those of the last step",
       "DIR");
+  run->add_option("--expect", options->expect,
+                  "compare the results with those of a file or folder that "
+                  "--out could have written, and end with 1 if they differ")
+      ->type_name("PATH");
   add_output_option(*run, "--trace", options->trace,
                     "write a trace for Perfetto or chrome://tracing");
   CLI::Option* watch = run->add_option(

@@ -396,6 +396,24 @@ expect 3 - 'has no array "x:0"; it has "x_0", "y_0"' \
 expect 1 - 'DataLoss.*bad\.npz' \
   tagflow run "$sums" --feed x:0=bad.npz:x_0 --feed p:0=true --fetch x:0
 
+# Results that are known: what --out writes, --expect reads.
+expect 0 '^x:0 = ' - tagflow run "$sums" --feed x:0=results/y_0.npy \
+  --feed p:0=true --fetch x:0 --fetch y:0 --expect all.npz
+expect 0 '^y:0 = ' - tagflow run "$sums" --feed 'x:0=[1, 2]' \
+  --feed 'text="b"' --fetch y:0 --fetch dir/echo:0 --expect results
+expect 0 '^y:0 = ' - tagflow run "$sums" --feed 'x:0=[1, 2]' --fetch y:0 \
+  --expect results/y_0.npy
+expect 1 '^y:0 = ' '\[--expect\] y:0: ' tagflow run "$sums" \
+  --feed 'x:0=[1, 3]' --feed 'text="b"' --fetch y:0 --fetch dir/echo:0 \
+  --expect results
+expect 1 '^dir/echo:0 = ' '\[--expect\] dir/echo:0: ' tagflow run "$sums" \
+  --feed 'text="c"' --fetch dir/echo:0 --expect results
+expect 3 '^y:0 = ' '\[--expect\] .*nothing' tagflow run "$sums" --feed 'x:0=[1, 2]' \
+  --fetch y:0 --expect nothing
+expect 1 '^y:0 = ' 'has one result, but several are fetched' tagflow run "$sums" \
+  --feed 'x:0=[1, 2]' --feed 'text="b"' --fetch y:0 --fetch dir/echo:0 \
+  --expect results/y_0.npy
+
 printf 'not npy' >"$work/bad.npy"
 expect 1 - 'magic' tagflow run "$sums" --feed x:0=bad.npy --fetch y:0
 finish

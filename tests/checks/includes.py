@@ -42,7 +42,7 @@ ROOMS = {
              "examples/train_jpegs", "examples/fortunes", "examples/g2p", "examples/ode", "examples",
              "bench", "tagflow/model", "tagflow/checkpoint",
              "tagflow/conform", "tagflow/placement", "tagflow/stepper",
-             "chaos", "tagflow"],
+             "tagflow/live", "chaos", "tagflow"],
 }
 # What libraries call -> the only rooms that include their headers, tests apart.
 KEPT = {

@@ -1,0 +1,85 @@
+#include "apps/tagflow/run_inspect.h"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "actors/shared_state.h"
+#include "apps/tagflow/model/results.h"
+#include "devices/state/queue.h"
+#include "net/metrics/pages.h"
+
+namespace tagflow::apps {
+namespace {
+
+// The most queues that a picture has.
+constexpr size_t kMostQueues = 64;
+
+void add_queues(actors::SharedState& state, live::Picture& picture) {
+  state.resources().for_each(
+      [&](const devices::ResourceKey& key, devices::StateObject& object) {
+        const auto* queue = dynamic_cast<const devices::Queue*>(&object);
+        if (queue == nullptr || picture.queues.size() == kMostQueues) return;
+        const int64_t capacity = queue->spec().capacity;
+        picture.queues.push_back(
+            {key.path(), queue->size(),
+             capacity == devices::QueueSpec::kUnbounded ? 0 : capacity,
+             queue->is_closed(), queue->describe_state()});
+      });
+}
+
+}  // namespace
+
+void add_inspect_options(CLI::App& app, InspectOptions& options) {
+  CLI::Option* inspect =
+      app.add_option("--inspect", options.port,
+                     "serve a live page of the run on this port, to browsers "
+                     "on this machine; 0: one that is free")
+          ->type_name("PORT")
+          ->check(CLI::Range(0, int(std::numeric_limits<uint16_t>::max())));
+  app.add_option("--stop-at", options.stop_at,
+                 "hold the run before that iteration, until a viewer of the "
+                 "live page lets it go on")
+      ->type_name("[FRAME/]ITERATION")
+      ->needs(inspect);
+}
+
+Result<std::shared_ptr<live::LivePage>> open_page(
+    const InspectOptions& options) {
+  std::shared_ptr<live::LivePage> page;
+  if (options.port < 0) return page;
+  std::optional<actors::StopPoint> stop;
+  if (!options.stop_at.empty()) {
+    auto parsed = live::parse_stop(options.stop_at);
+    if (!parsed.ok())
+      return std::move(parsed).status().with_prefix("[--stop-at] ");
+    stop = std::move(*parsed);
+  }
+  auto started = live::LivePage::start(uint16_t(options.port));
+  if (!started.ok())
+    return std::move(started).status().with_prefix("[--inspect] ");
+  page = std::move(*started);
+  if (stop) page->inspector().stop_at(*std::move(stop));
+  spdlog::info("inspect: {}", page->address());
+  return page;
+}
+
+PageOfSession::PageOfSession(live::LivePage* page,
+                             const actors::Session& session)
+    : page_(page) {
+  if (page_ == nullptr) return;
+  page_->set_fill([&session](live::Picture& picture) {
+    picture.memory = memory_of(session);
+    if (const auto state = session.shared_state()) add_queues(*state, picture);
+    picture.process_bytes = net::resident_bytes();
+  });
+}
+
+PageOfSession::~PageOfSession() {
+  if (page_ != nullptr) page_->set_fill(nullptr);
+}
+
+}  // namespace tagflow::apps
