@@ -148,6 +148,14 @@ void add_sparse_rules(RuleTable& table) {
     if (r.wants(1)) r.set(1, ops::gather_nd(r.scope(), r.grad(), r.input(0)));
   });
   no_gradient(table, "SparseReshape", "its result depends on shapes alone");
+  no_gradient(table,
+              "DeserializeManySparse DeserializeSparse SerializeManySparse "
+              "SerializeSparse",
+              "nothing leads through the form of strings or variants");
+  no_gradient(table,
+              "AddManySparseToTensorsMap AddSparseToTensorsMap "
+              "TakeManySparseFromTensorsMap",
+              "a map may have got its tensors in any step");
   add_sparse_math_rules(table);
   add_sparse_ragged_rules(table);
 }

@@ -48,6 +48,9 @@ constexpr std::pair<std::string_view, std::string_view> kKindsOfOps[] = {
     {"MapSize", StagingMap::kKind},
     {"MapIncompleteSize", StagingMap::kKind},
     {"MapClear", StagingMap::kKind},
+    {"AddSparseToTensorsMap", kSparseTensorsMapKind},
+    {"AddManySparseToTensorsMap", kSparseTensorsMapKind},
+    {"TakeManySparseFromTensorsMap", kSparseTensorsMapKind},
     {"Iterator", kIteratorKind},
     {"OneShotIterator", kIteratorKind},
 };

@@ -13,6 +13,9 @@ inline constexpr std::string_view kSummaryWriterKind = "summary writer";
 // Those of readers of records and of iterators, which are in folders above.
 inline constexpr std::string_view kReaderKind = "reader";
 inline constexpr std::string_view kIteratorKind = "iterator";
+// And that of maps of sparse tensors.
+inline constexpr std::string_view kSparseTensorsMapKind =
+    "map of sparse tensors";
 
 // The kind of resource that nodes of that op make, named after its class, such
 // as "variable". Two nodes that name the same resource of one kind share it,

@@ -4,6 +4,7 @@
 
 #include "graph/op_registry.h"
 #include "graph/ops/shape_arithmetic.h"
+#include "graph/ops/sparse_ops.h"
 
 namespace tagflow::graph {
 
@@ -481,6 +482,7 @@ void register_sparse_ops(OpRegistry& registry) {
   register_sparse_layout_ops(registry);
   register_sparse_math_ops(registry);
   register_ragged_ops(registry);
+  register_sparse_batch_ops(registry);
 }
 
 }  // namespace tagflow::graph

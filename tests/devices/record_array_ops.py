@@ -467,6 +467,14 @@ def element_text(value):
     return str(int(value) if isinstance(value, bool) else value)
 
 
+def is_text(value):
+    """Whether the bytes can stand in a line, as text."""
+    try:
+        return not {"\n", "\r", "\0"} & set(value.decode())
+    except UnicodeDecodeError:
+        return False
+
+
 def tensor_text(value):
     dtype = value.dtype.name
     dims = ",".join(str(dim) for dim in value.shape)
@@ -474,6 +482,9 @@ def tensor_text(value):
     if dtype == "bfloat16":
         array = array.astype(np.float32)
     elements = np.reshape(array, [-1]).tolist()
+    if dtype == "string" and not all(map(is_text, elements)):
+        return " ".join(["bytes", f"[{dims}]"] +
+                        ["x" + element.hex() for element in elements])
     words = [NAMES.get(dtype, dtype), f"[{dims}]"]
     return " ".join(words + [element_text(element) for element in elements])
 

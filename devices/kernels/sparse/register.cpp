@@ -10,7 +10,9 @@ void register_sparse_sum_kernels(KernelRegistry& registry);      // sum.cpp
 void register_sparse_dense_kernels(KernelRegistry& registry);    // dense.cpp
 void register_sparse_reduce_kernels(KernelRegistry& registry);   // reduce.cpp
 void register_sparse_product_kernels(KernelRegistry& registry);  // product.cpp
-void register_ragged_kernels(KernelRegistry& registry);          // ragged.cpp
+void register_sparse_serialize_kernels(KernelRegistry& registry);
+void register_sparse_tensors_map_kernels(KernelRegistry& registry);
+void register_ragged_kernels(KernelRegistry& registry);  // ragged.cpp
 void register_ragged_dense_kernels(KernelRegistry& registry);
 
 void register_sparse_kernels(KernelRegistry& registry) {
@@ -21,6 +23,8 @@ void register_sparse_kernels(KernelRegistry& registry) {
   register_sparse_dense_kernels(registry);
   register_sparse_reduce_kernels(registry);
   register_sparse_product_kernels(registry);
+  register_sparse_serialize_kernels(registry);
+  register_sparse_tensors_map_kernels(registry);
   register_ragged_kernels(registry);
   register_ragged_dense_kernels(registry);
 }
