@@ -4,6 +4,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "devices/state/accumulator.h"
+#include "devices/state/barrier.h"
+#include "devices/state/queue.h"
+#include "devices/state/state_kind.h"
+#include "devices/state/table.h"
 #include "devices/state/variable.h"
 #include "graph/file/graph_proto.h"
 #include "graph/op_registry.h"
@@ -30,7 +35,6 @@ uint64_t constant_bytes(const std::vector<graph::NodeDef>& nodes) {
 
 // Whether the node makes what other sessions do not share.
 bool makes_private_state(const graph::NodeDef& node) {
-  const std::string_view op = node.op;
   const auto is_set = [&](const char* name) {
     const auto at = node.attrs.find(name);
     if (at == node.attrs.end()) return false;
@@ -38,12 +42,13 @@ bool makes_private_state(const graph::NodeDef& node) {
     const bool* flag = at->second.get_if<bool>();
     return (text != nullptr && !text->empty()) || (flag != nullptr && *flag);
   };
-  const bool is_queue = op.ends_with("Queue") || op.ends_with("QueueV2");
-  const bool is_table = op.find("HashTable") != op.npos;
-  return ((is_queue && op != "FakeQueue") || op == "Barrier" ||
-          (is_table && !op.starts_with("Anonymous"))) &&
-         !is_set("container") && !is_set("shared_name") &&
-         !is_set("use_node_name_sharing");
+  static constexpr std::string_view kPrivate[] = {
+      devices::Queue::kKind, devices::Barrier::kKind,
+      devices::Table::kKind, devices::ConditionalAccumulator::kKind,
+      devices::kReaderKind,  devices::kIteratorKind};
+  return std::ranges::count(kPrivate, devices::kind_of(node.op)) > 0 &&
+         !node.op.starts_with("Anonymous") && !is_set("container") &&
+         !is_set("shared_name") && !is_set("use_node_name_sharing");
 }
 
 }  // namespace

@@ -138,6 +138,35 @@ TEST_CASE("a queue without a shared name is the session's own") {
   CHECK(asked.value(Asked::step(a, {}, {"get:0"})) == 5);
 }
 
+TEST_CASE("an accumulator without a shared name is the session's own") {
+  Asked asked;
+  const auto open = [&](const std::string& shape) {
+    return asked.open(std::string(test::kGraph) + R"(
+      node { name: "step" op: "Const"
+             attr { key: "dtype" value { type: DT_INT64 } }
+             attr { key: "value" value { tensor {
+               dtype: DT_INT64 tensor_shape {} int64_val: 0 } } } }
+      node { name: "sum" op: "ConditionalAccumulator"
+             attr { key: "dtype" value { type: DT_FLOAT } }
+             attr { key: "shape" value { shape { )" +
+                      shape + R"( } } } }
+      node { name: "add" op: "AccumulatorApplyGradient"
+             input: "sum" input: "step" input: "x"
+             attr { key: "dtype" value { type: DT_FLOAT } } }
+      node { name: "count" op: "AccumulatorNumAccumulated" input: "sum" }
+      node { name: "counted" op: "Cast" input: "count"
+             attr { key: "SrcT" value { type: DT_INT32 } }
+             attr { key: "DstT" value { type: DT_FLOAT } } })");
+  };
+  const std::string a = open(""), b = open(""), c = open("dim { size: 2 }");
+  tensorflow::RunStepResponse response;
+  REQUIRE(asked.run(Asked::step(a, {{"x", 5}}, {}, {"add"}), response).ok());
+  CHECK(asked.value(Asked::step(a, {}, {"counted:0"})) == 1);
+  CHECK(asked.value(Asked::step(b, {}, {"counted:0"})) == 0);
+  // One of another shape has nothing to do with it.
+  CHECK(asked.value(Asked::step(c, {}, {"counted:0"})) == 0);
+}
+
 TEST_CASE("reset empties the default container, and closes all sessions") {
   Asked asked;
   const std::string before = asked.open();
