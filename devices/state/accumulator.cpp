@@ -89,10 +89,13 @@ Status ConditionalAccumulator::add_rows(const KernelContext& context,
                                         const Tensor& values) {
   Shape row_shape = values.shape();
   row_shape.remove_dim(0);
-  if (!rows_.empty() && row_shape != row_shape_)
-    return context.fail("rows of shape {} do not fit {}, which has rows of {}",
-                        row_shape.to_string(), describe(),
-                        row_shape_.to_string());
+  if (!rows_.empty() && row_shape.rank() != row_shape_.rank())
+    return context.fail("values of rank {} do not fit {}, whose rank is {}",
+                        values.rank(), describe(), row_shape_.rank() + 1);
+  for (int d = 0; !rows_.empty() && d < row_shape.rank(); ++d)
+    if (row_shape.dim(d) != row_shape_.dim(d))
+      return context.fail("dimension {} of values is {}, and {} is wanted",
+                          d + 1, row_shape.dim(d), row_shape_.dim(d));
   std::vector<Tensor> rows;
   TAGFLOW_RETURN_IF_ERROR(unstack_rows(context, values, rows));
   // Kept aside, so that an error changes nothing.

@@ -60,9 +60,11 @@ Status Barrier::insert(const KernelContext& context, const Tensor& keys,
   std::unordered_map<std::string, Incomplete> begun;
   std::map<Order, Ready> completed;
   size_t bytes = charge_.bytes();
+  bool begins = false;
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto known = incomplete_.find(names[i]);
     const bool is_new = known == incomplete_.end();
+    begins = begins || is_new;
     const size_t missing = (is_new ? width : known->second.missing) - 1;
     if (is_new) bytes += bytes_of_tuple(names[i]);
     if (missing > 0 && !is_new) continue;
@@ -85,6 +87,7 @@ Status Barrier::insert(const KernelContext& context, const Tensor& keys,
     return fmt::format("{} with {} tuples", describe(), ready() + incomplete());
   }));
   commit(keys, part, rows, begun, completed);
+  if (begins) ++insertions_;
   return {};
 }
 
@@ -100,7 +103,6 @@ void Barrier::commit(const Tensor& keys, size_t part, std::vector<Tensor>& rows,
   incomplete_.merge(begun);
   completions_ += int64_t(completed.size());
   ready_.merge(completed);
-  ++insertions_;
   publish();
 }
 

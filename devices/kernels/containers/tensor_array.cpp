@@ -263,7 +263,9 @@ Result<std::vector<Tensor>> TensorArray::read_all(
     const KernelContext& context) {
   std::lock_guard lock(mutex_);
   TAGFLOW_RETURN_IF_ERROR(check_open(context));
-  const int64_t count = split_size_ > 0 ? split_size_ : size_;
+  // The gradient of what was split has no more than that.
+  const bool is_of_split = is_gradient_ && split_size_ > 0;
+  const int64_t count = is_of_split ? split_size_ : size_;
   std::vector<Tensor> values;
   values.reserve(size_t(count));
   for (int64_t i = 0; i < count; ++i) {

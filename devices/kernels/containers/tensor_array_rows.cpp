@@ -208,8 +208,8 @@ class TensorArraySplitKernel final : public BytesKernel {
       rest -= length;
     }
     if (rest != 0)
-      return context.fail("lengths leave {} rows of {}", rest,
-                          value.describe());
+      return context.fail("lengths say {} of the rows of {}",
+                          value.dim(0) - rest, value.describe());
     TAGFLOW_RETURN_IF_ERROR(
         array->prepare_for(context, lengths.num_elements(), true));
     std::vector<Tensor> parts;

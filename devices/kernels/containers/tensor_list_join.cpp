@@ -156,7 +156,7 @@ class ListSplitKernel final : public BytesKernel {
       begin += length;
     }
     if (begin != tensor.dim(0))
-      return context.fail("lengths leave {} rows of {}", tensor.dim(0) - begin,
+      return context.fail("lengths say {} of the rows of {}", begin,
                           tensor.describe());
     TAGFLOW_ASSIGN(TensorList * list,
                    new_value_output<TensorList>(context, 0, tensor.dtype(),

@@ -106,7 +106,11 @@ class PushBackBatchKernel final : public BytesKernel {
         return context.fail("input {} is not a list of {} but {}", i,
                             dtype_name(dtype_),
                             describe_variant(lists.data<Variant>()[i]));
-      TAGFLOW_RETURN_IF_ERROR(check_element(context, *list, rows[i]));
+      if (!accepts_shape_of(list->element_shape, rows[i]))
+        return context.fail(
+            "list {}: {} does not fit a list of elements of "
+            "shape {}",
+            i, rows[i].describe(), list->element_shape.to_string());
       TAGFLOW_RETURN_IF_ERROR(check_not_full(context, *list));
     }
     TAGFLOW_ASSIGN(const auto lists_out,

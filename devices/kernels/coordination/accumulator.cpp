@@ -92,15 +92,18 @@ class ApplySparseGradientKernel final
     TAGFLOW_RETURN_IF_ERROR(step_input(context, "local_step").status());
     TAGFLOW_RETURN_IF_ERROR(
         accumulator.check_use(context, values.dtype(), true));
-    if (indices.rank() != 1 || values.rank() < 1 ||
-        indices.dim(0) != values.dim(0))
-      return context.fail(
-          "indices must be a vector of one for each row of the values, not {} "
-          "for {}",
-          indices.describe(), values.describe());
-    PartialShape shape = accumulator.spec().shape;
+    if (indices.rank() != 1)
+      return context.fail("indices must be a vector, not {}",
+                          indices.describe());
+    if (values.rank() < 1)
+      return context.fail("values must have rows, not be {}",
+                          values.describe());
+    if (indices.dim(0) != values.dim(0))
+      return context.fail("there are {} indices for {} rows of values",
+                          indices.dim(0), values.dim(0));
+    const PartialShape& shape = accumulator.spec().shape;
     if (has_shape_) {
-      TAGFLOW_RETURN_IF_ERROR(merge_given_shape(context, shape));
+      TAGFLOW_RETURN_IF_ERROR(check_given_shape(context, shape));
     }
     return check_rows(context, accumulator, shape);
   }
@@ -113,43 +116,44 @@ class ApplySparseGradientKernel final
   }
 
  private:
-  static Status merge_given_shape(const KernelContext& context,
-                                  PartialShape& shape) {
+  // The shape of an accumulator says how those of its gradients begin.
+  static Status check_start(const KernelContext& context, const char* what,
+                            std::span<const int64_t> dims, int first,
+                            const PartialShape& shape) {
+    if (!shape.has_rank()) return {};
+    if (shape.rank() > int(dims.size()))
+      return context.fail("{} of rank {} do not fit: at least {} is wanted",
+                          what, dims.size(), shape.rank());
+    for (int d = first; d < shape.rank(); ++d)
+      if (shape.dim_known(d) && shape.dim(d) != dims[size_t(d)])
+        return context.fail("dimension {} of {} is {}, and {} is wanted", d,
+                            what, dims[size_t(d)], shape.dim(d));
+    return {};
+  }
+
+  static Status check_given_shape(const KernelContext& context,
+                                  const PartialShape& shape) {
     const Tensor& given = context.input(4);
     if (given.rank() != 1)
       return context.fail("gradient_shape must be a vector, not {}",
                           given.describe());
-    TAGFLOW_ASSIGN(const PartialShape asked,
-                   PartialShape::make(given.flat<int64_t>()));
-    Result<PartialShape> merged = shape.merge(asked);
-    if (!merged.ok())
-      return context.fail(
-          "a gradient of shape {} does not fit an accumulator of {}",
-          asked.to_string(), shape.to_string());
-    shape = *std::move(merged);
-    return {};
+    return check_start(context, "gradients", given.flat<int64_t>(), 0, shape);
   }
 
-  // Checks that rows match a tensor of that shape.
   static Status check_rows(const KernelContext& context,
                            const ConditionalAccumulator& accumulator,
                            const PartialShape& shape) {
-    const Tensor& values = context.input(3);
-    int64_t rows = std::numeric_limits<int64_t>::max();
-    if (shape.has_rank() && shape.rank() > 0) {
-      PartialShape wanted = shape;
-      wanted.set_dim(0, PartialShape::kUnknown);
-      if (!wanted.accepts(values.shape()))
-        return context.fail("values {} are not rows of {} of shape {}",
-                            values.describe(), accumulator.describe(),
-                            shape.to_string());
-      if (shape.dim_known(0)) rows = shape.dim(0);
-    }
-    for (const int64_t index : context.input(2).flat<int64_t>())
-      if (index < 0 || index >= rows)
-        return context.fail("index {} is out of range for {} of shape {}",
-                            index, accumulator.describe(), shape.to_string());
-    return {};
+    const auto indices = context.input(2).flat<int64_t>();
+    const bool is_known =
+        shape.has_rank() && shape.rank() > 0 && shape.dim_known(0);
+    const int64_t rows =
+        is_known ? shape.dim(0) : std::numeric_limits<int64_t>::max();
+    for (size_t i = 0; i < indices.size(); ++i)
+      if (indices[i] < 0 || indices[i] >= rows)
+        return context.fail("slice {} has index {}, beyond the {} rows of {}",
+                            i, indices[i], rows, accumulator.describe());
+    return check_start(context, "values", context.input(3).shape().dims(), 1,
+                       shape);
   }
 
   const bool has_shape_;

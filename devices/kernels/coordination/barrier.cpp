@@ -144,16 +144,18 @@ class BarrierTakeKernel final : public HandleKernel<Barrier> {
     if (barrier.ready() < count || (count == 0 && errand.amount > 0))
       return error(Code::kOutOfRange,
                    "[{}] {} is closed and has insufficient elements "
-                   "(requested {}, current size {})",
+                   "(requested {}, total size {})",
                    context.node().op(), barrier.describe(), errand.amount,
-                   barrier.ready());
+                   barrier.ready() + barrier.incomplete());
     return barrier.take(context, count);
   }
 
  private:
-  // The number of tuples that a closed barrier has, or will have.
+  // The number of tuples that a closed barrier has, or may have. A take that is
+  // content with less waits for incomplete ones only if it says so.
   int64_t rest(const Barrier& barrier) const {
-    return barrier.ready() + (awaits_incomplete_ ? barrier.incomplete() : 0);
+    const bool waits = !allows_less_ || awaits_incomplete_;
+    return barrier.ready() + (waits ? barrier.incomplete() : 0);
   }
   // The number of tuples to take.
   int64_t count_of(const Barrier& barrier, const Errand& errand) const {

@@ -130,7 +130,7 @@ class GradientAddSplitKernel final : public BytesKernel {
       begin += lengths[i];
     }
     if (begin != values.dim(0))
-      return context.fail("lengths leave {} rows of {}", values.dim(0) - begin,
+      return context.fail("lengths say {} of the rows of {}", begin,
                           values.describe());
     return sum.finish();
   }

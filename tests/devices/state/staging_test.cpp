@@ -1,6 +1,8 @@
 // Kernels of staging areas, accumulators and barriers.
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "tests/devices/state/calls.h"
 #include "tests/devices/state/staged.h"
 #include "tests/devices/state/tested_barrier.h"
@@ -199,11 +201,13 @@ TEST_CASE("a sparse accumulator sums rows by their index") {
     CHECK(add({2, 0}, Tensor::of<float>({2, 2}, {3, 4, 1, 2})).ok());
     CHECK(add({2, 3}, Tensor::of<float>({2, 2}, {5, 6, 7, 8})).ok());
     expect_error(add({4}, Tensor::of<float>({1, 2}, {1, 2})),
-                 Code::kInvalidArgument, "index 4 is out of range");
+                 Code::kInvalidArgument,
+                 "slice 0 has index 4, beyond the 4 rows");
     expect_error(add({1}, Tensor::of<float>({1, 3}, {1, 2, 3})),
-                 Code::kInvalidArgument, "are not rows of accumulator");
+                 Code::kInvalidArgument,
+                 "dimension 1 of values is 3, and 2 is wanted");
     expect_error(add({1, 2}, Tensor::of<float>({1, 2}, {1, 2})),
-                 Code::kInvalidArgument, "indices must be a vector");
+                 Code::kInvalidArgument, "2 indices for 1 rows of values");
     Call taken(take, {handle, one(2)}, &state);
     taken.start();
     expect_close(taken.output(0), Tensor::vector<int64_t>({0, 2, 3}));
@@ -213,6 +217,51 @@ TEST_CASE("a sparse accumulator sums rows by their index") {
                      : Tensor::of<float>({3, 2}, {1, 2, 8, 10, 7, 8}));
     expect_close(taken.output(2), Tensor::vector<int64_t>({4, 2}));
   }
+}
+
+TEST_CASE("the shape of a sparse accumulator is how its gradients begin") {
+  ResourceManager state;
+  const TestedOp apply(
+      "SparseAccumulatorApplyGradient",
+      {make_ref(DataType::kString), DataType::kInt64, DataType::kInt64,
+       DataType::kFloat, DataType::kInt64},
+      {{"dtype", DataType::kFloat}, {"has_known_shape", true}});
+  const auto make = [&](const char* name, const PartialShape& shape) {
+    const TestedOp op(
+        "SparseConditionalAccumulator", {},
+        {{"dtype", DataType::kFloat}, {"shape", shape}, {"shared_name", name}});
+    Call made(op, {}, &state);
+    return made.start().output();
+  };
+  const auto add = [&](const Tensor& to, const Tensor& values,
+                       std::initializer_list<int64_t> shape) {
+    return Call(apply,
+                {to, key(0), Tensor::vector<int64_t>({0}), values,
+                 Tensor::vector<int64_t>(shape)},
+                &state)
+        .start()
+        .status();
+  };
+  const Tensor row = Tensor::of<float>({1, 2}, {1, 2});
+  const Tensor cube = Tensor::of<float>({1, 2, 1}, {1, 2});
+  const Tensor any = make("any", PartialShape::scalar());
+  CHECK(add(any, row, {3, 2}).ok());
+  // Until the next take, all are as the first.
+  expect_error(add(any, cube, {3, 2, 1}), Code::kInvalidArgument,
+               "values of rank 3 do not fit accumulator \"any\", whose rank is "
+               "2");
+  expect_error(add(any, Tensor::of<float>({1, 3}, {1, 2, 3}), {3, 3}),
+               Code::kInvalidArgument,
+               "dimension 1 of values is 3, and 2 is wanted");
+  const Tensor pairs = make("pairs", PartialShape({2, PartialShape::kUnknown}));
+  CHECK(add(pairs, cube, {2, 2, 1}).ok());
+  expect_error(add(pairs, cube, {2}), Code::kInvalidArgument,
+               "gradients of rank 1 do not fit: at least 2 is wanted");
+  expect_error(add(pairs, cube, {3, 2, 1}), Code::kInvalidArgument,
+               "dimension 0 of gradients is 3, and 2 is wanted");
+  expect_error(add(pairs, Tensor::vector<float>({1}), {2, 2}),
+               Code::kInvalidArgument,
+               "values of rank 1 do not fit: at least 2 is wanted");
 }
 
 // --- Barriers ---------------------------------------------------------------
@@ -282,6 +331,37 @@ TEST_CASE("an insertion that lacks memory changes nothing of a barrier") {
   CHECK(failures > 5);
 }
 
+TEST_CASE("a take waits for what a closed barrier has begun") {
+  TestedBarrier barrier;
+  CHECK(barrier.insert(0, {"a", "b"}, {1, 2}).ok());
+  CHECK(barrier.insert(1, {"a"}, {10}).ok());
+  CHECK(barrier.close(false).ok());
+  expect_error(Call(barrier.take, {barrier.handle, one(3)}, &barrier.state)
+                   .start()
+                   .status(),
+               Code::kOutOfRange, "(requested 3, total size 2)");
+  Call both(barrier.take, {barrier.handle, one(2)}, &barrier.state);
+  both.start();
+  CHECK_FALSE(both.is_over());
+  CHECK(barrier.insert(1, {"b"}, {20}).ok());
+  expect_close(both.output(1), Tensor::vector<std::string>({"a", "b"}));
+  // The insertions are numbered by those that began a tuple.
+  const int64_t first = std::numeric_limits<int64_t>::min();
+  expect_close(both.output(0), Tensor::vector<int64_t>({first, first}));
+}
+
+TEST_CASE("insertions that complete tuples have no numbers") {
+  TestedBarrier barrier;
+  for (const char* key : {"a", "b"}) {
+    CHECK(barrier.insert(0, {key}, {1}).ok());
+    CHECK(barrier.insert(1, {key}, {2}).ok());
+  }
+  Call both(barrier.take, {barrier.handle, one(2)}, &barrier.state);
+  both.start();
+  const int64_t first = std::numeric_limits<int64_t>::min();
+  expect_close(both.output(0), Tensor::vector<int64_t>({first, first + 1}));
+}
+
 TEST_CASE("a closed barrier completes what it has, and nothing new") {
   TestedBarrier barrier;
   CHECK(barrier.insert(0, {"a", "b"}, {1, 2}).ok());
@@ -300,8 +380,8 @@ TEST_CASE("a closed barrier completes what it has, and nothing new") {
   expect_error(Call(barrier.take, {barrier.handle, one(50)}, &barrier.state)
                    .start()
                    .status(),
-               Code::kOutOfRange, "(requested 50, current size 0)");
+               Code::kOutOfRange, "(requested 50, total size 0)");
   Call none(barrier.take_less, {barrier.handle, one(5)}, &barrier.state);
   expect_error(none.start().status(), Code::kOutOfRange,
-               "(requested 5, current size 0)");
+               "(requested 5, total size 0)");
 }

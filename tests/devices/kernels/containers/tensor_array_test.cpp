@@ -71,10 +71,9 @@ TEST_CASE("a dynamic tensor array grows with what is written") {
   const Array split(0, DataType::kInt32, {{"dynamic_size", true}});
   expect_close(split.split(int_row({1, 2, 3}), {1, 2}), kFlow);
   CHECK(split.size() == 2);
-  // What comes later is not part of what was split.
   expect_close(split.write(2, int_row({4})), kFlow);
   CHECK(split.size() == 3);
-  expect_close(split.concat(), int_row({1, 2, 3}));
+  expect_close(split.concat(), int_row({1, 2, 3, 4}));
 }
 
 TEST_CASE("an index outside of a tensor array is refused") {
@@ -237,7 +236,7 @@ TEST_CASE("a tensor array refuses wrong sizes, handles and flows") {
   expect_error(array.split(two, {1, 2}), Code::kInvalidArgument,
                "lengths say more rows than float[2] has");
   expect_error(array.split(two, {1, 0}), Code::kInvalidArgument,
-               "lengths leave 1 rows of float[2]");
+               "lengths say 1 of the rows of float[2]");
   expect_error(array.split(two, {3, -1}), Code::kInvalidArgument,
                "lengths say more rows");
   expect_error(array.split(two, {-1, 3}), Code::kInvalidArgument,

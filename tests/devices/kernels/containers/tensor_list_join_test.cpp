@@ -72,7 +72,8 @@ TEST_CASE("a list does not join elements that do not fit each other") {
                "9223372036854775807 rows from row 1 on are beyond the end of "
                "int32[2]");
   expect_error(split(rows, {-1}), kInvalid, "length -1 is negative");
-  expect_error(split(rows, {1}), kInvalid, "lengths leave 1 rows of int32[2]");
+  expect_error(split(rows, {1}), kInvalid,
+               "lengths say 1 of the rows of int32[2]");
   expect_error(split(Tensor::scalar(1), {1}), kInvalid,
                "the tensor must have rows, not be int32[]");
   expect_error(split(rows, {2}, int_vector({})), kInvalid,

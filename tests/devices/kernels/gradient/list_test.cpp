@@ -493,7 +493,7 @@ TEST_CASE("a gradient list refuses operations that it cannot do") {
   expect_error(add_split(zero(), pair, {1, 2}), kInvalid,
                "2 rows from row 1 on are beyond the end of int32[2]");
   expect_error(add_split(zero(), pair, {1}), kInvalid,
-               "lengths leave 1 rows of int32[2]");
+               "lengths say 1 of the rows of int32[2]");
   expect_error(get_concat(list, {0, 1}), kInvalid,
                "element 1 is int32[], not int32[1]");
   expect_error(get_concat(list, {-1}), kInvalid, "length -1 is negative");
