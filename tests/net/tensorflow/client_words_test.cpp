@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 namespace tagflow::net {
 namespace {
 
@@ -35,6 +37,46 @@ TEST_CASE("the words of tensor arrays and lists have their numbers") {
             "[QueueEnqueueManyV2] component 1 of queue \"q\" takes rows of "
             "int32[3,3], but those of int32[2,3,4] are of shape [3,4]")) ==
         "Shape mismatch in tuple component 1. Expected [2,3,3], got [2,3,4]");
+}
+
+TEST_CASE("the words of lists say what does not fit") {
+  CHECK(client_words(invalid_argument(
+            "[TensorListStack] element 2 is float[2], others have the shape "
+            "[1] (node \"s\")")) ==
+        "Incompatible shapes during merge: [1] vs. [2]");
+  CHECK(client_words(invalid_argument(
+            "[TensorListGather] element 1 is float[2], others have the shape "
+            "[]")) == "Incompatible ranks during merge: 0 vs. 1");
+  CHECK(client_words(invalid_argument(
+            "[TensorListSplit] lengths say 1 of the rows of float[2]")) ==
+        "Unused values in tensor. Length of tensor: 2 Values used: 1");
+  CHECK(client_words(invalid_argument("[TensorArraySplitV3] lengths say 1 of "
+                                      "the rows of float[3]")) ==
+        "Expected sum of lengths to be equal to values.shape[0], but sum of "
+        "lengths is 1 and value's shape is: [3]");
+  CHECK(client_words(invalid_argument(
+            "[TensorListPushBackBatch] list 0: float[1] does not fit a list of "
+            "elements of shape []")) ==
+        "Tried to append a tensor with incompatible shape to a list at index "
+        "0");
+}
+
+TEST_CASE("the words of batches of sparse tensors have their numbers") {
+  CHECK(client_words(invalid_argument(
+            "[DeserializeSparse] SparseTensor[0] has values of int32, not of "
+            "int64")) ==
+        "Requested SparseTensor of type int64 but SparseTensor[0].values"
+        ".dtype() == int32");
+  const std::string ranks =
+      "SparseTensors of a batch must have one rank, but SparseTensor[1] is of "
+      "rank 3, 4 in the batch, and those before it of 2, 3 (node \"n\")";
+  CHECK(client_words(invalid_argument("[DeserializeSparse] {}", ranks)) ==
+        "Inconsistent shape across SparseTensors: rank prior to "
+        "SparseTensor[1] was: 2 but rank of SparseTensor[1] is: 3");
+  CHECK(client_words(
+            invalid_argument("[TakeManySparseFromTensorsMap] {}", ranks)) ==
+        "Inconsistent rank across SparseTensors: rank prior to "
+        "SparseTensor[1] was: 3 but rank of SparseTensor[1] is: 4");
 }
 
 TEST_CASE("other errors stay as they are") {
