@@ -92,8 +92,8 @@ def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, *,
         if isinstance(in_axes, list) or (
                 isinstance(in_axes, tuple) and len(in_axes) != len(args)):
             raise ValueError(
-                f"{here()}: [vmap] in_axes {in_axes!r} is no tuple with an axis "
-                f"for each of {len(args)} arguments")
+                f"{here()}: [vmap] in_axes {in_axes!r} is no tuple with an "
+                f"axis for each of {len(args)} arguments")
         axes = (_axes_of("in_axes", in_axes, args)
                 + _axes_of("in_axes", 0, kwargs))
         leaves, structure = tree.flatten((args, kwargs))

@@ -376,3 +376,12 @@ def test_arrays_of_other_layouts_are_taken():
     x = np.arange(12.0).reshape(3, 4)
     for view in (x.T, x[::2, ::-1], np.asfortranarray(x), x.astype(">f8")):
         np.testing.assert_array_equal(f(view), view)
+
+
+@pytest.mark.parametrize("name, instead", [
+    ("jit", "tagflow.function"), ("jacrev", "tagflow.jacobian"),
+    ("pmap", "tagflow.vmap"), ("GradientTape", "tagflow.grad")])
+def test_names_of_others_lead_to_those_of_tagflow(name, instead):
+    with pytest.raises(AttributeError, match=instead):
+        getattr(tagflow, name)
+    assert not hasattr(tagflow, "nothing_of_the_kind")

@@ -29,6 +29,8 @@ def y(models):
 
 def test_a_model_says_what_it_takes_and_gives(lstm):
     assert sorted(lstm.signatures) == ["predict", "train"]
+    with pytest.raises(KeyError, match="'serve'; it has 'predict', 'train'"):
+        lstm.signatures["serve"]
     predict = lstm.signatures["predict"]
     assert predict.inputs == {"x": ("float", (None, 4, 2))}
     assert list(predict.outputs) == ["y"]

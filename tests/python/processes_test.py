@@ -104,12 +104,12 @@ def test_what_a_callback_raises_is_reported(session, monkeypatch):
 
 def test_variables_that_come_and_go_leave_no_names():
     names = set()
-    for _ in range(20):
+    for _ in range(6):
         variable = tagflow.Variable(0.0, name="scratch")
         names.add(variable._shared_name)
         del variable
         gc.collect()
-    assert len(names) <= 3
+    assert len(names) <= 2
 
 
 def test_a_wheel_says_what_a_machine_lacks(tmp_path):
