@@ -27,6 +27,7 @@ from .interop import from_keras, from_tf
 from .model import Model, Signature, load
 from .session import Session, devices
 from . import nn, numpy, ops, optim, random, tree
+from ._place import device
 from ._state import configure
 from ._trace import TracingError
 from .checkpoints import load_tree, save_tree
@@ -46,10 +47,10 @@ __all__ = [
     "save_npz", "save_safetensors", *errors.__all__,
     # Building: docs/python_building.md.
     "Function", "SymbolicTensor", "TensorSpec", "TracingError", "Variable",
-    "cond", "configure", "custom_gradient", "fori_loop", "function", "grad",
-    "gradients", "hessian", "hvp", "jacobian", "jvp", "load_tree", "map", "nn",
-    "numpy", "ops", "optim", "random", "recursive", "save_tree", "scan",
-    "spec", "stop_gradient", "switch", "tree", "value_and_grad", "vjp",
+    "cond", "configure", "custom_gradient", "device", "fori_loop", "function",
+    "grad", "gradients", "hessian", "hvp", "jacobian", "jvp", "load_tree",
+    "map", "nn", "numpy", "ops", "optim", "random", "recursive", "save_tree",
+    "scan", "spec", "stop_gradient", "switch", "tree", "value_and_grad", "vjp",
     "vmap", "while_loop",
 ]
 
@@ -57,7 +58,7 @@ __all__ = [
 _ELSEWHERE = {
     "constant": "an array of NumPy",
     "convert_to_tensor": "tagflow.numpy.asarray",
-    "device_put": "tagflow.configure(devices=...), which is for all functions",
+    "device_put": "tagflow.device",
     "GradientTape": "tagflow.grad of a function, or tagflow.gradients",
     "jacfwd": "tagflow.jacobian",
     "jacrev": "tagflow.jacobian",

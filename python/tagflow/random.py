@@ -19,9 +19,10 @@ from .numpy._types import cast, inexact, to_dtype
 from .numpy.shapes import _ints
 from .symbolic import SymbolicTensor, Value, as_tensor, emit
 
-__all__ = ["bernoulli", "categorical", "choice", "exponential", "fold_in",
-           "gumbel", "key", "normal", "permutation", "randint", "split",
-           "truncated_normal", "uniform"]
+__all__ = ["bernoulli", "beta", "categorical", "choice", "dirichlet",
+           "exponential", "fold_in", "gamma", "gumbel", "key", "laplace",
+           "multivariate_normal", "normal", "permutation", "poisson", "randint",
+           "split", "truncated_normal", "uniform"]
 
 
 def key(seed: int) -> np.ndarray:
@@ -137,3 +138,64 @@ def choice(key: Value, x: Any, shape: Sequence[int] = ()) -> SymbolicTensor:
     x = tnp.arange(x) if isinstance(x, (int, np.integer)) else as_tensor(x)
     return emit("GatherV2", [x, randint(key, shape, 0, tnp.size(x, 0)),
                              as_tensor(0)])
+
+
+@lifted
+def laplace(key: Value, shape: Any = (),
+            dtype: Any = np.float32) -> SymbolicTensor:
+    """With the standard Laplace distribution."""
+    u = uniform(key, shape, dtype) - 0.5
+    least = float(np.finfo(to_dtype(dtype)).tiny)
+    return -tnp.sign(u) * tnp.log(tnp.maximum(1 - 2 * tnp.abs(u), least))
+
+
+@lifted
+def gamma(key: Value, a: Value,
+          shape: Optional[Any] = None) -> SymbolicTensor:
+    """With the gamma distribution of the shape `a`, and the scale 1. `a` is
+    broadcast to `shape`, which is its own by default."""
+    a = inexact(a)
+    shape = tnp.shape(a) if shape is None else shape
+    return emit("StatelessRandomGammaV2", [
+        _ints(shape), _key(key), tnp.broadcast_to(a, shape)])
+
+
+@lifted
+def beta(key: Value, a: Value, b: Value,
+         shape: Optional[Any] = None) -> SymbolicTensor:
+    """With the beta distribution of `a` and `b`."""
+    a, b = tnp.broadcast_arrays(inexact(a), inexact(b))
+    keys = split(key)
+    x, y = gamma(keys[0], a, shape), gamma(keys[1], b, shape)
+    return x / (x + y)
+
+
+@lifted
+def dirichlet(key: Value, alpha: Value,
+              shape: Sequence[int] = ()) -> SymbolicTensor:
+    """With the Dirichlet distribution; `shape` comes in front of that of
+    alpha."""
+    alpha = inexact(alpha)
+    x = gamma(key, alpha, (*shape, *tnp.shape(alpha)))
+    return x / tnp.sum(x, -1, keepdims=True)
+
+
+@lifted
+def poisson(key: Value, lam: Value, shape: Optional[Any] = None,
+            dtype: Any = np.int32) -> SymbolicTensor:
+    """Counts with the mean `lam`, which is broadcast to `shape`."""
+    lam = inexact(lam)
+    shape = tnp.shape(lam) if shape is None else shape
+    return emit("StatelessRandomPoisson", [
+        _ints(shape), _key(key), tnp.broadcast_to(lam, shape)],
+        dtype=to_dtype(dtype))
+
+
+@lifted
+def multivariate_normal(key: Value, mean: Value, cov: Value,
+                        shape: Sequence[int] = ()) -> SymbolicTensor:
+    """Vectors with that mean and covariance; `shape` comes in front."""
+    mean = inexact(mean)
+    factor = tnp.linalg.cholesky(cov)
+    noise = normal(key, (*shape, *tnp.shape(mean)), factor.dtype)
+    return mean + tnp.einsum("...j,ij->...i", noise, factor)

@@ -3,6 +3,8 @@
 import dataclasses
 import gc
 import inspect
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -385,3 +387,39 @@ def test_names_of_others_lead_to_those_of_tagflow(name, instead):
     with pytest.raises(AttributeError, match=instead):
         getattr(tagflow, name)
     assert not hasattr(tagflow, "nothing_of_the_kind")
+
+
+def test_ops_run_on_the_device_of_their_block():
+    done = subprocess.run([sys.executable, "-c", """
+import numpy as np, tagflow, tagflow.numpy as tnp
+tagflow.configure(devices="cpu:2")
+
+@tagflow.function
+def f(x):
+    with tagflow.device("cpu:1"):
+        y = tagflow.while_loop(lambda v: tnp.sum(v) < 10, lambda v: v + 1, x)
+        with tagflow.device(tagflow.devices("cpu:2")[0]):
+            y = tnp.sin(y)
+    return tnp.cos(y)
+
+x = np.ones(3)
+assert np.allclose(f(x), np.cos(np.sin(x + 3)))
+at = {node.op: node.device.rpartition("/")[2] for node in f.graph.nodes}
+print(at["AddV2"], at["Sin"], at["Cos"] or "any")
+"""], capture_output=True, text=True)
+    assert done.stdout == "device:CPU:1 device:CPU:0 any\n", done.stderr
+    with pytest.raises(tagflow.TracingError, match="tagflow.function"):
+        with tagflow.device("cpu:0"):
+            pass
+
+    @tagflow.function
+    def nowhere(x, name):
+        with tagflow.device(name):
+            return x + 1
+
+    nowhere = tagflow.function(nowhere, static_argnames="name")
+    assert nowhere(1, "cpu") == 2
+    with pytest.raises(tagflow.InvalidArgumentError, match="CPU:7"):
+        nowhere(1, "cpu:7")
+    with pytest.raises(ValueError, match="is no device"):
+        nowhere(1, "the other one")

@@ -278,3 +278,32 @@ def test_a_network_learns_pictures():
     right = nn.softmax(tagflow.function(logits)(p, x[6000:])).argmax(1)
     assert (right == labels[6000:]).mean() > 0.75
     assert losses[-10:].mean() < 0.7 and state["step"] == 180
+
+
+@pytest.mark.parametrize("draw, mean, variance", [
+    (lambda k, n: random.laplace(k, (n,)), 0, 2),
+    (lambda k, n: random.gamma(k, np.float64(3), (n,)), 3, 3),
+    (lambda k, n: random.beta(k, 2.0, 3.0, (n,)), 0.4, 0.04),
+    (lambda k, n: random.poisson(k, 4.0, (n,)), 4, 4),
+    (lambda k, n: random.dirichlet(k, np.array([2.0, 3.0]), (n,))[:, 0],
+     0.4, 0.04),
+    (lambda k, n: random.multivariate_normal(
+        k, np.array([1.0, 2.0]), np.array([[2.0, 1.0], [1.0, 3.0]]), (n,))
+     @ np.array([1.0, -1.0]), -1, 3),
+])
+def test_numbers_are_distributed_as_they_say(draw, mean, variance):
+    x = draw(random.key(1), 20000)
+    assert x.shape == (20000,)
+    assert abs(np.mean(x) - mean) < 0.03 * (1 + abs(mean))
+    assert abs(np.var(x) / variance - 1) < 0.06
+    assert (draw(random.key(1), 20000) == x).all()
+    assert (draw(random.key(2), 20000) != x).any()
+
+
+def test_parameters_of_distributions_are_broadcast():
+    x = random.gamma(random.key(0), np.array([0.5, 100.0]), (1000, 2))
+    assert abs(x.mean(0) - [0.5, 100]).max() < 2
+    assert random.poisson(random.key(0), np.ones((2, 3))).shape == (2, 3)
+    each = tagflow.vmap(lambda k, a: random.gamma(k, a))(
+        random.split(random.key(0), 3), np.array([1.0, 2.0, 3.0]))
+    assert each.shape == (3,) and len(set(each.tolist())) == 3
