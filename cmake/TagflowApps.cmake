@@ -135,7 +135,7 @@ if(sources)
   install(DIRECTORY "${shares}/" DESTINATION "${CMAKE_INSTALL_DATADIR}")
 endif()
 # The scripts that `tagflow bench` gives to Python are part of the command.
-foreach(name IN ITEMS compare models)
+foreach(name IN ITEMS compare input models)
   set(script "${apps}/bench/${name}.py")
   if(sources AND EXISTS "${script}")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${script}")

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/bench/compare.h"
+#include "apps/bench/input.h"
 #include "apps/bench/models.h"
 #include "apps/bench/workload.h"
 #include "apps/shared/program/command_line.h"
@@ -99,7 +100,8 @@ Failure run_all(const BenchOptions& options) {
 }
 
 Failure unknown_workload(const std::string& name) {
-  std::vector<std::string> names = {"all", "compare", "cluster", "models"};
+  std::vector<std::string> names = {"all", "compare", "cluster", "models",
+                                    "input"};
   for (const Workload& workload : workloads()) {
     names.emplace_back(workload.name);
   }
@@ -114,20 +116,22 @@ Failure run_bench(const BenchCommand& command) {
   options.over_workers = command.name == "cluster";
   const bool is_known = command.name == "all" || command.name == "compare" ||
                         command.name == "cluster" || command.name == "models" ||
+                        command.name == "input" ||
                         find_workload(command.name) != nullptr;
   if (!is_known) return unknown_workload(command.name);
   Status place = check_place(command.name, options.bench.engine);
   if (!place.ok()) return usage_error(std::move(place));
   if (command.name == "all") return run_all(options.bench);
   if (command.name == "compare" || command.name == "cluster" ||
-      command.name == "models") {
+      command.name == "models" || command.name == "input") {
     if (options.python.empty()) {
       return usage_error(invalid_argument(
           "[bench] {} needs --python PATH, a Python with tensorflow",
           command.name));
     }
-    return command.name == "models" ? compare_models(options)
-                                    : compare_with_tensorflow(options);
+    if (command.name == "models") return compare_models(options);
+    if (command.name == "input") return compare_input(options);
+    return compare_with_tensorflow(options);
   }
   return run_workload(*find_workload(command.name), options.bench);
 }
@@ -141,6 +145,7 @@ std::string list_of_workloads() {
   lines.emplace_back("cluster",
                      "two workers, and two of TensorFlow's (--python)");
   lines.emplace_back("models", "frozen Keras models, also there (--python)");
+  lines.emplace_back("input", "pipelines of tf.data, also there (--python)");
   size_t width = 0;
   for (const auto& line : lines) width = std::max(width, line.first.size());
   std::string text = "Workloads:\n";
@@ -159,7 +164,7 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
       app.add_subcommand("bench", "measure a workload; one JSON object a line");
   append_to_footer(*sub, list_of_workloads());
   sub->add_option("name", command->name,
-                  "a workload, all, compare, cluster or models")
+                  "a workload, all, compare, cluster, models or input")
       ->required()
       ->type_name("NAME");
   sub->add_option("--vars", bench.vars, "variables of the loop")
@@ -177,13 +182,14 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   sub->add_option("--repeats", bench.repeats, "measurements; the median counts")
       ->check(CLI::Range(1, 10'000));
-  sub->add_option("--python", options.python, "for compare, cluster and models")
+  sub->add_option("--python", options.python,
+                  "for compare, cluster, models and input")
       ->type_name("PATH");
   sub->add_option("--only", options.only,
-                  "the one workload or model to compare")
+                  "the one workload, model or input to compare")
       ->type_name("NAME");
   sub->add_option("--rounds", options.rounds,
-                  "rounds of compare, cluster and models")
+                  "rounds of compare, cluster, models and input")
       ->check(CLI::Range(1, 100));
   sub->add_option("--batch", bench.batch,
                   "of lstm, mlp, cnn and models; 0: the workload's own")
@@ -200,7 +206,8 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
   sub->add_flag("--train", bench.train,
                 "of lstm: a train step instead of a forward pass");
   sub->add_flag("--json", options.json,
-                "one object a line, also of compare, cluster and models");
+                "one object a line, also of compare, cluster, models and "
+                "input");
   sub->add_flag("--tls", bench.tls, "connections of cluster_* are by TLS");
   add_engine_options(*sub, bench.engine);
   sub->callback(
