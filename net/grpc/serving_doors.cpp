@@ -1,7 +1,9 @@
 #include "net/grpc/serving_doors.h"
 
+#include <atomic>
 #include <utility>
 
+#include "graph/fault.h"
 #include "net/grpc/unary_call.h"
 #include "net/proto/serving/services.grpc.pb.h"
 #include "net/serving/prediction_service.h"
@@ -27,12 +29,19 @@ class ServingCall final : public grpc::ServerUnaryReactor {
     given.end = call->end_;
     using Wall = std::chrono::system_clock;
     const auto deadline = context.deadline();
-    if (deadline != Wall::time_point::max())
+    // Some clients say "never" by a time of their own.
+    constexpr std::chrono::hours kForever{24 * 365};
+    const auto now = Wall::now();
+    if (deadline < now + kForever)
       given.deadline = std::chrono::steady_clock::now() +
                        std::chrono::duration_cast<std::chrono::nanoseconds>(
-                           deadline - Wall::now());
-    begin(given,
-          [call](const Status& status) { call->Finish(to_grpc(status)); });
+                           std::max(deadline, now - kForever) - now);
+    const auto is_finished = std::make_shared<std::atomic<bool>>(false);
+    const auto finish = [call, is_finished](const Status& status) {
+      if (!is_finished->exchange(true)) call->Finish(to_grpc(status));
+    };
+    const Status begun = guarded("grpc", [&] { begin(given, finish); });
+    if (!begun.ok()) finish(begun);
     return call;
   }
 

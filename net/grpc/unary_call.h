@@ -3,7 +3,10 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <cstdint>
+#include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "actors/options.h"
@@ -11,13 +14,29 @@
 
 namespace tagflow::net {
 
-// The codes of both are the same.
-inline grpc::Status to_grpc(const Status& status) {
-  if (status.ok()) return grpc::Status::OK;
-  const int code = int(status.code());
-  return {code <= int(Code::kUnauthenticated) ? grpc::StatusCode(code)
-                                              : grpc::StatusCode::INTERNAL,
-          std::string(status.message())};
+// The beginning of a long message. Clients refuse an answer with more than 8
+// KiB behind it, where each byte may take three.
+inline std::string_view cut_message(std::string_view message) {
+  constexpr size_t kMost = 2500;
+  if (message.size() <= kMost) return message;
+  size_t end = kMost;
+  // Not within a character of UTF-8.
+  while (end > 0 && (uint8_t(message[end]) & 0xc0) == 0x80) --end;
+  return message.substr(0, end);
+}
+
+// The codes of both are the same. Without memory there is no message.
+inline grpc::Status to_grpc(const Status& status) noexcept {
+  if (status.ok()) return {};
+  const int number = int(status.code());
+  const auto code = number <= int(Code::kUnauthenticated)
+                        ? grpc::StatusCode(number)
+                        : grpc::StatusCode::INTERNAL;
+  try {
+    return {code, std::string(cut_message(status.message()))};
+  } catch (const std::bad_alloc&) {
+    return {code, {}};
+  }
 }
 
 // Frees itself when the call is over. A client that gives up, or whose deadline

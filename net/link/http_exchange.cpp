@@ -174,9 +174,6 @@ void HttpServer::Exchange::read_body() {
     return refuse(http::status::payload_too_large,
                   fmt::format("a body has {} bytes at most", most));
   body_->body_limit(most);
-  // The memory that the parser reserves. Of a body in chunks it is not known
-  // before.
-  if (length && !charge_to(size_t(*length))) return;
   limit_time(&Exchange::on_body_late);
   if (!boost::beast::iequals(body_->get()[http::field::expect], "100-continue"))
     return read_some();
@@ -203,7 +200,11 @@ void HttpServer::Exchange::read_some() {
           return refuse(http::status::bad_request,
                         "this is no body: " + error.message());
         if (error) return close();
-        if (!charge_to(body_->get().body().capacity())) return;
+        // What has come: a length that is only said takes no memory, although
+        // the parser reserves it.
+        const std::string& body = body_->get().body();
+        if (!charge_to(body_->content_length() ? body.size() : body.capacity()))
+          return;
         body_->is_done() ? run() : read_some();
       }));
 }
@@ -248,10 +249,7 @@ void HttpServer::Exchange::run() {
   const Status ran = guarded("net|http", [&] {
     // An answer that nobody gives is a 500.
     const std::shared_ptr<Answer::State> last(
-        running.get(), [running](Answer::State* state) {
-          state->give(
-              http_refusal(500, "[net|http] nobody answered the request"));
-        });
+        running.get(), [running](Answer::State* state) { state->give_last(); });
     server_.requests(std::move(request), Answer(last));
   });
   if (is_closed_) return;

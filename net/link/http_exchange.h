@@ -173,6 +173,8 @@ struct HttpServer::Answer::State : std::enable_shared_from_this<State> {
 
   // The first call is the answer.
   void give(Page answer);
+  // The answer to a request that nobody has answered.
+  void give_last() noexcept;
   // The peer has gone: says so to whoever runs the request.
   void leave();
   // The answer, once.

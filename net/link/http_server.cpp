@@ -24,6 +24,16 @@ void HttpServer::Answer::State::give(Page answer) {
   });
 }
 
+void HttpServer::Answer::State::give_last() noexcept {
+  {
+    const std::lock_guard lock(mutex);
+    if (is_answered) return;
+  }
+  static_cast<void>(guarded("net|http", [this] {
+    give(http_refusal(500, "[net|http] nobody answered the request"));
+  }));
+}
+
 void HttpServer::Answer::State::leave() {
   std::function<void()> f;
   {

@@ -2,11 +2,11 @@
 
 namespace tagflow::net::serving {
 
-ModelFigures& ServingFigures::of(const std::string& model) {
+std::shared_ptr<ModelFigures> ServingFigures::of(const std::string& model) {
   const std::lock_guard lock(mutex_);
   auto& figures = models_[model];
-  if (figures == nullptr) figures = std::make_unique<ModelFigures>();
-  return *figures;
+  if (figures == nullptr) figures = std::make_shared<ModelFigures>();
+  return figures;
 }
 
 void ServingFigures::write(MetricText& text) const {

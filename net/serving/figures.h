@@ -59,13 +59,12 @@ struct ModelFigures {
 // Of all models that have had a request. Thread-safe.
 class ServingFigures {
  public:
-  // Lives as long as this.
-  ModelFigures& of(const std::string& model);
+  std::shared_ptr<ModelFigures> of(const std::string& model);
   void write(MetricText& text) const;
 
  private:
   mutable std::mutex mutex_;  // guards the map
-  std::map<std::string, std::unique_ptr<ModelFigures>> models_;
+  std::map<std::string, std::shared_ptr<ModelFigures>> models_;
 };
 
 }  // namespace tagflow::net::serving

@@ -18,7 +18,8 @@ struct ModelServer::Call {
   ServerClock::time_point begin = ServerClock::now();
   std::shared_ptr<const Servable> servable;
   const ServedSignature* signature = nullptr;
-  ModelFigures* figures = nullptr;  // once the model is known
+  // Null until the model is known. A run may end after the server.
+  std::shared_ptr<ModelFigures> figures;
 
   void answer(Result<Tensors> outputs) {
     if (figures != nullptr) {
@@ -101,7 +102,7 @@ void ModelServer::predict(PredictRequest request, PredictDone done) {
     if (call->servable == nullptr) {
       TAGFLOW_ASSIGN(call->servable, store_->find(wanted.model));
     }
-    call->figures = &figures_.of(wanted.model.name);
+    call->figures = figures_.of(wanted.model.name);
     call->figures->requests.on_begin();
     TAGFLOW_ASSIGN(call->signature,
                    call->servable->signature(wanted.model.signature));

@@ -98,6 +98,33 @@ TEST_CASE("a wrong request has its code, and says what is wrong") {
   CHECK(ask(huge).error_code() == grpc::StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_CASE("a long message is cut, so that clients take it") {
+  const Doors doors({{"half", served("half_plus")}});
+  proto::PredictRequest request;
+  std::string name;
+  while (name.size() < 100'000) name += "\xc3\xa9";
+  request.mutable_model_spec()->set_name(name);
+  grpc::ClientContext context;
+  proto::PredictResponse response;
+  const auto status = doors.predictions->Predict(&context, request, &response);
+  CHECK(status.error_code() == grpc::StatusCode::NOT_FOUND);
+  CHECK(status.error_message().find("\xc3\xa9") != std::string::npos);
+}
+
+TEST_CASE("a deadline that is centuries away is none") {
+  const Doors doors({{"half", served("half_plus")}});
+  grpc::ClientContext context;
+  context.set_deadline(
+      gpr_time_add(gpr_now(GPR_CLOCK_REALTIME),
+                   gpr_time_from_hours(int64_t{24} * 365 * 290, GPR_TIMESPAN)));
+  proto::PredictResponse response;
+  CHECK(doors.predictions
+            ->Predict(&context,
+                      predict_request("half", "x", Tensor::vector<float>({2})),
+                      &response)
+            .ok());
+}
+
 TEST_CASE("examples are classified and valued, several ways at once") {
   const Doors doors(
       {{"two", served("two_inputs")}, {"half", served("half_plus")}});

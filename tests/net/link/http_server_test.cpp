@@ -507,6 +507,18 @@ TEST_CASE("the memory for bodies is bounded over all connections") {
   CHECK(read_answer(third).status() == 200);
 }
 
+TEST_CASE("a body that is only announced keeps no other one out") {
+  Answering f({.most_body_bytes = 1000, .most_bytes = 1500});
+  const Socket silent = f.dial();
+  write_all(silent, request_of("/0", "POST", "Content-Length: 1000\r\n"));
+  const Socket slow = f.dial();
+  write_all(slow, request_of("/1", "POST", "Content-Length: 1000\r\n") + "x");
+  const Socket other = f.dial();
+  write_all(other, post_of("/2", std::string(1000, 'x')));
+  f.asked.take().second({.body = "ok"});
+  CHECK(read_answer(other).status() == 200);
+}
+
 TEST_CASE("a body that does not come in time is refused") {
   Answering f({.time = std::chrono::milliseconds(50)});
   const Socket socket = f.dial();
