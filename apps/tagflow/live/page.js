@@ -94,8 +94,9 @@ function items(iteration) {
     const name = make('div', 'name mono', marked(node.name));
     name.title = `${node.op}: watch its output`;
     name.onclick = () => watch(`${node.name}:0`);
-    rows.append(name, make('div', 'soft', node.runs ? `${node.op} runs`
-        : `${node.op} waits for ${plural(node.missing, 'more input')}`));
+    rows.append(name, make('div', 'soft', !node.runs
+        ? `${node.op} waits for ${plural(node.missing, 'more input')}`
+        : node.op === '_Recv' ? 'waits for another device' : `${node.op} runs`));
   }
   for (const token of iteration.tokens) {
     const where = token.input < 0 ? `${token.node} →`
@@ -211,6 +212,19 @@ function fill(name, text, share) {
   return box;
 }
 
+// Lines that differ in their iterations alone are one.
+function grouped(lines) {
+  const same = new Map();
+  for (const line of lines) {
+    const kind = line.replaceAll(/\/\d+/g, (part, at, whole) =>
+        whole.slice(0, at).endsWith('task:') ? part : '/*');
+    const known = same.get(kind);
+    same.set(kind, known ? {...known, more: known.more + 1} : {line, more: 0});
+  }
+  return [...same.values()].map(({line, more}) =>
+      more ? `${line}; and so in ${plural(more, 'more iteration')}` : line);
+}
+
 function none(text) { return make('div', 'none', text); }
 
 function drawTables(picture) {
@@ -233,7 +247,7 @@ function drawTables(picture) {
   rows($('devices'), ['device', 'nodes fired', 'rate'], devices);
   rows($('loops'), ['loop', 'trips', 'rate'], loops);
   $('waits').replaceChildren(...(waits.length
-      ? [...new Set(waits)].map(text => make('li', '', text))
+      ? grouped(waits).map(text => make('li', '', text))
       : [none('nobody')]));
   $('queues').replaceChildren(...(picture.queues.length
       ? picture.queues.map(queue => fill(
@@ -323,11 +337,16 @@ function draw(picture) {
   else if (isStopped) say('stopped', 'held');
   else if (!views.length) say('running', 'busy');
   else say('running', 'running');
-  let trips = 0;
-  for (const [key, rate] of rates) if (key.startsWith('loop ')) trips += rate;
+  // The parts of a loop on several devices make the same trips.
+  const trips = new Map();
+  for (const {task, view} of picture.parts)
+    for (const {device, name} of view ? view.loops : [])
+      trips.set(name, Math.max(trips.get(name) || 0,
+                               rates.get(`loop ${task} ${device} ${name}`) || 0));
+  const all = [...trips.values()].reduce((sum, rate) => sum + rate, 0);
   $('rate').textContent = picture.running
-      ? `step ${views.length ? views[0].step : ''}, ${
-            perSecond(trips)} trips` : '';
+      ? `step ${views.length ? views[0].step : ''}, trips: ${perSecond(all)}`
+      : '';
   if (picture.stop && !isStopped)
     $('rate').textContent += `, to stop ${
         picture.stop.frame ? `"${picture.stop.frame}"` : 'any loop'
