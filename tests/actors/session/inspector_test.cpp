@@ -22,6 +22,10 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{10};
 
+// The frames of nested_loops().
+const std::string kOuter = "outer/while_context";
+const std::string kInner = "outer/inner/while_context";
+
 // Waits until an iteration is stopped, and what has begun before it is over.
 StepView stopped_view(Inspector& inspector) {
   StepView view;
@@ -117,37 +121,39 @@ TEST_CASE("a run stops before an iteration, and shows the tokens for it") {
 
 TEST_CASE("a stop of an inner loop holds the outer one, in its frame") {
   Inspector inspector;
-  const auto session = make_session({}, nested_loops());
-  inspector.stop_at({"inner", 2});
+  SessionOptions options;
+  options.window = 1;  // otherwise the outer loop runs ahead
+  const auto session = make_session(options, nested_loops());
+  inspector.stop_at({kInner, 2});
   Pending run(*session, {}, {"x"}, inspected(inspector));
   StepView view = stopped_view(inspector);
   REQUIRE(view.frames.size() == 3);
   CHECK(view.frames[0].parent == -1);
-  CHECK(view.frames[1].name == "outer");
+  CHECK(view.frames[1].name == kOuter);
   CHECK(view.frames[1].parent == 0);
   CHECK(view.frames[2].parent == 1);
-  CHECK(view.frames[2].tag == "outer/0/inner");
-  CHECK(stopped_in(view, "inner").number == 2);
+  CHECK(view.frames[2].tag == kOuter + "/0/" + kInner);
+  CHECK(stopped_in(view, kInner).number == 2);
 
   SUBCASE("the next step may be that of the next instance") {
     std::vector<int64_t> numbers;
     for (int i = 0; i < 4; ++i) {
-      inspector.advance("inner");
+      inspector.advance(kInner);
       view = stopped_view(inspector);
-      numbers.push_back(stopped_in(view, "inner").number);
+      numbers.push_back(stopped_in(view, kInner).number);
     }
     CHECK(numbers == std::vector<int64_t>{3, 4, 0, 1});
-    CHECK(view.frames[2].tag == "outer/1/inner");
+    CHECK(view.frames[2].tag == kOuter + "/1/" + kInner);
   }
   SUBCASE("a stop of any loop is at the next iteration that begins") {
     inspector.advance("");
     view = stopped_view(inspector);
-    CHECK(stopped_in(view, "inner").number == 3);
+    CHECK(stopped_in(view, kInner).number == 3);
   }
   SUBCASE("a new stop replaces the old one") {
-    inspector.stop_at({"outer", 2});
+    inspector.stop_at({kOuter, 2});
     view = stopped_view(inspector);
-    CHECK(stopped_in(view, "outer").number == 2);
+    CHECK(stopped_in(view, kOuter).number == 2);
   }
   inspector.go_on();
   CHECK(int_of(run.get()) == 12);
@@ -216,7 +222,7 @@ TEST_CASE("the actors of a run that was stopped and cancelled run again") {
   Inspector inspector;
   const auto session = make_session({}, nested_loops());
   for (int i = 0; i < 20; ++i) {
-    inspector.stop_at({"inner", i % 5});
+    inspector.stop_at({kInner, i % 5});
     Pending run(*session, {}, {"x"}, inspected(inspector));
     stopped_view(inspector);
     run.token.cancel();

@@ -75,6 +75,8 @@ std::pair<Socket, WebSocket> Serving::connect() {
   return {std::move(client), sockets.take()};
 }
 
+bool is_closed(const Socket& socket) { return read_exactly(socket, 1).empty(); }
+
 // Masked by zeros. REQUIRES: text.size() < 126
 std::string text_frame(const std::string& text) {
   return std::string({char(0x81), char(0x80 | text.size()), 0, 0, 0, 0}) + text;
@@ -132,6 +134,10 @@ TEST_CASE("what is no text of a WebSocket ends it alone") {
         std::string(64, '\xff'), std::string("\x81\x01x", 3)}) {
     auto [client, socket] = f.connect();
     write_all(client, bytes);
+    // It is told why, or the connection ends at once.
+    const std::string end = read_exactly(client, 1);
+    CHECK((end.empty() || end == "\x88"));
+    client = Socket();
     CHECK(f.closed.take() == 1);
   }
   kept.send("still here");
