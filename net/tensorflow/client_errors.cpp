@@ -14,16 +14,18 @@ std::string_view quoted_after(std::string_view message, size_t at) {
                              : message.substr(at, end - at);
 }
 
+constexpr std::string_view kNodeOfClient = "\n\t [[{{node ";
+
 Status in_form(const Status& status) {
   const Code code = status.code() == Code::kDeadlock ? Code::kFailedPrecondition
                                                      : status.code();
   const std::string_view node = node_in(status.message());
   const std::string words = client_words(status);
-  const std::string text = words.empty()
+  const std::string text = words.empty() || status.message().starts_with(words)
                                ? std::string(status.message())
                                : fmt::format("{}: {}", words, status.message());
   if (node.empty()) return error(code, "{}", text);
-  return error(code, "{}\n\t [[{{{{node {}}}}}]]", text, node);
+  return error(code, "{}{}{}}}}}]]", text, kNodeOfClient, node);
 }
 
 }  // namespace
@@ -40,7 +42,8 @@ std::string_view node_in(std::string_view message) {
 }
 
 Status for_client(const Status& status) {
-  if (status.ok()) return status;
+  if (status.ok() || status.message().find(kNodeOfClient) != std::string::npos)
+    return status;  // it has the form already
   return guarded("service", [&] { return in_form(status); });
 }
 

@@ -18,6 +18,8 @@ TEST_CASE("clients get the node, and codes that they know") {
       for_client(error(Code::kDeadlock, "nothing moves (node \"x\")"));
   CHECK(status.code() == Code::kFailedPrecondition);
   CHECK(status.message() == "nothing moves (node \"x\")\n\t [[{{node x}}]]");
+  // What has the form keeps it.
+  CHECK(for_client(status).message() == status.message());
   CHECK(for_client(invalid_argument("{{}} plain")).message() == "{} plain");
 }
 
