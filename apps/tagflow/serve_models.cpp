@@ -224,6 +224,9 @@ Failure serve_models(const ServeOptions& options, const ServeModels& models) {
   auto pool = net::serving::TaskPool::create(
       std::max<size_t>(std::thread::hardware_concurrency(), 2));
   if (!pool.ok()) return run_time_error(std::move(pool).status());
+  // Loads of models take long, and keep no request waiting.
+  auto loads = net::serving::TaskPool::create(1);
+  if (!loads.ok()) return run_time_error(std::move(loads).status());
   net::serving::RestApi api(*server, **pool,
                             {.time = in_milliseconds(models.request_time)});
   std::string rest_host, grpc_host;
@@ -232,7 +235,7 @@ Failure serve_models(const ServeOptions& options, const ServeModels& models) {
   if (!models.rest.empty())
     failure = open_rest(options, models, *server, api, rest, rest_host);
   if (failure.exit_code == ExitCode::kOk && !models.grpc.empty())
-    failure = open_grpc(options, models, *server, **pool, grpc, grpc_host);
+    failure = open_grpc(options, models, *server, **loads, grpc, grpc_host);
   if (failure.exit_code != ExitCode::kOk) return failure;
   std::optional<StatusPages::Opened> opened;
   if (pages != nullptr) {

@@ -119,11 +119,14 @@ class ModelDoor final : public GrpcService,
       ServerContext* context, const proto::ReloadConfigRequest* request,
       proto::ReloadConfigResponse* response) override {
     // Both live until the answer.
-    return ServingCall::start(*context, [&](const auto&, const auto& done) {
-      pool_.post([this, request, response, done] {
-        done(service_.reload_config(*request, response));
-      });
-    });
+    return ServingCall::start(
+        *context, [&](const serving::CallContext& given, const auto& done) {
+          pool_.post([this, request, response, done, end = given.end] {
+            done(end->is_cancelled()
+                     ? error(Code::kCancelled, "[serving] the client has gone")
+                     : service_.reload_config(*request, response));
+          });
+        });
   }
 
  private:
