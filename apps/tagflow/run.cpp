@@ -235,7 +235,7 @@ Results run_with_restarts(const RunOptions& options, Prepared& prepared,
 Failure check(const RunOptions& options, const std::vector<FetchName>& names,
               const Results& results) {
   if (options.expect.empty()) return {};
-  return run_time_error(check_expected(options.expect, names, results.values));
+  return file_error(check_expected(options.expect, names, results.values));
 }
 
 constexpr size_t kMaxFilesNamed = 8;
