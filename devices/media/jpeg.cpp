@@ -207,9 +207,13 @@ Status decode_jpeg(std::string_view bytes, const JpegOptions& options,
   auto* const to = static_cast<uint8_t*>(pixels);
   const auto row_bytes = size_t(crop.width * channels);
   const size_t first_byte = size_t(crop.left * channels);
+  const bool is_whole_line = colors.empty() && row_bytes == line.size();
   int64_t read = 0;
   while (read < crop.top + crop.height) {
-    JSAMPROW row = line.data();
+    const bool is_kept = read >= crop.top;
+    uint8_t* const kept_row =
+        is_kept ? to + size_t(read - crop.top) * row_bytes : nullptr;
+    JSAMPROW row = is_kept && is_whole_line ? kept_row : line.data();
     JDIMENSION lines = 0;
     if (!run_jpeg(reader.errors, reader.progress,
                   [&] { lines = jpeg_read_scanlines(&jpeg, &row, 1); }))
@@ -221,9 +225,8 @@ Status decode_jpeg(std::string_view bytes, const JpegOptions& options,
                 colors.data());
       from = colors.data();
     }
-    if (read >= crop.top)
-      std::memcpy(to + size_t(read - crop.top) * row_bytes, from + first_byte,
-                  row_bytes);
+    if (is_kept && row != kept_row)
+      std::memcpy(kept_row, from + first_byte, row_bytes);
     ++read;
   }
   const int64_t wanted = crop.top + crop.height;

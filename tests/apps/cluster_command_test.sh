@@ -431,8 +431,8 @@ expect 0 '^text = string\[\] "text' 'has "cpu:3", and "cpu:2" in' \
 ends TERM 0 "$pid" worker
 start worker tagflow worker --cluster one.json --job ps --task 3
 mkdir "$work/endless"
-expect 0 - - tagflow run "$graphs/arithmetic.pbtxt" --feed p=true --fetch p:0 \
-  --out endless/case
+expect 0 - 'wrote' tagflow run "$graphs/arithmetic.pbtxt" --feed p=true \
+  --fetch p:0 --out endless/case
 python3 "$here/endless_case.py" "$work/endless/case"
 loses "$pid" /job:ps/task:3 conform endless --cluster one.json
 start elsewhere tagflow worker --cluster one.json --job ps --task 3 \

@@ -86,7 +86,7 @@ interrupt INT 130 - '\[SIGINT\]' 0 \
 mkdir -p "$work/cases/a"
 printf "\x22\x00" >"$work/cases/a/graph.pb"
 echo '{"name": "a", "runs": []}' >"$work/cases/a/case.json"
-expect 0 - - tagflow run "$here/graphs/arithmetic.pbtxt" --feed p=true \
+expect 0 - 'wrote' tagflow run "$here/graphs/arithmetic.pbtxt" --feed p=true \
   --fetch p:0 --out cases/b
 cp -r "$work/cases/b" "$work/cases/c"
 python3 "$here/endless_case.py" "$work/cases/b"

@@ -1,5 +1,7 @@
 // Resizes images by nearest neighbours or bilinear interpolation; the gradients
 // scatter instead of gathering.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <new>
 #include <span>
@@ -145,6 +147,91 @@ class ResizeBase : public Kernel {
   Scale scale_;
 };
 
+template <class S>
+float mix(S a, S b, float weight) {
+  return float(a) + (float(b) - float(a)) * weight;
+}
+
+// The rows of all images, and where the pixels of a result's row lie in one.
+template <class T>
+struct Rows {
+  const T* pixels;
+  int64_t width, channels;
+  std::span<const Between> xs;
+
+  // The numbers [first, first + size) of a row that is resized along x.
+  void resize(int64_t row, int64_t first, int64_t size, float* to) const {
+    switch (channels) {
+      case 1:
+        return resize_pixels<1>(row, first, size, to);
+      case 3:
+        return resize_pixels<3>(row, first, size, to);
+      case 4:
+        return resize_pixels<4>(row, first, size, to);
+    }
+    const T* const from = pixels + row * width * channels;
+    for (int64_t i = first; i < first + size; ++i) {
+      const Between& x = xs[size_t(i / channels)];
+      const int64_t c = i % channels;
+      *to++ = mix(from[x.low * channels + c], from[x.high * channels + c],
+                  x.weight);
+    }
+  }
+
+ private:
+  // Whole pixels of C channels.
+  template <int C>
+  void resize_pixels(int64_t row, int64_t first, int64_t size,
+                     float* to) const {
+    const T* const from = pixels + row * width * C;
+    for (const Between& x : xs.subspan(size_t(first / C), size_t(size / C))) {
+      const T* const low = from + x.low * C;
+      const T* const high = from + x.high * C;
+      for (int c = 0; c < C; ++c) *to++ = mix(low[c], high[c], x.weight);
+    }
+  }
+};
+
+// How many numbers of a row are resized at a time.
+constexpr int64_t kBlock = 1024;
+
+// A block of the rows of a result. It keeps the two rows of the images that it
+// has resized last, since rows of the result that follow one another share
+// them.
+template <class T>
+class BlockOfRows {
+ public:
+  // REQUIRES: size <= kBlock
+  BlockOfRows(const Rows<T>& rows, int64_t first, int64_t size)
+      : rows_(rows), first_(first), size_(size) {}
+
+  void blend(int64_t low, int64_t high, float weight, float* to) {
+    const float* const a = resized(low, high);
+    const float* const b = resized(high, low);
+    for (int64_t i = 0; i < size_; ++i) to[i] = mix(a[i], b[i], weight);
+  }
+
+ private:
+  struct Held {
+    int64_t row = -1;
+    std::array<float, kBlock> numbers;
+  };
+
+  // In the place of a row other than `kept`.
+  const float* resized(int64_t row, int64_t kept) {
+    for (const Held& held : held_)
+      if (held.row == row) return held.numbers.data();
+    Held& held = held_[held_[0].row == kept ? 1 : 0];
+    held.row = row;
+    rows_.resize(row, first_, size_, held.numbers.data());
+    return held.numbers.data();
+  }
+
+  const Rows<T>& rows_;
+  const int64_t first_, size_;
+  std::array<Held, 2> held_;
+};
+
 template <class T>
 class ResizeBilinearKernel : public ResizeBase {
  public:
@@ -166,34 +253,26 @@ class ResizeBilinearKernel : public ResizeBase {
                    interpolate(context, scale(), height, shape.dim(1)));
     TAGFLOW_ASSIGN(const auto xs,
                    interpolate(context, scale(), width, shape.dim(2)));
-    const T* in = images.data<T>();
+    const Rows<T> rows{images.data<T>(), width, channels, xs.positions};
     float* to = out->mutable_data<float>();
     const int64_t row_size = shape.dim(2) * channels;
     context.parallel_for(
         shape.dim(0) * shape.dim(1), double(row_size) * 3,
         [&](int64_t begin, int64_t end) {
-          for (int64_t row = begin; row < end; ++row) {
-            const Between& y = ys.positions[size_t(row % shape.dim(1))];
-            const int64_t image = row / shape.dim(1) * height;
-            const T* top = in + (image + y.low) * width * channels;
-            const T* bottom = in + (image + y.high) * width * channels;
-            float* pixel = to + row * row_size;
-            for (const Between& x : xs.positions)
-              for (int64_t c = 0; c < channels; ++c)
-                *pixel++ = mix(mix(top[x.low * channels + c],
-                                   top[x.high * channels + c], x.weight),
-                               mix(bottom[x.low * channels + c],
-                                   bottom[x.high * channels + c], x.weight),
-                               y.weight);
+          // In blocks of whole pixels, if a pixel fits into one.
+          const int64_t most =
+              channels <= kBlock ? kBlock / channels * channels : kBlock;
+          for (int64_t first = 0; first < row_size; first += most) {
+            BlockOfRows<T> block(rows, first, std::min(most, row_size - first));
+            for (int64_t row = begin; row < end; ++row) {
+              const Between& y = ys.positions[size_t(row % shape.dim(1))];
+              const int64_t image = row / shape.dim(1) * height;
+              block.blend(image + y.low, image + y.high, y.weight,
+                          to + row * row_size + first);
+            }
           }
         });
     return Status();
-  }
-
- private:
-  template <class S>
-  static float mix(S a, S b, float weight) {
-    return float(a) + (float(b) - float(a)) * weight;
   }
 };
 
