@@ -120,6 +120,26 @@ void OutputRecorder::on_fired(const Location& location, const graph::Node& node,
   all.ports = std::move(fired.ports);
 }
 
+std::vector<NodeStats> node_stats(const Trace& trace,
+                                  const OutputRecorder* outputs) {
+  const auto nodes =
+      outputs != nullptr ? outputs->nodes() : OutputRecorder::Nodes();
+  std::vector<NodeStats> all;
+  for (const auto& [key, time] : times_of(trace)) {
+    NodeStats& stats =
+        all.emplace_back(NodeStats{.device = key.first,
+                                   .name = key.second,
+                                   .op = std::string(time.op),
+                                   .firings = time.firings,
+                                   .nanoseconds = time.nanoseconds});
+    const auto output = nodes.find(key);
+    if (output == nodes.end()) continue;
+    stats.bytes = output->second.bytes;
+    stats.most_bytes = output->second.most_bytes;
+  }
+  return all;
+}
+
 std::string run_metadata(const Trace& trace, const OutputRecorder* outputs) {
   const int64_t start = start_of(trace);
   const auto nodes =

@@ -46,6 +46,21 @@ class OutputRecorder : public Observer {
   Nodes nodes_;
 };
 
+// What a node has done in all runs of a trace.
+struct NodeStats {
+  std::string device;  // of an accelerator's kernels: "DEVICE/stream:all"
+  std::string name;
+  std::string op;  // empty for kernels of an accelerator
+  uint64_t firings = 0;
+  int64_t nanoseconds = 0;  // of all firings
+  uint64_t bytes = 0;       // that it has output, in all
+  uint64_t most_bytes = 0;  // in one firing
+};
+// By device and name. `outputs` may be null: then there are no bytes. REQUIRES:
+// no run is active.
+std::vector<NodeStats> node_stats(const Trace& trace,
+                                  const OutputRecorder* outputs);
+
 // The bytes of a RunMetadata message with the statistics of the trace's runs:
 // an entry for each node of a device, and, for an accelerator, one for each of
 // its kernels in "DEVICE/stream:all". A node of a loop has one entry: its time

@@ -33,6 +33,7 @@
 #include "apps/tagflow/model/results.h"
 #include "apps/tagflow/run_expect.h"
 #include "apps/tagflow/run_inspect.h"
+#include "apps/tagflow/run_stats.h"
 #include "apps/tagflow/run_summaries.h"
 #include "apps/tagflow/run_watch.h"
 #include "apps/tagflow/signature.h"
@@ -59,6 +60,7 @@ struct RunOptions {
   std::vector<std::string> watch;
   std::string watch_out;
   bool checks_numerics = false;
+  bool stats = false;
   bool learn = false;
   bool json = false;
 };
@@ -303,6 +305,20 @@ Failure add_watch(const RunOptions& options, const Prepared& prepared,
   return {};
 }
 
+// To stderr, so that stdout has the results alone. FailedPrecondition if a run
+// does not end.
+Status print_stats(OwnedSession& session, const actors::Trace& trace,
+                   const actors::OutputRecorder* outputs) {
+  if (!session.end(kLongPatience))
+    return error(Code::kFailedPrecondition,
+                 "[--stats] a kernel that cannot be interrupted is still "
+                 "running and being recorded");
+  fmt::print(stderr, "{}",
+             format_stats(actors::node_stats(trace, outputs),
+                          outputs != nullptr, trace.dropped()));
+  return {};
+}
+
 void warn_of_unseen(const TensorWatch& watch) {
   for (const std::string& name : watch.unseen())
     spdlog::warn("[--watch] {} was not computed in any such iteration", name);
@@ -348,7 +364,8 @@ ExitCode run_graph(RunOptions& options) {
   if (failure.exit_code != ExitCode::kOk) return report(failure);
 
   std::shared_ptr<actors::Trace> trace;
-  if (!options.trace.empty()) trace = std::make_shared<actors::Trace>();
+  if (!options.trace.empty() || options.stats)
+    trace = std::make_shared<actors::Trace>();
   prepared.session.keep(trace);
   if (options.page != nullptr) prepared.session.keep(options.page->share());
   std::shared_ptr<actors::CostRecorder> costs;
@@ -357,6 +374,11 @@ ExitCode run_graph(RunOptions& options) {
   const auto observers = std::make_shared<ObserverGroup>();
   prepared.session.keep(observers);
   if (costs != nullptr) observers->add(costs);
+  std::shared_ptr<actors::OutputRecorder> outputs;
+  if (options.stats && options.signature.engine.cluster.empty()) {
+    outputs = std::make_shared<actors::OutputRecorder>();
+    observers->add(outputs);
+  }
   std::shared_ptr<TensorWatch> watch;
   failure = add_watch(options, prepared, *observers, watch);
   if (failure.exit_code != ExitCode::kOk) return report(failure);
@@ -383,6 +405,11 @@ ExitCode run_graph(RunOptions& options) {
   // The trace of a failed run is the most useful one. All other output is
   // written first, so that a failure to write the trace does not lose it.
   (void)flush_stdout();
+  if (options.stats)
+    if (Status shown = print_stats(prepared.session, *trace, outputs.get());
+        !shown.ok())
+      return report(run_time_error(std::move(shown)));
+  if (options.trace.empty()) return code;
   const ExitCode traced = report(run_time_error(
       end_and_write_trace(prepared.session, *trace, options.trace)));
   return code == ExitCode::kOk ? traced : code;
@@ -423,6 +450,9 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       ->type_name("PATH");
   add_output_option(*run, "--trace", options->trace,
                     "write a trace for Perfetto or chrome://tracing");
+  run->add_flag("--stats", options->stats,
+                "print to stderr how long each op and node took in all, and "
+                "how many bytes it output");
   CLI::Option* watch = run->add_option(
       "--watch", options->watch,
       "print NODE:PORT whenever it is computed, in all iterations, or in those "

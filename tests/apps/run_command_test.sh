@@ -109,6 +109,12 @@ expect 0 '^\{"step": 1, "fetches"' '^\{"step": 1\}$' tagflow run "$read_file" \
 [ "$(wc -l <"$work/stdout")" = 1 ] ||
   complain "the graph prints lines of --json" tagflow run --json
 
+# --- What took how long -------------------------------------------------------
+expect 0 '^Exit:0 = int32\[\] 3$' '^Less: Less +1 +4 ' \
+  tagflow run "$loop" --feed n=3 --fetch Exit:0 --stats --passes none
+expect 0 - '^Switch +1 +8 .* 32 +4$' tagflow run "$loop" --feed n=3 \
+  --fetch Exit:0 --stats --passes none --repeat 2 --out stats.npz
+
 # --- A saved model, by its own names ------------------------------------------
 python3 "$here/saved_model.py" "$work/model"
 expect 0 '^y = float\[2\] \[-1.0, -2.5\]$' - tagflow run model --feed 'x=[1, 2.5]'
