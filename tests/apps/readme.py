@@ -33,7 +33,7 @@ WITHOUT_BLOCKS = {"ARCHITECTURE.md", "docs/attacks.md", "docs/cluster.md",
                   "docs/python.md", "docs/python_building.md",
                   "docs/python_training.md", "docs/rules.md",
                   "docs/serving.md", "docs/speed.md", "docs/state.md",
-                  "docs/steps.md", "docs/survival.md",
+                  "docs/input.md", "docs/steps.md", "docs/survival.md",
                   "docs/tensorflow_clients.md", "docs/tls.md", "docs/wire.md"}
 
 
