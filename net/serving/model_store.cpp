@@ -322,7 +322,7 @@ Result<std::shared_ptr<const Servable>> ModelStore::find(
                  *number);
   const Version& entry = found->second;
   if (entry.state == kAvailable) return entry.servable;
-  return error(entry.state == kEnd ? Code::kNotFound : Code::kUnavailable,
+  return error(Code::kNotFound,
                "[serving] version {} of model \"{}\" is not available; its "
                "state is {}",
                *number, spec.name, state_name(entry.state));

@@ -301,8 +301,9 @@ Status PredictionService::reload_config(
         const auto configs,
         model_configs_from_proto(request.config().model_config_list()));
     TAGFLOW_RETURN_IF_ERROR(server_.models().set_configs(configs));
-    status_to_proto(server_.models().look(), response->mutable_status());
-    return {};
+    Status loaded = server_.models().look();
+    status_to_proto(loaded, response->mutable_status());
+    return loaded;
   });
 }
 

@@ -152,7 +152,7 @@ Result<const ServedSignature*> Servable::signature(
     const std::string& name) const {
   const auto found = signatures_.find(name.empty() ? kDefaultSignature : name);
   if (found != signatures_.end()) return &found->second;
-  return error(Code::kNotFound,
+  return error(Code::kFailedPrecondition,
                "[serving] model \"{}\" has no signature \"{}\"; it has {}",
                model_, name.empty() ? kDefaultSignature : name,
                names_in(signatures_));

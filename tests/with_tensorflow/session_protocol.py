@@ -16,9 +16,9 @@ FILE it runs those of FILES that are there.
 --server tensorflow starts TensorFlow's own gRPC server, to compare with; none
 leaves targets alone. S is the time that a test may take. --only runs the tests
 whose name matches. --behavior v2 leaves on what TensorFlow 2 does by default,
-with which half of these tests skip themselves. FILE of --json receives all results; FILE of --at-least
-has results to compare with: the exit code is 1 if a test passed there and
-fails here.
+with which half of these tests skip themselves. FILE of --json receives all
+results; FILE of --at-least has results to compare with: the exit code is 1 if a
+test passed there and fails here.
 
 It needs a Python with tensorflow; TAGFLOW_BIN is the folder of the built
 programs.

@@ -71,6 +71,7 @@ TEST_CASE("a wrong request says what is wrong, and what there is") {
   CHECK(no_model.code() == Code::kNotFound);
   const Status no_signature =
       status_of([](auto& r) { r.model.signature = "x"; });
+  CHECK(no_signature.code() == Code::kFailedPrecondition);
   CHECK(says(no_signature, "\"bytes\", \"classify\", \"serving_default\""));
   const Status no_input =
       status_of([](auto& r) { r.inputs["x"] = Tensor::scalar<float>(1); });
