@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <new>
 #include <span>
 
@@ -179,16 +180,42 @@ struct Rows {
   }
 
  private:
-  // Whole pixels of C channels.
+  // Whole pixels of C channels. The part of the source's row that they need is
+  // converted at once, if it is short: then a pixel is one vector.
   template <int C>
   void resize_pixels(int64_t row, int64_t first, int64_t size,
                      float* to) const {
+    const auto some = xs.subspan(size_t(first / C), size_t(size / C));
     const T* const from = pixels + row * width * C;
-    for (const Between& x : xs.subspan(size_t(first / C), size_t(size / C))) {
-      const T* const low = from + x.low * C;
-      const T* const high = from + x.high * C;
-      for (int c = 0; c < C; ++c) *to++ = mix(low[c], high[c], x.weight);
+    const int64_t begin = some.front().low;
+    const int64_t span = (some.back().high - begin + 1) * C;
+    if (C < 3 || span > std::min(kMostConverted, 4 * size)) {
+      for (const Between& x : some) {
+        const T* const low = from + x.low * C;
+        const T* const high = from + x.high * C;
+        for (int c = 0; c < C; ++c) *to++ = mix(low[c], high[c], x.weight);
+      }
+      return;
     }
+    // A vector of the last pixel ends behind it.
+    std::array<float, kMostConverted + 4> line;
+    for (int64_t i = 0; i < span; ++i)
+      line[size_t(i)] = float(from[begin * C + i]);
+    for (const Between& x : some) {
+      const Four low = four_at(&line[size_t((x.low - begin) * C)]);
+      const Four high = four_at(&line[size_t((x.high - begin) * C)]);
+      const Four mixed = low + (high - low) * x.weight;
+      std::memcpy(to, &mixed, sizeof(mixed));
+      to += C;
+    }
+  }
+
+  static constexpr int64_t kMostConverted = 4096;  // numbers
+  using Four = float __attribute__((vector_size(4 * sizeof(float))));
+  static Four four_at(const float* numbers) {
+    Four four;
+    std::memcpy(&four, numbers, sizeof(four));
+    return four;
   }
 };
 
@@ -214,7 +241,8 @@ class BlockOfRows {
  private:
   struct Held {
     int64_t row = -1;
-    std::array<float, kBlock> numbers;
+    // A vector of the last pixel may end behind it.
+    std::array<float, kBlock + 4> numbers;
   };
 
   // In the place of a row other than `kept`.
