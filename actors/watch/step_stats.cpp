@@ -115,6 +115,7 @@ void OutputRecorder::on_fired(const Location& location, const graph::Node& node,
   }
   const std::lock_guard lock(mutex_);
   Node& all = nodes_[{std::string(location.device), node.name()}];
+  ++all.firings;
   all.bytes += fired.bytes;
   all.most_bytes = std::max(all.most_bytes, fired.bytes);
   all.ports = std::move(fired.ports);
@@ -134,6 +135,7 @@ std::vector<NodeStats> node_stats(const Trace& trace,
                                    .nanoseconds = time.nanoseconds});
     const auto output = nodes.find(key);
     if (output == nodes.end()) continue;
+    stats.firings = output->second.firings;  // of those without room, too
     stats.bytes = output->second.bytes;
     stats.most_bytes = output->second.most_bytes;
   }

@@ -29,6 +29,7 @@ class OutputRecorder : public Observer {
     Shape shape;
   };
   struct Node {
+    uint64_t firings = 0;
     uint64_t bytes = 0;       // of all its firings
     uint64_t most_bytes = 0;  // of one of them
     std::vector<Port> ports;  // of the last one

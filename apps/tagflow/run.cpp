@@ -284,7 +284,7 @@ Failure check_outputs(const RunOptions& options, const Prepared& prepared) {
 Failure failure_of_pages(Status status) {
   return status.code() == Code::kInvalidArgument
              ? usage_error(std::move(status))
-             : run_time_error(std::move(status));
+             : Failure{ExitCode::kRunTimeError, std::move(status)};
 }
 
 // Adds the observer of --watch.

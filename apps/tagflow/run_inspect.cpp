@@ -62,8 +62,14 @@ Result<std::shared_ptr<live::LivePage>> open_page(
   if (!started.ok())
     return std::move(started).status().with_prefix("[--inspect] ");
   page = std::move(*started);
-  if (stop) page->inspector().stop_at(*std::move(stop));
   spdlog::info("inspect: {}", page->address());
+  if (stop) {
+    page->inspector().stop_at(*std::move(stop));
+    spdlog::info(
+        "inspect: the run is held where it comes to {}, until the page lets it "
+        "go on",
+        options.stop_at);
+  }
   return page;
 }
 

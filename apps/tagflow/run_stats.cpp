@@ -102,12 +102,13 @@ void add_table(const char* what, std::vector<Line> lines, bool has_memory,
 std::string format_stats(const std::vector<NodeStats>& nodes, bool has_memory,
                          uint64_t dropped) {
   std::string text;
+  if (dropped > 0)
+    text += fmt::format(
+        "warning: the trace had no room for {}, whose time is missing\n",
+        counted(dropped, "event"));
   add_table("op", by_op(nodes), has_memory, text);
   text += "\n";
   add_table("node", by_node(nodes), has_memory, text);
-  if (dropped > 0)
-    text += fmt::format("{} had no room: later firings are missing\n",
-                        counted(dropped, "event"));
   return text;
 }
 

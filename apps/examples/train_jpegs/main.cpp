@@ -29,7 +29,12 @@ struct Options {
 
 // Writes the data set that the options describe, unless it is there.
 Status write_data(const Options& options) {
-  if (train_jpegs::has_data(options.data)) return {};
+  TAGFLOW_ASSIGN(const bool has_data, train_jpegs::has_data(options.data));
+  if (has_data) {
+    if (options.drawn > 0 || !options.source.empty())
+      spdlog::info("\"{}\" has pictures already, which are used", options.data);
+    return {};
+  }
   if (options.drawn > 0) {
     spdlog::info("draws {} pictures of each shape into \"{}\"", options.drawn,
                  options.data);

@@ -10,6 +10,7 @@
 #include "apps/shared/io/file.h"
 #include "devices/files/record_file.h"
 #include "devices/media/jpeg.h"
+#include "graph/fault.h"
 #include "graph/proto/example.pb.h"
 
 namespace tagflow::train_jpegs {
@@ -18,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLabelsFile = "labels.txt";
+constexpr const char* kRecordsSuffix = ".tfrecord";
 constexpr int64_t kTestShare = 5;  // one of so many
 
 // The picture of a class.
@@ -102,7 +104,16 @@ Result<std::vector<fs::path>> pictures_in(const fs::path& folder) {
 
 Result<std::string> read_jpeg(const fs::path& path) {
   TAGFLOW_ASSIGN(std::string bytes, io::read_file(path));
-  if (Status status = media::jpeg_shape(bytes).status(); !status.ok())
+  // The whole of it: later nobody knows which file a record was.
+  std::vector<uint8_t> pixels;
+  const auto memory = [&](const media::PictureShape& shape) -> Result<void*> {
+    pixels.resize(size_t(shape.height * shape.width * shape.channels));
+    return pixels.data();
+  };
+  Status status = guarded([&] {
+    return media::decode_jpeg(bytes, {.channels = 3}, memory, [] {});
+  });
+  if (!status.ok())
     return std::move(status).with_prefix(
         fmt::format("[pictures] \"{}\": ", path.string()));
   return bytes;
@@ -127,9 +138,18 @@ Status for_each_record(const fs::path& path,
 
 }  // namespace
 
-bool has_data(const fs::path& folder) {
+Result<bool> has_data(const fs::path& folder) {
   std::error_code code;
-  return fs::exists(folder / kLabelsFile, code);
+  if (fs::exists(folder / kLabelsFile, code)) return true;
+  for (fs::directory_iterator at(folder, code), end; !code && at != end;
+       at.increment(code))
+    if (at->path().extension() == kRecordsSuffix)
+      return error(Code::kFailedPrecondition,
+                   "[pictures] \"{}\" has records, as \"{}\", but no {}: write "
+                   "one, with the name of a class on each line, or remove them",
+                   folder.string(), at->path().filename().string(),
+                   kLabelsFile);
+  return false;
 }
 
 Status write_drawings(const fs::path& folder, int64_t per_class,

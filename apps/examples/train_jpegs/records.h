@@ -27,8 +27,9 @@ struct DataSet {
   std::vector<std::string> test_records;  // serialized Examples
 };
 
-// Whether the folder has a data set: labels.txt is written last.
-bool has_data(const std::filesystem::path& folder);
+// Whether the folder has a data set: labels.txt is written last. An error if it
+// has records without labels.txt: they are not to be written over.
+Result<bool> has_data(const std::filesystem::path& folder);
 
 // Draws so many pictures of each of kShapes, and a fifth as many to test with.
 // Errors of writing.
