@@ -147,9 +147,14 @@ class Trainer {
   // What is written after the last step.
   Status save_last() {
     save();
-    if (summaries_ != nullptr) TAGFLOW_RETURN_IF_ERROR(summaries_->flush());
-    TAGFLOW_RETURN_IF_ERROR(history_->write());
-    return checkpoints_.finish();
+    // A failure of one of these does not cost the others.
+    Status first = checkpoints_.finish();
+    const auto note = [&](Status status) {
+      if (first.ok()) first = std::move(status);
+    };
+    note(history_->write());
+    if (summaries_ != nullptr) note(summaries_->flush());
+    return first;
   }
 
   bool is_report(int64_t step) const {
