@@ -75,6 +75,7 @@ struct Batcher::State : std::enable_shared_from_this<State> {
   void serve_some(std::unique_lock<std::mutex>& lock);
   void close_late(Clock::time_point now);
   std::vector<TaskPtr> take_late(Clock::time_point now);
+  Clock::time_point earliest_deadline() const;
   Clock::time_point next_event() const;
   bool may_run() const;
   // REQUIRES for these: it is not.
@@ -92,6 +93,9 @@ struct Batcher::State : std::enable_shared_from_this<State> {
   std::map<std::pair<const void*, std::string>, BatchPtr> open;
   std::list<BatchPtr> closed, running;
   std::map<const void*, int64_t> waiting;  // batches, by owner
+  // Whether all tasks are to be looked at: there may be many.
+  Clock::time_point earliest = Clock::time_point::max();  // deadline, or before
+  bool has_left = false;  // some client has gone
   Figures figures;
 };
 
@@ -145,6 +149,7 @@ bool Batcher::State::enqueue(const TaskPtr& task) {
   }
   const BatchPtr batch = found->second;
   batch->tasks.push_back(task);
+  earliest = std::min(earliest, wanted.deadline);
   task->batch = batch;
   batch->rows += wanted.rows;
   ++figures.waiting_tasks;
@@ -165,6 +170,7 @@ void Batcher::State::end_if_left(const TaskPtr& task) {
   std::shared_ptr<CallEnd> end;
   {
     const std::lock_guard lock(mutex);
+    has_left = true;
     const BatchPtr batch = task->batch.lock();
     if (batch != nullptr && batch->is_running &&
         std::ranges::all_of(batch->tasks, &WaitingTask::is_answered))
@@ -221,18 +227,24 @@ std::vector<TaskPtr> Batcher::State::take_late(Clock::time_point now) {
   return late;
 }
 
-Clock::time_point Batcher::State::next_event() const {
-  auto next = Clock::time_point::max();
+// Of those that are not answered.
+Clock::time_point Batcher::State::earliest_deadline() const {
+  auto first = Clock::time_point::max();
   const auto look = [&](const Batch& batch) {
     for (const TaskPtr& task : batch.tasks)
-      if (!task->is_answered()) next = std::min(next, task->task.deadline);
+      if (!task->is_answered()) first = std::min(first, task->task.deadline);
   };
-  for (const auto& [at, batch] : open) {
-    if (may_run()) next = std::min(next, batch->opened + options.batch_timeout);
-    look(*batch);
-  }
+  for (const auto& [at, batch] : open) look(*batch);
   for (const BatchPtr& batch : closed) look(*batch);
   for (const BatchPtr& batch : running) look(*batch);
+  return first;
+}
+
+Clock::time_point Batcher::State::next_event() const {
+  auto next = earliest;
+  if (may_run())
+    for (const auto& [at, batch] : open)
+      next = std::min(next, batch->opened + options.batch_timeout);
   return next;
 }
 
@@ -249,7 +261,12 @@ void Batcher::State::serve() {
 
 void Batcher::State::serve_some(std::unique_lock<std::mutex>& lock) {
   const auto now = Clock::now();
-  const std::vector<TaskPtr> late = take_late(now);
+  std::vector<TaskPtr> late;
+  if (has_left || earliest <= now) {
+    late = take_late(now);
+    has_left = false;
+    earliest = earliest_deadline();  // maybe of one that is answered below
+  }
   // An open batch grows as long as nothing would run it.
   if (may_run() && closed.empty()) close_late(now);
   BatchPtr next;
