@@ -156,7 +156,7 @@ Results run_prepared(const RunOptions& options, Prepared& prepared,
   const PageOfSession shown(options.page.get(), *prepared.session);
   StepCheckpoints checkpoints;
   results.failure = checkpoints.start(options.checkpoints, *prepared.session,
-                                      prepared.state, run);
+                                      prepared.state, run, prepared.feeds);
   if (results.failure.exit_code == ExitCode::kOk) {
     run.trace = trace;
     run.observer = observer;

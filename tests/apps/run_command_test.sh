@@ -109,6 +109,24 @@ expect 0 '^\{"step": 1, "fetches"' '^\{"step": 1\}$' tagflow run "$read_file" \
 [ "$(wc -l <"$work/stdout")" = 1 ] ||
   complain "the graph prints lines of --json" tagflow run --json
 
+# --- What is fed is fed to --init, too ----------------------------------------
+cat >"$work/fed_init.pbtxt" <<'END'
+node { name: "x" op: "Placeholder"
+       attr { key: "dtype" value { type: DT_FLOAT } }
+       attr { key: "shape" value { shape { } } } }
+node { name: "v" op: "VarHandleOp"
+       attr { key: "dtype" value { type: DT_FLOAT } }
+       attr { key: "shape" value { shape { } } }
+       attr { key: "shared_name" value { s: "v" } } }
+node { name: "set" op: "AssignVariableOp" input: "v" input: "x"
+       attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "other" op: "NoOp" }
+node { name: "read" op: "ReadVariableOp" input: "v"
+       attr { key: "dtype" value { type: DT_FLOAT } } }
+END
+expect 0 '^read = float\[\] 7.5$' - tagflow run fed_init.pbtxt --feed x=7.5 \
+  --init other --init set --fetch read
+
 # --- What took how long -------------------------------------------------------
 expect 0 '^Exit:0 = int32\[\] 3$' '^Less: Less +1 +4 ' \
   tagflow run "$loop" --feed n=3 --fetch Exit:0 --stats --passes none

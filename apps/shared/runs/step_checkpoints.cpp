@@ -38,13 +38,14 @@ Result<bool> has_values(const actors::Session& session) {
 }
 
 Failure run_init(const std::vector<std::string>& nodes,
-                 actors::Session& session, const actors::RunOptions& run) {
+                 actors::Session& session, const actors::RunOptions& run,
+                 const std::vector<actors::Feed>& feeds) {
   if (nodes.empty()) return {};
   const Result<bool> is_done = has_values(session);
   if (!is_done.ok()) return run_time_error(is_done.status());
   if (*is_done) return {};
   for (const std::string& node : nodes) {
-    Status status = session.run({}, {}, {node}, run).status();
+    Status status = session.run(feeds, {}, {node}, run).status();
     if (!status.ok())
       return run_time_error(std::move(status).with_prefix("[--init] "));
   }
@@ -215,7 +216,8 @@ Status StepCheckpoints::check(const CheckpointOptions& options, bool has_steps,
 Failure StepCheckpoints::start(const CheckpointOptions& options,
                                actors::Session& session,
                                const graph::SavedState& model,
-                               const actors::RunOptions& run) {
+                               const actors::RunOptions& run,
+                               const std::vector<actors::Feed>& feeds) {
   if (Status found = check_init(options.init, session); !found.ok())
     return run_time_error(std::move(found));
   bool is_resumed = false;
@@ -266,7 +268,7 @@ Failure StepCheckpoints::start(const CheckpointOptions& options,
     warn_of_damaged("--restore", *restored);
     warn_of_unused(*restored);
   }
-  Failure failure = run_init(options.init, session, run);
+  Failure failure = run_init(options.init, session, run, feeds);
   if (failure.exit_code != ExitCode::kOk) return failure;
   if (saver_ == nullptr || is_resumed) return {};
   // Errors of the folder are found before any computation.

@@ -67,12 +67,13 @@ class StepCheckpoints {
 
   // Restores the folder's newest checkpoint if there is one, else that of
   // --restore, else the model's own one. If no variable has a value then, runs
-  // the nodes of --init, with `run`; they must exist in any case. Then saves a
-  // first checkpoint if there was none and some variable has a value, so that a
-  // program that is killed before the next one resumes with the same random
-  // numbers. `model` is the model's description of its state.
+  // the nodes of --init, with `run` and `feeds`; they must exist in any case.
+  // Then saves a first checkpoint if there was none and some variable has a
+  // value, so that a program that is killed before the next one resumes with
+  // the same random numbers. `model` is the model's description of its state.
   Failure start(const CheckpointOptions& options, actors::Session& session,
-                const graph::SavedState& model, const actors::RunOptions& run);
+                const graph::SavedState& model, const actors::RunOptions& run,
+                const std::vector<actors::Feed>& feeds = {});
   // The number of steps, including those of the resumed run.
   int64_t last_step() const { return step_; }
   bool is_saving() const { return saver_ != nullptr; }
