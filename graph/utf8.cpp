@@ -28,4 +28,10 @@ std::size_t character_length(std::string_view text, Surrogates surrogates) {
   return length;
 }
 
+std::string_view beginning_of(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (uint8_t(text[most]) & 0xc0) == 0x80) --most;
+  return text.substr(0, most);
+}
+
 }  // namespace tagflow

@@ -16,4 +16,8 @@ enum class Surrogates : uint8_t { kRefused, kAllowed };
 std::size_t character_length(std::string_view text,
                              Surrogates surrogates = Surrogates::kRefused);
 
+// The longest beginning of at most `most` bytes that does not end within a
+// character. Thread-safe.
+std::string_view beginning_of(std::string_view text, std::size_t most);
+
 }  // namespace tagflow

@@ -8,6 +8,7 @@
 #include "actors/diagnosis/quiet_step.h"
 #include "actors/runtime/hold.h"
 #include "actors/runtime/tag_text.h"
+#include "graph/utf8.h"
 
 namespace tagflow::actors {
 namespace {
@@ -17,10 +18,7 @@ constexpr size_t kItemBytes = 64;  // of the numbers of a node or a token
 
 std::string shortened(std::string text) {
   if (text.size() <= StepView::kMostText) return text;
-  size_t end = StepView::kMostText;
-  // Not within a character of UTF-8.
-  while (end > 0 && (uint8_t(text[end]) & 0xc0) == 0x80) --end;
-  text.resize(end);
+  text.resize(beginning_of(text, StepView::kMostText).size());
   return text + " ...";
 }
 

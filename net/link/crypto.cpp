@@ -1,11 +1,14 @@
 #include "net/link/crypto.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
 #include <algorithm>
+#include <array>
 #include <climits>
 
 namespace tagflow::net {
@@ -46,8 +49,19 @@ Status fill_randomly(std::span<uint8_t> bytes) {
   return {};
 }
 
+Result<std::string> draw_token() {
+  std::array<uint8_t, 16> bytes{};
+  TAGFLOW_RETURN_IF_ERROR(fill_randomly(bytes));
+  return fmt::format("{:02x}", fmt::join(bytes, ""));
+}
+
 bool equal_in_constant_time(const Digest& a, const Digest& b) {
   return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+  return a.size() == b.size() &&
+         CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 Result<ClusterId> cluster_id(std::string_view name) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/utf8.h"
 #include "net/link/crypto.h"
 #include "net/link/tls.h"
 
@@ -39,12 +40,7 @@ Digest digest_of(std::string_view bytes) {
 // The field of a verdict for the reason: cut between characters, and filled
 // with zeros.
 std::string reason_field(std::string_view reason) {
-  std::string field(reason.substr(0, kReason));
-  if (reason.size() > kReason) {
-    size_t end = kReason;
-    while (end > 0 && (uint8_t(reason[end]) & 0xc0) == 0x80) --end;
-    field.resize(end);
-  }
+  std::string field(beginning_of(reason, kReason));
   field.resize(kReason, '\0');
   return field;
 }

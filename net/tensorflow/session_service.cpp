@@ -1,7 +1,6 @@
 #include "net/tensorflow/session_service.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -18,14 +17,6 @@ namespace tagflow::net {
 namespace {
 
 constexpr size_t kClerks = 4;
-
-Result<std::string> draw_handle() {
-  std::array<uint8_t, 16> bytes{};
-  TAGFLOW_RETURN_IF_ERROR(fill_randomly(bytes));
-  std::string handle;
-  for (const uint8_t byte : bytes) handle += fmt::format("{:02x}", byte);
-  return handle;
-}
 
 Status check(const SessionLimits& limits) {
   for (const uint64_t limit :
@@ -128,7 +119,7 @@ Status SessionService::open(const tensorflow::CreateSessionRequest& request,
                  "[service] isolate_session_state: the sessions of a cluster "
                  "share their state");
   if (!config.isolated) session.state = root_->shared_state();
-  TAGFLOW_ASSIGN(std::string handle, draw_handle());
+  TAGFLOW_ASSIGN(std::string handle, draw_token());
   TAGFLOW_ASSIGN(SessionRef made,
                  ClientSession::open(handle, std::move(session), parts_));
   TAGFLOW_ASSIGN(const int64_t version,

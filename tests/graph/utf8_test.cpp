@@ -23,4 +23,14 @@ TEST_CASE("characters of UTF-8 have their length, and other bytes none") {
   CHECK(character_length("\xe0\x9f\xbf", Surrogates::kAllowed) == 0);
 }
 
+TEST_CASE("a beginning ends between characters") {
+  CHECK(beginning_of("", 3).empty());
+  CHECK(beginning_of("abc", 3) == "abc");
+  CHECK(beginning_of("abcd", 3) == "abc");
+  CHECK(beginning_of("ab\u00e9", 3) == "ab");
+  CHECK(beginning_of("ab\u00e9", 4) == "ab\u00e9");
+  CHECK(beginning_of("\u20ac\u20ac", 5) == "\u20ac");
+  CHECK(beginning_of("\u20ac", 2).empty());
+}
+
 }  // namespace tagflow

@@ -1,9 +1,7 @@
 #include "apps/tagflow/live/live_page.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
-#include <span>
 #include <utility>
 #include <variant>
 
@@ -24,7 +22,6 @@ constexpr std::chrono::milliseconds kPeriod{200};
 constexpr std::chrono::milliseconds kPatience{20};
 constexpr int kShare = 40;
 
-constexpr size_t kTokenBytes = 16;
 constexpr unsigned kForbidden = 403, kNotFound = 404, kNotAllowed = 405,
                    kUnavailable = 503;
 
@@ -54,9 +51,7 @@ LivePage::LivePage()
 
 Result<std::unique_ptr<LivePage>> LivePage::start(uint16_t port) {
   std::unique_ptr<LivePage> page(new LivePage());
-  std::array<uint8_t, kTokenBytes> bytes{};
-  TAGFLOW_RETURN_IF_ERROR(net::fill_randomly(bytes));
-  for (const uint8_t byte : bytes) page->token_ += fmt::format("{:02x}", byte);
+  TAGFLOW_ASSIGN(page->token_, net::draw_token());
   HttpServer::Options options;
   options.host = "127.0.0.1";
   options.port = port;
@@ -107,17 +102,10 @@ void LivePage::set_can_watch(bool can_watch) {
 
 // --- Who may see it ----------------------------------------------------------
 
-// In a time that does not depend on where it differs.
 bool LivePage::has_token(std::string_view target) const {
-  const std::string wanted = "?token=" + token_;
   const size_t at = target.find('?');
-  if (at == std::string_view::npos) return false;
-  const std::string_view given = target.substr(at);
-  if (given.size() != wanted.size()) return false;
-  unsigned difference = 0;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    difference |= unsigned(given[i] ^ wanted[i]);
-  return difference == 0;
+  return at != std::string_view::npos &&
+         net::equal_in_constant_time(target.substr(at), "?token=" + token_);
 }
 
 HttpServer::Page LivePage::page_for(const HttpServer::Request& request) {

@@ -316,6 +316,13 @@ TEST_CASE("hashes are those of the standards") {
         "5b dc c1 46 bf 60 75 4e 6a 04 24 26 08 95 75 c7 5a 00 3f 08 9d 27 39 "
         "83 9d ec 58 b9 64 ec 38 43");
   CHECK(hmac_sha256("", "x").ok());
+  const std::string token = *draw_token();
+  CHECK(token.size() == 32);
+  CHECK(token.find_first_not_of("0123456789abcdef") == token.npos);
+  CHECK(token != *draw_token());
+  CHECK(equal_in_constant_time(token, std::string(token)));
+  CHECK(!equal_in_constant_time(token, token.substr(1)));
+  CHECK(!equal_in_constant_time(token, token.substr(1) + "g"));
   CHECK(*draw_incarnation() != *draw_incarnation());
 }
 
