@@ -1,9 +1,11 @@
 #include "net/grpc/serving_doors.h"
 
-#include <atomic>
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
 #include <utility>
 
-#include "graph/fault.h"
 #include "net/grpc/unary_call.h"
 #include "net/proto/serving/services.grpc.pb.h"
 #include "net/serving/prediction_service.h"
@@ -16,42 +18,28 @@ namespace proto = tensorflow::serving;
 using ServerContext = grpc::CallbackServerContext;
 using Reactor = grpc::ServerUnaryReactor;
 
-// Frees itself when the call is over. A client that gives up, or whose deadline
-// passes, ends it.
-class ServingCall final : public grpc::ServerUnaryReactor {
- public:
-  // begin(context, done) starts the work; it calls done(Status) once, on any
-  // thread, maybe at once.
-  template <class Begin>
-  static Reactor* start(const ServerContext& context, Begin&& begin) {
-    auto* const call = new ServingCall();
-    serving::CallContext given;
-    given.end = call->end_;
-    using Wall = std::chrono::system_clock;
-    const auto deadline = context.deadline();
-    // Some clients say "never" by a time of their own.
-    constexpr std::chrono::hours kForever{24 * 365};
-    const auto now = Wall::now();
-    if (deadline < now + kForever)
-      given.deadline = std::chrono::steady_clock::now() +
-                       std::chrono::duration_cast<std::chrono::nanoseconds>(
-                           std::max(deadline, now - kForever) - now);
-    const auto is_finished = std::make_shared<std::atomic<bool>>(false);
-    const auto finish = [call, is_finished](const Status& status) {
-      if (!is_finished->exchange(true)) call->Finish(to_grpc(status));
-    };
-    const Status begun = guarded("grpc", [&] { begin(given, finish); });
-    if (!begun.ok()) finish(begun);
-    return call;
-  }
+// When the call must be over, if it must.
+std::optional<std::chrono::steady_clock::time_point> deadline_of(
+    const ServerContext& call) {
+  // Some clients say "never" by a time of their own.
+  constexpr std::chrono::hours kForever{24 * 365};
+  const auto now = std::chrono::system_clock::now();
+  if (call.deadline() >= now + kForever) return std::nullopt;
+  return std::chrono::steady_clock::now() +
+         std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::max(call.deadline(), now - kForever) - now);
+}
 
- private:
-  void OnCancel() override { end_->cancel(); }
-  void OnDone() override { delete this; }
-
-  const std::shared_ptr<serving::CallEnd> end_ =
-      std::make_shared<serving::CallEnd>();
-};
+// As UnaryCall::start(), but with begin(context, done).
+template <class Begin>
+Reactor* start(const ServerContext& call, Begin&& begin) {
+  const auto end = std::make_shared<serving::CallEnd>();
+  return UnaryCall::start(
+      [end] { end->cancel(); },
+      [&](const UnaryCall::Done& done) {
+        begin(serving::CallContext{deadline_of(call), end}, done);
+      });
+}
 
 class PredictionDoor final : public GrpcService,
                              public proto::PredictionService::CallbackService {
@@ -84,7 +72,7 @@ class PredictionDoor final : public GrpcService,
   Reactor* GetModelMetadata(
       ServerContext* context, const proto::GetModelMetadataRequest* request,
       proto::GetModelMetadataResponse* response) override {
-    return ServingCall::start(*context, [&](const auto&, const auto& done) {
+    return start(*context, [&](const auto&, const auto& done) {
       done(service_.metadata(*request, response));
     });
   }
@@ -93,10 +81,9 @@ class PredictionDoor final : public GrpcService,
   template <class Method, class Request, class Response>
   Reactor* run(Method method, const ServerContext& context,
                const Request& request, Response* response) {
-    return ServingCall::start(
-        context, [&](const serving::CallContext& given, auto done) {
-          (service_.*method)(request, given, response, std::move(done));
-        });
+    return start(context, [&](const serving::CallContext& given, auto done) {
+      (service_.*method)(request, given, response, std::move(done));
+    });
   }
 
   serving::PredictionService service_;
@@ -111,7 +98,7 @@ class ModelDoor final : public GrpcService,
   Reactor* GetModelStatus(ServerContext* context,
                           const proto::GetModelStatusRequest* request,
                           proto::GetModelStatusResponse* response) override {
-    return ServingCall::start(*context, [&](const auto&, const auto& done) {
+    return start(*context, [&](const auto&, const auto& done) {
       done(service_.model_status(*request, response));
     });
   }
@@ -119,7 +106,7 @@ class ModelDoor final : public GrpcService,
       ServerContext* context, const proto::ReloadConfigRequest* request,
       proto::ReloadConfigResponse* response) override {
     // Both live until the answer.
-    return ServingCall::start(
+    return start(
         *context, [&](const serving::CallContext& given, const auto& done) {
           pool_.post([this, request, response, done, end = given.end] {
             done(end->is_cancelled()

@@ -71,9 +71,12 @@ class SessionDoor final : public GrpcService,
   template <class Request, class Response>
   Reactor* answer(Method<Request, Response> method, const Request& request,
                   Response& response) {
-    return UnaryCall::start([&](const auto& token, auto done) {
-      (service_.*method)(request, response, token, std::move(done));
-    });
+    SessionService::Token token;
+    return UnaryCall::start([token]() mutable { token.cancel(); },
+                            [&](const UnaryCall::Done& done) {
+                              (service_.*method)(request, response, token,
+                                                 done);
+                            });
   }
 
   SessionService& service_;

@@ -3,27 +3,23 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <cstdint>
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
 #include <new>
 #include <string>
-#include <string_view>
 #include <utility>
 
-#include "actors/options.h"
+#include "graph/fault.h"
 #include "graph/status.h"
+#include "graph/utf8.h"
 
 namespace tagflow::net {
 
-// The beginning of a long message. Clients refuse an answer with more than 8
-// KiB behind it, where each byte may take three.
-inline std::string_view cut_message(std::string_view message) {
-  constexpr size_t kMost = 2500;
-  if (message.size() <= kMost) return message;
-  size_t end = kMost;
-  // Not within a character of UTF-8.
-  while (end > 0 && (uint8_t(message[end]) & 0xc0) == 0x80) --end;
-  return message.substr(0, end);
-}
+// Of a message, of which the beginning is sent: clients refuse an answer with
+// more than 8 KiB behind it, where each byte may take three.
+inline constexpr size_t kMostMessageBytes = 2500;
 
 // The codes of both are the same. Without memory there is no message.
 inline grpc::Status to_grpc(const Status& status) noexcept {
@@ -33,31 +29,42 @@ inline grpc::Status to_grpc(const Status& status) noexcept {
                         ? grpc::StatusCode(number)
                         : grpc::StatusCode::INTERNAL;
   try {
-    return {code, std::string(cut_message(status.message()))};
+    return {code,
+            std::string(beginning_of(status.message(), kMostMessageBytes))};
   } catch (const std::bad_alloc&) {
     return {code, {}};
   }
 }
 
 // Frees itself when the call is over. A client that gives up, or whose deadline
-// passes, cancels the token.
+// passes, cancels it.
 class UnaryCall final : public grpc::ServerUnaryReactor {
  public:
-  // begin(token, done) starts the work; it calls done(Status) once, on any
-  // thread, maybe at once.
+  using Done = std::function<void(const Status&)>;
+
+  // begin(done) starts the work; it calls done once, on any thread, maybe at
+  // once. What it throws is the answer, if there is none before. `cancel` is
+  // called if the client goes.
   template <class Begin>
-  static grpc::ServerUnaryReactor* start(Begin&& begin) {
-    auto* const call = new UnaryCall();
-    begin(call->token_,
-          [call](const Status& status) { call->Finish(to_grpc(status)); });
+  static grpc::ServerUnaryReactor* start(std::function<void()> cancel,
+                                         Begin&& begin) {
+    auto* const call = new UnaryCall(std::move(cancel));
+    const auto is_finished = std::make_shared<std::atomic<bool>>(false);
+    const Done done = [call, is_finished](const Status& status) {
+      if (!is_finished->exchange(true)) call->Finish(to_grpc(status));
+    };
+    const Status begun = guarded("grpc", [&] { begin(done); });
+    if (!begun.ok()) done(begun);
     return call;
   }
 
  private:
-  void OnCancel() override { token_.cancel(); }
+  explicit UnaryCall(std::function<void()> cancel)
+      : cancel_(std::move(cancel)) {}
+  void OnCancel() override { cancel_(); }
   void OnDone() override { delete this; }
 
-  actors::CancelToken token_;
+  const std::function<void()> cancel_;
 };
 
 }  // namespace tagflow::net
