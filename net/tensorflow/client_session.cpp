@@ -20,8 +20,6 @@ constexpr int64_t kMostRepeatedBytes = int64_t{1} << 28;
 
 // What bytes_of() says of more.
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
-// For kernels that cannot be interrupted; then they end on their own.
-constexpr std::chrono::seconds kLongestEnd{5};
 
 template <class Names>
 std::vector<std::string> to_names(const Names& names) {
@@ -96,11 +94,7 @@ void ClientSession::close() {
   for (const auto& [number, callable] : callables)
     if (callable->own != nullptr)
       static_cast<void>(callable->own->close(kLongestEnd));
-  // What waits in a queue of the session is told so, by the queue. Errors say
-  // that there is nothing to be done.
-  static_cast<void>(session_->reset({container_}));
-  static_cast<void>(session_->close(kLongestEnd));
-  static_cast<void>(session_->reset({container_}));
+  end_session(*session_, container_);
   drop_old_traces();
   const std::lock_guard lock(mutex_);
   for (auto& [trace, prepared] : early_traces_)
@@ -120,7 +114,7 @@ void ClientSession::drop_old_traces() {
     const actors::SessionCounters counts = session.counters();
     return counts.active + counts.waiting + counts.queued == 0;
   };
-  std::vector<std::pair<std::shared_ptr<actors::Trace>, ReadyToRun>> old;
+  std::vector<EarlyTrace> old;
   const std::lock_guard lock(mutex_);
   if (early_traces_.empty()) return;
   const bool is_own_idle = is_idle(*session_);

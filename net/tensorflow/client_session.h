@@ -74,6 +74,8 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   struct Prepared;
   class Call;
   using ReadyToRun = std::shared_ptr<const Prepared>;
+  // Of a run that was ended early, and may go on; with what runs.
+  using EarlyTrace = std::pair<std::shared_ptr<actors::Trace>, ReadyToRun>;
 
   ClientSession(std::string handle, std::unique_ptr<actors::Session> session,
                 std::shared_ptr<ServiceParts> parts);
@@ -135,8 +137,7 @@ class ClientSession : public std::enable_shared_from_this<ClientSession> {
   std::map<int64_t, ReadyToRun> callables_;
   uint64_t last_partial_run_ = 0;
   std::map<std::string, std::shared_ptr<PartialRun>> partial_runs_;
-  std::vector<std::pair<std::shared_ptr<actors::Trace>, ReadyToRun>>
-      early_traces_;  // of runs that may go on, with what runs
+  std::vector<EarlyTrace> early_traces_;
 };
 
 }  // namespace tagflow::net

@@ -11,9 +11,6 @@
 namespace tagflow::net {
 namespace {
 
-// For kernels that cannot be interrupted; then they end on their own.
-constexpr std::chrono::seconds kLongestEnd{5};
-
 using graph::Endpoint;
 using graph::Node;
 
@@ -21,9 +18,14 @@ DataType type_of(const Endpoint& at) {
   return remove_ref(at.node->output_dtypes()[size_t(at.port)]);
 }
 
-std::vector<DataType> types_of(const Endpoint& at) { return {type_of(at)}; }
-
 }  // namespace
+
+void end_session(actors::Session& session, const std::string& container) {
+  // Errors say that there is nothing to be done, or that a kernel goes on.
+  static_cast<void>(session.reset({container}));
+  static_cast<void>(session.close(kLongestEnd));
+  static_cast<void>(session.reset({container}));
+}
 
 Result<std::shared_ptr<PartialRun>> PartialRun::start(
     graph::Graph graph, actors::SessionOptions options, const Setup& setup,
@@ -72,16 +74,10 @@ Status PartialRun::add_end(const Setup& setup) {
                  graph_.add(graph_.unique_name(prefix + "/value"), "Const", {},
                             {{"dtype", DataType::kBool},
                              {"value", Tensor::scalar<bool>(true)}}));
-  TAGFLOW_ASSIGN(
-      Node* const put,
-      graph_.add(graph_.unique_name(prefix + "/put"), "QueueEnqueueV2",
-                 {{queue, Endpoint{value, 0}}},
-                 {{"Tcomponents", std::vector<DataType>{DataType::kBool}}}));
-  TAGFLOW_ASSIGN(
-      Node* const take,
-      graph_.add(
-          graph_.unique_name(prefix + "/take"), "QueueDequeueV2", {{queue}},
-          {{"component_types", std::vector<DataType>{DataType::kBool}}}));
+  TAGFLOW_ASSIGN(const Node* const put,
+                 add_enqueue(prefix + "/put", queue, {value, 0}));
+  TAGFLOW_ASSIGN(const Node* const take,
+                 add_dequeue(prefix + "/take", queue, DataType::kBool));
   end_put_ = put->name();
   end_take_ = take->name();
   return {};
@@ -98,23 +94,33 @@ Result<Endpoint> PartialRun::add_queue(const std::string& prefix, DataType type,
   return Endpoint{queue, 0};
 }
 
+Result<Node*> PartialRun::add_enqueue(const std::string& name,
+                                      const Endpoint& queue,
+                                      const Endpoint& value) {
+  return graph_.add(graph_.unique_name(name), "QueueEnqueueV2",
+                    {{queue, value}},
+                    {{"Tcomponents", std::vector<DataType>{type_of(value)}}});
+}
+
+Result<Node*> PartialRun::add_dequeue(const std::string& name,
+                                      const Endpoint& queue, DataType type) {
+  return graph_.add(graph_.unique_name(name), "QueueDequeueV2", {{queue}},
+                    {{"component_types", std::vector<DataType>{type}}});
+}
+
 Status PartialRun::add_feed(const std::string& name, const Setup& setup) {
   TAGFLOW_ASSIGN(const Endpoint fed, graph_.endpoint(name));
   Port port;
   const std::string prefix = fmt::format("_partial_run/feed_{}", feeds_.size());
   TAGFLOW_ASSIGN(const Endpoint queue, add_queue(prefix, type_of(fed), setup));
-  TAGFLOW_ASSIGN(port.get, graph_.add(graph_.unique_name(prefix + "/get"),
-                                      "QueueDequeueV2", {{queue}},
-                                      {{"component_types", types_of(fed)}}));
+  TAGFLOW_ASSIGN(port.get, add_dequeue(prefix + "/get", queue, type_of(fed)));
   TAGFLOW_ASSIGN(
       Node* const value,
       graph_.add(graph_.unique_name(prefix + "/value"), "Placeholder", {},
                  {{"dtype", type_of(fed)},
                   {"shape", fed.node->output_shape(fed.port)}}));
-  TAGFLOW_ASSIGN(Node* const put,
-                 graph_.add(graph_.unique_name(prefix + "/put"),
-                            "QueueEnqueueV2", {{queue, Endpoint{value, 0}}},
-                            {{"Tcomponents", types_of(fed)}}));
+  TAGFLOW_ASSIGN(const Node* const put,
+                 add_enqueue(prefix + "/put", queue, {value, 0}));
   port.value = value->name();
   port.put = put->name();
   TAGFLOW_RETURN_IF_ERROR(replace_readers(graph_, fed, {port.get, 0}));
@@ -133,15 +139,11 @@ Status PartialRun::add_fetch(const std::string& name, const Setup& setup) {
       fmt::format("_partial_run/fetch_{}", fetches_.size());
   TAGFLOW_ASSIGN(const Endpoint queue,
                  add_queue(prefix, type_of(fetched), setup));
-  TAGFLOW_ASSIGN(
-      Node* const out,
-      graph_.add(graph_.unique_name(prefix + "/out"), "QueueEnqueueV2",
-                 {{queue, port.source}}, {{"Tcomponents", types_of(fetched)}}));
-  TAGFLOW_ASSIGN(
-      Node* const take,
-      graph_.add(graph_.unique_name(prefix + "/take"), "QueueDequeueV2",
-                 {{queue}}, {{"component_types", types_of(fetched)}}));
-  TAGFLOW_ASSIGN(Node* const close,
+  TAGFLOW_ASSIGN(const Node* const out,
+                 add_enqueue(prefix + "/out", queue, port.source));
+  TAGFLOW_ASSIGN(const Node* const take,
+                 add_dequeue(prefix + "/take", queue, type_of(fetched)));
+  TAGFLOW_ASSIGN(const Node* const close,
                  graph_.add(graph_.unique_name(prefix + "/close"),
                             "QueueCloseV2", {{queue}}));
   outs_.push_back(out->name());
@@ -298,11 +300,6 @@ bool PartialRun::is_over() const {
          (has_failed_step_ || (over_->ok() && is_used_up()));
 }
 
-void PartialRun::close() {
-  // Errors say that it is closed already, or that a kernel goes on.
-  static_cast<void>(session_->reset({container_}));
-  static_cast<void>(session_->close(kLongestEnd));
-  static_cast<void>(session_->reset({container_}));
-}
+void PartialRun::close() { end_session(*session_, container_); }
 
 }  // namespace tagflow::net

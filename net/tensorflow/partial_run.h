@@ -34,6 +34,13 @@ namespace tagflow::net {
 // when it has failed, its error is the answer of all steps. A step that fails
 // ends the run.
 
+// For kernels that cannot be interrupted; then they end on their own.
+inline constexpr std::chrono::seconds kLongestEnd{5};
+// Cancels what the session runs, waits for it, and empties a container that
+// only it has: what waits in a queue there is told so, by the queue. Waits for
+// kLongestEnd at most.
+void end_session(actors::Session& session, const std::string& container);
+
 // Owned by its runs, too. Thread-safe.
 class PartialRun : public std::enable_shared_from_this<PartialRun> {
  public:
@@ -85,6 +92,11 @@ class PartialRun : public std::enable_shared_from_this<PartialRun> {
   // The queue's output.
   Result<graph::Endpoint> add_queue(const std::string& prefix, DataType type,
                                     const Setup& setup);
+  Result<graph::Node*> add_enqueue(const std::string& name,
+                                   const graph::Endpoint& queue,
+                                   const graph::Endpoint& value);
+  Result<graph::Node*> add_dequeue(const std::string& name,
+                                   const graph::Endpoint& queue, DataType type);
   // Checks a step, and marks what it uses. REQUIRES: the lock is held
   Status claim(const Feeds& feeds, const std::vector<std::string>& fetches);
   // Whether there is nothing left to feed or fetch. REQUIRES: the lock is held
