@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "graph/fault.h"
+#include "net/wire/fields.h"
 #include "net/wire/greeting.h"
 #include "net/wire/lists.h"
 
@@ -43,8 +44,7 @@ void CatalogueEntry::write(Writer& writer) const {
   writer.text(host);
   writer.fixed(port);
   writer.fixed(incarnation);
-  writer.varint(devices.size());
-  for (const std::string& device : devices) writer.text(device);
+  write_texts(writer, devices);
 }
 
 CatalogueEntry CatalogueEntry::read(Reader& reader) {
@@ -61,8 +61,8 @@ CatalogueEntry CatalogueEntry::read(Reader& reader) {
 }
 
 void Catalogue::write(Writer& writer) const {
-  writer.varint(members.size());
-  for (const CatalogueEntry& member : members) member.write(writer);
+  write_list(writer, members,
+             [&](const CatalogueEntry& member) { member.write(writer); });
 }
 
 Catalogue Catalogue::read(Reader& reader) {
@@ -77,13 +77,12 @@ void Load::write(Writer& writer) const {
   for (const uint64_t number :
        {steps_running, steps_finished, executables, tensor_bytes, memory_bytes})
     writer.varint(number);
-  writer.varint(links.size());
-  for (const Link& link : links) {
+  write_list(writer, links, [&](const Link& link) {
     writer.text(link.peer);
     for (const uint64_t number :
          {link.round_trip_ns, link.bytes_in, link.bytes_out})
       writer.varint(number);
-  }
+  });
 }
 
 Load Load::read(Reader& reader) {

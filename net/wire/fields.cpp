@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "graph/status_text.h"
+#include "net/wire/lists.h"
 
 namespace tagflow::net {
 namespace {
@@ -23,6 +24,10 @@ ObjectId read_id(Reader& reader) { return ObjectId(reader.varint()); }
 
 uint32_t read_index(Reader& reader) {
   return uint32_t(reader.varint_to(kMaxU32, "an index"));
+}
+
+int64_t read_iteration(Reader& reader) {
+  return int64_t(reader.varint_to(INT64_MAX, "an iteration"));
 }
 
 std::string read_text(Reader& reader) { return std::string(reader.text()); }
@@ -60,8 +65,12 @@ Outcome read_outcome(Reader& reader) {
 }
 
 void write_texts(Writer& writer, const std::vector<std::string>& texts) {
-  writer.varint(texts.size());
-  for (const std::string& text : texts) writer.text(text);
+  write_list(writer, texts,
+             [&](const std::string& text) { writer.text(text); });
+}
+
+std::vector<std::string> read_texts(Reader& reader) {
+  return read_list<std::string>(reader, 1, read_text);
 }
 
 }  // namespace tagflow::net

@@ -15,6 +15,7 @@ void write_id(Writer& writer, ObjectId id);
 ObjectId read_id(Reader& reader);
 
 uint32_t read_index(Reader& reader);
+int64_t read_iteration(Reader& reader);
 
 std::string read_text(Reader& reader);
 
@@ -27,5 +28,6 @@ void write_outcome(Writer& writer, const Outcome& outcome);
 Outcome read_outcome(Reader& reader);
 
 void write_texts(Writer& writer, const std::vector<std::string>& texts);
+std::vector<std::string> read_texts(Reader& reader);
 
 }  // namespace tagflow::net

@@ -20,4 +20,11 @@ std::vector<T> read_list(Reader& reader, uint64_t least_bytes, F read_one) {
   return list;
 }
 
+// Calls write_one(element) for each, behind their count.
+template <class T, class F>
+void write_list(Writer& writer, const std::vector<T>& list, F write_one) {
+  writer.varint(list.size());
+  for (const T& one : list) write_one(one);
+}
+
 }  // namespace tagflow::net

@@ -25,9 +25,6 @@ enum Held : uint8_t { kGoesOn = 0, kMayBeHeld = 1, kStops = 2 };
 // Of a Reset: more memory than its bytes is taken for their names.
 constexpr size_t kMostContainers = 4096;
 
-int64_t read_iteration(Reader& reader) {
-  return int64_t(reader.varint_to(INT64_MAX, "an iteration"));
-}
 void write_instance(Writer& writer, const FrameInstance& instance) {
   writer.fixed(instance.high);
   writer.fixed(instance.low);
@@ -161,11 +158,10 @@ void Run::write(Writer& writer) const {
     writer.text(stop->frame);
     writer.varint(uint64_t(stop->iteration));
   }
-  writer.varint(feeds.size());
-  for (const Feed& feed : feeds) {
+  write_list(writer, feeds, [&](const Feed& feed) {
     writer.varint(feed.index);
     write_value(writer, feed.value, [&](ObjectId id) { write_id(writer, id); });
-  }
+  });
 }
 
 Run Run::read(Reader& reader) {
@@ -199,11 +195,10 @@ void Done::write(Writer& writer) const {
   for (uint64_t value : stats) writer.varint(value);
   const auto write_object = [&](ObjectId id) { write_id(writer, id); };
   write_value(writer, trace, write_object);
-  writer.varint(fetches.size());
-  for (const Fetch& fetch : fetches) {
+  write_list(writer, fetches, [&](const Fetch& fetch) {
     writer.varint(fetch.index);
     write_value(writer, fetch.value, write_object);
-  }
+  });
 }
 
 Done Done::read(Reader& reader) {
@@ -395,7 +390,7 @@ void Reset::write(Writer& writer) const {
 Reset Reset::read(Reader& reader) {
   Reset reset;
   reset.request = reader.varint();
-  reset.containers = read_list<std::string>(reader, 1, read_text);
+  reset.containers = read_texts(reader);
   if (reset.containers.size() > kMostContainers)
     reader.fail(fmt::format("{} containers are more than {}",
                             reset.containers.size(), kMostContainers));
@@ -418,7 +413,7 @@ Reply Reply::read(Reader& reader) {
   reply.request = reader.varint();
   reply.outcome = read_outcome(reader);
   reply.updates_state = reader.flag();
-  reply.warnings = read_list<std::string>(reader, 1, read_text);
+  reply.warnings = read_texts(reader);
   return reply;
 }
 

@@ -97,25 +97,22 @@ void Register::write(Writer& writer) const {
   writer.varint(settings.max_open_calls);
   writer.fixed(uint8_t(settings.compile_edges));
   writer.fixed(settings.hand_off);
-  writer.varint(parts.size());
-  for (const Part& part : parts) {
+  write_list(writer, parts, [&](const Part& part) {
     writer.text(part.device);
     writer.text(part.program);
-  }
-  writer.varint(peers.size());
-  for (const Peer& peer : peers) {
+  });
+  write_list(writer, peers, [&](const Peer& peer) {
     writer.text(peer.task.job);
     writer.varint(peer.task.index);
     writer.fixed(peer.incarnation);
     writer.text(peer.host);
     writer.fixed(peer.port);
-  }
-  writer.varint(transfers.size());
-  for (const Transfer& transfer : transfers) {
+  });
+  write_list(writer, transfers, [&](const Transfer& transfer) {
     writer.text(transfer.name);
     writer.varint(transfer.peer);
     writer.fixed(uint8_t(transfer.is_sent));
-  }
+  });
   write_texts(writer, fetches);
 }
 
@@ -139,7 +136,7 @@ Register Register::read(Reader& reader) {
         last = name;
         return {std::string(name), peer, from.flag()};
       });
-  registration.fetches = read_list<std::string>(reader, 1, read_text);
+  registration.fetches = read_texts(reader);
   return registration;
 }
 

@@ -22,10 +22,6 @@ std::optional<uint64_t> read_optional(Reader& reader) {
   return reader.fixed<uint64_t>();
 }
 
-std::vector<std::string> read_texts(Reader& reader) {
-  return read_list<std::string>(reader, 1, read_text);
-}
-
 void write_open(Writer& writer, const ServiceRequest::Open& open) {
   writer.text(open.passes);
   writer.varint(open.window);

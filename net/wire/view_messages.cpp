@@ -8,27 +8,12 @@ namespace {
 
 using actors::StepView;
 
-template <class T, class F>
-void write_list(Writer& writer, const std::vector<T>& list, F write_one) {
-  writer.varint(list.size());
-  for (const T& one : list) write_one(one);
-}
-
 uint32_t read_count(Reader& reader) {
   return uint32_t(reader.varint_to(UINT32_MAX, "a count"));
 }
 
 int read_window(Reader& reader) {
   return int(reader.varint_to(INT32_MAX, "a number of iterations"));
-}
-
-int64_t read_iteration(Reader& reader) {
-  return int64_t(reader.varint_to(INT64_MAX, "an iteration"));
-}
-
-std::vector<std::string> read_texts(Reader& reader) {
-  return read_list<std::string>(reader, 1,
-                                [](Reader& from) { return read_text(from); });
 }
 
 StepView::Device read_device(Reader& reader) {
