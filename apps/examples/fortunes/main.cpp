@@ -50,13 +50,9 @@ Failure train(const Options& options) {
   task_options.epochs = options.trainer.epochs;
   auto task = fortunes::make_task(task_options, std::move(texts).value());
   if (!task.ok()) return usage_error(std::move(task).status());
-  OwnedSession session;
-  Failure failure = open_session(
+  training::Outcome outcome = training::train(
       task->graph, {.workers = options.workers, .seed = options.task.seed},
-      session);
-  if (failure.exit_code != ExitCode::kOk) return failure;
-  training::Outcome outcome =
-      training::train(*session, task->trainee, options.trainer);
+      task->trainee, options.trainer);
   if (outcome.failure.exit_code != ExitCode::kOk) return outcome.failure;
   const double bits = double(outcome.test[0]) / std::numbers::ln2;
   if (options.json) {

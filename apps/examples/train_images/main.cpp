@@ -12,7 +12,6 @@
 #include "actors/session/backend.h"
 #include "apps/examples/train_images/task.h"
 #include "apps/shared/program/command_line.h"
-#include "apps/shared/program/owned_session.h"
 #include "apps/shared/program/program.h"
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/runs/cluster_connection.h"
@@ -86,45 +85,32 @@ Result<Task> load_task(const Options& options) {
 
 void print_results(const Options& options, const Task& task,
                    const training::Outcome& outcome) {
-  std::string text;
-  const auto& metrics = task.trainee.evaluation.metrics;
+  const std::string tests =
+      training::format_tests(outcome, task.trainee, options.json);
   const std::string_view model =
       train_images::defaults_of(options.task.model).name;
-  if (options.json) {
-    text = fmt::format("{{\"model\": \"{}\", \"step\": {}, \"steps\": {}",
-                       model, outcome.step, outcome.steps);
-    for (size_t i = 0; i < outcome.test.size(); ++i)
-      text +=
-          fmt::format(", \"test_{}\": {}", metrics[i].name, outcome.test[i]);
-    text +=
-        fmt::format(", \"seconds\": {:.3f}, \"images_per_second\": {:.1f}}}\n",
-                    outcome.seconds, outcome.examples_per_second);
-  } else {
-    text = fmt::format("step: {} of {}\n", outcome.step, outcome.steps);
-    for (size_t i = 0; i < outcome.test.size(); ++i)
-      text +=
-          fmt::format("test {}: {:.4f}\n", metrics[i].name, outcome.test[i]);
-    text += fmt::format(
-        "seconds: {:.1f}\nimages/s: {:.0f}\nwritten: {}/loss.svg, "
-        "history.csv, model.ckpt-{}\n",
-        outcome.seconds, outcome.examples_per_second,
-        options.trainer.checkpoints.save, outcome.step);
-  }
-  print_text(text);
+  print_text(
+      options.json
+          ? fmt::format("{{\"model\": \"{}\", \"step\": {}, \"steps\": {}{}, "
+                        "\"seconds\": {:.3f}, \"images_per_second\": "
+                        "{:.1f}}}\n",
+                        model, outcome.step, outcome.steps, tests,
+                        outcome.seconds, outcome.examples_per_second)
+          : fmt::format("step: {} of {}\n{}seconds: {:.1f}\nimages/s: {:.0f}\n"
+                        "written: {}/loss.svg, history.csv, model.ckpt-{}\n",
+                        outcome.step, outcome.steps, tests, outcome.seconds,
+                        outcome.examples_per_second,
+                        options.trainer.checkpoints.save, outcome.step));
 }
 
 training::Outcome train_once(const Options& options, const Task& task) {
-  OwnedSession session;
   actors::SessionOptions session_options;
   session_options.backend = options.engine.backend;
   session_options.workers = options.engine.workers;
   session_options.devices = options.engine.devices;
   session_options.seed = options.task.seed;
-  training::Outcome outcome;
-  outcome.failure = open_session(task.graph, session_options, session);
-  if (outcome.failure.exit_code == ExitCode::kOk)
-    outcome = training::train(*session, task.trainee, options.trainer);
-  return outcome;
+  return training::train(task.graph, session_options, task.trainee,
+                         options.trainer);
 }
 
 // Connects to the workers that have the replicas, which know nothing of the

@@ -7,7 +7,6 @@
 
 #include "apps/examples/train_jpegs/task.h"
 #include "apps/shared/program/command_line.h"
-#include "apps/shared/program/owned_session.h"
 #include "apps/shared/program/program.h"
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/training/trainer_options.h"
@@ -66,26 +65,17 @@ Result<train_jpegs::Task> load_task(const Options& options) {
 
 void print_results(const Options& options, const train_jpegs::Task& task,
                    const training::Outcome& outcome) {
-  const auto& metrics = task.trainee.evaluation.metrics;
-  std::string text;
-  if (options.json) {
-    text = fmt::format("{{\"step\": {}, \"steps\": {}", outcome.step,
-                       outcome.steps);
-    for (size_t i = 0; i < outcome.test.size(); ++i)
-      text +=
-          fmt::format(", \"test_{}\": {}", metrics[i].name, outcome.test[i]);
-    text += fmt::format(
-        ", \"seconds\": {:.3f}, \"pictures_per_second\": {:.1f}}}\n",
-        outcome.seconds, outcome.examples_per_second);
-  } else {
-    text = fmt::format("step: {} of {}\n", outcome.step, outcome.steps);
-    for (size_t i = 0; i < outcome.test.size(); ++i)
-      text +=
-          fmt::format("test {}: {:.4f}\n", metrics[i].name, outcome.test[i]);
-    text += fmt::format("seconds: {:.1f}\npictures/s: {:.0f}\n",
-                        outcome.seconds, outcome.examples_per_second);
-  }
-  print_text(text);
+  const std::string tests =
+      training::format_tests(outcome, task.trainee, options.json);
+  print_text(options.json
+                 ? fmt::format("{{\"step\": {}, \"steps\": {}{}, \"seconds\": "
+                               "{:.3f}, \"pictures_per_second\": {:.1f}}}\n",
+                               outcome.step, outcome.steps, tests,
+                               outcome.seconds, outcome.examples_per_second)
+                 : fmt::format("step: {} of {}\n{}seconds: {:.1f}\n"
+                               "pictures/s: {:.0f}\n",
+                               outcome.step, outcome.steps, tests,
+                               outcome.seconds, outcome.examples_per_second));
 }
 
 Failure train(const Options& options) {
@@ -94,13 +84,9 @@ Failure train(const Options& options) {
   if (!usage.ok()) return usage_error(std::move(usage));
   const Result<train_jpegs::Task> task = load_task(options);
   if (!task.ok()) return file_error(task.status());
-  OwnedSession session;
-  Failure failure = open_session(
+  training::Outcome outcome = training::train(
       task->graph, {.workers = options.workers, .seed = options.task.seed},
-      session);
-  if (failure.exit_code != ExitCode::kOk) return failure;
-  training::Outcome outcome =
-      training::train(*session, task->trainee, options.trainer);
+      task->trainee, options.trainer);
   if (outcome.failure.exit_code == ExitCode::kOk)
     print_results(options, *task, outcome);
   return std::move(outcome.failure);

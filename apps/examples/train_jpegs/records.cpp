@@ -54,7 +54,7 @@ Status write_part(const fs::path& folder, const std::string& part,
                                 example_of(std::move(jpeg), sources[i].label));
     }
     TAGFLOW_RETURN_IF_ERROR(io::write_file(
-        folder / fmt::format("{}-{}.tfrecord", part, file), bytes));
+        folder / fmt::format("{}-{}{}", part, file, kRecordsSuffix), bytes));
   }
   return {};
 }
@@ -209,7 +209,7 @@ Result<DataSet> read_data(const fs::path& folder) {
   TAGFLOW_ASSIGN(const std::vector<fs::path> paths, sorted_entries(folder));
   for (const fs::path& path : paths) {
     const std::string name = path.filename().string();
-    if (!name.ends_with(".tfrecord")) continue;
+    if (!name.ends_with(kRecordsSuffix)) continue;
     if (name.starts_with("train-")) {
       data.train_files.push_back(path.string());
       TAGFLOW_RETURN_IF_ERROR(for_each_record(

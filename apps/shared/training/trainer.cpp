@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "actors/session/queue_runners.h"
+#include "apps/shared/program/owned_session.h"
 #include "apps/shared/runs/progress.h"
 #include "apps/shared/runs/watched_run.h"
 #include "apps/shared/training/beside.h"
@@ -291,6 +292,27 @@ class Trainer {
 Outcome train(actors::Session& session, const Trainee& trainee,
               const TrainerOptions& options) {
   return Trainer(session, trainee, options).run();
+}
+
+Outcome train(const graph::Graph& graph, const actors::SessionOptions& session,
+              const Trainee& trainee, const TrainerOptions& options) {
+  apps::OwnedSession owned;
+  Outcome outcome;
+  outcome.failure = apps::open_session(graph, session, owned);
+  if (outcome.failure.exit_code == apps::ExitCode::kOk)
+    outcome = train(*owned, trainee, options);
+  return outcome;
+}
+
+std::string format_tests(const Outcome& outcome, const Trainee& trainee,
+                         bool json) {
+  std::string text;
+  for (size_t i = 0; i < outcome.test.size(); ++i) {
+    const std::string& name = trainee.evaluation.metrics[i].name;
+    text += json ? fmt::format(", \"test_{}\": {}", name, outcome.test[i])
+                 : fmt::format("test {}: {:.4f}\n", name, outcome.test[i]);
+  }
+  return text;
 }
 
 }  // namespace tagflow::training

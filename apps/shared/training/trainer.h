@@ -105,6 +105,16 @@ struct Outcome {
 Outcome train(actors::Session& session, const Trainee& trainee,
               const TrainerOptions& options);
 
+// The same in a session of its own, of that graph. Its errors are failures,
+// too.
+Outcome train(const graph::Graph& graph, const actors::SessionOptions& session,
+              const Trainee& trainee, const TrainerOptions& options);
+
+// The metrics of the last evaluation as a program prints them: lines as
+// "test loss: 0.1234", or, as a part of a JSON object, `, "test_loss": 0.1234`.
+std::string format_tests(const Outcome& outcome, const Trainee& trainee,
+                         bool json);
+
 // The metrics of all batches of the evaluation. Errors of its runs.
 Result<std::vector<float>> evaluate(actors::Session& session,
                                     const Trainee& trainee,
