@@ -2,22 +2,12 @@
 
 #include <filesystem>
 
-#include "apps/shared/io/file.h"
-#include "apps/shared/io/json_tensor.h"
-#include "apps/shared/io/npy.h"
 #include "apps/shared/io/npz.h"
+#include "apps/tagflow/conform/case.h"
 #include "apps/tagflow/conform/compare.h"
 
 namespace tagflow::apps {
 namespace {
-
-Result<Tensor> read_strings(const std::filesystem::path& path) {
-  TAGFLOW_ASSIGN(const std::string text, io::read_file(path));
-  auto tensor = io::parse_string_tensor(text);
-  if (!tensor.ok())
-    return std::move(tensor).status().with_prefix(path.string() + ": ");
-  return tensor;
-}
 
 Result<Tensor> read_expected(const std::filesystem::path& path,
                              const FetchName& name, bool is_only,
@@ -28,9 +18,9 @@ Result<Tensor> read_expected(const std::filesystem::path& path,
   if (is_file && !is_only)
     return invalid_argument("{} has one result, but several are fetched",
                             path.string());
-  if (dtype == DataType::kString)
-    return read_strings(is_file ? path : path / (name.stem + ".json"));
-  return io::read_npy(is_file ? path : path / (name.stem + ".npy"));
+  if (is_file) return load_case_tensor(path);
+  return load_case_tensor(
+      path / (name.stem + (dtype == DataType::kString ? ".json" : ".npy")));
 }
 
 }  // namespace
