@@ -61,6 +61,15 @@ def _parts(feeds: Mapping[Any, Any]) -> Mapping[Any, Any]:
     return found
 
 
+def _like(structure: Any, items: Sequence[Any]) -> Any:
+    """The items as a list, a named tuple or a tuple, as the structure is."""
+    if isinstance(structure, list):
+        return list(items)
+    if hasattr(structure, "_fields"):
+        return type(structure)(*items)
+    return tuple(items)
+
+
 def _flatten(fetches: Fetches, names: List[str]) -> Any:
     """Adds the names to the list. Returns the structure with their indices,
     or an int for one name."""
@@ -70,12 +79,7 @@ def _flatten(fetches: Fetches, names: List[str]) -> Any:
     if isinstance(fetches, Mapping):
         return {key: _flatten(item, names) for key, item in fetches.items()}
     if isinstance(fetches, (list, tuple)):
-        items = [_flatten(item, names) for item in fetches]
-        if isinstance(fetches, list):
-            return items
-        if hasattr(fetches, "_fields"):  # a named tuple
-            return type(fetches)(*items)
-        return tuple(items)
+        return _like(fetches, [_flatten(item, names) for item in fetches])
     names.append(_name(fetches))
     return len(names) - 1
 
@@ -87,12 +91,7 @@ def _fill(structure: Any, values: Sequence[Any]) -> Any:
         return values[structure]
     if isinstance(structure, dict):
         return {key: _fill(item, values) for key, item in structure.items()}
-    items = [_fill(item, values) for item in structure]
-    if isinstance(structure, list):
-        return items
-    if hasattr(structure, "_fields"):
-        return type(structure)(*items)
-    return tuple(items)
+    return _like(structure, [_fill(item, values) for item in structure])
 
 
 def _key(fetches: Fetches) -> Any:
@@ -116,12 +115,7 @@ def _without(structure: Any, indices: Mapping[int, Optional[int]]) -> Any:
         return indices[structure]
     if isinstance(structure, dict):
         return {k: _without(v, indices) for k, v in structure.items()}
-    items = [_without(item, indices) for item in structure]
-    if isinstance(structure, list):
-        return items
-    if hasattr(structure, "_fields"):
-        return type(structure)(*items)
-    return tuple(items)
+    return _like(structure, [_without(item, indices) for item in structure])
 
 
 class Session:
