@@ -18,11 +18,11 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import tensorflow as tf
 
+from dataset_recording import record
+
 v1 = tf.compat.v1
 Dataset = tf.data.Dataset
 CASES = {}
-# Elements to record, of those without an end.
-MOST = 12
 
 
 def case(make):
@@ -547,77 +547,5 @@ def optional():
     return {"init": iterator.initializer, "fetches": [has, got], "runs": 4}
 
 
-def text(kind, value):
-    value = np.asarray(value)
-    dims = ",".join(str(d) for d in value.shape)
-    if value.dtype == object or value.dtype.kind in "SU":
-        values = [v if isinstance(v, bytes) else str(v).encode()
-                  for v in value.ravel()]
-        words = " ".join(f'"{v.decode()}"' for v in values)
-        return f"{kind} string [{dims}] {words}".rstrip()
-    name = {"float32": "float", "float64": "double"}.get(
-        str(value.dtype), str(value.dtype))
-    words = " ".join(
-        repr(float(v)) if value.dtype.kind == "f" else str(int(v))
-        for v in value.ravel())
-    return f"{kind} {name} [{dims}] {words}".rstrip()
-
-
-def build(made):
-    """The init op or None, the fetches, and how often they are run."""
-    if not isinstance(made, dict):
-        iterator = v1.data.make_initializable_iterator(made)
-        return iterator.initializer, tf.nest.flatten(iterator.get_next()), MOST
-    if "one_shot" in made:
-        iterator = v1.data.make_one_shot_iterator(made["one_shot"])
-        return None, tf.nest.flatten(iterator.get_next()), MOST
-    return made.get("init"), made["fetches"], made.get("runs", 1)
-
-
-def strip(graph_def):
-    """Without what does not count, which is half of it."""
-    functions = list(graph_def.library.function)
-    for nodes in [graph_def.node] + [f.node_def for f in functions]:
-        for node in nodes:
-            node.ClearField("experimental_debug_info")
-            for attr in ("_class", "metadata", "_xla_inferred_shapes"):
-                if attr in node.attr and node.op != "OptionsDataset":
-                    del node.attr[attr]
-    return graph_def
-
-
-def main():
-    folder = pathlib.Path(sys.argv[1])
-    v1.disable_eager_execution()
-    tf.autograph.set_verbosity(0)
-    with tf.Graph().as_default() as graph:
-        built = {}
-        for name, make in CASES.items():
-            with tf.name_scope(name):
-                built[name] = build(make())
-    lines = []
-    with v1.Session(graph=graph) as session:
-        for name, (init, fetches, runs) in built.items():
-            lines.append(f"case {name}")
-            if init is not None:
-                lines.append(f"init {init.name}")
-                session.run(init)
-            lines += [f"fetch {f.name}" for f in fetches]
-            for _ in range(runs):
-                try:
-                    values = session.run(fetches)
-                except tf.errors.OpError as error:
-                    code = type(error).__name__.replace("Error", "")
-                    lines.append(f"error {code}")
-                    if isinstance(error, tf.errors.OutOfRangeError):
-                        break
-                    continue
-                lines.append("element")
-                lines += [text("value", v) for v in values]
-    graph_def = strip(graph.as_graph_def())
-    (folder / "datasets.pb").write_bytes(graph_def.SerializeToString())
-    (folder / "datasets.txt").write_text("\n".join(lines) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    record(CASES, pathlib.Path(sys.argv[1]))

@@ -4,6 +4,7 @@
 
 #include "devices/state/resource_manager.h"
 #include "tests/devices/kernel_fixture.h"
+#include "tests/devices/kernels/sparse/sparse_inputs.h"
 #include "tests/devices/recorded_cases.h"
 
 namespace tagflow::devices {
@@ -11,18 +12,6 @@ namespace tagflow::devices {
 namespace {
 
 constexpr Code kInvalid = Code::kInvalidArgument;
-
-Tensor longs(std::initializer_list<int64_t> values) {
-  return Tensor::vector<int64_t>(values);
-}
-
-Tensor places(int64_t rank, std::initializer_list<int64_t> values) {
-  return Tensor::of<int64_t>({int64_t(values.size()) / rank, rank}, values);
-}
-
-Tensor floats(std::initializer_list<float> values) {
-  return Tensor::vector<float>(values);
-}
 
 // [[_ 1 2] [_ _ _] [3 _ _]]
 std::vector<Tensor> three_rows() {

@@ -6,23 +6,12 @@
 #include <limits>
 
 #include "tests/devices/kernel_fixture.h"
+#include "tests/devices/kernels/sparse/sparse_inputs.h"
 #include "tests/devices/recorded_cases.h"
 
 namespace tagflow::devices {
 
 namespace {
-
-Tensor longs(std::initializer_list<int64_t> values) {
-  return Tensor::vector<int64_t>(values);
-}
-
-Tensor places(int64_t rank, std::initializer_list<int64_t> values) {
-  return Tensor::of<int64_t>({int64_t(values.size()) / rank, rank}, values);
-}
-
-Tensor floats(std::initializer_list<float> values) {
-  return Tensor::vector<float>(values);
-}
 
 constexpr Code kInvalid = Code::kInvalidArgument;
 
