@@ -1,5 +1,7 @@
 #include "net/grpc/session_door.h"
 
+#include <functional>
+
 #include "net/grpc/unary_call.h"
 #include "net/proto/master.grpc.pb.h"
 #include "net/tensorflow/session_service.h"
@@ -74,8 +76,9 @@ class SessionDoor final : public GrpcService,
     SessionService::Token token;
     return UnaryCall::start([token]() mutable { token.cancel(); },
                             [&](const UnaryCall::Done& done) {
-                              (service_.*method)(request, response, token,
-                                                 done);
+                              // UBSan of GCC 12 breaks (service_.*method) here.
+                              std::invoke(method, service_, request, response,
+                                          token, done);
                             });
   }
 
