@@ -44,12 +44,15 @@ class Inspector::Watch final : public Observer {
   void set(std::vector<std::pair<std::string, int>> tensors) {
     const std::lock_guard lock(mutex_);
     std::vector<Seen> seen;
-    for (auto& [node, port] : tensors) {
+    for (auto& tensor : tensors) {
       const auto known = std::ranges::find_if(seen_, [&](const Seen& one) {
-        return one.node == node && one.port == port;
+        return one.node == tensor.first && one.port == tensor.second;
       });
-      seen.push_back(known != seen_.end() ? std::move(*known)
-                                          : Seen{std::move(node), port});
+      if (known != seen_.end()) {
+        seen.push_back(std::move(*known));
+      } else {
+        seen.push_back({std::move(tensor.first), tensor.second});
+      }
     }
     seen_ = std::move(seen);
     is_wanted_ = !seen_.empty();

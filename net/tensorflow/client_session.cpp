@@ -118,13 +118,17 @@ void ClientSession::drop_old_traces() {
   const std::lock_guard lock(mutex_);
   if (early_traces_.empty()) return;
   const bool is_own_idle = is_idle(*session_);
-  const auto kept = std::ranges::partition(early_traces_, [&](const auto& at) {
+  const auto is_kept = [&](const EarlyTrace& at) {
     const auto& own = at.second->own;
     return own == nullptr ? !is_own_idle : !is_idle(*own);
-  });
+  };
+  // Clang 14 cannot compile std::ranges::partition.
+  const auto dropped =
+      std::partition(early_traces_.begin(), early_traces_.end(), is_kept);
   // Destroyed without the lock.
-  old.assign(std::move_iterator(kept.begin()), std::move_iterator(kept.end()));
-  early_traces_.erase(kept.begin(), kept.end());
+  old.assign(std::move_iterator(dropped),
+             std::move_iterator(early_traces_.end()));
+  early_traces_.erase(dropped, early_traces_.end());
 }
 
 // --- The graph --------------------------------------------------------------

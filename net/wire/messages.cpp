@@ -176,9 +176,8 @@ Run Run::read(Reader& reader) {
     reader.fail(fmt::format("{} is not how a step is held", held));
   run.may_be_held = held != kGoesOn;
   if (held == kStops) {
-    Stop& stop = run.stop.emplace();
-    stop.frame = read_text(reader);
-    stop.iteration = read_iteration(reader);
+    std::string frame = read_text(reader);
+    run.stop = Stop{std::move(frame), read_iteration(reader)};
   }
   run.feeds = read_list<Feed>(reader, 3, read_feed);
   return run;
