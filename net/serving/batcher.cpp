@@ -22,6 +22,17 @@ namespace {
 
 struct Batch;
 
+Status client_gone() {
+  return error(Code::kCancelled, "[batch] the client has gone");
+}
+
+Status queue_full(const BatchOptions& options) {
+  return error(Code::kResourceExhausted,
+               "[batch] {} batches wait already (max_enqueued_batches); try "
+               "again later",
+               options.max_enqueued_batches);
+}
+
 // A request whose client goes is answered at once, so that its answer and that
 // of the run may meet: the first one counts.
 class WaitingTask {
@@ -35,7 +46,11 @@ class WaitingTask {
   }
 
   Batcher::Task task;
-  std::weak_ptr<Batch> batch;  // guarded by the state's mutex
+  // Guarded by the state's mutex.
+  std::weak_ptr<Batch> batch;
+  // Of a piece: the others of its request that are to wait in the queue after
+  // it, each in a batch of its own.
+  std::list<std::shared_ptr<Batch>> later;
 
  private:
   std::atomic<bool> is_answered_{false};
@@ -48,12 +63,20 @@ struct Batch {
   std::string key;
   std::vector<TaskPtr> tasks;  // fixed once it runs
   int64_t rows = 0;
-  Clock::time_point opened;
+  // When it may run: it is full, or its first request has waited long enough.
+  Clock::time_point due;
   bool is_running = false;
   // Of its run.
   const std::shared_ptr<CallEnd> end = std::make_shared<CallEnd>();
 };
 using BatchPtr = std::shared_ptr<Batch>;
+
+BatchPtr new_batch(const Batcher::Task& first) {
+  const auto batch = std::make_shared<Batch>();
+  batch->owner = first.owner;
+  batch->key = first.key;
+  return batch;
+}
 
 int64_t padded(const BatchOptions& options, int64_t rows) {
   const auto& sizes = options.allowed_batch_sizes;
@@ -67,13 +90,21 @@ int64_t padded(const BatchOptions& options, int64_t rows) {
 struct Batcher::State : std::enable_shared_from_this<State> {
   explicit State(const BatchOptions& given) : options(given) {}
 
-  void add(const TaskPtr& task);
+  Status add(const TaskPtr& task);
+  Status add_pieces(std::vector<Task> pieces);
+  bool listen(const TaskPtr& task);
   void cancel(const TaskPtr& task);
   void serve();
+  Status check_room(const void* owner, int64_t batches) const;
   // REQUIRES for these: mutex is held.
-  bool enqueue(const TaskPtr& task);
+  bool has_room(const void* owner, int64_t batches) const;
+  bool enqueue(const TaskPtr& task, Clock::time_point now);
+  void close(std::list<BatchPtr>& one, Clock::time_point now);
+  void release(const void* owner, size_t batches);
+  void pass_turn(WaitingTask& task, Clock::time_point now);
+  void drop_later(WaitingTask& task);
+  BatchPtr take_next(Clock::time_point now);
   void serve_some(std::unique_lock<std::mutex>& lock);
-  void close_late(Clock::time_point now);
   std::vector<TaskPtr> take_late(Clock::time_point now);
   Clock::time_point earliest_deadline() const;
   Clock::time_point next_event() const;
@@ -99,68 +130,147 @@ struct Batcher::State : std::enable_shared_from_this<State> {
   Figures figures;
 };
 
-void Batcher::State::add(const TaskPtr& task) {
-  const Task& wanted = task->task;
-  if (wanted.end != nullptr &&
-      !wanted.end->on_cancel(
-          [weak = weak_from_this(), gone = std::weak_ptr<WaitingTask>(task)] {
-            const auto state = weak.lock();
-            const auto found = gone.lock();
-            if (state != nullptr && found != nullptr) state->cancel(found);
-          }))
-    return task->answer(error(Code::kCancelled, "[batch] the client has gone"));
-  bool has_room = false;
-  {
-    const std::lock_guard lock(mutex);
-    has_room = enqueue(task);
-    changed.notify_one();
+// False if its client has gone.
+bool Batcher::State::listen(const TaskPtr& task) {
+  return task->task.end == nullptr ||
+         task->task.end->on_cancel([weak = weak_from_this(),
+                                    gone = std::weak_ptr<WaitingTask>(task)] {
+           const auto state = weak.lock();
+           const auto found = gone.lock();
+           if (state != nullptr && found != nullptr) state->cancel(found);
+         });
+}
+
+Status Batcher::State::add(const TaskPtr& task) {
+  if (!listen(task)) return client_gone();
+  const std::lock_guard lock(mutex);
+  if (!enqueue(task, Clock::now())) return queue_full(options);
+  changed.notify_one();
+  return {};
+}
+
+// Those with fewer rows than a run wait as any request does. Of the others, the
+// first one waits, and has the rest behind it.
+Status Batcher::State::add_pieces(std::vector<Task> pieces) {
+  std::list<BatchPtr> chain;
+  TaskPtr small;
+  const void* const owner = pieces.front().owner;
+  for (Task& piece : pieces) {
+    const auto task = std::make_shared<WaitingTask>(std::move(piece));
+    if (!listen(task)) return client_gone();
+    if (task->task.rows < options.rows_of_a_run()) {
+      small = task;
+      continue;
+    }
+    chain.push_back(new_batch(task->task));
+    chain.back()->rows = task->task.rows;
+    chain.back()->tasks.push_back(task);
+    task->batch = chain.back();
   }
-  if (!has_room)
-    task->answer(
-        error(Code::kResourceExhausted,
-              "[batch] {} batches wait already (max_enqueued_batches); try "
-              "again later",
-              options.max_enqueued_batches));
+  const auto now = Clock::now();
+  const std::lock_guard lock(mutex);
+  if (!has_room(owner, int64_t(pieces.size()))) return queue_full(options);
+  int64_t& count = waiting[owner];
+  if (small != nullptr) enqueue(small, now);
+  // Nothing fails from here on.
+  count += int64_t(chain.size());
+  figures.waiting_tasks += chain.size();
+  WaitingTask& first = *chain.front()->tasks.front();
+  earliest = std::min(earliest, first.task.deadline);
+  first.later.splice(first.later.end(), chain, std::next(chain.begin()),
+                     chain.end());
+  chain.front()->due = now;
+  close(chain, now);
+  changed.notify_one();
+  return {};
+}
+
+Status Batcher::State::check_room(const void* owner, int64_t batches) const {
+  const std::lock_guard lock(mutex);
+  return has_room(owner, batches) ? Status() : queue_full(options);
+}
+
+// Beside those that are about to run.
+bool Batcher::State::has_room(const void* owner, int64_t batches) const {
+  const int64_t idle = std::max<int64_t>(
+      options.num_batch_threads - int64_t(running.size() + closed.size()), 0);
+  const auto found = waiting.find(owner);
+  const int64_t count = found == waiting.end() ? 0 : found->second;
+  return count + batches <= options.max_enqueued_batches + idle;
 }
 
 // False if too much waits.
-bool Batcher::State::enqueue(const TaskPtr& task) {
+bool Batcher::State::enqueue(const TaskPtr& task, Clock::time_point now) {
   const Task& wanted = task->task;
   const int64_t most = options.rows_of_a_run();
   const std::pair at(wanted.owner, wanted.key);
   auto found = open.find(at);
+  std::list<BatchPtr> done;  // a node for what is closed
   if (found != open.end() && found->second->rows + wanted.rows > most) {
-    closed.push_back(found->second);
+    done.push_back(found->second);
     open.erase(found);
+    close(done, now);
     found = open.end();
   }
   if (found == open.end()) {
+    if (!has_room(wanted.owner, 1)) return false;
+    const auto batch = new_batch(wanted);
+    batch->due = now + options.batch_timeout;
     int64_t& count = waiting[wanted.owner];
-    // Beside those that are about to run.
-    const int64_t idle = std::max<int64_t>(
-        options.num_batch_threads - int64_t(running.size() + closed.size()), 0);
-    if (count >= options.max_enqueued_batches + idle) return false;
-    const auto batch = std::make_shared<Batch>();
-    batch->owner = wanted.owner;
-    batch->key = wanted.key;
-    batch->opened = Clock::now();
     found = open.emplace(at, batch).first;
     ++count;
   }
   const BatchPtr batch = found->second;
+  done.push_back(batch);
   batch->tasks.push_back(task);
   earliest = std::min(earliest, wanted.deadline);
   task->batch = batch;
   batch->rows += wanted.rows;
   ++figures.waiting_tasks;
   if (batch->rows < most) return true;
-  closed.push_back(batch);
   open.erase(found);
+  close(done, now);
   return true;
 }
 
+// The batch waits for its turn only. Those whose time comes first go first.
+void Batcher::State::close(std::list<BatchPtr>& one, Clock::time_point now) {
+  Batch& batch = *one.front();
+  batch.due = std::min(batch.due, now);
+  auto at = closed.end();
+  while (at != closed.begin() && (*std::prev(at))->due > batch.due) --at;
+  closed.splice(at, one, one.begin());
+}
+
+// So many batches of the owner wait no longer.
+void Batcher::State::release(const void* owner, size_t batches) {
+  const auto found = waiting.find(owner);
+  found->second -= int64_t(batches);
+  if (found->second == 0) waiting.erase(found);
+}
+
+// The task begins: the next piece of its request goes to the end of the queue,
+// so that those of others that wait there go before it.
+void Batcher::State::pass_turn(WaitingTask& task, Clock::time_point now) {
+  if (task.later.empty()) return;
+  WaitingTask& next = *task.later.front()->tasks.front();
+  if (next.is_answered()) return drop_later(task);
+  next.later.splice(next.later.end(), task.later, std::next(task.later.begin()),
+                    task.later.end());
+  task.later.front()->due = now;
+  close(task.later, now);
+}
+
+// Its request is over.
+void Batcher::State::drop_later(WaitingTask& task) {
+  if (task.later.empty()) return;
+  release(task.task.owner, task.later.size());
+  figures.waiting_tasks -= task.later.size();
+  task.later.clear();
+}
+
 void Batcher::State::cancel(const TaskPtr& task) {
-  task->answer(error(Code::kCancelled, "[batch] the client has gone"));
+  task->answer(client_gone());
   end_if_left(task);
 }
 
@@ -184,15 +294,26 @@ bool Batcher::State::may_run() const {
   return int64_t(running.size()) < options.num_batch_threads;
 }
 
-void Batcher::State::close_late(Clock::time_point now) {
-  for (auto it = open.begin(); it != open.end();) {
-    if (it->second->opened + options.batch_timeout > now) {
-      ++it;
-      continue;
-    }
-    closed.push_back(it->second);
-    it = open.erase(it);
+// An open batch grows as long as nothing would run it.
+BatchPtr Batcher::State::take_next(Clock::time_point now) {
+  auto late = open.end();
+  for (auto it = open.begin(); it != open.end(); ++it)
+    if (it->second->due <= now &&
+        (late == open.end() || it->second->due < late->second->due))
+      late = it;
+  if (late != open.end() &&
+      (closed.empty() || late->second->due < closed.front()->due)) {
+    closed.push_front(late->second);
+    open.erase(late);
   }
+  if (closed.empty()) return nullptr;
+  running.splice(running.end(), closed, closed.begin());
+  const BatchPtr& next = running.back();
+  next->is_running = true;
+  release(next->owner, 1);
+  figures.waiting_tasks -= next->tasks.size();
+  for (const TaskPtr& task : next->tasks) pass_turn(*task, now);
+  return next;
 }
 
 // The requests whose time is over. Those that wait leave their queues, and so
@@ -216,10 +337,11 @@ std::vector<TaskPtr> Batcher::State::take_late(Clock::time_point now) {
       if (!is_over(task)) return false;
       batch.rows -= task->task.rows;
       --figures.waiting_tasks;
+      drop_later(*task);
       return true;
     });
     if (!batch.tasks.empty()) return false;
-    if (--waiting[batch.owner] == 0) waiting.erase(batch.owner);
+    release(batch.owner, 1);
     return true;
   };
   std::erase_if(open, [&](auto& entry) { return sift(*entry.second); });
@@ -243,8 +365,7 @@ Clock::time_point Batcher::State::earliest_deadline() const {
 Clock::time_point Batcher::State::next_event() const {
   auto next = earliest;
   if (may_run())
-    for (const auto& [at, batch] : open)
-      next = std::min(next, batch->opened + options.batch_timeout);
+    for (const auto& [at, batch] : open) next = std::min(next, batch->due);
   return next;
 }
 
@@ -267,16 +388,7 @@ void Batcher::State::serve_some(std::unique_lock<std::mutex>& lock) {
     has_left = false;
     earliest = earliest_deadline();  // maybe of one that is answered below
   }
-  // An open batch grows as long as nothing would run it.
-  if (may_run() && closed.empty()) close_late(now);
-  BatchPtr next;
-  if (may_run() && !closed.empty()) {
-    next = closed.front();
-    running.splice(running.end(), closed, closed.begin());
-    next->is_running = true;
-    if (--waiting[next->owner] == 0) waiting.erase(next->owner);
-    figures.waiting_tasks -= next->tasks.size();
-  }
+  const BatchPtr next = may_run() ? take_next(now) : nullptr;
   if (late.empty() && next == nullptr) {
     const auto until = next_event();
     if (until == Clock::time_point::max())
@@ -396,24 +508,27 @@ Batcher::~Batcher() {
 
 void Batcher::add(Task task) {
   const BatchOptions& options = state_->options;
-  const bool is_large = task.rows > options.rows_of_a_run();
   if (task.rows > options.rows_of_a_request())
     return task.done(invalid_argument(
         "[batch] the request has {} rows, and a batch has {} at most",
         task.rows, options.rows_of_a_request()));
-  if (is_large) return add_in_pieces(std::move(task));
+  if (task.rows > options.rows_of_a_run())
+    return add_in_pieces(std::move(task));
   const auto waiting = std::make_shared<WaitingTask>(std::move(task));
-  const Status added = guarded("batch", [&] { state_->add(waiting); });
+  const Status added = guarded("batch", [&] { return state_->add(waiting); });
   if (!added.ok()) waiting->answer(added);
 }
 
 void Batcher::add_in_pieces(Task task) {
   const int64_t most = state_->options.rows_of_a_run();
+  const void* const owner = task.owner;
+  const int64_t pieces = (task.rows + most - 1) / most;
   const auto whole = std::make_shared<CutTask>(std::move(task), most);
   const Status begun = guarded("batch", [&]() -> Status {
-    TAGFLOW_ASSIGN(std::vector<Task> pieces, whole->cut());
-    for (Task& piece : pieces) add(std::move(piece));
-    return {};
+    // Before memory is taken; and again when they are added.
+    TAGFLOW_RETURN_IF_ERROR(state_->check_room(owner, pieces));
+    TAGFLOW_ASSIGN(std::vector<Task> cut, whole->cut());
+    return state_->add_pieces(std::move(cut));
   });
   if (!begun.ok()) whole->fail(begun);
 }
@@ -421,7 +536,8 @@ void Batcher::add_in_pieces(Task task) {
 Batcher::Figures Batcher::figures() const {
   const std::lock_guard lock(state_->mutex);
   Figures figures = state_->figures;
-  figures.waiting_batches = state_->open.size() + state_->closed.size();
+  for (const auto& [owner, batches] : state_->waiting)
+    figures.waiting_batches += uint64_t(batches);
   figures.running_batches = state_->running.size();
   return figures;
 }

@@ -18,16 +18,21 @@ namespace tagflow::net::serving {
 // Requests with the same *key*, such as those of one signature whose rows have
 // the same shape, wait in one *queue*, in the order in which they came. The
 // last batch of a queue is *open*: a request whose rows fit joins it. It is
-// closed when it is full, when a request does not fit, or when its first
-// request has waited for the time-out. At most so many batches run at a time,
-// in the order in which they were closed.
+// closed when it is full, when a request does not fit, or when it begins. A
+// batch is *due* when it is full, or when its first request has waited for the
+// time-out. At most so many batches run at a time, in the order in which they
+// became due, whatever their queues are.
 //
 // The queues of one *owner*, such as a version of a model, have at most so many
 // batches that do not run: another request is refused at once. A request whose
 // deadline passes, or whose client goes, is answered at once, and leaves its
 // queue; the run of a batch goes on for the others, and ends early when nobody
-// waits for it any more. A request with more rows than a run may be cut into
-// pieces, which are requests of their own: see BatchOptions::splits_large.
+// waits for it any more.
+//
+// A request with more rows than a run may be cut into *pieces* (see
+// BatchOptions::splits_large), all of which count for that limit. A piece
+// becomes due when the one before it begins. So pieces take turns with other
+// requests: a small one waits for one piece of each large one, not for all.
 //
 // Thread-safe.
 class Batcher {

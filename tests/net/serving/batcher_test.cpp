@@ -262,7 +262,7 @@ TEST_CASE("a request with more rows than a run is cut, if that is wanted") {
   Fixture f({.max_batch_size = 2, .splits_large = true});
   const Answer large = f.add(rows_of({1, 2, 3, 4, 5}));
   for (const std::initializer_list<float> rows :
-       {std::initializer_list<float>{1, 2}, {3, 4}, {5}}) {
+       {std::initializer_list<float>{1, 2}, {5}, {3, 4}}) {
     CHECK_FALSE(large.value->is_there());
     auto run = f.runs.take();
     CHECK(identical(run.x(), Tensor::vector<float>(rows)));
@@ -288,6 +288,112 @@ TEST_CASE("a request may have more rows than a run, and a limit of its own") {
   CHECK(large.take().ok());
   CHECK(f.add(rows_of({1, 2, 3, 4, 5})).take().status().code() ==
         Code::kInvalidArgument);
+}
+
+TEST_CASE("a small request waits for one piece of a large one, not for all") {
+  Fixture f({.max_batch_size = 2, .splits_large = true});
+  const Answer large = f.add(rows_of({1, 2, 3, 4, 5, 6, 7, 8}));
+  auto first = f.runs.take();
+  const Answer same = f.add(rows_of({9}));
+  const Answer other = f.add(rows_of({10}), "other");
+  const std::initializer_list<float> turns[] = {{1, 2}, {3, 4}, {9},
+                                                {10},   {5, 6}, {7, 8}};
+  for (size_t i = 0; i < std::size(turns); ++i) {
+    auto run = i == 0 ? std::move(first) : f.runs.take();
+    CHECK(identical(run.x(), Tensor::vector<float>(turns[i])));
+    run.finish();
+  }
+  CHECK(same.take().ok());
+  CHECK(other.take().ok());
+  CHECK(identical(large.take().value().at("y"),
+                  Tensor::vector<float>({1, 2, 3, 4, 5, 6, 7, 8})));
+}
+
+TEST_CASE("large requests take turns with each other") {
+  Fixture f({.max_batch_size = 1, .splits_large = true});
+  auto blocking = f.block();
+  const Answer a = f.add(rows_of({1, 2, 3}));
+  const Answer b = f.add(rows_of({11, 12, 13}));
+  blocking.finish();
+  for (const float x : {1, 11, 2, 12, 3, 13}) {
+    auto run = f.runs.take();
+    CHECK(identical(run.x(), Tensor::vector<float>({x})));
+    run.finish();
+  }
+  CHECK(a.take().ok());
+  CHECK(b.take().ok());
+}
+
+TEST_CASE("full batches of one queue do not starve another queue") {
+  Fixture f({.max_batch_size = 2});
+  auto running = f.block();
+  std::vector<Answer> full{f.add(rows_of({1, 2}))};
+  const Answer small = f.add(rows_of({9}), "other");
+  // There always is a full one that waits.
+  for (int i = 0; i < 3 && !small.value->is_there(); ++i) {
+    full.push_back(f.add(rows_of({1, 2})));
+    running.finish();
+    running = f.runs.take();
+    if (running.x().num_elements() == 1) break;
+  }
+  REQUIRE(identical(running.x(), Tensor::vector<float>({9})));
+  running.finish();
+  CHECK(small.take().ok());
+  for (const Answer& answer : full) {
+    if (!answer.value->is_there()) f.runs.take().finish();
+    CHECK(answer.take().ok());
+  }
+}
+
+TEST_CASE("all pieces of a large request count for the limit of the queue") {
+  Fixture f(
+      {.max_batch_size = 1, .max_enqueued_batches = 4, .splits_large = true});
+  auto blocking = f.block();
+  const Answer large = f.add(rows_of({1, 2, 3}));
+  CHECK(f.batcher->figures().waiting_batches == 3);
+  CHECK(f.batcher->figures().waiting_tasks == 3);
+  CHECK(says(f.add(rows_of({4, 5})).take().status(),
+             "4 batches wait already (max_enqueued_batches)"));
+  const Answer small = f.add(rows_of({6}));
+  CHECK(f.add(rows_of({7})).take().status().code() == Code::kResourceExhausted);
+  large.end->cancel();
+  CHECK(large.take().status().code() == Code::kCancelled);
+  while (f.batcher->figures().waiting_batches != 1) std::this_thread::yield();
+  // Its pieces have made room.
+  const Answer next = f.add(rows_of({8, 9, 10}));
+  blocking.finish();
+  for (const float x : {6, 8, 9, 10}) {
+    auto run = f.runs.take();
+    CHECK(identical(run.x(), Tensor::vector<float>({x})));
+    run.finish();
+  }
+  CHECK(small.take().ok());
+  CHECK(next.take().ok());
+  CHECK(f.batcher->figures().waiting_batches == 0);
+}
+
+TEST_CASE("a deadline ends a large request, whatever its pieces do") {
+  Fixture f({.max_batch_size = 1, .splits_large = true});
+  auto blocking = f.block();
+  const Answer late = f.add(rows_of({1, 2, 3}), "k", Clock::now());
+  CHECK(late.take().status().code() == Code::kDeadlineExceeded);
+  while (f.batcher->figures().waiting_tasks != 0) std::this_thread::yield();
+  CHECK(f.batcher->figures().waiting_batches == 0);
+  const Answer next = f.add(rows_of({4}));
+  blocking.finish();
+  auto run = f.runs.take();
+  CHECK(identical(run.x(), Tensor::vector<float>({4})));
+  run.finish();
+  CHECK(next.take().ok());
+}
+
+TEST_CASE("a batcher that ends answers a large request, too") {
+  Fixture f({.max_batch_size = 1, .splits_large = true});
+  auto blocking = f.block();
+  const Answer large = f.add(rows_of({1, 2, 3}));
+  f.batcher.reset();
+  CHECK(large.take().status().code() == Code::kCancelled);
+  blocking.finish();
 }
 
 TEST_CASE("an error of a piece is that of the request, and ends the others") {
