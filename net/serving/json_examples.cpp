@@ -1,7 +1,6 @@
 #include "net/serving/json_examples.h"
 
 #include <charconv>
-#include <limits>
 
 #include "graph/fault.h"
 #include "net/proto/serving/predict.pb.h"
@@ -30,16 +29,7 @@ Status add_number(JsonReader& json, tensorflow::Feature& feature) {
     floats.Assign(integers.begin(), integers.end());
   }
   float value = 0;
-  if (std::from_chars(text.data(), end, value).ec != std::errc()) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    if (text == "NaN") {
-      value = std::numeric_limits<float>::quiet_NaN();
-    } else if (text.ends_with("Infinity")) {
-      value = text.front() == '-' ? -kInfinity : kInfinity;
-    } else {
-      return json.error_here(fmt::format("{} is no float", text));
-    }
-  }
+  TAGFLOW_RETURN_IF_ERROR(floating_of(json, text, value));
   feature.mutable_float_list()->add_value(value);
   return {};
 }
@@ -57,6 +47,17 @@ Status add_value(JsonReader& json, tensorflow::Feature& feature) {
   return {};
 }
 
+// A value, or a list of them.
+Status read_feature(JsonReader& json, tensorflow::Feature& feature) {
+  if (json.kind() != JsonKind::kArray) return add_value(json, feature);
+  TAGFLOW_RETURN_IF_ERROR(json.begin_array());
+  while (true) {
+    TAGFLOW_ASSIGN(const bool is_value, json.next_element());
+    if (!is_value) return {};
+    TAGFLOW_RETURN_IF_ERROR(add_value(json, feature));
+  }
+}
+
 Status read_example(JsonReader& json, tensorflow::Example* example) {
   TAGFLOW_RETURN_IF_ERROR(json.begin_object());
   std::string key;
@@ -67,16 +68,9 @@ Status read_example(JsonReader& json, tensorflow::Example* example) {
     if (feature.kind_case() != tensorflow::Feature::KIND_NOT_SET)
       return json.error_here(
           fmt::format("an example has two features \"{}\"", key));
-    if (json.kind() != JsonKind::kArray) {
-      TAGFLOW_RETURN_IF_ERROR(add_value(json, feature));
-      continue;
-    }
-    TAGFLOW_RETURN_IF_ERROR(json.begin_array());
-    while (true) {
-      TAGFLOW_ASSIGN(const bool is_value, json.next_element());
-      if (!is_value) break;
-      TAGFLOW_RETURN_IF_ERROR(add_value(json, feature));
-    }
+    Status read = read_feature(json, feature);
+    if (!read.ok())
+      return std::move(read).with_prefix(fmt::format("feature \"{}\": ", key));
   }
 }
 

@@ -23,7 +23,7 @@ class InputReader {
   Result<Tensors> read_whole() {
     if (!is_named()) {
       TAGFLOW_ASSIGN(JsonTensorReader * only, only_input());
-      TAGFLOW_RETURN_IF_ERROR(only->read(json_));
+      TAGFLOW_RETURN_IF_ERROR(named(only_name(), only->read(json_)));
       return take();
     }
     TAGFLOW_RETURN_IF_ERROR(json_.begin_object());
@@ -36,7 +36,7 @@ class InputReader {
       if (!is_new)
         return json_.error_here(
             fmt::format("input \"{}\" has two values", key));
-      TAGFLOW_RETURN_IF_ERROR(input->read(json_));
+      TAGFLOW_RETURN_IF_ERROR(named(key, input->read(json_)));
     }
   }
 
@@ -53,7 +53,7 @@ class InputReader {
         continue;
       }
       TAGFLOW_ASSIGN(JsonTensorReader * only, only_input());
-      TAGFLOW_RETURN_IF_ERROR(only->read_row(json_));
+      TAGFLOW_RETURN_IF_ERROR(named(only_name(), only->read_row(json_)));
     }
     if (count == 0) return json_.error_here("there are no \"instances\"");
     for (const auto& [name, reader] : readers_)
@@ -79,13 +79,23 @@ class InputReader {
       TAGFLOW_ASSIGN(const bool is_one, json_.next_key(key));
       if (!is_one) return {};
       TAGFLOW_ASSIGN(JsonTensorReader * input, input_of(key));
-      TAGFLOW_RETURN_IF_ERROR(input->read_row(json_));
+      TAGFLOW_RETURN_IF_ERROR(named(key, input->read_row(json_)));
     }
   }
 
+  // An error says whose value it is about.
+  static Status named(const std::string& name, Status status) {
+    if (status.ok()) return status;
+    return std::move(status).with_prefix(fmt::format("input \"{}\": ", name));
+  }
+
+  // REQUIRES: there is only one input
+  const std::string& only_name() const {
+    return signature_.inputs.begin()->first;
+  }
+
   Result<JsonTensorReader*> only_input() {
-    if (signature_.inputs.size() == 1)
-      return input_of(signature_.inputs.begin()->first);
+    if (signature_.inputs.size() == 1) return input_of(only_name());
     return json_.error_here(fmt::format(
         "signature \"{}\" has {} inputs, so values need their names,",
         signature_.name, signature_.inputs.size()));

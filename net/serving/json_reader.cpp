@@ -43,6 +43,12 @@ Status JsonReader::error_here(std::string_view what) const {
   return invalid_argument("[json] {} at byte {}", what, at_);
 }
 
+Status JsonReader::error_at(std::string_view number,
+                            std::string_view what) const {
+  return invalid_argument("[json] {} {} at byte {}", number, what,
+                          number.data() - text_.data());
+}
+
 void JsonReader::skip_space() {
   while (at_ < text_.size()) {
     const char c = text_[at_];

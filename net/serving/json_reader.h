@@ -53,6 +53,8 @@ class JsonReader {
 
   // "[json] WHAT at byte N".
   Status error_here(std::string_view what) const;
+  // "[json] NUMBER WHAT at byte N". REQUIRES: number() has returned it
+  Status error_at(std::string_view number, std::string_view what) const;
 
  private:
   void skip_space();

@@ -13,7 +13,8 @@ namespace tagflow::net::serving {
 
 // Reads a tensor, value by value. A value is a number, true or false, a string,
 // or, for binary strings, {"b64": "..."}; or a list of values, all of the same
-// shape. An integer must fit its type, and has no fraction. Thread-compatible.
+// shape. An integer must fit its type, and has no fraction. A number must not
+// be too large for its type, if it is no infinity. Thread-compatible.
 class JsonTensorReader {
  public:
   virtual ~JsonTensorReader() = default;
@@ -35,6 +36,12 @@ class JsonTensorReader {
 
   int64_t num_rows_ = 0;
 };
+
+// The value of a number() that the reader has just read. What is too small is
+// 0. InvalidArgument for a number that only infinity could stand for.
+Status floating_of(const JsonReader& json, std::string_view text, float& value);
+Status floating_of(const JsonReader& json, std::string_view text,
+                   double& value);
 
 // Whether the object that comes next is a binary string. The reader is not
 // moved.

@@ -29,30 +29,33 @@ Status read_integer(JsonReader& json, T& value) {
     value = 0;
     return {};
   }
-  return json.error_here(
-      fmt::format("{} is no {}", text, dtype_name(kDataTypeOf<T>)));
+  return json.error_at(text,
+                       fmt::format("is no {}", dtype_name(kDataTypeOf<T>)));
 }
 
-// In the precision of F. What is too small is 0, and what is too large is no
-// number of that type.
+Status too_large(const JsonReader& json, std::string_view text,
+                 DataType dtype) {
+  return json.error_at(text,
+                       fmt::format("is too large for {}", dtype_name(dtype)));
+}
+
 template <class F>
 Status read_floating(JsonReader& json, F& value) {
   TAGFLOW_ASSIGN(const std::string_view text, json.number());
-  const char* const end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, value);
-  if (code == std::errc()) return {};
-  if (code == std::errc::result_out_of_range) {
-    if (std::abs(std::strtod(std::string(text).c_str(), nullptr)) < 1) {
-      value = 0;
-      return {};
-    }
-    return json.error_here(fmt::format("{} is too large", text));
-  }
-  const F infinity = std::numeric_limits<F>::infinity();
-  value = text == "NaN"         ? std::numeric_limits<F>::quiet_NaN()
-          : text.front() == '-' ? -infinity
-                                : infinity;
-  return {};
+  return floating_of(json, text, value);
+}
+
+// Of 16 bits.
+template <class T>
+Status read_short(JsonReader& json, T& value) {
+  TAGFLOW_ASSIGN(const std::string_view text, json.number());
+  float wide = 0;
+  if (!floating_of(json, text, wide).ok())
+    return too_large(json, text, kDataTypeOf<T>);
+  value = T(wide);
+  return std::isfinite(wide) && !std::isfinite(float(value))
+             ? too_large(json, text, kDataTypeOf<T>)
+             : Status();
 }
 
 template <class T>
@@ -67,9 +70,7 @@ Status read_value(JsonReader& json, T& value) {
   } else if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
     return read_floating(json, value);
   } else if constexpr (kIsFloating<T>) {
-    float wide = 0;
-    TAGFLOW_RETURN_IF_ERROR(read_floating(json, wide));
-    value = T(wide);
+    return read_short(json, value);
   } else {
     return read_integer(json, value);
   }
@@ -157,7 +158,37 @@ Result<std::unique_ptr<JsonTensorReader>> typed() {
   return std::unique_ptr<JsonTensorReader>(std::make_unique<TypedReader<T>>());
 }
 
+template <class F>
+Status floating_of_text(const JsonReader& json, std::string_view text,
+                        F& value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, value);
+  if (code == std::errc()) return {};
+  if (code == std::errc::result_out_of_range) {
+    // Too small, or too large?
+    if (std::abs(std::strtod(std::string(text).c_str(), nullptr)) >= 1)
+      return too_large(json, text, kDataTypeOf<F>);
+    value = text.front() == '-' ? F(-0.0) : F(0);
+    return {};
+  }
+  const F infinity = std::numeric_limits<F>::infinity();
+  value = text == "NaN"         ? std::numeric_limits<F>::quiet_NaN()
+          : text.front() == '-' ? -infinity
+                                : infinity;
+  return {};
+}
+
 }  // namespace
+
+Status floating_of(const JsonReader& json, std::string_view text,
+                   float& value) {
+  return floating_of_text(json, text, value);
+}
+
+Status floating_of(const JsonReader& json, std::string_view text,
+                   double& value) {
+  return floating_of_text(json, text, value);
+}
 
 Result<std::unique_ptr<JsonTensorReader>> JsonTensorReader::make(
     DataType dtype) {

@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "net/proto/serving/predict.pb.h"
+#include "net/serving/json_examples.h"
 #include "tests/net/serving/served.h"
 
 namespace tagflow::net::serving {
@@ -39,6 +42,30 @@ TEST_CASE("a context is not repeated without an end") {
               .status()
               .code() == Code::kResourceExhausted);
   }
+}
+
+TEST_CASE("a number that only infinity could stand for is no feature") {
+  Input input;
+  std::string signature;
+  const auto read = [&](const std::string& value) {
+    input.Clear();
+    return read_json_examples(
+        fmt::format(R"({{"examples": [{{"a": {}}}]}})", value), signature,
+        &input);
+  };
+  CHECK(read("[1.5, 1e39]").message() ==
+        "feature \"a\": [json] 1e39 is too large for float at byte 26");
+  CHECK(read("-1e400").code() == Code::kInvalidArgument);
+  REQUIRE(read("[1e-400, Infinity, 1e20]").ok());
+  const auto& floats = input.example_list_with_context()
+                           .examples(0)
+                           .features()
+                           .feature()
+                           .at("a")
+                           .float_list();
+  CHECK(floats.value(0) == 0);
+  CHECK(std::isinf(floats.value(1)));
+  CHECK(floats.value(2) == 1e20f);
 }
 
 TEST_CASE("examples with different numbers of values are no tensor") {

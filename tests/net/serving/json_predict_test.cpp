@@ -111,6 +111,23 @@ TEST_CASE("bodies that ask nothing are refused, and say why") {
              "has 2 inputs, so values need their names"));
 }
 
+TEST_CASE("an error of a value names its input") {
+  CHECK(read(one_input(), R"({"instances": [1, 1e39]})").status().message() ==
+        "input \"x\": [json] 1e39 is too large for float at byte 18");
+  CHECK(read(one_input(), R"({"inputs": [1, true]})").status().message() ==
+        "input \"x\": [json] there is no number at byte 15");
+  CHECK(read(two_inputs(),
+             R"({"instances": [{"name": "a", "values": [1, 3000000000]}]})")
+            .status()
+            .message() ==
+        "input \"values\": [json] 3000000000 is no int32 at byte 43");
+  CHECK(read(two_inputs(),
+             R"({"inputs": {"name": ["a"], "values": [[1, 3000000000]]}})")
+            .status()
+            .message() ==
+        "input \"values\": [json] 3000000000 is no int32 at byte 42");
+}
+
 TEST_CASE("an answer is in the format of its request") {
   const Tensors one{{"y", Tensor::vector<float>({1, 2.5f})}};
   CHECK(write_json_predict(one, true).value() ==

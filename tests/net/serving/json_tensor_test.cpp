@@ -110,6 +110,32 @@ TEST_CASE("values that do not fit their type are refused") {
         Code::kUnimplemented);
 }
 
+TEST_CASE("a number that only infinity could stand for is refused") {
+  const struct {
+    DataType dtype;
+    const char *largest, *larger;
+  } cases[] = {{DataType::kHalf, "65504", "65520"},
+               {DataType::kHalf, "-65504", "-65520"},
+               {DataType::kHalf, "6.5504e4", "1e39"},
+               {DataType::kBFloat16, "3.38e38", "3.4e38"},
+               {DataType::kBFloat16, "-3.38e38", "-1e39"},
+               {DataType::kFloat, "3.4028234e38", "3.4029e38"},
+               {DataType::kFloat, "-3.4028234e38", "-1e400"},
+               {DataType::kDouble, "1.7976931348623157e308", "1.8e308"}};
+  for (const auto& [dtype, largest, larger] : cases) {
+    CAPTURE(larger);
+    CHECK(read(dtype, largest).ok());
+    const std::string text = fmt::format("[1, {}]", larger);
+    CHECK(read(dtype, text).status().message() ==
+          fmt::format("[json] {} is too large for {} at byte 4", larger,
+                      dtype_name(dtype)));
+    for (const char* there : {"Infinity", "-Infinity", "NaN", "1e-400"})
+      CHECK(read(dtype, there).ok());
+  }
+  CHECK(std::signbit(
+      read(DataType::kDouble, "-1e-400").value().scalar_value<double>()));
+}
+
 TEST_CASE("lists that are no tensor are refused") {
   for (const char* wrong : {"[1, [2]]", "[[1], 2]", "[[1, 2], [3]]",
                             "[[], 1]",  "[1, []]",  "[[[]], []]",
