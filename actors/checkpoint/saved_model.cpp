@@ -30,9 +30,17 @@ std::vector<std::string> keys_of(const std::map<std::string, Value>& map) {
 }  // namespace
 
 Result<std::unique_ptr<SavedModel>> SavedModel::load(
-    const std::filesystem::path& path, SessionOptions options) try {
+    const std::filesystem::path& path, SessionOptions options,
+    const RunOptions& restoring) try {
+  const auto go_on = [&] {
+    return restoring.cancel && restoring.cancel->cancelled()
+               ? error(Code::kCancelled, "[saved_model] \"{}\" is not loaded",
+                       path.string())
+               : Status();
+  };
   TAGFLOW_RETURN_IF_ERROR(graph::check_model_file(path, options.policy.reads));
   TAGFLOW_ASSIGN(graph::GraphFile file, graph::load_file(path));
+  TAGFLOW_RETURN_IF_ERROR(go_on());
   std::unique_ptr<SavedModel> model(new SavedModel);
   model->signatures_ = std::move(file.signatures);
   model->state_ = std::move(file.state);
@@ -40,8 +48,10 @@ Result<std::unique_ptr<SavedModel>> SavedModel::load(
   Result<graph::Graph> graph = graph::build_graph(std::move(file));
   if (!graph.ok())
     return std::move(graph).status().with_prefix(path.string() + ": ");
+  TAGFLOW_RETURN_IF_ERROR(go_on());
   TAGFLOW_ASSIGN(model->session_, Session::create(std::move(options)));
   TAGFLOW_RETURN_IF_ERROR(model->session_->extend(*graph));
+  TAGFLOW_RETURN_IF_ERROR(go_on());
   if (model->session_->devices().size() > 1) {
     for (const auto& [name, signature] : model->signatures_) {
       if (is_of_tensorflow(name)) continue;
@@ -50,7 +60,7 @@ Result<std::unique_ptr<SavedModel>> SavedModel::load(
     }
   }
   TAGFLOW_RETURN_IF_ERROR(
-      load_saved_state(*model->session_, model->state_, path));
+      load_saved_state(*model->session_, model->state_, path, restoring));
   return model;
 } catch (...) {
   return current_fault("saved_model");

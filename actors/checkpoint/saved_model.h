@@ -57,9 +57,11 @@ class SavedModel {
   // signatures are placed before their variables get values: so each variable
   // is on the device where the signatures need it. Errors as of
   // check_model_file(), load_file(), build_graph(), Session::create() and
-  // load_saved_state().
+  // load_saved_state(), whose runs have `restoring`. Cancelled if its token is;
+  // files are read to their end, though.
   static Result<std::unique_ptr<SavedModel>> load(
-      const std::filesystem::path& path, SessionOptions options = {});
+      const std::filesystem::path& path, SessionOptions options = {},
+      const RunOptions& restoring = {});
 
   // Runs a signature: from its inputs to its outputs, by their names. NotFound
   // if there is no signature of that name; InvalidArgument if an input without

@@ -1,13 +1,16 @@
 #include "apps/tagflow/serve_models.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -31,6 +34,7 @@ namespace {
 namespace fs = std::filesystem;
 using net::serving::ModelConfig;
 using net::serving::ModelServer;
+using net::serving::TaskPool;
 
 constexpr size_t kMostConfigBytes = size_t{16} << 20;
 // How long runs that are cancelled at the end have to end.
@@ -143,12 +147,21 @@ StatusPages::Sources sources_of(const ModelServer& server) {
 }
 
 Failure open_rest(const ServeOptions& options, const ServeModels& models,
-                  const ModelServer& server, net::serving::RestApi& api,
-                  std::unique_ptr<net::HttpServer>& door, std::string& host) {
+// What serves models. Each part outlives those below it.
+struct Service {
+  std::unique_ptr<ModelServer> server;
+  std::unique_ptr<TaskPool> pool, loads;
+  std::unique_ptr<net::serving::RestApi> api;
+  std::string rest_host, grpc_host;
+  std::unique_ptr<net::GrpcServer> grpc;
+  std::unique_ptr<net::HttpServer> rest;
+};
+
+                  Service& service) {
   auto at = net::parse_address(models.rest);
   if (!at.ok())
     return usage_error(std::move(at).status().with_prefix("[--rest] "));
-  host = at->host;
+  service.rest_host = at->host;
   net::HttpServer::Options http;
   http.host = at->host;
   http.port = at->port;
@@ -160,14 +173,14 @@ Failure open_rest(const ServeOptions& options, const ServeModels& models,
   http.most_bytes = models.max_bytes << 20;
   http.time = in_milliseconds(models.request_time);
   allow_descriptors(models.connections);
-  const auto health = [&server] {
+  const auto health = [&server = *service.server] {
     const Status ready = server.models().ready();
     net::HttpServer::Page page;
     page.status = ready.ok() ? 200 : 503;
     page.body = ready.ok() ? "ok\n" : fmt::format("{}\n", ready.message());
     return page;
   };
-  const auto metrics = [&server] {
+  const auto metrics = [&server = *service.server] {
     net::MetricText text;
     net::write_process(text);
     server.write_figures(text);
@@ -178,33 +191,118 @@ Failure open_rest(const ServeOptions& options, const ServeModels& models,
   };
   auto started = net::HttpServer::start(
       std::move(http), {{"/healthz", health}, {"/metrics", metrics}},
-      [&api](net::HttpServer::Request request, net::HttpServer::Answer answer) {
+      [&api = *service.api](net::HttpServer::Request request,
+                            net::HttpServer::Answer answer) {
         api.handle(std::move(request), std::move(answer));
       });
   if (!started.ok())
     return not_started("server", started.status(),
                        hint_for_listening(options.is_insecure));
-  door = *std::move(started);
+  service.rest = *std::move(started);
   return {};
 }
 
 Failure open_grpc(const ServeOptions& options, const ServeModels& models,
-                  ModelServer& server, net::serving::TaskPool& pool,
-                  std::unique_ptr<net::GrpcServer>& door, std::string& host) {
+                  Service& service) {
   net::GrpcServerOptions wanted;
   Failure failure = grpc_options(options, "--grpc", models.grpc, wanted);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  host = wanted.host;
-  auto started = net::GrpcServer::start(std::move(wanted),
-                                        net::make_serving_doors(server, pool));
+  service.grpc_host = wanted.host;
+  auto started = net::GrpcServer::start(
+      std::move(wanted),
+      net::make_serving_doors(*service.server, *service.loads));
   if (!started.ok())
     return not_started("server", started.status(),
                        hint_for_listening(options.is_insecure));
-  door = *std::move(started);
+  service.grpc = *std::move(started);
+  return {};
+}
+
+// Loads the models, unless a signal comes: then what loads is given up.
+Failure load_models(net::serving::ModelStore& models, const EndSignals& signals,
+                    bool& is_ended) {
+  const int loaded = eventfd(0, EFD_CLOEXEC);
+  if (loaded < 0 || signals.descriptor() < 0)
+    return run_time_error(
+        error(Code::kResourceExhausted, "[serve] too many files are open"));
+  Status status;
+  std::thread loading([&] {
+    status = models.look();
+    eventfd_write(loaded, 1);
+  });
+  is_ended = signals.take(loaded) != 0;
+  if (is_ended) {
+    models.stop();
+    // A large file may be read.
+    if (!models.wait_until_idle(kCancelTime)) std::_Exit(0);
+  }
+  loading.join();
+  close(loaded);
+  return is_ended || status.ok() ? Failure() : file_error(std::move(status));
+}
+
+Failure open_doors(const ServeOptions& options, const ServeModels& models,
+                   Service& service) {
+  auto pool = TaskPool::create(
+      std::max<size_t>(std::thread::hardware_concurrency(), 2));
+  if (!pool.ok()) return run_time_error(std::move(pool).status());
+  service.pool = *std::move(pool);
+  // Loads of models take long, and keep no request waiting.
+  auto loads = TaskPool::create(1);
+  if (!loads.ok()) return run_time_error(std::move(loads).status());
+  service.loads = *std::move(loads);
+  service.api = std::make_unique<net::serving::RestApi>(
+      *service.server, *service.pool,
+      net::serving::RestApi::Options{.time =
+                                         in_milliseconds(models.request_time)});
+  if (!models.rest.empty()) {
+    Failure failure = open_rest(options, models, service);
+    if (failure.exit_code != ExitCode::kOk) return failure;
+  }
+  return models.grpc.empty() ? Failure() : open_grpc(options, models, service);
+}
+
+// Says where it listens.
+Failure announce(const Service& service, const StatusPages* pages) {
+  if (pages != nullptr) print_text(fmt::format("http: {}\n", pages->address()));
+  const auto ready = [](const char* door, const std::string& host,
+                        uint16_t port) {
+    print_text(
+        fmt::format("ready: {} {}\n", door, net::format_address({host, port})));
+  };
+  if (service.rest != nullptr)
+    ready("rest", service.rest_host, service.rest->port());
+  if (service.grpc != nullptr)
+    ready("grpc", service.grpc_host, service.grpc->port());
+  if (Status printed = flush_stdout(); !printed.ok())
+    return run_time_error(std::move(printed));
   return {};
 }
 
 }  // namespace
+// Answers what runs, for so long at most. Ends the process if something cannot
+// be interrupted: a kernel, or a load that reads a large file.
+void close_doors(Service& service, std::chrono::milliseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience + kCancelTime;
+  const auto left = [end] {
+    return std::chrono::ceil<std::chrono::milliseconds>(
+        end - std::chrono::steady_clock::now());
+  };
+  net::serving::ModelStore& models = service.server->models();
+  models.stop();
+  const auto stopped = std::async(std::launch::async, [&] {
+    if (service.grpc != nullptr) service.grpc->stop(patience);
+  });
+  if (service.rest != nullptr)
+    if (Status drained = service.rest->drain(patience); !drained.ok())
+      spdlog::warn("[serve] {}", drained.message());
+  service.rest.reset();
+  if (!models.wait_until_idle(left()) ||
+      stopped.wait_for(left()) != std::future_status::ready ||
+      !service.api->wait_until_idle(kCancelTime))
+    std::_Exit(0);
+}
+
 
 Failure serve_models(const ServeOptions& options, const ServeModels& models) {
   std::vector<ModelConfig> configs;
@@ -214,55 +312,24 @@ Failure serve_models(const ServeOptions& options, const ServeModels& models) {
   std::unique_ptr<StatusPages> pages;
   failure = start_pages(options.http, "server", options.is_insecure, pages);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  std::unique_ptr<ModelServer> server;
-  failure = make_server(options, models, server);
+  Service service;
+  failure = make_server(options, models, service.server);
   if (failure.exit_code != ExitCode::kOk) return failure;
-  if (Status set = server->models().set_configs(configs); !set.ok())
+  if (Status set = service.server->models().set_configs(configs); !set.ok())
     return usage_error(std::move(set));
-  if (Status loaded = server->models().look(); !loaded.ok())
-    return file_error(std::move(loaded));
-  auto pool = net::serving::TaskPool::create(
-      std::max<size_t>(std::thread::hardware_concurrency(), 2));
-  if (!pool.ok()) return run_time_error(std::move(pool).status());
-  // Loads of models take long, and keep no request waiting.
-  auto loads = net::serving::TaskPool::create(1);
-  if (!loads.ok()) return run_time_error(std::move(loads).status());
-  net::serving::RestApi api(*server, **pool,
-                            {.time = in_milliseconds(models.request_time)});
-  std::string rest_host, grpc_host;
-  std::unique_ptr<net::GrpcServer> grpc;
-  std::unique_ptr<net::HttpServer> rest;
-  if (!models.rest.empty())
-    failure = open_rest(options, models, *server, api, rest, rest_host);
-  if (failure.exit_code == ExitCode::kOk && !models.grpc.empty())
-    failure = open_grpc(options, models, *server, **loads, grpc, grpc_host);
+  bool is_ended = false;
+  failure = load_models(service.server->models(), *signals, is_ended);
+  if (failure.exit_code != ExitCode::kOk || is_ended) return failure;
+  failure = open_doors(options, models, service);
   if (failure.exit_code != ExitCode::kOk) return failure;
   std::optional<StatusPages::Opened> opened;
-  if (pages != nullptr) {
-    opened.emplace(*pages, sources_of(*server), "the server ends");
-    print_text(fmt::format("http: {}\n", pages->address()));
-  }
-  if (rest != nullptr)
-    print_text(fmt::format("ready: rest {}\n",
-                           net::format_address({rest_host, rest->port()})));
-  if (grpc != nullptr)
-    print_text(fmt::format("ready: grpc {}\n",
-                           net::format_address({grpc_host, grpc->port()})));
-  if (Status printed = flush_stdout(); !printed.ok())
-    return run_time_error(std::move(printed));
+  if (pages != nullptr)
+    opened.emplace(*pages, sources_of(*service.server), "the server ends");
+  failure = announce(service, pages.get());
+  if (failure.exit_code != ExitCode::kOk) return failure;
   signals->take();
   signals.reset();  // another one ends the process at once
-  const auto patience = in_milliseconds(options.drain);
-  std::thread stopping([&] {
-    if (grpc != nullptr) grpc->stop(patience);
-  });
-  if (rest != nullptr)
-    if (Status drained = rest->drain(patience); !drained.ok())
-      spdlog::warn("[serve] {}", drained.message());
-  rest.reset();
-  stopping.join();
-  // A kernel may run that cannot be interrupted.
-  if (!api.wait_until_idle(kCancelTime)) std::_Exit(0);
+  close_doors(service, in_milliseconds(options.drain));
   return {};
 }
 

@@ -79,8 +79,9 @@ Result<std::unique_ptr<ModelServer>> ModelServer::create(Options options) {
     store.on_change = std::move(options.on_change);
     store.loader = [servable = std::move(options.servable)](
                        const std::string& model, int64_t version,
-                       const std::string& folder) {
-      return Servable::load(model, version, folder, servable);
+                       const std::string& folder,
+                       const actors::CancelToken& stop) {
+      return Servable::load(model, version, folder, servable, stop);
     };
     TAGFLOW_ASSIGN(server->store_, ModelStore::create(std::move(store)));
     return server;

@@ -33,6 +33,8 @@ struct Model {
   std::map<int64_t, Version> versions;
 };
 
+Status ends() { return error(Code::kCancelled, "[serving] the server ends"); }
+
 }  // namespace
 
 const char* state_name(VersionStatus::State state) {
@@ -56,7 +58,14 @@ struct ModelStore::State {
 
   void serve();
   Status look();
+  Status look_at_all();
   Status look_at(const std::string& name);
+  bool is_to_load(const std::string& name, int64_t number,
+                  const FoundVersion& found, Status& status);
+  Status load_chosen(const std::string& name, const std::set<int64_t>& chosen,
+                     const std::map<int64_t, FoundVersion>& there);
+  void retire_others(const std::string& name, bool is_wanted,
+                     const std::set<int64_t>& chosen);
   Status load(const std::string& name, int64_t version,
               const FoundVersion& found);
   // Drops what nobody uses any more. Whether something still goes.
@@ -69,10 +78,12 @@ struct ModelStore::State {
                                            const ModelSpec& spec) const;
 
   const Options options;
+  actors::CancelToken ended;
   std::mutex looking;        // held while it looks
   mutable std::mutex mutex;  // guards the below; taken after `looking`
   std::condition_variable changed;
   std::map<std::string, Model> models;
+  int looks = 0;  // calls of look()
   bool is_ending = false;
   bool is_asked = false;
   std::thread thread;
@@ -95,17 +106,72 @@ void ModelStore::State::set(const std::string& name, int64_t version,
 Status ModelStore::State::load(const std::string& name, int64_t version,
                                const FoundVersion& found) {
   set(name, version, kLoading);
-  auto loaded = guarded(
-      "serving", [&] { return options.loader(name, version, found.folder); });
+  auto loaded = guarded("serving", [&] {
+    return options.loader(name, version, found.folder, ended);
+  });
   Status status = loaded.status();
   {
     const std::lock_guard lock(mutex);
+    if (!loaded.ok() && is_ending) status = ends();
     Version& entry = models[name].versions[version];
     entry.stamp = found.stamp;
     if (loaded.ok()) entry.servable = *std::move(loaded);
   }
   set(name, version, status.ok() ? kAvailable : kEnd, status);
   return status;
+}
+
+// Whether a load of the version is due. If it has failed before, and its files
+// are the same, `status` is why.
+bool ModelStore::State::is_to_load(const std::string& name, int64_t number,
+                                   const FoundVersion& found, Status& status) {
+  const std::lock_guard lock(mutex);
+  if (is_ending) {
+    status = ends();
+    return false;
+  }
+  const Version& entry = models[name].versions[number];
+  if (entry.state == kAvailable || entry.state == kUnloading) return false;
+  if (entry.state != kEnd || entry.status.ok() || entry.stamp != found.stamp)
+    return true;
+  status = entry.status;
+  return false;
+}
+
+// Loads what is not there yet of the chosen versions. The first error.
+Status ModelStore::State::load_chosen(
+    const std::string& name, const std::set<int64_t>& chosen,
+    const std::map<int64_t, FoundVersion>& there) {
+  Status first;
+  // The newest first: it is what most requests are for.
+  for (auto it = chosen.rbegin(); it != chosen.rend(); ++it) {
+    const FoundVersion& found = there.at(*it);
+    Status status;
+    if (is_to_load(name, *it, found, status)) status = load(name, *it, found);
+    if (first.ok() && !status.ok())
+      first = std::move(status).with_prefix(
+          fmt::format("model \"{}\", version {}: ", name, *it));
+  }
+  return first;
+}
+
+// Those that are available go if they are not chosen, and another one is there.
+void ModelStore::State::retire_others(const std::string& name, bool is_wanted,
+                                      const std::set<int64_t>& chosen) {
+  std::vector<int64_t> superfluous;
+  {
+    const std::lock_guard lock(mutex);
+    const auto& versions = models[name].versions;
+    const bool has_new = std::ranges::any_of(chosen, [&](int64_t number) {
+      const auto found = versions.find(number);
+      return found != versions.end() && found->second.state == kAvailable;
+    });
+    for (const auto& [number, entry] : versions)
+      if (entry.state == kAvailable && !chosen.contains(number) &&
+          (has_new || !is_wanted))
+        superfluous.push_back(number);
+  }
+  for (const int64_t number : superfluous) set(name, number, kUnloading);
 }
 
 Status ModelStore::State::look_at(const std::string& name) {
@@ -121,39 +187,8 @@ Status ModelStore::State::look_at(const std::string& name) {
   std::set<int64_t> numbers;
   for (const auto& [number, found] : there) numbers.insert(number);
   const std::set<int64_t> chosen = config.policy.choose(numbers);
-  Status first;
-  // The newest first: it is what most requests are for.
-  for (auto it = chosen.rbegin(); it != chosen.rend(); ++it) {
-    const FoundVersion& found = there.at(*it);
-    {
-      const std::lock_guard lock(mutex);
-      if (is_ending) return first;
-      const Version& entry = models[name].versions[*it];
-      if (entry.state == kAvailable || entry.state == kUnloading) continue;
-      if (entry.state == kEnd && !entry.status.ok() &&
-          entry.stamp == found.stamp) {
-        if (first.ok()) first = entry.status;
-        continue;
-      }
-    }
-    Status status = load(name, *it, found);
-    if (first.ok())
-      first = std::move(status).with_prefix(
-          fmt::format("model \"{}\", version {}: ", name, *it));
-  }
-  std::vector<int64_t> superfluous;
-  {
-    const std::lock_guard lock(mutex);
-    const auto& versions = models[name].versions;
-    const bool has_new = std::ranges::any_of(chosen, [&](int64_t number) {
-      return versions.at(number).state == kAvailable;
-    });
-    for (const auto& [number, entry] : versions)
-      if (entry.state == kAvailable && !chosen.contains(number) &&
-          (has_new || !is_wanted))
-        superfluous.push_back(number);
-  }
-  for (const int64_t number : superfluous) set(name, number, kUnloading);
+  const Status first = load_chosen(name, chosen, there);
+  retire_others(name, is_wanted, chosen);
   if (!is_wanted || !chosen.empty()) return first;
   return error(Code::kNotFound,
                "[serving] model \"{}\" has no version to serve in \"{}\"", name,
@@ -204,6 +239,19 @@ bool ModelStore::State::unload() {
 }
 
 Status ModelStore::State::look() {
+  {
+    const std::lock_guard lock(mutex);
+    if (is_ending) return ends();
+    ++looks;
+  }
+  const Status first = guarded("serving", [&] { return look_at_all(); });
+  const std::lock_guard lock(mutex);
+  --looks;
+  changed.notify_all();
+  return first;
+}
+
+Status ModelStore::State::look_at_all() {
   const std::lock_guard only(looking);
   std::vector<std::string> names;
   {
@@ -228,7 +276,7 @@ void ModelStore::State::serve() {
     if (is_asked || now >= next) {
       is_asked = false;
       lock.unlock();
-      static_cast<void>(guarded("serving", [&] { return look(); }));
+      static_cast<void>(look());
       lock.lock();
       next = std::chrono::steady_clock::now() + options.poll_interval;
     }
@@ -279,12 +327,23 @@ Result<std::unique_ptr<ModelStore>> ModelStore::create(Options options) {
 }
 
 ModelStore::~ModelStore() {
+  stop();
+  if (state_->thread.joinable()) state_->thread.join();
+}
+
+void ModelStore::stop() {
   {
     const std::lock_guard lock(state_->mutex);
     state_->is_ending = true;
     state_->changed.notify_all();
   }
-  if (state_->thread.joinable()) state_->thread.join();
+  state_->ended.cancel();
+}
+
+bool ModelStore::wait_until_idle(std::chrono::milliseconds time) {
+  std::unique_lock lock(state_->mutex);
+  return state_->changed.wait_for(lock, time,
+                                  [this] { return state_->looks == 0; });
 }
 
 Status ModelStore::set_configs(const std::vector<ModelConfig>& configs) {

@@ -48,7 +48,8 @@ const char* state_name(VersionStatus::State state);
 class ModelStore {
  public:
   using Loader = std::function<Result<std::shared_ptr<const Servable>>(
-      const std::string& model, int64_t version, const std::string& folder)>;
+      const std::string& model, int64_t version, const std::string& folder,
+      const actors::CancelToken& stop)>;
   struct Options {
     Loader loader;
     // From one look to the next; zero: it looks when it is told to.
@@ -60,7 +61,7 @@ class ModelStore {
 
   // ResourceExhausted without a thread.
   static Result<std::unique_ptr<ModelStore>> create(Options options);
-  // Waits for a load that runs.
+  // As stop(). Waits for a load that runs.
   ~ModelStore();
   ModelStore(const ModelStore&) = delete;
   ModelStore& operator=(const ModelStore&) = delete;
@@ -69,8 +70,13 @@ class ModelStore {
   // Errors of check_configs(), after which nothing has changed.
   Status set_configs(const std::vector<ModelConfig>& configs);
   // Looks at all folders once, and loads and unloads. Returns the first error
-  // of a version, or NotFound of a model without any.
+  // of a version, or NotFound of a model without any; Cancelled after stop().
   Status look();
+  // Cancels the load that runs, and loads nothing from now on. Versions that
+  // are available stay.
+  void stop();
+  // Waits until no load runs; false if that takes longer.
+  bool wait_until_idle(std::chrono::milliseconds time);
 
   // The version of the spec. NotFound if there is no such model or version, or
   // no version of it is available; Unavailable while it loads; InvalidArgument

@@ -77,7 +77,8 @@ std::string TensorSpec::describe() const {
 
 Result<std::shared_ptr<const Servable>> Servable::load(
     const std::string& model, int64_t version,
-    const std::filesystem::path& folder, const ServableOptions& options) try {
+    const std::filesystem::path& folder, const ServableOptions& options,
+    const actors::CancelToken& stop) try {
   actors::SessionOptions session = options.session;
   if (!options.allows_file_ops) {
     const auto policy = graph::OpPolicy::stranger(folder.string());
@@ -87,12 +88,16 @@ Result<std::shared_ptr<const Servable>> Servable::load(
   const std::shared_ptr<Servable> servable(new Servable());
   servable->model_ = model;
   servable->version_ = version;
-  TAGFLOW_ASSIGN(servable->saved_,
-                 actors::SavedModel::load(folder, std::move(session)));
-  for (const auto& [name, signature] : servable->saved_->signatures())
+  TAGFLOW_ASSIGN(
+      servable->saved_,
+      actors::SavedModel::load(folder, std::move(session), {.cancel = stop}));
+  for (const auto& [name, signature] : servable->saved_->signatures()) {
+    if (stop.cancelled())
+      return error(Code::kCancelled, "[serving] the load was cancelled");
     if (!name.starts_with("__"))
       TAGFLOW_RETURN_IF_ERROR(
           servable->add_signature(name, signature, options.allows_file_ops));
+  }
   if (servable->signatures_.empty())
     return error(Code::kFailedPrecondition,
                  "[serving] the model in \"{}\" has no signature",

@@ -52,10 +52,11 @@ class Servable {
  public:
   // Reads a SavedModel's folder. Errors of actors::SavedModel::load();
   // PermissionDenied if a signature uses files and must not;
-  // FailedPrecondition if there is no signature.
+  // FailedPrecondition if there is no signature. `stop` ends it early.
   static Result<std::shared_ptr<const Servable>> load(
       const std::string& model, int64_t version,
-      const std::filesystem::path& folder, const ServableOptions& options);
+      const std::filesystem::path& folder, const ServableOptions& options,
+      const actors::CancelToken& stop = {});
 
   const std::string& model() const { return model_; }
   int64_t version() const { return version_; }

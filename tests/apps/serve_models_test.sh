@@ -50,6 +50,30 @@ answers() {
   grep -qxF -- "$1" "$work/stdout" || complain "the answer is not $1" "$2"
 }
 
+# --- A signal ends a load that never ends -------------------------------------
+(cd "$work" && exec "$bin/tagflow" serve "$models/never_loaded" \
+  --rest 127.0.0.1:0 >loading.out 2>loading.err) &
+loading=$!
+started+=("$loading")
+until grep -qs 'version 1 of .*: LOADING' "$work/loading.err"; do
+  sleep 0.01
+done
+kill -TERM "$loading"
+exits 0 "$loading" "serve, by a signal while it loads"
+cases=$((cases + 1))
+matches "$work/loading.out" - || complain "it was ready" serve
+mkdir "$work/never"
+cp -r "$models/half_plus/1" "$work/never/1"
+start server tagflow serve never --rest 127.0.0.1:0 --poll-interval 0.05 \
+  --drain-time 300
+cp -r "$models/never_loaded" "$work/.2"
+mv "$work/.2" "$work/never/2"
+until grep -q 'version 2 of .*: LOADING' "$work/server.err"; do
+  sleep 0.01
+done
+kill -TERM "$pid"
+exits 0 "$pid" "serve, by a signal while a new version loads"
+
 # --- Versions, and what a model is asked --------------------------------------
 mkdir "$work/half"
 cp -r "$models/half_plus/1" "$work/half/1"

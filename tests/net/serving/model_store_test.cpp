@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
+#include <future>
 
 #include "tests/net/serving/served.h"
 
@@ -42,8 +43,9 @@ std::unique_ptr<ModelStore> store_of(const std::vector<ModelConfig>& configs) {
   ModelStore::Options options;
   options.poll_interval = {};
   options.loader = [](const std::string& model, int64_t version,
-                      const std::string& folder) {
-    return Servable::load(model, version, folder, {});
+                      const std::string& folder,
+                      const actors::CancelToken& stop) {
+    return Servable::load(model, version, folder, {}, stop);
   };
   auto store = ModelStore::create(std::move(options)).value();
   REQUIRE(store->set_configs(configs).ok());
@@ -171,14 +173,56 @@ TEST_CASE("a model that uses files is not loaded") {
   CHECK(Servable::load("m", 1, served("reads_file"), allowed).ok());
 }
 
+TEST_CASE("a load that never ends is given up when the store stops") {
+  const std::string loading = served("never_loaded");
+  for (const bool has_thread : {false, true}) {
+    std::promise<void> begun;
+    ModelStore::Options options;
+    if (!has_thread) options.poll_interval = {};
+    options.loader = [&](const std::string& model, int64_t version,
+                         const std::string& folder,
+                         const actors::CancelToken& stop) {
+      begun.set_value();
+      return Servable::load(model, version, folder, {}, stop);
+    };
+    const auto store = ModelStore::create(std::move(options)).value();
+    REQUIRE(store->set_configs({{"m", loading}}).ok());
+    std::future<Status> looked;
+    if (!has_thread)
+      looked = std::async(std::launch::async, [&] { return store->look(); });
+    begun.get_future().wait();
+    CHECK_FALSE(store->wait_until_idle(std::chrono::milliseconds(1)));
+    store->stop();
+    CHECK(store->wait_until_idle(std::chrono::seconds(120)));
+    CHECK(states(*store) == "1:END ");
+    const Status status = store->statuses({.name = "m"}).value().front().status;
+    CHECK(status.code() == Code::kCancelled);
+    CHECK(says(status, "the server ends"));
+    if (looked.valid()) CHECK(looked.get().code() == Code::kCancelled);
+    CHECK(store->look().code() == Code::kCancelled);
+  }
+}
+
+TEST_CASE("a store that stops keeps what is loaded") {
+  Versions files("serving_stopped");
+  files.add(1);
+  const auto store = store_of({{"m", files.path()}});
+  REQUIRE(store->look().ok());
+  store->stop();
+  files.add(2);
+  CHECK(store->look().code() == Code::kCancelled);
+  CHECK(store->find({.name = "m"}).value()->version() == 1);
+}
+
 TEST_CASE("a thread of the store looks at folders by itself") {
   Versions files("serving_thread");
   files.add(1);
   ModelStore::Options options;
   options.poll_interval = std::chrono::milliseconds(1);
   options.loader = [](const std::string& model, int64_t version,
-                      const std::string& folder) {
-    return Servable::load(model, version, folder, {});
+                      const std::string& folder,
+                      const actors::CancelToken& stop) {
+    return Servable::load(model, version, folder, {}, stop);
   };
   const auto store = ModelStore::create(std::move(options)).value();
   REQUIRE(store->set_configs({{"m", files.path()}}).ok());
