@@ -120,6 +120,7 @@ Failure make_server(const ServeOptions& options, const ServeModels& models,
   failure = read_batching(models, wanted.batching);
   if (failure.exit_code != ExitCode::kOk) return failure;
   wanted.poll_interval = in_milliseconds(models.poll);
+  wanted.allows_reloads = !models.refuses_reloads;
   wanted.on_change = log_change;
   auto made = ModelServer::create(std::move(wanted));
   if (!made.ok()) return run_time_error(std::move(made).status());
@@ -146,7 +147,6 @@ StatusPages::Sources sources_of(const ModelServer& server) {
               [&server](net::MetricText& text) { server.write_figures(text); }};
 }
 
-Failure open_rest(const ServeOptions& options, const ServeModels& models,
 // What serves models. Each part outlives those below it.
 struct Service {
   std::unique_ptr<ModelServer> server;
@@ -157,6 +157,7 @@ struct Service {
   std::unique_ptr<net::HttpServer> rest;
 };
 
+Failure open_rest(const ServeOptions& options, const ServeModels& models,
                   Service& service) {
   auto at = net::parse_address(models.rest);
   if (!at.ok())
@@ -279,7 +280,6 @@ Failure announce(const Service& service, const StatusPages* pages) {
   return {};
 }
 
-}  // namespace
 // Answers what runs, for so long at most. Ends the process if something cannot
 // be interrupted: a kernel, or a load that reads a large file.
 void close_doors(Service& service, std::chrono::milliseconds patience) {
@@ -303,6 +303,7 @@ void close_doors(Service& service, std::chrono::milliseconds patience) {
     std::_Exit(0);
 }
 
+}  // namespace
 
 Failure serve_models(const ServeOptions& options, const ServeModels& models) {
   std::vector<ModelConfig> configs;
@@ -359,6 +360,11 @@ void add_model_options(CLI::App& app, ServeModels& models) {
       "how, as --batching_parameters_file of TensorFlow Serving says it");
   app.add_flag("--allow-file-ops", models.allows_file_ops,
                "serve models that read or write files, too")
+      ->group(group);
+  app.add_flag(
+         "--refuse-reloads", models.refuses_reloads,
+         "refuse requests of clients (HandleReloadConfigRequest) to serve "
+         "other models")
       ->group(group);
   add("--poll-interval", models.poll, "SECONDS",
       "how often it looks for new versions")

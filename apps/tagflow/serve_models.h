@@ -22,6 +22,7 @@ struct ServeModels {
   std::string batching;    // a file; empty: the defaults
   bool has_batching = false;
   bool allows_file_ops = false;
+  bool refuses_reloads = false;
   double poll = 1;           // seconds from one look at the folders to the next
   double request_time = 30;  // seconds for a request by REST
   int active_runs = 0;       // of a model; 0: twice the workers

@@ -70,6 +70,7 @@ void run_signature(const std::shared_ptr<const Servable>& servable,
 Result<std::unique_ptr<ModelServer>> ModelServer::create(Options options) {
   return guarded("serving", [&]() -> Result<std::unique_ptr<ModelServer>> {
     std::unique_ptr<ModelServer> server(new ModelServer());
+    server->allows_reloads_ = options.allows_reloads;
     if (options.batching) {
       TAGFLOW_RETURN_IF_ERROR(options.batching->validate());
       TAGFLOW_ASSIGN(server->batcher_, Batcher::create(*options.batching));

@@ -26,6 +26,9 @@ class ModelServer {
     ServableOptions servable;
     std::optional<BatchOptions> batching;  // none: each request runs alone
     std::chrono::milliseconds poll_interval{1000};
+    // Whether clients may replace the models, by reload_config() of
+    // PredictionService.
+    bool allows_reloads = true;
     // As ModelStore::Options has it.
     std::function<void(const std::string& model, const VersionStatus&)>
         on_change = {};
@@ -49,6 +52,7 @@ class ModelServer {
   // has_rows, and there is batching.
   void predict(PredictRequest request, PredictDone done);
 
+  bool allows_reloads() const { return allows_reloads_; }
   void write_figures(MetricText& text) const;
 
  private:
@@ -57,6 +61,7 @@ class ModelServer {
   void run(const std::shared_ptr<Call>& call);
   void run_in_batch(const std::shared_ptr<Call>& call, int64_t rows);
 
+  bool allows_reloads_ = true;
   ServingFigures figures_;
   std::unique_ptr<ModelStore> store_;
   std::unique_ptr<Batcher> batcher_;  // null: no batching

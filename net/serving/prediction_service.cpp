@@ -294,6 +294,10 @@ Status PredictionService::reload_config(
     const proto::ReloadConfigRequest& request,
     proto::ReloadConfigResponse* response) {
   return guarded("serving", [&]() -> Status {
+    if (!server_.allows_reloads())
+      return error(Code::kPermissionDenied,
+                   "[serving] clients of this server must not replace its "
+                   "models (--refuse-reloads)");
     if (!request.config().has_model_config_list())
       return invalid_argument(
           "[serving] the configuration of models has no model_config_list");

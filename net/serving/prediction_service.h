@@ -70,7 +70,8 @@ class PredictionService {
   Status model_status(const proto::GetModelStatusRequest& request,
                       proto::GetModelStatusResponse* response) const;
   // The models from now on. Blocks until the new ones are loaded, or one has
-  // failed, which the response says.
+  // failed, which the response says. PermissionDenied if the server does not
+  // allow it.
   Status reload_config(const proto::ReloadConfigRequest& request,
                        proto::ReloadConfigResponse* response);
 

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <future>
 #include <string>
+#include <thread>
 
 #include "graph/file/tensor_proto.h"
 #include "net/config/certificate_files.h"
@@ -24,8 +26,10 @@ namespace proto = tensorflow::serving;
 // Models behind a server, and a client of it.
 struct Doors {
   explicit Doors(std::vector<ModelConfig> configs,
-                 const GrpcServerOptions& options = {})
-      : models(serve(configs)), pool(TaskPool::create(1).value()) {
+                 const GrpcServerOptions& options = {},
+                 ModelServer::Options wanted = {})
+      : models(serve(configs, std::move(wanted))),
+        pool(TaskPool::create(1).value()) {
     auto started =
         GrpcServer::start(options, make_serving_doors(*models, *pool));
     REQUIRE(started.status().to_string() == "OK");
@@ -260,6 +264,57 @@ TEST_CASE("a client replaces the models") {
   CHECK(
       doors.model_service->HandleReloadConfigRequest(&again, request, &response)
           .error_code() == grpc::StatusCode::NOT_FOUND);
+}
+
+proto::ReloadConfigRequest reload_request(const std::string& model) {
+  proto::ReloadConfigRequest request;
+  auto* const config =
+      request.mutable_config()->mutable_model_config_list()->add_config();
+  config->set_name(model);
+  config->set_base_path(served(model));
+  return request;
+}
+
+TEST_CASE("a server may refuse to replace its models") {
+  const Doors doors({{"half", served("half_plus")}}, {},
+                    {.allows_reloads = false});
+  grpc::ClientContext context;
+  proto::ReloadConfigResponse response;
+  const auto status = doors.model_service->HandleReloadConfigRequest(
+      &context, reload_request("count"), &response);
+  CHECK(status.error_code() == grpc::StatusCode::PERMISSION_DENIED);
+  CHECK(status.error_message().find("--refuse-reloads") != std::string::npos);
+  CHECK(doors.models->models().find({.name = "half"}).ok());
+  CHECK_FALSE(doors.models->models().find({.name = "count"}).ok());
+}
+
+TEST_CASE("a reload that never ends is answered when the store stops") {
+  const Doors doors({{"half", served("half_plus")}});
+  ModelStore& store = doors.models->models();
+  auto reload = std::async(std::launch::async, [&] {
+    grpc::ClientContext context;
+    proto::ReloadConfigResponse response;
+    return doors.model_service->HandleReloadConfigRequest(
+        &context, reload_request("never_loaded"), &response);
+  });
+  const auto is_loading = [&] {
+    const auto found = store.statuses({.name = "never_loaded"});
+    return found.ok() && !found->empty() &&
+           found->front().state == VersionStatus::State::kLoading;
+  };
+  while (!is_loading()) std::this_thread::yield();
+  // A client that gives up a reload behind it is not told of its end.
+  grpc::ClientContext impatient;
+  impatient.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::milliseconds(5));
+  proto::ReloadConfigResponse response;
+  CHECK(doors.model_service
+            ->HandleReloadConfigRequest(&impatient, reload_request("count"),
+                                        &response)
+            .error_code() == grpc::StatusCode::DEADLINE_EXCEEDED);
+  store.stop();
+  CHECK(reload.get().error_code() == grpc::StatusCode::CANCELLED);
+  CHECK_FALSE(store.find({.name = "count"}).ok());
 }
 
 TEST_CASE("a run ends by the deadline of its call, or when the client goes") {
