@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """CTest case check.references: references in comments and pages are valid. Each
 Note [Name] that is cited is defined exactly once; each path of a file or folder
-of ours, in a comment or on a page, exists. A comment may omit the suffix of a
-file; a page, between backticks, does not.
+of ours, in a comment or on a page, exists, or is a folder that a build leaves,
+which .gitignore names. A comment may omit the suffix of a file; a page, between
+backticks, does not.
 """
 
 import pathlib
@@ -67,6 +68,9 @@ def main():
     """Prints all errors; the exit status is 1 if there are any."""
     top = pathlib.Path(__file__).resolve().parents[2]
     headings, named, wrong = {}, [], []
+    left = {line.strip("/") for line in
+            (top / ".gitignore").read_text(encoding="utf-8").splitlines()
+            if line.startswith("/")}
     for path in files(top):
         place = path.relative_to(top)
         for number, line in enumerate(
@@ -84,6 +88,7 @@ def main():
                         text[match.start() - 1:match.start()] == "`" and
                         text[match.end():match.end() + 1] == "`")
             if not (ANY.search(match.group()) or
+                    match.group().rstrip("/.") in left or
                     exists(top, match.group(), is_whole)):
                 wrong.append(f"{place}:{lines[match.start()]}: there is no "
                              f"{match.group()}")
