@@ -8,16 +8,14 @@
 
 namespace tagflow::net::serving {
 
-struct FoundVersion {
-  std::string folder;
-  // Another text if files of the model have changed.
-  std::string stamp;
-};
-
-// By number. A folder that is a SavedModel itself is version 1. Folders whose
-// names are no numbers, or in which there is no model, are ignored; so is what
-// cannot be read.
-std::map<int64_t, FoundVersion> find_versions(
+// The folders of versions, by number. A folder that is a SavedModel itself is
+// version 1. Folders whose names are no numbers, or in which there is no model,
+// are ignored; so is what cannot be read.
+std::map<int64_t, std::string> find_versions(
     const std::filesystem::path& base_path);
+
+// Another text if files of the version have changed: its graph, its variables,
+// or its assets.
+std::string stamp_of(const std::filesystem::path& folder);
 
 }  // namespace tagflow::net::serving

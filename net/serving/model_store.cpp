@@ -61,13 +61,13 @@ struct ModelStore::State {
   Status look_at_all();
   Status look_at(const std::string& name);
   bool is_to_load(const std::string& name, int64_t number,
-                  const FoundVersion& found, Status& status);
+                  const std::string& folder, Status& status);
   Status load_chosen(const std::string& name, const std::set<int64_t>& chosen,
-                     const std::map<int64_t, FoundVersion>& there);
+                     const std::map<int64_t, std::string>& there);
   void retire_others(const std::string& name, bool is_wanted,
                      const std::set<int64_t>& chosen);
   Status load(const std::string& name, int64_t version,
-              const FoundVersion& found);
+              const std::string& folder);
   // Drops what nobody uses any more. Whether something still goes.
   bool unload();
   void set(const std::string& name, int64_t version, VersionStatus::State to,
@@ -104,17 +104,17 @@ void ModelStore::State::set(const std::string& name, int64_t version,
 }
 
 Status ModelStore::State::load(const std::string& name, int64_t version,
-                               const FoundVersion& found) {
+                               const std::string& folder) {
   set(name, version, kLoading);
-  auto loaded = guarded("serving", [&] {
-    return options.loader(name, version, found.folder, ended);
-  });
+  std::string stamp = stamp_of(folder);  // files may change while they are read
+  auto loaded = guarded(
+      "serving", [&] { return options.loader(name, version, folder, ended); });
   Status status = loaded.status();
   {
     const std::lock_guard lock(mutex);
     if (!loaded.ok() && is_ending) status = ends();
     Version& entry = models[name].versions[version];
-    entry.stamp = found.stamp;
+    entry.stamp = std::move(stamp);
     if (loaded.ok()) entry.servable = *std::move(loaded);
   }
   set(name, version, status.ok() ? kAvailable : kEnd, status);
@@ -124,30 +124,35 @@ Status ModelStore::State::load(const std::string& name, int64_t version,
 // Whether a load of the version is due. If it has failed before, and its files
 // are the same, `status` is why.
 bool ModelStore::State::is_to_load(const std::string& name, int64_t number,
-                                   const FoundVersion& found, Status& status) {
-  const std::lock_guard lock(mutex);
-  if (is_ending) {
-    status = ends();
-    return false;
+                                   const std::string& folder, Status& status) {
+  std::string stamp;
+  {
+    const std::lock_guard lock(mutex);
+    if (is_ending) {
+      status = ends();
+      return false;
+    }
+    const Version& entry = models[name].versions[number];
+    if (entry.state == kAvailable || entry.state == kUnloading) return false;
+    if (entry.state != kEnd || entry.status.ok()) return true;
+    stamp = entry.stamp;
+    status = entry.status;
   }
-  const Version& entry = models[name].versions[number];
-  if (entry.state == kAvailable || entry.state == kUnloading) return false;
-  if (entry.state != kEnd || entry.status.ok() || entry.stamp != found.stamp)
-    return true;
-  status = entry.status;
-  return false;
+  if (stamp == stamp_of(folder)) return false;
+  status = {};
+  return true;
 }
 
 // Loads what is not there yet of the chosen versions. The first error.
 Status ModelStore::State::load_chosen(
     const std::string& name, const std::set<int64_t>& chosen,
-    const std::map<int64_t, FoundVersion>& there) {
+    const std::map<int64_t, std::string>& there) {
   Status first;
   // The newest first: it is what most requests are for.
   for (auto it = chosen.rbegin(); it != chosen.rend(); ++it) {
-    const FoundVersion& found = there.at(*it);
+    const std::string& folder = there.at(*it);
     Status status;
-    if (is_to_load(name, *it, found, status)) status = load(name, *it, found);
+    if (is_to_load(name, *it, folder, status)) status = load(name, *it, folder);
     if (first.ok() && !status.ok())
       first = std::move(status).with_prefix(
           fmt::format("model \"{}\", version {}: ", name, *it));
@@ -183,9 +188,9 @@ Status ModelStore::State::look_at(const std::string& name) {
     is_wanted = models[name].is_wanted;
   }
   const auto there = is_wanted ? find_versions(config.base_path)
-                               : std::map<int64_t, FoundVersion>();
+                               : std::map<int64_t, std::string>();
   std::set<int64_t> numbers;
-  for (const auto& [number, found] : there) numbers.insert(number);
+  for (const auto& [number, folder] : there) numbers.insert(number);
   const std::set<int64_t> chosen = config.policy.choose(numbers);
   const Status first = load_chosen(name, chosen, there);
   retire_others(name, is_wanted, chosen);

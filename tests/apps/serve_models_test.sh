@@ -23,6 +23,13 @@ expect 1 - 'not a loopback address' \
 echo 'max_batch_size { value: 0 }' >"$work/wrong"
 expect 1 - 'max_batch_size is 0' \
   tagflow serve "$models/count" --rest 127.0.0.1:0 --batching wrong
+for text in 'model_config_list {' 'no text of a message' ''; do
+  printf '%s' "$text" >"$work/wrong"
+  expect 1 - 'wrong: .*the configuration of models' \
+    tagflow serve --config wrong --rest 127.0.0.1:0
+done
+expect 1 - '\[--config\].* is a folder' \
+  tagflow serve --config empty --rest 127.0.0.1:0
 
 if ! command -v curl >/dev/null; then
   echo "no curl: the server is not asked"
@@ -133,6 +140,8 @@ for i in range(1000):
     held.append(s)
 END
 gets 200 '"predictions": \[4.0\]' /v1/models/half:predict '{"instances": [2]}'
+expect 1 - "cannot listen at 127.0.0.1 port ${rest##*:}" \
+  tagflow serve "$models/count" --rest "$rest"
 
 # --- The end: what runs is answered -------------------------------------------
 (curl -s "http://$rest/v1/models/count:predict" -d '{"inputs": 20000000}' \

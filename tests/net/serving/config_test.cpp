@@ -1,6 +1,8 @@
 // The files of configuration, and the paths of the REST interface.
 #include <doctest/doctest.h>
 
+#include <random>
+
 #include "net/serving/batch_options.h"
 #include "net/serving/model_config.h"
 #include "net/serving/rest_path.h"
@@ -56,6 +58,41 @@ TEST_CASE("a wrong configuration of models says what is wrong") {
     CAPTURE(status.to_string());
     CHECK(says(status, why));
   }
+}
+
+TEST_CASE("a damaged configuration is read or refused, and nothing else") {
+  const std::string whole = R"(model_config_list { config {
+    name: "a" base_path: "/x" model_platform: "tensorflow"
+    model_version_policy { specific { versions: 1 versions: 2 } }
+    version_labels { key: "stable" value: 1 } } })";
+  std::mt19937 random(7);
+  const auto below = [&](size_t n) { return size_t(random() % n); };
+  int read = 0, refused = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string text = whole;
+    for (size_t n = 1 + below(3); n > 0; --n) switch (below(4)) {
+        case 0:
+          text[below(text.size())] = char(random());
+          break;
+        case 1:
+          text.insert(below(text.size()), text.substr(below(text.size()), 30));
+          break;
+        case 2:
+          text.erase(below(text.size()), 1 + below(9));
+          break;
+        default:
+          text.insert(below(text.size()), std::string(200, '{'));
+      }
+    const auto configs = parse_model_configs(text);
+    configs.ok() ? ++read : ++refused;
+    if (configs.ok()) CHECK(check_configs(*configs).ok());
+  }
+  CHECK(read > 0);
+  CHECK(refused > 0);
+  // Deeper than protobuf goes.
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i) deep += "model_config_list { ";
+  CHECK_FALSE(parse_model_configs(deep).ok());
 }
 
 TEST_CASE("parameters of batching are TensorFlow Serving's") {

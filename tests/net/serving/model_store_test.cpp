@@ -106,6 +106,72 @@ TEST_CASE("a version that cannot be loaded leaves the old one") {
   CHECK(store->find({.name = "m"}).value()->version() == 2);
 }
 
+// A model with variables, whose files are cut or vanish.
+class Damaged {
+ public:
+  Damaged() {
+    fs::copy(source_path("tests/apps/models/keras_lstm/model"), version(),
+             fs::copy_options::recursive);
+  }
+  fs::path version() const { return folder_.path() / "1"; }
+  std::string path() const { return folder_.path().string(); }
+
+  static constexpr const char* kFiles[] = {
+      "saved_model.pb", "variables/variables.index",
+      "variables/variables.data-00000-of-00001"};
+
+ private:
+  testing::TempFolder folder_{"serving_damaged"};
+};
+
+TEST_CASE(
+    "a model whose files are still being copied is loaded when they are") {
+  const Damaged files;
+  for (const char* name : Damaged::kFiles) {
+    const fs::path file = files.version() / name;
+    const fs::path whole = file.string() + ".whole";
+    const auto size = fs::file_size(file);
+    fs::copy(file, whole);
+    // At its end the index has a magic number, and the data what is checked.
+    for (const uintmax_t kept : {uintmax_t{0}, size / 3, size - 1}) {
+      CAPTURE(name);
+      CAPTURE(kept);
+      const auto store = store_of({{"m", files.path()}});
+      fs::resize_file(file, kept);
+      const Status cut = store->look();
+      CHECK_FALSE(cut.ok());
+      CHECK(says(cut, "model \"m\", version 1: "));
+      CHECK(says(cut, files.version().string()));
+      CHECK_FALSE(store->look().ok());
+      fs::copy(whole, file, fs::copy_options::overwrite_existing);
+      const Status loaded = store->look();
+      CHECK(loaded.to_string() == "OK");
+    }
+    fs::remove(whole);
+  }
+}
+
+TEST_CASE("a model whose files vanish while it is loaded is an error") {
+  for (const char* name : Damaged::kFiles) {
+    CAPTURE(name);
+    const Damaged files;
+    ModelStore::Options options;
+    options.poll_interval = {};
+    options.loader = [&](const std::string& model, int64_t version,
+                         const std::string& folder,
+                         const actors::CancelToken& stop) {
+      fs::remove(fs::path(folder) / name);
+      return Servable::load(model, version, folder, {}, stop);
+    };
+    const auto store = ModelStore::create(std::move(options)).value();
+    REQUIRE(store->set_configs({{"m", files.path()}}).ok());
+    const Status gone = store->look();
+    CHECK_FALSE(gone.ok());
+    CHECK(says(gone, files.version().string()));
+    CHECK(states(*store) == "1:END ");
+  }
+}
+
 TEST_CASE("a model whose versions are all removed is still served") {
   Versions files("serving_removed");
   files.add(1);
