@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ from tensorflow_serving.apis import (classification_pb2, get_model_metadata_pb2,
                                      prediction_service_pb2_grpc,
                                      regression_pb2)
 
+HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 TAGFLOW = pathlib.Path(os.environ["TAGFLOW_BIN"]).resolve() / "tagflow"
 checks = 0
 
@@ -242,25 +244,62 @@ def check_hostile(server):
     check("predictions" in answer, "it answers among 1,000 connections")
     for each in held:
         each.close()
+    check_endless(server)
     check_streams(server)
+
+
+def connect(address, data):
+    host, port = address.split(":")
+    client = socket.create_connection((host, int(port)), 60)
+    client.sendall(data)
+    return client
+
+
+def check_endless(server):
+    """A body whose chunks have no end, and calls that are given up at once."""
+    client = connect(server.rest, b"POST /v1/models/affine:predict HTTP/1.1\r\n"
+                     b"Host: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+    sent = 0
+    try:
+        while sent < 1 << 30:
+            client.sendall(b"100000\r\n" + b" " * (1 << 20) + b"\r\n")
+            sent += 1 << 20
+    except OSError:
+        pass
+    check(sent < 1 << 27, f"chunks without an end: {sent >> 20} MiB are taken")
+    client.close()
+
+    def frame(kind, flags, stream, data):
+        return struct.pack(">IBI", len(data) << 8 | kind, flags, stream) + data
+
+    def header(name, value):
+        return bytes([0, len(name)]) + name + bytes([len(value)]) + value
+
+    head = b"".join(header(*pair) for pair in (
+        (b":method", b"POST"), (b":scheme", b"http"), (b":authority", b"x"),
+        (b":path", b"/tensorflow.serving.PredictionService/Predict"),
+        (b"content-type", b"application/grpc"), (b"te", b"trailers")))
+    client = connect(server.grpc, HTTP2_PREFACE + frame(4, 0, 0, b""))
+    try:
+        for stream in range(1, 20000, 2):
+            client.sendall(frame(1, 4, stream, head) +
+                           frame(3, 0, stream, struct.pack(">I", 8)))
+    except OSError:
+        pass  # it may have enough of them
+    client.close()
+    server.predict("affine", {"x": np.ones((1, 2), np.float32)})
+    check(True, "it answers after 10,000 calls that were given up")
 
 
 def check_streams(server):
     """Lengths that nobody sends, streams that stop, and what is no protocol."""
-    def connect(address, data):
-        host, port = address.split(":")
-        client = socket.create_connection((host, int(port)), 60)
-        client.sendall(data)
-        return client
-
     head = b"POST /v1/models/affine:predict HTTP/1.1\r\nHost: x\r\n"
     client = connect(server.rest, head + b"Content-Length: 1" + b"0" * 17 +
                      b"\r\n\r\n")
     check(b" 413 " in client.recv(1 << 12), "a huge length is refused")
     client.close()
     # HTTP/2: its preface, and a frame that says it has 16 MiB.
-    frame = (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
-             b"\xff\xff\xff\x00\x00\x00\x00\x00\x01")
+    frame = HTTP2_PREFACE + b"\xff\xff\xff\x00\x00\x00\x00\x00\x01"
     held = [connect(address, data) for _ in range(50) for address, data in (
         (server.rest, head + b"Content-Length: 100000\r\n\r\n{"),
         (server.rest, head[:20]), (server.grpc, frame),
@@ -312,6 +351,24 @@ def check_examples(server):
     check(results[1].regression_result.regressions[1].value == 4, "several")
 
 
+def reload_request(name, folder):
+    request = model_management_pb2.ReloadConfigRequest()
+    config = request.config.model_config_list.config.add()
+    config.name = name
+    config.base_path = str(folder)
+    config.model_platform = "tensorflow"
+    return request
+
+
+def check_refusal(folder):
+    server = Server(folder / "affine", "--refuse-reloads")
+    reload = reload_request("collatz", folder / "collatz")
+    fails(grpc.StatusCode.PERMISSION_DENIED,
+          lambda: server.models.HandleReloadConfigRequest(reload, 60))
+    server.predict("affine", {"x": np.ones((1, 2), np.float32)})
+    server.stop()
+
+
 def check_models(server, folder):
     request = get_model_metadata_pb2.GetModelMetadataRequest()
     request.model_spec.name = "affine"
@@ -328,11 +385,9 @@ def check_models(server, folder):
     states = server.models.GetModelStatus(ask, 60).model_version_status
     check([(each.version, each.state) for each in states] == [(1, 30)],
           "the state of a model")
-    reload = model_management_pb2.ReloadConfigRequest()
-    config = reload.config.model_config_list.config.add()
-    config.name = "renamed"
-    config.base_path = str(folder / "affine")
-    config.model_platform = "tensorflow"
+    reload = reload_request("renamed", folder / "affine")
+    given_up = server.models.HandleReloadConfigRequest.future(reload, 60)
+    given_up.cancel()
     answer = server.models.HandleReloadConfigRequest(reload, 60)
     check(answer.status.error_code == 0, answer.status.error_message)
     x = np.ones((1, 2), np.float32)
@@ -357,6 +412,7 @@ def main():
             check_hostile(server)
             check_models(server, folder)
             server.stop()
+        check_refusal(folder)
     print(f"{checks} checks")
 
 
