@@ -212,17 +212,20 @@ bool Batcher::State::enqueue(const TaskPtr& task, Clock::time_point now) {
     close(done, now);
     found = open.end();
   }
-  if (found == open.end()) {
+  // A batch without a task never waits, even if memory ends here.
+  if (found != open.end()) {
+    done.push_back(found->second);
+    found->second->tasks.push_back(task);
+  } else {
     if (!has_room(wanted.owner, 1)) return false;
-    const auto batch = new_batch(wanted);
-    batch->due = now + options.batch_timeout;
+    done.push_back(new_batch(wanted));
+    done.back()->due = now + options.batch_timeout;
+    done.back()->tasks.push_back(task);
     int64_t& count = waiting[wanted.owner];
-    found = open.emplace(at, batch).first;
+    found = open.emplace(at, done.back()).first;
     ++count;
   }
   const BatchPtr batch = found->second;
-  done.push_back(batch);
-  batch->tasks.push_back(task);
   earliest = std::min(earliest, wanted.deadline);
   task->batch = batch;
   batch->rows += wanted.rows;
