@@ -1,4 +1,8 @@
+#include <future>
+#include <thread>
+
 #include "tests/actors/checkpoint/saved_model_fixture.h"
+#include "tests/source_path.h"
 
 namespace tagflow::actors {
 
@@ -55,6 +59,30 @@ TEST_CASE("the init op runs once, when variables have their values") {
     CHECK(apply(*must(SavedModel::load(folder.write_model(model + how))), 2) ==
           12);
   }
+}
+
+TEST_CASE("a load ends when it is cancelled, before it or in its init op") {
+  ModelFolder folder;
+  folder.write_variables(linear_values());
+  const fs::path path = folder.write_model(kLinear + kObjects);
+  RunOptions restoring;
+  restoring.cancel.emplace();
+  CHECK(SavedModel::load(path, {}, restoring).ok());
+  restoring.cancel->cancel();
+  const Status before = SavedModel::load(path, {}, restoring).status();
+  CHECK(before.code() == Code::kCancelled);
+  CHECK(before.message().find(path.string()) != std::string::npos);
+
+  // A loop without an end.
+  const fs::path endless = source_path("tests/apps/served/never_loaded");
+  restoring.cancel.emplace();
+  std::promise<Status> ended;
+  std::thread loading([&] {
+    ended.set_value(SavedModel::load(endless, {}, restoring).status());
+  });
+  restoring.cancel->cancel();
+  CHECK(ended.get_future().get().code() == Code::kCancelled);
+  loading.join();
 }
 
 TEST_CASE("tensors that stand for assets are fed absolute paths") {
