@@ -18,6 +18,7 @@
 #include "devices/files/direct_output.h"
 #include "devices/files/folder_lock.h"
 #include "graph/temporary_file.h"
+#include "graph/write_error.h"
 
 namespace tagflow::checkpoint {
 namespace {
@@ -34,18 +35,11 @@ Code code_of_errno(int number) {
       return Code::kPermissionDenied;
     case EEXIST:
       return Code::kAlreadyExists;
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-      return Code::kResourceExhausted;
     case EISDIR:
     case ENAMETOOLONG:
       return Code::kInvalidArgument;
     default:
-      return Code::kUnknown;
+      return code_of_write(number, Code::kUnknown);
   }
 }
 

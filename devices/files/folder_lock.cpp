@@ -10,14 +10,17 @@
 #include <string>
 #include <utility>
 
+#include "graph/write_error.h"
+
 namespace tagflow::checkpoint {
 namespace {
 
 // Maps errno to a status.
 Status folder_error(std::string_view what, const std::string& folder) {
   const int number = errno;
-  return error(number == EACCES || number == EROFS ? Code::kPermissionDenied
-                                                   : Code::kFailedPrecondition,
+  return error(number == EACCES || number == EROFS
+                   ? Code::kPermissionDenied
+                   : code_of_write(number, Code::kFailedPrecondition),
                "[checkpoint] cannot {} the folder \"{}\": {}", what, folder,
                std::strerror(number));
 }

@@ -17,6 +17,7 @@
 #include "graph/file/wire.h"
 #include "graph/proto/meta_graph.pb.h"
 #include "graph/temporary_file.h"
+#include "graph/write_error.h"
 
 namespace tagflow::graph {
 namespace {
@@ -147,16 +148,18 @@ Result<GraphFile> parse_file(const fs::path& path, std::string_view bytes,
   return parse_graphdef(bytes, limits);
 }
 
-Status cannot_write(const fs::path& path, std::string_view why) {
-  return error(Code::kUnknown, "[graphdef] cannot write \"{}\": {}",
-               path.string(), why);
+// `number` is what errno was, or 0.
+Status cannot_write(const fs::path& path, int number) {
+  return error(code_of_write(number, Code::kUnknown),
+               "[graphdef] cannot write \"{}\": {}", path.string(),
+               number == 0 ? "the system refuses" : std::strerror(number));
 }
 
 // Concurrent readers see the old file or the new one.
 Status replace_file(const fs::path& path, const std::string& bytes) {
   constexpr mode_t kMode = 0666;  // reduced by the umask
   TemporaryFile made(path.native(), TemporaryFile::Kind::kFile, kMode);
-  if (made.error() != 0) return cannot_write(path, std::strerror(made.error()));
+  if (made.error() != 0) return cannot_write(path, made.error());
   const fs::path temporary = made.path();
   errno = 0;
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
@@ -164,8 +167,7 @@ Status replace_file(const fs::path& path, const std::string& bytes) {
   file.close();
   std::error_code code;
   if (!file) {
-    const std::string why =
-        errno == 0 ? "the system refuses" : std::strerror(errno);
+    const int why = errno;
     made.forget();
     fs::remove(temporary, code);
     return cannot_write(path, why);
@@ -173,7 +175,7 @@ Status replace_file(const fs::path& path, const std::string& bytes) {
   made.forget();
   fs::rename(temporary, path, code);
   if (!code) return {};
-  const std::string why = code.message();
+  const int why = code.value();
   fs::remove(temporary, code);
   return cannot_write(path, why);
 }
@@ -325,8 +327,7 @@ Status save_model(const Graph& graph, const fs::path& original,
   if (!whole.has_filename()) whole = whole.parent_path();
   constexpr mode_t kMode = 0777;  // reduced by the umask
   TemporaryFile made(whole.native(), TemporaryFile::Kind::kFolder, kMode);
-  if (made.error() != 0)
-    return cannot_write(folder, std::strerror(made.error()));
+  if (made.error() != 0) return cannot_write(folder, made.error());
   const fs::path temporary = made.path();
   std::deque<UnfinishedFile> unfinished;
   unfinished.emplace_back((temporary / kSavedModel).native());
@@ -337,7 +338,7 @@ Status save_model(const Graph& graph, const fs::path& original,
   if (status.ok()) {
     fs::rename(temporary, whole, code);
     if (!code) return {};
-    status = cannot_write(folder, code.message());
+    status = cannot_write(folder, code.value());
   }
   fs::remove_all(temporary, code);
   return status;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "graph/fault.h"
+#include "graph/write_error.h"
 #include "net/config/small_file.h"
 #include "net/link/certificates.h"
 #include "net/link/socket.h"
@@ -35,8 +36,10 @@ fs::path key_of(const fs::path& folder, const std::string& process) {
 }
 
 Status cannot_write(const fs::path& path) {
-  return error(Code::kPermissionDenied, "[certs] cannot write \"{}\": {}",
-               path.string(), std::strerror(errno));
+  const int number = errno;
+  return error(code_of_write(number, Code::kPermissionDenied),
+               "[certs] cannot write \"{}\": {}", path.string(),
+               std::strerror(number));
 }
 
 // A process that reads the file sees the old one, or all of the new one.
@@ -106,8 +109,9 @@ Result<std::vector<fs::path>> write_all(const CertificateFiles& files) {
   std::error_code failed;
   fs::create_directories(files.folder, failed);
   if (failed)
-    return error(Code::kPermissionDenied, "[certs] cannot make \"{}\": {}",
-                 files.folder.string(), failed.message());
+    return error(code_of_write(failed.value(), Code::kPermissionDenied),
+                 "[certs] cannot make \"{}\": {}", files.folder.string(),
+                 failed.message());
   Folder folder(files.folder);
   for (const CertificateFiles::Process& each : files.processes)
     TAGFLOW_RETURN_IF_ERROR(check_task(each.task));

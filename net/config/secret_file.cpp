@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "graph/write_error.h"
 #include "net/config/small_file.h"
 #include "net/link/crypto.h"
 #include "net/link/socket.h"
@@ -51,11 +52,8 @@ Status draw_secret(const Socket& file, const std::filesystem::path& path) {
 
 Status secret_error(const std::filesystem::path& path, int number) {
   const bool is_missing = number == ENOENT || number == ENOTDIR;
-  const bool is_full = number == ENOSPC || number == EDQUOT ||
-                       number == EFBIG || number == EMFILE || number == ENFILE;
   return error(is_missing ? Code::kNotFound
-               : is_full  ? Code::kResourceExhausted
-                          : Code::kPermissionDenied,
+                          : code_of_write(number, Code::kPermissionDenied),
                "[secret] cannot write \"{}\": {}", path.string(),
                std::strerror(number));
 }

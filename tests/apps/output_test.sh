@@ -12,10 +12,10 @@ full='No space left on device$'
 prints() {
   local code=$1
   shift
-  to_stdout "$code" "$full" /dev/full "$@"
-  to_stdout "$code" 'Bad file descriptor$' closed "$@"
+  to_stdout "$code" "ResourceExhausted: .*stdout failed: $full" /dev/full "$@"
+  to_stdout "$code" 'DataLoss: .*stdout failed: Bad file descriptor$' closed "$@"
 }
-# to_stdout CODE CAUSE FILE PROGRAM ARGUMENTS...
+# to_stdout CODE ERROR FILE PROGRAM ARGUMENTS...
 to_stdout() {
   local code=$1 cause=$2 file=$3 name=$4 actual
   shift 4
@@ -25,7 +25,7 @@ to_stdout() {
     "$bin/$name" "$@" 2>"$work/stderr" </dev/null)
   actual=$?
   [ "$actual" -eq "$code" ] &&
-    matches "$work/stderr" "^error: DataLoss: .*stdout failed: $cause" &&
+    matches "$work/stderr" "^error: $cause" &&
     [ "$(grep -c 'stdout failed' "$work/stderr")" -eq 1 ] ||
     complain "exit code $actual, expected $code, with stdout $file" \
       "$name" "$@"
@@ -68,7 +68,7 @@ cmp -s "$work/plain/y_0.npy" "$work/closed/y_0.npy" &&
   complain "the files are not as they should be" tagflow run
 
 # --- files --------------------------------------------------------------------
-trace="^error: DataLoss: \[--trace\] .*\"/dev/full\" failed: $full"
+trace="^error: ResourceExhausted: \[--trace\] .*\"/dev/full\" failed: $full"
 expect 1 '^Exit = int32\[\] 7$' "$trace" "${run[@]}" --trace /dev/full
 expect 1 '"value": 7' "$trace" "${run[@]}" --trace /dev/full --json
 expect 1 - "$trace" "${run[@]}" --trace /dev/full --out results

@@ -15,6 +15,7 @@
 
 #include "devices/files/files.h"
 #include "graph/temporary_file.h"
+#include "graph/write_error.h"
 
 namespace tagflow::io {
 
@@ -92,9 +93,11 @@ namespace {
 
 // The status for errno.
 Status cannot_open(const fs::path& path) {
-  return error(errno == ENOENT ? Code::kNotFound : Code::kPermissionDenied,
-               "[file] cannot write \"{}\": {}", path.string(),
-               std::strerror(errno));
+  const int number = errno;
+  return error(
+      number == ENOENT ? Code::kNotFound
+                       : code_of_write(number, Code::kPermissionDenied),
+      "[file] cannot write \"{}\": {}", path.string(), std::strerror(number));
 }
 
 // Where a link without a target leads: there the file would be made.
@@ -144,8 +147,9 @@ Status write_to(const fs::path& path, std::string_view bytes) {
     const int why = errno;
     std::error_code code;
     if (fs::is_regular_file(path, code)) fs::remove(path, code);
-    return error(Code::kDataLoss, "[file] writing \"{}\" failed: {}",
-                 path.string(), std::strerror(why));
+    return error(code_of_write(why, Code::kDataLoss),
+                 "[file] writing \"{}\" failed: {}", path.string(),
+                 std::strerror(why));
   }
   return {};
 }
@@ -193,7 +197,7 @@ Status make_folder(const fs::path& path) {
   std::error_code code;
   fs::create_directories(path, code);
   if (code) {
-    return error(Code::kPermissionDenied,
+    return error(code_of_write(code.value(), Code::kPermissionDenied),
                  "[file] cannot make folder \"{}\": "
                  "{}",
                  path.string(), code.message());

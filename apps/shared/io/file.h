@@ -35,11 +35,12 @@ Status check_writable(const std::filesystem::path& path);
 // replaced, as in a folder without write permission, and for devices and pipes,
 // it writes in place: an error may then leave part of it, or nothing. Returns
 // NotFound if its folder does not exist, PermissionDenied if it cannot be
-// opened, and DataLoss if not every byte was written. Thread-safe for
-// different paths.
+// opened, ResourceExhausted if there is no room for it, and DataLoss if not
+// every byte was written for another reason. Thread-safe for different paths.
 Status write_file(const std::filesystem::path& path, std::string_view bytes);
 
-// Makes the folder and its parents. Returns PermissionDenied on failure.
+// Makes the folder and its parents. Returns PermissionDenied, or
+// ResourceExhausted if there is no room for them.
 Status make_folder(const std::filesystem::path& path);
 
 }  // namespace tagflow::io

@@ -6,6 +6,8 @@
 #include <string>
 #include <system_error>
 
+#include "graph/write_error.h"
+
 namespace tagflow::io {
 
 namespace fs = std::filesystem;
@@ -16,9 +18,10 @@ Result<PrivateFolder> PrivateFolder::make() {
   std::string pattern = (all / kPrefix).string() + "XXXXXX";
   if (!code && mkdtemp(pattern.data()) != nullptr)
     return PrivateFolder(pattern);
-  return error(Code::kPermissionDenied,
+  const int number = code ? code.value() : errno;
+  return error(code_of_write(number, Code::kPermissionDenied),
                "[file] cannot make a folder in \"{}\": {}", all.string(),
-               code ? code.message() : std::strerror(errno));
+               code ? code.message() : std::strerror(number));
 }
 
 PrivateFolder::~PrivateFolder() {

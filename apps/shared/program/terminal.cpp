@@ -16,6 +16,7 @@
 
 #include "graph/status_text.h"
 #include "graph/utf8.h"
+#include "graph/write_error.h"
 
 namespace tagflow::apps {
 namespace {
@@ -108,7 +109,8 @@ Status flush_stdout() {
   errno = 0;
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) note_stdout_error();
   if (stdout_error == 0) return {};
-  return error(Code::kDataLoss, "[stdout] writing to stdout failed: {}",
+  return error(code_of_write(stdout_error, Code::kDataLoss),
+               "[stdout] writing to stdout failed: {}",
                std::strerror(stdout_error));
 }
 

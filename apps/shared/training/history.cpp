@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "apps/shared/io/file.h"
+#include "graph/write_error.h"
 
 namespace tagflow::training {
 namespace {
@@ -60,8 +61,9 @@ Result<History> History::open(fs::path file, std::vector<std::string> metrics,
   TAGFLOW_RETURN_IF_ERROR(io::write_file(temporary, text));
   fs::rename(temporary, history.file_, code);
   if (code)
-    return error(Code::kPermissionDenied, "[history] cannot write \"{}\": {}",
-                 history.file_.string(), code.message());
+    return error(code_of_write(code.value(), Code::kPermissionDenied),
+                 "[history] cannot write \"{}\": {}", history.file_.string(),
+                 code.message());
   history.written_ = history.rows_.size();
   history.length_ = text.size();
   return history;
@@ -130,8 +132,9 @@ Status History::write() {
     const int why = errno;
     std::error_code code;
     fs::resize_file(file_, length_, code);
-    return error(Code::kDataLoss, "[history] writing \"{}\" failed: {}",
-                 file_.string(), std::strerror(why));
+    return error(code_of_write(why, Code::kDataLoss),
+                 "[history] writing \"{}\" failed: {}", file_.string(),
+                 std::strerror(why));
   }
   written_ = rows_.size();
   length_ += text.size();

@@ -35,8 +35,9 @@ class History {
                               int64_t last_step);
 
   void add(int64_t step, Set set, std::vector<float> values);
-  // Appends the new rows to the file. Returns DataLoss if they cannot be
-  // written: then the file is unchanged, and the next call tries again.
+  // Appends the new rows to the file. Returns ResourceExhausted if
+  // there is no room for them, and DataLoss if they cannot be written for
+  // another reason: then the file is unchanged, and the next call tries again.
   Status write();
 
   const std::vector<std::string>& metrics() const { return metrics_; }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include "devices/kernels/regular_file.h"
 #include "devices/kernels/summarize.h"
 #include "graph/dtype_visit.h"
+#include "graph/write_error.h"
 
 namespace tagflow::devices {
 
@@ -276,7 +278,9 @@ class PrintV2Kernel : public Kernel {
         file != nullptr &&
         std::fwrite(text.data(), 1, text.size(), file) == text.size();
     if (file != nullptr && std::fclose(file) == 0 && written) return {};
-    return context.fail("cannot append to file \"{}\"", path);
+    return error(code_of_write(errno, Code::kInvalidArgument),
+                 "[{}] cannot append to file \"{}\"", context.node().op(),
+                 path);
   }
 
   std::string stream_;

@@ -15,6 +15,7 @@
 #include "devices/files/host_access.h"
 #include "devices/kernel_registry.h"
 #include "devices/string_writer.h"
+#include "graph/write_error.h"
 
 namespace tagflow::devices {
 
@@ -25,16 +26,14 @@ constexpr double kWholeFileNanoseconds = 2 * Kernel::kMostFoldedNanoseconds;
 
 Status file_error(const KernelContext& context, const std::string& path,
                   int number) {
-  const Code code =
-      number == ENOENT ? Code::kNotFound
-      : number == EACCES || number == EPERM || number == EROFS
-          ? Code::kPermissionDenied
-      : number == EISDIR || number == ENOTDIR ? Code::kFailedPrecondition
-      : number == ENOSPC || number == EDQUOT || number == EMFILE ||
-              number == ENFILE
-          ? Code::kResourceExhausted
-      : number == EINVAL || number == ENAMETOOLONG ? Code::kInvalidArgument
-                                                   : Code::kUnknown;
+  const Code code = number == ENOENT ? Code::kNotFound
+                    : number == EACCES || number == EPERM || number == EROFS
+                        ? Code::kPermissionDenied
+                    : number == EISDIR || number == ENOTDIR
+                        ? Code::kFailedPrecondition
+                    : number == EINVAL || number == ENAMETOOLONG
+                        ? Code::kInvalidArgument
+                        : code_of_write(number, Code::kUnknown);
   return error(code, "[{}] \"{}\": {}", context.node().op(), path,
                std::strerror(number));
 }

@@ -50,7 +50,7 @@ TEST_CASE("a file is replaced as a whole or not at all") {
   CHECK(io::read_file(folder / "loop").status().code() ==
         Code::kPermissionDenied);
   CHECK(io::write_file(folder, "x").code() == Code::kPermissionDenied);
-  CHECK(io::write_file("/dev/full", "x").code() == Code::kDataLoss);
+  CHECK(io::write_file("/dev/full", "x").code() == Code::kResourceExhausted);
   CHECK(fs::exists("/dev/full"));
   fs::remove_all(folder);
 }
