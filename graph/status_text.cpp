@@ -2,31 +2,19 @@
 
 #include <algorithm>
 
+#include "graph/utf8.h"
+
 namespace tagflow {
 namespace {
 
 // Of what is cut, this part stays at the start, and the rest at the end.
 constexpr double kShareOfStart = 0.7;
 
-bool is_inside_character(char c) {
-  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
-}
-
-// The nearest position before `at` where a character begins. A text that is not
-// UTF-8 may have none near.
-size_t start_of_character(std::string_view text, size_t at) {
-  constexpr size_t kLongest = 4;
-  for (size_t back = 0; back < kLongest && back <= at; ++back)
-    if (at - back == text.size() || !is_inside_character(text[at - back]))
-      return at - back;
-  return at;
-}
-
 std::string cut_middle(std::string_view text, size_t limit) {
   if (text.size() <= limit) return std::string(text);
   const size_t head =
-      start_of_character(text, size_t(double(limit) * kShareOfStart));
-  const size_t tail = start_of_character(text, text.size() - (limit - head));
+      beginning_of(text, size_t(double(limit) * kShareOfStart)).size();
+  const size_t tail = beginning_of(text, text.size() - (limit - head)).size();
   return fmt::format("{}... ({} bytes left out) ...{}", text.substr(0, head),
                      tail - head, text.substr(tail));
 }

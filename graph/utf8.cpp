@@ -30,7 +30,10 @@ std::size_t character_length(std::string_view text, Surrogates surrogates) {
 
 std::string_view beginning_of(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;
-  while (most > 0 && (uint8_t(text[most]) & 0xc0) == 0x80) --most;
+  constexpr std::size_t kLongest = 4;  // bytes of a character
+  for (std::size_t back = 0; back < kLongest && back <= most; ++back)
+    if ((uint8_t(text[most - back]) & 0xc0) != 0x80)
+      return text.substr(0, most - back);
   return text.substr(0, most);
 }
 

@@ -17,7 +17,7 @@ std::size_t character_length(std::string_view text,
                              Surrogates surrogates = Surrogates::kRefused);
 
 // The longest beginning of at most `most` bytes that does not end within a
-// character. Thread-safe.
+// character. Of a text that is not UTF-8 it may end anywhere. Thread-safe.
 std::string_view beginning_of(std::string_view text, std::size_t most);
 
 }  // namespace tagflow

@@ -31,6 +31,8 @@ TEST_CASE("a beginning ends between characters") {
   CHECK(beginning_of("ab\u00e9", 4) == "ab\u00e9");
   CHECK(beginning_of("\u20ac\u20ac", 5) == "\u20ac");
   CHECK(beginning_of("\u20ac", 2).empty());
+  // What is no UTF-8 is not searched for a character that begins.
+  CHECK(beginning_of(std::string(9, '\x80'), 6).size() == 6);
 }
 
 }  // namespace tagflow
