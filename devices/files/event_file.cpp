@@ -8,14 +8,8 @@
 #include <limits>
 #include <utility>
 
-#include "devices/files/crc32c.h"
-
 namespace tagflow::checkpoint {
 namespace {
-
-void add_little_endian(std::string& to, uint64_t number, size_t size) {
-  for (size_t i = 0; i < size; ++i) to += char(uint8_t(number >> (8 * i)));
-}
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -26,16 +20,6 @@ std::string host_name() {
 }
 
 }  // namespace
-
-std::string event_record(std::string_view event) {
-  std::string record;
-  record.reserve(event.size() + 16);
-  add_little_endian(record, event.size(), 8);
-  add_little_endian(record, mask_crc32c(crc32c(record)), 4);
-  record += event;
-  add_little_endian(record, mask_crc32c(crc32c(event)), 4);
-  return record;
-}
 
 Result<std::unique_ptr<EventFile>> EventFile::create(
     FileSystem& files, const std::string& folder, const std::string& suffix) {

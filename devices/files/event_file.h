@@ -1,9 +1,5 @@
-// EventFile: the records of what a program says of itself, which TensorBoard
-// reads, even while the file grows.
-//
-//   8 bytes: the length | its checksum | the bytes of an Event | a checksum
-//
-// Numbers are little-endian, checksums are masked CRC-32C.
+// EventFile: what a program says of itself, which TensorBoard reads, even while
+// the file grows: records of record_file.h, each of which is an Event.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +11,6 @@
 #include "graph/status.h"
 
 namespace tagflow::checkpoint {
-
-// The frame of one record.
-std::string event_record(std::string_view event);
 
 // A file that is only ever appended to. Thread-compatible.
 class EventFile {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "devices/files/record_file.h"
 #include "graph/fault.h"
 #include "graph/proto/event.pb.h"
 
@@ -22,7 +23,9 @@ Result<std::string> record_of(tensorflow::Event& event, double now) {
     return error(Code::kResourceExhausted,
                  "[events] an event of {} bytes is too large for its file",
                  bytes);
-  return event_record(event.SerializeAsString());
+  std::string record;
+  append_record(record, event.SerializeAsString());
+  return record;
 }
 
 }  // namespace

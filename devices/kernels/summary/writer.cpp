@@ -23,6 +23,9 @@ namespace {
 using checkpoint::EventWriter;
 using checkpoint::EventWriterOptions;
 
+// The step is over: it must not change what outlives it.
+Status too_late() { return error(Code::kCancelled, "the step is over"); }
+
 // Where a graph's summaries go. Life cycle: *named*, without a file; *open*
 // from CreateSummaryFileWriter on; *named* again after CloseSummaryWriter;
 // *ended* with its container, or with its session, which writes what waits.
@@ -35,13 +38,24 @@ class WriterState final : public StateObject {
   std::string describe() const override {
     return fmt::format("{} \"{}\"", kKind, name_);
   }
-  // Opens a file, unless there is one.
-  Status open(const std::string& folder, const EventWriterOptions& options) {
-    const std::lock_guard lock(mutex_);
-    TAGFLOW_RETURN_IF_ERROR(ended());
-    if (writer_ != nullptr) return {};
-    TAGFLOW_ASSIGN(writer_, EventWriter::open(folder, options));
-    return {};
+  // Opens a file, unless there is one. The disk may be slow: neither the gate
+  // of the step nor the lock is held meanwhile. Cancelled, without a new file,
+  // if the step has been answered by then.
+  Status open(const KernelContext& context, const std::string& folder,
+              const EventWriterOptions& options) {
+    const std::lock_guard one_at_a_time(opening_mutex_);
+    {
+      const std::lock_guard lock(mutex_);
+      TAGFLOW_RETURN_IF_ERROR(ended());
+      if (writer_ != nullptr) return {};
+    }
+    TAGFLOW_ASSIGN(std::shared_ptr<EventWriter> made,
+                   EventWriter::open(folder, options));
+    Status status = keep(context, made);
+    if (status.ok()) return {};
+    static_cast<void>(made->close());
+    static_cast<void>(checkpoint::local_files().remove(made->path()));
+    return status;
   }
   // NotFound if it is not open.
   Result<std::shared_ptr<EventWriter>> writer() const {
@@ -68,12 +82,21 @@ class WriterState final : public StateObject {
   }
 
  private:
+  Status keep(const KernelContext& context, std::shared_ptr<EventWriter> made) {
+    const Commit commit = context.commit();
+    if (!commit) return too_late();
+    const std::lock_guard lock(mutex_);
+    TAGFLOW_RETURN_IF_ERROR(ended());
+    writer_ = std::move(made);
+    return {};
+  }
   Status no_file() const {
     return error(Code::kNotFound, "{} has no file", describe());
   }
 
   const std::string name_;
-  mutable std::mutex mutex_;
+  std::mutex opening_mutex_;  // while a file is opened; before the other one
+  mutable std::mutex mutex_;  // guards the below
   std::shared_ptr<EventWriter> writer_;  // null unless it is open
 };
 
@@ -110,12 +133,6 @@ class WriterKernel : public Kernel {
     return 2 * kMostFoldedNanoseconds;
   }
 
- protected:
-  // The step is over: it must not change what outlives it.
-  static Status too_late() {
-    return error(Code::kCancelled, "the step is over");
-  }
-
  private:
   virtual Status use(const KernelContext& context, const HostAccess& host,
                      WriterState& state) const = 0;
@@ -143,8 +160,7 @@ class CreateSummaryFileWriterKernel final : public WriterKernel {
     options.most_records = size_t(std::max(most, 1));
     options.flush_time = std::chrono::milliseconds(std::max(time, 1));
     TAGFLOW_ASSIGN(const std::string path, host.path_to_write(folder));
-    const Commit commit = context.commit();
-    return commit ? state.open(path, options) : too_late();
+    return state.open(context, path, options);
   }
 };
 
@@ -167,9 +183,13 @@ class CloseSummaryWriterKernel final : public WriterKernel {
  private:
   Status use(const KernelContext& context, const HostAccess&,
              WriterState& state) const override {
-    const Commit commit = context.commit();
-    if (!commit) return too_late();
-    TAGFLOW_ASSIGN(const auto writer, state.take());
+    std::shared_ptr<EventWriter> writer;
+    {
+      const Commit commit = context.commit();
+      if (!commit) return too_late();
+      TAGFLOW_ASSIGN(writer, state.take());
+    }
+    // The disk may be slow.
     return writer->close();
   }
 };

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "devices/files/record_file.h"
 #include "tests/devices/files/event_records.h"
 #include "tests/devices/files/memory_files.h"
 
@@ -43,7 +44,8 @@ TEST_CASE("a record has the length, the event, and a checksum of each") {
   tensorflow::Event event;
   event.set_wall_time(1);
   event.set_file_version("brain.Event:2");
-  const std::string record = event_record(event.SerializeAsString());
+  std::string record;
+  append_record(record, event.SerializeAsString());
   CHECK(record ==
         "\x18\0\0\0\0\0\0\0\xa3\x7f\x4b\x22"
         "\x09\0\0\0\0\0\0\xf0\x3f\x1a\x0d"
@@ -129,7 +131,8 @@ TEST_CASE("a folder that cannot be made is an error of the opening") {
 }
 
 TEST_CASE("damage of an event file is found, a part at its end is not damage") {
-  const std::string record = event_record(event_of_step(5).SerializeAsString());
+  std::string record;
+  append_record(record, event_of_step(5).SerializeAsString());
   CHECK(events_in(record + record.substr(0, record.size() - 1))->size() == 1);
   for (size_t i = 0; i < record.size(); ++i) {
     std::string damaged = record;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "devices/commit_gate.h"
 #include "devices/state/resource_manager.h"
 #include "graph/proto/graph.pb.h"
 #include "tests/devices/files/event_records.h"
@@ -19,6 +20,7 @@ using checkpoint::TempFolder;
 class Writers {
  public:
   Writers() { step_.state = &state_; }
+  void set_gate(CommitGate* gate) { step_.commits = gate; }
 
   Result<Outputs> run(std::string_view op, const std::vector<Tensor>& inputs,
                       AttrMap attrs = {}) {
@@ -51,6 +53,38 @@ const Tensor kStep = Tensor::scalar<int64_t>(4);
 const Tensor kTag = Tensor::scalar("t");
 
 }  // namespace
+
+TEST_CASE("a file is opened outside of the gate of the step") {
+  const TempFolder folder("gate");
+  Writers writers;
+  const Tensor writer = writers.handle("w");
+  CommitGate gate([] {});
+  writers.set_gate(&gate);
+  // It fails before anything of the state would be changed.
+  CHECK(!writers.open(writer, "/proc/no/such/folder").ok());
+  CHECK(!gate.was_entered());
+  CHECK(writers.open(writer, folder.path("run")).ok());
+  CHECK(gate.was_entered());
+  CHECK(!gate.is_entered());
+}
+
+TEST_CASE("a step that has been answered opens no file, and leaves none") {
+  const TempFolder folder("answered");
+  Writers writers;
+  const Tensor writer = writers.handle("w");
+  CommitGate gate([] {});
+  CHECK(gate.close());
+  writers.set_gate(&gate);
+  CHECK(writers.open(writer, folder.path("run")).status().code() ==
+        Code::kCancelled);
+  CHECK(std::filesystem::is_empty(folder.path("run")));
+  writers.set_gate(nullptr);
+  CHECK(writers
+            .run("WriteScalarSummary",
+                 {writer, kStep, kTag, Tensor::scalar<int32_t>(7)})
+            .status()
+            .code() == Code::kNotFound);
+}
 
 TEST_CASE("ops write each kind of summary") {
   const TempFolder folder("events");
