@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "devices/kernels/dataset/batch_rows.h"
 #include "devices/kernels/dataset/dataset.h"
 #include "devices/kernels/dataset/elements.h"
 #include "devices/kernels/dataset/map.h"
@@ -12,48 +13,19 @@ namespace {
 
 // --- Batches ----------------------------------------------------------------
 
-struct BatchSpec {
-  int64_t size = 1;
-  bool drops_rest = false;
-  // Whether an element that fails has a place in its batch, which is the error
-  // then. Otherwise the batch ends with the error, and those after it begin
-  // another one.
-  bool has_places_for_errors = false;
-};
-
 class BatchStage final : public Stage {
  public:
   BatchStage(Segment& segment, const Dataset& dataset, StagePtr input,
              const BatchSpec& spec)
       : segment_(segment),
         dataset_(&dataset),
-        input_(std::move(input)),
-        spec_(spec) {}
+        rows_(segment, dataset, std::move(input), spec) {}
 
   Progress next(Pull& pull) override {
-    while (!is_over_ && int64_t(rows_.size()) < spec_.size) {
-      if (!segment_.take_turn()) return Progress::kWait;
-      const Progress progress = input_->next(pull);
-      if (progress == Progress::kWait) return progress;
-      if (progress == Progress::kFailed && !spec_.has_places_for_errors) {
-        rows_.clear();
-        return progress;
-      }
-      if (progress == Progress::kFailed && failed_.ok())
-        failed_ = std::move(pull.error);
-      if (progress == Progress::kEnd)
-        is_over_ = true;
-      else
-        rows_.push_back(std::move(pull.element));
-    }
-    if (!failed_.ok()) {
-      rows_.clear();
-      return pull.fail(std::exchange(failed_, {}));
-    }
-    if (rows_.empty() ||
-        (spec_.drops_rest && int64_t(rows_.size()) < spec_.size))
-      return Progress::kEnd;
-    Result<Element> batch = batch_of(rows_, segment_.pipeline().allocator());
+    const Progress progress = rows_.collect(pull);
+    if (progress != Progress::kElement) return progress;
+    Result<Element> batch =
+        batch_of(rows_.rows(), segment_.pipeline().allocator());
     rows_.clear();
     if (!batch.ok())
       return pull.fail(
@@ -64,18 +36,8 @@ class BatchStage final : public Stage {
  private:
   Segment& segment_;
   const DatasetRef dataset_;
-  const StagePtr input_;
-  const BatchSpec spec_;
-  std::vector<Element> rows_;
-  Status failed_;  // of the first row that has
-  bool is_over_ = false;
+  BatchRows rows_;
 };
-
-int64_t batches_of(int64_t cardinality, int64_t size, bool drops_rest) {
-  if (cardinality < 0) return cardinality;
-  const bool has_rest = cardinality % size != 0 && !drops_rest;
-  return cardinality / size + (has_rest ? 1 : 0);
-}
 
 Result<DatasetParts> batch_dataset(const DatasetArgs& args) {
   TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
@@ -91,7 +53,7 @@ Result<DatasetParts> batch_dataset(const DatasetArgs& args) {
       (input->op() == "MapDataset" ||
        input->op().starts_with("ParallelMapDataset"));
   return DatasetParts{
-      batches_of(input->cardinality(), spec.size, spec.drops_rest),
+      batches_of(input->cardinality(), spec),
       [=](Segment& segment, const Dataset& self) -> Result<StagePtr> {
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
         return StagePtr(std::make_unique<BatchStage>(segment, self,
@@ -110,7 +72,7 @@ Result<DatasetParts> map_and_batch_dataset(const DatasetArgs& args) {
   TAGFLOW_ASSIGN(const CapturedFunction function, args.function("f", 1));
   const bool keeps = args.attr("preserve_cardinality", false);
   return DatasetParts{
-      batches_of(input->cardinality(), spec.size, spec.drops_rest),
+      batches_of(input->cardinality(), spec),
       [=](Segment& segment, const Dataset& self) -> Result<StagePtr> {
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
         TAGFLOW_ASSIGN(StagePtr mapped,

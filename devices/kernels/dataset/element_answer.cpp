@@ -2,18 +2,18 @@
 
 namespace tagflow::devices {
 
-Status KernelRequest::with_op(Status status) const {
+Status WaitingKernel::with_op(Status status) const {
   return std::move(status).with_prefix(
       fmt::format("[{}] ", context_.node().op()));
 }
 
-void KernelRequest::finish(Status status) {
+void WaitingKernel::finish(Status status) {
   const std::shared_ptr<void> kept = std::move(keeps_alive_);
   const Completion done = std::exchange(done_, nullptr);
   done(std::move(status));
 }
 
-bool KernelRequest::answer(Progress progress, Pull& pull) {
+bool WaitingKernel::answer(Progress progress, Pull& pull) {
   Status status;
   {
     const Commit commit = context_.commit();
@@ -28,14 +28,14 @@ bool KernelRequest::answer(Progress progress, Pull& pull) {
   return true;
 }
 
-void KernelRequest::refuse(const Status& reason) { finish(with_op(reason)); }
+void WaitingKernel::refuse(const Status& reason) { finish(with_op(reason)); }
 
-void KernelRequest::on_cancel() {
+void WaitingKernel::on_cancel() {
   finish(error(Code::kCancelled, "[{}] the run was cancelled",
                context_.node().op()));
 }
 
-Status KernelRequest::take(Progress progress, Pull& pull) {
+Status WaitingKernel::take(Progress progress, Pull& pull) {
   if (progress == Progress::kFailed) return with_op(pull.error);
   if (progress == Progress::kEnd)
     return error(Code::kOutOfRange, "[{}] End of sequence",

@@ -13,10 +13,10 @@ namespace tagflow::devices {
 // A kernel that is answered with an element: its components become the outputs.
 // Derived classes answer otherwise. Life cycle: made, and added to the step's
 // cancel list, by a kernel; answered, refused or cancelled, once.
-class KernelRequest : public ElementRequest {
+class WaitingKernel : public ElementRequest {
  public:
   // `keeps_alive`: what the wait needs, until it has ended.
-  KernelRequest(KernelContext& context, Completion done, ElementSpec spec,
+  WaitingKernel(KernelContext& context, Completion done, ElementSpec spec,
                 std::shared_ptr<void> keeps_alive = nullptr)
       : context_(context),
         done_(std::move(done)),

@@ -135,9 +135,9 @@ class MakeIteratorKernel final : public CheapKernel {
 
 // --- Elements ---------------------------------------------------------------
 
-class OptionalRequest final : public KernelRequest {
+class OptionalRequest final : public WaitingKernel {
  public:
-  using KernelRequest::KernelRequest;
+  using WaitingKernel::WaitingKernel;
 
  private:
   Status take(Progress progress, Pull& pull) override {
@@ -279,8 +279,8 @@ void register_dataset_iterator_kernels(KernelRegistry& registry) {
     registry.add<IteratorKernel>(op);
   registry.add<OneShotIteratorKernel>("OneShotIterator");
   registry.add<MakeIteratorKernel>("MakeIterator");
-  registry.add<GetNextKernel<KernelRequest>>("IteratorGetNext");
-  registry.add<GetNextKernel<KernelRequest>>("IteratorGetNextSync");
+  registry.add<GetNextKernel<WaitingKernel>>("IteratorGetNext");
+  registry.add<GetNextKernel<WaitingKernel>>("IteratorGetNextSync");
   registry.add<GetNextKernel<OptionalRequest>>("IteratorGetNextAsOptional");
   registry.add<ToStringHandleKernel>("IteratorToStringHandle");
   for (const char* op :

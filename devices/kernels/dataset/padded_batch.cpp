@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "devices/copy.h"
+#include "devices/kernels/dataset/batch_rows.h"
 #include "devices/kernels/dataset/dataset.h"
 #include "devices/kernels/dataset/pipeline.h"
 
@@ -10,10 +11,9 @@ namespace tagflow::devices {
 namespace {
 
 struct PaddingSpec {
-  int64_t size = 1;
+  BatchSpec batch;
   std::vector<PartialShape> shapes;  // of a row; unknown: the longest one
   std::vector<Tensor> values;
-  bool drops_rest = false;
 };
 
 // The shape of the rows of a component: the declared one, with the longest
@@ -98,36 +98,17 @@ class PaddedBatchStage final : public Stage {
                    const PaddingSpec& spec)
       : segment_(segment),
         dataset_(&dataset),
-        input_(std::move(input)),
-        spec_(spec) {}
+        spec_(spec),
+        rows_(segment, dataset, std::move(input), spec.batch) {}
 
   Progress next(Pull& pull) override {
-    while (!is_over_ && int64_t(rows_.size()) < spec_.size) {
-      if (!segment_.take_turn()) return Progress::kWait;
-      const Progress progress = input_->next(pull);
-      // What the batch has is given up with it.
-      if (progress == Progress::kFailed) rows_.clear();
-      if (progress == Progress::kWait || progress == Progress::kFailed)
-        return progress;
-      if (progress == Progress::kEnd)
-        is_over_ = true;
-      else
-        rows_.push_back(std::move(pull.element));
-      if (!rows_.empty() && rows_.back().size() != spec_.shapes.size()) {
-        rows_.clear();
-        return pull.fail(
-            invalid_argument("{}an element does not have {} components",
-                             dataset_->prefix(), spec_.shapes.size()));
-      }
-    }
-    if (rows_.empty() ||
-        (spec_.drops_rest && int64_t(rows_.size()) < spec_.size))
-      return Progress::kEnd;
+    const Progress progress = rows_.collect(pull);
+    if (progress != Progress::kElement) return progress;
     Element batch;
     Status failed;
     for (size_t c = 0; failed.ok() && c < spec_.shapes.size(); ++c) {
       Result<Tensor> rows =
-          padded(rows_, c, spec_, segment_.pipeline().allocator());
+          padded(rows_.rows(), c, spec_, segment_.pipeline().allocator());
       if (rows.ok())
         batch.push_back(*std::move(rows));
       else
@@ -141,17 +122,15 @@ class PaddedBatchStage final : public Stage {
  private:
   Segment& segment_;
   const DatasetRef dataset_;
-  const StagePtr input_;
   const PaddingSpec spec_;
-  std::vector<Element> rows_;
-  bool is_over_ = false;
+  BatchRows rows_;
 };
 
 Result<DatasetParts> padded_batch_dataset(const DatasetArgs& args) {
   const KernelContext& context = args.context();
   TAGFLOW_ASSIGN(const DatasetRef input, args.dataset(0));
   PaddingSpec spec;
-  TAGFLOW_ASSIGN(spec.size, args.at_least(1, 1, "batch_size"));
+  TAGFLOW_ASSIGN(spec.batch.size, args.at_least(1, 1, "batch_size"));
   const int components = args.list_size("Toutput_types");
   if (size_t(components) != input->spec().types.size())
     return context.fail("{} components are padded, but elements have {}",
@@ -174,16 +153,12 @@ Result<DatasetParts> padded_batch_dataset(const DatasetArgs& args) {
     spec.values.push_back(value);
   }
   if (context.num_inputs() > 2 + 2 * components) {
-    TAGFLOW_ASSIGN(spec.drops_rest,
+    TAGFLOW_ASSIGN(spec.batch.drops_rest,
                    args.flag(args.from_end(1), "drop_remainder"));
   }
-  int64_t cardinality = input->cardinality();
-  if (cardinality >= 0) {
-    const bool has_rest = cardinality % spec.size != 0 && !spec.drops_rest;
-    cardinality = cardinality / spec.size + (has_rest ? 1 : 0);
-  }
+  spec.batch.components = size_t(components);
   return DatasetParts{
-      cardinality,
+      batches_of(input->cardinality(), spec.batch),
       [=](Segment& segment, const Dataset& self) -> Result<StagePtr> {
         TAGFLOW_ASSIGN(StagePtr stage, input->start(segment));
         return StagePtr(std::make_unique<PaddedBatchStage>(

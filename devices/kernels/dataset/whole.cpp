@@ -97,7 +97,7 @@ class WholeKernel : public AsyncKernel {
         context, DatasetRef(make_ref_counted<Dataset>(
                      context.node().op(), context.node().name(), spec_,
                      *std::move(parts))));
-    const auto request = std::make_shared<KernelRequest>(
+    const auto request = std::make_shared<WaitingKernel>(
         context, std::move(done), spec_, pipeline);
     if (context.on_cancel(request)) return pipeline->ask(request);
     if (request->claim())
