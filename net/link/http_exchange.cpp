@@ -116,10 +116,8 @@ bool HttpServer::Exchange::upgrade() {
     refuse(http::status::bad_request, "a client waits for the upgrade");
     return true;
   }
-  if (server_.num_running >= server_.options.most_running) {
-    refuse(http::status::service_unavailable, "there are too many clients");
-    return true;
-  }
+  stays_ = stays_ && parser_->is_done();
+  if (refuses_more()) return true;
   const auto field = [&](http::field name) {
     const auto value = request[name];
     return std::string(value.data(), value.size());
@@ -227,15 +225,20 @@ bool HttpServer::Exchange::charge_to(size_t bytes) {
   return false;
 }
 
+bool HttpServer::Exchange::refuses_more() {
+  if (server_.num_running < server_.options.most_running) return false;
+  answer(http_refusal(unsigned(http::status::too_many_requests),
+                      "too many requests are running; try again"),
+         is_head_, stays_);
+  return true;
+}
+
 void HttpServer::Exchange::run() {
   ErrorCode ignored;
   timer_.cancel(ignored);
   if (server_.is_draining)
     return refuse(http::status::service_unavailable, "the server ends");
-  if (server_.num_running >= server_.options.most_running)
-    return answer(http_refusal(unsigned(http::status::too_many_requests),
-                               "too many requests are running; try again"),
-                  is_head_, stays_);
+  if (refuses_more()) return;
   auto& message = body_->get();
   const auto method = message.method_string();
   const auto target = message.target();

@@ -132,6 +132,8 @@ class HttpServer::Exchange : public std::enable_shared_from_this<Exchange> {
   // False, and the request is refused, if the memory is used up.
   bool charge_to(size_t bytes);
   void run();
+  // Answers that too many requests run, if they do.
+  bool refuses_more();
   // Reads ahead while a request runs, to see whether the peer goes.
   void watch();
   void refuse(boost::beast::http::status status, std::string_view why);

@@ -187,7 +187,7 @@ TEST_CASE("there are as many WebSockets as requests may run") {
   auto [client, socket] = f.connect();
   const Socket second = f.dial();
   write_all(second, upgrade_of("/live"));
-  CHECK(read_head(second).starts_with("HTTP/1.1 503 "));
+  CHECK(read_head(second).starts_with("HTTP/1.1 429 "));
   client = Socket();
   CHECK(f.closed.take() == 1);
   while (f.server->num_running() > 0) std::this_thread::yield();
