@@ -15,6 +15,10 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
     return error(Code::kCancelled, "[session] the session was closed");
   };
   TAGFLOW_RETURN_IF_ERROR(devices_->engine().check_process());
+  // The session of its functions has a part of the time, not as much again.
+  const Clock::time_point end =
+      Clock::now() + std::min(deadline.value_or(kLongestTimeout),
+                              std::chrono::nanoseconds(kLongestTimeout));
   std::unique_lock lock(steps_mutex_);
   closed_ = true;
   // Steps that were told to end are at the back.
@@ -29,7 +33,8 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
   }
   lock.unlock();
   cache_.clear();
-  if (functions_ != nullptr) functions_->close(deadline);
+  Status functions;
+  if (functions_ != nullptr) functions = functions_->close(deadline);
   if (Engine::on_worker())
     return error(Code::kFailedPrecondition,
                  "[session] the session is closed, but a `done` or a thread "
@@ -38,8 +43,7 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
   const auto is_over = [this] { return open_.empty() && num_unanswered_ == 0; };
   if (!deadline) {
     steps_changed_.wait(lock, is_over);
-  } else if (!steps_changed_.wait_for(
-                 lock, std::min(*deadline, kLongestTimeout), is_over)) {
+  } else if (!steps_changed_.wait_until(lock, end, is_over)) {
     is_left_ = true;
     return error(Code::kDeadlineExceeded,
                  "[session] the session is closed, but it still has {} after "
@@ -48,7 +52,7 @@ Status SessionState::close(std::optional<std::chrono::nanoseconds> deadline) {
                                : counted(open_.size(), "open run"),
                  std::chrono::duration<double>(*deadline).count());
   }
-  return {};
+  return functions;
 }
 
 SessionHandle::~SessionHandle() {

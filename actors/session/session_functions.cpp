@@ -168,7 +168,8 @@ int SessionFunctions::parallelism() const {
   return devices_->engine().workers();
 }
 
-void SessionFunctions::close(std::optional<std::chrono::nanoseconds> deadline) {
+Status SessionFunctions::close(
+    std::optional<std::chrono::nanoseconds> deadline) {
   std::shared_ptr<Session> inner;
   {
     const std::lock_guard lock(mutex_);
@@ -176,8 +177,8 @@ void SessionFunctions::close(std::optional<std::chrono::nanoseconds> deadline) {
     library_ = nullptr;
     inner = inner_;
   }
-  // On a thread of an engine it does not wait, and says so.
-  if (inner != nullptr) (void)inner->close(deadline).ok();
+  if (inner == nullptr) return {};
+  return inner->close(deadline).with_prefix("[functions of datasets] ");
 }
 
 }  // namespace tagflow::actors

@@ -56,8 +56,8 @@ class SessionFunctions final
   int parallelism() const override;
 
   // Cancels all calls, and rejects new ones. Waits for those that run, as
-  // Session::close() does.
-  void close(std::optional<std::chrono::nanoseconds> deadline);
+  // Session::close() does, with its errors.
+  Status close(std::optional<std::chrono::nanoseconds> deadline);
 
  private:
   class Group;

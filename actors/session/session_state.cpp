@@ -65,7 +65,8 @@ SessionState::SessionState(SessionOptions options,
       check_({.max_nodes = options_.max_nodes}) {}
 
 SessionState::~SessionState() {
-  if (functions_ != nullptr) functions_->close(std::chrono::nanoseconds(0));
+  if (functions_ != nullptr)
+    static_cast<void>(functions_->close(std::chrono::nanoseconds(0)));
 }
 
 class SessionState::CompileLock {

@@ -79,22 +79,20 @@ std::optional<ClientSession::Clock::time_point> ClientSession::idle_since()
 
 void ClientSession::close() {
   std::map<std::string, std::shared_ptr<PartialRun>> partial_runs;
+  std::map<int64_t, ReadyToRun> callables;
   {
     const std::lock_guard lock(mutex_);
     is_closed_ = true;
     partial_runs.swap(partial_runs_);
-  }
-  for (const auto& [name, run] : partial_runs) run->close();
-  // Callables of graphs of their own have sessions of their own.
-  std::map<int64_t, ReadyToRun> callables;
-  {
-    const std::lock_guard lock(mutex_);
     callables.swap(callables_);
   }
+  const EndTime by = longest_end();
+  for (const auto& [name, run] : partial_runs) run->close(by);
+  // Callables of graphs of their own have sessions of their own.
   for (const auto& [number, callable] : callables)
     if (callable->own != nullptr)
-      static_cast<void>(callable->own->close(kLongestEnd));
-  end_session(*session_, container_);
+      static_cast<void>(callable->own->close(time_left(by)));
+  end_session(*session_, container_, by);
   drop_old_traces();
   const std::lock_guard lock(mutex_);
   for (auto& [trace, prepared] : early_traces_)

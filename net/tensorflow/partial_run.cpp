@@ -20,10 +20,15 @@ DataType type_of(const Endpoint& at) {
 
 }  // namespace
 
-void end_session(actors::Session& session, const std::string& container) {
+std::chrono::nanoseconds time_left(EndTime by) {
+  return std::max(by - EndTime::clock::now(), EndTime::duration::zero());
+}
+
+void end_session(actors::Session& session, const std::string& container,
+                 EndTime by) {
   // Errors say that there is nothing to be done, or that a kernel goes on.
   static_cast<void>(session.reset({container}));
-  static_cast<void>(session.close(kLongestEnd));
+  static_cast<void>(session.close(time_left(by)));
   static_cast<void>(session.reset({container}));
 }
 
@@ -300,6 +305,6 @@ bool PartialRun::is_over() const {
          (has_failed_step_ || (over_->ok() && is_used_up()));
 }
 
-void PartialRun::close() { end_session(*session_, container_); }
+void PartialRun::close(EndTime by) { end_session(*session_, container_, by); }
 
 }  // namespace tagflow::net

@@ -36,10 +36,16 @@ namespace tagflow::net {
 
 // For kernels that cannot be interrupted; then they end on their own.
 inline constexpr std::chrono::seconds kLongestEnd{5};
-// Cancels what the session runs, waits for it, and empties a container that
-// only it has: what waits in a queue there is told so, by the queue. Waits for
-// kLongestEnd at most.
-void end_session(actors::Session& session, const std::string& container);
+// When the end of a session, with all that belong to it, gives up waiting.
+using EndTime = std::chrono::steady_clock::time_point;
+inline EndTime longest_end() { return EndTime::clock::now() + kLongestEnd; }
+// Not negative.
+std::chrono::nanoseconds time_left(EndTime by);
+// Cancels what the session runs, waits for it until then, and empties a
+// container that only it has: what waits in a queue there is told so, by the
+// queue.
+void end_session(actors::Session& session, const std::string& container,
+                 EndTime by);
 
 // Owned by its runs, too. Thread-safe.
 class PartialRun : public std::enable_shared_from_this<PartialRun> {
@@ -72,7 +78,7 @@ class PartialRun : public std::enable_shared_from_this<PartialRun> {
   bool is_over() const;
   // Cancels what runs, waits for it, for a limited time, and removes the
   // queues.
-  void close();
+  void close(EndTime by = longest_end());
 
  private:
   // A tensor that is fed or fetched.

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "devices/files/record_file.h"
+#include "tests/actors/holding_op.h"
+#include "tests/actors/pending.h"
 #include "tests/actors/session/pipeline_graph.h"
 #include "tests/temp_folder.h"
 
@@ -81,6 +83,32 @@ TEST_CASE("datasets: a session ends while a function waits") {
     session.reset();
     CHECK(is_answered);
   }
+}
+
+TEST_CASE("datasets: closing tells of a function that does not end in time") {
+  static_cast<void>(blocked_graph());  // its op is registered then
+  PipelineGraph g;
+  g.define(
+      graph::function("held", {"x: int64"}, {"y: int64"},
+                      {body_node("block", "TestBlock", {"x"}, {{"T", kLong}})},
+                      {{"y", "block:y:0"}}));
+  g.range("numbers", 100);
+  g.add({body_node("mapped", "MapDataset", {"numbers"}, calling("held"))});
+  g.iterate("mapped");
+  const auto session = g.session({});
+  initialise(*session);
+  Blockade blockade;
+  Pending run(*session, "next");
+  blockade.until_begun(1);
+  run.token.cancel();
+  CHECK(run.get().status().code() == Code::kCancelled);
+  // The run is over, the call that it has waited for is not.
+  const Status status = session->close(std::chrono::nanoseconds(0));
+  CHECK(status.code() == Code::kDeadlineExceeded);
+  CHECK(contains(status.to_string(), "functions of datasets"));
+  CHECK(contains(status.to_string(), "still has 1 open run after"));
+  blockade.let_go();
+  CHECK(session->close().ok());
 }
 
 TEST_CASE("datasets: an iterator that nobody asks any more is freed") {
