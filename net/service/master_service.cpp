@@ -107,13 +107,18 @@ std::span<const graph::DeviceInfo> MasterService::devices() const {
 
 Result<std::unique_ptr<MasterService::Client>> MasterService::admit() {
   return guarded("service", [&]() -> Result<std::unique_ptr<Client>> {
+    // Its end takes the lock.
+    std::unique_ptr<Client> client;
+    {
+      const std::lock_guard lock(mutex_);
+      client.reset(new Client(*this, ++last_id_));
+    }
     const std::lock_guard lock(mutex_);
     if (clients_.size() >= options_.limits.clients)
       return error(Code::kResourceExhausted,
                    "[service] {} clients are here, "
                    "the limit",
                    clients_.size());
-    std::unique_ptr<Client> client(new Client(*this, ++last_id_));
     clients_.emplace(client->id_, client.get());
     return client;
   });
@@ -163,9 +168,9 @@ bool MasterService::has_queue() {
   return turns_.has_queue();
 }
 
-void MasterService::begin(const RunTurns::Starts& starts) {
+void MasterService::begin(RunTurns::Starts starts) {
   std::unique_lock lock(mutex_);
-  to_begin_.insert(to_begin_.end(), starts.begin(), starts.end());
+  to_begin_.splice(to_begin_.end(), starts);
   if (std::exchange(is_beginning_, true)) return;
   while (!to_begin_.empty()) {
     const uint64_t id = to_begin_.front();
@@ -209,7 +214,7 @@ void MasterService::let_watch(Pending& pending) {
 }
 
 std::shared_ptr<MasterService::Pending> MasterService::take(
-    uint64_t id, RunTurns::Starts& starts) {
+    uint64_t id, RunTurns::Starts& starts) noexcept {
   const auto node = pending_.extract(id);
   if (node.empty()) return nullptr;
   Pending& pending = *node.mapped();
@@ -234,30 +239,33 @@ void MasterService::on_over(uint64_t id, Result<std::vector<Tensor>> answer,
       watcher = take(pending->watcher, starts);
     if (pending != nullptr && pending->trace != nullptr &&
         pending->token.cancelled())
-      kept_traces_.push_back(
-          {std::chrono::steady_clock::now() + kTraceTime, pending->trace});
+      // Without memory it counts no longer than it is used.
+      static_cast<void>(guarded([&] {
+        kept_traces_.push_back(
+            {std::chrono::steady_clock::now() + kTraceTime, pending->trace});
+      }));
   }
   if (pending == nullptr) return;
   if (watcher == nullptr)
-    return this->answer(*pending, std::move(answer), stats, starts);
+    return this->answer(*pending, std::move(answer), stats, std::move(starts));
   this->answer(*pending, std::move(answer), stats, {});
-  this->answer(*watcher, std::vector<Tensor>(), {}, starts);
+  this->answer(*watcher, std::vector<Tensor>(), {}, std::move(starts));
 }
 
 void MasterService::answer(Pending& pending, Result<std::vector<Tensor>> answer,
                            const actors::RunStats& stats,
-                           const RunTurns::Starts& starts) {
+                           RunTurns::Starts starts) {
   // Its exceptions are the door's, which has none.
   static_cast<void>(guarded(
       [&] { std::exchange(pending.done, {})(std::move(answer), stats); }));
-  if (!starts.empty()) begin(starts);
+  if (!starts.empty()) begin(std::move(starts));
   const std::lock_guard lock(mutex_);
   if (--pending.client->unanswered_ == 0) changed_.notify_all();
 }
 
 Status MasterService::Client::run(uint64_t executable, uint64_t number,
                                   std::vector<Tensor> feeds, Done done,
-                                  std::shared_ptr<actors::Trace> trace) {
+                                  std::shared_ptr<actors::Trace> trace) try {
   const ServiceLimits& limits = service_.options_.limits;
   auto pending = std::make_shared<Pending>();
   for (const Tensor& feed : feeds) pending->bytes += memory_of(feed);
@@ -292,6 +300,19 @@ Status MasterService::Client::run(uint64_t executable, uint64_t number,
     if (!runs_.emplace(number, id).second)
       return error(Code::kAlreadyExists, "[service] run {} is under way",
                    number);
+    const Status listed = guarded("service", [&] {
+      service_.pending_.emplace(id, pending);
+      if (watches) {
+        service_.watchers_.push_back(id);
+      } else {
+        service_.turns_.add(id_, id, starts);
+      }
+    });
+    if (!listed.ok()) {
+      service_.pending_.erase(id);
+      runs_.erase(number);
+      return listed;
+    }
     service_.last_id_ = id;
     pending->client = this;
     pending->number = number;
@@ -301,15 +322,11 @@ Status MasterService::Client::run(uint64_t executable, uint64_t number,
     pending->done = std::move(done);
     bytes_ += pending->bytes;
     ++unanswered_;
-    service_.pending_.emplace(id, std::move(pending));
-    if (watches) {
-      service_.watchers_.push_back(id);
-    } else {
-      service_.turns_.add(id_, id, starts);
-    }
   }
-  if (!starts.empty()) service_.begin(starts);
+  if (!starts.empty()) service_.begin(std::move(starts));
   return {};
+} catch (...) {
+  return current_fault("service");
 }
 
 void MasterService::Client::cancel(uint64_t number, const Status& cause) {
@@ -331,7 +348,7 @@ void MasterService::Client::cancel(uint64_t number, const Status& cause) {
                                 : "it was still waiting for its turn";
   service_.answer(*pending,
                   error(cause.code(), "{}; {}", cause.message(), state), {},
-                  starts);
+                  std::move(starts));
 }
 
 // --- Sessions ---------------------------------------------------------------
@@ -390,9 +407,9 @@ Status MasterService::Client::claim(uint64_t number) {
 }
 
 Result<MasterService::Client::Answer> MasterService::Client::perform(
-    const ServiceRequest& request) {
+    const ServiceRequest& request) try {
   if (const auto* what = std::get_if<Request::Extend>(&request.what))
-    return guarded("service", [&] { return extend(request.session, *what); });
+    return extend(request.session, *what);
   const uint64_t number = request.number();
   actors::CancelToken token;
   {
@@ -400,33 +417,44 @@ Result<MasterService::Client::Answer> MasterService::Client::perform(
     TAGFLOW_RETURN_IF_ERROR(claim(number));
     making_.emplace(number, token);
   }
-  auto made = guarded("service", [&]() -> Result<Made> {
-    if (const auto* what = std::get_if<Request::Open>(&request.what))
-      return open(*what);
-    if (std::holds_alternative<Request::Watch>(request.what))
-      return Made{.updates_state = false};
-    return prepare(request.session, std::get<Request::Prepare>(request.what),
-                   token);
-  });
+  auto made = guarded("service", [&] { return make(request, token); });
   // What nobody wants is destroyed without the lock.
   const std::lock_guard lock(service_.mutex_);
   if (making_.erase(number) == 0)
     return error(Code::kCancelled, "[service] {} was released", number);
-  if (made.ok() && made->session != nullptr &&
-      sessions_.size() >= service_.options_.limits.sessions)
-    made = error(Code::kResourceExhausted,
-                 "[service] the client has {} sessions, the limit",
-                 sessions_.size());
-  if (!made.ok()) {
+  const Status kept = guarded("service", [&] { return keep(number, made); });
+  if (!kept.ok()) {
+    // It will be released; without memory, as what was never asked for.
     failed_.insert(number);
-    return made.status();
-  }
-  if (made->session != nullptr) {
-    sessions_.emplace(number, std::move(made->session));
-  } else {
-    executables_.emplace(number, std::move(made->executable));
+    return kept;
   }
   return Answer{made->updates_state, std::move(made->warnings)};
+} catch (...) {
+  return current_fault("service");
+}
+
+Result<MasterService::Client::Made> MasterService::Client::make(
+    const ServiceRequest& request, const actors::CancelToken& token) {
+  if (const auto* what = std::get_if<Request::Open>(&request.what))
+    return open(*what);
+  if (std::holds_alternative<Request::Watch>(request.what))
+    return Made{.updates_state = false};
+  return prepare(request.session, std::get<Request::Prepare>(request.what),
+                 token);
+}
+
+Status MasterService::Client::keep(uint64_t number, Result<Made>& made) {
+  TAGFLOW_RETURN_IF_ERROR(made.status());
+  if (made->session == nullptr) {
+    executables_.emplace(number, made->executable);
+  } else if (sessions_.size() >= service_.options_.limits.sessions) {
+    return error(Code::kResourceExhausted,
+                 "[service] the client has {} sessions, the limit",
+                 sessions_.size());
+  } else {
+    sessions_.emplace(number, made->session);
+  }
+  return {};
 }
 
 Result<MasterService::Client::Made> MasterService::Client::open(
@@ -508,7 +536,8 @@ Result<MasterService::Client::Made> MasterService::Client::prepare(
               .warnings = held->warnings->take()};
 }
 
-Result<std::shared_ptr<void>> MasterService::Client::release(uint64_t number) {
+Result<std::shared_ptr<void>> MasterService::Client::release(
+    uint64_t number) try {
   std::shared_ptr<void> released;
   std::optional<actors::CancelToken> token;
   {
@@ -529,6 +558,8 @@ Result<std::shared_ptr<void>> MasterService::Client::release(uint64_t number) {
   }
   if (token) token->cancel();
   return released;
+} catch (...) {
+  return current_fault("service");
 }
 
 Status MasterService::Client::reset(
@@ -536,18 +567,26 @@ Status MasterService::Client::reset(
   return service_.root_->reset(containers);
 }
 
+// One by one, since a list of them would take memory.
 void MasterService::Client::abandon() {
-  std::vector<uint64_t> runs;
-  std::vector<actors::CancelToken> compiling;
-  {
-    const std::lock_guard lock(service_.mutex_);
-    has_left_ = true;
-    for (const auto& [number, id] : runs_) runs.push_back(number);
-    for (const auto& [number, token] : making_) compiling.push_back(token);
+  const Status cause = error(Code::kCancelled, "[service] the client has left");
+  std::unique_lock lock(service_.mutex_);
+  has_left_ = true;
+  for (auto at = making_.begin(); at != making_.end();) {
+    const uint64_t number = at->first;
+    actors::CancelToken token = at->second;
+    lock.unlock();
+    token.cancel();
+    lock.lock();
+    at = making_.upper_bound(number);
   }
-  for (actors::CancelToken& token : compiling) token.cancel();
-  for (const uint64_t number : runs)
-    cancel(number, error(Code::kCancelled, "[service] the client has left"));
+  for (auto at = runs_.begin(); at != runs_.end();) {
+    const uint64_t number = at->first;
+    lock.unlock();
+    cancel(number, cause);
+    lock.lock();
+    at = runs_.upper_bound(number);
+  }
 }
 
 void MasterService::Client::leave() {
@@ -571,7 +610,7 @@ void MasterService::look() {
       turns_.set_waiting(id, size_t(waiting), starts);
     }
   }
-  if (!starts.empty()) begin(starts);
+  if (!starts.empty()) begin(std::move(starts));
 }
 
 }  // namespace tagflow::net

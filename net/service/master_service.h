@@ -87,18 +87,18 @@ class MasterService {
       : options_(std::move(options)), turns_(options_.limits.active_runs) {}
   // Begins the runs whose turn it is. One thread does at a time, so that runs
   // which fail at once do not nest.
-  void begin(const RunTurns::Starts& starts);
+  void begin(RunTurns::Starts starts);
   void start(uint64_t id);
   void on_over(uint64_t id, Result<std::vector<Tensor>> answer,
                const actors::RunStats& stats);
   // A run begins: whoever watches gets its trace. REQUIRES: the lock is held
   void let_watch(Pending& pending);
   // Takes it out; null if it is over. REQUIRES: the lock is held
-  std::shared_ptr<Pending> take(uint64_t id, RunTurns::Starts& starts);
+  std::shared_ptr<Pending> take(uint64_t id, RunTurns::Starts& starts) noexcept;
   // Calls its `done`, which is the last that its client hears of it, and begins
   // the others. Then the client may go, and the service after it.
   void answer(Pending& pending, Result<std::vector<Tensor>> answer,
-              const actors::RunStats& stats, const RunTurns::Starts& starts);
+              const actors::RunStats& stats, RunTurns::Starts starts);
 
   const Options options_;
   std::unique_ptr<actors::Session> root_;  // has the state, and no graph
@@ -108,7 +108,7 @@ class MasterService {
   std::map<uint64_t, Client*> clients_;
   std::map<uint64_t, std::shared_ptr<Pending>> pending_;  // runs, by id
   uint64_t last_id_ = 0;                                  // of clients and runs
-  std::deque<uint64_t> to_begin_;
+  RunTurns::Starts to_begin_;
   std::vector<std::weak_ptr<actors::Trace>> traces_;
   std::deque<uint64_t> watchers_;  // the ids of those that wait
   // A run that was cancelled may be recorded until its workers have ended it.
@@ -120,7 +120,9 @@ class MasterService {
   bool is_beginning_ = false;
 };
 
-// What one client has. Thread-safe.
+// What one client has. Only what it asks for takes memory, and is refused with
+// ResourceExhausted if there is none: what is under way then goes on, is
+// answered, and can be ended. Thread-safe.
 class MasterService::Client {
  public:
   struct Answer {
@@ -184,6 +186,10 @@ class MasterService::Client {
   // Whether a number may be used. One beyond a limit has been asked for in
   // vain. REQUIRES: the service's lock is held
   Status claim(uint64_t number);
+  Result<Made> make(const ServiceRequest& request,
+                    const actors::CancelToken& token);
+  // Keeps what was made. REQUIRES: the service's lock is held
+  Status keep(uint64_t number, Result<Made>& made);
 
   MasterService& service_;
   const uint64_t id_;

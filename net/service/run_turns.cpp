@@ -5,20 +5,29 @@
 namespace tagflow::net {
 
 void RunTurns::add(Client client, Run run, Starts& starts) {
-  std::deque<Run>& queue = clients_[client].queue;
-  if (queue.empty()) rotation_.push_back(client);
-  queue.push_back(run);
+  Starts one{run};
+  auto found = clients_.find(client);
+  if (found == clients_.end()) {
+    Runs made;
+    made.place.push_back(client);
+    found = clients_.emplace(client, std::move(made)).first;
+  }
+  Runs& runs = found->second;
+  runs.queue.splice(runs.queue.end(), one);
+  rotation_.splice(rotation_.end(), runs.place);
   start_next(starts);
 }
 
-void RunTurns::remove(Client client, Run run, Starts& starts) {
+void RunTurns::remove(Client client, Run run, Starts& starts) noexcept {
   const auto found = clients_.find(client);
   if (found == clients_.end()) return;
   Runs& runs = found->second;
   if (const auto place = std::ranges::find(runs.queue, run);
       place != runs.queue.end()) {
     runs.queue.erase(place);
-    if (runs.queue.empty()) std::erase(rotation_, client);
+    if (runs.queue.empty())
+      runs.place.splice(runs.place.end(), rotation_,
+                        std::ranges::find(rotation_, client));
   } else if (runs.begun > 0) {
     --runs.begun;
     // Which of them has ended is not known; the next look corrects it.
@@ -32,7 +41,8 @@ void RunTurns::remove(Client client, Run run, Starts& starts) {
   start_next(starts);
 }
 
-void RunTurns::set_waiting(Client client, size_t count, Starts& starts) {
+void RunTurns::set_waiting(Client client, size_t count,
+                           Starts& starts) noexcept {
   const auto found = clients_.find(client);
   if (found == clients_.end()) return;
   Runs& runs = found->second;
@@ -52,7 +62,7 @@ RunTurns::Sizes RunTurns::sizes() const {
   return sizes;
 }
 
-std::deque<RunTurns::Client>::iterator RunTurns::next() {
+std::list<RunTurns::Client>::iterator RunTurns::next() {
   if (computing_ < most_) return rotation_.begin();
   if (own_ == 0) return rotation_.end();
   return std::ranges::find_if(rotation_, [this](Client client) {
@@ -60,16 +70,15 @@ std::deque<RunTurns::Client>::iterator RunTurns::next() {
   });
 }
 
-void RunTurns::start_next(Starts& starts) {
+void RunTurns::start_next(Starts& starts) noexcept {
   for (auto at = next(); at != rotation_.end(); at = next()) {
-    const Client client = *at;
-    rotation_.erase(at);
-    Runs& runs = clients_.at(client);
-    starts.push_back(runs.queue.front());
-    runs.queue.pop_front();
+    Runs& runs = clients_.find(*at)->second;
+    starts.splice(starts.end(), runs.queue, runs.queue.begin());
     ++runs.begun;
     ++computing_;
-    if (!runs.queue.empty()) rotation_.push_back(client);
+    // Behind the others, if it has more.
+    auto& to = runs.queue.empty() ? runs.place : rotation_;
+    to.splice(to.end(), rotation_, at);
   }
 }
 

@@ -3,9 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
-#include <vector>
 
 namespace tagflow::net {
 
@@ -18,23 +17,25 @@ namespace tagflow::net {
 // and waits for an event such as an element of a queue, does not count, since
 // what it waits for may be one of the runs that wait for their turn.
 //
-// A state machine without threads and clocks. Thread-compatible.
+// A state machine without threads and clocks. Only add() takes memory: what is
+// over can always be taken out, and the next one begin. Thread-compatible.
 class RunTurns {
  public:
   using Client = uint64_t;
   using Run = uint64_t;
   // The runs that begin now, in order.
-  using Starts = std::vector<Run>;
+  using Starts = std::list<Run>;
 
   // REQUIRES: most > 0
   explicit RunTurns(size_t most) : most_(most), own_(most / 64) {}
 
-  // A client asks for a run. REQUIRES: no other run here has its number
+  // A client asks for a run. If there is no memory for it, it throws, and has
+  // changed nothing. REQUIRES: no other run here has its number
   void add(Client client, Run run, Starts& starts);
   // A run is over, or is given up while it waits for its turn; it is here.
-  void remove(Client client, Run run, Starts& starts);
+  void remove(Client client, Run run, Starts& starts) noexcept;
   // So many runs of the client wait for events: those that began, at most.
-  void set_waiting(Client client, size_t count, Starts& starts);
+  void set_waiting(Client client, size_t count, Starts& starts) noexcept;
   // Whether a run waits for its turn.
   bool has_queue() const { return !rotation_.empty(); }
   // Of all clients.
@@ -47,7 +48,8 @@ class RunTurns {
 
  private:
   struct Runs {
-    std::deque<Run> queue;
+    std::list<Run> queue;
+    std::list<Client> place;  // in the rotation, while it is not there
     size_t begun = 0;
     size_t waiting = 0;  // of those that began
 
@@ -55,14 +57,14 @@ class RunTurns {
   };
   // The next client that may begin a run: its place in the rotation, or the
   // end.
-  std::deque<Client>::iterator next();
-  void start_next(Starts& starts);
+  std::list<Client>::iterator next();
+  void start_next(Starts& starts) noexcept;
 
   const size_t most_;
   const size_t own_;      // of each client, whatever others do; 0: none
   size_t computing_ = 0;  // began, and do not wait
   std::map<Client, Runs> clients_;
-  std::deque<Client> rotation_;  // those with a queue, the next one first
+  std::list<Client> rotation_;  // those with a queue, the next one first
 };
 
 }  // namespace tagflow::net

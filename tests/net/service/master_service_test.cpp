@@ -6,6 +6,8 @@
 #include <limits>
 #include <thread>
 
+#include "tests/actors/pending.h"
+#include "tests/failing_new.h"
 #include "tests/net/service/service.h"
 
 namespace tagflow::net {
@@ -98,6 +100,94 @@ TEST_CASE("a run that a client cancels ends, and others of it go on") {
   CHECK(runs[0].wait().status().code() == Code::kCancelled);
   CHECK(!runs[1].is_there());
   one.client->cancel(7, error(Code::kAborted, "it is not there"));
+}
+
+TEST_CASE("without memory a run is refused or fails, and its client goes on") {
+  const auto service = service_of({.active_runs = 1});
+  const Shared shared;
+  ServedClient one(*service, shared.graph);
+  must(one.run({}, {"set"}));
+  const uint64_t get = one.prepare({"get"});
+  bool has_failed = true;
+  for (int64_t k = 1; has_failed; ++k) {
+    CAPTURE(k);
+    Answered answer;
+    actors::Done done = answer.done();
+    FailAllocation fail(k);
+    const Status started =
+        one.client->run(get, uint64_t(k), {}, std::move(done));
+    if (started.ok()) {
+      CHECK(actors::comes_true([&] { return answer.is_there(); }));
+    }
+    fail.stop();
+    has_failed = fail.failed();
+    const Status ended = started.ok() ? answer.wait().status() : started;
+    INFO(ended.to_string());
+    CHECK((ended.ok() || ended.code() == Code::kResourceExhausted));
+    CHECK((ended.ok() || has_failed));
+    // Its number is free again, and it holds no place.
+    Answered next;
+    must(one.client->run(get, uint64_t(k), {}, next.done()));
+    CHECK(must(next.wait())[0].item<float>().value() == 5.f);
+  }
+  CHECK(service->figures().runs_begun == 0);
+  CHECK(service->figures().feed_bytes == 0);
+}
+
+TEST_CASE("to end what is under way takes no memory of the service") {
+  const auto service = service_of({.active_runs = 2});
+  const Shared shared;
+  ServedClient one(*service, shared.graph);
+  const uint64_t loop = one.prepare({"loop"});
+  Answered runs[6];
+  for (uint64_t i = 0; i < 6; ++i)
+    must(one.client->run(loop, i, {}, runs[i].done()));
+  {
+    FailAllocation fail(1, 1000);
+    one.client->abandon();
+  }
+  one.client->leave();
+  for (Answered& run : runs) CHECK(!run.wait().ok());
+}
+
+TEST_CASE("without memory a client, a session, a signature are refused") {
+  const auto service = service_of();
+  const Shared shared;
+  ServedClient one(*service, shared.graph);
+  uint64_t number = 100;
+  const auto check = [&](int64_t k, const FailAllocation& fail,
+                         const Status& status) {
+    CAPTURE(k);
+    INFO(status.to_string());
+    CHECK((status.ok() || status.code() == Code::kResourceExhausted));
+    CHECK((status.ok() || fail.failed()));
+    return fail.failed();
+  };
+  bool has_failed = true;
+  for (int64_t k = 1; has_failed; ++k) {
+    FailAllocation fail(k);
+    const Status status = service->admit().status();
+    fail.stop();
+    has_failed = check(k, fail, status);
+  }
+  const auto perform_all = [&](const auto& make_request) {
+    has_failed = true;
+    for (int64_t k = 1; has_failed; ++k) {
+      const ServiceRequest request = make_request();
+      FailAllocation fail(k);
+      const Status status = one.client->perform(request).status();
+      fail.stop();
+      has_failed = check(k, fail, status);
+      // Whatever became of it, it can be released.
+      CHECK(one.client->release(number++).ok());
+    }
+  };
+  perform_all([&] { return open_request(number); });
+  perform_all([&] { return prepare_request(1, number, {"get"}); });
+  // The service is as it was.
+  must(one.run({}, {"set"}));
+  CHECK(must(one.run({"get"}))[0].item<float>().value() == 5.f);
+  CHECK(service->figures().clients == 1);
 }
 
 TEST_CASE("a client beyond its limits is refused, and others are not") {

@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <new>
+
+#include "tests/failing_new.h"
+
 namespace tagflow::net {
 namespace {
 
@@ -61,6 +65,36 @@ TEST_CASE("a run that waits for an event leaves its turn to another one") {
   CHECK(starts == Starts{1, 2, 3, 4, 5});
   turns.remove(5, 5, starts);
   CHECK(starts == Starts{1, 2, 3, 4, 5, 6});
+}
+
+TEST_CASE("a run that there is no memory for is as if it had not been asked") {
+  RunTurns turns(1);
+  Starts starts;
+  turns.add(7, 1, starts);
+  for (const uint64_t client : {7, 8})
+    for (int64_t k = 1;; ++k) {
+      bool is_in = true;
+      FailAllocation fail(k);
+      try {
+        turns.add(client, 100 + client, starts);
+      } catch (const std::bad_alloc&) {
+        is_in = false;
+      }
+      fail.stop();
+      CHECK(is_in == !fail.failed());
+      CHECK(turns.has_queue() == (is_in || client == 8));
+      if (is_in) break;
+    }
+  CHECK(starts == Starts{1});
+  // Nothing else takes memory.
+  FailAllocation none(1, 1000);
+  turns.remove(7, 1, starts);
+  turns.remove(7, 107, starts);
+  turns.set_waiting(8, 1, starts);
+  turns.remove(8, 108, starts);
+  CHECK(!none.failed());
+  none.stop();
+  CHECK(starts == Starts{1, 107, 108});
 }
 
 TEST_CASE("endless runs of some clients do not stop another one") {
