@@ -195,6 +195,17 @@ void Parts::on_pulled(PeerSession& from, uint64_t step, const TransferKey& key,
   if (!status.ok()) (*entered).step->fail(std::move(status));
 }
 
+void Parts::forget(const PeerSession& session) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [step, all] : early_)
+    std::erase_if(all, [&](const Early& early) {
+      if (early.from != &session) return false;
+      num_early_ -= count_of(early.tokens);
+      return true;
+    });
+  std::erase_if(early_, [](const auto& entry) { return entry.second.empty(); });
+}
+
 void Parts::drop(const std::vector<Early>& early) {
   for (const Early& each : early) drop(*each.from, each.tokens);
 }

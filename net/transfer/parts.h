@@ -65,6 +65,9 @@ class Parts {
   // `value`: none of a dead token.
   void on_pulled(PeerSession& from, uint64_t step, const TransferKey& key,
                  Result<std::optional<Tensor>> value);
+  // A session that is lost, and has been stopped, goes: what came early from it
+  // goes, too.
+  void forget(const PeerSession& session);
 
  private:
   struct Open {

@@ -58,6 +58,9 @@ class PeerSession {
   Status pull(uint64_t step, const TransferKey& key, uint32_t theirs);
   // Loses it, for a reason of this side.
   void close(const Status& reason) { channel_.close(reason); }
+  // No handler is called any more when this returns. REQUIRES: the thread is
+  // not one of the links'.
+  void stop() { channel_.stop(); }
   // Says why this side closes the session next.
   void leave(const std::string& reason) {
     static_cast<void>(channel_.send(Bye{reason}));

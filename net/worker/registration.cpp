@@ -96,6 +96,12 @@ Status complete_routes(const std::vector<graph::Partition>& partitions,
   return {};
 }
 
+// The ports of an executable keep its routes, and so the sessions.
+struct NamedSessions {
+  Routes routes;
+  std::vector<UsedSession> sessions;
+};
+
 }  // namespace
 
 Result<std::shared_ptr<Registered>> compile_registration(
@@ -103,7 +109,7 @@ Result<std::shared_ptr<Registered>> compile_registration(
     const std::shared_ptr<actors::DeviceSet>& devices,
     const graph::OpPolicy& policy,
     const std::shared_ptr<const devices::HostAccess>& host_access,
-    const std::vector<PeerSession*>& sessions, Parts& parts,
+    const std::vector<UsedSession>& sessions, Parts& parts,
     graph::Budget& budget) {
   auto registered = std::make_shared<Registered>();
   registered->fetches = registration.fetches;
@@ -111,18 +117,21 @@ Result<std::shared_ptr<Registered>> compile_registration(
                  read_parts(registration, *devices, policy, budget));
   find_feeds(partitions, *registered);
 
-  auto routes = std::make_shared<Routes>();
+  const auto named = std::make_shared<NamedSessions>();
+  named->sessions = sessions;
+  const std::shared_ptr<Routes> routes(named, &named->routes);
   std::vector<std::pair<uint32_t, uint32_t>> counts(sessions.size());
   for (const Register::Transfer& transfer : registration.transfers) {
     auto& [sent, received] = counts[transfer.peer];
     const uint32_t number = transfer.is_sent ? sent++ : received++;
-    routes->emplace(transfer.name, Route{sessions[transfer.peer], number});
+    routes->emplace(transfer.name,
+                    Route{sessions[transfer.peer].session, number});
   }
   TAGFLOW_RETURN_IF_ERROR(complete_routes(partitions, *routes));
 
   std::string names;
-  for (const PeerSession* session : sessions)
-    names += (names.empty() ? "" : ", ") + session->name();
+  for (const UsedSession& used : sessions)
+    names += (names.empty() ? "" : ", ") + used.session->name();
   if (names.empty()) names = "no other worker";
   actors::Peers peers{
       .spawn_rendezvous = actors::spawn_with_port(

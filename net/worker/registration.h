@@ -30,6 +30,12 @@ struct Registered {
   std::vector<std::string> warnings;
 };
 
+// A session with a peer, and what keeps it as long as an executable names it.
+struct UsedSession {
+  PeerSession* session = nullptr;
+  std::shared_ptr<const void> use;
+};
+
 // Reads, checks and compiles the parts. `sessions` are those with the peers, in
 // their order, and `parts` outlives the executable. InvalidArgument if the
 // transfers, devices or programs do not fit each other; PermissionDenied by the
@@ -39,7 +45,7 @@ Result<std::shared_ptr<Registered>> compile_registration(
     const std::shared_ptr<actors::DeviceSet>& devices,
     const graph::OpPolicy& policy,
     const std::shared_ptr<const devices::HostAccess>& host_access,
-    const std::vector<PeerSession*>& sessions, Parts& parts,
+    const std::vector<UsedSession>& sessions, Parts& parts,
     graph::Budget& budget);
 
 }  // namespace tagflow::net

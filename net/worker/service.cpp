@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <optional>
 
 #include "devices/files/host_access.h"
@@ -13,7 +14,7 @@
 namespace tagflow::net {
 namespace {
 
-// Of an incarnation; those that were lost count, since they stay.
+// Those that were lost do not count.
 constexpr size_t kMostSessions = 1024;
 // What the thread of run() has to do: more than a master asks for that has
 // registered, and releases, as many executables as it may. A Reset takes as
@@ -118,7 +119,8 @@ Service::~Service() {
   // Handlers of the master's links use what goes next, and the pointer, which
   // reset() takes away first.
   if (master_ != nullptr) master_->stop();
-  for (const auto& [id, sessions] : sessions_) sessions.back()->leave(bye);
+  for (const auto& [id, sessions] : sessions_)
+    sessions.back().session->leave(bye);
   sessions_.clear();
   master_.reset();
   feeds_.join();
@@ -140,7 +142,7 @@ Status Service::post(std::function<void()> job) {
 
 Status Service::run() {
   const auto is_called = [this] {
-    return is_closed_ || departure_.is_free() || !jobs_.empty();
+    return is_closed_ || departure_.is_free() || !jobs_.empty() || has_lost_;
   };
   using Clock = std::chrono::steady_clock;
   Clock::time_point next_look;
@@ -161,6 +163,9 @@ Status Service::run() {
       static_cast<void>(guarded([this] { look_at_steps(); }));
       next_look = Clock::now() + kLook;
     }
+    // Without memory, they go later.
+    if (has_lost_)
+      static_cast<void>(guarded([&] { drop_lost_sessions(lock); }));
     if (jobs_.empty()) continue;
     const std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
@@ -169,6 +174,8 @@ Status Service::run() {
     if (Status failed = guarded("net", job); !failed.ok())
       close(std::move(failed));
     lock.lock();
+    // An executable that has gone names no session any more.
+    has_lost_ = true;
   }
 }
 
@@ -279,14 +286,40 @@ Result<std::shared_ptr<Registered>> Service::make(const Register& registration,
                               sessions, parts_, budget);
 }
 
-PeerSession* Service::session_with(const PeerId& id) {
+UsedSession Service::session_with(const PeerId& id) {
   const auto found = sessions_.find(id);
-  if (found == sessions_.end() || !found->second.back()->lost().ok())
-    return nullptr;
-  return found->second.back().get();
+  if (found == sessions_.end()) return {};
+  const Session& last = found->second.back();
+  if (!last.session->lost().ok()) return {};
+  return {last.session.get(), last.use};
 }
 
-Result<std::vector<PeerSession*>> Service::sessions_of(
+void Service::drop_lost_sessions(std::unique_lock<std::mutex>& lock) {
+  has_lost_ = false;
+  const auto stays = [](const Session& one) {
+    return one.use.use_count() > 1 || one.session->lost().ok();
+  };
+  std::vector<Session> dropped;
+  for (auto at = sessions_.begin(); at != sessions_.end();) {
+    std::vector<Session>& all = at->second;
+    const auto gone = std::ranges::stable_partition(all, stays);
+    dropped.insert(dropped.end(), std::make_move_iterator(gone.begin()),
+                   std::make_move_iterator(gone.end()));
+    all.erase(gone.begin(), gone.end());
+    at = all.empty() ? sessions_.erase(at) : std::next(at);
+  }
+  if (dropped.empty()) return;
+  // Their handlers take the lock.
+  lock.unlock();
+  for (const Session& one : dropped) {
+    one.session->stop();
+    parts_.forget(*one.session);
+  }
+  dropped.clear();
+  lock.lock();
+}
+
+Result<std::vector<UsedSession>> Service::sessions_of(
     const Register& registration, graph::Budget& budget) {
   const std::string self = options_.task.to_string();
   // Of two workers, the one with the first name connects.
@@ -295,7 +328,7 @@ Result<std::vector<PeerSession*>> Service::sessions_of(
     if (self >= id.first) continue;
     {
       const std::lock_guard lock(mutex_);
-      if (session_with(id) != nullptr) continue;
+      if (session_with(id).session != nullptr) continue;
     }
     auto pair = connect_pair(*threads_.bulk, {peer.host, peer.port}, identity_,
                              peer.incarnation, {}, &budget);
@@ -305,13 +338,13 @@ Result<std::vector<PeerSession*>> Service::sessions_of(
     pair->peer.task = peer.task;
     adopt_peer(std::move(*pair));
   }
-  std::vector<PeerSession*> sessions;
+  std::vector<UsedSession> sessions;
   const auto end = std::chrono::steady_clock::now() + 2 * kHelloTime;
   std::unique_lock lock(mutex_);
   for (const Register::Peer& peer : registration.peers) {
     const PeerId id{peer.task.to_string(), peer.incarnation};
-    PeerSession* session = nullptr;
-    while ((session = session_with(id)) == nullptr) {
+    UsedSession used;
+    while ((used = session_with(id)).session == nullptr) {
       if (is_closed_) return reason_;
       TAGFLOW_RETURN_IF_ERROR(budget.look());
       if (std::chrono::steady_clock::now() >= end)
@@ -319,7 +352,7 @@ Result<std::vector<PeerSession*>> Service::sessions_of(
                      id.first, self);
       changed_.wait_for(lock, kBudgetLook);
     }
-    sessions.push_back(session);
+    sessions.push_back(std::move(used));
   }
   return sessions;
 }
@@ -356,11 +389,13 @@ Status Service::admit(const Greeting& peer) {
     return error(Code::kUnavailable, "the worker is leaving the cluster");
   if (peer.role == Role::kMaster && master_ != nullptr)
     return error(Code::kFailedPrecondition, "the worker has another master");
-  size_t num_sessions = 0;
-  for (const auto& [id, sessions] : sessions_) num_sessions += sessions.size();
+  const auto num_sessions =
+      size_t(std::ranges::count_if(sessions_, [](const auto& entry) {
+        return entry.second.back().session->lost().ok();
+      }));
   if (peer.role == Role::kWorker && num_sessions >= kMostSessions)
     return error(Code::kResourceExhausted,
-                 "{} workers have connected, the limit", kMostSessions);
+                 "{} workers are connected, the limit", kMostSessions);
   return {};
 }
 
@@ -414,10 +449,10 @@ void Service::adopt_peer(Pairing::Pair pair) {
   // The peer has lost what it had, or it would not connect. The master has to
   // hear of it before it hears of what uses the new session.
   std::unique_lock lock(mutex_);
-  PeerSession* const older = session_with(id);
+  const UsedSession older = session_with(id);
   lock.unlock();
-  if (older != nullptr)
-    older->close(
+  if (older.session != nullptr)
+    older.session->close(
         error(Code::kUnavailable, "[net] {} has connected anew", id.first));
   auto session = std::make_unique<PeerSession>(
       threads_, std::move(pair.small), std::move(pair.bulk), task.to_string());
@@ -431,13 +466,17 @@ void Service::adopt_peer(Pairing::Pair pair) {
     {
       const std::lock_guard held(mutex_);
       master = master_.get();
+      has_lost_ = true;
+      changed_.notify_all();
     }
     if (master != nullptr)
       static_cast<void>(
           master->send(PairLost{task, incarnation, outcome_of(status)}));
   });
   lock.lock();
-  sessions_[id].push_back(std::move(session));
+  sessions_[id].push_back({std::move(session)});
+  // It may have been lost before it was here.
+  has_lost_ = true;
   changed_.notify_all();
 }
 

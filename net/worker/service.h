@@ -145,10 +145,13 @@ class Service {
   Result<std::shared_ptr<Registered>> make(const Register& registration,
                                            graph::Budget& budget);
   // The last one with a peer; null if it is lost. REQUIRES: the lock is held
-  PeerSession* session_with(const PeerId& id);
+  UsedSession session_with(const PeerId& id);
   // The sessions with all peers, which are made if they are not there.
-  Result<std::vector<PeerSession*>> sessions_of(const Register& registration,
-                                                graph::Budget& budget);
+  Result<std::vector<UsedSession>> sessions_of(const Register& registration,
+                                               graph::Budget& budget);
+  // Destroys sessions that are lost, and that no executable names. REQUIRES:
+  // the lock is held, which it gives up meanwhile
+  void drop_lost_sessions(std::unique_lock<std::mutex>& lock);
 
   const WorkerOptions& options_;
   const IoThreads& threads_;
@@ -175,8 +178,14 @@ class Service {
   std::map<uint64_t, Running> running_;  // by step
   uint64_t num_finished_ = 0;            // steps
   bool is_looking_ = false;              // run() looks at steps now and then
-  // Those that were lost stay: executables name them.
-  std::map<PeerId, std::vector<std::unique_ptr<PeerSession>>> sessions_;
+  // Those that were lost stay as long as executables name them: then `use` has
+  // other owners.
+  struct Session {
+    std::unique_ptr<PeerSession> session;
+    std::shared_ptr<const void> use = std::make_shared<char>();
+  };
+  std::map<PeerId, std::vector<Session>> sessions_;  // none is empty
+  bool has_lost_ = false;  // maybe: one that can be dropped
   // Set once. Destroyed, with the sessions, before what their handlers use.
   std::unique_ptr<Channel> master_;
   std::unique_ptr<Listener> listener_;

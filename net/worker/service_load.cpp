@@ -29,8 +29,8 @@ std::vector<LinkFigures> Service::links() const {
   if (master_ != nullptr)
     links.push_back({master_->name(), master_->traffic()});
   for (const auto& [id, sessions] : sessions_)
-    if (sessions.back()->lost().ok())
-      links.push_back({id.first, sessions.back()->traffic()});
+    if (const PeerSession& last = *sessions.back().session; last.lost().ok())
+      links.push_back({id.first, last.traffic()});
   return links;
 }
 

@@ -111,6 +111,22 @@ TEST_CASE(
         std::string::npos);
 }
 
+TEST_CASE("workers that have gone keep no other one from connecting") {
+  constexpr int kMost = 1024;
+  const WorkerOptions options = local_worker(0);
+  const auto worker = std::move(*Worker::start(options));
+  const IoThreads threads = std::move(*IoThreads::start());
+  // As a worker that is started anew again and again.
+  for (int i = 0; i < kMost + 8; ++i) {
+    CAPTURE(i);
+    const Identity identity = *make_identity(Role::kWorker, {"worker", 1},
+                                             options.cluster, options.secret);
+    const auto pair =
+        connect_pair(*threads.bulk, {"localhost", worker->port()}, identity, 0);
+    REQUIRE_MESSAGE(pair.ok(), pair.status().to_string());
+  }
+}
+
 TEST_CASE("a master that sends Resets without end is lost") {
   WorkerOptions options = local_worker(1);
   std::promise<std::string> why;
