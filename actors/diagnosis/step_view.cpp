@@ -124,27 +124,35 @@ class Viewer {
       }
       frame.iterations.push_back(view_of(*iteration));
     }
-    for (const Hold::Stopped& stopped : step_.hold->stopped())
-      if (stopped.frame == &instance)
-        add_stopped(*stopped.batch, instance, frame);
+    for (const Hold::Parked& next : step_.hold->parked())
+      if (next.begins == &instance)
+        add_coming(*next.batch, instance, /*is_stopped=*/false, frame);
+    for (const Hold::Parked& stopped : step_.hold->stopped())
+      if (stopped.begins == &instance)
+        add_coming(*stopped.batch, instance, /*is_stopped=*/true, frame);
     view_.frames.push_back(std::move(frame));
     return int(view_.frames.size()) - 1;
   }
 
-  // Several batches may be for one iteration.
-  void add_stopped(Batch& batch, const FrameInstance& instance,
-                   StepView::Frame& frame) {
+  // An iteration that has not begun. Several batches may be for it.
+  void add_coming(Batch& batch, const FrameInstance& instance, bool is_stopped,
+                  StepView::Frame& frame) {
     const FramePlan& plan = *instance.plan;
     const bool is_on_host = !instance.run->accelerated;
     const auto same = std::ranges::find_if(
         frame.iterations, [&](const StepView::Iteration& iteration) {
-          return iteration.is_stopped && iteration.number == batch.iteration;
+          return iteration.number == batch.iteration;
         });
+    const bool is_full = frame.iterations.size() >= StepView::kMostIterations;
+    if (same == frame.iterations.end() && is_full && !is_stopped) {
+      ++frame.more_iterations;
+      return;
+    }
     StepView::Iteration& iteration = same == frame.iterations.end()
                                          ? frame.iterations.emplace_back()
                                          : *same;
     iteration.number = batch.iteration;
-    iteration.is_stopped = true;
+    iteration.is_stopped = is_stopped;
     for (const Token& token : batch.tokens) {
       const graph::Node& node = *plan.arrivals[token.slot].node;
       if (!has_room_for(iteration, node)) continue;

@@ -49,7 +49,9 @@ struct StepView {
   struct Iteration {
     int64_t number = 0;
     bool is_stopped = false;  // it would begin
-    uint32_t fired = 0, waiting = 0, running = 0, untouched = 0;  // nodes
+    // Nodes. All are 0 for one that is stopped, and for one that begins next:
+    // its tokens are on their way.
+    uint32_t fired = 0, waiting = 0, running = 0, untouched = 0;
     std::vector<Node> nodes;    // that wait or run
     std::vector<Token> tokens;  // that wait
     size_t more_nodes = 0, more_tokens = 0;

@@ -72,7 +72,7 @@ bool Hold::take(EngineActor& actor, Batch* batch, const FrameInstance* begins) {
   const std::lock_guard lock(mutex_);
   if (is_ended_) return false;
   if (is_frozen_) {
-    parked_.push_back({&actor, batch});
+    parked_.push_back({&actor, batch, begins});
     return true;
   }
   const bool passes = std::exchange(batch->pass, 0) == command_;
@@ -171,7 +171,7 @@ void Hold::command(std::optional<StopPoint> stop, bool passes) {
     set_stop(unit.step(), std::move(stop));
     if (unit.step() == nullptr) return;
     stopped_.swap(freed.stopped);
-    for (const Stopped& stopped : freed.stopped)
+    for (const Parked& stopped : freed.stopped)
       stopped.batch->pass = passes ? command_ : 0;
     end_wait(freed);
   }
@@ -206,14 +206,11 @@ void Hold::go_on(Step& step, const Freed& freed) {
     // With batches that were parked it still waits: it is not over.
     return;
   }
-  for (const Parked& parked : freed.parked) {
-    step.add_activity();
-    parked.actor->accept(parked.batch);
-  }
-  for (const Stopped& stopped : freed.stopped) {
-    step.add_activity();
-    stopped.actor->accept(stopped.batch);
-  }
+  for (const auto* list : {&freed.parked, &freed.stopped})
+    for (const Parked& one : *list) {
+      step.add_activity();
+      one.actor->accept(one.batch);
+    }
   step.drop_activity();
 }
 

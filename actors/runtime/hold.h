@@ -59,12 +59,12 @@ struct StopPoint {
 class Hold final : public devices::CancelHook,
                    public std::enable_shared_from_this<Hold> {
  public:
-  // A batch that a stop has parked, with the instance whose iteration it would
-  // begin.
-  struct Stopped {
+  // A batch that is parked, and the instance whose iteration it would begin;
+  // null: it would begin none. A stop parks only such that would.
+  struct Parked {
     EngineActor* actor = nullptr;
     Batch* batch = nullptr;
-    const FrameInstance* frame = nullptr;
+    const FrameInstance* begins = nullptr;
   };
 
   // Where it stops from the start.
@@ -95,7 +95,9 @@ class Hold final : public devices::CancelHook,
   void advance(const std::string& frame);
   std::optional<StopPoint> stop();
   // REQUIRES: within f of look()
-  std::span<const Stopped> stopped() const { return stopped_; }
+  std::span<const Parked> stopped() const { return stopped_; }
+  // What comes next when nobody looks any more.
+  std::span<const Parked> parked() const { return parked_; }
   RunContext& context() const { return *context_; }
 
   // --- By the engine
@@ -108,15 +110,11 @@ class Hold final : public devices::CancelHook,
 
  private:
   struct Wait;
-  struct Parked {
-    EngineActor* actor = nullptr;
-    Batch* batch = nullptr;
-  };
   // What goes on when the lock is released.
   struct Freed {
     std::unique_ptr<Wait> wait;  // null: it lasts
     std::vector<Parked> parked;
-    std::vector<Stopped> stopped;
+    std::vector<Parked> stopped;
   };
   class Unit;
 
@@ -143,7 +141,7 @@ class Hold final : public devices::CancelHook,
   std::optional<StopPoint> stop_;
   uint32_t command_ = 0;  // counts stops; those that it lets pass: Batch::pass
   std::vector<Parked> parked_;
-  std::vector<Stopped> stopped_;
+  std::vector<Parked> stopped_;
   std::unique_ptr<Wait> wait_;  // while it lasts
 };
 

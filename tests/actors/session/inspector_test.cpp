@@ -258,6 +258,36 @@ TEST_CASE("a look says what a run waits for, and does not end the wait") {
   CHECK(int_of(run.get()) == 42);
 }
 
+TEST_CASE("an iteration that begins next is in flight, with its tokens") {
+  for (const SessionOptions& options : hand_offs_by_workers()) {
+    CAPTURE(int(options.hand_off));
+    Inspector inspector;
+    const auto session = make_session(options, counting_loop({}));
+    Pending run(*session, {{"n", Tensor::scalar(INT32_MAX)}}, {"exit"},
+                inspected(inspector));
+    // Between two iterations a token is all that there is of the loop.
+    bool has_token = false;
+    REQUIRE(comes_true([&] {
+      const auto view = inspector.look(kPatience);
+      if (!view || view->frames.size() < 2) return false;
+      const StepView::Frame& loop = view->frames[1];
+      CHECK(loop.iterations.size() >= 1);
+      for (const StepView::Iteration& one : loop.iterations) {
+        if (one.fired + one.waiting + one.running + one.untouched > 0) continue;
+        CHECK_FALSE(one.is_stopped);
+        if (one.number == 0) continue;
+        has_token =
+            one.tokens.size() == 1 &&
+            one.tokens[0].value == fmt::format("int32[] {}", one.number);
+        CHECK(has_token);
+      }
+      return has_token;
+    }));
+    run.token.cancel();
+    CHECK(run.get().status().code() == Code::kCancelled);
+  }
+}
+
 TEST_CASE("a watched tensor has its value of the last iteration") {
   Inspector inspector;
   SessionOptions options;
