@@ -100,12 +100,7 @@ Failure run_all(const BenchOptions& options) {
 }
 
 Failure unknown_workload(const std::string& name) {
-  std::vector<std::string> names = {"all", "compare", "cluster", "models",
-                                    "input"};
-  for (const Workload& workload : workloads()) {
-    names.emplace_back(workload.name);
-  }
-  const std::string nearest = graph::nearest_name(name, names);
+  const std::string nearest = graph::nearest_name(name, names_of_workloads());
   return usage_error(invalid_argument(
       "[bench] there is no workload \"{}\"{}", name,
       nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest)));
@@ -156,6 +151,14 @@ std::string list_of_workloads() {
 
 }  // namespace
 
+std::vector<std::string> names_of_workloads() {
+  std::vector<std::string> names = {"all", "compare", "cluster", "models",
+                                    "input"};
+  for (const Workload& workload : workloads())
+    names.emplace_back(workload.name);
+  return names;
+}
+
 void add_bench_command(CLI::App& app, ExitCode& exit_code) {
   auto command = std::make_shared<BenchCommand>();
   CompareOptions& options = command->options;
@@ -166,7 +169,7 @@ void add_bench_command(CLI::App& app, ExitCode& exit_code) {
   sub->add_option("name", command->name,
                   "a workload, all, compare, cluster, models or input")
       ->required()
-      ->type_name("NAME");
+      ->type_name("WORKLOAD");
   sub->add_option("--vars", bench.vars, "variables of the loop")
       ->check(CLI::Range(1, 10'000));
   sub->add_option("--trips", bench.trips, "trips; 0: the workload's own")

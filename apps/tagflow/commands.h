@@ -1,6 +1,9 @@
 // The subcommands of `tagflow`, one file each.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "apps/shared/program/exit_code.h"
 
 namespace CLI {
@@ -28,5 +31,8 @@ void add_serve_command(CLI::App& app, ExitCode& exit_code);
 void add_cluster_command(CLI::App& app, ExitCode& exit_code);
 void add_completion_command(CLI::App& app, ExitCode& exit_code);
 void add_man_command(CLI::App& app, ExitCode& exit_code);
+
+// What `tagflow bench` takes.
+std::vector<std::string> names_of_workloads();
 
 }  // namespace tagflow::apps

@@ -12,6 +12,8 @@
 #include "apps/shared/program/terminal.h"
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/manual.h"
+#include "graph/op_registry.h"
+#include "graph/passes/passes.h"
 
 namespace tagflow::apps {
 namespace {
@@ -27,6 +29,19 @@ Status write_pages(const CLI::App& app, const std::string& whole_name,
     TAGFLOW_RETURN_IF_ERROR(
         write_pages(*sub, whole_name + " " + sub->get_name(), folder));
   return {};
+}
+
+KnownNames known_names() {
+  KnownNames names;
+  names["OP"] = graph::OpRegistry::global().names();
+  std::vector<std::string>& passes = names["PASS"];
+  passes = {"all", "none"};
+  for (const graph::PassItem& pass : graph::passes()) {
+    passes.emplace_back(pass.name);
+    passes.push_back(fmt::format("-{}", pass.name));
+  }
+  names["WORKLOAD"] = names_of_workloads();
+  return names;
 }
 
 struct ManOptions {
@@ -68,7 +83,9 @@ void add_completion_command(CLI::App& app, ExitCode& exit_code) {
       ->type_name("bash|zsh")
       ->check(CLI::IsMember({"bash", "zsh"}));
   sub->callback([&app, shell, &exit_code] {
-    print_text(*shell == "zsh" ? zsh_completion(app) : bash_completion(app));
+    const KnownNames names = known_names();
+    print_text(*shell == "zsh" ? zsh_completion(app, names)
+                               : bash_completion(app, names));
     exit_code = ExitCode::kOk;
   });
 }

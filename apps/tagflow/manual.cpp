@@ -55,29 +55,65 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
   return choices;
 }
 
-// Lines of a bash table: the words that may follow each command, and what
-// each option with choices may be.
-void list_words(const CLI::App& app, const std::string& path,
-                std::string& words, std::string& choices) {
-  std::vector<std::string> all;
-  for (const CLI::App* sub : subcommands_of(app))
-    all.push_back(sub->get_name());
-  for (const CLI::Option* option : app.get_options())
-    if (option->get_positional())
-      for (std::string& choice : choices_of(*option))
-        all.push_back(std::move(choice));
-  for (std::string& name : long_options_of(app)) all.push_back(std::move(name));
-  words += fmt::format("  ['{}']='{}'\n", path, fmt::join(all, " "));
-  for (const CLI::Option* option : app.get_options()) {
-    const std::vector<std::string> values = choices_of(*option);
-    for (const std::string& name : option->get_lnames())
-      if (!values.empty())
-        choices += fmt::format("  ['{} --{}']='{}'\n", path, name,
-                               fmt::join(values, " "));
+// Tables of bash that the function below reads.
+class CompletionTables {
+ public:
+  explicit CompletionTables(const KnownNames& names) : names_(names) {}
+
+  void add(const CLI::App& app, const std::string& path) {
+    std::vector<std::string> all;
+    for (const CLI::App* sub : subcommands_of(app))
+      all.push_back(sub->get_name());
+    for (const CLI::Option* option : app.get_options())
+      if (option->get_positional())
+        for (std::string& choice : choices_of(*option))
+          all.push_back(std::move(choice));
+    for (std::string& name : long_options_of(app))
+      all.push_back(std::move(name));
+    words_ += fmt::format("  ['{}']='{}'\n", path, fmt::join(all, " "));
+    for (const CLI::Option* option : app.get_options()) {
+      const std::string kind = kind_of(*option);
+      // Names of a positional argument may follow the command itself.
+      if (option->get_positional() && !kind.empty())
+        choices_ += fmt::format("  ['{}']='{}'\n", path, kind);
+      const std::string values =
+          kind.empty() ? fmt::format("{}", fmt::join(choices_of(*option), " "))
+                       : kind;
+      for (const std::string& name : option->get_lnames())
+        if (!values.empty())
+          choices_ += fmt::format("  ['{} --{}']='{}'\n", path, name, values);
+    }
+    for (const CLI::App* sub : subcommands_of(app))
+      add(*sub, path + " " + sub->get_name());
   }
-  for (const CLI::App* sub : subcommands_of(app))
-    list_words(*sub, path + " " + sub->get_name(), words, choices);
-}
+
+  std::string text() const {
+    std::string names;
+    for (const auto& [kind, all] : names_)
+      names += fmt::format("  ['{}']='{}'\n", kind, fmt::join(all, " "));
+    return fmt::format(
+        "declare -gA _tagflow_words=(\n{})\ndeclare -gA _tagflow_choices=(\n"
+        "{})\ndeclare -gA _tagflow_names=(\n{})\n",
+        words_, choices_, names);
+  }
+
+ private:
+  // "@OP" for the names of ops, "@OP," for a list of them; empty: it takes
+  // something else.
+  std::string kind_of(const CLI::Option& option) const {
+    const std::string type = argument_of(option);
+    for (const auto& [kind, all] : names_) {
+      if (type == kind || type == kind + "...") return "@" + kind;
+      if (type == kind + ",...") return "@" + kind + ",";
+    }
+    return "";
+  }
+
+  const KnownNames& names_;
+  // The words that may follow each command; what each option with choices may
+  // be.
+  std::string words_, choices_;
+};
 
 // --- Manual pages ------------------------------------------------------------
 
@@ -189,24 +225,45 @@ a step that can make no progress
 )";
 
 // Uses the tables that come before it. A command is named whole:
-// "tagflow cluster start".
+// "tagflow cluster start". Bash makes a word of "=", zsh does not.
 constexpr const char* kCompletion = R"(_tagflow() {
   local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]}
-  local command=tagflow names options i
+  local command=tagflow before= kind options i
   for ((i = 1; i < COMP_CWORD; ++i)); do
     if [[ -n ${_tagflow_words[$command ${COMP_WORDS[i]}]-} ]]; then
       command+=" ${COMP_WORDS[i]}"
     fi
   done
+  if [[ $word == '=' ]]; then
+    word=
+  elif [[ $last == '=' ]]; then
+    last=${COMP_WORDS[COMP_CWORD-2]}
+  elif [[ $word == --*=* ]]; then
+    last=${word%%=*} before=${word%%=*}= word=${word#*=}
+  fi
   options=${_tagflow_words[$command]}
-  names=${_tagflow_choices[$command $last]-}
+  kind=${_tagflow_choices[$command $last]-}
+  if [[ -z $kind && $last != -* && $word != -* ]]; then
+    kind=${_tagflow_choices[$command]-}
+  fi
+  if [[ $kind == @*, ]]; then
+    # A list goes on after a comma.
+    if [[ $word == *,* ]]; then
+      before+=${word%,*}, word=${word##*,}
+    fi
+    compopt -o nospace 2>/dev/null
+  fi
+  if [[ $kind == @* ]]; then
+    kind=${kind#@}
+    kind=${_tagflow_names[${kind%,}]}
+  fi
   COMPREPLY=()
-  if [[ -n $names ]]; then
-    COMPREPLY=($(compgen -W "$names" -- "$word"))
-  elif [[ $word == -* || $options != -* ]]; then
+  if [[ -n $kind ]]; then
+    COMPREPLY=($(compgen -P "$before" -W "$kind" -- "$word"))
+  elif [[ -z $before && ($word == -* || $options != -*) ]]; then
     COMPREPLY=($(compgen -W "$options" -- "$word"))
   else
-    COMPREPLY=($(compgen -f -- "$word"))
+    COMPREPLY=($(compgen -P "$before" -f -- "$word"))
   fi
 }
 complete -o filenames -o bashdefault -F _tagflow tagflow
@@ -214,18 +271,16 @@ complete -o filenames -o bashdefault -F _tagflow tagflow
 
 }  // namespace
 
-std::string bash_completion(const CLI::App& app) {
-  std::string words, choices;
-  list_words(app, app.get_name(), words, choices);
-  return fmt::format(
-      "# Completes the arguments of tagflow.\ndeclare -gA "
-      "_tagflow_words=(\n{})\ndeclare -gA _tagflow_choices=(\n{})\n{}",
-      words, choices, kCompletion);
+std::string bash_completion(const CLI::App& app, const KnownNames& names) {
+  CompletionTables tables(names);
+  tables.add(app, app.get_name());
+  return "# Completes the arguments of tagflow.\n" + tables.text() +
+         kCompletion;
 }
 
-std::string zsh_completion(const CLI::App& app) {
+std::string zsh_completion(const CLI::App& app, const KnownNames& names) {
   return "#compdef tagflow\nautoload -U +X bashcompinit && bashcompinit\n" +
-         bash_completion(app);
+         bash_completion(app, names);
 }
 
 std::string manual_page(const CLI::App& app, const std::string& whole_name,

@@ -23,10 +23,10 @@ expect 1 - 'not a graph, but a Keras archive' \
 # --- Completion ---------------------------------------------------------------
 expect 2 - 'bash' tagflow completion fish
 "$bin/tagflow" completion bash >"$work/completion"
-# completes WORDS... = WORD...: what bash offers for the last of the words.
+# completes WORDS... is WORD...: what bash offers for the last of the words.
 completes() {
   local words=() wanted
-  while [ "$1" != = ]; do
+  while [ "$1" != is ]; do
     words+=("$1")
     shift
   done
@@ -41,14 +41,29 @@ completes() {
   [ "${offered% }" = "$wanted" ] ||
     complain "offers \"$offered\", not \"$wanted\"" "${words[@]}"
 }
-completes tagflow ru = run
-completes tagflow run --fet = --fetch
-completes tagflow run --save-on "" = workers master
-completes tagflow run part = part.pbtxt
-completes tagflow cluster st = start status
-completes tagflow cluster start --resp = --respawn
-completes tagflow completion z = zsh
+completes tagflow ru is run
+completes tagflow run --fet is --fetch
+completes tagflow run --save-on "" is workers master
+completes tagflow run part is part.pbtxt
+completes tagflow cluster st is start status
+completes tagflow cluster start --resp is --respawn
+completes tagflow completion z is zsh
+# Names of ops and passes, also in lists.
+completes tagflow ops MatMu is MatMul
+completes tagflow run --deny-ops MatMu is MatMul
+completes tagflow run --deny-ops ReadFile,WriteF is ReadFile,WriteFile
+completes tagflow step --passes edg is edges
+completes tagflow step --passes fold,edg is fold,edges
+completes tagflow run --passes=-edg is --passes=-edges
+completes tagflow bench chai is chain
+completes tagflow ops --js is --json
+# Bash makes a word of "=".
+completes tagflow run --passes = -edg is -edges
 expect 0 '^#compdef tagflow$' - tagflow completion zsh
+if command -v zsh >/dev/null; then
+  cases=$((cases + 1))
+  zsh -n "$work/stdout" || complain "it is no script of zsh" completion zsh
+fi
 
 # --- Manual pages ---------------------------------------------------------------
 expect 0 '^\.TH "TAGFLOW-RUN" 1' - tagflow man run

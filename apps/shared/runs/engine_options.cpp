@@ -131,7 +131,7 @@ void add_engine_options(CLI::App& app, EngineOptions& options) {
                "send every batch of tokens through the actors' mailboxes")
       ->group(group);
   app.add_option("--passes", options.passes, list_of_passes())
-      ->type_name("LIST|none")
+      ->type_name("PASS,...")
       ->group(group);
   app.add_option("--devices", options.devices,
                  "devices to run on: KIND[:COUNT][:OPTION=VALUE]..., separated "
