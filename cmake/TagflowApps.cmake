@@ -72,30 +72,30 @@ target_link_libraries(tagflow_kmeans PUBLIC tagflow_apps_program)
 tagflow_reuse_pch(tagflow_kmeans tagflow_apps_program)
 
 tagflow_apps_library(tagflow_apps
-  shared/draw shared/training
-  tagflow/checkpoint tagflow/placement tagflow/stepper tagflow/live chaos
+  shared/draw shared/live shared/training
+  tagflow/checkpoint tagflow/placement tagflow/stepper chaos
   examples/fortunes examples/g2p examples/ode examples/train_images
   examples/train_jpegs)
 target_link_libraries(tagflow_apps PUBLIC tagflow_apps_common tagflow_kmeans)
 tagflow_reuse_pch(tagflow_apps tagflow_apps_common)
 
 # tagflow_page(FOLDER PREFIX PART...): the parts of a page, which are in that
-# folder of apps/tagflow, as texts of its page_parts.h.
+# folder of apps/, as texts of its page_parts.h.
 function(tagflow_page folder prefix)
   foreach(part IN LISTS ARGN)
-    set(file "${apps}/tagflow/${folder}/${part}")
+    set(file "${apps}/${folder}/${part}")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
     string(MAKE_C_IDENTIFIER "${prefix}_${part}" variable)
     file(READ "${file}" ${variable})
   endforeach()
-  configure_file("${apps}/tagflow/${folder}/page_parts.h.in"
-    "${PROJECT_BINARY_DIR}/generated/apps/tagflow/${folder}/page_parts.h"
+  configure_file("${apps}/${folder}/page_parts.h.in"
+    "${PROJECT_BINARY_DIR}/generated/apps/${folder}/page_parts.h"
     @ONLY)
 endfunction()
 # The pages are part of the library.
-tagflow_page(stepper TAGFLOW page.css page.html page_state.js page_frames.js
+tagflow_page(tagflow/stepper TAGFLOW page.css page.html page_state.js page_frames.js
   page.js)
-tagflow_page(live TAGFLOW_live page.css page.html page.js)
+tagflow_page(shared/live TAGFLOW_live page.css page.html page.js)
 target_include_directories(tagflow_apps PRIVATE
   "${PROJECT_BINARY_DIR}/generated")
 

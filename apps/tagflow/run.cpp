@@ -16,6 +16,7 @@
 #include "actors/checkpoint/training_loop.h"
 #include "actors/watch/cost_recorder.h"
 #include "apps/shared/io/file.h"
+#include "apps/shared/live/page_of_session.h"
 #include "apps/shared/program/command_line.h"
 #include "apps/shared/program/terminal.h"
 #include "apps/shared/program/trace.h"
@@ -30,9 +31,9 @@
 #include "apps/tagflow/commands.h"
 #include "apps/tagflow/filling.h"
 #include "apps/tagflow/model/cost_file.h"
+#include "apps/tagflow/model/numerics_check.h"
 #include "apps/tagflow/model/results.h"
 #include "apps/tagflow/run_expect.h"
-#include "apps/tagflow/run_inspect.h"
 #include "apps/tagflow/run_stats.h"
 #include "apps/tagflow/run_summaries.h"
 #include "apps/tagflow/run_watch.h"
@@ -57,6 +58,8 @@ struct RunOptions {
   std::string summaries;
   InspectOptions inspect;
   std::shared_ptr<live::LivePage> page;  // of --inspect; null: there is none
+  // Null: nobody asks for names, or the session does not know them.
+  std::shared_ptr<const RunNames> names;
   std::vector<std::string> watch;
   std::string watch_out;
   bool checks_numerics = false;
@@ -153,7 +156,8 @@ Results run_prepared(const RunOptions& options, Prepared& prepared,
   actors::RunOptions run;
   run.cancel = watched.token();
   if (options.page != nullptr) run.inspector = &options.page->inspector();
-  const PageOfSession shown(options.page.get(), *prepared.session);
+  const PageOfSession shown(options.page.get(), *prepared.session,
+                            options.names.get());
   StepCheckpoints checkpoints;
   results.failure = checkpoints.start(options.checkpoints, *prepared.session,
                                       prepared.state, run, prepared.feeds);
@@ -233,18 +237,11 @@ Results run_with_restarts(const RunOptions& options, Prepared& prepared,
   return results;
 }
 
-// Compares the results, which are printed, with those of --expect.
-Failure check(const RunOptions& options, const std::vector<FetchName>& names,
-              const Results& results) {
-  if (options.expect.empty()) return {};
-  return file_error(check_expected(options.expect, names, results.values));
-}
-
 constexpr size_t kMaxFilesNamed = 8;
 
 Failure print_results(const RunOptions& options,
                       const std::vector<FetchName>& names,
-                      const Results& results) {
+                      const ExpectedResults& expected, const Results& results) {
   // There are none if no step was left to run.
   const bool has_results = results.values.size() == names.size();
   if (!options.out.empty() && has_results) {
@@ -252,16 +249,42 @@ Failure print_results(const RunOptions& options,
     if (!files.ok()) return run_time_error(files.status());
     spdlog::info("wrote {}", first_of(*files, kMaxFilesNamed));
   }
-  if (options.steps > 0) return check(options, names, results);
-  std::string text;
-  if (options.json) {
-    text = format_results_json(names, results.values, results.stats,
-                               results.devices);
-  } else if (options.out.empty()) {
-    text = format_results(names, results.values);
+  if (options.steps == 0 && options.json) {
+    print_text(format_results_json(names, results.values, results.stats,
+                                   results.devices));
+  } else if (options.steps == 0 && options.out.empty()) {
+    print_text(format_results(names, results.values));
   }
-  print_text(text);
-  return check(options, names, results);
+  return run_time_error(expected.check(names, results.values));
+}
+
+// Reads the file of --expect, if there is one.
+Failure read_expected(const RunOptions& options, const Prepared& prepared,
+                      ExpectedResults& expected) {
+  if (options.expect.empty()) return {};
+  std::vector<graph::Endpoint> fetches;
+  for (const std::string& fetch : prepared.fetches) {
+    auto endpoint = prepared.session->graph().endpoint(fetch);
+    if (!endpoint.ok()) return run_time_error(std::move(endpoint).status());
+    fetches.push_back(*endpoint);
+  }
+  auto read = ExpectedResults::read(options.expect, prepared.names, fetches);
+  if (!read.ok()) return file_error(std::move(read).status());
+  expected = std::move(*read);
+  return {};
+}
+
+// The names that options and viewers may ask for; what is wrong with the
+// signature, the run says.
+Failure read_names(RunOptions& options, const Prepared& prepared) {
+  if (options.page == nullptr && options.watch.empty()) return {};
+  std::vector<std::string> feeds;
+  for (const auto& [port, value] : prepared.feeds) feeds.push_back(port);
+  auto names = RunNames::of(*prepared.session, feeds, prepared.fetches,
+                            prepared.targets);
+  if (!names.ok()) return {};
+  options.names = std::make_shared<const RunNames>(std::move(*names));
+  return run_time_error(check_stop(options.page.get(), *options.names));
 }
 
 // Checks the options before anything runs.
@@ -288,11 +311,10 @@ Failure failure_of_pages(Status status) {
 }
 
 // Adds the observer of --watch.
-Failure add_watch(const RunOptions& options, const Prepared& prepared,
-                  ObserverGroup& observers,
+Failure add_watch(const RunOptions& options, ObserverGroup& observers,
                   std::shared_ptr<TensorWatch>& watch) {
-  if (options.watch.empty()) return {};
-  auto made = TensorWatch::make(options.watch, prepared.session->graph(),
+  if (options.watch.empty() || options.names == nullptr) return {};
+  auto made = TensorWatch::make(options.watch, *options.names,
                                 options.watch_out, options.json);
   if (!made.ok()) {
     Status status = std::move(made).status().with_prefix("[--watch] ");
@@ -354,13 +376,18 @@ ExitCode run_graph(RunOptions& options) {
                    "the run ends");
     spdlog::info("http: {}", pages->address());
   }
-  auto page = open_page(options.inspect);
+  auto page = open_page(options.inspect, "tagflow run");
   if (!page.ok()) return report(failure_of_pages(page.status()));
   options.page = std::move(*page);
   Prepared prepared = prepare(options.signature);
   Failure failure = prepared.failure;
   if (failure.exit_code == ExitCode::kOk)
     failure = check_outputs(options, prepared);
+  ExpectedResults expected;
+  if (failure.exit_code == ExitCode::kOk)
+    failure = read_expected(options, prepared, expected);
+  if (failure.exit_code == ExitCode::kOk)
+    failure = read_names(options, prepared);
   if (failure.exit_code != ExitCode::kOk) return report(failure);
 
   std::shared_ptr<actors::Trace> trace;
@@ -380,7 +407,7 @@ ExitCode run_graph(RunOptions& options) {
     observers->add(outputs);
   }
   std::shared_ptr<TensorWatch> watch;
-  failure = add_watch(options, prepared, *observers, watch);
+  failure = add_watch(options, *observers, watch);
   if (failure.exit_code != ExitCode::kOk) return report(failure);
   // Behind the watch, which has printed what the check ends the run for.
   if (options.checks_numerics)
@@ -394,7 +421,7 @@ ExitCode run_graph(RunOptions& options) {
   failure = std::move(results.failure);
   if (watch != nullptr) warn_of_unseen(*watch);
   if (failure.exit_code == ExitCode::kOk)
-    failure = print_results(options, prepared.names, results);
+    failure = print_results(options, prepared.names, expected, results);
   // A failed run does not update the costs.
   if (failure.exit_code == ExitCode::kOk && costs != nullptr)
     failure =
@@ -446,7 +473,8 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
       "DIR");
   run->add_option("--expect", options->expect,
                   "compare the results with those of a file or folder that "
-                  "--out could have written, and end with 1 if they differ")
+                  "--out could have written, which is read before the run, and "
+                  "end with 1 if they differ")
       ->type_name("PATH");
   add_output_option(*run, "--trace", options->trace,
                     "write a trace for Perfetto or chrome://tracing");

@@ -1,10 +1,14 @@
 #include "apps/tagflow/run_expect.h"
 
+#include <fmt/ranges.h>
+
 #include <filesystem>
 
 #include "apps/shared/io/npz.h"
 #include "apps/tagflow/conform/case.h"
 #include "apps/tagflow/conform/compare.h"
+#include "apps/tagflow/model/value_type.h"
+#include "graph/storage_type.h"
 
 namespace tagflow::apps {
 namespace {
@@ -23,23 +27,44 @@ Result<Tensor> read_expected(const std::filesystem::path& path,
       path / (name.stem + (dtype == DataType::kString ? ".json" : ".npy")));
 }
 
+Status report_all(const std::vector<std::string>& differences) {
+  if (differences.empty()) return {};
+  return invalid_argument("[--expect] {}", fmt::join(differences, "; "));
+}
+
 }  // namespace
 
-Status check_expected(const std::string& path, std::span<const FetchName> names,
-                      std::span<const Tensor> results) {
-  std::string differences;
-  for (size_t i = 0; i < names.size() && i < results.size(); ++i) {
-    auto expected =
-        read_expected(path, names[i], names.size() == 1, results[i].dtype());
-    if (!expected.ok())
-      return std::move(expected).status().with_prefix("[--expect] ");
-    const Status same = compare(results[i], *expected);
-    if (!same.ok())
-      differences += fmt::format("{}{}: {}", differences.empty() ? "" : "; ",
-                                 names[i].label, same.message());
+Result<ExpectedResults> ExpectedResults::read(
+    const std::string& path, std::span<const FetchName> names,
+    std::span<const graph::Endpoint> fetches) {
+  ExpectedResults expected;
+  std::vector<std::string> differences;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const ValueType type = value_type_of(fetches[i]);
+    auto value = read_expected(path, names[i], names.size() == 1, type.dtype);
+    if (!value.ok())
+      return std::move(value).status().with_prefix("[--expect] ");
+    if (value->dtype() != storage_type(type.dtype) ||
+        !type.shape.accepts(value->shape()))
+      differences.push_back(fmt::format(
+          "{} is {}{}, but what is expected is {}", names[i].label,
+          dtype_name(type.dtype), type.shape.to_string(), value->describe()));
+    expected.values_.push_back(std::move(*value));
   }
-  if (differences.empty()) return {};
-  return invalid_argument("[--expect] {}", differences);
+  TAGFLOW_RETURN_IF_ERROR(report_all(differences));
+  return expected;
+}
+
+Status ExpectedResults::check(std::span<const FetchName> names,
+                              std::span<const Tensor> results) const {
+  std::vector<std::string> differences;
+  for (size_t i = 0; i < values_.size() && i < results.size(); ++i) {
+    const Status same = compare(results[i], values_[i]);
+    if (!same.ok())
+      differences.push_back(
+          fmt::format("{}: {}", names[i].label, same.message()));
+  }
+  return report_all(differences);
 }
 
 }  // namespace tagflow::apps

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "actors/watch/step_stats.h"
+#include "actors/watch/trace.h"
 #include "graph/dtype_visit.h"
 #include "graph/graph.h"
 
@@ -24,7 +26,8 @@ bool is_summary_op(const std::string& op) {
 Result<std::shared_ptr<RunSummaries>> RunSummaries::open(
     const std::string& folder, const Prepared& prepared, int64_t step,
     int64_t steps, bool is_cluster) {
-  auto made = std::make_shared<RunSummaries>();
+  const std::shared_ptr<RunSummaries> made(
+      new RunSummaries(std::min(step + 2, steps), !is_cluster));
   TAGFLOW_ASSIGN(made->writer_, actors::SummaryWriter::open(folder));
   const graph::Graph& graph = prepared.session->graph();
   for (size_t i = 0; i < prepared.fetches.size(); ++i) {
@@ -39,8 +42,6 @@ Result<std::shared_ptr<RunSummaries>> RunSummaries::open(
                         [](auto) {}))
       fetch.kind = Kind::kNumber;
   }
-  made->watched_step_ = std::min(step + 2, steps);
-  made->has_memory_ = !is_cluster;
   if (step > 0) TAGFLOW_RETURN_IF_ERROR(made->writer_->resume(step + 1));
   TAGFLOW_RETURN_IF_ERROR(made->writer_->graph(graph));
   return made;
@@ -49,11 +50,8 @@ Result<std::shared_ptr<RunSummaries>> RunSummaries::open(
 actors::RunOptions RunSummaries::options_of(int64_t step,
                                             actors::RunOptions options) {
   shared_trace_ = options.trace;
-  if (step != watched_step_) return options;
-  // What the user asks to trace or to measure goes first.
-  if (options.trace == nullptr) options.trace = &trace_;
-  if (options.observer == nullptr && has_memory_) options.observer = &outputs_;
-  return options;
+  if (shared_trace_ != nullptr) return options;
+  return profile_.options_of(step, std::move(options));
 }
 
 Status RunSummaries::after_step(int64_t step,
@@ -72,10 +70,8 @@ Status RunSummaries::after_step(int64_t step,
       TAGFLOW_RETURN_IF_ERROR(writer_->scalar(fetches_[i].tag, number, step));
     }
   }
-  if (step != watched_step_ || shared_trace_ != nullptr) return {};
-  return writer_->run_metadata(
-      fmt::format("step {}", step),
-      actors::run_metadata(trace_, has_memory_ ? &outputs_ : nullptr), step);
+  if (shared_trace_ != nullptr) return {};
+  return profile_.after_step(step, *writer_);
 }
 
 Status RunSummaries::close() {

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/watch/step_stats.h"
 #include "actors/watch/summary_writer.h"
-#include "actors/watch/trace.h"
+#include "apps/shared/runs/step_profile.h"
 #include "apps/tagflow/signature.h"
 
 namespace tagflow::apps {
@@ -34,6 +33,9 @@ class RunSummaries {
   Status close();
 
  private:
+  RunSummaries(int64_t watched_step, bool has_memory)
+      : profile_(watched_step, has_memory) {}
+
   enum class Kind : uint8_t { kNothing, kNumber, kSummary };
   struct Fetch {
     Kind kind = Kind::kNothing;
@@ -42,11 +44,8 @@ class RunSummaries {
 
   std::unique_ptr<actors::SummaryWriter> writer_;
   std::vector<Fetch> fetches_;
-  int64_t watched_step_ = 0;
-  bool has_memory_ = false;
   const actors::Trace* shared_trace_ = nullptr;  // the user's, of all steps
-  actors::Trace trace_;
-  actors::OutputRecorder outputs_;
+  StepProfile profile_;
 };
 
 }  // namespace tagflow::apps

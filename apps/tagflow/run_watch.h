@@ -1,5 +1,5 @@
-// Observers of `tagflow run`: --watch shows tensors inside of loops, and
-// --check-numerics finds the first NaN or infinity.
+// --watch of `tagflow run`: shows tensors inside of loops. And several
+// observers as one.
 #pragma once
 
 #include <atomic>
@@ -9,10 +9,10 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "actors/watch/observer.h"
+#include "apps/shared/runs/run_names.h"
 #include "apps/tagflow/model/watch_choice.h"
 #include "graph/graph.h"
 
@@ -24,10 +24,9 @@ class TensorWatch final : public actors::Observer {
  public:
   // `out` is a folder for files, NODE_PORT@TAG.npy (strings: .json); empty: the
   // tensors are printed, with `is_quiet` to stderr. InvalidArgument for what is
-  // not a choice; NotFound for a node that the graph does not have, unless it
-  // may be in a function; errors of making the folder.
+  // not a choice; errors of RunNames::check_tensor(), and of making the folder.
   static Result<std::shared_ptr<TensorWatch>> make(
-      const std::vector<std::string>& choices, const graph::Graph& graph,
+      const std::vector<std::string>& choices, const RunNames& names,
       std::string out, bool is_quiet);
 
   // The tensors that were not seen in any iteration of their tags.
@@ -50,24 +49,6 @@ class TensorWatch final : public actors::Observer {
   std::string out_;
   bool is_quiet_ = false;
   std::mutex mutex_;  // guards the output
-};
-
-// Ends the run where a node first makes a NaN or an infinity, by an error that
-// names the node, its tag and its inputs. Thread-safe.
-class NumericsCheck final : public actors::Observer {
- public:
-  void on_fired(const actors::Location& location, const graph::Node& node,
-                std::span<const Tensor> outputs) override;
-  void on_arrive(const actors::Location& location, const graph::Node& node,
-                 const Tensor& value, bool dead) override;
-
- private:
-  // The text of what the node's input was last.
-  std::string describe_input(const graph::Endpoint& input) const;
-
-  mutable std::mutex mutex_;  // guards the below
-  // What the outputs were last, by the name of their tensor.
-  std::unordered_map<std::string, std::string> last_;
 };
 
 // Several observers, in their order; none of them is null.

@@ -6,20 +6,21 @@ graphs=$here/graphs
 started=()
 trap 'kill "${started[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT
 
-# inspected FILE ARGUMENTS...: starts `tagflow run --inspect 0` in the
+# inspected FILE ARGUMENTS...: starts `program`, with --inspect 0, in the
 # background, and waits for the page, whose address is `address`.
+program=(tagflow run)
 inspected() {
   local file=$work/$1
   shift
   cases=$((cases + 1))
   rm -f "$file.out" "$file.err"
-  (cd "$work" && exec "$bin/tagflow" run "$@" --inspect 0 >"$file.out" \
-    2>"$file.err" </dev/null) &
+  (cd "$work" && exec "$bin/${program[0]}" "${program[@]:1}" "$@" --inspect 0 \
+    >"$file.out" 2>"$file.err" </dev/null) &
   pid=$!
   started+=("$pid")
   until address=$(grep -osE 'http://127\.0\.0\.1:[0-9]+/\?token=[0-9a-f]{32}$' \
     "$file.err"); do
-    kill -0 "$pid" 2>/dev/null || { complain "it has no page" tagflow run "$@"
+    kill -0 "$pid" 2>/dev/null || { complain "it has no page" "${program[@]}" "$@"
       cat "$file.err"; return; }
     sleep 0.01
   done
@@ -72,6 +73,21 @@ assert part["view"]["devices"][0]["fired"] >= 500, part["view"]["devices"]
 viewer.ask(do="stop", iteration=-1)
 assert viewer.until(lambda picture: picture["error"])
 viewer.ask(do="watch", tensors=["Add:"])
+# A name that the run does not have gets the nearest one, and only its viewer
+# is told.
+other = Viewer(address)
+for wish, answer in [
+        (dict(do="watch", tensors=["Ad:0"]),
+         '[inspect] no node "Ad", did you mean "Add"?'),
+        (dict(do="stop", frame="whle", iteration=7),
+         '[inspect] no frame "whle", did you mean "while"?')]:
+    viewer.ask(**wish)
+    told = viewer.until(lambda picture: "did you mean" in picture["error"])
+    assert told["error"] == answer, told["error"]
+    assert told["stop"] == {"frame": "while", "iteration": 500}, told["stop"]
+    for _ in range(2):
+        assert not other.picture()["error"]
+other.kill()
 viewer.ask(do="watch", tensors=[])
 viewer.until(lambda picture: not picture["watched"] and not picture["error"])
 viewer.ask(do="go")
@@ -204,9 +220,41 @@ prints 'y = float[] 1048576.0' cluster_run
 kill -TERM "$cluster"
 exits 0 "$cluster" cluster
 
+# --- A training ---------------------------------------------------------------
+program=(train_jpegs)
+inspected training shapes --draw 12 --batch 8 --side 8 --epochs 100000 \
+  --save trained --summaries events
+viewer "a training is seen, and held where it is evaluated" <<'END'
+import os, signal, sys
+from live_viewer import Viewer, get
+status, page = get(sys.argv[1])
+assert status == 200 and "<title>train_jpegs</title>" in page, status
+viewer = Viewer(sys.argv[1])
+# The pictures of an evaluation are decoded in a loop.
+viewer.ask(do="stop", iteration=1)
+viewer.held(1)
+seen = viewer.picture()
+assert len(seen["queues"]) == 2, seen["queues"]
+assert all(queue["capacity"] > 0 for queue in seen["queues"]), seen["queues"]
+viewer.ask(do="watch", tensors=["los:0"])
+told = viewer.until(lambda picture: picture["error"])
+assert 'no node "los"' in told["error"], told
+viewer.ask(do="go")
+os.kill(int(sys.argv[2]), signal.SIGTERM)
+while viewer.picture() is not None:
+    pass
+END
+exits 143 "$pid" "a training that was held"
+
 # --- What is refused ----------------------------------------------------------
 expect 2 - '--stop-at.*nonsense.* is not \[FRAME/\]ITERATION' tagflow run \
   "$graphs/loop.pbtxt" --feed n=7 --fetch Exit --inspect 0 --stop-at nonsense
+expect 1 - '\[--stop-at\] no frame "whle", did you mean "while"\?' tagflow run \
+  "$graphs/loop.pbtxt" --feed n=7 --fetch Exit --inspect 0 --stop-at whle/3
+expect 1 - '\[--watch\] no node "Ad", did you mean "Add"\?' \
+  tagflow run "$graphs/loop.pbtxt" --feed n=7 --fetch Exit --watch Ad
+expect 1 - '\[--watch\] node "Add" does not run' \
+  tagflow run "$graphs/loop.pbtxt" --fetch zero --watch Add
 expect 2 - '--inspect' tagflow run "$graphs/loop.pbtxt" --feed n=7 \
   --fetch Exit --stop-at 3
 expect 2 - '--inspect' tagflow run "$graphs/loop.pbtxt" --feed n=7 \

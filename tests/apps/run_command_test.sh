@@ -432,10 +432,17 @@ expect 1 '^y:0 = ' '\[--expect\] y:0: ' tagflow run "$sums" \
   --expect results
 expect 1 '^dir/echo:0 = ' '\[--expect\] dir/echo:0: ' tagflow run "$sums" \
   --feed 'text="c"' --fetch dir/echo:0 --expect results
-expect 3 '^y:0 = ' '\[--expect\] .*nothing' tagflow run "$sums" --feed 'x:0=[1, 2]' \
+# What cannot be read, or cannot be a result, is known before the run.
+expect 3 - '\[--expect\] .*nothing' tagflow run "$sums" --feed 'x:0=[1, 2]' \
   --fetch y:0 --expect nothing
-expect 1 '^y:0 = ' 'has one result, but several are fetched' tagflow run "$sums" \
+expect 1 - 'has one result, but several are fetched' tagflow run "$sums" \
   --feed 'x:0=[1, 2]' --feed 'text="b"' --fetch y:0 --fetch dir/echo:0 \
+  --expect results/y_0.npy
+expect 1 - '\[--expect\] dir/echo:0 is string.*, but what is expected is float\[2\]' \
+  tagflow run "$sums" --feed 'text="b"' --fetch dir/echo:0 \
+  --expect results/y_0.npy
+expect 1 - '\[--expect\] x is float\[\], but what is expected is float\[2\]' \
+  tagflow run "$here/graphs/two_processes.pbtxt" --feed x=1 --fetch x --soft-placement \
   --expect results/y_0.npy
 
 printf 'not npy' >"$work/bad.npy"

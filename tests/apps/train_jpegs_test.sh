@@ -18,7 +18,7 @@ cases=$((cases + 1))
 # Six classes, of which a guess meets one in six.
 awk '$2 == "accuracy:" { exit !($3 >= 0.93) }' "$work/stdout" ||
   complain "$(cat "$work/stdout")" train_jpegs
-for tag in loss accuracy learning_rate conv_0/kernel pictures/image/2; do
+for tag in loss accuracy learning_rate conv_0/kernel pictures/image/2 'step 2'; do
   cases=$((cases + 1))
   grep -qr "$tag" "$work/out/runs/shapes/train" ||
     complain "no summary of $tag" train_jpegs
@@ -71,6 +71,11 @@ for i in range(60):
 END
 expect 0 '^step: 6 of 6$' '48 pictures of 3 classes to train with, 12 to test' \
   train_jpegs taken --from folders --epochs 2 --batch 16 --save small
+# The folder of another set.
+expect 1 - '"stopped" is of a training whose data is 6000 pictures, .*, not 48' \
+  train_jpegs taken --batch 16 --save stopped
+expect 1 - '"small" is of a training whose side is 32, not 16; .*--fresh' \
+  train_jpegs taken --batch 16 --side 16 --save small
 printf 'JFIF' >"$work/folders/class_1/bad.jpg"
 expect 1 - 'InvalidArgument: .*folders/class_1/bad.jpg' \
   train_jpegs other --from folders

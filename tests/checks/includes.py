@@ -37,12 +37,12 @@ ROOMS = {
     "net": ["proto", "proto/serving", "wire", "protocol", "link", "transfer",
             "control", "worker", "master", "service", "tensorflow", "metrics",
             "config", "serving", "grpc", "no_grpc"],
-    "apps": ["shared/io", "shared/program", "shared/runs", "shared/draw",
+    "apps": ["shared/io", "shared/program", "shared/runs", "shared/draw", "shared/live",
              "shared/training", "examples/kmeans", "examples/train_images",
              "examples/train_jpegs", "examples/fortunes", "examples/g2p", "examples/ode", "examples",
              "bench", "tagflow/model", "tagflow/checkpoint",
              "tagflow/conform", "tagflow/placement", "tagflow/stepper",
-             "tagflow/live", "chaos", "tagflow"],
+             "chaos", "tagflow"],
 }
 # What libraries call -> the only rooms that include their headers, tests apart.
 KEPT = {

@@ -33,13 +33,13 @@ struct Options {
   bool json = false;
 };
 
-Failure train(const Options& options) {
-  Status usage = StepCheckpoints::check(
-      options.trainer.checkpoints, /*has_steps=*/true, /*has_workers=*/false);
-  if (!usage.ok()) return usage_error(std::move(usage));
+Failure train(Options& options) {
+  Failure failure = training::prepare_trainer(
+      options.trainer, /*has_workers=*/false, "fortunes");
+  if (failure.exit_code != ExitCode::kOk) return failure;
   auto texts = fortunes::read_fortunes(options.data);
   if (!texts.ok()) {
-    Failure failure = file_error(std::move(texts).status());
+    failure = file_error(std::move(texts).status());
     if (failure.exit_code == ExitCode::kMissingData)
       spdlog::info(
           "the data is Debian's package fortunes; --data names another folder");

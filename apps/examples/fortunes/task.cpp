@@ -91,13 +91,20 @@ Result<Task> make_task(const TaskOptions& options, std::vector<Symbols> texts) {
         "[fortunes] the texts are too few: those for validation have fewer "
         "than {} symbols",
         kHeldOutPiece);
+  training::DataSum data;
+  for (const Symbols& text : texts) data.add(std::span(text));
+  training::Subject subject = {
+      {"model",
+       fmt::format("{} units, embedding {}", options.units, options.embedding)},
+      {"data", data.describe(int64_t(texts.size()), "texts")}};
   TAGFLOW_ASSIGN(Streams made,
                  Streams::create(std::move(texts), options.streams,
                                  options.piece, options.seed));
   const auto streams = std::make_shared<Streams>(std::move(made));
 
   Task task;
-  task.trainee = {.init = "init",
+  task.trainee = {.subject = std::move(subject),
+                  .init = "init",
                   .train = "step",
                   .steps_per_epoch = streams->steps_per_epoch(),
                   .examples = "pieces"};

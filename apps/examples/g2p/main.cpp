@@ -84,15 +84,15 @@ std::string format_errors(const char* search, const ErrorCount& errors,
                     search, 100 * phonemes, 100 * words);
 }
 
-Failure train(const Options& options) {
-  Status usage = StepCheckpoints::check(
-      options.trainer.checkpoints, /*has_steps=*/true, /*has_workers=*/false);
-  if (!usage.ok()) return usage_error(std::move(usage));
+Failure train(Options& options) {
+  Failure failure =
+      training::prepare_trainer(options.trainer, /*has_workers=*/false, "g2p");
+  if (failure.exit_code != ExitCode::kOk) return failure;
   Program program;
-  Failure failure = set_up(options, program);
+  failure = set_up(options, program);
   if (failure.exit_code != ExitCode::kOk) return failure;
   training::Outcome outcome =
-      training::train(*program.session, program.task.trainee, options.trainer);
+      training::train(program.session, program.task.trainee, options.trainer);
   if (outcome.failure.exit_code != ExitCode::kOk) return outcome.failure;
 
   const WatchedRun watched(*program.session);

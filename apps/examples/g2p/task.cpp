@@ -45,6 +45,18 @@ std::vector<Example> sorted(std::vector<Example> examples) {
   return examples;
 }
 
+training::Subject subject_of(const TaskOptions& options,
+                             const Lexicon& lexicon) {
+  training::DataSum data;
+  for (const Word& word : lexicon.words) {
+    data.add(word.spelling);
+    for (const Phonemes& said : word.pronunciations) data.add(std::span(said));
+  }
+  return {{"model", fmt::format("{} units, embedding {}", options.units,
+                                options.embedding)},
+          {"data", data.describe(int64_t(lexicon.words.size()), "words")}};
+}
+
 }  // namespace
 
 Result<Task> make_task(const TaskOptions& options,
@@ -91,6 +103,7 @@ Result<Task> make_task(const TaskOptions& options,
   const int64_t count = (int64_t(held_out.size()) + kTogether - 1) / kTogether;
   // The batches point into the lexicon.
   task.trainee = {
+      .subject = subject_of(options, *lexicon),
       .init = "init",
       .train = "step",
       .step = phase_of(loss,

@@ -148,13 +148,13 @@ training::Outcome train_with_restarts(Options& options, const Task& task) {
 }
 
 Failure train_model(Options& options) {
-  Status usage =
-      StepCheckpoints::check(options.trainer.checkpoints, /*has_steps=*/true,
-                             /*has_workers=*/!options.engine.cluster.empty());
-  if (!usage.ok()) return usage_error(std::move(usage));
   if (options.logs_json)
     if (Status logs = log_as_json(""); !logs.ok())
       return run_time_error(std::move(logs));
+  Failure failure = training::prepare_trainer(
+      options.trainer, /*has_workers=*/!options.engine.cluster.empty(),
+      "train_images");
+  if (failure.exit_code != ExitCode::kOk) return failure;
   for (const auto& [name, style] : kStyles)
     if (options.style == name) options.task.style = style;
   // A run of a replica that is ended leaves the state as any other moment does.
@@ -169,7 +169,7 @@ Failure train_model(Options& options) {
   options.task.devices = *std::move(devices);
   Result<Task> task = load_task(options);
   if (!task.ok()) {
-    Failure failure = file_error(std::move(task).status());
+    failure = file_error(std::move(task).status());
     if (failure.exit_code == ExitCode::kMissingData)
       spdlog::info(
           "the data is Debian's package dataset-fashion-mnist; "

@@ -1,5 +1,6 @@
 #include "apps/examples/train_images/models.h"
 
+#include "apps/shared/training/picture_layers.h"
 #include "autodiff/train/layer.h"
 #include "graph/builder/builder.h"
 #include "graph/builder/rnn.h"
@@ -29,15 +30,6 @@ constexpr ModelDefaults kDefaults[] = {
      .learning_rate = 2e-3},
 };
 
-Output dense(const Scope& s, const VariableScope& vars, const Output& x,
-             const char* name, int64_t units) {
-  return layers::dense(s, vars, x,
-                       {.units = units,
-                        .activation = ops::relu,
-                        .kernel_initializer = initializers::he_uniform(),
-                        .name = name});
-}
-
 Output classify(const Scope& s, const VariableScope& vars, const Output& x) {
   return layers::dense(s, vars, x, {.units = kClasses, .name = "logits"});
 }
@@ -56,26 +48,20 @@ Output apply_mlp(const Scope& s, const VariableScope& vars,
                  const ModelInput& input) {
   constexpr double kRate = 0.3;
   Output x = layers::flatten(s, input.images);
-  x = dropout(s, input, dense(s, vars, x, "hidden_0", 512), 0, kRate);
-  x = dropout(s, input, dense(s, vars, x, "hidden_1", 256), 1, kRate);
+  x = dropout(s, input, training::hidden_layer(s, vars, x, "hidden_0", 512), 0,
+              kRate);
+  x = dropout(s, input, training::hidden_layer(s, vars, x, "hidden_1", 256), 1,
+              kRate);
   return classify(s, vars, x);
 }
 
 Output apply_cnn(const Scope& s, const VariableScope& vars,
                  const ModelInput& input) {
   constexpr double kRate = 0.5;
-  Output x = ops::expand_dims(s, input.images, -1);
-  int layer = 0;
-  for (const int64_t filters : {32, 64}) {
-    x = layers::conv2d(s, vars, x,
-                       {.filters = filters,
-                        .padding = "SAME",
-                        .activation = ops::relu,
-                        .kernel_initializer = initializers::he_uniform(),
-                        .name = fmt::format("conv_{}", layer++)});
-    x = layers::max_pool(s, x);
-  }
-  x = dense(s, vars, layers::flatten(s, x), "hidden", 256);
+  constexpr int64_t kChannels[] = {32, 64};
+  Output x = training::convolutions(
+      s, vars, ops::expand_dims(s, input.images, -1), kChannels);
+  x = training::hidden_layer(s, vars, layers::flatten(s, x), "hidden", 256);
   return classify(s, vars, dropout(s, input, x, 0, kRate));
 }
 

@@ -275,6 +275,12 @@ Result<Task> make_task(const TaskOptions& options, io::ImageSet train,
       options.devices.size() > 1 &&
       (options.style == Style::kAsync || options.style == Style::kBackup);
   const int64_t parts = is_beside ? int64_t(options.devices.size()) : 1;
+  training::DataSum data;
+  data.add(train.images.flat<uint8_t>());
+  data.add(train.labels.flat<uint8_t>());
+  training::Subject subject = {
+      {"model", std::string(defaults_of(options.model).name)},
+      {"data", data.describe(train.images.dim(0), "pictures")}};
   TAGFLOW_ASSIGN(TrainBatches batches,
                  train_batches(std::move(train), options.batch / parts,
                                options.seed, options.is_augmented));
@@ -287,6 +293,7 @@ Result<Task> make_task(const TaskOptions& options, io::ImageSet train,
           .with_device(options.devices.empty() ? "" : options.devices[0]);
   const VariableScope vars;
   task.trainee = TrainSide(s, vars, options, side, std::move(batches)).build();
+  task.trainee.subject = std::move(subject);
   const Scope test_scope = s.sub_scope("test");
   Side tested = add_inputs(test_scope, -1, side);
   add_model(test_scope, vars, options, {}, tested);

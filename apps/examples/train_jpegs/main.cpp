@@ -78,10 +78,10 @@ void print_results(const Options& options, const train_jpegs::Task& task,
                                outcome.seconds, outcome.examples_per_second));
 }
 
-Failure train(const Options& options) {
-  Status usage = StepCheckpoints::check(
-      options.trainer.checkpoints, /*has_steps=*/true, /*has_workers=*/false);
-  if (!usage.ok()) return usage_error(std::move(usage));
+Failure train(Options& options) {
+  Failure failure = training::prepare_trainer(
+      options.trainer, /*has_workers=*/false, "train_jpegs");
+  if (failure.exit_code != ExitCode::kOk) return failure;
   const Result<train_jpegs::Task> task = load_task(options);
   if (!task.ok()) return file_error(task.status());
   training::Outcome outcome = training::train(

@@ -201,6 +201,7 @@ Status write_folders(const fs::path& folder, const fs::path& source,
 Result<DataSet> read_data(const fs::path& folder) {
   DataSet data;
   TAGFLOW_ASSIGN(const std::string text, io::read_file(folder / kLabelsFile));
+  data.train_sum.add(text);
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
     if (end > at) data.labels.push_back(text.substr(at, end - at));
@@ -212,8 +213,11 @@ Result<DataSet> read_data(const fs::path& folder) {
     if (!name.ends_with(kRecordsSuffix)) continue;
     if (name.starts_with("train-")) {
       data.train_files.push_back(path.string());
-      TAGFLOW_RETURN_IF_ERROR(for_each_record(
-          path, [&](std::string_view) { ++data.train_records; }));
+      TAGFLOW_RETURN_IF_ERROR(
+          for_each_record(path, [&](std::string_view record) {
+            ++data.train_records;
+            data.train_sum.add(record);
+          }));
     } else if (name.starts_with("test-")) {
       TAGFLOW_RETURN_IF_ERROR(
           for_each_record(path, [&](std::string_view record) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/shared/training/subject.h"
 #include "graph/status.h"
 
 namespace tagflow::train_jpegs {
@@ -24,6 +25,7 @@ struct DataSet {
   std::vector<std::string> labels;
   std::vector<std::string> train_files;
   int64_t train_records = 0;
+  training::DataSum train_sum;            // of the records and the labels
   std::vector<std::string> test_records;  // serialized Examples
 };
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "apps/shared/training/picture_layers.h"
 #include "autodiff/train/layer.h"
 #include "autodiff/train/loss.h"
 #include "autodiff/train/optimizers.h"
@@ -59,22 +60,9 @@ Picture decode(const Scope& s, const Output& example, int64_t side) {
 
 Output classify(const Scope& s, const VariableScope& vars,
                 const Output& pictures, int64_t classes) {
-  Output x = pictures;
-  int layer = 0;
-  for (const int64_t filters : {16, 32, 64}) {
-    x = layers::conv2d(s, vars, x,
-                       {.filters = filters,
-                        .padding = "SAME",
-                        .activation = ops::relu,
-                        .kernel_initializer = initializers::he_uniform(),
-                        .name = fmt::format("conv_{}", layer++)});
-    x = layers::max_pool(s, x);
-  }
-  x = layers::dense(s, vars, layers::flatten(s, x),
-                    {.units = 64,
-                     .activation = ops::relu,
-                     .kernel_initializer = initializers::he_uniform(),
-                     .name = "hidden"});
+  constexpr int64_t kChannels[] = {16, 32, 64};
+  Output x = training::convolutions(s, vars, pictures, kChannels);
+  x = training::hidden_layer(s, vars, layers::flatten(s, x), "hidden", 64);
   return layers::dense(s, vars, x, {.units = classes, .name = "logits"});
 }
 
@@ -169,7 +157,11 @@ Result<Task> make_task(const TaskOptions& options, DataSet data) {
         kLeastSide, options.side);
   Task task;
   training::Trainee& trainee = task.trainee;
-  trainee = {.init = "init", .train = "step"};
+  trainee = {.subject = {{"side", std::to_string(options.side)},
+                         {"data", data.train_sum.describe(data.train_records,
+                                                          "pictures")}},
+             .init = "init",
+             .train = "step"};
   trainee.steps_per_epoch = data.train_records / options.batch;
   trainee.examples = "pictures";
   const Scope s(task.graph);

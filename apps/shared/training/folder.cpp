@@ -6,6 +6,7 @@
 
 #include "apps/shared/draw/chart.h"
 #include "apps/shared/io/file.h"
+#include "apps/shared/training/subject.h"
 #include "devices/files/folder_lock.h"
 
 namespace tagflow::training {
@@ -19,7 +20,7 @@ constexpr const char* kPicture = "loss.svg";
 // The file names of Saver.
 bool is_of_training(const std::string& name) {
   return name == kHistory || name == kPicture || name == "checkpoint" ||
-         name.starts_with("model.ckpt-");
+         name == subject_file({}) || name.starts_with("model.ckpt-");
 }
 
 // A trailing mean over about a fiftieth of all values. It skips the first

@@ -11,6 +11,7 @@
 #include "actors/session/queue_runners.h"
 #include "apps/shared/program/owned_session.h"
 #include "apps/shared/runs/progress.h"
+#include "apps/shared/runs/run_names.h"
 #include "apps/shared/runs/watched_run.h"
 #include "apps/shared/training/beside.h"
 #include "apps/shared/training/folder.h"
@@ -40,15 +41,17 @@ std::string format_metrics(const std::vector<Metric>& metrics,
 // One training; see train().
 class Trainer {
  public:
-  Trainer(actors::Session& session, const Trainee& trainee,
+  Trainer(apps::OwnedSession& session, const Trainee& trainee,
           const TrainerOptions& options)
-      : session_(session),
+      : owned_(session),
+        session_(*session),
         trainee_(trainee),
         options_(options),
-        watched_(session, !trainee.beside.empty() || !trainee.runners.empty(),
+        watched_(*session, !trainee.beside.empty() || !trainee.runners.empty(),
                  kPatience),
         means_(trainee.step.metrics.size()) {
     run_.cancel = watched_.token();
+    show_page();
     outcome_.steps = options.epochs * trainee.steps_per_epoch;
   }
 
@@ -60,12 +63,32 @@ class Trainer {
       failure = watched_.failure_of(std::move(failure.status));
     outcome_.failure = std::move(failure);
     if (evaluated_ != outcome_.step) outcome_.test.clear();
+    // A training that has lost a worker may be started again.
+    if (options_.page != nullptr &&
+        outcome_.failure.exit_code != apps::ExitCode::kPeerLost)
+      options_.page->say_end();
     return std::move(outcome_);
   }
 
  private:
   // Waits for the current step, since half a step must not be saved.
   static constexpr std::chrono::seconds kPatience{10};
+
+  void show_page() {
+    if (options_.page == nullptr) return;
+    apps::live::LivePage& page = *options_.page;
+    owned_.keep(page.share());
+    run_.inspector = &page.inspector();
+    page.set_can_watch(session_.options().backend == nullptr);
+    std::vector<std::string> fetches;
+    for (const Metric& metric : trainee_.step.metrics)
+      fetches.push_back(metric.tensor);
+    auto names = apps::RunNames::of(session_, trainee_.step.feeds, fetches,
+                                    {trainee_.train});
+    // What is wrong with them, the first step says.
+    if (names.ok()) names_ = std::move(*names);
+    shown_.emplace(&page, session_, names_ ? &*names_ : nullptr);
+  }
 
   bool is_over() const {
     return outcome_.step >= outcome_.steps || watched_.is_interrupted() ||
@@ -82,10 +105,14 @@ class Trainer {
       Status status = remove_training(folder);
       if (!status.ok()) return apps::run_time_error(std::move(status));
     }
+    if (Status same = check_subject(folder, trainee_.subject); !same.ok())
+      return apps::run_time_error(std::move(same));
     apps::CheckpointOptions checkpoints = options_.checkpoints;
     checkpoints.init = {trainee_.init};
     apps::Failure failure = checkpoints_.start(checkpoints, session_, {}, run_);
     if (failure.exit_code != apps::ExitCode::kOk) return failure;
+    if (Status kept = keep_subject(folder, trainee_.subject); !kept.ok())
+      return apps::run_time_error(std::move(kept));
     outcome_.step = checkpoints_.last_step();
     std::vector<std::string> names;
     for (const Metric& metric : trainee_.step.metrics)
@@ -99,6 +126,7 @@ class Trainer {
     if (!summaries.ok())
       return apps::run_time_error(std::move(summaries).status());
     summaries_ = std::move(summaries).value();
+    owned_.keep(summaries_);
     return {};
   }
 
@@ -188,9 +216,12 @@ class Trainer {
     watched_.set_idle(false);
     const bool is_telling = !telling_.is_closed() && is_report(step);
     std::vector<Tensor> told;
-    TAGFLOW_ASSIGN(std::vector<float> values,
-                   run_batch(is_telling ? telling_ : call, trainee_.step, batch,
-                             run_, &told));
+    TAGFLOW_ASSIGN(
+        std::vector<float> values,
+        run_batch(
+            is_telling ? telling_ : call, trainee_.step, batch,
+            summaries_ == nullptr ? run_ : summaries_->options_of(step, run_),
+            &told));
     watched_.set_idle(!trainee_.runners.empty());
     if (is_telling) TAGFLOW_RETURN_IF_ERROR(summaries_->add(step, told[0]));
     if (!std::isfinite(values[0]))
@@ -267,14 +298,17 @@ class Trainer {
     return {};
   }
 
+  apps::OwnedSession& owned_;
   actors::Session& session_;
   const Trainee& trainee_;
   const TrainerOptions& options_;
   apps::WatchedRun watched_;
+  std::optional<apps::RunNames> names_;
+  std::optional<apps::PageOfSession> shown_;  // while there is a page
   actors::RunOptions run_;
   apps::StepCheckpoints checkpoints_;
   std::optional<History> history_;
-  std::unique_ptr<TrainingSummaries> summaries_;  // null: none are written
+  std::shared_ptr<TrainingSummaries> summaries_;  // null: none are written
   // The step, with the trainee's summary; empty: it has none.
   actors::Callable telling_;
   bool is_failing_ = false;  // the last write failed, with a warning
@@ -289,7 +323,7 @@ class Trainer {
 
 }  // namespace
 
-Outcome train(actors::Session& session, const Trainee& trainee,
+Outcome train(apps::OwnedSession& session, const Trainee& trainee,
               const TrainerOptions& options) {
   return Trainer(session, trainee, options).run();
 }
@@ -300,7 +334,7 @@ Outcome train(const graph::Graph& graph, const actors::SessionOptions& session,
   Outcome outcome;
   outcome.failure = apps::open_session(graph, session, owned);
   if (outcome.failure.exit_code == apps::ExitCode::kOk)
-    outcome = train(*owned, trainee, options);
+    outcome = train(owned, trainee, options);
   return outcome;
 }
 

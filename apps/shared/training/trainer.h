@@ -4,15 +4,20 @@
 //   FOLDER/model.ckpt-STEP.*  checkpoints, and FOLDER/checkpoint, their list
 //   FOLDER/history.csv        what was measured in each step
 //   FOLDER/loss.svg           the same, drawn
+//   FOLDER/subject.txt        what it is a training of
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "actors/session/session.h"
+#include "apps/shared/live/page_of_session.h"
+#include "apps/shared/program/owned_session.h"
 #include "apps/shared/runs/step_checkpoints.h"
+#include "apps/shared/training/subject.h"
 #include "graph/file/queue_runner.h"
 
 namespace tagflow::training {
@@ -47,9 +52,10 @@ struct BesideRun {
 
 // The subject of a training: names in the session's graph, and its data.
 struct Trainee {
-  std::string init;   // the operation that initialises variables
-  std::string train;  // the operation that updates them once
-  Phase step;         // its batches are of the steps, counted from 1
+  Subject subject = {};  // what a resumed training must have, too
+  std::string init;      // the operation that initialises variables
+  std::string train;     // the operation that updates them once
+  Phase step;            // its batches are of the steps, counted from 1
   std::vector<BesideRun> beside = {};
   // What fills the queues of the steps, meanwhile. Checkpoints have what is in
   // the queues, and the last one is taken before these end.
@@ -79,8 +85,11 @@ struct TrainerOptions {
   int64_t stop_at = 0;         // the step to stop after; 0: none
   bool is_fresh = false;       // starts over: removes the files in FOLDER
   // The folder of event files for TensorBoard: the graph and the steps'
-  // metrics in "train", those of evaluations in "test". Empty: none.
+  // metrics in "train", with what nodes did in the second step, and those of
+  // evaluations in "test". Empty: none.
   std::string summaries;
+  apps::InspectOptions inspect;                // --stop-at is that of steps
+  std::shared_ptr<apps::live::LivePage> page;  // null: there is none
 };
 
 // How a training ended.
@@ -100,9 +109,10 @@ struct Outcome {
 // Resumes from the newest checkpoint of the folder, or begins, and runs until
 // all epochs are over, or a first signal ends it after the current step. The
 // last step is saved. Damaged checkpoints are skipped with a warning, but it
-// fails if all are damaged, or one is of another model. REQUIRES: nothing
+// fails if all are damaged, one is of another model, or the folder has a
+// training of another subject. REQUIRES: nothing
 // else uses the session, and no Interruptible lives.
-Outcome train(actors::Session& session, const Trainee& trainee,
+Outcome train(apps::OwnedSession& session, const Trainee& trainee,
               const TrainerOptions& options);
 
 // The same in a session of its own, of that graph. Its errors are failures,

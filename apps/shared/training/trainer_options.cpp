@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/shared/live/page_of_session.h"
 #include "apps/shared/program/command_line.h"
 
 namespace tagflow::training {
@@ -31,6 +32,18 @@ void add_trainer_options(CLI::App& app, TrainerOptions& options) {
                           "TensorBoard",
                           "DIR");
   apps::add_saving_options(app, options.checkpoints);
+  apps::add_inspect_option(app, options.inspect);
+}
+
+apps::Failure prepare_trainer(TrainerOptions& options, bool has_workers,
+                              const std::string& title) {
+  Status usage = apps::StepCheckpoints::check(options.checkpoints,
+                                              /*has_steps=*/true, has_workers);
+  if (!usage.ok()) return apps::usage_error(std::move(usage));
+  auto page = apps::open_page(options.inspect, title);
+  if (!page.ok()) return apps::run_time_error(std::move(page).status());
+  options.page = std::move(*page);
+  return {};
 }
 
 void add_rate_option(CLI::App& app, double& learning_rate) {

@@ -6,11 +6,18 @@
 
 namespace tagflow::training {
 
-Result<std::unique_ptr<TrainingSummaries>> TrainingSummaries::open(
+// The first step compiles what runs.
+TrainingSummaries::TrainingSummaries(actors::Session& session,
+                                     const Trainee& trainee, int64_t step)
+    : session_(session),
+      trainee_(trainee),
+      profile_(step + 2, session.options().backend == nullptr) {}
+
+Result<std::shared_ptr<TrainingSummaries>> TrainingSummaries::open(
     actors::Session& session, const Trainee& trainee, const std::string& folder,
     int64_t step) {
-  std::unique_ptr<TrainingSummaries> made(
-      new TrainingSummaries(session, trainee));
+  const std::shared_ptr<TrainingSummaries> made(
+      new TrainingSummaries(session, trainee, step));
   TAGFLOW_ASSIGN(made->train_, actors::SummaryWriter::open(folder + "/train"));
   TAGFLOW_RETURN_IF_ERROR(made->train_->graph(session.graph()));
   if (trainee.evaluation_batches > 0) {
@@ -34,7 +41,13 @@ Status TrainingSummaries::add_metrics(actors::SummaryWriter& writer,
 
 Status TrainingSummaries::after_step(int64_t step,
                                      std::span<const float> metrics) {
-  return add_metrics(*train_, step, metrics);
+  TAGFLOW_RETURN_IF_ERROR(add_metrics(*train_, step, metrics));
+  return profile_.after_step(step, *train_);
+}
+
+actors::RunOptions TrainingSummaries::options_of(int64_t step,
+                                                 actors::RunOptions run) {
+  return profile_.options_of(step, std::move(run));
 }
 
 Status TrainingSummaries::add(int64_t step, const Tensor& summary) {

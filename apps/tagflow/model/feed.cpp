@@ -10,6 +10,7 @@
 #include "apps/shared/io/npy.h"
 #include "apps/shared/io/npz.h"
 #include "apps/shared/runs/interrupt.h"
+#include "apps/tagflow/model/value_type.h"
 #include "graph/node_name.h"
 #include "graph/storage_type.h"
 
@@ -30,24 +31,6 @@ Result<Tensor> load_value(const FeedText& text, DataType dtype) {
   return value.status().with_prefix(fmt::format("\"{}\": ", text.value));
 }
 
-// The type and shape that a feed may have. A reference is fed by a value.
-struct Wanted {
-  DataType dtype = DataType::kInvalid;
-  PartialShape shape;
-};
-
-Wanted wanted_at(const graph::Endpoint& endpoint) {
-  const graph::Node& node = *endpoint.node;
-  Wanted wanted;
-  wanted.dtype = remove_ref(node.output_dtypes()[size_t(endpoint.port)]);
-  wanted.shape = node.output_shape(endpoint.port);
-  if (node.op() == "Placeholder") {
-    const Result<PartialShape> declared = node.attr<PartialShape>("shape");
-    if (declared.ok() && !wanted.shape.has_rank()) wanted.shape = *declared;
-  }
-  return wanted;
-}
-
 // NumPy's default types are seldom those of the graph.
 std::string hint_for_type(const FeedText& text, DataType wanted) {
   // NumPy itself has no bfloat16, and the format no strings.
@@ -63,7 +46,7 @@ std::string hint_for_type(const FeedText& text, DataType wanted) {
 
 // `what` is the value's part that is fed.
 Status check_value(const std::string& name, DataType dtype, const Shape& shape,
-                   const Wanted& wanted, std::string_view what,
+                   const ValueType& wanted, std::string_view what,
                    const FeedText& text) {
   if (dtype == wanted.dtype && wanted.shape.accepts(shape)) {
     return {};
@@ -104,7 +87,7 @@ Failure load_feed(const graph::Graph& graph, const FeedText& text,
     loaded.feeds.emplace_back(port, Tensor());
     return {};
   }
-  const Wanted wanted = wanted_at(*endpoint);
+  const ValueType wanted = value_type_of(*endpoint);
   Result<Tensor> value = load_value(text, wanted.dtype);
   if (!value.ok()) {
     Status status = std::move(value).status().with_prefix(

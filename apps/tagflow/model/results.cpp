@@ -10,7 +10,6 @@
 #include "apps/shared/io/json_tensor.h"
 #include "apps/shared/io/npy.h"
 #include "apps/shared/io/npz.h"
-#include "devices/device.h"
 
 namespace tagflow::apps {
 namespace {
@@ -131,14 +130,6 @@ std::string format_step_json(int64_t step, std::span<const FetchName> names,
   return fmt::format(R"({{"step": {}, "fetches": {{{}}}}})"
                      "\n",
                      step, fmt::join(fetches, ", "));
-}
-
-std::vector<DeviceMemory> memory_of(const actors::Session& session) {
-  std::vector<DeviceMemory> devices;
-  if (session.options().backend != nullptr) return devices;  // not there
-  for (const auto& device : session.devices())
-    devices.push_back({device->info().name.to_string(), device->memory()});
-  return devices;
 }
 
 std::string format_results_json(std::span<const FetchName> names,

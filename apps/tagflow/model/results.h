@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "actors/session/session.h"
-#include "devices/memory_stats.h"
+#include "apps/shared/runs/device_memory.h"
 #include "graph/status.h"
 
 namespace tagflow::apps {
@@ -49,13 +49,6 @@ std::string format_step(int64_t step, std::span<const FetchName> names,
                         std::span<const Tensor> results);
 std::string format_step_json(int64_t step, std::span<const FetchName> names,
                              std::span<const Tensor> results);
-
-// The allocations of a device in all runs so far.
-struct DeviceMemory {
-  std::string device;  // its full name
-  devices::MemoryStats memory;
-};
-std::vector<DeviceMemory> memory_of(const actors::Session& session);
 
 // One JSON object: {"fetches": {label: {"dtype", "shape", "value"}}, "stats":
 // {...}, "devices": [{"device", "memory": {...}}]}; values are literals, see

@@ -60,7 +60,8 @@ training::Outcome train(const TaskOptions& options, const fs::path& folder,
   trainer.checkpoints.save = folder.string();
   trainer.epochs = options.epochs;
   trainer.stop_at = stop_at;
-  return training::train(**session, task->trainee, trainer);
+  apps::OwnedSession owned(std::move(*session));
+  return training::train(owned, task->trainee, trainer);
 }
 
 std::string read(const fs::path& file) {

@@ -36,7 +36,7 @@ struct TempFolder {
 // y = w x + noise that is drawn in each step, by momentum: what a checkpoint
 // has to have to go on.
 struct Line {
-  std::unique_ptr<actors::Session> session;
+  apps::OwnedSession session;
   Trainee trainee;
   int64_t interrupted_step = 0;  // before which a signal comes
 
@@ -69,7 +69,7 @@ struct Line {
     options.seed = 5;
     auto made = actors::Session::create(options);
     REQUIRE(made.ok());
-    session = std::move(made).value();
+    session = apps::OwnedSession(std::move(made).value());
     REQUIRE(session->extend(graph).ok());
 
     Phase phase{
@@ -96,7 +96,7 @@ struct Line {
     options.epochs = epochs;
     options.report_every = 3;
     options.stop_at = stop_at;
-    return training::train(*session, trainee, options);
+    return training::train(session, trainee, options);
   }
 };
 
@@ -109,6 +109,46 @@ std::string history_of(const fs::path& folder) {
   auto text = io::read_file(folder / "history.csv");
   REQUIRE(text.ok());
   return std::move(text).value();
+}
+
+TEST_CASE("no other model or data goes on in the folder of a training") {
+  const TempFolder folder;
+  Line first;
+  first.trainee.subject = {{"model", "a line"}, {"data", "2 points"}};
+  check_ok(first.train(folder.path, 4, /*stop_at=*/3));
+  const std::string history = history_of(folder.path);
+
+  Line other;
+  other.trainee.subject = {{"model", "a line"}, {"data", "3 points"}};
+  const Outcome refused = other.train(folder.path, 4);
+  CHECK(refused.failure.status.code() == Code::kFailedPrecondition);
+  CHECK(refused.failure.status.message() ==
+        fmt::format(
+            "[--save] \"{}\" is of a training whose data is 2 points, not "
+            "3 points; --save DIR names another folder, and --fresh "
+            "begins anew in this one",
+            folder.path.string()));
+  CHECK(history_of(folder.path) == history);
+
+  Line same;
+  same.trainee.subject = first.trainee.subject;
+  const Outcome resumed = same.train(folder.path, 1);
+  check_ok(resumed);
+  CHECK(resumed.step == kStepsPerEpoch);
+
+  // What an earlier version has left says nothing of its subject.
+  fs::remove(subject_file(folder.path));
+  check_ok(other.train(folder.path, 2));
+  CHECK(check_subject(folder.path, other.trainee.subject).ok());
+  CHECK(check_subject(folder.path, same.trainee.subject).code() ==
+        Code::kFailedPrecondition);
+
+  // Anew, everything of the old one goes.
+  TrainerOptions fresh;
+  fresh.checkpoints.save = folder.path.string();
+  fresh.is_fresh = true;
+  check_ok(train(same.session, same.trainee, fresh));
+  CHECK(check_subject(folder.path, same.trainee.subject).ok());
 }
 
 TEST_CASE("a training that was stopped goes on to the same bits") {
@@ -200,12 +240,12 @@ TEST_CASE("checkpoints are made after so many steps, reports or not") {
   options.checkpoints.save = folder.path.string();
   options.checkpoints.save_every = "2";
   options.checkpoints.keep = 0;
-  check_ok(train(*line.session, line.trainee, options));
+  check_ok(train(line.session, line.trainee, options));
   for (const int64_t step : {0, 2, 4, 5})
     CHECK(fs::exists(folder.path / fmt::format("model.ckpt-{}.index", step)));
   CHECK_FALSE(fs::exists(folder.path / "model.ckpt-3.index"));
   options.checkpoints.save_every = "often";
-  const Outcome refused = train(*line.session, line.trainee, options);
+  const Outcome refused = train(line.session, line.trainee, options);
   CHECK(refused.failure.exit_code == apps::ExitCode::kUsage);
 }
 
@@ -229,7 +269,7 @@ TEST_CASE("training: a fresh start removes its own files only") {
   options.checkpoints.save = folder.path.string();
   options.stop_at = 2;
   options.is_fresh = true;
-  const Outcome outcome = train(*line.session, line.trainee, options);
+  const Outcome outcome = train(line.session, line.trainee, options);
   check_ok(outcome);
   CHECK(outcome.step == 2);
   CHECK(fs::exists(folder.path / "notes.txt"));
@@ -248,13 +288,13 @@ TEST_CASE("a folder that another training has is left alone") {
     REQUIRE(other.ok());
     for (const bool is_fresh : {false, true}) {
       options.is_fresh = is_fresh;
-      const Outcome outcome = train(*line.session, line.trainee, options);
+      const Outcome outcome = train(line.session, line.trainee, options);
       CHECK(outcome.failure.status.code() == Code::kFailedPrecondition);
     }
   }
   CHECK(fs::exists(folder.path / "model.ckpt-5.index"));
   options.is_fresh = true;
-  check_ok(train(*line.session, line.trainee, options));
+  check_ok(train(line.session, line.trainee, options));
 }
 
 TEST_CASE("training: a loss that is not a number ends it at a named step") {

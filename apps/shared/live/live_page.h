@@ -14,7 +14,7 @@
 #include <variant>
 
 #include "actors/session/inspector.h"
-#include "apps/tagflow/live/picture.h"
+#include "apps/shared/live/picture.h"
 #include "graph/status.h"
 #include "net/link/http_server.h"
 
@@ -33,9 +33,14 @@ class LivePage {
   // What there is beside the run. Called on a thread of the page, one call at a
   // time.
   using Fill = std::function<void(Picture&)>;
+  // Whether what a viewer asks for exists; an error is for that viewer alone.
+  // Called as above.
+  using Check = std::function<Status(const Wish&)>;
 
   // Errors of HttpServer::start(); Internal without random numbers.
-  static Result<std::unique_ptr<LivePage>> start(uint16_t port);
+  // `title` is HTML, and says what the program is.
+  static Result<std::unique_ptr<LivePage>> start(uint16_t port,
+                                                 std::string title);
   // Waits for a picture that is being made.
   ~LivePage();
   LivePage(const LivePage&) = delete;
@@ -48,12 +53,18 @@ class LivePage {
   std::shared_ptr<actors::Inspector> share() const { return inspector_; }
   // Waits for a call of the last one; null: there is nothing beside the run.
   void set_fill(Fill fill);
+  // The same for this one; null: whatever is asked for is tried.
+  void set_check(Check check);
   void set_can_watch(bool can_watch);
   // Sends a last picture, of a run that is over.
   void say_end();
 
  private:
-  using Viewers = std::list<net::HttpServer::WebSocket>;
+  struct Viewer {
+    net::HttpServer::WebSocket socket;
+    std::string error;  // of what it has asked for last
+  };
+  using Viewers = std::list<Viewer>;
 
   LivePage();
   net::HttpServer::Page page_for(const net::HttpServer::Request& request);
@@ -61,25 +72,29 @@ class LivePage {
       const net::HttpServer::SocketRequest& request,
       net::HttpServer::WebSocket socket);
   bool has_token(std::string_view target) const;
-  void on_wish(std::string_view text);
+  void on_wish(Viewers::iterator viewer, std::string_view text);
+  Status fulfil(std::string_view text);
   void leave(Viewers::iterator viewer);
   void sample();
   void unwatch();
   Picture make_picture();
-  void send_all(const std::string& text);
+  void send(Picture picture);
 
   const std::shared_ptr<actors::Inspector> inspector_;
   const std::chrono::steady_clock::time_point start_;
+  std::string title_;
   std::string token_;
-  std::mutex fill_mutex_;  // guards the below, also while it is called
+  // Each guards the one below, also while it is called.
+  std::mutex fill_mutex_;
   Fill fill_;
+  std::mutex check_mutex_;
+  Check check_;
   std::mutex mutex_;  // guards the below
   std::condition_variable changed_;
   bool has_ended_ = false;
   bool is_wanted_ = false;  // a picture, at once
   bool must_unwatch_ = false;
   bool can_watch_ = true;
-  std::string error_;
   Viewers viewers_;
   std::thread sampler_;
   std::unique_ptr<net::HttpServer> server_;  // set once; destroyed first

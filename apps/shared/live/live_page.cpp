@@ -1,11 +1,11 @@
-#include "apps/tagflow/live/live_page.h"
+#include "apps/shared/live/live_page.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 #include <variant>
 
-#include "apps/tagflow/live/page_parts.h"
+#include "apps/shared/live/page_parts.h"
 #include "graph/fault.h"
 #include "net/link/crypto.h"
 
@@ -36,12 +36,12 @@ std::string_view path_of(std::string_view target) {
   return target.substr(0, target.find('?'));
 }
 
-std::string whole_page() {
+std::string whole_page(const std::string& title) {
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<title>tagflow run</title>\n<style>{}</style>\n</head>\n{}<script>\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n{}<script>\n"
       "{}</script>\n</body>\n</html>\n",
-      kPageStyle, kPageBody, kPageScript);
+      title, kPageStyle, kPageBody, kPageScript);
 }
 
 }  // namespace
@@ -49,8 +49,10 @@ std::string whole_page() {
 LivePage::LivePage()
     : inspector_(std::make_shared<actors::Inspector>()), start_(Clock::now()) {}
 
-Result<std::unique_ptr<LivePage>> LivePage::start(uint16_t port) {
+Result<std::unique_ptr<LivePage>> LivePage::start(uint16_t port,
+                                                  std::string title) {
   std::unique_ptr<LivePage> page(new LivePage());
+  page->title_ = std::move(title);
   TAGFLOW_ASSIGN(page->token_, net::draw_token());
   HttpServer::Options options;
   options.host = "127.0.0.1";
@@ -95,6 +97,11 @@ void LivePage::set_fill(Fill fill) {
   fill_ = std::move(fill);
 }
 
+void LivePage::set_check(Check check) {
+  const std::lock_guard lock(check_mutex_);
+  check_ = std::move(check);
+}
+
 void LivePage::set_can_watch(bool can_watch) {
   const std::lock_guard lock(mutex_);
   can_watch_ = can_watch;
@@ -121,7 +128,7 @@ HttpServer::Page LivePage::page_for(const HttpServer::Request& request) {
   if (path_of(request.target) != "/") return refusal(kNotFound, "there is: /");
   HttpServer::Page page;
   page.type = "text/html; charset=utf-8";
-  page.body = whole_page();
+  page.body = whole_page(title_);
   return page;
 }
 
@@ -138,12 +145,12 @@ std::variant<HttpServer::Page, HttpServer::SocketEvents> LivePage::admit(
     const std::lock_guard lock(mutex_);
     if (viewers_.size() == kMostViewers)
       return refusal(kUnavailable, "there are enough viewers");
-    viewer = viewers_.insert(viewers_.end(), std::move(socket));
+    viewer = viewers_.insert(viewers_.end(), {std::move(socket), {}});
     is_wanted_ = true;
   }
   changed_.notify_all();
   return HttpServer::SocketEvents{
-      [this](const std::string& text) { on_wish(text); },
+      [this, viewer](const std::string& text) { on_wish(viewer, text); },
       [this, viewer] { leave(viewer); }};
 }
 
@@ -152,7 +159,6 @@ void LivePage::leave(Viewers::iterator viewer) {
     const std::lock_guard lock(mutex_);
     viewers_.erase(viewer);
     if (!viewers_.empty()) return;
-    error_.clear();
   }
   inspector_->go_on();
   if (!inspector_->watched().empty()) {
@@ -165,33 +171,36 @@ void LivePage::leave(Viewers::iterator viewer) {
 
 // --- What viewers ask for ----------------------------------------------------
 
-void LivePage::on_wish(std::string_view text) {
-  Status status;
-  auto wish = Wish::parse(text);
-  if (!wish.ok()) {
-    status = wish.status();
-  } else {
-    switch (wish->kind) {
-      case Wish::Kind::kStop:
-        inspector_->stop_at(wish->stop);
-        break;
-      case Wish::Kind::kGo:
-        inspector_->go_on();
-        break;
-      case Wish::Kind::kNext:
-        inspector_->advance(wish->stop.frame);
-        break;
-      case Wish::Kind::kWatch:
-        status = inspector_->watch(wish->tensors);
-        break;
-    }
-  }
+void LivePage::on_wish(Viewers::iterator viewer, std::string_view text) {
+  const Status status = fulfil(text);
   {
     const std::lock_guard lock(mutex_);
-    error_ = status.ok() ? std::string() : std::string(status.message());
+    viewer->error = status.ok() ? std::string() : std::string(status.message());
     is_wanted_ = true;
   }
   changed_.notify_all();
+}
+
+Status LivePage::fulfil(std::string_view text) {
+  TAGFLOW_ASSIGN(const Wish wish, Wish::parse(text));
+  {
+    const std::lock_guard lock(check_mutex_);
+    if (check_ != nullptr) TAGFLOW_RETURN_IF_ERROR(check_(wish));
+  }
+  switch (wish.kind) {
+    case Wish::Kind::kStop:
+      inspector_->stop_at(wish.stop);
+      break;
+    case Wish::Kind::kGo:
+      inspector_->go_on();
+      break;
+    case Wish::Kind::kNext:
+      inspector_->advance(wish.stop.frame);
+      break;
+    case Wish::Kind::kWatch:
+      return inspector_->watch(wish.tensors);
+  }
+  return {};
 }
 
 // --- Pictures ----------------------------------------------------------------
@@ -215,10 +224,7 @@ void LivePage::sample() {
     }
     const auto begin = Clock::now();
     // Without memory there is no picture.
-    static_cast<void>(guarded("inspect", [&] {
-      const Picture picture = make_picture();
-      send_all(to_json(picture));
-    }));
+    static_cast<void>(guarded("inspect", [&] { send(make_picture()); }));
     const auto end = Clock::now();
     next = end + std::max<Clock::duration>(kPeriod, kShare * (end - begin));
     lock.lock();
@@ -247,7 +253,6 @@ Picture LivePage::make_picture() {
   picture.watched = inspector_->watched();
   {
     const std::lock_guard lock(mutex_);
-    picture.error = error_;
     picture.can_watch = can_watch_;
     picture.viewers = viewers_.size();
   }
@@ -256,13 +261,21 @@ Picture LivePage::make_picture() {
   return picture;
 }
 
-void LivePage::send_all(const std::string& text) {
+// Each viewer has its own error; most have none, and get the same text.
+void LivePage::send(Picture picture) {
+  const std::string common = to_json(picture);
   const std::lock_guard lock(mutex_);
-  for (const HttpServer::WebSocket& viewer : viewers_) viewer.send(text);
+  for (const Viewer& viewer : viewers_) {
+    picture.error = viewer.error;
+    viewer.socket.send(picture.error.empty() ? common : to_json(picture));
+  }
 }
 
 void LivePage::say_end() {
-  static_cast<void>(guarded("inspect", [&] { send_all("{\"over\":true}"); }));
+  static_cast<void>(guarded("inspect", [&] {
+    const std::lock_guard lock(mutex_);
+    for (const Viewer& viewer : viewers_) viewer.socket.send("{\"over\":true}");
+  }));
 }
 
 }  // namespace tagflow::apps::live

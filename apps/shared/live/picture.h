@@ -9,7 +9,7 @@
 
 #include "actors/runtime/hold.h"
 #include "actors/session/inspector.h"
-#include "apps/tagflow/model/results.h"
+#include "apps/shared/runs/device_memory.h"
 #include "graph/status.h"
 
 namespace tagflow::apps::live {
@@ -32,7 +32,7 @@ struct Picture {
   uint64_t process_bytes = 0;
   std::vector<actors::Inspector::Watched> watched;
   bool can_watch = true;
-  std::string error;   // of what a viewer has asked for last
+  std::string error;   // of what its viewer has asked for last
   double look_ms = 0;  // how long it took to look
   size_t viewers = 0;
 };

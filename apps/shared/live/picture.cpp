@@ -1,4 +1,4 @@
-#include "apps/tagflow/live/picture.h"
+#include "apps/shared/live/picture.h"
 
 #include <charconv>
 #include <nlohmann/json.hpp>

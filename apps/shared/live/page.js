@@ -34,6 +34,8 @@ function bytes(number) {
   return `${unit === 0 ? number : number.toFixed(1)} ${units[unit]}`;
 }
 
+$('title').textContent = document.title;
+
 const short = device => device.replace(/^.*\/device:/, '');
 const send = wish => socket.readyState === 1 &&
     socket.send(JSON.stringify(wish));
@@ -118,13 +120,17 @@ function boxOfIteration(iteration, isRoot) {
   const cell = (number, word) => head.append(
       make('span', number && word !== 'fired' ? 'live' : '',
            `${count(number)} ${word}`));
+  const {fired, waiting, running, untouched} = iteration;
   if (iteration.stopped) {
     head.append(make('span', 'live', 'held'));
+  } else if (fired + waiting + running + untouched === 0) {
+    // Its tokens are on their way.
+    head.append(make('span', '', 'begins next'));
   } else {
-    cell(iteration.fired, 'fired');
-    cell(iteration.waiting, 'waiting');
-    cell(iteration.running, 'running');
-    cell(iteration.untouched, 'to come');
+    cell(fired, 'fired');
+    cell(waiting, 'waiting');
+    cell(running, 'running');
+    cell(untouched, 'to come');
   }
   box.append(head);
   if (iteration.nodes.length + iteration.tokens.length > 0)
@@ -345,7 +351,7 @@ function draw(picture) {
                                rates.get(`loop ${task} ${device} ${name}`) || 0));
   const all = [...trips.values()].reduce((sum, rate) => sum + rate, 0);
   $('rate').textContent = picture.running
-      ? `step ${views.length ? views[0].step : ''}, trips: ${perSecond(all)}`
+      ? `run ${views.length ? views[0].step : ''}, trips: ${perSecond(all)}`
       : '';
   if (picture.stop && !isStopped)
     $('rate').textContent += `, to stop ${
