@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "actors/plan/plan.h"
+#include "actors/runtime/frame.h"
 #include "graph/builder/builder.h"
 #include "graph/status_exception.h"
 
@@ -29,9 +31,19 @@ struct LogGraph {
   }
 };
 
+// Iteration `iteration` of a loop, of which there is one instance.
 actors::Location in_iteration(int64_t iteration) {
+  static const auto* const instance = [] {
+    static actors::FramePlan plan;
+    plan.name = "loop";
+    plan.parent = 0;
+    static actors::FrameInstance loop;
+    loop.plan = &plan;
+    return &loop;
+  }();
   return {.frame = "loop",
-          .tag = {.frame_hi = 1, .frame_lo = 2, .iteration = iteration}};
+          .tag = {.frame_hi = 1, .frame_lo = 2, .iteration = iteration},
+          .instance = instance};
 }
 
 void fire(NumericsCheck& check, int64_t iteration, const Node& node,
