@@ -202,7 +202,8 @@ Status TensorArray::prepare_for(const KernelContext& context, int64_t count,
   if (exactly ? count != size_ : count > size_)
     return fail(context, "{} elements are wanted, the size is {}{}", count,
                 size_, dynamic_size_ ? "" : " and cannot grow");
-  if (exactly) split_size_ = count;
+  // What a gradient array has of a split is that of its forward array.
+  if (exactly && !is_gradient()) split_size_ = count;
   return {};
 }
 
@@ -264,7 +265,7 @@ Result<std::vector<Tensor>> TensorArray::read_all(
   std::lock_guard lock(mutex_);
   TAGFLOW_RETURN_IF_ERROR(check_open(context));
   // The gradient of what was split has no more than that.
-  const bool is_of_split = is_gradient_ && split_size_ > 0;
+  const bool is_of_split = is_gradient() && split_size_ > 0;
   const int64_t count = is_of_split ? split_size_ : size_;
   std::vector<Tensor> values;
   values.reserve(size_t(count));

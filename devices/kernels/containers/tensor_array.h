@@ -119,7 +119,6 @@ class TensorArray final : public StepObject {
   PartialShape element_shape_;
   int64_t size_;
   int64_t split_size_ = 0;  // of the last split, or 0
-  bool is_gradient_ = false;
   // Elements that were accessed, and spare capacity. There are never fewer
   // flags than values.
   std::vector<Tensor> values_;

@@ -39,7 +39,6 @@ Status TensorArray::mirror_locked(const KernelContext& context,
                                   const Shape& prepend) const {
   std::lock_guard lock(gradient.mutex_);
   gradient.split_size_ = split_size_;
-  gradient.is_gradient_ = true;
   TAGFLOW_RETURN_IF_ERROR(gradient.store_locked(context, values_.size()));
   for (size_t i = 0; i < values_.size(); ++i) {
     if ((flags_[i] & kWritten) == 0) continue;

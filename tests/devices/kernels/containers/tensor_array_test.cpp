@@ -255,6 +255,16 @@ TEST_CASE("a tensor array refuses wrong sizes, handles and flows") {
                Code::kInternal, "there is no step to keep the object in");
 }
 
+// What was written beyond the split belongs to other gradients.
+TEST_CASE("the gradient of a split ends where the split did") {
+  const Array array(2, DataType::kFloat, {{"dynamic_size", true}});
+  CHECK(array.split(Tensor::vector<float>({1, 2, 3}), {1, 2}).ok());
+  CHECK(array.write(2, Tensor::vector<float>({4})).ok());
+  const Array gradient = array.gradient();
+  CHECK(gradient.split(Tensor::vector<float>({5, 6, 7, 8}), {1, 2, 1}).ok());
+  expect_close(gradient.concat(), Tensor::vector<float>({5, 6, 7}));
+}
+
 TEST_CASE("a closed tensor array is of no use any more") {
   const Array array(2, DataType::kFloat, {{"dynamic_size", true}});
   const Tensor big = Tensor::make(DataType::kFloat, {100});
