@@ -4,10 +4,25 @@
 #include <utility>
 
 #include "devices/counted_growth.h"
+#include "devices/state/component_texts.h"
 #include "devices/tensor_rows.h"
 #include "graph/counted.h"
 
 namespace tagflow::devices {
+
+Status BarrierSpec::check_same(std::string_view barrier,
+                               const BarrierSpec& other) const {
+  const auto differs = [&](const std::string& own, const std::string& asked) {
+    return invalid_argument(
+        "{} exists with components of {}, but the node "
+        "asks for {}",
+        barrier, own, asked);
+  };
+  if (types != other.types)
+    return differs("types " + types_text(types), types_text(other.types));
+  if (shapes == other.shapes) return {};
+  return differs(shapes_text(shapes), shapes_text(other.shapes));
+}
 
 std::string Barrier::describe() const {
   return fmt::format("{} \"{}\"", kKind, name_);
@@ -106,6 +121,18 @@ void Barrier::commit(const Tensor& keys, size_t part, std::vector<Tensor>& rows,
   publish();
 }
 
+// Shapes that are not declared.
+Status Barrier::check_shapes(const KernelContext& context, size_t part,
+                             std::span<const Tensor> parts) const {
+  for (const Tensor& each : parts)
+    if (each.shape() != parts[0].shape())
+      return context.fail(
+          "component {} of {} was inserted as {} and as {}, which have no "
+          "batch",
+          part, describe(), parts[0].describe(), each.describe());
+  return {};
+}
+
 Status Barrier::take(KernelContext& context, int64_t count) {
   TAGFLOW_ASSIGN(Tensor * insertions, context.allocate_output(0, {count}));
   TAGFLOW_ASSIGN(Tensor * keys, context.allocate_output(1, {count}));
@@ -118,9 +145,15 @@ Status Barrier::take(KernelContext& context, int64_t count) {
       parts[part].push_back(it->second.parts[part]);
   }
   for (size_t part = 0; part < parts.size(); ++part) {
+    Shape shape;
+    if (spec_.shapes[part].has_rank()) {
+      shape = *spec_.shapes[part].to_shape();
+    } else if (count > 0) {
+      TAGFLOW_RETURN_IF_ERROR(check_shapes(context, part, parts[part]));
+      shape = parts[part][0].shape();
+    }
     TAGFLOW_ASSIGN(context.output(2 + int(part)),
-                   stack_rows(context, spec_.types[part], parts[part],
-                              spec_.shapes[part]));
+                   stack_rows(context, spec_.types[part], parts[part], shape));
   }
   for (auto taken = ready_.begin(); taken != it; ++taken)
     charge_.reduce(bytes_of_tuple(taken->second.key));
@@ -182,7 +215,7 @@ Status Barrier::restore(const KernelContext& context,
       if (!parts[part].valid()) {
         ++missing;
       } else if (parts[part].dtype() != spec_.types[part] ||
-                 parts[part].shape() != spec_.shapes[part]) {
+                 !spec_.shapes[part].accepts(parts[part].shape())) {
         return context.fail("what was saved of {} has {} as component {}",
                             describe(), parts[part].describe(), part);
       }

@@ -13,9 +13,12 @@ namespace tagflow::devices {
 
 // The settings from the node that makes a barrier.
 struct BarrierSpec {
-  bool operator==(const BarrierSpec&) const = default;
   std::vector<DataType> types;  // of the parts of a tuple
-  std::vector<Shape> shapes;    // as many
+  // As many. Parts have any shapes if the rank is unknown.
+  graph::PartialShapes shapes;
+  // InvalidArgument, about the barrier of that description, unless `other` asks
+  // for the same.
+  Status check_same(std::string_view barrier, const BarrierSpec& other) const;
 };
 
 // A tuple is *incomplete* while a part is missing, then *ready*. Ready tuples
@@ -50,7 +53,8 @@ class Barrier final : public StateActor, public SavedContents {
   Status insert(const KernelContext& context, const Tensor& keys, size_t part,
                 const Tensor& values);
   // Takes the next tuples as the outputs: numbers of insertions, keys and
-  // parts. REQUIRES: so many are ready.
+  // parts. InvalidArgument if the shapes of parts are not declared, and differ;
+  // then it takes nothing. REQUIRES: so many are ready.
   Status take(KernelContext& context, int64_t count);
   void close(bool drops_incomplete) noexcept;
   Result<std::vector<Tensor>> save() const override;
@@ -73,6 +77,8 @@ class Barrier final : public StateActor, public SavedContents {
   // The numbers of the insertion and of the completion.
   using Order = std::pair<int64_t, int64_t>;
 
+  Status check_shapes(const KernelContext& context, size_t part,
+                      std::span<const Tensor> parts) const;
   Status check_keys(const KernelContext& context, const Tensor& keys,
                     size_t part) const;
   // Commits an insertion that is fully prepared: the tuples that it begins, for

@@ -1,9 +1,8 @@
 // The settings of queues, from the nodes that make them.
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "devices/kernel_inputs.h"
+#include "devices/state/component_texts.h"
 #include "devices/state/queue.h"
 #include "graph/counted.h"
 
@@ -31,22 +30,9 @@ std::string_view name_of(Order order) {
       ->first;
 }
 
-std::string shapes_text(const graph::PartialShapes& shapes) {
-  if (shapes.empty()) return "any shapes";
-  std::vector<std::string> texts;
-  for (const PartialShape& shape : shapes) texts.push_back(shape.to_string());
-  return fmt::format("shapes {}", fmt::join(texts, ", "));
-}
-
 std::string capacity_text(int64_t capacity) {
   return capacity == QueueSpec::kUnbounded ? "no bound"
                                            : fmt::format("{}", capacity);
-}
-
-std::string types_text(std::span<const DataType> types) {
-  std::vector<std::string> names;
-  for (const DataType type : types) names.emplace_back(dtype_name(type));
-  return fmt::format("({})", fmt::join(names, ", "));
 }
 
 Status check_shapes(const QueueSpec& spec, size_t types) {

@@ -15,18 +15,22 @@ Result<BarrierSpec> barrier_spec(const KernelInfo& info) {
   BarrierSpec spec;
   spec.types = attr_of<std::vector<DataType>>(info, "component_types");
   const auto shapes = attr_of<std::vector<PartialShape>>(info, "shapes");
-  if (shapes.size() != spec.types.size())
+  spec.shapes.resize(spec.types.size());
+  if (!shapes.empty() && shapes.size() != spec.types.size())
     return invalid_argument("there are {} component types, but {} shapes",
                             spec.types.size(), shapes.size());
-  for (const PartialShape& shape : shapes) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const PartialShape& shape = shapes[i];
+    if (!shape.has_rank()) continue;
     if (!shape.fully_known())
-      return invalid_argument("the shape of a component must be known, not {}",
-                              shape.to_string());
-    TAGFLOW_ASSIGN(Shape checked, Shape::make(shape.dims()));
+      return invalid_argument(
+          "the shape of a component must be known, or not given, not {}",
+          shape.to_string());
+    TAGFLOW_ASSIGN(const Shape checked, Shape::make(shape.dims()));
     if (checked.num_elements() == 0)
       return invalid_argument("a component must have elements, not shape {}",
                               shape.to_string());
-    spec.shapes.push_back(std::move(checked));
+    spec.shapes[i] = shape;
   }
   if (const auto capacity = attr_of<int64_t>(info, "capacity"); capacity != -1)
     return invalid_argument(
@@ -52,9 +56,10 @@ class BarrierKernel final : public CheapKernel {
     // Another node may have made it.
     const auto* barrier =
         state_object<Barrier>(*context.output(0).data<ResourceHandle>());
-    if (barrier->spec() == spec_) return {};
-    return context.fail("{} exists with components of other types or shapes",
-                        barrier->describe());
+    Status status = barrier->spec().check_same(barrier->describe(), spec_);
+    if (status.ok()) return {};
+    return std::move(status).with_prefix(
+        fmt::format("[{}] ", context.node().op()));
   }
   bool is_bookkeeping() const override { return true; }
 
@@ -85,14 +90,24 @@ class BarrierInsertKernel final : public HandleKernel<Barrier> {
                           barrier.describe(), spec.types.size(), part_);
     const Tensor& keys = context.input(1);
     const Tensor& values = context.input(2);
-    Shape wanted = spec.shapes[size_t(part_)];
-    wanted.insert_dim(0, keys.num_elements());
-    if (keys.rank() != 1 || values.dtype() != spec.types[size_t(part_)] ||
-        values.shape() != wanted)
-      return context.fail(
-          "component {} of {} takes {}{} for keys {}, not {}", part_,
-          barrier.describe(), dtype_name(spec.types[size_t(part_)]),
-          wanted.to_string(), keys.describe(), values.describe());
+    const DataType type = spec.types[size_t(part_)];
+    PartialShape wanted{keys.num_elements()};
+    const PartialShape& declared = spec.shapes[size_t(part_)];
+    if (declared.has_rank()) {
+      for (const int64_t dim : declared.dims()) wanted.add_dim(dim);
+    } else if (values.rank() > 0) {  // rows of any shape
+      for (const int64_t dim : values.shape().dims().subspan(1))
+        wanted.add_dim(dim);
+    }
+    if (keys.rank() != 1 || values.dtype() != type ||
+        !wanted.accepts(values.shape()))
+      return context.fail("component {} of {} takes {}{} for keys {}, not {}",
+                          part_, barrier.describe(), dtype_name(type),
+                          wanted.to_string(), keys.describe(),
+                          values.describe());
+    if (keys.num_elements() > 0 && values.num_elements() == 0)
+      return context.fail("component {} of {} must have elements, not be {}",
+                          part_, barrier.describe(), values.describe());
     return {};
   }
   Status perform(KernelContext& context, StateActor& actor,

@@ -291,6 +291,74 @@ TEST_CASE("a barrier gives tuples when all their parts are there") {
                "has 2 components, none of index 2");
 }
 
+TEST_CASE("a barrier without shapes takes parts of any shape") {
+  ResourceManager state;
+  const Types types = {DataType::kFloat};
+  const TestedOp make("Barrier", {},
+                      {{"component_types", types}, {"shared_name", "any"}});
+  Call made(make, {}, &state);
+  const Tensor handle = made.start().output();
+  const auto insert = [&](std::vector<std::string> keys, Tensor values) {
+    const TestedOp op(
+        "BarrierInsertMany",
+        {make_ref(DataType::kString), DataType::kString, DataType::kFloat},
+        {{"component_index", 0}});
+    const int64_t count = int64_t(keys.size());
+    return Call(op,
+                {handle, Tensor::of<std::string>({count}, std::move(keys)),
+                 std::move(values)},
+                &state)
+        .start()
+        .status();
+  };
+  CHECK(insert({"a", "b"}, Tensor::of<float>({2, 2}, {1, 2, 3, 4})).ok());
+  CHECK(insert({"c"}, Tensor::of<float>({1, 3}, {5, 6, 7})).ok());
+  expect_error(insert({"d"}, Tensor::make(DataType::kFloat, {1, 0})),
+               Code::kInvalidArgument,
+               "component 0 of barrier \"any\" must have elements, not be "
+               "float[1,0]");
+  expect_error(insert({"d"}, Tensor::vector<float>({1, 2})),
+               Code::kInvalidArgument, "takes float[1] for keys string[1]");
+  CHECK(insert({}, Tensor::make(DataType::kFloat, {0})).ok());
+  const TestedOp take("BarrierTakeMany",
+                      {make_ref(DataType::kString), DataType::kInt32},
+                      {{"component_types", types}});
+  Call differ(take, {handle, one(3)}, &state);
+  expect_error(differ.start().status(), Code::kInvalidArgument,
+               "component 0 of barrier \"any\" was inserted as float[2] and as "
+               "float[3], which have no batch");
+  Call none(take, {handle, one(0)}, &state);
+  CHECK(none.start().output(2).shape() == Shape{0});
+  Call pair(take, {handle, one(2)}, &state);
+  expect_close(pair.start().output(2), Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+}
+
+TEST_CASE("nodes that name one barrier agree on its components") {
+  TestedBarrier barrier;
+  const auto made_as = [&](Types types, std::vector<PartialShape> shapes) {
+    const TestedOp op("Barrier", {},
+                      {{"component_types", std::move(types)},
+                       {"shapes", std::move(shapes)},
+                       {"shared_name", "b"}});
+    return Call(op, {}, &barrier.state).start().status();
+  };
+  const PartialShape scalar = PartialShape::scalar();
+  CHECK(made_as(barrier.types, {scalar, scalar}).ok());
+  expect_error(made_as({DataType::kFloat}, {scalar}), Code::kInvalidArgument,
+               "[Barrier] barrier \"b\" exists with components of types "
+               "(float, float), but the node asks for (float)");
+  expect_error(made_as(barrier.types, {}), Code::kInvalidArgument,
+               "exists with components of shapes [], [], but the node asks for "
+               "shapes <unknown>, <unknown>");
+  expect_error(TestedOp("Barrier", {},
+                        {{"component_types", Types{DataType::kFloat}},
+                         {"shapes", std::vector<PartialShape>{PartialShape(
+                                        {PartialShape::kUnknown})}}})
+                   .status(),
+               Code::kInvalidArgument,
+               "the shape of a component must be known, or not given, not [?]");
+}
+
 TEST_CASE("an insertion that lacks memory changes nothing of a barrier") {
   const TestedOp insert(
       "BarrierInsertMany",
