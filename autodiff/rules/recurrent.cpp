@@ -105,6 +105,15 @@ void gru_cell_rule(RuleContext& r) {
   if (r.wants(5)) r.set(5, s.op("BiasAddGrad", {of_c}));
 }
 
+// The kernel of the loss computes its gradient, too, for each row of the batch.
+void ctc_loss_rule(RuleContext& r) {
+  if (r.has_grad(1))
+    return r.fail("its second derivative is not defined, as in TensorFlow");
+  const Scope& s = r.scope();
+  const Output of_rows = ops::expand_dims(s, r.grad(0), -1);
+  r.set(0, ops::mul(s, of_rows, r.output(1)));
+}
+
 }  // namespace
 
 void add_recurrent_rules(RuleTable& table) {
@@ -116,6 +125,9 @@ void add_recurrent_rules(RuleTable& table) {
   table.add("GRUBlockCellGrad", [](RuleContext& r) {
     set_by_expression(r, express_gru_cell_grad);
   });
+  table.add({"CTCLoss", "CTCLossV2"}, ctc_loss_rule);
+  table.add_none({"CTCGreedyDecoder", "CTCBeamSearchDecoder"},
+                 "its labels are numbers of classes");
   add_recurrent_forward_rules(table);
 }
 

@@ -1,5 +1,5 @@
 // Fused recurrent cells: LSTMBlockCell, BlockLSTM, GRUBlockCell and their
-// gradients.
+// gradients. The loss and the decoders of sequences without alignment.
 #include "graph/op_registry.h"
 #include "graph/ops/shape_arithmetic.h"
 
@@ -62,6 +62,85 @@ Status gru_grad_shape(ShapeContext& c) {
   c.set_output(2, {x.dim(0), h.dim(1)});
   c.set_output(3, {x.dim(0), multiply_dims(h.dim(1), 2)});
   return {};
+}
+
+// The size of the batch, as the logits and the input `lengths` have it.
+Result<int64_t> ctc_batch(ShapeContext& c, int lengths) {
+  TAGFLOW_ASSIGN(const PartialShape logits, c.with_rank(0, 3));
+  TAGFLOW_ASSIGN(const PartialShape given, c.with_rank(lengths, 1));
+  TAGFLOW_ASSIGN(const PartialShape both,
+                 PartialShape({logits.dim(1)}).merge(given));
+  return both.dim(0);
+}
+
+Status ctc_loss_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const int64_t batch, ctc_batch(c, 3));
+  TAGFLOW_ASSIGN(PartialShape gradient, c.with_rank(0, 3));
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(1, 2).status());
+  TAGFLOW_RETURN_IF_ERROR(c.with_rank(2, 1).status());
+  gradient.set_dim(1, batch);
+  c.set_output(0, {batch});
+  c.set_output(1, gradient);
+  return {};
+}
+
+Status greedy_decoder_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const int64_t batch, ctc_batch(c, 1));
+  c.set_output(0, {kUnknown, 2});
+  c.set_output(1, {kUnknown});
+  c.set_output(2, {2});
+  c.set_output(3, {batch, 1});
+  return {};
+}
+
+Status beam_decoder_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const int64_t batch, ctc_batch(c, 1));
+  TAGFLOW_ASSIGN(const auto paths, c.attr<int64_t>("top_paths"));
+  const int count = int(paths);
+  for (int i = 0; i < count; ++i) {
+    c.set_output(i, {kUnknown, 2});
+    c.set_output(count + i, {kUnknown});
+    c.set_output(2 * count + i, {2});
+  }
+  c.set_output(3 * count, {batch, paths});
+  return {};
+}
+
+void add_ctc(OpRegistry& registry) {
+  const OpDefBuilder::Texts options = {
+      "preprocess_collapse_repeated: bool = false",
+      "ctc_merge_repeated: bool = true",
+      "ignore_longer_outputs_than_inputs: bool = false"};
+  registry.add(OpDefBuilder("CTCLoss")
+                   .inputs({"inputs: T", "labels_indices: int64",
+                            "labels_values: int32", "sequence_length: int32"})
+                   .outputs({"loss: T", "gradient: T"})
+                   .attrs(options)
+                   .attr("T: {float, double} = float")
+                   .shape(ctc_loss_shape));
+  registry.add(OpDefBuilder("CTCLossV2")
+                   .inputs({"inputs: float", "labels_indices: int64",
+                            "labels_values: int32", "sequence_length: int32"})
+                   .outputs({"loss: float", "gradient: float"})
+                   .attrs(options)
+                   .shape(ctc_loss_shape));
+  registry.add(
+      OpDefBuilder("CTCGreedyDecoder")
+          .inputs({"inputs: T", "sequence_length: int32"})
+          .outputs({"decoded_indices: int64", "decoded_values: int64",
+                    "decoded_shape: int64", "log_probability: T"})
+          .attrs({"merge_repeated: bool = false", "blank_index: int = -1",
+                  "T: {float, double} = float"})
+          .shape(greedy_decoder_shape));
+  registry.add(
+      OpDefBuilder("CTCBeamSearchDecoder")
+          .inputs({"inputs: T", "sequence_length: int32"})
+          .outputs({"decoded_indices: top_paths * int64",
+                    "decoded_values: top_paths * int64",
+                    "decoded_shape: top_paths * int64", "log_probability: T"})
+          .attrs({"beam_width: int >= 1", "top_paths: int >= 1",
+                  "merge_repeated: bool = true", "T: {float, double} = float"})
+          .shape(beam_decoder_shape));
 }
 
 // The inputs and outputs of LSTM ops, in this order.
@@ -132,6 +211,7 @@ void register_recurrent_ops(OpRegistry& registry) {
           .outputs({"d_x: T", "d_h_prev: T", "d_c_bar: T", "d_r_bar_u_bar: T"})
           .attr("T: {float}")
           .shape(gru_grad_shape));
+  add_ctc(registry);
 }
 
 }  // namespace tagflow::graph

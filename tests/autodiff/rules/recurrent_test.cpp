@@ -105,3 +105,28 @@ TEST_CASE("fused cells in a loop have second gradients") {
   options.unknown_shapes = false;
   check_gradients(f, gru_inputs(), options);
 }
+
+namespace {
+
+// The losses of a batch of two rows, by the logits.
+Function ctc_loss() {
+  return [](const Scope& s, const Outputs& x) -> Outputs {
+    const Tensor indices = Tensor::of<int64_t>({3, 2}, {0, 0, 0, 1, 1, 0});
+    return {s.op("CTCLoss", {x[0], indices, Tensor::vector<int32_t>({0, 2, 1}),
+                             Tensor::vector<int32_t>({4, 3})})[0]};
+  };
+}
+
+}  // namespace
+
+TEST_CASE("CTCLoss has a gradient, and no second one") {
+  CheckOptions options;
+  options.order = 1;
+  check_gradients(ctc_loss(), {values({4, 2, 4})}, options);
+  options.order = 2;
+  const auto wrong = wrong_gradients(ctc_loss(), {values({4, 2, 4})}, options);
+  REQUIRE(!wrong.ok());
+  CHECK(wrong.status().message().find(
+            "its second derivative is not defined, as in TensorFlow") !=
+        std::string_view::npos);
+}
