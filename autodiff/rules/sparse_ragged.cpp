@@ -3,6 +3,7 @@
 #include "autodiff/rules/array_helpers.h"
 #include "autodiff/rules/broadcast.h"
 #include "autodiff/rules/sparse_rules.h"
+#include "graph/builder/ops_control_flow.h"
 #include "graph/builder/ops_segment.h"
 
 namespace tagflow::autodiff {
@@ -80,6 +81,31 @@ void ragged_range_rule(RuleContext& r) {
   set_by_rows(2, ops::mul(s, r.grad(1), ops::cast(s, steps, r.input_dtype(2))));
 }
 
+// The gradient of a variant holds those of its values, in the same rows.
+void ragged_to_variant_rule(RuleContext& r) {
+  const int values = r.num_inputs() - 1;
+  const Output splits =
+      values > 0 ? r.input(0)
+                 : ops::constant(r.scope(), Tensor::scalar(int64_t{0}));
+  r.set(values, r.scope().op("RaggedTensorToVariantGradient",
+                             {r.grad(), splits, r.input_shape(values)},
+                             {{"Tvalues", r.input_dtype(values)}}));
+}
+
+void ragged_from_variant_rule(RuleContext& r) {
+  const PartialShape& encoded = r.known_input_shape(0);
+  const int levels = r.num_outputs() - 1;
+  if (encoded.has_rank() && encoded.rank() > 1)
+    return r.fail("only scalars and vectors of ragged tensors have one");
+  const bool is_batch = encoded.has_rank() ? encoded.rank() == 1 : levels > 0;
+  graph::Inputs inputs;
+  for (int level = 0; level < levels; ++level) inputs.add(r.output(level));
+  inputs.add(r.grad(levels));
+  AttrMap attrs = {{"RAGGED_RANK", levels}, {"batched_input", is_batch}};
+  if (levels == 0) attrs.emplace("Tsplits", DataType::kInt64);
+  r.set(0, r.scope().op("RaggedTensorToVariant", inputs, attrs));
+}
+
 }  // namespace
 
 void add_sparse_ragged_rules(RuleTable& table) {
@@ -91,6 +117,10 @@ void add_sparse_ragged_rules(RuleTable& table) {
     r.set(values, ops::reshape(r.scope(), r.grad(1), r.input_shape(values)));
   });
   table.add("RaggedRange", ragged_range_rule);
+  table.add("RaggedTensorToVariant", ragged_to_variant_rule);
+  table.add("RaggedTensorFromVariant", ragged_from_variant_rule);
+  table.add_none({"RaggedTensorToVariantGradient"},
+                 "second derivatives of variants are not implemented");
 }
 
 }  // namespace tagflow::autodiff

@@ -301,6 +301,57 @@ Status ragged_gather_shape(ShapeContext& c) {
   return {};
 }
 
+// A batch makes one variant of each row of the first level.
+Status ragged_to_variant_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(const auto levels, c.attr<int64_t>("RAGGED_RANK"));
+  TAGFLOW_ASSIGN(const auto is_batch, c.attr<bool>("batched_input"));
+  PartialShape output = PartialShape::scalar();
+  for (int i = 0; i < int(levels); ++i) {
+    TAGFLOW_ASSIGN(const PartialShape splits, c.with_rank(i, 1));
+    if (i > 0 || !is_batch) continue;
+    const int64_t count = splits.dim(0);
+    output = {count < 1 ? kUnknown : count - 1};
+  }
+  c.set_output(0, output);
+  return {};
+}
+
+Status ragged_from_variant_shape(ShapeContext& c) {
+  for (int i = 0; i + 1 < c.num_outputs(); ++i) c.set_output(i, {kUnknown});
+  return {};
+}
+
+Status ragged_to_variant_grad_shape(ShapeContext& c) {
+  TAGFLOW_ASSIGN(PartialShape values, c.constant_as_shape(2));
+  c.set_output(0, std::move(values));
+  return {};
+}
+
+void register_ragged_variant_ops(OpRegistry& registry) {
+  constexpr const char* kSplits = "Tsplits: {int32, int64} = int64";
+  registry.add(OpDefBuilder("RaggedTensorToVariant")
+                   .inputs({"rt_nested_splits: RAGGED_RANK * Tsplits",
+                            "rt_dense_values: Tvalues"})
+                   .output("encoded_ragged: variant")
+                   .attrs({"RAGGED_RANK: int >= 0", "Tvalues: type", kSplits,
+                           "batched_input: bool"})
+                   .shape(ragged_to_variant_shape));
+  registry.add(
+      OpDefBuilder("RaggedTensorFromVariant")
+          .input("encoded_ragged: variant")
+          .outputs({"output_nested_splits: output_ragged_rank * Tsplits",
+                    "output_dense_values: Tvalues"})
+          .attrs({"input_ragged_rank: int >= -1",
+                  "output_ragged_rank: int >= 0", "Tvalues: type", kSplits})
+          .shape(ragged_from_variant_shape));
+  registry.add(OpDefBuilder("RaggedTensorToVariantGradient")
+                   .inputs({"encoded_ragged_grad: variant",
+                            "row_splits: Tsplits", "dense_values_shape: int32"})
+                   .output("dense_values_grad: Tvalues")
+                   .attrs({"Tvalues: type", kSplits})
+                   .shape(ragged_to_variant_grad_shape));
+}
+
 void register_sparse_layout_ops(OpRegistry& registry) {
   const char* numbers = "T: numbertype";
   registry.add(OpDefBuilder("SparseReorder")
@@ -480,6 +531,7 @@ void register_ragged_ops(OpRegistry& registry) {
 
 void register_sparse_ops(OpRegistry& registry) {
   register_sparse_layout_ops(registry);
+  register_ragged_variant_ops(registry);
   register_sparse_math_ops(registry);
   register_ragged_ops(registry);
   register_sparse_batch_ops(registry);

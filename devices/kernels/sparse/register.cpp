@@ -14,6 +14,7 @@ void register_sparse_serialize_kernels(KernelRegistry& registry);
 void register_sparse_tensors_map_kernels(KernelRegistry& registry);
 void register_ragged_kernels(KernelRegistry& registry);  // ragged.cpp
 void register_ragged_dense_kernels(KernelRegistry& registry);
+void register_ragged_variant_kernels(KernelRegistry& registry);
 
 void register_sparse_kernels(KernelRegistry& registry) {
   register_sparse_layout_kernels(registry);
@@ -27,6 +28,7 @@ void register_sparse_kernels(KernelRegistry& registry) {
   register_sparse_tensors_map_kernels(registry);
   register_ragged_kernels(registry);
   register_ragged_dense_kernels(registry);
+  register_ragged_variant_kernels(registry);
 }
 
 }  // namespace tagflow::devices

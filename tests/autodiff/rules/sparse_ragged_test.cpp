@@ -1,6 +1,9 @@
 // Rules of ops on ragged tensors, by their values.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "graph/builder/builder.h"
 #include "tests/autodiff/rules/squares.h"
 
@@ -70,4 +73,28 @@ TEST_CASE("ragged ranges have gradients by their starts and steps") {
   check_squares(range, {starts, Tensor::scalar(0.5)});
   check_squares(
       range, {Tensor::scalar(0.1), Tensor::vector<double>({0.3, 0.7, 0.23})});
+}
+
+TEST_CASE("ragged tensors in variants have gradients") {
+  // The rows of a batch, each weighted, as one tensor again.
+  const auto through = [](bool is_batch) -> Function {
+    return [=](const graph::Scope& s, const graph::Outputs& x) {
+      const graph::Output rows =
+          s.op("RaggedTensorToVariant", {int64s({0, 2, 2, 3}), x[0]},
+               {{"RAGGED_RANK", 1}, {"batched_input", is_batch}});
+      const graph::OpResult whole =
+          s.op("RaggedTensorFromVariant", {rows},
+               {{"input_ragged_rank", is_batch ? 0 : 1},
+                {"output_ragged_rank", 1},
+                {"Tvalues", DataType::kDouble}});
+      return graph::Outputs{graph::ops::mul(
+          s, whole[1], Tensor::of<double>({3, 2}, {1, 2, 3, 4, 5, 6}))};
+    };
+  };
+  const std::vector<double> weights = {1, 2, 3, 4, 5, 6};
+  for (const bool is_batch : {true, false}) {
+    const Tensor gradient =
+        gradients_of(through(is_batch), {values({3, 2})})[0];
+    CHECK(std::ranges::equal(gradient.flat<double>(), weights));
+  }
 }
