@@ -23,6 +23,10 @@ constexpr double kShardNanoseconds = 6e3;
 constexpr int64_t kShardsPerWorker = 4;
 // About 50 ns each.
 constexpr int kLooks = 1000;
+// How long a helper keeps its worker from others who wait for one: the worker
+// of the caller is busy until the end of the call, which may take minutes, but
+// those of its helpers take turns (Note [Turns] in actors/runtime/scheduler.h).
+constexpr double kLongestShard = 20e6;
 
 // The work of one call. Lives until the last helper has accessed it; `body` is
 // called only while the caller is in run(). Its first exception is kept; shards
@@ -42,8 +46,10 @@ class ShardedCall {
         body_(body),
         taken_(size_t(shards)) {}
 
-  // Takes shards until none is left.
-  void work() {
+  // Takes shards until none is left, or until `is_wanted` says that others wait
+  // for this thread. Whether shards may be left.
+  template <class IsWanted>
+  bool work(const IsWanted& is_wanted) {
     const Worker* const worker = Scheduler::this_worker();
     const int64_t number = worker == nullptr ? 0 : int64_t(worker->number());
     const int64_t first = number % workers_ * shards_ / workers_;
@@ -56,7 +62,9 @@ class ShardedCall {
         continue;
       if (!has_thrown_.load(std::memory_order_relaxed)) compute(shard);
       done_.fetch_add(1, std::memory_order_acq_rel);
+      if (is_wanted()) return true;
     }
+    return false;
   }
   // Waits for the shards that others are still running. A yield may give the
   // core to another process for a whole time slice, so this thread first polls
@@ -98,13 +106,28 @@ class ShardedCall {
   std::exception_ptr thrown_;  // written by the thread that set has_thrown_
 };
 
+// Lets a worker work for the call. Whoever waits for a worker then goes first.
+void help(Scheduler& scheduler, const std::shared_ptr<ShardedCall>& call) {
+  run_on_worker(scheduler, [&scheduler, call] {
+    if (!call->work([&] { return scheduler.has_waiting(); })) return;
+    try {
+      help(scheduler, call);
+    } catch (const std::bad_alloc&) {
+      // The caller does what is left.
+    }
+  });
+}
+
 }  // namespace
 
 void WorkerParallel::run(int64_t total, double unit_cost,
                          devices::RangeBody body) {
   const double cost = unit_cost * double(total);
   const int64_t useful = int64_t(std::min(cost / kShardNanoseconds, 1e6));
-  const int64_t shards = std::min({useful, workers_ * kShardsPerWorker, total});
+  // Those of a long call are short, so that helpers can take turns.
+  const int64_t in_turns = int64_t(std::min(cost / kLongestShard, 1e6));
+  const int64_t shards = std::min(
+      {useful, std::max(workers_ * kShardsPerWorker, in_turns), total});
   if (workers_ == 1 || shards <= 1) {
     body(0, total);
     return;
@@ -113,8 +136,7 @@ void WorkerParallel::run(int64_t total, double unit_cost,
   try {
     call = std::make_shared<ShardedCall>(total, shards, workers_, body);
     const int64_t helpers = std::min<int64_t>(workers_, shards) - 1;
-    for (int64_t i = 0; i < helpers; ++i)
-      run_on_worker(scheduler_, [call] { call->work(); });
+    for (int64_t i = 0; i < helpers; ++i) help(scheduler_, call);
   } catch (const std::bad_alloc&) {
     // Fewer helpers, or none, suffice: the caller runs shards, too.
   }
@@ -122,7 +144,7 @@ void WorkerParallel::run(int64_t total, double unit_cost,
     body(0, total);
     return;
   }
-  call->work();
+  call->work([] { return false; });
   call->wait();
   call->rethrow();
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <optional>
 #include <semaphore>
+#include <thread>
 #include <vector>
 
 #include "actors/runtime/engine.h"
@@ -83,4 +84,39 @@ TEST_CASE("parts that have not begun when another one throws are left out") {
     CHECK_THROWS_AS(run(i), int);
     CHECK(last == i);
   }
+}
+
+TEST_CASE("a worker that helps with a long call serves others in between") {
+  const auto engine =
+      graph::testing::must(Engine::create({.workers = kWorkers}));
+  std::counting_semaphore<> go_on{0}, busy{0}, served{0};
+  // One worker is busy; the other one helps.
+  run_on_worker(engine->scheduler(), [&] {
+    busy.release();
+    go_on.acquire();
+    served.release();
+  });
+  busy.acquire();
+  std::atomic<bool> is_asked{false};
+  std::atomic<bool> is_served{false};
+  const std::thread::id caller = std::this_thread::get_id();
+  constexpr double kVeryLong = 1e9;
+  engine->parallel()->run(kTotal, kVeryLong, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (std::this_thread::get_id() != caller) {
+        // It has this worker only if the next part does not begin before.
+        if (is_asked.exchange(true)) {
+          CHECK(is_served);
+        } else {
+          run_on_worker(engine->scheduler(), [&] { is_served = true; });
+        }
+      } else {
+        // The caller leaves work for the helper.
+        while (!is_served) std::this_thread::yield();
+      }
+    }
+  });
+  CHECK(is_served);
+  go_on.release();
+  served.acquire();
 }
