@@ -50,6 +50,7 @@ Result<Ref<StateObject>> ResourceManager::find_or_make(const ResourceKey& key,
       TAGFLOW_RETURN_IF_ERROR(restore(*made, entry.saved));
       entry.saved.reset();
     }
+    made->key_ = key;
     entry.object = std::move(made);
   }
   return entry.object;

@@ -35,30 +35,6 @@ namespace tagflow::devices {
 // functions were inlined: all calls of a function share it. An *anonymous*
 // resource has no name, cannot be looked up, and ends with its last handle.
 
-// A mutable object that outlives a step. Thread-safe.
-class StateObject : public Resource {
- public:
-  // Drops its contents; operations that wait in it end with `reason`, and so
-  // does every later use. The first reason stays.
-  void end(Status reason);
-  // OK, or the reason why it has ended.
-  Status ended() const;
-  bool has_ended() const { return ended_.load(std::memory_order_acquire); }
-  // Counts the object's own memory as long as it lives: that of an anonymous
-  // one, of which a step may make any number. REQUIRES: nobody else uses it.
-  void count_as(MemoryCharge charge) { charge_ = std::move(charge); }
-
- protected:
-  // Called once, by end(), which has marked it as ended.
-  virtual void on_end(const Status& reason) = 0;
-
- private:
-  MemoryCharge charge_;
-  std::atomic<bool> ended_{false};
-  mutable std::mutex mutex_;  // guards the below
-  Status reason_;
-};
-
 // The key of a resource. kind_of() (state_kind.h) gives the kind; an empty
 // container is the one named "".
 struct ResourceKey {
@@ -70,6 +46,35 @@ struct ResourceKey {
   std::string describe() const;
   // The name; if the container has a name, that and a slash before it.
   std::string path() const;
+};
+
+// A mutable object that outlives a step. Thread-safe.
+class StateObject : public Resource {
+ public:
+  // Drops its contents; operations that wait in it end with `reason`, and so
+  // does every later use. The first reason stays.
+  void end(Status reason);
+  // OK, or the reason why it has ended.
+  Status ended() const;
+  bool has_ended() const { return ended_.load(std::memory_order_acquire); }
+  // Its place in its manager; without a name if it is anonymous.
+  const ResourceKey& key() const { return key_; }
+  // Counts the object's own memory as long as it lives: that of an anonymous
+  // one, of which a step may make any number. REQUIRES: nobody else uses it.
+  void count_as(MemoryCharge charge) { charge_ = std::move(charge); }
+
+ protected:
+  // Called once, by end(), which has marked it as ended.
+  virtual void on_end(const Status& reason) = 0;
+
+ private:
+  friend class ResourceManager;  // which sets the key before others see it
+
+  ResourceKey key_;
+  MemoryCharge charge_;
+  std::atomic<bool> ended_{false};
+  mutable std::mutex mutex_;  // guards the below
+  Status reason_;
 };
 
 // Thread-safe.

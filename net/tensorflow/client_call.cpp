@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "devices/state/resource_manager.h"
 #include "graph/fault.h"
 #include "graph/file/tensor_proto.h"
 #include "net/tensorflow/client_errors.h"
@@ -96,6 +97,27 @@ void ClientSession::Call::answer(const std::vector<std::string>& fetches,
   finish(status);
 }
 
+// A handle means nothing outside of this process, but its client sees what it
+// stands for, as at TensorFlow's server.
+void ClientSession::Call::write_handles(const Tensor& handles,
+                                        tensorflow::TensorProto* proto) const {
+  proto->set_dtype(tensorflow::DT_RESOURCE);
+  graph::shape_to_proto(handles.shape(), proto->mutable_tensor_shape());
+  for (const ResourceHandle& handle : handles.flat<ResourceHandle>()) {
+    tensorflow::ResourceHandleProto& written =
+        *proto->add_resource_handle_val();
+    written.set_device(session_->home());
+    const auto* state = dynamic_cast<const devices::StateObject*>(handle.get());
+    if (state != nullptr && !state->key().name.empty()) {
+      written.set_container(state->key().container);
+      written.set_name(state->key().name);
+      written.set_maybe_type_name(state->key().kind);
+    } else if (handle.get() != nullptr) {
+      written.set_name(handle.get()->describe());
+    }
+  }
+}
+
 Status ClientSession::Call::write(const std::vector<std::string>& fetches,
                                   const std::vector<Tensor>& values) {
   for (size_t i = 0; i < values.size(); ++i) {
@@ -106,6 +128,10 @@ Status ClientSession::Call::write(const std::vector<std::string>& fetches,
       proto = named.mutable_tensor();
     } else {
       proto = callable->add_fetch();
+    }
+    if (values[i].dtype() == DataType::kResource) {
+      write_handles(values[i], proto);
+      continue;
     }
     Status status = graph::tensor_to_proto(values[i], proto);
     if (!status.ok())

@@ -77,6 +77,8 @@ class ClientSession::Call : public std::enable_shared_from_this<Call> {
  private:
   Call(std::shared_ptr<ClientSession> session, ByteCount::Share bytes,
        const actors::CancelToken& run_token, const Done& done);
+  void write_handles(const Tensor& handles,
+                     tensorflow::TensorProto* proto) const;
   Status write(const std::vector<std::string>& fetches,
                const std::vector<Tensor>& values);
 

@@ -44,6 +44,17 @@ using Mode = StateLock::Mode;
 
 // --- Reading ----------------------------------------------------------------
 
+// The value of a reference to a queue and the like, which programs see if they
+// fetch it: its container and its name, as in TensorFlow. Null if it is another
+// reference.
+const StateObject* named_object(const Tensor& reference) {
+  if (reference.dtype() != DataType::kResource || !reference.is_scalar())
+    return nullptr;
+  const auto* object =
+      dynamic_cast<const StateObject*>(reference.data<ResourceHandle>()->get());
+  return dynamic_cast<const Variable*>(object) == nullptr ? object : nullptr;
+}
+
 // ReadVariableOp and _Dereference. A value on an edge of references that is not
 // a variable is its own value.
 class ReadKernel final : public StateKernel {
@@ -53,12 +64,17 @@ class ReadKernel final : public StateKernel {
         is_reference_(info.node().op() == "_Dereference") {}
 
   Status claim(const KernelContext& context, StateClaim& claim) const override {
-    if (is_value(context)) return {};
+    if (is_value(context) || name_source(context) != nullptr) return {};
     return claim_variable(context, 0, Mode::kShared, claim);
   }
   Status compute_held(KernelContext& context) const override {
     if (is_value(context)) {
       context.set_output(0, context.input(0));
+      return {};
+    }
+    if (const StateObject* const object = name_source(context)) {
+      context.set_output(0, Tensor::vector<std::string>(
+                                {object->key().container, object->key().name}));
       return {};
     }
     TAGFLOW_ASSIGN(Variable * variable, variable_input(context, 0));
@@ -76,6 +92,11 @@ class ReadKernel final : public StateKernel {
  private:
   bool is_value(const KernelContext& context) const {
     return is_reference_ && context.input(0).dtype() != DataType::kResource;
+  }
+  const StateObject* name_source(const KernelContext& context) const {
+    return is_reference_ && dtype_ == DataType::kString
+               ? named_object(context.input(0))
+               : nullptr;
   }
 
   const DataType dtype_;
