@@ -1,6 +1,7 @@
 #include "net/tensorflow/session_config.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "net/proto/config.pb.h"
 
@@ -21,6 +22,32 @@ void read_optimizer(const tensorflow::OptimizerOptions& proto,
   if (proto.global_jit_level() == Jit::ON_1 ||
       proto.global_jit_level() == Jit::ON_2)
     ignored.push_back("global_jit_level has no effect: there is no XLA");
+}
+
+using Rewrites = tensorflow::RewriterConfig;
+
+// The passes that do what a client can switch off.
+struct Rewrite {
+  Rewrites::Toggle (Rewrites::*asked)() const;
+  std::initializer_list<graph::Pass> passes;
+};
+const Rewrite kRewrites[] = {
+    {&Rewrites::constant_folding, {graph::Pass::kFold}},
+    {&Rewrites::common_subgraph_elimination, {graph::Pass::kCse}},
+    {&Rewrites::dependency_optimization, {graph::Pass::kIdentity}},
+    {&Rewrites::arithmetic_optimization, {graph::Pass::kAbsorb}},
+    {&Rewrites::loop_optimization, {graph::Pass::kDead, graph::Pass::kHoist}},
+    {&Rewrites::remapping,
+     {graph::Pass::kFuse, graph::Pass::kGroup, graph::Pass::kLayer}},
+};
+
+std::vector<graph::Pass> unwanted_passes(const Rewrites& proto) {
+  std::vector<graph::Pass> unwanted;
+  for (const Rewrite& rewrite : kRewrites)
+    if (proto.disable_meta_optimizer() ||
+        (proto.*rewrite.asked)() == Rewrites::OFF)
+      unwanted.insert(unwanted.end(), rewrite.passes);
+  return unwanted;
 }
 
 }  // namespace
@@ -76,6 +103,7 @@ SessionConfig read_config(const tensorflow::ConfigProto& proto,
   say(graph.build_cost_model() > 0, "build_cost_model",
       "the placement has costs of its own");
   read_optimizer(graph.optimizer_options(), ignored);
+  config.unwanted = unwanted_passes(graph.rewrite_options());
   return config;
 }
 

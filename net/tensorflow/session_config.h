@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/passes/pass_set.h"
 #include "graph/placement/device_info.h"
 #include "graph/status.h"
 
@@ -20,6 +21,7 @@ struct SessionConfig {
   bool soft_placement = false;
   bool isolated = false;                // it has a state of its own
   std::chrono::nanoseconds timeout{0};  // of each run; none if zero
+  std::vector<graph::Pass> unwanted;    // passes that it switches off
   std::vector<std::string> ignored;     // what has no effect, in sentences
 };
 

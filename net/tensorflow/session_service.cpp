@@ -114,6 +114,8 @@ Status SessionService::open(const tensorflow::CreateSessionRequest& request,
   actors::SessionOptions session = options_.session;
   session.soft_placement = session.soft_placement || config.soft_placement;
   if (config.timeout.count() > 0) session.timeout = config.timeout;
+  for (const graph::Pass pass : config.unwanted)
+    session.passes = session.passes.without(pass);
   if (config.isolated && session.backend != nullptr)
     return error(Code::kUnimplemented,
                  "[service] isolate_session_state: the sessions of a cluster "
