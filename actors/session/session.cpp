@@ -157,7 +157,12 @@ Status Session::close(std::optional<std::chrono::nanoseconds> deadline) {
 std::shared_ptr<SessionState> Session::state() const { return handle_->state; }
 
 Status Session::extend(std::span<const graph::NodeDef> nodes) {
-  return guarded("session", [&] { return state()->extend(nodes); });
+  return extend(nodes, graph::Graph());
+}
+
+Status Session::extend(std::span<const graph::NodeDef> nodes,
+                       const graph::Graph& functions) {
+  return guarded("session", [&] { return state()->extend(nodes, functions); });
 }
 
 Status Session::extend(const graph::Graph& graph) {

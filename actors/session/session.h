@@ -111,6 +111,9 @@ class Session {
   // PermissionDenied if the session's policy refuses a node, or one of a
   // function.
   Status extend(std::span<const graph::NodeDef> nodes);
+  // As above, with the functions of a graph that has no nodes.
+  Status extend(std::span<const graph::NodeDef> nodes,
+                const graph::Graph& functions);
   // Adds every node of the graph and its function library.
   Status extend(const graph::Graph& graph);
 

@@ -98,11 +98,18 @@ Result<SessionState::CompileLock> SessionState::lock_compiling(
   return CompileLock(*this, std::move(turn));
 }
 
-Status SessionState::extend(std::span<const graph::NodeDef> nodes) {
+Status SessionState::extend(std::span<const graph::NodeDef> nodes,
+                            const graph::Graph& functions) {
   TAGFLOW_ASSIGN(const CompileLock no_compiling, lock_compiling());
+  TAGFLOW_RETURN_IF_ERROR(options_.policy.check(functions));
   std::unique_lock lock(graph_mutex_);
-  TAGFLOW_RETURN_IF_ERROR(options_.policy.check(nodes, graph_.library()));
-  return graph_.extend(nodes);
+  graph::FunctionLibrary& library = graph_.library();
+  const graph::FunctionLibrary::Mark before = library.mark();
+  TAGFLOW_RETURN_IF_ERROR(library.merge(functions.library()));
+  Status status = options_.policy.check(nodes, library);
+  if (status.ok()) status = graph_.extend(nodes);
+  if (!status.ok()) library.take_back(before);
+  return status;
 }
 
 Status SessionState::extend(const graph::Graph& graph) {

@@ -53,7 +53,8 @@ class SessionState : public std::enable_shared_from_this<SessionState> {
                std::shared_ptr<ServedSession> served = nullptr);
   ~SessionState();
 
-  Status extend(std::span<const graph::NodeDef> nodes);
+  Status extend(std::span<const graph::NodeDef> nodes,
+                const graph::Graph& functions);
   Status extend(const graph::Graph& graph);
   // Takes the signature from the cache, or compiles it.
   // The time-out and the cancellation of the options end that, and so does

@@ -18,6 +18,10 @@
 namespace tagflow::net {
 namespace {
 
+// How many nodes of an extension may be refused one by one; those of unknown
+// ops are found at once, and count as one. Each one costs a pass over all.
+constexpr int kMostTries = 64;
+
 // Of a node's input, or of a fetch: "^name", "name:port".
 std::string_view name_of(std::string_view input) {
   if (input.starts_with('^')) input.remove_prefix(1);
@@ -80,24 +84,27 @@ Status GraphIntake::add(const tensorflow::GraphDef& proto, uint64_t* bytes) {
   TAGFLOW_RETURN_IF_ERROR(std::move(status));
   *bytes = constant_bytes(nodes);
   for (graph::NodeDef& node : nodes) adapt(node);
-  TAGFLOW_RETURN_IF_ERROR(add_functions(library));
-  // Each failure sets a node aside.
-  while (!(status = session_.extend(nodes)).ok()) {
-    if (status.code() != Code::kUnimplemented) return status;
+  TAGFLOW_ASSIGN(const graph::Graph functions, adapted(library));
+  int tries = 0;
+  while (!(status = session_.extend(nodes, functions)).ok()) {
     const std::string name(node_in(status.message()));
     const auto at = std::ranges::find(nodes, name, &graph::NodeDef::name);
-    if (at == nodes.end()) return status;
+    if (at == nodes.end() || ++tries > kMostTries ||
+        !(status.code() == Code::kUnimplemented ||
+          (status.code() == Code::kInvalidArgument &&
+           fits_but_for_shapes(*at, nodes, functions))))
+      return status;
     aside.emplace(name, std::move(status));
     nodes.erase(at);
-    set_unknown_ops_aside(nodes, aside);
+    set_unknown_ops_aside(nodes, library, aside);
     spread(nodes, aside);
   }
   aside_.merge(std::move(aside));
   return {};
 }
 
-Status GraphIntake::add_functions(const graph::FunctionLibrary& library) {
-  if (library.empty()) return {};
+Result<graph::Graph> GraphIntake::adapted(
+    const graph::FunctionLibrary& library) const {
   graph::Graph functions;
   for (const graph::FunctionDef* function : library.in_order_added()) {
     graph::FunctionDef copy = *function;
@@ -107,7 +114,7 @@ Status GraphIntake::add_functions(const graph::FunctionLibrary& library) {
   for (const auto& [function, gradient] : library.gradients())
     TAGFLOW_RETURN_IF_ERROR(
         functions.library().add_gradient(function, gradient));
-  return session_.extend(functions);
+  return functions;
 }
 
 Status GraphIntake::sort_out(const tensorflow::GraphDef& proto,
@@ -144,12 +151,52 @@ Status GraphIntake::sort_out(const tensorflow::GraphDef& proto,
   return {};
 }
 
+bool GraphIntake::fits_but_for_shapes(const graph::NodeDef& node,
+                                      const std::vector<graph::NodeDef>& nodes,
+                                      const graph::Graph& functions) const {
+  std::unordered_map<std::string_view, const graph::NodeDef*> by_name;
+  for (const graph::NodeDef& each : nodes) by_name.emplace(each.name, &each);
+  std::vector<const graph::NodeDef*> todo{&node};
+  std::vector<graph::NodeDef> before;  // what it is computed from
+  while (!todo.empty()) {
+    const graph::NodeDef& next = *todo.back();
+    todo.pop_back();
+    for (const std::string& input : next.inputs) {
+      const auto found = by_name.find(name_of(input));
+      if (found == by_name.end()) continue;
+      if (found->second == &node) return false;
+      todo.push_back(found->second);
+      before.push_back(*found->second);
+      by_name.erase(found);
+    }
+  }
+  graph::Graph scratch = session_.graph().clone();
+  if (!scratch.extend(functions).ok() || !scratch.extend(before).ok())
+    return false;
+  std::vector<graph::NodeDef> alone;
+  graph::NodeDef copy = node;
+  for (std::string& input : copy.inputs) {
+    if (input.starts_with('^')) continue;
+    const auto source =
+        scratch.endpoint(input.find(':') == input.npos ? input + ":0" : input);
+    if (!source.ok()) return false;
+    const DataType type = source->node->output_dtypes()[size_t(source->port)];
+    if (is_ref(type)) continue;
+    input = scratch.unique_name(fmt::format("input_{}", alone.size()));
+    alone.push_back({input, "Placeholder", {}, {}, {{"dtype", type}}});
+  }
+  alone.push_back(std::move(copy));
+  return scratch.extend(alone).ok();
+}
+
 void GraphIntake::set_unknown_ops_aside(
-    const std::vector<graph::NodeDef>& nodes, Aside& aside) const {
+    const std::vector<graph::NodeDef>& nodes,
+    const graph::FunctionLibrary& library, Aside& aside) const {
   const auto& ops = graph::OpRegistry::global();
   std::map<std::string_view, Status> reasons;  // why there is no such op
   for (const graph::NodeDef& node : nodes) {
     if (ops.find_or_null(node.op) != nullptr ||
+        library.find(node.op) != nullptr ||
         session_.graph().library().find(node.op) != nullptr)
       continue;
     const auto [reason, is_new] = reasons.try_emplace(node.op);

@@ -20,8 +20,12 @@ namespace tagflow::net {
 
 // Note [Nodes set aside]
 // A client sends its whole graph, of which its runs may need a small part. So a
-// node whose op or attributes do not exist here is no error: it is set aside,
-// and so is whatever reads it. A run that needs one of them is told why.
+// node whose op or attributes do not exist here, or whose inputs have shapes
+// that do not fit, is no error: it is set aside, and so is whatever reads it. A
+// run that needs one of them is told why. An extension is refused, as a whole,
+// if it has an error of another kind, as a name that is taken. Then a client
+// sends all of it again with its next run, so that an error that stays would
+// end its session.
 
 // Note [Private containers]
 // Clients expect that sessions share variables by the names of their nodes, but
@@ -48,12 +52,18 @@ class GraphIntake {
 
   // What its state is called, and what becomes of others of that name.
   void adapt(graph::NodeDef& node) const;
-  Status add_functions(const graph::FunctionLibrary& library);
+  // The functions as a graph without nodes.
+  Result<graph::Graph> adapted(const graph::FunctionLibrary& library) const;
   // Takes those out that cannot be added.
   Status sort_out(const tensorflow::GraphDef& proto,
                   std::vector<graph::NodeDef>& nodes,
                   graph::FunctionLibrary& library, Aside& aside) const;
+  // Whether the node could be added if the shapes of its inputs were unknown.
+  bool fits_but_for_shapes(const graph::NodeDef& node,
+                           const std::vector<graph::NodeDef>& nodes,
+                           const graph::Graph& functions) const;
   void set_unknown_ops_aside(const std::vector<graph::NodeDef>& nodes,
+                             const graph::FunctionLibrary& library,
                              Aside& aside) const;
   // Sets what reads them aside, too, and takes all of them out.
   void spread(std::vector<graph::NodeDef>& nodes, Aside& aside) const;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace {
 using test::Asked;
 using test::from_text;
 using test::scalar;
+using test::to_float;
 
 const char kMore[] = R"(
   node { name: "w" op: "Neg" input: "y"
@@ -128,6 +130,30 @@ TEST_CASE("a session replaces a variable of another shape") {
   CHECK(status.message().find("float[2]") != std::string_view::npos);
 }
 
+TEST_CASE("a fetch of a handle says what it stands for") {
+  Asked asked;
+  const std::string session = asked.open(std::string(test::kGraph) + R"(
+    node { name: "old" op: "FIFOQueue"
+           attr { key: "component_types" value { list { type: DT_FLOAT } } }
+           attr { key: "container" value { s: "box" } }
+           attr { key: "shared_name" value { s: "old queue" } } })");
+  tensorflow::RunStepResponse response;
+  REQUIRE(asked.run(Asked::step(session, {}, {"v:0", "old:0"}), response)
+              .to_string() == "OK");
+  const auto& handle = response.tensor(0).tensor();
+  CHECK(handle.dtype() == tensorflow::DT_RESOURCE);
+  REQUIRE(handle.resource_handle_val_size() == 1);
+  CHECK(handle.resource_handle_val(0).name() == "v");
+  CHECK(handle.resource_handle_val(0).maybe_type_name() == "variable");
+  CHECK(handle.resource_handle_val(0).device().ends_with("CPU:0"));
+  // A reference is a container and a name.
+  const auto& reference = response.tensor(1).tensor();
+  CHECK(reference.dtype() == tensorflow::DT_STRING);
+  REQUIRE(reference.string_val_size() == 2);
+  CHECK(reference.string_val(0) == "box");
+  CHECK(reference.string_val(1) == "old queue");
+}
+
 TEST_CASE("a queue without a shared name is the session's own") {
   Asked asked;
   const std::string a = asked.open(), b = asked.open();
@@ -240,6 +266,34 @@ TEST_CASE("a traced run says what its nodes did, and what it was cut into") {
   CHECK(!response.has_metadata());
 }
 
+TEST_CASE("a client switches rewrites of its graphs off") {
+  Asked asked;
+  const std::string graph = R"(
+    node { name: "two" op: "Const"
+           attr { key: "dtype" value { type: DT_FLOAT } }
+           attr { key: "value" value { tensor {
+             dtype: DT_FLOAT tensor_shape {} float_val: 2 } } } }
+    node { name: "four" op: "AddV2" input: "two" input: "two"
+           attr { key: "T" value { type: DT_FLOAT } } })";
+  const auto has_sum = [&](const std::string& config) {
+    const std::string session = asked.open(graph, config);
+    auto request = Asked::step(session, {}, {"four:0"});
+    request.mutable_options()->set_output_partition_graphs(true);
+    tensorflow::RunStepResponse response;
+    REQUIRE(asked.run(request, response).to_string() == "OK");
+    CHECK(to_float(response.tensor(0).tensor()) == 4);
+    const auto& nodes = response.metadata().partition_graphs(0).node();
+    return std::ranges::count(nodes, "AddV2",
+                              [](const auto& node) { return node.op(); }) == 1;
+  };
+  CHECK_FALSE(has_sum(""));
+  CHECK(has_sum("graph_options { rewrite_options { constant_folding: OFF } }"));
+  CHECK(has_sum(
+      "graph_options { rewrite_options { disable_meta_optimizer: true } }"));
+  CHECK_FALSE(
+      has_sum("graph_options { rewrite_options { constant_folding: ON } }"));
+}
+
 TEST_CASE("callables run without names, and may connect tensors") {
   Asked asked;
   tensorflow::MakeCallableRequest make;
@@ -317,6 +371,50 @@ TEST_CASE("nodes of unknown ops are no error before a run needs them") {
   CHECK(asked.value(Asked::step(session, {}, {"fine:0"})) == -1);
   CHECK(asked.error(Asked::step(session, {}, {"later"})).code() ==
         Code::kUnimplemented);
+}
+
+TEST_CASE(
+    "nodes whose shapes do not fit are no error before a run needs them") {
+  Asked asked;
+  const std::string session = asked.open();
+  const std::string graph = R"(
+    node { name: "product" op: "MatMul" input: "sum" input: "one"
+           attr { key: "T" value { type: DT_FLOAT } } }
+    node { name: "sum" op: "AddV2" input: "one" input: "one"
+           attr { key: "T" value { type: DT_FLOAT } } }
+    node { name: "reads" op: "Neg" input: "product"
+           attr { key: "T" value { type: DT_FLOAT } } }
+    node { name: "fine" op: "Neg" input: "one"
+           attr { key: "T" value { type: DT_FLOAT } } })";
+  REQUIRE(asked.extend(session, graph, 0).to_string() == "OK");
+  CHECK(asked.value(Asked::step(session, {}, {"fine:0"})) == -1);
+  const Status status = asked.error(Asked::step(session, {}, {"reads:0"}));
+  CHECK(status.code() == Code::kInvalidArgument);
+  CHECK(status.message().find("{{node product}}") != std::string_view::npos);
+}
+
+TEST_CASE("an extension that is refused leaves no function") {
+  Asked asked;
+  const std::string session = asked.open();
+  const auto with_function = [](const std::string& op,
+                                const std::string& node) {
+    return R"(library { function {
+      signature { name: "f" input_arg { name: "a" type: DT_FLOAT }
+                  output_arg { name: "b" type: DT_FLOAT } }
+      node_def { name: "n" op: ")" +
+           op + R"(" input: "a"
+                 attr { key: "T" value { type: DT_FLOAT } } }
+      ret { key: "b" value: "n:y:0" } } }
+      node { name: ")" +
+           node + R"(" op: "f" input: "x" })";
+  };
+  // "x" is taken.
+  CHECK(asked.extend(session, with_function("Neg", "x"), 0).code() ==
+        Code::kAlreadyExists);
+  REQUIRE(
+      asked.extend(session, with_function("Square", "call"), 0).to_string() ==
+      "OK");
+  CHECK(asked.value(Asked::step(session, {{"x:0", 3}}, {"call:0"})) == 9);
 }
 
 TEST_CASE("devices are listed by their full names") {
