@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "graph/utf8.h"
 #include "net/config/certificate_files.h"
+#include "net/grpc/unary_call.h"
 #include "net/proto/master.grpc.pb.h"
 #include "tests/net/tensorflow/asked.h"
 
@@ -147,6 +149,21 @@ TEST_CASE("a server that stops cancels what still runs") {
   served.server->stop(std::chrono::milliseconds(10));
   CHECK(!answer.get());
   served.server->stop(std::chrono::milliseconds(10));
+}
+
+TEST_CASE("a long error keeps its beginning and its end") {
+  CHECK(to_grpc(invalid_argument("short")).error_message() == "short");
+  std::string text = "the beginning";
+  for (int i = 0; i < 1000; ++i) text += " \u00e4\u00e4";
+  const std::string message =
+      to_grpc(invalid_argument("{} the end", text)).error_message();
+  CHECK(message.size() < kMostMessageBytes + 100);
+  CHECK(message.starts_with("the beginning \u00e4"));
+  CHECK(message.ends_with(" \u00e4\u00e4 the end"));
+  const size_t at = message.find(" bytes left out) ...");
+  REQUIRE(at != message.npos);
+  const size_t tail = at + std::string(" bytes left out) ...").size();
+  CHECK(character_length(std::string_view(message).substr(tail)) > 0);
 }
 
 TEST_CASE("messages beyond the limit are refused, and the server lives on") {
