@@ -66,6 +66,23 @@ constexpr Rule kRules[] = {
      "The component shapes differ"},
     {Code::kInvalidArgument, R"(exists with components? of (types?|\w+))",
      "The component types differ"},
+    // Barriers.
+    {Code::kInvalidArgument,
+     R"(component \d+ of barrier .* must have elements, not be \w+(\S+))",
+     R"(Tensors with no elements are not supported: received shape \1)"},
+    // Sequences without alignment.
+    {Code::kInvalidArgument, R"(\[CTCLoss\w*\] the batch is empty)",
+     "batch_size must not be 0"},
+    {Code::kInvalidArgument, R"(row (\d+) of the batch has no labels)",
+     R"(Labels length is zero in batch \1)"},
+    {Code::kInvalidArgument,
+     R"(row (\d+) of the batch has (\d+) labels, but (\d+) steps)",
+     R"(Not enough time for target transition sequence (required: \2, )"
+     R"(available: \3) \1)"},
+    {Code::kInvalidArgument, R"(paths are more than a beam of width)",
+     "requested more paths than the beam width."},
+    {Code::kInvalidArgument, R"(row \d+ of the batch has \d+ paths, not)",
+     "Less leaves in the beam search than requested."},
     // Accumulators.
     {Code::kInvalidArgument,
      R"(\[SparseAccumulatorApplyGradient\] .*input 2 .*has shape (\S+), of rank)",
@@ -220,6 +237,9 @@ constexpr Rule kRules[] = {
      R"(\[TensorArraySplitV3\] lengths say (\d+) of the rows of \w+(\[\S+\]))",
      R"(Expected sum of lengths to be equal to values.shape[0], but sum of )"
      R"(lengths is \1 and value's shape is: \2)"},
+    {Code::kInvalidArgument,
+     R"(\[TensorArraySplitV3\] .*input 1 .*has shape (\S+), of rank)",
+     R"(Expected value to be at least a vector, but received shape: \1)"},
     {Code::kInvalidArgument,
      R"(\[TensorArraySplitV3\] the value must have rows, not be \w+(\[\]))",
      R"(Expected value to be at least a vector, but received shape: \1)"},

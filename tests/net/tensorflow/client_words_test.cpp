@@ -39,6 +39,28 @@ TEST_CASE("the words of tensor arrays and lists have their numbers") {
         "Shape mismatch in tuple component 1. Expected [2,3,3], got [2,3,4]");
 }
 
+TEST_CASE("the words of barriers and of splits say what is refused") {
+  CHECK(client_words(invalid_argument(
+            "[BarrierInsertMany] component 0 of barrier \"b\" must have "
+            "elements, not be float[3,0]")) ==
+        "Tensors with no elements are not supported: received shape [3,0]");
+  CHECK(client_words(invalid_argument(
+            "[Barrier] barrier \"b\" exists with components of types (float), "
+            "but the node asks for (int32)")) == "The component types differ");
+  CHECK(client_words(invalid_argument(
+            "[Barrier] barrier \"b\" exists with components of shapes [2], but "
+            "the node asks for any shapes")) == "The component shapes differ");
+  CHECK(client_words(invalid_argument(
+            "[TensorArraySplitV3] node \"s\": input 1 (\"v:0\") has shape [], "
+            "of rank 0; at least rank 1 is wanted")) ==
+        "Expected value to be at least a vector, but received shape: []");
+  CHECK(client_words(invalid_argument(
+            "[CTCLoss] row 0 of the batch has 3 labels, but 1 steps: "
+            "ignore_longer_outputs_than_inputs would leave it out")) ==
+        "Not enough time for target transition sequence (required: 3, "
+        "available: 1) 0");
+}
+
 TEST_CASE("the words of lists say what does not fit") {
   CHECK(client_words(invalid_argument(
             "[TensorListStack] element 2 is float[2], others have the shape "
