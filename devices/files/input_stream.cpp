@@ -15,7 +15,16 @@ InputStream::InputStream(std::unique_ptr<ReadableFile> file,
     inflater_ = std::make_unique<Inflater>(compression);
 }
 
+Status InputStream::check_expanded(uint64_t bytes) const {
+  if (inflater_ == nullptr || bytes <= kMostExpanded) return {};
+  return error(Code::kResourceExhausted,
+               "what begins at byte {} has at least {} bytes, more than the {} "
+               "that a compressed file may have at once",
+               position_, bytes, kMostExpanded);
+}
+
 Result<std::string_view> InputStream::peek(size_t bytes) {
+  TAGFLOW_RETURN_IF_ERROR(check_expanded(bytes));
   while (end_ - begin_ < bytes && !at_end_) TAGFLOW_RETURN_IF_ERROR(fill());
   return std::string_view(buffer_).substr(begin_, end_ - begin_);
 }
@@ -36,6 +45,7 @@ Result<bool> InputStream::read_line(std::string_view& line) {
       return !left.empty();
     }
     searched = left.size();
+    TAGFLOW_RETURN_IF_ERROR(check_expanded(searched));
     TAGFLOW_RETURN_IF_ERROR(fill());
   }
 }

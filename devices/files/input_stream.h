@@ -18,13 +18,18 @@ namespace tagflow::checkpoint {
 class InputStream {
  public:
   static constexpr size_t kPieceBytes = size_t(1) << 18;
+  // No record, and no line, of a compressed file is longer: a few bytes could
+  // ask for any amount of memory. As many as a picture has (media/picture.h).
+  static constexpr uint64_t kMostExpanded = uint64_t(1) << 29;
 
   InputStream(std::unique_ptr<ReadableFile> file, Compression compression,
               size_t piece_bytes = kPieceBytes);
 
   // The next bytes: at least so many, or all that are left. Valid until the
   // next call of a function that is not const. Errors of the file; DataLoss if
-  // the file is not compressed so, or ends too early.
+  // the file is not compressed so, or ends too early; ResourceExhausted, before
+  // memory is taken, if it is compressed, and these are more than
+  // kMostExpanded.
   Result<std::string_view> peek(size_t bytes);
   // Goes on. REQUIRES: peek() has returned so many.
   void skip(size_t bytes) {
@@ -38,6 +43,8 @@ class InputStream {
   Result<bool> read_line(std::string_view& line);
 
  private:
+  // ResourceExhausted as of peek().
+  Status check_expanded(uint64_t bytes) const;
   // Adds a piece of the file to the buffer; at_end_ if there is none.
   Status fill();
   Status fill_plain();

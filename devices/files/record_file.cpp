@@ -48,7 +48,11 @@ Result<bool> read_record(InputStream& stream, std::string_view& data) {
   const auto length = number_at<uint64_t>(bytes, 0);
   constexpr size_t kAround = kHeaderBytes + kChecksumBytes;
   if (length > SIZE_MAX - kAround) return damaged(stream, "ends too early");
-  TAGFLOW_ASSIGN(bytes, stream.peek(size_t(length) + kAround));
+  auto peeked = stream.peek(size_t(length) + kAround);
+  if (peeked.status().code() == Code::kResourceExhausted)
+    return std::move(peeked).status().with_prefix(
+        fmt::format("the record at byte {}: ", stream.position()));
+  TAGFLOW_ASSIGN(bytes, std::move(peeked));
   if (bytes.size() - kAround < length || bytes.size() < kAround)
     return damaged(stream, "ends too early");
   data = bytes.substr(kHeaderBytes, size_t(length));

@@ -17,6 +17,8 @@ namespace tagflow::checkpoint {
 // The next record of a stream; false at its end. `data` is valid until the
 // stream is used again. DataLoss if the record is damaged, or ends too early:
 // then the stream stays before it. A length that is wrong takes no memory.
+// ResourceExhausted for a record of a compressed file that is longer than
+// InputStream::kMostExpanded.
 Result<bool> read_record(InputStream& stream, std::string_view& data);
 
 // Adds a record to bytes that are to be written.

@@ -1,0 +1,75 @@
+// Records of files, compressed ones too, against hostile lengths.
+#include "devices/files/record_file.h"
+
+#include <doctest/doctest.h>
+#include <zlib.h>
+
+#include "devices/files/crc32c.h"
+#include "tests/devices/files/memory_files.h"
+#include "tests/graph/hand_made.h"
+
+namespace tagflow::checkpoint {
+
+namespace {
+
+using graph::testing::must;
+
+std::string gzip(std::string bytes) {
+  z_stream z{};
+  REQUIRE(deflateInit2(&z, 6, Z_DEFLATED, MAX_WBITS + 16, 8,
+                       Z_DEFAULT_STRATEGY) == Z_OK);
+  std::string packed(deflateBound(&z, uLong(bytes.size())), '\0');
+  z.next_in = reinterpret_cast<Bytef*>(bytes.data());
+  z.avail_in = uInt(bytes.size());
+  z.next_out = reinterpret_cast<Bytef*>(packed.data());
+  z.avail_out = uInt(packed.size());
+  REQUIRE(deflate(&z, Z_FINISH) == Z_STREAM_END);
+  packed.resize(z.total_out);
+  deflateEnd(&z);
+  return packed;
+}
+
+// The head of a record that says to have so many bytes.
+std::string head(uint64_t length) {
+  std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
+  const uint32_t checksum = mask_crc32c(crc32c(bytes));
+  bytes.append(reinterpret_cast<const char*>(&checksum), sizeof checksum);
+  return bytes;
+}
+
+InputStream stream_of(MemoryFiles& files, const std::string& bytes,
+                      Compression compression) {
+  files.put("r", bytes);
+  return InputStream(must(files.open("r")), compression);
+}
+
+}  // namespace
+
+TEST_CASE("a length that a record does not have takes no memory") {
+  std::string bytes;
+  append_record(bytes, "first");
+  const size_t begin = bytes.size();
+  for (const uint64_t length :
+       {InputStream::kMostExpanded, uint64_t(1) << 40, UINT64_MAX - 16}) {
+    CAPTURE(length);
+    const std::string whole = bytes + head(length) + "rest";
+    for (const Compression compression :
+         {Compression::kNone, Compression::kGzip}) {
+      MemoryFiles files;
+      const bool is_packed = compression == Compression::kGzip;
+      InputStream stream =
+          stream_of(files, is_packed ? gzip(whole) : whole, compression);
+      std::string_view data;
+      CHECK(must(read_record(stream, data)));
+      CHECK(data == "first");
+      const Status status = read_record(stream, data).status();
+      CHECK(status.code() ==
+            (is_packed ? Code::kResourceExhausted : Code::kDataLoss));
+      CHECK_MESSAGE(status.message().find(fmt::format(
+                        "the record at byte {}", begin)) != std::string::npos,
+                    status.to_string());
+    }
+  }
+}
+
+}  // namespace tagflow::checkpoint
