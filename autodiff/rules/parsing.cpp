@@ -7,7 +7,8 @@ namespace tagflow::autodiff {
 void add_parsing_rules(RuleTable& table) {
   no_gradient(table,
               "DecodeCSV DecodeCompressed DecodeJSONExample DecodePaddedRaw "
-              "ParseExample ParseExampleV2 ParseSequenceExample "
+              "DecodeProtoV2 EncodeProto ParseExample ParseExampleV2 "
+              "ParseSequenceExample "
               "ParseSequenceExampleV2 ParseSingleExample "
               "ParseSingleSequenceExample ParseTensor SerializeTensor",
               "it is about strings");

@@ -54,6 +54,7 @@ Status decode_csv_shape(ShapeContext& c) {
 void register_parsing_ops(OpRegistry& registry) {
   register_parsing_example_ops(registry);
   register_parsing_sequence_ops(registry);
+  register_parsing_proto_ops(registry);
   registry.add(OpDefBuilder("ParseTensor")
                    .input("serialized: string")
                    .output("output: out_type")

@@ -46,6 +46,15 @@ Shape parse_dims(const std::string& text) {
   return shape;
 }
 
+// "[2,?]", of which one dimension is unknown.
+PartialShape parse_partial_dims(const std::string& text) {
+  std::vector<int64_t> dims;
+  std::istringstream list(text.substr(1, text.size() - 2));
+  for (std::string dim; std::getline(list, dim, ',');)
+    dims.push_back(dim == "?" ? PartialShape::kUnknown : std::stoll(dim));
+  return PartialShape(dims);
+}
+
 // "x0a1b": the bytes of a string, in hexadecimal.
 bool parse_bytes(const std::string& text, std::string& bytes) {
   if (!text.starts_with('x') || text.size() % 2 == 0) return false;
@@ -112,6 +121,33 @@ Status parse_attr(std::istringstream& words, AttrMap& attrs) {
     std::istringstream texts(value);
     for (std::string text; texts >> text;) list.push_back(text);
     attrs[name] = std::move(list);
+  } else if (type == "types") {
+    std::vector<DataType> list;
+    std::istringstream texts(value);
+    for (std::string text; texts >> text;) {
+      TAGFLOW_ASSIGN(list.emplace_back(), dtype_from_name(text));
+    }
+    attrs[name] = std::move(list);
+  } else if (type == "shapes") {
+    std::vector<PartialShape> list;
+    std::istringstream texts(value);
+    for (std::string text; texts >> text;)
+      list.push_back(parse_partial_dims(text));
+    attrs[name] = std::move(list);
+  } else if (type == "bytes") {
+    std::string bytes;
+    if (!parse_bytes(value, bytes)) return invalid_argument("no bytes");
+    attrs[name] = std::move(bytes);
+  } else if (type == "contents") {  // of a file beside that of the cases
+    std::ifstream file(source_path("tests/devices/data/" + value),
+                       std::ios::binary);
+    if (!file) return invalid_argument("no file \"{}\"", value);
+    attrs[name] = std::string(std::istreambuf_iterator<char>(file), {});
+  } else if (type == "empty") {
+    if (value == "types") attrs[name] = std::vector<DataType>();
+    if (value == "ints") attrs[name] = std::vector<int64_t>();
+    if (value == "strings") attrs[name] = std::vector<std::string>();
+    if (value == "shapes") attrs[name] = std::vector<PartialShape>();
   } else {
     return invalid_argument("attribute type \"{}\"", type);
   }

@@ -10,6 +10,8 @@ void register_parsing_csv_kernels(KernelRegistry& registry);     // csv.cpp
 void register_parsing_bytes_kernels(KernelRegistry& registry);   // bytes.cpp
 void register_parsing_tensor_kernels(KernelRegistry& registry);  // tensor.cpp
 void register_parsing_json_kernels(KernelRegistry& registry);    // json.cpp
+void register_decode_proto_kernels(KernelRegistry& registry);
+void register_encode_proto_kernels(KernelRegistry& registry);
 
 void register_parsing_kernels(KernelRegistry& registry) {
   register_parsing_example_kernels(registry);
@@ -18,6 +20,8 @@ void register_parsing_kernels(KernelRegistry& registry) {
   register_parsing_bytes_kernels(registry);
   register_parsing_tensor_kernels(registry);
   register_parsing_json_kernels(registry);
+  register_decode_proto_kernels(registry);
+  register_encode_proto_kernels(registry);
 }
 
 }  // namespace tagflow::devices

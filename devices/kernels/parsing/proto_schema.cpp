@@ -1,0 +1,228 @@
+#include "devices/kernels/parsing/proto_schema.h"
+
+#include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+
+#include <limits>
+#include <utility>
+
+#include "devices/files/files.h"
+#include "devices/files/host_access.h"
+#include "devices/kernel_inputs.h"
+#include "graph/ops/parsing_proto.h"
+
+namespace tagflow::devices {
+
+namespace {
+
+namespace pb = google::protobuf;
+
+constexpr int kMostNesting = 100;
+constexpr size_t kMostBytes = std::numeric_limits<int32_t>::max();
+constexpr uint64_t kMostDescriptorBytes = uint64_t(1) << 26;
+
+// Keeps the first error, which the library would print.
+class FirstError final : public pb::DescriptorPool::ErrorCollector,
+                         public pb::io::ErrorCollector {
+ public:
+  void AddError(const std::string& file, const std::string& element,
+                const pb::Message*, ErrorLocation,
+                const std::string& message) override {
+    if (text_.empty())
+      text_ = fmt::format("\"{}\", {}: {}", file, element, message);
+  }
+  void AddError(int line, int column, const std::string& message) override {
+    if (text_.empty())
+      text_ =
+          fmt::format("line {}, column {}: {}", line + 1, column + 1, message);
+  }
+  void AddWarning(const std::string&, const std::string&, const pb::Message*,
+                  ErrorLocation, const std::string&) override {}
+  void AddWarning(int, int, const std::string&) override {}
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+bool parse_partial(std::string_view bytes, pb::Message* message) {
+  if (bytes.size() > kMostBytes) return false;
+  pb::io::CodedInputStream from(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                int(bytes.size()));
+  from.SetRecursionLimit(kMostNesting);
+  return message->MergePartialFromCodedStream(&from) &&
+         from.ConsumedEntireMessage();
+}
+
+Result<std::string> read_file(const KernelContext& context,
+                              const std::string& name) {
+  TAGFLOW_ASSIGN(const HostAccess* host, files_of(context));
+  TAGFLOW_ASSIGN(const std::string path, host->path_to_read(name));
+  auto bytes = checkpoint::read_whole(checkpoint::local_files(), path,
+                                      kMostDescriptorBytes);
+  if (bytes.ok()) return bytes;
+  return context.fail("descriptor_source: {}", bytes.status().message());
+}
+
+}  // namespace
+
+Status ProtoSchema::load(const KernelContext& context,
+                         const std::string& source) {
+  if (graph::is_local_source(source)) {
+    pool_ = pb::DescriptorPool::generated_pool();
+    // Tables are made when a file is first used: here, of all that is known.
+    (void)pb::FileDescriptorSet::descriptor();
+    return {};
+  }
+  const bool is_file = graph::is_file_source(source);
+  std::string bytes;
+  if (is_file) {
+    TAGFLOW_ASSIGN(bytes, read_file(context, source));
+  } else {
+    bytes = source.substr(graph::kBytesSource.size());
+  }
+  pb::FileDescriptorSet set;
+  if (!parse_partial(bytes, &set) || !set.IsInitialized())
+    return context.fail(
+        "descriptor_source: {} are not a FileDescriptorSet",
+        is_file ? fmt::format("the {} bytes of \"{}\"", bytes.size(), source)
+                : fmt::format("{} bytes", bytes.size()));
+  own_pool_ = std::make_unique<pb::DescriptorPool>();
+  pool_ = own_pool_.get();
+  for (const pb::FileDescriptorProto& each : set.file()) {
+    FirstError errors;
+    if (own_pool_->BuildFileCollectingErrors(each, &errors) == nullptr)
+      return context.fail("descriptor_source: {}", errors.text());
+  }
+  return {};
+}
+
+Result<std::unique_ptr<ProtoSchema>> ProtoSchema::make(
+    const KernelContext& context, const std::string& source,
+    const std::string& message_type) {
+  std::unique_ptr<ProtoSchema> schema(new ProtoSchema);
+  TAGFLOW_RETURN_IF_ERROR(schema->load(context, source));
+  schema->message_ = schema->pool_->FindMessageTypeByName(message_type);
+  if (schema->message_ == nullptr)
+    return context.fail("there is no message type \"{}\" in descriptor_source",
+                        message_type);
+  schema->factory_ = std::make_unique<pb::DynamicMessageFactory>(schema->pool_);
+  return schema;
+}
+
+Result<const pb::FieldDescriptor*> ProtoSchema::field(
+    const KernelContext& context, const std::string& name) const {
+  const pb::FieldDescriptor* field = message_->FindFieldByName(name);
+  if (field == nullptr) field = pool_->FindExtensionByName(name);
+  if (field != nullptr && field->containing_type() == message_) return field;
+  return context.fail("message type {} has no field \"{}\"",
+                      message_->full_name(), name);
+}
+
+Result<std::string> ProtoSchema::bytes_of(const pb::Message& message) const {
+  if (!message.IsInitialized())
+    return error(Code::kDataLoss, "has not all required fields of {}: no {}",
+                 message_->full_name(), message.InitializationErrorString());
+  std::string bytes;
+  if (message.ByteSizeLong() > kMostBytes)
+    return error(Code::kResourceExhausted, "has more than 2 GiB");
+  pb::io::StringOutputStream stream(&bytes);
+  pb::io::CodedOutputStream to(&stream);
+  to.SetSerializationDeterministic(true);
+  message.SerializeWithCachedSizes(&to);
+  to.Trim();
+  return bytes;
+}
+
+Result<std::string> ProtoSchema::parse_binary(std::string_view bytes) const {
+  const std::unique_ptr<pb::Message> message(
+      factory_->GetPrototype(message_)->New());
+  if (!parse_partial(bytes, message.get()))
+    return error(Code::kDataLoss, "has {} bytes that are not of type {}",
+                 bytes.size(), message_->full_name());
+  return bytes_of(*message);
+}
+
+Result<std::string> ProtoSchema::parse_text(std::string_view text) const {
+  const std::unique_ptr<pb::Message> message(
+      factory_->GetPrototype(message_)->New());
+  FirstError errors;
+  pb::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  parser.SetRecursionLimit(kMostNesting);
+  parser.AllowPartialMessage(true);
+  bool is_read = text.size() <= kMostBytes;
+  if (is_read) {
+    pb::io::ArrayInputStream stream(text.data(), int(text.size()));
+    is_read = parser.Parse(&stream, message.get());
+  }
+  if (!is_read)
+    return error(Code::kDataLoss, "has no text of type {}: {}",
+                 message_->full_name(), errors.text());
+  return bytes_of(*message);
+}
+
+// --- Of a node --------------------------------------------------------------
+
+NodeSchema::NodeSchema(const KernelInfo& info)
+    : source_(attr_of<std::string>(info, "descriptor_source")),
+      message_type_(attr_of<std::string>(info, "message_type")),
+      names_(attr_of<std::vector<std::string>>(info, "field_names")) {}
+
+Result<const NodeSchema::Fields*> NodeSchema::find(
+    const KernelContext& context, bool takes_extensions) const {
+  const std::lock_guard lock(mutex_);
+  if (found_ != nullptr) return found_.get();
+  auto fields = std::make_unique<Fields>();
+  TAGFLOW_ASSIGN(fields->schema,
+                 ProtoSchema::make(context, source_, message_type_));
+  for (const std::string& name : names_) {
+    TAGFLOW_ASSIGN(const pb::FieldDescriptor* field,
+                   fields->schema->field(context, name));
+    if (field->is_extension() && !takes_extensions)
+      return context.fail("field \"{}\" of message type {} is an extension",
+                          name, message_type_);
+    fields->fields.push_back(field);
+  }
+  found_ = std::move(fields);
+  return found_.get();
+}
+
+bool is_compatible(pb::FieldDescriptor::Type type, DataType dtype) {
+  using Field = pb::FieldDescriptor;
+  switch (type) {
+    case Field::TYPE_DOUBLE:
+      return dtype == DataType::kDouble;
+    case Field::TYPE_FLOAT:
+      return dtype == DataType::kFloat || dtype == DataType::kDouble;
+    case Field::TYPE_INT64:
+    case Field::TYPE_SINT64:
+    case Field::TYPE_SFIXED64:
+      return dtype == DataType::kInt64;
+    case Field::TYPE_UINT64:
+    case Field::TYPE_FIXED64:
+      return dtype == DataType::kUInt64;
+    case Field::TYPE_INT32:
+    case Field::TYPE_SINT32:
+    case Field::TYPE_SFIXED32:
+      return dtype == DataType::kInt32 || dtype == DataType::kInt64;
+    case Field::TYPE_UINT32:
+    case Field::TYPE_FIXED32:
+      return dtype == DataType::kUInt32 || dtype == DataType::kUInt64;
+    case Field::TYPE_BOOL:
+      return dtype == DataType::kBool;
+    case Field::TYPE_ENUM:
+      return dtype == DataType::kInt32;
+    case Field::TYPE_STRING:
+    case Field::TYPE_BYTES:
+    case Field::TYPE_MESSAGE:
+    case Field::TYPE_GROUP:
+      return dtype == DataType::kString;
+  }
+  return false;
+}
+
+}  // namespace tagflow::devices
