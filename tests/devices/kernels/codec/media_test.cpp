@@ -19,6 +19,12 @@ TEST_CASE("files are decoded and encoded as by TensorFlow, byte by byte") {
   CHECK(counts.refused >= 100);
 }
 
+TEST_CASE("pictures that few programs write are decoded as by TensorFlow") {
+  const RecordedCounts counts = check_recorded_cases("pictures.txt");
+  CHECK(counts.ops.size() == 7);
+  CHECK(counts.refused >= 50);
+}
+
 namespace {
 
 // A slope of `side` x `side` pixels of `channels` numbers.
