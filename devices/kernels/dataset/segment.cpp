@@ -156,13 +156,17 @@ void RootSegment::work() {
     if (to_skip_ > 0 && !is_end) {
       --to_skip_;
       is_taken = true;
+      position_.fetch_add(1, std::memory_order_relaxed);
     }
     while (!is_taken) {
       const auto request = take_request();
       if (request == nullptr) break;
+      // Before: whoever has the answer may save the position at once.
+      if (!is_end) position_.fetch_add(1, std::memory_order_relaxed);
       is_taken = request->answer(progress, kept_);
+      if (!is_taken && !is_end)
+        position_.fetch_sub(1, std::memory_order_relaxed);
     }
-    if (is_taken && !is_end) position_.fetch_add(1, std::memory_order_relaxed);
     // The end is known for the next ones, too.
     if (!is_taken && !is_end) kept_progress_ = progress;
     if (is_taken) kept_ = {};
